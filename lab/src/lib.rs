@@ -8,6 +8,7 @@ pub mod agent;
 mod disk;
 pub mod ledger;
 pub mod machine;
+pub mod medium;
 pub mod oracle;
 pub mod pools;
 pub mod process;

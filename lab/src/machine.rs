@@ -15,6 +15,7 @@ use crate::{
     agent::{Agent, AgentError, Greeting, Output, Running},
     disk,
     ledger::{self, Entry},
+    medium::cut_power,
     process::{self, Daemon},
     qemu,
     qmp::Qmp,
@@ -276,7 +277,11 @@ impl Machine {
             return self.power_on_again();
         }
         let greeting = self.agent.expect_hello();
+        // The drives learn of it while the machine stands still.
+        self.monitor("stop")?;
+        cut_power(&self.drives).map_err(|e| self.wrong("the drives can't be told", e))?;
         self.monitor("system_reset")?;
+        self.monitor("cont")?;
         greeting.wait(BOOT).map_err(|e| self.wrong("the guest did not start again", e))?;
         self.mount()
     }

@@ -100,6 +100,9 @@ enum Campaign {
     Pulled,
     /// Cut the power of a pool of a layout each round, five times, while `drivebench run power` writes, and check what it finds
     LostPower,
+    /// Cut the power of two healthy drives and of one that loses what it acknowledged, and use one that forgets writes or flips
+    /// bits, while `drivebench run power` writes to each
+    Lying,
     /// Run `drivebench run layouts` on one scenario after the other, and compare its predictions with what it measures
     Predictions,
     /// Build a pool of each layout that is kept, reboot, reboot without one of its drives, mend and destroy it
@@ -197,6 +200,7 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
         Campaign::Pools => soak::pools(&Options::default(), &named("pools")?, times, seed),
         Campaign::Pulled => soak::pulled(&Options::default(), &named("pools")?, times, seed),
         Campaign::LostPower => soak::lost_power(&Options::default(), &named("pools")?, times, seed),
+        Campaign::Lying => soak::lying(&Options::default(), &named("pools")?, times, seed),
         Campaign::Layouts => soak::layouts(&Options::default(), &named("pools")?, times, seed),
         Campaign::Joined => soak::joined(&Options::default(), named("pi-zero")?, times),
         Campaign::Predictions => {
@@ -210,6 +214,8 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
                 "unlike-sticks",
                 "five-sticks",
                 "mixed-drives",
+                "desk-sticks",
+                "ssds-and-sticks",
             ]
             .map(named);
             let scenarios = scenarios.into_iter().collect::<Result<Vec<_>>>()?;

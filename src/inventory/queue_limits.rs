@@ -27,7 +27,19 @@ pub struct Queue {
     /// `write back` if writes may stay in the drive's cache, else `write through`.
     pub write_cache: Option<String>,
     pub fua: Option<bool>,
+    /// The latency that the kernel's throttling of writes (`wbt_lat_usec`) aims at, µs; 0 where it is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throttle_us: Option<u64>,
     pub trim: Option<bool>,
+}
+
+impl Queue {
+    /// Whether the kernel, once it holds a write of md back, lets no other through until the drive has none left: its throttling does,
+    /// where a drive takes one request at a time and may keep writes in its cache.
+    pub fn drains_writes(&self) -> bool {
+        let may_keep = self.write_cache.as_deref() == Some("write back");
+        may_keep && self.depth == Some(1) && self.throttle_us.is_some_and(|us| us > 0)
+    }
 }
 
 pub(super) fn read(root: &Sysroot, dir: &str) -> Queue {
@@ -46,6 +58,7 @@ pub(super) fn read(root: &Sysroot, dir: &str) -> Queue {
         optimal_io: bytes("optimal_io_size"),
         write_cache: word("write_cache"),
         fua: number("fua").map(|fua| fua == 1),
+        throttle_us: number("wbt_lat_usec"),
         trim: number("discard_max_bytes").map(|most| most > 0),
     }
 }
@@ -59,6 +72,23 @@ fn active_scheduler(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn writes_are_held_back_where_all_of_it_is_so() {
+        let stick = Queue {
+            depth: Some(1),
+            write_cache: Some("write back".to_owned()),
+            throttle_us: Some(75_000),
+            ..Queue::default()
+        };
+        assert!(stick.drains_writes());
+        let through = Queue { write_cache: Some("write through".to_owned()), ..stick.clone() };
+        let off = Queue { throttle_us: Some(0), ..stick.clone() };
+        let unknown = Queue { throttle_us: None, ..stick.clone() };
+        for other in [through, off, unknown, Queue { depth: Some(32), ..stick }] {
+            assert!(!other.drains_writes(), "{other:?}");
+        }
+    }
 
     #[test]
     fn the_scheduler_in_brackets_is_active() {

@@ -18,7 +18,7 @@ pub use atomic_file::{AtomicFile, Unnamed, keep_new_dir};
 pub use event::{ActResult, End, Event, Host, How, Resume, SCHEMA, StandbyResult, Start, When};
 pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
 pub use owner::{PRIVATE, hand_over, home, lock, make_dir};
-pub use power::Cut;
+pub use power::{Cut, WrongReads};
 pub use progress::{Done, ProcessorUse, Refill};
 pub use pulled::{Back, FilesFound, LedgerFound, Moment, Operation, Operations, Probe, Pulled, What};
 pub use reader::{ReadError, Reader, open_regular};

@@ -15,12 +15,24 @@ pub struct Cut {
     pub seconds: f64,
     /// The machine went on, and only the drive took no more writes.
     pub only_drive: bool,
+    /// Found before any power cut: what was synced was read back as something else.
+    pub early: Option<WrongReads>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WrongReads {
+    pub reads: u64,
+    pub wrong: u64,
+    /// The first one, in words.
+    pub first: String,
 }
 
 impl Cut {
     /// All that was acknowledged is there.
     pub fn is_whole(&self) -> bool {
         let Self { files, ledger, .. } = self;
-        files.wrong + files.failed + files.unread + ledger.lost_bytes == 0
+        let right = self.early.is_none() && files.unsteady + ledger.unsteady == 0;
+        right && files.wrong + files.failed + files.unread + ledger.lost_bytes == 0
     }
 }

@@ -149,6 +149,8 @@ pub struct FilesFound {
     pub on_drive_whole: Option<u64>,
     /// Files that were not looked at, because reading hung.
     pub unread: u64,
+    /// Of those that are whole: files that held something else when they were first read.
+    pub unsteady: u64,
     /// The first error.
     pub error: Option<String>,
 }
@@ -170,6 +172,8 @@ pub struct LedgerFound {
     pub torn_bytes: u64,
     /// Writes that got an error.
     pub refused: u64,
+    /// Places whose bytes are there, but held something else when they were first read.
+    pub unsteady: u64,
     /// The first few losses, in words.
     pub examples: Vec<String>,
 }

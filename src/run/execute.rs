@@ -50,6 +50,7 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         speeds: done.speeds.clone(),
         processors: done.processors.clone(),
         readable: BTreeMap::new(),
+        starts: BTreeMap::new(),
         fell: BTreeSet::new(),
         noted: BTreeSet::new(),
     };

@@ -31,6 +31,8 @@ pub(super) struct Execution<'a, 'c> {
     pub late: BTreeSet<StepId>,
     /// For each target with an open file, how many bytes from its start can be read back.
     pub readable: BTreeMap<usize, u64>,
+    /// Where the file of a target begins on its device, where that is known.
+    pub starts: BTreeMap<usize, u64>,
     /// Loads that had a cliff, by step and target.
     pub fell: BTreeSet<(StepId, usize)>,
     /// Bytes per second of loads that ended well.

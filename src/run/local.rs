@@ -3,7 +3,10 @@
 use std::{
     fs::{File, OpenOptions},
     io::{self, Seek, SeekFrom},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{MetadataExt, OpenOptionsExt},
+    },
     path::{Path, PathBuf},
     sync::{Arc, mpsc},
     time::{Duration, Instant, SystemTime},
@@ -27,7 +30,7 @@ use crate::{
     record::{ActResult, Back, Cut, Pulled},
     sysroot::Sysroot,
     target::{Kind, NotFound, Target},
-    tools::{Runner, System, dmesg},
+    tools::{Runner, System, dmesg, filefrag},
     units::{Load, Parity},
 };
 
@@ -177,6 +180,15 @@ impl World for Local<'_> {
     fn filled_share(&self, target: &Target) -> Option<f64> {
         let meta = target.path.metadata().ok().filter(|m| m.is_file() && m.len() > 0)?;
         Some(meta.blocks() as f64 * 512.0 / meta.len() as f64)
+    }
+
+    fn file_start(&self, at: usize) -> Option<u64> {
+        let open = self.open[at].as_ref()?;
+        // A scratch file may have no name.
+        let path = format!("/proc/{}/fd/{}", std::process::id(), open.file.as_raw_fd());
+        let said = self.runner().ask(&filefrag::parts(&[path])).ok().filter(|said| said.code == Some(0))?;
+        let (_, parts) = filefrag::read(&said.stdout).into_iter().next()?;
+        parts.first().map(|(from, _)| *from)
     }
 
     // Syncing a slow drive takes long, so cancellation does not wait for it.

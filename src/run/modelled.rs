@@ -185,6 +185,10 @@ impl World for Modelled {
         None
     }
 
+    fn file_start(&self, _: usize) -> Option<u64> {
+        Some(0)
+    }
+
     fn cool(&self, _: usize, _: &Cancel) -> io::Result<()> {
         Ok(())
     }
@@ -275,7 +279,7 @@ impl World for Modelled {
             kept_bytes: bytes,
             ..LedgerFound::default()
         };
-        Ok(Cut { files, ledger, seconds: 12.0, only_drive: false })
+        Ok(Cut { files, ledger, seconds: 12.0, only_drive: false, early: None })
     }
 
     fn power_checked(&mut self, _: &Target) -> Result<(), RunError> {

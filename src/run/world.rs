@@ -60,6 +60,9 @@ pub trait World {
     /// The allocated share of an existing file. Holes read as zeros without touching the drive.
     fn filled_share(&self, target: &Target) -> Option<f64>;
 
+    /// Where an existing file begins on its device, bytes; none if that can't be found out.
+    fn file_start(&self, at: usize) -> Option<u64>;
+
     /// Syncs a target's file and drops it from the page cache, so that the next read is cold.
     fn cool(&self, at: usize, cancel: &Cancel) -> io::Result<()>;
 

@@ -101,6 +101,12 @@ impl Layout {
         }
     }
 
+    /// Chunks of data after which the same members have the same parts again.
+    pub const fn cycle(self, members: usize) -> u64 {
+        let data = self.data_members(members);
+        (if data == 0 { 1 } else { data } * members) as u64
+    }
+
     /// A model predicts it from one of its drives: the first file of linear is on one, and raid1 reads one at a time.
     pub const fn is_of_one_drive(self, direction: Direction) -> bool {
         match self {

@@ -243,7 +243,7 @@ mod tests {
     fn simulations_of_all_shipped_scenarios_agree() {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
         let mut count = 0;
-        for path in fs::read_dir(directory).unwrap().map(|e| e.unwrap().path()) {
+        for path in fs::read_dir(&directory).unwrap().map(|e| e.unwrap().path()) {
             let scenario = Scenario::read(&path).unwrap();
             let board = scenario.board();
             count += 1;

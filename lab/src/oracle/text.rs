@@ -133,15 +133,30 @@ fn facts(scenario: &Scenario, truth: &DriveTruth) -> Vec<String> {
             number(s.wake_seconds)
         ));
     }
-    for (what, extents) in
-        [("can't be read", &model.faults.unreadable), ("reads back wrong", &model.faults.corrupt)]
-    {
+    for (what, extents) in [
+        ("can't be read", &model.faults.unreadable),
+        ("can't be written", &model.faults.unwritable),
+        ("reads back wrong", &model.faults.corrupt),
+    ] {
         for e in extents {
             facts.push(format!("what stands in {} bytes at {} {what}", e.length, e.offset));
         }
     }
     if let Some(bytes) = model.faults.dies_after {
         facts.push(format!("dies after {} MB", number(bytes as f64 / 1e6)));
+    }
+    if let Some(bytes) = model.faults.volatile {
+        facts.push(format!(
+            "loses its last {} MB of writes with the power, flushed or not",
+            number(bytes as f64 / 1e6)
+        ));
+    }
+    for (share, what) in
+        [(model.faults.drops, "writes are forgotten"), (model.faults.flips, "reads have a wrong bit")]
+    {
+        if share > 0.0 {
+            facts.push(format!("{} % of {what}", number(share * 100.0)));
+        }
     }
     facts
 }

@@ -1,6 +1,7 @@
 //! Long campaigns: repeat a test many times with random variations.
 
 mod baselines;
+mod lying;
 mod pools;
 mod power;
 mod predictions;
@@ -15,6 +16,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;
 
 pub use baselines::baselines;
+pub use lying::lying;
 pub use pools::{joined, layouts, pools};
 pub use power::{cut_once, lost_power};
 pub use predictions::predictions;

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::units::{KIB, MIB};
 
-    const STICK: Queue = Queue { request: 120 * KIB, depth: [2; 2] };
+    const STICK: Queue = Queue { request: 120 * KIB, depth: [2; 2], drains: false };
 
     fn seconds(cost: Cost, queue: Queue, bytes: u64) -> f64 {
         queue.requests(bytes) as f64 * cost.fixed + bytes as f64 / cost.rate

@@ -25,6 +25,8 @@ struct Member {
     stage: Stage,
     /// Seconds that are left of its stage.
     left: f64,
+    /// Nothing is sent until its queue is empty.
+    drains: bool,
 }
 
 struct Flow<'a> {
@@ -35,16 +37,30 @@ struct Flow<'a> {
     waiting: VecDeque<usize>,
     /// Where the last completed request of each member ended.
     ends: &'a mut [u64],
+    lead: f64,
 }
+
+/// By how much equal drives differ now and then.
+const LEAD: f64 = 0.01;
 
 /// Seconds until all parts are done. They are sent one after the other, in requests; a full queue stops the sender. A drive
 /// has one request at a time. Drives work at the same time, all slower where what they share is not enough; a processor
 /// works for one drive at a time.
 pub(super) fn seconds(pool: &Planned<'_>, phase: &Phase, ends: &mut [u64]) -> f64 {
+    let drains = |part: &Part| pool.room(phase.transfer, part.at).1;
+    if !phase.parts.iter().any(drains) {
+        return seconds_of(pool, phase, ends, 0.0);
+    }
+    // Which of equal drives is first decides how long the next waits: in turn.
+    [LEAD, -LEAD].map(|lead| seconds_of(pool, phase, ends, lead)).iter().sum::<f64>() / 2.0
+}
+
+/// The same where drives with even numbers are so much faster, as a share, and the others slower.
+fn seconds_of(pool: &Planned<'_>, phase: &Phase, ends: &mut [u64], lead: f64) -> f64 {
     let mut requests = requests(pool, phase);
-    let idle = Member { queue: VecDeque::new(), stage: Stage::Submit, left: 0.0 };
+    let idle = Member { queue: VecDeque::new(), stage: Stage::Submit, left: 0.0, drains: false };
     let members = vec![idle; pool.members.len()];
-    let mut flow = Flow { pool, transfer: phase.transfer, members, waiting: VecDeque::new(), ends };
+    let mut flow = Flow { pool, transfer: phase.transfer, members, waiting: VecDeque::new(), ends, lead };
     let mut seconds = pool.parity.seconds(pool.layout, phase.combined);
     let mut next = requests.next().map(|part| flow.choose(part));
     loop {
@@ -90,7 +106,11 @@ impl Flow<'_> {
 
     /// Whether the queue of its member had room for it.
     fn send(&mut self, Part { at, from, bytes, .. }: Part) -> bool {
-        if self.members[at].queue.len() >= self.pool.members[at].queue.depth[self.transfer as usize] {
+        let (room, drains) = self.pool.room(self.transfer, at);
+        let member = &mut self.members[at];
+        let is_full = member.queue.len() >= room;
+        member.drains = !member.queue.is_empty() && (member.drains || is_full && drains);
+        if is_full || member.drains {
             return false;
         }
         self.members[at].queue.push_back((bytes, from + bytes));
@@ -144,7 +164,8 @@ impl Flow<'_> {
     /// Seconds that its first request takes a member alone, and what of it a processor does.
     fn costs(&self, at: usize) -> (f64, f64) {
         let (bytes, _) = self.members[at].queue[0];
-        let alone = self.pool.cost(self.transfer, at).seconds(bytes);
+        let lead = if at % 2 == 0 { self.lead } else { -self.lead };
+        let alone = self.pool.cost(self.transfer, at).seconds(bytes) * (1.0 - lead);
         (alone, self.pool.processor_alone(self.transfer, at, bytes))
     }
 

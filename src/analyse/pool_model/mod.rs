@@ -9,7 +9,10 @@ mod phases;
 pub use cost::{Cost, End};
 use phases::{Phase, RowCache};
 
-use crate::units::{Layout, Parity, Pattern};
+use crate::{
+    analyse::repeat,
+    units::{Layout, Parity, Pattern},
+};
 
 /// What the kernel sends to a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub struct Queue {
     pub request: u64,
     /// Reads, and writes, that the drive has or that wait for it. Who sends one more waits until one is completed.
     pub depth: [usize; 2],
+    /// Of md's writes, two wait at most, and whoever had to wait goes on only once the drive has none left.
+    pub drains: bool,
 }
 
 /// A member of a pool.
@@ -81,6 +86,8 @@ pub struct Planned<'a> {
     pub parity: Parity,
 }
 
+/// Writes of md that the kernel lets through, where it throttles them.
+const THROTTLED: usize = 2;
 /// Operations that are followed at most, from each start.
 const MOST: u64 = 20_000;
 /// Where in a chunk a file begins is not known: the mean of so many places.
@@ -91,17 +98,17 @@ type Of = fn(&Planned<'_>, &Phase, &mut [u64]) -> f64;
 
 impl Queue {
     /// Nothing is divided, and nothing waits.
-    pub const ENDLESS: Self = Self { request: u64::MAX, depth: [usize::MAX; 2] };
+    pub const ENDLESS: Self = Self { request: u64::MAX, depth: [usize::MAX; 2], drains: false };
 
     /// From what the kernel says, where that is known: the largest request, and how many requests, and how many writes among
-    /// them, it queues.
-    pub fn of(request: Option<u64>, requests: Option<u32>, writes: Option<u32>) -> Self {
+    /// them, it queues; and whether it throttles md's writes.
+    pub fn of(request: Option<u64>, requests: Option<u32>, writes: Option<u32>, drains: bool) -> Self {
         let request = request.filter(|bytes| *bytes > 0).unwrap_or(Self::ENDLESS.request);
         let depth = |most: Option<u32>| {
             most.filter(|requests| *requests > 0).map_or(usize::MAX, |requests| requests as usize)
         };
         let reads = depth(requests);
-        Self { request, depth: [reads, reads.min(depth(writes))] }
+        Self { request, depth: [reads, reads.min(depth(writes))], drains }
     }
 
     fn requests(&self, bytes: u64) -> u64 {
@@ -113,6 +120,18 @@ impl Planned<'_> {
     /// Bytes per second of operations of `block` bytes, one at a time: sequential ones, or anywhere.
     pub fn speed(&self, transfer: Transfer, pattern: Pattern, block: u64) -> f64 {
         1.0 / self.anywhere(transfer, pattern, block, flow::seconds)
+    }
+
+    /// The same for a file that begins at each of these places, bytes after the pool's beginning: the median.
+    pub fn speed_from(
+        &self,
+        transfer: Transfer,
+        pattern: Pattern,
+        block: u64,
+        starts: &[u64],
+    ) -> Option<f64> {
+        let at = |start: &u64| 1.0 / self.per_byte(transfer, pattern, block, *start, flow::seconds);
+        Some(repeat::middle(&starts.iter().map(at).collect::<Vec<f64>>())?.value)
     }
 
     /// Seconds that processors work for each byte of such operations. Of what md itself does, only parity is in it.
@@ -138,7 +157,7 @@ impl Planned<'_> {
     fn per_byte(&self, transfer: Transfer, pattern: Pattern, block: u64, start: u64, of: Of) -> f64 {
         // After so many operations the pattern of members and parity repeats.
         let cycle = match self.layout.is_striped() {
-            true => least_common_multiple(block, self.chunk * self.rotation()) / block,
+            true => least_common_multiple(block, self.chunk * self.layout.cycle(self.members.len())) / block,
             false => 1,
         };
         let all = cycle.min(MOST);
@@ -160,6 +179,18 @@ impl Planned<'_> {
         pass(cycle) / (all * block) as f64
     }
 
+    /// Requests that a member's queue holds, and whether all of them must be done before whoever found it full goes on. What
+    /// md writes itself is throttled; linear and raid0 only pass on what they get.
+    fn room(&self, transfer: Transfer, at: usize) -> (usize, bool) {
+        let queue = &self.members[at].queue;
+        let depth = queue.depth[transfer as usize];
+        let by_md = !matches!(self.layout, Layout::Single | Layout::Linear | Layout::Raid0);
+        match queue.drains && by_md && transfer == Transfer::Write {
+            true => (depth.min(THROTTLED), true),
+            false => (depth, false),
+        }
+    }
+
     /// Each member alone, which shares nothing.
     pub fn singles(&self) -> impl Iterator<Item = Planned<'_>> {
         let single = |members| Planned { layout: Layout::Single, members, shared: &[], ..*self };
@@ -169,12 +200,6 @@ impl Planned<'_> {
     /// What a member shares with others.
     fn shared_by(&self, transfer: Transfer, at: usize) -> impl Iterator<Item = &Shared> {
         self.shared.iter().filter(move |shared| shared.transfer == transfer && shared.members.contains(&at))
-    }
-
-    /// Chunks of data after which the same members have the same parts again.
-    fn rotation(&self) -> u64 {
-        let n = self.members.len();
-        (self.layout.data_members(n).max(1) * n) as u64
     }
 
     /// Seconds of one member for so many bytes.

@@ -165,7 +165,8 @@ impl Known<'_> {
         };
         let mut members = Vec::new();
         for drive in self.drives {
-            let queue = Queue::of(drive.queue.max_request, drive.queue.requests, drive.queue.writes);
+            let known = &drive.queue;
+            let queue = Queue::of(known.max_request, known.requests, known.writes, known.drains_writes());
             let mut cost = |transfer| {
                 let small = speed(drive, transfer, Pattern::Random, 4 * KIB)?;
                 let large = speed(drive, transfer, Pattern::Sequential, MIB)?;

@@ -193,7 +193,8 @@ impl SimDrive {
         }
         let faults = &self.model.faults;
         self.dead |= faults.dies_after.is_some_and(|most| self.moved.saturating_add(op.length) > most);
-        let failed = self.dead || !op.write && touches(&faults.unreadable, op);
+        let extents = if op.write { &faults.unwritable } else { &faults.unreadable };
+        let failed = self.dead || touches(extents, op);
         failed.then_some(Fault::Medium)
     }
 

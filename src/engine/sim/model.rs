@@ -124,6 +124,14 @@ pub struct Faults {
     pub corrupt: Vec<Extent>,
     /// Total bytes after which every operation fails.
     pub dies_after: Option<u64>,
+    /// Writes that touch these fail.
+    pub unwritable: Vec<Extent>,
+    /// So many bytes of writes, the last ones, are in a memory that a power cut empties, whatever it was told to flush.
+    pub volatile: Option<u64>,
+    /// The share of writes that it acknowledges and forgets.
+    pub drops: f64,
+    /// The share of reads in which one bit is wrong.
+    pub flips: f64,
 }
 
 impl Model {
@@ -180,6 +188,8 @@ impl Model {
         between("noise.variation", self.noise.variation, 10.0)?;
         between("noise.memory", self.noise.memory, 0.9999)?;
         between("noise.run", self.noise.run, 0.1)?;
+        between("faults.drops", self.faults.drops, 1.0)?;
+        between("faults.flips", self.faults.flips, 1.0)?;
         for s in &self.stalls {
             positive("stalls.every", s.every)?;
             between("stalls.every_variation", s.every_variation, 10.0)?;

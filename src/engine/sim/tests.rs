@@ -169,7 +169,7 @@ fn an_error_ends_only_its_job() {
         faults: Faults {
             unreadable: vec![Extent { offset: 5 * MIB + 512, length: 512 }],
             corrupt: vec![Extent { offset: 2 * MIB, length: 1 }],
-            dies_after: None,
+            ..Faults::default()
         },
         ..Model::flat(10 * MIB, 20e6)
     };

@@ -67,6 +67,14 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     };
     let members: Vec<usize> = (0..drives).collect();
     let pools = drives..targets.len();
+    // Where the same drives have the same parts again; no more than half of the file.
+    let aligned = |at: usize| match layouts[at - drives] {
+        layout if !layout.is_striped() => 0,
+        layout => [chunk * layout.cycle(drives), chunk]
+            .into_iter()
+            .find(|most_of| *most_of <= most / 8)
+            .unwrap_or(0),
+    };
     let mut steps = Steps::default();
     let predict = Predict {
         pools: pools.clone().map(|at| at as u32).collect(),
@@ -78,11 +86,11 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     }
     for repetition in 1..=ask.values.get(&options::RUNS) {
         for &at in &members {
-            loads(&mut steps, ask, &[at], repetition, "");
-            further(&mut steps, ask, at, repetition, &suite);
+            loads(&mut steps, ask, &[at], (repetition, 0), "");
+            further(&mut steps, ask, at, (repetition, 0), &suite);
         }
-        hubs(&all).iter().for_each(|hub| loads(&mut steps, ask, hub, repetition, AT_ONE_HUB));
-        loads(&mut steps, ask, &members, repetition, AT_ONCE_ALL);
+        hubs(&all).iter().for_each(|hub| loads(&mut steps, ask, hub, (repetition, 0), AT_ONE_HUB));
+        loads(&mut steps, ask, &members, (repetition, 0), AT_ONCE_ALL);
     }
     steps.add(&members, predict);
     for &at in &members {
@@ -91,8 +99,8 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     for at in pools {
         prepare(&mut steps, ask, at, build(at));
         for repetition in 1..=ask.values.get(&options::RUNS) {
-            loads(&mut steps, ask, &[at], repetition, "");
-            further(&mut steps, ask, at, repetition, &suite);
+            loads(&mut steps, ask, &[at], (repetition, aligned(at)), "");
+            further(&mut steps, ask, at, (repetition, aligned(at)), &suite);
         }
         steps.add(&[at], RemovePool { name: build(at).name });
     }
@@ -130,7 +138,8 @@ pub(super) fn labels_at_once() -> impl Iterator<Item = String> {
     LOADS.iter().take(AT_ONCE).map(|(label, ..)| format!("{label}{AT_ONCE_ALL}"))
 }
 
-fn loads(steps: &mut Steps, ask: &Request, on: &[usize], repetition: u32, at_once: &str) {
+/// `aligned` as in [`Measure`].
+fn loads(steps: &mut Steps, ask: &Request, on: &[usize], (repetition, aligned): (u32, u64), at_once: &str) {
     let seconds = Some(ask.values.get(&options::RUNTIME));
     let most = ask.values.get(&options::SIZE) / 4;
     let several = on.len() > 1;
@@ -139,12 +148,13 @@ fn loads(steps: &mut Steps, ask: &Request, on: &[usize], repetition: u32, at_onc
         let rule = Rule::Fixed { bytes: MOST, seconds };
         let measure = Measure::new(&label, load(ask, *direction, *pattern, *block), rule, most);
         // Only what is filled: writing elsewhere would change the filesystem's map, too.
-        steps.add(on, Measure { repetition, only_written: true, from: from(ask, repetition), ..measure });
+        let from = from(ask, repetition);
+        steps.add(on, Measure { repetition, only_written: true, from, aligned, ..measure });
     }
 }
 
 /// Where in the file a repetition begins: each at another place of a chunk, because that decides how many drives an operation
-/// reaches, and the filesystem decides where in a chunk a file begins.
+/// reaches, and a person's file may begin anywhere.
 fn from(ask: &Request, repetition: u32) -> u64 {
     const PAGE: u64 = 4 * KIB;
     let chunk = ask.values.get(&options::CHUNK).min(ask.values.get(&options::SIZE) / 8);
@@ -153,13 +163,14 @@ fn from(ask: &Request, repetition: u32) -> u64 {
 }
 
 /// What is measured besides the loads of the posts, on one target at a time.
-fn further(steps: &mut Steps, ask: &Request, at: usize, repetition: u32, suite: &Suite) {
+fn further(steps: &mut Steps, ask: &Request, at: usize, (repetition, aligned): (u32, u64), suite: &Suite) {
     let runtime = ask.values.get(&options::RUNTIME);
     for l in &suite.loads {
         let rule = Rule::Fixed { bytes: MOST, seconds: Some(runtime) };
         let load = Load { seed: ask.seed, ..l.load.clone() };
         let measure = Measure::new(&l.name(), load, rule, ask.values.get(&options::SIZE) / 4);
-        steps.add(&[at], Measure { repetition, only_written: true, from: from(ask, repetition), ..measure });
+        let from = from(ask, repetition);
+        steps.add(&[at], Measure { repetition, only_written: true, from, aligned, ..measure });
     }
     for set in &suite.files {
         let seed = ask.seed.wrapping_add(u64::from(repetition));

@@ -22,6 +22,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             "one power cut",
         );
         findings.estimates.push(Metric::new(&plan.targets[at].given, Quantity::LostBytes, lost));
+        let first = cut.early.iter().map(|early| format!("The first wrong read: {}.", early.first));
+        findings.details.sentences.extend(first);
         let lost = cut.ledger.examples.iter().map(|example| format!("Lost: {example}."));
         findings.details.sentences.extend(lost);
         findings.details.sentences.extend(cut.files.error.iter().map(|e| format!("The first error: {e}.")));
@@ -30,7 +32,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
 
 /// What is not as promised comes first. That nothing is lost is said of this power cut only.
 fn verdict(cut: &Cut) -> String {
-    let Cut { files, ledger, .. } = cut;
+    let Cut { files, ledger, early, .. } = cut;
     let what = match cut.only_drive {
         true => "The drive took no more writes",
         false => "The power was cut, or the machine started again,",
@@ -47,8 +49,22 @@ fn verdict(cut: &Cut) -> String {
             (decimal_bytes(ledger.lost_bytes), decimal_bytes(ledger.lost_bytes + ledger.kept_bytes));
         broken.push(format!("{lost} of {all} of acknowledged writes lost"));
     }
+    if files.unsteady + ledger.unsteady > 0 {
+        broken
+            .push(format!("{} right only when read again", count(files.unsteady + ledger.unsteady, "place")));
+    }
     let written =
         format!("{} in {}", count(ledger.acknowledged, "acknowledged write"), duration(cut.seconds));
+    if let Some(early) = early {
+        let nothing = "read again, all is there: it is changed on the way, or by the drive when it reads";
+        let what = if broken.is_empty() { nothing.to_owned() } else { broken.join(", ") };
+        return format!(
+            "WRONG DATA: {} of {} returned something else than was synced, before any power cut, after {written}; {what}. Don't \
+             trust the drive, its port or what is between them with data. The test files were removed.",
+            early.wrong,
+            count(early.reads, "read")
+        );
+    }
     match cut.is_whole() {
         false => format!(
             "NOT KEPT: {}. {what} after {written}. The drive, or what is between it and the filesystem, said that data was stored \
@@ -70,7 +86,7 @@ fn table(cut: &Cut) -> Table {
         std::iter::once(what.to_owned()).chain(cells).collect::<Vec<String>>()
     };
     Table {
-        title: "After the power cut".to_owned(),
+        title: if cut.early.is_some() { "Without a power cut" } else { "After the power cut" }.to_owned(),
         columns: Column::all([
             ("what", false),
             ("kept", true),
@@ -98,5 +114,33 @@ fn table(cut: &Cut) -> Table {
                 ],
             ),
         ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{FilesFound, LedgerFound, WrongReads};
+
+    #[test]
+    fn what_is_not_as_promised_comes_first() {
+        let files = FilesFound { whole: 40, ..FilesFound::default() };
+        let ledger = LedgerFound {
+            acknowledged: 300,
+            acknowledged_bytes: 6_000_000,
+            kept_bytes: 5_000_000,
+            ..LedgerFound::default()
+        };
+        let healthy = Cut { files, ledger, seconds: 12.0, ..Cut::default() };
+        let mut lies = healthy.clone();
+        (lies.ledger.lost_bytes, lies.ledger.kept_bytes) = (200_000, 4_800_000);
+        let mut unsteady = healthy.clone();
+        (unsteady.files.unsteady, unsteady.ledger.unsteady) = (1, 2);
+        let early = WrongReads { reads: 812, wrong: 3, first: "area, write 7 at 16384".to_owned() };
+        let flips = Cut { early: Some(early), ..healthy.clone() };
+        let mut forgets = Cut { ledger: lies.ledger.clone(), ..flips.clone() };
+        forgets.files.wrong = 1;
+        let all = [healthy, lies, unsteady, flips, forgets].map(|cut| verdict(&cut));
+        insta::assert_snapshot!(all.join("\n\n"));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::cases::Case;
 use crate::{
-    record::{Back, FilesFound, Operations, Probe, Pulled, What},
+    record::{Back, FilesFound, LedgerFound, Operations, Probe, Pulled, What},
     units::{Layout, count, decimal_bytes, duration, listed},
 };
 
@@ -26,27 +26,32 @@ pub(super) fn verdict(layout: Layout, cases: &[&Case<'_>]) -> (Rank, String) {
 
 /// What is not as the layout promises: nothing is lost, and reading and writing go on.
 fn broken(case: &Case<'_>) -> Vec<String> {
-    let Pulled { files, ledger, away, back, .. } = case.pulled;
+    let Pulled { files, ledger, before, away, back, .. } = case.pulled;
     let mut broken = Vec::new();
-    let mut look = |files: &FilesFound, lost: u64, when: &str| {
+    let mut look = |files: &FilesFound, ledger: &LedgerFound, when: &str| {
         if files.wrong > 0 {
             broken.push(format!("{} silently wrong {when}", count(files.wrong, "file")));
         }
         if files.failed + files.unread > 0 {
             broken.push(format!("{} not readable {when}", count(files.failed + files.unread, "file")));
         }
-        if lost > 0 {
-            broken.push(format!("{} of synced writes lost {when}", decimal_bytes(lost)));
+        if ledger.lost_bytes > 0 {
+            broken.push(format!("{} of synced writes lost {when}", decimal_bytes(ledger.lost_bytes)));
+        }
+        if files.unsteady + ledger.unsteady > 0 {
+            let places = count(files.unsteady + ledger.unsteady, "place");
+            broken.push(format!("{places} right only when read again {when}"));
         }
     };
-    look(files, ledger.lost_bytes, "while it was away");
+    look(files, ledger, "while it was away");
     if let Some(Back { files, ledger, .. }) = back {
-        look(files, ledger.lost_bytes, "after it came back");
+        look(files, ledger, "after it came back");
     }
     // From the pull until the drive is filled again.
     let used = [Some(away), back.as_ref().map(|back| &back.during)];
     let sum = |of: fn(&Operations) -> u64| used.into_iter().flatten().map(of).sum::<u64>();
-    let (wrong, refused) = (sum(|used| used.wrong_reads), sum(|used| used.failed_writes + used.failed_reads));
+    let refused = sum(|used| used.failed_writes + used.failed_reads);
+    let wrong = before.wrong_reads + sum(|used| used.wrong_reads);
     if wrong > 0 {
         broken.push(format!("{} returned wrong data", count(wrong, "read")));
     }

@@ -37,6 +37,9 @@ pub struct Measure {
     /// Where the range that it may use begins and ends, bytes from the target's start.
     #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub from: u64,
+    /// If not 0: `from` counts from where the target's file first is at a multiple of this on its device, bytes.
+    #[serde(default, skip_serializing_if = "crate::units::is_zero")]
+    pub aligned: u64,
     pub reach: u64,
     /// Read only what earlier steps wrote: unwritten areas read without touching the medium.
     pub only_written: bool,
@@ -110,6 +113,7 @@ impl Measure {
             load,
             rule,
             from: 0,
+            aligned: 0,
             reach,
             only_written: false,
             cold: false,
@@ -144,6 +148,16 @@ impl Measure {
             (_, None) => {}
         }
         hurried
+    }
+
+    /// The same as far as the place of the target's file matters: it begins at `start` on its device.
+    #[must_use]
+    pub fn placed(&self, start: u64) -> Self {
+        let before = match self.aligned {
+            0 => 0,
+            aligned => (aligned - start % aligned) % aligned,
+        };
+        Self { from: self.from.saturating_add(before), ..self.clone() }
     }
 
     /// The extent that it may use on a target of which `readable` bytes from the start can be read back.

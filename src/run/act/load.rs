@@ -98,7 +98,21 @@ fn open(run: &mut Execution<'_, '_>, target: usize, m: &Measure) -> Result<Site,
         None => run.ctx.world.open(target, &run.plan.targets[target], &run.cancel)?,
     };
     run.readable.insert(target, readable);
-    Ok(Site { target, extent: m.extent(readable) })
+    let start = if m.aligned > 0 { start(run, target)? } else { 0 };
+    Ok(Site { target, extent: m.placed(start).extent(readable) })
+}
+
+/// Where the file of a target begins on its device. Where nobody knows, it is taken to begin on a multiple of anything.
+fn start(run: &mut Execution<'_, '_>, target: usize) -> Result<u64, RunError> {
+    if let Some(start) = run.starts.get(&target) {
+        return Ok(*start);
+    }
+    let found = run.ctx.world.file_start(target);
+    if found.is_none() {
+        let text = "Where its file is was not found out (filefrag, package e2fsprogs): at which places of a chunk loads begin is not known.";
+        run.note(Some(target), text.to_owned())?;
+    }
+    Ok(*run.starts.entry(target).or_insert(found.unwrap_or(0)))
 }
 
 fn loads(

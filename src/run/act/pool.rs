@@ -84,7 +84,9 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         let (mut predicted, mut not) = (Vec::new(), Vec::new());
         for m in loads {
             let Some(transfer) = transfer(&m.load).filter(|_| is_plain(&m.load)) else { continue };
-            let of = |end| self.speed(build, (transfer, &m.load), end);
+            let same = self.measured_on(&[pool as usize]).filter(|(_, other)| other.label == m.label);
+            let starts: Vec<u64> = same.filter(|(_, m)| m.aligned > 0).map(|(_, m)| m.from).collect();
+            let of = |end| self.speed(build, (transfer, &m.load), &starts, end);
             let all = || {
                 let [low, speed, high] = [of(End::Low)?, of(End::Value)?, of(End::High)?];
                 let used = |pool: Planned<'_>| pool.processor(transfer, m.load.pattern, m.load.block);
@@ -140,17 +142,25 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         Some(NotPredicted { label: m.label.clone(), drive: drive as u32, is_measured, seeks: false })
     }
 
-    fn speed(&self, build: &BuildPool, (transfer, load): (Transfer, &Load), end: End) -> Option<f64> {
+    /// Of operations that begin at each of these places; anywhere if none are given.
+    fn speed(
+        &self,
+        build: &BuildPool,
+        (transfer, load): (Transfer, &Load),
+        starts: &[u64],
+        end: End,
+    ) -> Option<f64> {
         let speed = |pool: Planned<'_>| {
             // Any drive of a small linear pool may have the file: from the slowest to the fastest.
             let each = pool.singles().map(|one| one.speed(transfer, load.pattern, load.block));
             match (pool.layout, end) {
-                (Layout::Linear, End::Low) => each.fold(f64::INFINITY, f64::min),
-                (Layout::Linear, End::High) => each.fold(0.0, f64::max),
-                _ => pool.speed(transfer, load.pattern, load.block),
+                (Layout::Linear, End::Low) => Some(each.fold(f64::INFINITY, f64::min)),
+                (Layout::Linear, End::High) => Some(each.fold(0.0, f64::max)),
+                _ if starts.is_empty() => Some(pool.speed(transfer, load.pattern, load.block)),
+                _ => pool.speed_from(transfer, load.pattern, load.block, starts),
             }
         };
-        self.planned(build, Asked::load(build, (transfer, load), end), speed)
+        self.planned(build, Asked::load(build, (transfer, load), end), speed).flatten()
     }
 
     /// The targets of the drives alone, in the order of the pool's members.
@@ -188,7 +198,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
     /// What the kernel sends to a drive, as far as it is known.
     fn queue(&self, at: usize) -> Queue {
         let known = self.drive(at).map(|drive| drive.queue.clone()).unwrap_or_default();
-        Queue::of(known.max_request, known.requests, known.writes)
+        Queue::of(known.max_request, known.requests, known.writes, known.drains_writes())
     }
 
     fn drive(&self, at: usize) -> Option<&Drive> {

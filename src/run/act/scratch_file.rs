@@ -16,6 +16,7 @@ pub(super) fn perform(
         let (cancel, at) = (run.cancel.clone(), &run.plan.targets[target]);
         let path = run.ctx.world.make_scratch(target, at, file.bytes, &cancel)?;
         run.readable.insert(target, 0);
+        run.starts.remove(&target);
         let mut result = ActResult { path, ..ActResult::default() };
         if let Some(refill) = run.done.refills.get(&(step.id, target as u32)) {
             let (outcome, trouble) = load::unrecorded(run, target, &refill.measure())?;

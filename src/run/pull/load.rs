@@ -17,9 +17,9 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{
-    content::PIECE,
+    content::{PIECE, Source},
     files::{AREA_BLOCKS, READ, create, ledger_path, open, open_area, path, read, source},
-    ledger::{AREA, Answer, BLOCK, LARGEST, Ledger, Write},
+    ledger::{AREA, Answer, BLOCK, LARGEST, Ledger, Write, name},
     noted::Noted,
 };
 use crate::{
@@ -52,7 +52,7 @@ pub enum Outcome {
     Wrong,
 }
 
-/// A reader and a writer; only a writer if a power cut ends it.
+/// A reader and a writer. Where a ledger outlives this process, the reader also reads what was acknowledged.
 #[derive(Debug)]
 pub struct Load {
     shared: Arc<Shared>,
@@ -75,6 +75,17 @@ struct Shared {
     unnoted: Mutex<Option<io::Error>>,
     /// Since when all writes fail.
     failing: Mutex<Option<Instant>>,
+    /// The first place that held something else than was synced to it.
+    wrong: Mutex<Option<String>>,
+}
+
+/// What is read at once.
+struct Piece {
+    path: PathBuf,
+    name: String,
+    source: Source,
+    at: u64,
+    length: u64,
 }
 
 impl Load {
@@ -97,14 +108,14 @@ impl Load {
             noted,
             unnoted: Mutex::default(),
             failing: Mutex::default(),
+            wrong: Mutex::default(),
         });
         let area = open_area(dir)?;
         let [reader, writer] = [Arc::clone(&shared), Arc::clone(&shared)];
-        let mut threads = vec![thread::Builder::new().spawn(move || writer.write(&area))?];
-        // What a reader finds would go with the power.
-        if shared.noted.is_none() {
-            threads.push(thread::Builder::new().spawn(move || reader.read())?);
-        }
+        let threads = vec![
+            thread::Builder::new().spawn(move || writer.write(&area))?,
+            thread::Builder::new().spawn(move || reader.read())?,
+        ];
         Ok(Self { shared, threads })
     }
 
@@ -131,6 +142,11 @@ impl Load {
     /// Why the ledger that outlives this process could not be written: then nothing more is written.
     pub fn unnoted(&self) -> Option<io::Error> {
         self.shared.unnoted.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The first place that held something else than was synced to it.
+    pub fn wrong(&self) -> Option<String> {
+        self.shared.wrong.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// For how long all writes have failed.
@@ -170,31 +186,58 @@ impl Shared {
         let sizes: Vec<u64> = self.tree.sizes().collect();
         let mut buffer = Aligned::new(READ);
         while !self.stopped() && !sizes.is_empty() {
-            let number = random.random_range(0..sizes.len());
-            let size = sizes[number];
-            let at = random.random_range(0..size.div_ceil(PIECE as u64)) * PIECE as u64;
-            let length = (READ as u64).min(size - at);
-            let number = number as u64;
-            let file = path(&self.dir, number);
-            let mut found = Vec::new();
-            let outcome = self.time(false, length, || {
-                match open(&file).and_then(|file| read(&file, at, length, &mut buffer).map(<[u8]>::to_vec)) {
-                    Ok(bytes) if bytes.len() as u64 == length => {
-                        found = bytes;
+            let noted =
+                self.noted.as_ref().filter(|_| random.random()).and_then(|_| self.acknowledged(&mut random));
+            let piece = noted.unwrap_or_else(|| self.piece(&sizes, &mut random));
+            let mut right = true;
+            let outcome = self.time(false, piece.length, || {
+                match open(&piece.path).and_then(|file| read(&file, piece.at, piece.length, &mut buffer)) {
+                    Ok(bytes) => {
+                        let whole = bytes.len() as u64 == piece.length;
+                        right = whole && piece.source.matching(piece.at, bytes) == bytes.len();
                         Outcome::Done
                     }
-                    Ok(_) => Outcome::Wrong,
                     Err(_) => Outcome::Failed,
                 }
             });
-            let wrong = source(&self.tree, number).matching(at, &found) != found.len();
-            if outcome == Outcome::Done && wrong {
+            if outcome == Outcome::Done && !right && self.is_last(&piece) {
+                let what = format!("{}, write {} at {}", piece.name, piece.source.write, piece.at);
+                self.wrong.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(what);
                 let mut ops = self.ops.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(op) = ops.iter_mut().rev().find(|op| !op.write) {
                     op.outcome = Outcome::Wrong;
                 }
             }
         }
+    }
+
+    /// Some of a file of the tree.
+    fn piece(&self, sizes: &[u64], random: &mut Xoshiro256PlusPlus) -> Piece {
+        let number = random.random_range(0..sizes.len());
+        let at = random.random_range(0..sizes[number].div_ceil(PIECE as u64)) * PIECE as u64;
+        let length = (READ as u64).min(sizes[number] - at);
+        let number = number as u64;
+        let source = source(&self.tree, number);
+        Piece { path: path(&self.dir, number), name: format!("file {number}"), source, at, length }
+    }
+
+    /// All of a write that was acknowledged, if no other to its place is under way.
+    fn acknowledged(&self, random: &mut Xoshiro256PlusPlus) -> Option<Piece> {
+        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let write = *ledger.writes.get(random.random_range(0..ledger.writes.len().max(1)))?;
+        let source = ledger.source(&write);
+        drop(ledger);
+        let Write { file, offset: at, length, .. } = write;
+        let piece = Piece { path: ledger_path(&self.dir, file), name: name(file), source, at, length };
+        (write.is_acknowledged() && self.is_last(&piece)).then_some(piece)
+    }
+
+    /// Whether nothing was written to its place since.
+    fn is_last(&self, piece: &Piece) -> bool {
+        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |write: &&Write| write.file == piece.source.file && write.offset == piece.at;
+        let last = ledger.writes.iter().rev().find(same);
+        last.is_none_or(|write| write.number == piece.source.write)
     }
 
     fn write(&self, area: &File) {

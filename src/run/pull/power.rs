@@ -18,7 +18,7 @@ use rustix::{fs::OFlags, process::geteuid};
 use super::{
     files::{READ, fill, ledger_path, make_area, open, read},
     ledger::{AREA, BLOCK, LARGEST, Ledger},
-    load::Load,
+    load::{Load, sum},
     noted::{Kept, Noted},
     site::{HANG, POLL, look_at},
 };
@@ -27,7 +27,7 @@ use crate::{
     engine::{Aligned, Cancel},
     inventory::{Drive, Inventory},
     plan::PowerCut,
-    record::Cut,
+    record::{Cut, WrongReads},
     target::Target,
     units::{decimal_bytes, duration, shell_word},
 };
@@ -80,8 +80,8 @@ impl Place<'_> {
         PowerError::Files { dir: self.own(), source }
     }
 
-    /// Writes until the power is cut, and so returns errors only; or checks what was found after a power cut. `asks` receives what a
-    /// person has to do.
+    /// Writes until the power is cut, and so returns errors, unless it reads back something else before; or checks what was found
+    /// after a power cut. `asks` receives what a person has to do.
     pub fn cut(
         &self,
         act: &PowerCut,
@@ -105,37 +105,33 @@ impl Place<'_> {
             return Err(self.files(e));
         }
         let ended = self.write(act, &noted, cancel, asks);
-        if !matches!(ended, PowerError::Gone) {
+        if !matches!(ended, Err(PowerError::Gone)) {
             noted.ended().map_err(|e| self.ledger(e))?;
             self.remove(|| noted.remove())?;
         }
-        Err(ended)
+        ended
     }
 
-    /// Returns why it ended.
+    /// Returns why it ended, or what it found before any power cut.
     fn write(
         &self,
         act: &PowerCut,
         noted: &Arc<Noted>,
         cancel: &Cancel,
         asks: &mut dyn FnMut(&str),
-    ) -> PowerError {
+    ) -> Result<Cut, PowerError> {
         let (held, ledger) = match self.prepare(act, cancel) {
             Ok(prepared) => prepared,
-            Err(e) => return self.files(e),
+            Err(e) => return Err(self.files(e)),
         };
         if cancel.is_set() {
-            return PowerError::Interrupted;
+            return Err(PowerError::Interrupted);
         }
-        if let Err(e) = noted.ready() {
-            return self.ledger(e);
-        }
+        noted.ready().map_err(|e| self.ledger(e))?;
         let ledger = Arc::new(Mutex::new(ledger));
-        let load = Load::start(&by_descriptor(&held), act.tree, &ledger, act.most, Some(Arc::clone(noted)));
-        let load = match load {
-            Ok(load) => load,
-            Err(e) => return self.files(e),
-        };
+        let dir = by_descriptor(&held);
+        let load = Load::start(&dir, act.tree, &ledger, act.most, Some(Arc::clone(noted)));
+        let load = load.map_err(|e| self.files(e))?;
         let store = self.store.canonicalize().unwrap_or_else(|_| self.store.to_owned());
         asks(&format!(
             "Cut the power NOW, of the machine or only of the drive: pull the plug, don't shut down. It can damage other files on \
@@ -153,6 +149,14 @@ impl Place<'_> {
                 // Before operations that hang are waited for.
                 break noted.gone().map_or_else(|e| self.ledger(e), |()| PowerError::Gone);
             }
+            if let Some(first) = load.wrong() {
+                let seconds = since.elapsed().as_secs_f64();
+                let (ops, hanging) = load.end(HANG);
+                let all = sum(&ops, &hanging, since, Instant::now());
+                let early = WrongReads { reads: all.reads + all.wrong_reads, wrong: all.wrong_reads, first };
+                let (files, ledger) = look_at(&dir, &act.tree, None, &ledger, LONG);
+                return Ok(Cut { files, ledger, seconds, only_drive: false, early: Some(early) });
+            }
             if cancel.is_set() {
                 break PowerError::Interrupted;
             }
@@ -167,7 +171,7 @@ impl Place<'_> {
             }
         };
         drop(load.end(HANG));
-        why
+        Err(why)
     }
 
     /// The directory, held open, because who may write to the target may put another one in its place; and what is in it.
@@ -194,7 +198,7 @@ impl Place<'_> {
         }
         let ledger = Arc::new(Mutex::new(kept.ledger.clone()));
         let (files, ledger) = look_at(&dir, &act.tree, None, &ledger, LONG);
-        Ok(Cut { files, ledger, seconds: kept.seconds, only_drive: kept.gone })
+        Ok(Cut { files, ledger, seconds: kept.seconds, only_drive: kept.gone, early: None })
     }
 
     /// Removes the files, and then the ledger, which names them.
@@ -273,7 +277,7 @@ mod tests {
     use crate::{
         plan::FileTree,
         run::pull::{
-            files::AREA_BLOCKS,
+            files::{AREA_BLOCKS, path},
             ledger::{Answer, Write},
         },
     };
@@ -306,6 +310,30 @@ mod tests {
         assert!(matches!(why, Err(PowerError::Interrupted)), "{why:?}");
         let why = place.cut(&PowerCut { most: LARGEST, ..act(1e6) }, &Cancel::default(), &mut |_| ());
         assert!(why.expect_err("all was written").to_string().contains("within 65.5 kB of writes"));
+        assert_eq!(fs::read_dir(target.path()).expect("lists").count(), 0);
+        assert!(Kept::read(store.path(), RUN, 3).expect("reads").is_none());
+    }
+
+    #[test]
+    fn what_is_read_back_wrong_needs_no_power_cut() {
+        let [target, store] = dirs();
+        let place = place(&target, &store, "a");
+        let own = place.own();
+        // A drive that changed a byte of each file.
+        let damage = |_: &str| {
+            for number in 0..act(1.0).tree.files() {
+                let file = OpenOptions::new().read(true).write(true).open(path(&own, number)).expect("opens");
+                let mut byte = [0];
+                file.read_exact_at(&mut byte, 0).expect("reads");
+                file.write_all_at(&[!byte[0]], 0).expect("writes");
+                file.sync_all().expect("syncs");
+            }
+        };
+        let act = PowerCut { most: u64::MAX, ..act(1e6) };
+        let cut = place.cut(&act, &Cancel::default(), &mut { damage }).expect("finds it");
+        let early = cut.early.clone().expect("before any power cut");
+        assert!(early.wrong > 0 && early.reads >= early.wrong && early.first.contains(" at "), "{early:?}");
+        assert!(cut.files.wrong > 0 && cut.files.unsteady == 0 && !cut.is_whole(), "{cut:?}");
         assert_eq!(fs::read_dir(target.path()).expect("lists").count(), 0);
         assert!(Kept::read(store.path(), RUN, 3).expect("reads").is_none());
     }

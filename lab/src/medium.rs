@@ -1,0 +1,220 @@
+//! What a modelled drive holds, and how it loses or falsifies that.
+
+use std::{
+    collections::VecDeque,
+    fs::{File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use drivebench::engine::sim::Faults;
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::scenario::SECTOR;
+
+/// In the directory of the drives: a byte for each time that the power was cut.
+const POWER_CUTS: &str = "power-cuts";
+
+/// The content of a drive.
+#[derive(Debug)]
+pub struct Medium {
+    file: File,
+    size: u64,
+    /// Real capacity, bytes.
+    real: u64,
+    faults: Faults,
+    power_cuts: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    random: Xoshiro256PlusPlus,
+    /// Writes that only its memory has, in their order, and their bytes.
+    unsaved: VecDeque<(u64, Vec<u8>)>,
+    unsaved_bytes: u64,
+    /// Of those that it noticed.
+    power_cuts: u64,
+}
+
+/// Tells the drives of a directory that their power was cut.
+pub fn cut_power(directory: &Path) -> io::Result<()> {
+    OpenOptions::new().create(true).append(true).open(directory.join(POWER_CUTS))?.write_all(b"x")
+}
+
+impl Medium {
+    /// Opens or makes the file of a drive, sparse, of `size` bytes, of which `real` are stored.
+    pub fn open(image: &Path, [size, real]: [u64; 2], faults: Faults) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(image)?;
+        if file.metadata()?.len() < size {
+            file.set_len(size)?;
+        }
+        let power_cuts = image.with_file_name(POWER_CUTS);
+        let state = State {
+            random: Xoshiro256PlusPlus::seed_from_u64(size),
+            unsaved: VecDeque::new(),
+            unsaved_bytes: 0,
+            power_cuts: count(&power_cuts),
+        };
+        Ok(Self { file, size, real, faults, power_cuts, state: Mutex::new(state) })
+    }
+
+    /// Its size, bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Reads what it says it holds.
+    pub fn read(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let (real, lost) = buffer.split_at_mut(self.kept(buffer.len(), offset));
+        self.file.read_exact_at(real, offset)?;
+        lost.fill(0);
+        let mut state = self.state();
+        for (at, bytes) in &state.unsaved {
+            // Both may begin first, and end first.
+            let [begin, end] = [offset.max(*at), (offset + buffer.len() as u64).min(at + bytes.len() as u64)];
+            if begin < end {
+                let of = |from: u64| (begin - from) as usize..(end - from) as usize;
+                buffer[of(offset)].copy_from_slice(&bytes[of(*at)]);
+            }
+        }
+        for extent in &self.faults.corrupt {
+            let end = (extent.offset + extent.length).min(offset + buffer.len() as u64);
+            let mut at = extent.offset;
+            // The first byte of the extent in each sector, independent of how the read was split.
+            while at < end {
+                if let Some(byte) = at.checked_sub(offset).and_then(|i| buffer.get_mut(i as usize)) {
+                    *byte ^= 0xff;
+                }
+                at = (at / SECTOR + 1) * SECTOR;
+            }
+        }
+        if !buffer.is_empty() && state.happens(self.faults.flips) {
+            let at = state.random.random_range(0..buffer.len());
+            buffer[at] ^= 1 << state.random.random_range(0..8);
+        }
+        Ok(())
+    }
+
+    /// Writes, as far as its faults let it.
+    pub fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let bytes = &bytes[..self.kept(bytes.len(), offset)];
+        let mut state = self.state();
+        if state.happens(self.faults.drops) {
+            return Ok(());
+        }
+        let Some(most) = self.faults.volatile else { return self.file.write_all_at(bytes, offset) };
+        state.unsaved_bytes += bytes.len() as u64;
+        state.unsaved.push_back((offset, bytes.to_vec()));
+        while state.unsaved_bytes > most {
+            let Some((at, bytes)) = state.unsaved.pop_front() else { break };
+            state.unsaved_bytes -= bytes.len() as u64;
+            self.file.write_all_at(&bytes, at)?;
+        }
+        Ok(())
+    }
+
+    /// Without what a power cut took.
+    fn state(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.faults.volatile.is_some() {
+            let cuts = count(&self.power_cuts);
+            if cuts > state.power_cuts {
+                (state.power_cuts, state.unsaved_bytes) = (cuts, 0);
+                state.unsaved.clear();
+            }
+        }
+        state
+    }
+
+    /// How many of `length` bytes at `offset` are within the real capacity.
+    fn kept(&self, length: usize, offset: u64) -> usize {
+        (self.real.saturating_sub(offset)).min(length as u64) as usize
+    }
+}
+
+impl State {
+    fn happens(&mut self, share: f64) -> bool {
+        share > 0.0 && self.random.random_bool(share.min(1.0))
+    }
+}
+
+fn count(power_cuts: &Path) -> u64 {
+    power_cuts.metadata().map(|about| about.len()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use drivebench::units::Extent;
+
+    use super::*;
+
+    fn medium(directory: &tempfile::TempDir, real: u64, faults: Faults) -> Medium {
+        Medium::open(&directory.path().join("1.img"), [8192, real], faults).unwrap()
+    }
+
+    fn all(medium: &Medium) -> Vec<u8> {
+        let mut all = vec![1; 8192];
+        medium.read(&mut all, 0).unwrap();
+        all
+    }
+
+    #[test]
+    fn faults_do_not_depend_on_how_reads_are_split() {
+        let directory = tempfile::tempdir().unwrap();
+        let corrupt = vec![Extent { offset: 1000, length: 100 }];
+        let medium = medium(&directory, 5000, Faults { corrupt, ..Faults::default() });
+        medium.write(&[7; 8192], 0).unwrap();
+        let all = all(&medium);
+        let wrong: Vec<usize> = (0..8192).filter(|&i| all[i] != 7).collect();
+        assert_eq!(wrong[..2], [1000, 1024]);
+        assert_eq!(wrong[2..], (5000..8192).collect::<Vec<_>>());
+        assert!(all[5000..].iter().all(|&byte| byte == 0));
+        for sector in 0..16 {
+            let mut one = [1; 512];
+            medium.read(&mut one, sector * 512).unwrap();
+            assert_eq!(one, all[sector as usize * 512..][..512], "sector {sector}");
+        }
+        assert_eq!(medium.file.metadata().unwrap().len(), 8192);
+    }
+
+    #[test]
+    fn a_power_cut_takes_the_last_writes_of_a_volatile_drive() {
+        let directory = tempfile::tempdir().unwrap();
+        let medium = medium(&directory, 8192, Faults { volatile: Some(1024), ..Faults::default() });
+        for (value, offset) in [(1, 0), (2, 512), (3, 256), (4, 4096)] {
+            medium.write(&[value; 512], offset).unwrap();
+        }
+        let holds = |at: usize| all(&medium)[at];
+        assert_eq!([0, 255, 256, 767, 768, 1023, 4096].map(holds), [1, 1, 3, 3, 2, 2, 4]);
+        cut_power(directory.path()).unwrap();
+        // The last kilobyte of writes is gone, the others are there.
+        assert_eq!([0, 255, 256, 767, 768, 1023, 4096].map(holds), [1, 1, 1, 2, 2, 2, 0]);
+        medium.write(&[5; 512], 0).unwrap();
+        assert_eq!([0, 512].map(holds), [5, 2], "it goes on");
+    }
+
+    #[test]
+    fn shares_of_writes_are_lost_and_of_reads_wrong() {
+        let directory = tempfile::tempdir().unwrap();
+        let drops = medium(&directory, 8192, Faults { drops: 0.25, ..Faults::default() });
+        let kept = (0..1000_u32).filter(|n| {
+            let value = (n % 250) as u8 + 1;
+            drops.write(&[value; 512], 0).unwrap();
+            all(&drops)[0] == value
+        });
+        let kept = kept.count();
+        assert!((700..800).contains(&kept), "{kept}");
+        drop(drops);
+        let flips = medium(&directory, 8192, Faults { flips: 0.25, ..Faults::default() });
+        flips.write(&[0; 8192], 0).unwrap();
+        let ones = |bytes: &[u8]| bytes.iter().map(|byte| byte.count_ones()).sum::<u32>();
+        let wrong: Vec<u32> = (0..1000).map(|_| ones(&all(&flips))).collect();
+        assert!(wrong.iter().all(|ones| *ones <= 1));
+        let wrong = wrong.iter().sum::<u32>();
+        assert!((200..300).contains(&wrong), "{wrong}");
+    }
+}
