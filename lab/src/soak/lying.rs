@@ -31,6 +31,8 @@ pub fn lying(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> S
         let mut scenario = with_store(scenario.clone());
         scenario.drives[VOLATILE].model.faults = Faults { volatile: Some(256 << 10), ..Faults::default() };
         scenario.drives[WRONG].model.faults = Faults { drops, flips, ..Faults::default() };
+        // As slow as sticks are: faster ones would have written all they may before the power is cut.
+        scenario.drives.iter_mut().for_each(|drive| drive.model.operation_seconds = 2e-3);
         let mut machine = Machine::start(&scenario, options)?;
         settle(&machine)?;
         lines.push(format!(
