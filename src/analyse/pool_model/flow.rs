@@ -37,6 +37,7 @@ struct Flow<'a> {
     waiting: VecDeque<usize>,
     /// Where the last completed request of each member ended.
     ends: &'a mut [u64],
+    /// By how much members with even numbers are faster, as a share, and others slower.
     lead: f64,
 }
 

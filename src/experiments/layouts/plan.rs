@@ -70,10 +70,9 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     // Where the same drives have the same parts again; no more than half of the file.
     let aligned = |at: usize| match layouts[at - drives] {
         layout if !layout.is_striped() => 0,
-        layout => [chunk * layout.cycle(drives), chunk]
-            .into_iter()
-            .find(|most_of| *most_of <= most / 8)
-            .unwrap_or(0),
+        layout => {
+            [chunk * layout.cycle(drives), chunk].into_iter().find(|bytes| *bytes <= most / 8).unwrap_or(0)
+        }
     };
     let mut steps = Steps::default();
     let predict = Predict {

@@ -49,14 +49,17 @@ fn verdict(cut: &Cut) -> String {
             (decimal_bytes(ledger.lost_bytes), decimal_bytes(ledger.lost_bytes + ledger.kept_bytes));
         broken.push(format!("{lost} of {all} of acknowledged writes lost"));
     }
+    let is_stored = broken.is_empty();
     if files.unsteady + ledger.unsteady > 0 {
-        broken
-            .push(format!("{} right only when read again", count(files.unsteady + ledger.unsteady, "place")));
+        let places = count(files.unsteady + ledger.unsteady, "place");
+        broken.push(format!(
+            "{places} held something else when first read, and the right data when read again"
+        ));
     }
     let written =
         format!("{} in {}", count(ledger.acknowledged, "acknowledged write"), duration(cut.seconds));
     if let Some(early) = early {
-        let nothing = "read again, all is there: it is changed on the way, or by the drive when it reads";
+        let nothing = "read again, all is there: it was changed on the way, or by the drive when it read";
         let what = if broken.is_empty() { nothing.to_owned() } else { broken.join(", ") };
         return format!(
             "WRONG DATA: {} of {} returned something else than was synced, before any power cut, after {written}; {what}. Don't \
@@ -66,6 +69,11 @@ fn verdict(cut: &Cut) -> String {
         );
     }
     match cut.is_whole() {
+        false if is_stored => format!(
+            "WRONG DATA: {}. {what} after {written}; nothing was lost. The drive, its port or what is between them changes data on the \
+             way. Its files stay for another look (drivebench cleanup names them).",
+            broken.join(", ")
+        ),
         false => format!(
             "NOT KEPT: {}. {what} after {written}. The drive, or what is between it and the filesystem, said that data was stored \
              that was not. Its files stay for another look (drivebench cleanup names them).",
