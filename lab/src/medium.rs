@@ -46,15 +46,16 @@ pub fn cut_power(directory: &Path) -> io::Result<()> {
 }
 
 impl Medium {
-    /// Opens or makes the file of a drive, sparse, of `size` bytes, of which `real` are stored.
-    pub fn open(image: &Path, [size, real]: [u64; 2], faults: Faults) -> io::Result<Self> {
+    /// Opens or makes the file of a drive, sparse, of `size` bytes, of which `real` are stored. `seed` decides which operations
+    /// have a fault.
+    pub fn open(image: &Path, [size, real]: [u64; 2], faults: Faults, seed: u64) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(image)?;
         if file.metadata()?.len() < size {
             file.set_len(size)?;
         }
         let power_cuts = image.with_file_name(POWER_CUTS);
         let state = State {
-            random: Xoshiro256PlusPlus::seed_from_u64(size),
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
             unsaved: VecDeque::new(),
             unsaved_bytes: 0,
             power_cuts: count(&power_cuts),
@@ -153,7 +154,7 @@ mod tests {
     use super::*;
 
     fn medium(directory: &tempfile::TempDir, real: u64, faults: Faults) -> Medium {
-        Medium::open(&directory.path().join("1.img"), [8192, real], faults).unwrap()
+        Medium::open(&directory.path().join("1.img"), [8192, real], faults, 1).unwrap()
     }
 
     fn all(medium: &Medium) -> Vec<u8> {

@@ -83,7 +83,7 @@ impl Served {
                 [drive.sectors, drive.real_sectors.unwrap_or(drive.sectors)].map(|sectors| sectors * SECTOR);
             Ok(Bay {
                 name: drive.bay.clone(),
-                medium: Medium::open(&image, [size, real], drive.model.faults.clone())
+                medium: Medium::open(&image, [size, real], drive.model.faults.clone(), now_ns())
                     .map_err(|e| at(image, e))?,
                 line: Mutex::default(),
                 turn: Condvar::new(),

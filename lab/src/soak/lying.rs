@@ -78,7 +78,7 @@ fn cut(machine: &mut Machine, random: &mut impl Rng) -> Result<Vec<String>, Mach
     mount(machine, "mkfs.ext4 -q -F")?;
     let runs = drives.map(|i| {
         format!(
-            "drivebench run power /mnt/d{i} --store /mnt/store/s{i} --size 4MiB --max-bytes 16MiB >/work/said{i} 2>&1 & \
+            "drivebench run power /mnt/d{i} --store /mnt/store/s{i} --size 4MiB --max-bytes 32MiB >/work/said{i} 2>&1 & \
              while ! grep -q 'Cut the power NOW' /work/said{i}; do kill -0 $! || {{ cat /work/said{i} >&2; exit 1; }}; \
              usleep 20000; done; "
         )
