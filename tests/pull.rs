@@ -59,6 +59,20 @@ fn each_drive_of_each_layout_is_pulled_and_the_plan_says_what_is_erased() {
 }
 
 #[test]
+fn a_drive_that_is_to_be_filled_as_a_new_one_is_said_to_be() {
+    let plan =
+        PULL.plan(&asked(3, &[("layouts", "raid5"), ("members", "2"), ("as-new", "true")])).expect("plans");
+    assert!(plan.describe().contains("then back as if it were a new one"), "{}", plan.describe());
+    let verdict = findings(events(&plan)).verdicts.remove(0);
+    assert!(
+        verdict.ends_with("A drive that was wiped and added as a new one was filled in 3 s."),
+        "{verdict}"
+    );
+    let plan = PULL.plan(&asked(3, &[("layouts", "raid0"), ("as-new", "true")])).expect("plans");
+    assert!(!plan.describe().contains("new one"), "without copies nothing fills it: {}", plan.describe());
+}
+
+#[test]
 fn a_broken_promise_is_the_headline() {
     let plan = PULL.plan(&asked(3, &[("layouts", "raid0,raid5"), ("members", "2")])).expect("plans");
     let first = |change: &dyn Fn(&mut Pulled)| findings(with(events(&plan), change)).verdicts.remove(0);

@@ -273,13 +273,20 @@ impl Machine {
 
     /// Cuts the power and starts again with the drives as they are. The guest's memory is lost.
     pub fn cut_power(&mut self) -> Result<(), MachineError> {
+        self.cut_power_without(&[])
+    }
+
+    /// The same; the drives in `absent` are unplugged while the machine is off.
+    pub fn cut_power_without(&mut self, absent: &[usize]) -> Result<(), MachineError> {
         if self.scenario.guest == Guest::Systemd {
+            absent.iter().for_each(|i| self.bays[*i] = None);
             return self.power_on_again();
         }
         let greeting = self.agent.expect_hello();
         // The drives learn of it while the machine stands still.
         self.monitor("stop")?;
         cut_power(&self.drives).map_err(|e| self.wrong("the drives can't be told", e))?;
+        absent.iter().try_for_each(|i| self.pull(*i))?;
         self.monitor("system_reset")?;
         self.monitor("cont")?;
         greeting.wait(BOOT).map_err(|e| self.wrong("the guest did not start again", e))?;

@@ -98,8 +98,14 @@ enum Campaign {
     Joined,
     /// Run `drivebench run pull` on four drives, a layout each round: each drive is pulled while files are used
     Pulled,
+    /// The same, and each drive is filled as a new one when it is back
+    PulledAsNew,
+    /// The same; each modelled stick is pulled when drivebench asks for it, and plugged into another bay
+    PulledByHand,
     /// Cut the power of a pool of a layout each round, five times, while `drivebench run power` writes, and check what it finds
     LostPower,
+    /// Cut the power of a raid5 while `drivebench run power` writes, take one drive away, and check what it finds
+    WriteHole,
     /// Cut the power of two healthy drives and of one that loses what it acknowledged, and use one that forgets writes or flips
     /// bits, while `drivebench run power` writes to each
     Lying,
@@ -198,8 +204,17 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
             soak::power_cuts(&mut Machine::start(&scenario, &Options::default())?, times, seed)
         }
         Campaign::Pools => soak::pools(&Options::default(), &named("pools")?, times, seed),
-        Campaign::Pulled => soak::pulled(&Options::default(), &named("pools")?, times, seed),
+        Campaign::Pulled => {
+            soak::pulled(&Options::default(), &named("pools")?, soak::By::Software, times, seed)
+        }
+        Campaign::PulledAsNew => {
+            soak::pulled(&Options::default(), &named("pools")?, soak::By::SoftwareAsNew, times, seed)
+        }
+        Campaign::PulledByHand => {
+            soak::pulled(&Options::default(), &named("pools")?, soak::By::Hand, times, seed)
+        }
         Campaign::LostPower => soak::lost_power(&Options::default(), &named("pools")?, times, seed),
+        Campaign::WriteHole => soak::write_hole(&Options::default(), &named("pools")?, times, seed),
         Campaign::Lying => soak::lying(&Options::default(), &named("pools")?, times, seed),
         Campaign::Layouts => soak::layouts(&Options::default(), &named("pools")?, times, seed),
         Campaign::Joined => soak::joined(&Options::default(), named("pi-zero")?, times),

@@ -112,7 +112,11 @@ fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyh
         if plan.build(at).is_some() {
             continue;
         }
-        match target.find_again(inventory) {
+        let found = match plan.looks_after_power_cut() {
+            true => target.find_what_is_left(inventory),
+            false => target.find_again(inventory),
+        };
+        match found {
             Ok(now) => *target = now,
             // The run waits until they are in their bays.
             Err(_) if moves => {}

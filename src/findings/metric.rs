@@ -43,6 +43,10 @@ pub enum Quantity {
     /// The time of a disk to spin up from standby.
     WakeTime,
     ReadTime,
+    /// Until the members of a new pool agree.
+    FirstSyncTime,
+    /// Until a drive that takes the place of another has its data.
+    RebuildTime,
     /// Bytes of acknowledged writes that are not there after a power cut.
     LostBytes,
     /// How long files of one size take.
@@ -221,6 +225,8 @@ impl Quantity {
             | Self::LongestOperation
             | Self::WakeTime
             | Self::ReadTime
+            | Self::FirstSyncTime
+            | Self::RebuildTime
             | Self::FilesTime { .. }
             | Self::CostPerFile(_)
             | Self::SyncCost

@@ -76,6 +76,10 @@ fn words(quantity: &Quantity, scope: Scope) -> String {
         (Quantity::WakeTime, _) => "spin-up time".to_owned(),
         (Quantity::ReadTime, Scope::Spinning) => "read while spinning".to_owned(),
         (Quantity::ReadTime, _) => "read".to_owned(),
+        (Quantity::FirstSyncTime, Scope::Predicted) => "first sync, predicted".to_owned(),
+        (Quantity::FirstSyncTime, _) => "first sync".to_owned(),
+        (Quantity::RebuildTime, Scope::Predicted) => "rebuild, predicted".to_owned(),
+        (Quantity::RebuildTime, _) => "rebuild".to_owned(),
         (Quantity::LostBytes, _) => "acknowledged writes lost".to_owned(),
         (Quantity::FilesTime { direction, files, size: bytes }, _) => {
             let set = format!("{} {} of {}", verb(direction), count(*files, "file"), size(*bytes));

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 pub use act::{
     Act, AtLeast, BuildPool, Changes, FILL, FileSet, FileTree, FileWork, Files, FillTree, Measure,
-    MoveDrives, NotPredicted, Pause, PowerCut, Predict, Prediction, Pull, PullBy, RemovePool, Rule,
-    ScratchFile, Standby, TREE_DIRECTORIES, zone_bytes,
+    MoveDrives, NotPredicted, Pause, PowerCut, Predict, Prediction, Pull, PullBy, RebuildPool, RemovePool,
+    Rule, ScratchFile, Standby, TREE_DIRECTORIES, zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};
@@ -206,6 +206,17 @@ impl Plan {
     /// The step that predicts pools.
     pub fn predict(&self) -> Option<(&Step, &Predict)> {
         self.each(|act| if let Act::Predict(p) = act { Some(p) } else { None }).next()
+    }
+
+    /// It looks at what a power cut left: of a pool, drives may be missing by then.
+    pub fn looks_after_power_cut(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step.act, Act::PowerCut(_)))
+    }
+
+    /// The step that fills a member of a target's pool again.
+    pub fn rebuild(&self, target: usize) -> Option<(&Step, &RebuildPool)> {
+        let mut all = self.each(|act| if let Act::RebuildPool(r) = act { Some(r) } else { None });
+        all.find(|(step, _)| step.is_on(target))
     }
 
     /// What the pool is that a target stands for; none of targets that are there before the run.

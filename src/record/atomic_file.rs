@@ -165,6 +165,13 @@ fn remove_dir(above: &File, name: &OsStr, dir: &File, files: &[&OsStr]) -> io::R
     Ok(unlinkat(above, name, AtFlags::REMOVEDIR)?)
 }
 
+/// Removes what killed processes left beside a file while they wrote it.
+pub fn sweep_beside(path: &Path) {
+    if let Ok((dir, name)) = place(path) {
+        sweep_of(&dir, &name, &[]);
+    }
+}
+
 /// Removes what killed processes left under temporary names for `name`: files, and directories of these `files`.
 fn sweep_of(dir: &File, name: &OsStr, files: &[&OsStr]) {
     let entries = Dir::read_from(dir).into_iter().flatten().flatten();

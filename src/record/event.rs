@@ -145,7 +145,7 @@ pub struct ActResult {
     /// The commands that were run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
-    /// How long the kernel took to make the drives of a new pool agree, s.
+    /// How long the kernel took to make the drives of a new pool agree, or to fill a drive of it again, s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filled_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -14,7 +14,7 @@ mod store;
 mod summary;
 mod writer;
 
-pub use atomic_file::{AtomicFile, Unnamed, keep_new_dir};
+pub use atomic_file::{AtomicFile, Unnamed, keep_new_dir, sweep_beside};
 pub use event::{ActResult, End, Event, Host, How, Resume, SCHEMA, StandbyResult, Start, When};
 pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
 pub use owner::{PRIVATE, hand_over, home, lock, make_dir};

@@ -15,6 +15,8 @@ pub struct Cut {
     pub seconds: f64,
     /// The machine went on, and only the drive took no more writes.
     pub only_drive: bool,
+    /// Drives that the pool lacked when it was looked at.
+    pub missing: u64,
     /// Found before any power cut: what was synced was read back as something else.
     pub early: Option<WrongReads>,
 }

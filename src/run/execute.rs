@@ -31,7 +31,11 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         if planned.build(at).is_some() {
             continue;
         }
-        match ctx.world.find(target, ctx.inventory) {
+        let found = match planned.looks_after_power_cut() {
+            true => ctx.world.find_what_is_left(target, ctx.inventory),
+            false => ctx.world.find(target, ctx.inventory),
+        };
+        match found {
             Ok(now) => *target = now,
             // The path may lead to another drive now. Plans that move drives wait for them instead.
             Err(e) => failed.extend((!moves).then(|| (at, e.to_string()))),

@@ -18,7 +18,7 @@ use super::{
     RunError, SILENT, World,
     journal::{Journal, host},
     leftovers::patiently,
-    pool::{PoolForRun, begin_for_run, remove_for_run},
+    pool::{PoolForRun, Rebuilt, begin_for_run, rebuild_for_run, remove_for_run},
     pull::{self, Away, Site},
     scratch::{Scratch, reserve},
     scratch_dir::Folder,
@@ -26,7 +26,7 @@ use super::{
 use crate::{
     engine::{self, Cancel, Clock, Engine, EngineError, FileTarget},
     inventory::Inventory,
-    plan::{BuildPool, FileTree, Files, PowerCut, Pull},
+    plan::{BuildPool, FileTree, Files, PowerCut, Pull, RebuildPool},
     record::{ActResult, Back, Cut, Pulled},
     sysroot::Sysroot,
     target::{Kind, NotFound, Target},
@@ -114,6 +114,10 @@ impl World for Local<'_> {
 
     fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
         was.find_again(inventory)
+    }
+
+    fn find_what_is_left(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
+        was.find_what_is_left(inventory)
     }
 
     fn sysroot(&self) -> &Sysroot {
@@ -267,15 +271,28 @@ impl World for Local<'_> {
         in_time(cancel, move || pull::fill(&dir, &tree, &until), cannot)
     }
 
-    fn pull(&mut self, at: usize, target: &Target, act: &Pull, cancel: &Cancel) -> Result<Pulled, RunError> {
-        let (pulled, away) = pull::pull(&self.site(at, target), act, cancel)?;
+    fn pull(
+        &mut self,
+        at: usize,
+        target: &Target,
+        act: &Pull,
+        cancel: &Cancel,
+        asks: &mut dyn FnMut(&str),
+    ) -> Result<Pulled, RunError> {
+        let (pulled, away) = pull::pull(&self.site(at, target), act, cancel, asks)?;
         self.away[at] = Some(away);
         Ok(pulled)
     }
 
-    fn put_back(&mut self, at: usize, target: &Target, cancel: &Cancel) -> Result<Back, RunError> {
+    fn put_back(
+        &mut self,
+        at: usize,
+        target: &Target,
+        cancel: &Cancel,
+        asks: &mut dyn FnMut(&str),
+    ) -> Result<Back, RunError> {
         let Some(mut away) = self.away[at].take() else { return Ok(Back::default()) };
-        Ok(pull::put_back(&self.site(at, target), &mut away, cancel)?)
+        Ok(pull::put_back(&self.site(at, target), &mut away, cancel, asks)?)
     }
 
     fn power(
@@ -294,6 +311,11 @@ impl World for Local<'_> {
 
     fn power_checked(&mut self, target: &Target) -> Result<(), RunError> {
         Ok(self.place(target).clear()?)
+    }
+
+    fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<Rebuilt, RunError> {
+        let name = self.pools[at].as_deref().unwrap_or_default();
+        Ok(rebuild_for_run(name, act.member as usize, &self.erase, &self.store, cancel)?)
     }
 
     fn remove_pool(&mut self, at: usize) -> Result<Vec<String>, RunError> {

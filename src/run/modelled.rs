@@ -13,7 +13,9 @@ use std::{
 };
 
 use super::{
-    Move, RunContext, RunError, Wanted, Watcher, World, execute, journal::Journal, pool::PoolForRun,
+    Move, RunContext, RunError, Wanted, Watcher, World, execute,
+    journal::Journal,
+    pool::{PoolForRun, Rebuilt},
 };
 use crate::{
     engine::{
@@ -21,7 +23,7 @@ use crate::{
         sim::{Board, Model, Sim},
     },
     inventory::{Drive, Inventory},
-    plan::{BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull},
+    plan::{BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, RebuildPool},
     record::{
         ActResult, Back, Cut, Done, Event, FilesFound, How, LedgerFound, Log, Moment, Operations, Probe,
         Pulled, What,
@@ -238,12 +240,25 @@ impl World for Modelled {
     }
 
     /// What the layout promises: with copies or parity all is kept, without all files are lost.
-    fn pull(&mut self, at: usize, _: &Target, act: &Pull, _: &Cancel) -> Result<Pulled, RunError> {
+    fn pull(
+        &mut self,
+        at: usize,
+        _: &Target,
+        act: &Pull,
+        _: &Cancel,
+        _: &mut dyn FnMut(&str),
+    ) -> Result<Pulled, RunError> {
         self.away = Some((at, act.clone()));
         Ok(modelled_pull(&self.pools[&at], act, true))
     }
 
-    fn put_back(&mut self, at: usize, _: &Target, _: &Cancel) -> Result<Back, RunError> {
+    fn put_back(
+        &mut self,
+        at: usize,
+        _: &Target,
+        _: &Cancel,
+        _: &mut dyn FnMut(&str),
+    ) -> Result<Back, RunError> {
         let Some((_, act)) = self.away.take().filter(|(of, _)| *of == at) else { return Ok(Back::default()) };
         let Pulled { files, ledger, .. } = modelled_pull(&self.pools[&at], &act, false);
         let mismatches = self.pools[&at].is_redundant().then_some(0);
@@ -279,11 +294,15 @@ impl World for Modelled {
             kept_bytes: bytes,
             ..LedgerFound::default()
         };
-        Ok(Cut { files, ledger, seconds: 12.0, only_drive: false, early: None })
+        Ok(Cut { files, ledger, seconds: 12.0, ..Cut::default() })
     }
 
     fn power_checked(&mut self, _: &Target) -> Result<(), RunError> {
         Ok(())
+    }
+
+    fn rebuild_pool(&mut self, _: usize, _: &RebuildPool, _: &Cancel) -> Result<Rebuilt, RunError> {
+        Ok(Rebuilt::default())
     }
 
     fn remove_pool(&mut self, _: usize) -> Result<Vec<String>, RunError> {

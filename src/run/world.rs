@@ -2,11 +2,15 @@
 
 use std::{io, path::PathBuf};
 
-use super::{RunError, journal::Journal, pool::PoolForRun};
+use super::{
+    RunError,
+    journal::Journal,
+    pool::{PoolForRun, Rebuilt},
+};
 use crate::{
     engine::{Cancel, Clock, Engine, EngineError},
     inventory::Inventory,
-    plan::{BuildPool, FileTree, Files, PowerCut, Pull},
+    plan::{BuildPool, FileTree, Files, PowerCut, Pull, RebuildPool},
     record::{ActResult, Back, Cut, Pulled},
     sysroot::Sysroot,
     target::{NotFound, Target},
@@ -21,6 +25,11 @@ pub trait World {
 
     /// Finds a target's current path.
     fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound>;
+
+    /// The same for a run that only looks at what is there, see [`Target::find_what_is_left`].
+    fn find_what_is_left(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
+        self.find(was, inventory)
+    }
 
     /// The sysroot for reading counters.
     fn sysroot(&self) -> &Sysroot;
@@ -100,11 +109,24 @@ pub trait World {
         cancel: &Cancel,
     ) -> Result<u64, RunError>;
 
-    /// Takes a drive of a pool away while files are used, and finds out what is left.
-    fn pull(&mut self, at: usize, target: &Target, act: &Pull, cancel: &Cancel) -> Result<Pulled, RunError>;
+    /// Takes a drive of a pool away while files are used, and finds out what is left. `asks` receives what a person has to do.
+    fn pull(
+        &mut self,
+        at: usize,
+        target: &Target,
+        act: &Pull,
+        cancel: &Cancel,
+        asks: &mut dyn FnMut(&str),
+    ) -> Result<Pulled, RunError>;
 
-    /// Brings the drive back that was taken from the pool, and finds out what is there.
-    fn put_back(&mut self, at: usize, target: &Target, cancel: &Cancel) -> Result<Back, RunError>;
+    /// Brings the drive back that was taken from the pool, and finds out what is there. `asks` as before.
+    fn put_back(
+        &mut self,
+        at: usize,
+        target: &Target,
+        cancel: &Cancel,
+        asks: &mut dyn FnMut(&str),
+    ) -> Result<Back, RunError>;
 
     /// Writes until the power is cut, or checks what a power cut left. `asks` receives what a person has to do.
     fn power(
@@ -117,6 +139,9 @@ pub trait World {
 
     /// Removes what was checked after a power cut, once that is recorded.
     fn power_checked(&mut self, target: &Target) -> Result<(), RunError>;
+
+    /// Takes a member out of the pool that was built for the target, and has the kernel fill it again.
+    fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<Rebuilt, RunError>;
 
     /// Removes the pool that was built for the target, if any; returns the commands that were run.
     fn remove_pool(&mut self, at: usize) -> Result<Vec<String>, RunError>;

@@ -53,6 +53,21 @@ impl Target {
         }
     }
 
+    /// The same for a run that only looks at what is there: a pool may lack drives by now.
+    pub fn find_what_is_left(&self, inventory: &Inventory) -> Result<Self, NotFound> {
+        let path = self.path.to_str().unwrap_or_default();
+        let is_of_it = |now: &Drive| self.drives.iter().any(|was| was.identity() == now.identity());
+        let is_left = |now: &Self| {
+            self.pool.is_some()
+                && self.filesystem_id.is_some()
+                && now.is_on_filesystem_of(self)
+                && !now.drives.is_empty()
+                && now.drives.iter().all(is_of_it)
+        };
+        let left = || Self::at(inventory, &self.given, path).ok().filter(is_left);
+        self.find_again(inventory).or_else(|e| left().ok_or(e))
+    }
+
     /// Where its filesystem is mounted now, if another mount point has the same one.
     fn elsewhere(&self, was: &Mount, inventory: &Inventory) -> Option<NotFound> {
         // Others may have the same source, such as `tmpfs`.

@@ -125,6 +125,11 @@ pub fn replace(path: &str, old: &str, new: &str) -> Change<State> {
     Change::of(Query::new(MDADM, [path, "--replace", old, "--with", new]), [path])
 }
 
+/// Has the array at `path` take a member for failed.
+pub fn fail(path: &str, member: &str) -> Change<State> {
+    Change::of(Query::new(MDADM, [path, "--fail", member]), [path])
+}
+
 /// Removes a failed member from the array at `path`.
 pub fn remove(path: &str, member: &str) -> Change<State> {
     Change::of(Query::new(MDADM, [path, "--remove", member]), [path])

@@ -18,9 +18,9 @@ use serde_json::Value;
 pub use baselines::baselines;
 pub use lying::lying;
 pub use pools::{joined, layouts, pools};
-pub use power::{cut_once, lost_power};
+pub use power::{cut_once, lost_power, write_hole};
 pub use predictions::predictions;
-pub use pulled::pulled;
+pub use pulled::{By, pulled};
 pub use reboots::{Pool, reboot, reboots};
 
 use crate::{

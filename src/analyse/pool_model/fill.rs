@@ -28,29 +28,31 @@ impl Planned<'_> {
     }
 
     /// The same of a drive that takes the place of another, of whichever takes longest.
-    pub fn rebuild_seconds(&self, bytes: u64) -> Option<f64> {
+    pub fn longest_rebuild_seconds(&self, bytes: u64) -> Option<f64> {
+        (0..self.members.len()).filter_map(|new| self.rebuild_seconds(new, bytes)).reduce(f64::max)
+    }
+
+    /// Of the one that takes the place of this member.
+    pub fn rebuild_seconds(&self, new: usize, bytes: u64) -> Option<f64> {
         if !self.layout.is_redundant() {
             return None;
         }
         let n = self.members.len();
-        let replaced = |new: usize| {
-            let read = |at: usize| match self.layout {
-                Layout::Raid1 => f64::from(at == usize::from(new == 0)),
-                Layout::Raid10 if n % 2 == 0 => f64::from(at == new ^ 1),
-                // Half of it is on either side.
-                Layout::Raid10 => {
-                    if at == (new + 1) % n || (at + 1) % n == new {
-                        0.5
-                    } else {
-                        0.0
-                    }
+        let read = |at: usize| match self.layout {
+            Layout::Raid1 => f64::from(at == usize::from(new == 0)),
+            Layout::Raid10 if n % 2 == 0 => f64::from(at == new ^ 1),
+            // Half of it is on either side.
+            Layout::Raid10 => {
+                if at == (new + 1) % n || (at + 1) % n == new {
+                    0.5
+                } else {
+                    0.0
                 }
-                _ => 1.0,
-            };
-            let share = |at: usize| if at == new { [0.0, 1.0] } else { [read(at), 0.0] };
-            self.seconds_of(&(0..n).map(share).collect())
+            }
+            _ => 1.0,
         };
-        Some(bytes as f64 * (0..n).map(replaced).fold(0.0, f64::max))
+        let share = |at: usize| if at == new { [0.0, 1.0] } else { [read(at), 0.0] };
+        Some(bytes as f64 * self.seconds_of(&(0..n).map(share).collect()))
     }
 
     /// Seconds for each byte of a member: members work at the same time, and what one reads and writes takes turns.

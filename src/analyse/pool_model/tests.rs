@@ -235,10 +235,12 @@ fn what_one_member_reads_and_writes_in_a_first_sync_takes_turns() {
 fn a_new_drive_is_filled_from_those_that_have_its_data() {
     let mut members = [stick(0.0, 20e6, 10e6); 4];
     members[2].read.rate = 4e6;
-    let seconds = |layout| planned(layout, &members).rebuild_seconds(20_000_000);
-    // The fourth one from the third, the slow one; of raid1 never from it.
     let all = [Layout::Raid0, Layout::Raid1, Layout::Raid10, Layout::Raid5, Layout::Raid6];
-    assert_eq!(all.map(seconds), [None, Some(2.0), Some(5.0), Some(5.0), Some(5.0)]);
+    let longest = |layout| planned(layout, &members).longest_rebuild_seconds(20_000_000);
+    // The fourth one from the third, the slow one; of raid1 never from it.
+    assert_eq!(all.map(longest), [None, Some(2.0), Some(5.0), Some(5.0), Some(5.0)]);
+    let third = |layout| planned(layout, &members).rebuild_seconds(2, 20_000_000);
+    assert_eq!(all.map(third), [None, Some(2.0), Some(2.0), Some(2.0), Some(2.0)]);
 }
 
 #[test]

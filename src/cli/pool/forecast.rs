@@ -91,7 +91,7 @@ impl Forecast {
         let loads = LOADS.into_iter().filter(is_known).map(load).collect();
         let pool = sequential[1].planned(build);
         let first_sync_seconds = build.size.and_then(|bytes| pool.first_sync_seconds(bytes));
-        let rebuild_seconds = build.size.and_then(|bytes| pool.rebuild_seconds(bytes));
+        let rebuild_seconds = build.size.and_then(|bytes| pool.longest_rebuild_seconds(bytes));
         Some(Self { loads, first_sync_seconds, rebuild_seconds, from, at_once })
     }
 

@@ -45,7 +45,7 @@ pub(super) fn predictions(store: &Store, output: &Output) -> anyhow::Result<Exit
     let (runs, unreadable) = store.list()?;
     unreadable.iter().for_each(|e| output.warn(&e.to_string()));
     let mut by_layout: BTreeMap<String, Errors> = BTreeMap::new();
-    let mut all = Errors::default();
+    let [mut all, mut first_syncs, mut rebuilds] = [(); 3].map(|()| Errors::default());
     let mut with = 0;
     // Of a pool that was measured more than once, the newest counts.
     let mut measured = Vec::new();
@@ -65,6 +65,9 @@ pub(super) fn predictions(store: &Store, output: &Output) -> anyhow::Result<Exit
             }
             by_layout.entry(one.layout).or_default().push(one.error, &one.load);
         }
+        times(&findings, &Quantity::FirstSyncTime)
+            .for_each(|(error, layout)| first_syncs.push(error, layout));
+        times(&findings, &Quantity::RebuildTime).for_each(|(error, layout)| rebuilds.push(error, layout));
     }
     if by_layout.is_empty() {
         let run = stored::command(store, "run layouts --plan DRIVES...");
@@ -72,12 +75,11 @@ pub(super) fn predictions(store: &Store, output: &Output) -> anyhow::Result<Exit
         return Ok(ExitCode::SUCCESS);
     }
     let mut rows: Vec<Vec<String>> = by_layout.iter().map(|(layout, errors)| errors.row(layout)).collect();
-    if !all.all.is_empty() {
-        rows.push(all.row("of several drives"));
-    }
+    let sums = [(&all, "of several drives"), (&first_syncs, "first syncs"), (&rebuilds, "rebuilds")];
+    rows.extend(sums.into_iter().filter(|(sum, _)| !sum.all.is_empty()).map(|(sum, name)| sum.row(name)));
     let columns = Column::all([
         ("layout", false),
-        ("speeds", true),
+        ("predicted", true),
         ("off by", true),
         ("within 10 %", true),
         ("worst", false),
@@ -86,7 +88,7 @@ pub(super) fn predictions(store: &Store, output: &Output) -> anyhow::Result<Exit
     let runs = count(with, "run");
     output
         .result(&format!("{table}\nFrom {runs}. Each prediction was saved before its pool was built. What is predicted of linear and of reads of raid1 \
-         is the speed of one drive: the last row leaves it out.\n"
+         is the speed of one drive: 'of several drives' leaves it out, and times.\n"
     ))?;
     Ok(if unreadable.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -121,6 +123,18 @@ fn errors(findings: &Findings) -> Vec<Compared> {
         Some(Compared::of(predicted.target.clone(), load.name, load.direction, error))
     };
     speeds().filter(|m| m.scope == Scope::Predicted).filter_map(of).collect()
+}
+
+/// What was predicted of a time of each layout, as a share of what was measured, less one; with the layout.
+fn times<'f>(findings: &'f Findings, quantity: &Quantity) -> impl Iterator<Item = (f64, &'f str)> + use<'f> {
+    let of = |scope: Scope, quantity: &Quantity| -> Vec<&'f Metric> {
+        findings.estimates.iter().filter(|m| m.quantity == *quantity && m.scope == scope).collect()
+    };
+    let [predicted, measured] = [Scope::Predicted, Scope::Whole].map(|scope| of(scope, quantity));
+    predicted.into_iter().filter_map(move |p| {
+        let same = measured.iter().find(|m| m.target == p.target)?;
+        Some((p.estimate.value / same.estimate.value - 1.0, p.target.as_str()))
+    })
 }
 
 /// What was predicted of a pool and measured on it, unless that pool and load is among the `measured` already.
@@ -168,6 +182,23 @@ mod tests {
         let mut all = Errors::default();
         found.iter().for_each(|one| all.push(one.error, &one.load));
         assert_eq!(all.row("all"), ["all", "2", "15 %", "50 %", "-25 % write 1M"]);
+    }
+
+    #[test]
+    fn a_time_is_compared_with_that_of_the_same_layout() {
+        let time = |target: &str, quantity, scope, seconds: f64| {
+            Metric::new(target, quantity, Estimate::unbounded(seconds, "")).at(scope)
+        };
+        let estimates = vec![
+            time("raid1", Quantity::RebuildTime, Scope::Whole, 10.0),
+            time("raid5", Quantity::RebuildTime, Scope::Predicted, 33.0),
+            time("raid5", Quantity::FirstSyncTime, Scope::Whole, 50.0),
+            time("raid5", Quantity::RebuildTime, Scope::Whole, 30.0),
+        ];
+        let findings = Findings { estimates, ..Findings::default() };
+        let found: Vec<(f64, &str)> = times(&findings, &Quantity::RebuildTime).collect();
+        assert!(found.len() == 1 && (found[0].0 - 0.1).abs() < 1e-9 && found[0].1 == "raid5", "{found:?}");
+        assert_eq!(times(&findings, &Quantity::FirstSyncTime).count(), 0);
     }
 
     #[test]

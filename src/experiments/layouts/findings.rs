@@ -12,7 +12,7 @@ use super::{
 use crate::{
     analyse::{Estimate, repeat},
     findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, short},
-    plan::{Act, Plan, Prediction},
+    plan::{Act, Plan, Prediction, Step},
     record::Run,
     target::Target,
     units::{capital, decimal_bytes, duration, listed, percent, rate, signed_percent, thousands},
@@ -20,7 +20,8 @@ use crate::{
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     let predictions = predictions(run, plan);
-    let filled: Vec<Option<f64>> = (0..plan.targets.len()).map(|at| filled(run, plan, at)).collect();
+    let times: Vec<[Timed; 2]> =
+        (0..plan.targets.len()).map(|at| times(run, plan, &predictions, at)).collect();
     // Grouping takes the loads out of the run.
     let processors = processors(run, plan);
     let files = all_file_sets(plan, &run.acts);
@@ -34,7 +35,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         .map(|label| compare(label, &groups, &predictions, plan.targets.len()))
         .collect();
     let candidates = candidates(plan, drives, &compared);
-    findings.tables.extend(about(&candidates, &predictions, &filled, drives));
+    findings.tables.extend(about(&candidates, &times, drives));
     findings.tables.extend(compared.iter().map(|c| table(c, &names, drives)));
     findings.tables.extend(files_table(&files, &names));
     findings.tables.extend(at_once(&groups, &names[..drives]));
@@ -50,6 +51,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.details.sentences.extend(took(run));
     findings.verdicts.extend(not_predicted(&predictions, plan, &names));
     findings.verdicts.extend(quality(&compared, plan, drives));
+    for (target, times) in plan.targets.iter().zip(&times).skip(drives) {
+        findings.estimates.extend(time_metrics(&target.given, times));
+    }
     for (target, sets) in plan.targets.iter().zip(&files) {
         findings.estimates.extend(file_metrics(&target.given, sets));
     }
@@ -119,9 +123,36 @@ fn parity(run: &Run<Series>, plan: &Plan) -> Option<String> {
     (!known.is_empty()).then_some(computes)
 }
 
-fn filled(run: &Run<Series>, plan: &Plan, at: usize) -> Option<f64> {
-    let builds = plan.steps.iter().filter(|step| step.is_on(at) && matches!(step.act, Act::BuildPool(_)));
-    builds.filter_map(|step| run.acts.get(&(step.id, at))?.filled_seconds).next()
+/// What the kernel's filling of a layout took, once, and what was predicted.
+fn time_metrics(layout: &str, times: &[Timed; 2]) -> Vec<Metric> {
+    let both = [Quantity::FirstSyncTime, Quantity::RebuildTime].into_iter().zip(times);
+    both.flat_map(|(quantity, timed)| {
+        [(timed.measured, Scope::Whole), (timed.predicted, Scope::Predicted)].map(|(seconds, scope)| {
+            let once = Estimate::unbounded(seconds?, "once");
+            Some(Metric::new(layout, quantity.clone(), once).at(scope))
+        })
+    })
+    .flatten()
+    .collect()
+}
+
+/// How long something took, and how long it was predicted to take, s.
+#[derive(Debug, Clone, Copy)]
+struct Timed {
+    measured: Option<f64>,
+    predicted: Option<f64>,
+}
+
+/// The first sync of a layout, and its rebuild.
+fn times(run: &Run<Series>, plan: &Plan, predictions: &[Prediction], at: usize) -> [Timed; 2] {
+    let build = plan.steps.iter().find(|step| step.is_on(at) && matches!(step.act, Act::BuildPool(_)));
+    let rebuild = plan.rebuild(at).map(|(step, _)| step);
+    let predicted = predictions.iter().find(|p| p.pool as usize == at);
+    let measured = |step: Option<&Step>| run.acts.get(&(step?.id, at))?.filled_seconds;
+    [
+        Timed { measured: measured(build), predicted: predicted.and_then(|p| p.fill_seconds) },
+        Timed { measured: measured(rebuild), predicted: predicted.and_then(|p| p.rebuild_seconds) },
+    ]
 }
 
 fn compare(label: &str, groups: &[Group<'_>], predictions: &[Prediction], targets: usize) -> Compared {
@@ -159,29 +190,21 @@ fn candidates(plan: &Plan, drives: usize, compared: &[Compared]) -> Vec<Candidat
 }
 
 /// What the layouts are, without speeds.
-fn about(
-    candidates: &[Candidate],
-    predictions: &[Prediction],
-    filled: &[Option<f64>],
-    drives: usize,
-) -> Option<Table> {
+fn about(candidates: &[Candidate], times: &[[Timed; 2]], drives: usize) -> Option<Table> {
     let columns = Column::all([
         ("layout", false),
         ("capacity", true),
         ("failures survived", true),
-        ("filled in", true),
-        ("predicted fill", true),
+        ("first sync", true),
+        ("predicted", true),
+        ("rebuild", true),
+        ("predicted", true),
     ]);
     let rows = candidates.iter().zip(drives..).map(|(one, at)| {
-        let predicted = predictions.iter().find(|p| p.pool as usize == at).and_then(|p| p.fill_seconds);
         let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), duration);
-        vec![
-            one.layout.to_string(),
-            decimal_bytes(one.holds),
-            one.layout.survives(drives).to_string(),
-            time(filled[at]),
-            time(predicted),
-        ]
+        let times = times[at].iter().flat_map(|timed| [time(timed.measured), time(timed.predicted)]);
+        let survives = one.layout.survives(drives).to_string();
+        [one.layout.to_string(), decimal_bytes(one.holds), survives].into_iter().chain(times).collect()
     });
     let rows: Vec<Vec<String>> = rows.collect();
     (!rows.is_empty()).then(|| Table { title: String::new(), columns, rows })

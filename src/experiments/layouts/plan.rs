@@ -11,7 +11,7 @@ use super::{
     options,
 };
 use crate::{
-    plan::{BuildPool, FILL, Files, Measure, Plan, Predict, RemovePool, Rule, Steps, Suite},
+    plan::{BuildPool, FILL, Files, Measure, Plan, Predict, RebuildPool, RemovePool, Rule, Steps, Suite},
     target::{Kind, Target},
     units::{Caching, Direction, KIB, Layout, Load, MIB, Pattern},
 };
@@ -100,6 +100,9 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         for repetition in 1..=ask.values.get(&options::RUNS) {
             loads(&mut steps, ask, &[at], (repetition, aligned(at)), "");
             further(&mut steps, ask, at, (repetition, aligned(at)), &suite);
+        }
+        if layouts[at - drives].is_redundant() {
+            steps.add(&[at], RebuildPool { member: drives as u32 - 1, most });
         }
         steps.add(&[at], RemovePool { name: build(at).name });
     }

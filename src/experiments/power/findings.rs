@@ -6,7 +6,7 @@ use crate::{
     findings::{Column, Findings, Metric, Quantity, Table},
     plan::{Act, Plan},
     record::{Cut, Run},
-    units::{count, decimal_bytes, duration},
+    units::{Layout, Pool, capital, count, decimal_bytes, duration},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
@@ -14,7 +14,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         let (Act::PowerCut(_), Some(at)) = (&step.act, step.targets().next()) else { continue };
         let cut = run.acts.get(&(step.id, at)).and_then(|act| act.cut.as_deref());
         let Some(cut) = cut else { continue };
-        findings.verdicts.push(verdict(cut));
+        findings.verdicts.push(verdict(cut, plan.targets[at].pool.as_ref()));
         findings.tables.push(table(cut));
         // One power cut says nothing of others.
         let lost = Estimate::unbounded(
@@ -31,7 +31,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
 }
 
 /// What is not as promised comes first. That nothing is lost is said of this power cut only.
-fn verdict(cut: &Cut) -> String {
+fn verdict(cut: &Cut, pool: Option<&Pool>) -> String {
     let Cut { files, ledger, early, .. } = cut;
     let what = match cut.only_drive {
         true => "The drive took no more writes",
@@ -75,16 +75,44 @@ fn verdict(cut: &Cut) -> String {
             broken.join(", ")
         ),
         false => format!(
-            "NOT KEPT: {}. {what} after {written}. The drive, or what is between it and the filesystem, said that data was stored \
-             that was not. Its files stay for another look (drivebench cleanup names them).",
-            broken.join(", ")
+            "NOT KEPT: {}. {what} after {written}. {} Its files stay for another look (drivebench cleanup names them).",
+            broken.join(", "),
+            reason(cut, pool)
         ),
         true => format!(
-            "Nothing was lost. {what} after {written}; all {} and all {} of acknowledged writes are there. That is one power cut: \
+            "Nothing was lost. {what} after {written}{}; all {} and all {} of acknowledged writes are there. That is one power cut: \
              a drive that loses data now and then may need many.",
+            lacks(cut, pool).map(|lacks| format!(", and {lacks}")).unwrap_or_default(),
             count(files.whole, "file"),
             decimal_bytes(ledger.kept_bytes)
         ),
+    }
+}
+
+/// Which drives the pool came back without.
+fn lacks(cut: &Cut, pool: Option<&Pool>) -> Option<String> {
+    let pool = pool.filter(|_| cut.missing > 0)?;
+    let of = count(pool.drives, "drive");
+    Some(format!("the pool came back without {} of its {of}", cut.missing))
+}
+
+/// Why acknowledged writes may be lost.
+fn reason(cut: &Cut, pool: Option<&Pool>) -> String {
+    let layout = pool.and_then(|pool| Layout::of_name(pool.layout.as_ref()?));
+    match (lacks(cut, pool), layout) {
+        (Some(lacks), Some(layout)) if layout.has_parity() => format!(
+            "{}. What a missing drive had is computed from the others and from parity, which is wrong where a write was cut off: \
+             the write hole of {layout}, which no drive need be at fault for.",
+            capital(&lacks)
+        ),
+        (Some(lacks), _) => format!(
+            "{}: what only the missing one had is not there. Or a drive said that data was stored that was not.",
+            capital(&lacks)
+        ),
+        (None, _) => {
+            "The drive, or what is between it and the filesystem, said that data was stored that was not."
+                .to_owned()
+        }
     }
 }
 
@@ -148,7 +176,10 @@ mod tests {
         let flips = Cut { early: Some(early), ..healthy.clone() };
         let mut forgets = Cut { ledger: lies.ledger.clone(), ..flips.clone() };
         forgets.files.wrong = 1;
-        let all = [healthy, lies, unsteady, flips, forgets].map(|cut| verdict(&cut));
-        insta::assert_snapshot!(all.join("\n\n"));
+        let of = |layout: &str| Pool { layout: Some(layout.to_owned()), drives: 4, ..Pool::default() };
+        let lack = |cut: &Cut, layout| verdict(&Cut { missing: 1, ..cut.clone() }, Some(&of(layout)));
+        let degraded = [lack(&healthy, "raid5"), lack(&lies, "raid5"), lack(&lies, "raid1")];
+        let all = [healthy, lies, unsteady, flips, forgets].map(|cut| verdict(&cut, Some(&of("raid5"))));
+        insta::assert_snapshot!([&all[..], &degraded[..]].concat().join("\n\n"));
     }
 }

@@ -20,17 +20,19 @@ pub const CHUNK: Opt<u64> = whole_drives::CHUNK;
 pub const TIME: Opt<f64> =
     Opt::new("runtime", "TIME", seconds, "Of use before a pull, and after it").default("10s");
 
-pub const BY: Opt<PullBy> = Opt::new("by", "WAY", by, "De-authorise it (usb) or delete it (scsi)")
-    .choices(&["usb", "scsi"])
+pub const BY: Opt<PullBy> = Opt::new("by", "WAY", by, "By usb or scsi, or by hand: you pull it")
+    .choices(&["usb", "scsi", "hand"])
     .default("usb");
 
 pub const REPEAT: Opt<u32> = Opt::new("runs", "N", parsed, "Pulls of each drive").default("1");
 
+pub const AS_NEW: Opt<bool> = Opt::switch("as-new", "Fill a drive that is back as if it were new");
+
 pub const OPTIONS: &[&dyn Declared] =
-    &[&LAYOUTS, &MEMBERS, &ERASE, &SIZE, &CHUNK, &TIME, &BY, &REPEAT, &SEED];
+    &[&LAYOUTS, &MEMBERS, &ERASE, &SIZE, &CHUNK, &TIME, &BY, &AS_NEW, &REPEAT, &SEED];
 
 fn by(text: &str) -> Result<PullBy, String> {
-    PullBy::ALL.into_iter().find(|by| by.name() == text).ok_or_else(|| "there are usb, scsi".to_owned())
+    PullBy::ALL.into_iter().find(|by| by.name() == text).ok_or_else(|| "there are usb, scsi, hand".to_owned())
 }
 
 fn members(text: &str) -> Result<Vec<usize>, String> {

@@ -66,6 +66,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
                 tree,
                 seconds: ask.values.get(&options::TIME),
                 most: written(tree.bytes),
+                as_new: ask.values.get(&options::AS_NEW) && layout.is_redundant(),
             };
             let name = build.name.clone();
             steps.add(&[at], build);

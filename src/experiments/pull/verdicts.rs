@@ -111,6 +111,9 @@ fn healed(cases: &[&Case<'_>]) -> String {
     let [least, most] = [least, most].map(duration);
     let time = if least == most { most } else { format!("{least} to {most}") };
     match backs.iter().find(|back| !back.by_itself).and_then(|back| back.commands.last()) {
+        Some(_) if cases.iter().all(|case| case.act.as_new) => {
+            format!("A drive that was wiped and added as a new one was filled in {time}.")
+        }
         None => format!("Plugged in again, a drive is taken back by itself, in {time}."),
         Some(command) => {
             format!("Plugged in again, a drive is not taken back by itself; `{command}` took {time}.")

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use files::{FileSet, FileWork, Files};
 pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
-pub use pool::{BuildPool, NotPredicted, Predict, Prediction, RemovePool};
+pub use pool::{BuildPool, NotPredicted, Predict, Prediction, RebuildPool, RemovePool};
 pub use power::PowerCut;
 pub use pull::{FileTree, FillTree, Pull, PullBy, TREE_DIRECTORIES};
 
@@ -64,6 +64,7 @@ pub enum Act {
     Standby(Standby),
     MoveDrives(MoveDrives),
     BuildPool(BuildPool),
+    RebuildPool(RebuildPool),
     RemovePool(RemovePool),
     Predict(Predict),
     FillTree(FillTree),
@@ -107,6 +108,7 @@ impl Act {
             Self::Standby(_) => "standby".to_owned(),
             Self::MoveDrives(moves) => format!("arrangement {}", moves.number),
             Self::BuildPool(_) => "build".to_owned(),
+            Self::RebuildPool(_) => "rebuild".to_owned(),
             Self::RemovePool(_) => "remove".to_owned(),
             Self::Predict(_) => "predict".to_owned(),
             Self::FillTree(_) => "files".to_owned(),
@@ -121,6 +123,7 @@ impl Act {
             Self::ScratchFile(_) | Self::MoveDrives(_) | Self::Predict(_) => Cost::of_seconds(0.0),
             // Filling takes as long as the drives need.
             Self::BuildPool(build) => Cost { written: build.most, seconds: None, ..Cost::default() },
+            Self::RebuildPool(rebuild) => Cost { written: rebuild.most, seconds: None, ..Cost::default() },
             Self::RemovePool(_) => Cost { seconds: None, ..Cost::default() },
             Self::FillTree(fill) => Cost { written: fill.tree.bytes, seconds: None, ..Cost::default() },
             // Copying back what is missing takes as long as the drives need.
@@ -164,6 +167,7 @@ impl Act {
             Self::Pull(_) => Changes::DriveState("a drive is taken away and brought back"),
             Self::Pause(_) | Self::Predict(_) => Changes::Nothing,
             Self::BuildPool(BuildPool { drives, .. }) => Changes::Erases(drives.clone()),
+            Self::RebuildPool(_) => Changes::DriveState("a drive is taken out of the pool and filled again"),
             Self::RemovePool(_) => Changes::DriveState("the pool is removed"),
             Self::Standby(_) => Changes::DriveState("the drive goes to standby"),
             Self::MoveDrives(_) => Changes::DriveState("drives are moved by hand"),
@@ -182,6 +186,10 @@ impl Act {
                 Some(format!("{}, then wait until its drives agree", build.layout))
             }
             Self::BuildPool(build) => Some(build.layout.to_string()),
+            Self::RebuildPool(rebuild) => Some(format!(
+                "drive {} is taken out and filled again, as a new one would be",
+                rebuild.member + 1
+            )),
             Self::Files(files) => Some(files.describe().to_owned()),
             Self::FillTree(fill) => {
                 let (files, bytes) = (count(fill.tree.files(), "file"), decimal_bytes(fill.tree.bytes));
@@ -189,8 +197,9 @@ impl Act {
             }
             Self::Pull(pull) => {
                 let (seconds, drive, how) = (duration(pull.seconds), pull.member + 1, pull.by.words());
+                let back = if pull.as_new { "then back as if it were a new one" } else { "then back" };
                 Some(format!(
-                    "after {seconds} of reads and synced writes, drive {drive} is away for {seconds} ({how}), then back"
+                    "after {seconds} of reads and synced writes, drive {drive} is away for {seconds} ({how}), {back}"
                 ))
             }
             Self::PowerCut(cut) => {
@@ -243,6 +252,7 @@ acts!(
     Standby(Standby),
     MoveDrives(MoveDrives),
     BuildPool(BuildPool),
+    RebuildPool(RebuildPool),
     RemovePool(RemovePool),
     Predict(Predict),
     FillTree(FillTree),

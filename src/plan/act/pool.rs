@@ -17,6 +17,15 @@ pub struct BuildPool {
     pub drives: Vec<String>,
 }
 
+/// Takes a member out of the pool of the step's target, and has the kernel fill it as if it were a new drive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RebuildPool {
+    /// Its number.
+    pub member: u32,
+    /// Writes at most so many bytes to it.
+    pub most: u64,
+}
+
 /// Unmounts, stops and removes the pool of the step's target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RemovePool {
@@ -45,6 +54,9 @@ pub struct Prediction {
     /// Seconds until its members agree; none where nothing is copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill_seconds: Option<f64>,
+    /// Seconds until a member that is replaced has its data; none where that is not measured either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuild_seconds: Option<f64>,
     pub loads: Vec<PredictedLoad>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not: Vec<NotPredicted>,

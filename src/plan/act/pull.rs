@@ -31,9 +31,12 @@ pub struct Pull {
     pub seconds: f64,
     /// The most that is written meanwhile, bytes.
     pub most: u64,
+    /// What it has of the pool is wiped when it is back, so that it is filled as a new drive would be.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_new: bool,
 }
 
-/// How a drive is taken away without hands.
+/// How a drive is taken away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PullBy {
@@ -41,16 +44,19 @@ pub enum PullBy {
     Usb,
     /// Its SCSI device is deleted.
     Scsi,
+    /// A person pulls it.
+    Hand,
 }
 
 impl PullBy {
-    pub const ALL: [Self; 2] = [Self::Usb, Self::Scsi];
+    pub const ALL: [Self; 3] = [Self::Usb, Self::Scsi, Self::Hand];
 
     /// As it is written in options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Usb => "usb",
             Self::Scsi => "scsi",
+            Self::Hand => "hand",
         }
     }
 
@@ -58,6 +64,7 @@ impl PullBy {
         match self {
             Self::Usb => "USB device de-authorised",
             Self::Scsi => "SCSI device deleted",
+            Self::Hand => "you pull it",
         }
     }
 }

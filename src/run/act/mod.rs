@@ -31,6 +31,7 @@ pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubl
         // `steps` has already waited until the drives are in their bays.
         Act::MoveDrives(_) => Ok(Troubles::new()),
         Act::BuildPool(act) => pool::build(run, step, act),
+        Act::RebuildPool(act) => pool::rebuild(run, step, act),
         Act::RemovePool(_) => pool::remove(run, step),
         Act::Predict(act) => pool::predict(run, step, act),
         Act::FillTree(act) => pull::fill(run, step, act),

@@ -9,8 +9,9 @@ use crate::{
         repeat,
     },
     inventory::Drive,
-    plan::{BuildPool, Measure, NotPredicted, Predict, Prediction, Step},
+    plan::{BuildPool, Measure, NotPredicted, Predict, Prediction, RebuildPool, Step},
     record::ActResult,
+    run::pool::Rebuilt,
     units::{Direction, Layout, Load, MIB, Parity, Pattern, PredictedLoad},
 };
 
@@ -29,6 +30,23 @@ pub(super) fn build(
         run.readable.remove(&target);
         let seconds = run.ctx.world.seconds() - since;
         let (commands, filled_seconds) = (built.commands, built.filled_seconds);
+        let result = ActResult { seconds, commands, filled_seconds, ..ActResult::default() };
+        run.emit_act(step.id, Some(target), result)?;
+    }
+    Ok(Troubles::new())
+}
+
+pub(super) fn rebuild(
+    run: &mut Execution<'_, '_>,
+    step: &Step,
+    act: &RebuildPool,
+) -> Result<Troubles, RunError> {
+    run.ctx.watcher.begins(step);
+    for target in step.targets() {
+        let since = run.ctx.world.seconds();
+        let Rebuilt { commands, filled_seconds } =
+            run.ctx.world.rebuild_pool(target, act, &run.cancel.clone())?;
+        let seconds = run.ctx.world.seconds() - since;
         let result = ActResult { seconds, commands, filled_seconds, ..ActResult::default() };
         run.emit_act(step.id, Some(target), result)?;
     }
@@ -107,8 +125,12 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         }
         // What is filled is smaller by what the partition table and mdadm keep, a few MiB: the difference is small.
         let fill = |pool: Planned<'_>| pool.first_sync_seconds(build.most);
-        let fill_seconds = self.planned(build, Asked::fill(build), fill);
-        Some(Prediction { pool, fill_seconds: fill_seconds.flatten(), loads: predicted, not })
+        let fill_seconds = self.planned(build, Asked::fill(build), fill).flatten();
+        let rebuild_seconds = self.run.planned.rebuild(pool as usize).and_then(|(_, act)| {
+            let rebuild = |pool: Planned<'_>| pool.rebuild_seconds(act.member as usize, build.most);
+            self.planned(build, Asked::fill(build), rebuild).flatten()
+        });
+        Some(Prediction { pool, fill_seconds, rebuild_seconds, loads: predicted, not })
     }
 
     /// The first drive that moves a head where the pool makes it go to and fro.

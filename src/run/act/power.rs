@@ -3,7 +3,7 @@
 use super::{Execution, RunError, Troubles};
 use crate::{
     plan::{PowerCut, Step},
-    record::ActResult,
+    record::{ActResult, Cut},
 };
 
 pub(super) fn cut(run: &mut Execution<'_, '_>, step: &Step, act: &PowerCut) -> Result<Troubles, RunError> {
@@ -15,6 +15,8 @@ pub(super) fn cut(run: &mut Execution<'_, '_>, step: &Step, act: &PowerCut) -> R
         let (on, cancel) = (run.plan.targets[target].clone(), run.cancel.clone());
         let watcher = &mut *run.ctx.watcher;
         let cut = run.ctx.world.power(&on, act, &cancel, &mut |text| watcher.asks(text))?;
+        let missing = on.pool.as_ref().map_or(0, |pool| pool.missing);
+        let cut = Cut { missing, ..cut };
         let seconds = run.ctx.world.seconds() - since;
         let is_whole = cut.is_whole();
         let bytes = act.tree.bytes.saturating_add(cut.ledger.acknowledged_bytes);

@@ -32,7 +32,8 @@ pub(super) fn pull(run: &mut Execution<'_, '_>, step: &Step, act: &Pull) -> Resu
         let since = run.ctx.world.seconds();
         let on = run.plan.targets[target].clone();
         let cancel = run.cancel.clone();
-        let pulled = run.ctx.world.pull(target, &on, act, &cancel)?;
+        let watcher = &mut *run.ctx.watcher;
+        let pulled = run.ctx.world.pull(target, &on, act, &cancel, &mut |text| watcher.asks(text))?;
         let result = |pulled: &Pulled, seconds: f64| ActResult {
             seconds,
             pulled: Some(Box::new(pulled.clone())),
@@ -41,7 +42,8 @@ pub(super) fn pull(run: &mut Execution<'_, '_>, step: &Step, act: &Pull) -> Resu
         let seconds = run.ctx.world.seconds() - since;
         run.emit_act(step.id, Some(target), result(&pulled, seconds))?;
         run.ctx.log.sync()?;
-        let back = run.ctx.world.put_back(target, &on, &cancel)?;
+        let watcher = &mut *run.ctx.watcher;
+        let back = run.ctx.world.put_back(target, &on, &cancel, &mut |text| watcher.asks(text))?;
         let pulled = Pulled { back: Some(back), ..pulled };
         let seconds = run.ctx.world.seconds() - since;
         run.emit_act(step.id, Some(target), result(&pulled, seconds))?;

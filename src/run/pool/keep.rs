@@ -11,7 +11,7 @@ use rustix::fs::Access;
 
 use crate::{
     pool::config::{self, Lines, Without},
-    record::AtomicFile,
+    record::{AtomicFile, sweep_beside},
     run::lock::Lock,
     units::shell_word,
 };
@@ -53,7 +53,7 @@ pub fn can_keep(name: &str, lines: &Lines) -> io::Result<()> {
         let why = format!("its copy would replace {copy}. To keep that: mv --no-clobber {copy} {to}");
         return Err(io::Error::other(why));
     }
-    let dir = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let dir = followed(path);
     let dir = dir.parent().unwrap_or(Path::new("/"));
     Ok(rustix::fs::access(dir, Access::WRITE_OK | Access::EXEC_OK)?)
 }
@@ -70,6 +70,8 @@ pub(super) fn remove(name: &str, file: &Path) -> io::Result<()> {
 
 fn take_out(name: &str, file: &Path) -> io::Result<()> {
     let copy = copy_of(file, name);
+    // Where nothing is written below, nothing else removes it.
+    [&followed(file), &copy].into_iter().for_each(|path| sweep_beside(path));
     let text = read(file)?.unwrap_or_default();
     let missing =
         |mark| io::Error::other(format!("the line '{mark}' is missing: remove those of the pool by hand"));
@@ -97,7 +99,12 @@ fn mode(path: &Path) -> io::Result<u32> {
 
 /// The whole file or the old one, also after a power cut. A link is followed: `/etc/fstab` may be one.
 fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
-    begun(&path.canonicalize().unwrap_or_else(|_| path.to_owned()), text, mode)?.keep()
+    begun(&followed(path), text, mode)?.keep()
+}
+
+/// Where a link leads.
+fn followed(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// A file that has no name yet.
@@ -144,9 +151,12 @@ mod tests {
         take_out("data", Path::new(&lines.file)).expect("removes the copy");
         fs::write(&lines.file, [0xff]).expect("writes");
         can_keep("data", &lines).expect_err("it is no text");
-        // Killed after the copy, before the lines.
+        // Killed after the copy, before the lines, and while either was written.
         let path = dir.path().join("fstab0");
         fs::copy(&path, copy_of(&path, "data")).expect("copies");
+        for half in [".fstab0.4194999.0", ".fstab0.before-drivebench-data.4194999.0"] {
+            fs::write(dir.path().join(half), "half").expect("writes");
+        }
         take_out("data", &path).expect("removes");
         assert_eq!(fs::read_to_string(&path).ok().as_deref(), Some("a\nb"));
         assert_eq!(fs::read_dir(dir.path()).expect("lists").count(), 2, "no copies stay");

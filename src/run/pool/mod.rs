@@ -19,15 +19,22 @@ pub use claim::{claim, claim_begun, in_no_pool, removal, to_remove};
 pub use keep::can_keep;
 pub use log::{Built, LogError, PoolLog, Replacement, pools};
 pub use replace::{Former, Unclean, fill, former, give_up, replace, resync, scrub, unclean};
-pub use temporary::{PoolForRun, begin_for_run, can_build, is_left, remove_for_run};
+pub use temporary::{
+    PoolForRun, Rebuilt, begin_for_run, can_build, is_left, rebuild_for_run, remove_for_run,
+};
 
 use crate::{
     danger::{Claimed, Refusal},
+    engine::Cancel,
     inventory::{Inventory, Mount, parse_mountinfo},
-    pool::{Build, Step, config::Lines, health::Device},
+    pool::{
+        Build, Step,
+        config::Lines,
+        health::{Action, Device, MemberState, State},
+    },
     record::make_dir,
     sysroot::Sysroot,
-    tools::{Change, Content, Output, Runner, State, System, ToolError, mount, systemctl},
+    tools::{self, Change, Content, Output, Runner, System, ToolError, mount, systemctl},
 };
 
 /// How long a device may take to appear after the command that makes it: udev reads it first, while its drives are being filled,
@@ -36,6 +43,8 @@ const APPEARS: Duration = Duration::from_secs(180);
 /// Where pools are mounted that a run builds and removes.
 const FOR_RUNS: &str = "/run/drivebench";
 const POLL: Duration = Duration::from_millis(20);
+/// The time between two looks at an array that is filled.
+const PROGRESS: Duration = Duration::from_millis(100);
 
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
@@ -90,7 +99,11 @@ impl Commands<'_> {
     }
 
     /// Changes the state of the pool.
-    pub(in crate::run) fn alter(&mut self, change: &Change<State>, log: &PoolLog) -> Result<(), BuildError> {
+    pub(in crate::run) fn alter(
+        &mut self,
+        change: &Change<tools::State>,
+        log: &PoolLog,
+    ) -> Result<(), BuildError> {
         (self.says)(&change.to_string());
         succeeded(change, change.run(log, self.runner)?)
     }
@@ -124,6 +137,29 @@ impl Commands<'_> {
             thread::sleep(POLL);
         }
         Ok(())
+    }
+}
+
+/// Waits until all members of an array have their data.
+pub(in crate::run) fn filled(build: &Build, cancel: &Cancel) -> Result<(), BuildError> {
+    let root = Sysroot::live();
+    let stopped = |what: &str| Err(BuildError::Array(format!("{what} while {} was filled", build.name)));
+    loop {
+        let health = build.health(&root, &Inventory::read(&root));
+        let busy = health.work.as_ref().is_some_and(|work| work.action != Action::Frozen);
+        let is_lost = |at: &usize| {
+            matches!(health.members[*at], MemberState::Failed | MemberState::Unused | MemberState::Absent)
+        };
+        match (health.state, (0..health.members.len()).find(is_lost)) {
+            (_, Some(at)) => return stopped(&format!("{} was lost", build.members[at].label)),
+            (State::Active | State::ReadOnly, None) if !busy && health.degraded == 0 => return Ok(()),
+            (State::Active | State::ReadOnly, None) => {}
+            _ => return stopped("the array stopped"),
+        }
+        if cancel.is_set() {
+            return stopped("interrupted");
+        }
+        thread::sleep(PROGRESS);
     }
 }
 

@@ -1,26 +1,20 @@
 //! Pools that a run builds for its loads, and removes.
 
-use std::{
-    cell::Cell,
-    io,
-    path::Path,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{cell::Cell, io, path::Path, time::Instant};
 
 use super::{
-    BuildError, Built, Commands, PoolLog, claim::of_no_other, complete, exists, join, pools, ready, remove,
-    stop, uuid,
+    BuildError, Built, Commands, PoolLog, claim::of_no_other, complete, exists, filled, join, pools, ready,
+    remove, stop, uuid,
 };
 use crate::{
     danger::Claims,
     engine::Cancel,
     inventory::{Drive, Inventory},
     plan::BuildPool,
-    pool::{Build, Request, health::State},
+    pool::{Build, Request},
     sysroot::Sysroot,
     target::Target,
-    tools::{System, mkfs::Filesystem},
+    tools::{System, mdadm, mkfs::Filesystem, wipefs},
 };
 
 /// What was built.
@@ -34,8 +28,14 @@ pub struct PoolForRun {
     pub filled_seconds: Option<f64>,
 }
 
-/// The time between two looks at an array that is filled.
-const POLL: Duration = Duration::from_millis(100);
+/// What was filled again.
+#[derive(Debug, Default)]
+pub struct Rebuilt {
+    /// The commands that were run.
+    pub commands: Vec<String>,
+    /// How long the kernel took, s.
+    pub filled_seconds: Option<f64>,
+}
 
 /// A pool whose log is written: from here on it must be removed, whatever happens.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Begun {
         let mut commands = Commands { runner: &System::default(), says, exists: &exists };
         join(&planned, &paths, &claims, &mut log, &mut commands)?;
         let filled_seconds = match planned.layout.is_redundant() {
-            true => Some(filled(&planned, since.get(), cancel)?),
+            true => filled(&planned, cancel).map(|()| Some(since.get().elapsed().as_secs_f64()))?,
             false => None,
         };
         complete(&planned, &paths, Some(dir), &[], &claims, &mut log, &mut commands)?;
@@ -119,23 +119,35 @@ pub fn can_build<'i>(
     Ok((planned, drives))
 }
 
-/// Waits until the drives of a new array agree; returns how long that took since then, s.
-fn filled(planned: &Build, since: Instant, cancel: &Cancel) -> Result<f64, BuildError> {
-    let root = Sysroot::live();
-    loop {
-        let health = planned.health(&root, &Inventory::read(&root));
-        match health.state {
-            State::Active | State::ReadOnly if health.work.is_none() && health.degraded == 0 => {
-                return Ok(since.elapsed().as_secs_f64());
-            }
-            State::Active | State::ReadOnly => {}
-            _ => return Err(BuildError::Array(format!("{} stopped while it was filled", planned.name))),
-        }
-        if cancel.is_set() {
-            return Err(BuildError::Array("interrupted while the pool was filled".to_owned()));
-        }
-        thread::sleep(POLL);
-    }
+/// Takes a member out of a pool that a run built, and waits until it is filled as a new drive would be.
+pub fn rebuild_for_run(
+    name: &str,
+    member: usize,
+    erase: &[String],
+    store: &Path,
+    cancel: &Cancel,
+) -> Result<Rebuilt, BuildError> {
+    let (mut log, Built { build, .. }) = PoolLog::open(store, name).map_err(BuildError::NoLog)?;
+    let inventory = Inventory::read(&Sysroot::live());
+    let device = build.device(&Sysroot::live(), &inventory);
+    let array = device.ok_or_else(|| BuildError::Array(format!("{name} is not active")))?.path();
+    log.found(&array);
+    let drive = build.drives(&inventory)[member].ok_or_else(|| away(&build.members[member].identity))?;
+    let part = build.member_path(member, &drive.node());
+    let (mut lines, since) = (Vec::new(), Cell::new(Instant::now()));
+    let says = &mut |command: &str| {
+        since.set(Instant::now());
+        lines.push(command.to_owned());
+    };
+    let mut commands = Commands { runner: &System::default(), says, exists: &exists };
+    commands.alter(&mdadm::fail(&array, &part), &log)?;
+    commands.alter(&mdadm::remove(&array, &part), &log)?;
+    let claims = Claims::take(Claims::lock(&[drive])?, erase)?;
+    // With its superblock and a bitmap, only what was written since would be copied.
+    commands.erase(&wipefs::wipe(&part), &claims)?;
+    commands.erase(&mdadm::add(&array, &part, false), &claims)?;
+    filled(&build, cancel)?;
+    Ok(Rebuilt { commands: lines, filled_seconds: Some(since.get().elapsed().as_secs_f64()) })
 }
 
 /// Removes a pool that a run built; returns the commands. Nothing is left to do if there is none.

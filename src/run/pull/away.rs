@@ -33,8 +33,13 @@ use crate::{
 /// Operations in a record, for a picture.
 const SAMPLE: usize = 400;
 
-/// Uses files, takes the drive away, uses them again, and checks what is left.
-pub fn pull(site: &Site<'_>, act: &Pull, cancel: &Cancel) -> Result<(Pulled, Away), BuildError> {
+/// Uses files, takes the drive away, uses them again, and checks what is left. `asks` receives what a person has to do.
+pub fn pull(
+    site: &Site<'_>,
+    act: &Pull,
+    cancel: &Cancel,
+    asks: &mut dyn FnMut(&str),
+) -> Result<(Pulled, Away), BuildError> {
     let inventory = Inventory::read(&Sysroot::live());
     let (_, built) = known(site)?;
     let drive = inventory
@@ -58,23 +63,38 @@ pub fn pull(site: &Site<'_>, act: &Pull, cancel: &Cancel) -> Result<(Pulled, Awa
     }
     if cancel.is_set() {
         drop(load.end(HANG));
-        return Err(BuildError::Array("interrupted before the drive was taken away".to_owned()));
+        return Err(interrupted());
     }
-    let undo = Undo::Unplugged { back: unplug.back.file.clone() };
-    let entry = site.journal.will(undo).map_err(|e| BuildError::Array(e.to_string()))?;
-    let away = Away { act: act.clone(), unplug, entry: Some(entry), ledger: Arc::clone(&ledger), on_drive };
+    let entry = match &unplug {
+        Unplug::Software { back, .. } => {
+            let undo = Undo::Unplugged { back: back.file.clone() };
+            Some(site.journal.will(undo).map_err(|e| BuildError::Array(e.to_string()))?)
+        }
+        Unplug::Hand => None,
+    };
+    let away = Away { act: act.clone(), unplug, entry, ledger: Arc::clone(&ledger), on_drive };
     let mut watch = Watch::new(&built.build, &inventory, act.member as usize, &drive.name);
     let log_from = watch::kernel_now();
     load.allow(act.most / THIRDS);
+    let answer = match &away.unplug {
+        Unplug::Software { away, .. } => Some(away.set().map_err(files_failed)?),
+        Unplug::Hand => {
+            let others = built.build.drives(&inventory);
+            if let Err(e) = by_hand(drive, &others, cancel, asks) {
+                drop(load.end(HANG));
+                return Err(e);
+            }
+            None
+        }
+    };
     let zero = Instant::now();
-    let answer = away.unplug.away.set().map_err(files_failed)?;
     while zero.elapsed() < seconds && !cancel.is_set() {
         watch.look(zero);
         thread::sleep(POLL);
     }
     let end = Instant::now();
     let (ops, hanging) = load.end(HANG);
-    if let Ok(Err(e)) = answer.recv_timeout(HANG) {
+    if let Some(Ok(Err(e))) = answer.map(|answer| answer.recv_timeout(HANG)) {
         return Err(BuildError::Array(format!("{} was not taken away: {e}", drive.label())));
     }
     watch.look(zero);
@@ -91,13 +111,54 @@ pub fn pull(site: &Site<'_>, act: &Pull, cancel: &Cancel) -> Result<(Pulled, Awa
     Ok((pulled, away))
 }
 
+fn interrupted() -> BuildError {
+    BuildError::Array("interrupted before the drive was taken away".to_owned())
+}
+
+/// Has a person pull the drive, and waits until the kernel has noticed.
+fn by_hand(
+    drive: &Drive,
+    members: &[Option<&Drive>],
+    cancel: &Cancel,
+    asks: &mut dyn FnMut(&str),
+) -> Result<(), BuildError> {
+    let is_here = |drive: &Drive| Path::new("/sys/block").join(&drive.name).exists();
+    asks(&format!(
+        "Pull {} NOW, {}. Leave it out until you are asked to plug it in.",
+        drive.label(),
+        place(drive)
+    ));
+    while is_here(drive) {
+        if let Some(other) = members.iter().flatten().find(|other| !is_here(other)) {
+            return Err(BuildError::Drives(format!(
+                "{} is gone, and {} was to be pulled: plug it in again, and start again",
+                other.label(),
+                drive.label()
+            )));
+        }
+        if cancel.is_set() {
+            return Err(interrupted());
+        }
+        thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+/// Where a drive is, for a person who looks for it.
+fn place(drive: &Drive) -> String {
+    let bay = drive.bay_name.as_ref().or(drive.bay.as_ref());
+    bay.map_or_else(|| drive.node(), |bay| format!("in bay {bay}"))
+}
+
 fn files_failed(e: io::Error) -> BuildError {
     BuildError::Array(format!("files can't be used on the pool: {e}"))
 }
 
 /// Refuses a drive whose USB device carries something else, which would go with it.
 fn carries_nothing_else(inventory: &Inventory, drive: &Drive, unplug: &Unplug) -> Result<(), BuildError> {
-    let device = unplug.away.file.parent().unwrap_or(Path::new("/")).to_owned();
+    // A hand pulls one thing.
+    let Unplug::Software { away, .. } = unplug else { return Ok(()) };
+    let device = away.file.parent().unwrap_or(Path::new("/")).to_owned();
     let below = |class: &str, name: &str| {
         let path = Path::new("/sys/class").join(class).join(name).canonicalize();
         path.is_ok_and(|path| path.starts_with(&device))

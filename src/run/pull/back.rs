@@ -10,35 +10,50 @@ use std::{
 use super::{
     load::{Load, sum},
     site::{Away, HANG, POLL, Site, THIRDS, cool, known, look},
+    unplug::Unplug,
 };
 use crate::{
     danger::Claims,
     engine::Cancel,
     inventory::{Drive, Inventory},
-    pool::health::{Action, Health, MemberState, State},
+    pool::health::{Health, MemberState},
     record::Back,
-    run::pool::{BuildError, Built, Commands, PoolLog, exists, scrub},
+    run::pool::{BuildError, Built, Commands, PoolLog, exists, filled, scrub},
     sysroot::Sysroot,
     tools::{
         Change, State as Kernel,
         mdadm::{self, Without},
-        mount, udevadm,
+        mount, udevadm, wipefs,
     },
 };
 
 /// How long a drive may take to appear, and a pool to take it back without a command.
 const APPEARS: Duration = Duration::from_secs(120);
+/// The same where a person plugs it in.
+const FOUND_BY_HAND: Duration = Duration::from_secs(3600);
 const BY_ITSELF: Duration = Duration::from_secs(3);
 /// The time between two looks at an array that is filled.
 const PROGRESS: Duration = Duration::from_millis(100);
 
-/// Brings the drive back; after that the pool is whole again, or the result says why not.
-pub fn put_back(site: &Site<'_>, away: &mut Away, cancel: &Cancel) -> Result<Back, BuildError> {
+/// Brings the drive back; after that the pool is whole again, or the result says why not. `asks` receives what a person has to do.
+pub fn put_back(
+    site: &Site<'_>,
+    away: &mut Away,
+    cancel: &Cancel,
+    asks: &mut dyn FnMut(&str),
+) -> Result<Back, BuildError> {
     let zero = Instant::now();
     let member = away.act.member as usize;
+    let patience = match away.unplug {
+        Unplug::Software { .. } => APPEARS,
+        Unplug::Hand => {
+            asks(&format!("Plug {} in again, into any bay.", away.act.drive));
+            FOUND_BY_HAND
+        }
+    };
     away.restore()
         .map_err(|e| BuildError::Drives(format!("{} can't be brought back: {e}", away.act.drive)))?;
-    let drive = appeared(&away.act.drive)?;
+    let drive = appeared(&away.act.drive, patience, cancel)?;
     let mut back =
         Back { name: drive.name.clone(), appeared: zero.elapsed().as_secs_f64(), ..Back::default() };
     // Without udev, nothing handles the drive.
@@ -84,13 +99,13 @@ fn health(built: &Built) -> Health {
 }
 
 /// Waits until the kernel has the drive, and udev its partitions.
-fn appeared(identity: &str) -> Result<Drive, BuildError> {
-    let until = Instant::now() + APPEARS;
+fn appeared(identity: &str, patience: Duration, cancel: &Cancel) -> Result<Drive, BuildError> {
+    let until = Instant::now() + patience;
     loop {
         if let Some(drive) = Inventory::read(&Sysroot::live()).drive(identity) {
             return Ok(drive.clone());
         }
-        if Instant::now() > until {
+        if Instant::now() > until || cancel.is_set() {
             return Err(BuildError::Drives(format!("the drive {identity} did not come back")));
         }
         thread::sleep(POLL);
@@ -128,15 +143,21 @@ fn again(
             .and_then(|locked| Claims::take(locked, site.erase))
             .map_err(BuildError::from)
             .and_then(|claims| {
-                let readded = commands.erase(&mdadm::re_add(&array, &part), &claims);
-                if let Err(e) = readded {
-                    back.refused.push(e.to_string());
-                    return commands.erase(&mdadm::add(&array, &part, false), &claims);
-                }
-                Ok(())
+                let taken = match away.act.as_new {
+                    // Without its superblock nothing says what it has already.
+                    true => commands.erase(&wipefs::wipe(&part), &claims).map(|()| false)?,
+                    false => match commands.erase(&mdadm::re_add(&array, &part), &claims) {
+                        Ok(()) => true,
+                        Err(e) => {
+                            back.refused.push(e.to_string());
+                            false
+                        }
+                    },
+                };
+                if taken { Ok(()) } else { commands.erase(&mdadm::add(&array, &part, false), &claims) }
             });
     }
-    let filled = added.and_then(|()| filled(built, member, cancel));
+    let filled = added.and_then(|()| filled(&built.build, cancel));
     let to = Instant::now();
     if let Some(load) = load {
         let (ops, hanging) = load.end(HANG);
@@ -147,30 +168,6 @@ fn again(
         sectors_written(&drive.name).zip(written_before).map(|(now, before)| now.saturating_sub(before));
     back.copied = written.map(|sectors| sectors as f64 * 512.0 / size as f64);
     filled
-}
-
-/// Waits until the array has all its data on all drives.
-fn filled(built: &Built, member: usize, cancel: &Cancel) -> Result<(), BuildError> {
-    loop {
-        let health = health(built);
-        let busy = health.work.as_ref().is_some_and(|work| work.action != Action::Frozen);
-        match (health.members[member], health.state) {
-            (MemberState::InSync, State::Active | State::ReadOnly) if !busy && health.degraded == 0 => {
-                return Ok(());
-            }
-            (_, State::Broken | State::Stopped | State::Inactive) => {
-                return Err(BuildError::Array("the array stopped while the drive was filled".to_owned()));
-            }
-            (MemberState::Failed | MemberState::Unused | MemberState::Absent, _) => {
-                return Err(BuildError::Array("the drive was lost again while it was filled".to_owned()));
-            }
-            _ if cancel.is_set() => {
-                return Err(BuildError::Array("interrupted while the drive was filled".to_owned()));
-            }
-            _ => {}
-        }
-        thread::sleep(PROGRESS);
-    }
 }
 
 /// Stops a pool without copies and starts it again with all its drives, since it takes none back.

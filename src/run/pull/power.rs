@@ -155,7 +155,7 @@ impl Place<'_> {
                 let all = sum(&ops, &hanging, since, Instant::now());
                 let early = WrongReads { reads: all.reads + all.wrong_reads, wrong: all.wrong_reads, first };
                 let (files, ledger) = look_at(&dir, &act.tree, None, &ledger, LONG);
-                return Ok(Cut { files, ledger, seconds, only_drive: false, early: Some(early) });
+                return Ok(Cut { files, ledger, seconds, early: Some(early), ..Cut::default() });
             }
             if cancel.is_set() {
                 break PowerError::Interrupted;
@@ -198,7 +198,7 @@ impl Place<'_> {
         }
         let ledger = Arc::new(Mutex::new(kept.ledger.clone()));
         let (files, ledger) = look_at(&dir, &act.tree, None, &ledger, LONG);
-        Ok(Cut { files, ledger, seconds: kept.seconds, only_drive: kept.gone, early: None })
+        Ok(Cut { files, ledger, seconds: kept.seconds, only_drive: kept.gone, ..Cut::default() })
     }
 
     /// Removes the files, and then the ledger, which names them.

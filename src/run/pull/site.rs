@@ -56,8 +56,8 @@ pub struct Away {
 impl Away {
     /// Lets the kernel have the drive again; what it does with it is not waited for.
     pub fn restore(&mut self) -> io::Result<()> {
-        if let Some(entry) = self.entry.take() {
-            let answer = self.unplug.back.set()?;
+        if let (Some(entry), Unplug::Software { back, .. }) = (self.entry.take(), &self.unplug) {
+            let answer = back.set()?;
             match answer.recv_timeout(HANG) {
                 Ok(answer) => answer?,
                 Err(_) => return Err(io::Error::other("the kernel does not answer")),

@@ -1,4 +1,4 @@
-//! Takes a drive away without hands, and brings it back.
+//! How a drive is taken away, and brought back.
 
 use std::{
     fs, io,
@@ -18,9 +18,13 @@ pub struct Switch {
 
 /// How one drive is taken away, and brought back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unplug {
-    pub away: Switch,
-    pub back: Switch,
+pub enum Unplug {
+    Software {
+        away: Switch,
+        back: Switch,
+    },
+    /// By a person.
+    Hand,
 }
 
 impl Unplug {
@@ -29,8 +33,8 @@ impl Unplug {
         let device = Path::new("/sys/block").join(&drive.name).canonicalize()?;
         Self::at(&device, by).ok_or_else(|| {
             let what = match by {
-                PullBy::Usb => "it is on no USB port: try --by scsi",
-                PullBy::Scsi => "it is no SCSI device",
+                PullBy::Usb => "it is on no USB port: try --by scsi or --by hand",
+                PullBy::Scsi | PullBy::Hand => "it is no SCSI device: try --by hand",
             };
             io::Error::other(format!("{} can't be taken away by software: {what}", drive.label()))
         })
@@ -40,11 +44,12 @@ impl Unplug {
     fn at(device: &Path, by: PullBy) -> Option<Self> {
         let above = || device.ancestors().skip(1);
         match by {
+            PullBy::Hand => Some(Self::Hand),
             PullBy::Usb => {
                 let usb =
                     above().find(|dir| dir.join("authorized").is_file() && dir.join("devnum").is_file())?;
                 let file = usb.join("authorized");
-                Some(Self {
+                Some(Self::Software {
                     away: Switch { file: file.clone(), text: "0" },
                     back: Switch { file, text: "1" },
                 })
@@ -58,7 +63,7 @@ impl Unplug {
                 };
                 let host = scsi.ancestors().filter_map(name).find(is_host)?;
                 let scan = Path::new("/sys/class/scsi_host").join(host).join("scan");
-                Some(Self {
+                Some(Self::Software {
                     away: Switch { file: scsi.join("delete"), text: "1" },
                     back: Switch { file: scan, text: "- - -" },
                 })
@@ -108,15 +113,18 @@ mod tests {
         for file in ["delete", "scsi_level"] {
             fs::write(scsi.join(file), "").expect("writes");
         }
-        let by_usb = Unplug::at(&block, PullBy::Usb).expect("found");
-        assert_eq!((by_usb.away.file, by_usb.away.text), (usb.join("authorized"), "0"));
-        assert_eq!(by_usb.back.text, "1");
-        let by_scsi = Unplug::at(&block, PullBy::Scsi).expect("found");
-        assert_eq!((by_scsi.away.file, by_scsi.away.text), (scsi.join("delete"), "1"));
-        assert_eq!(by_scsi.back.file, Path::new("/sys/class/scsi_host/host7/scan"));
+        let both = |away: (PathBuf, &'static str), back: (PathBuf, &'static str)| {
+            let [away, back] = [away, back].map(|(file, text)| Switch { file, text });
+            Some(Unplug::Software { away, back })
+        };
+        let authorized = usb.join("authorized");
+        assert_eq!(Unplug::at(&block, PullBy::Usb), both((authorized.clone(), "0"), (authorized, "1")));
+        let scan = PathBuf::from("/sys/class/scsi_host/host7/scan");
+        assert_eq!(Unplug::at(&block, PullBy::Scsi), both((scsi.join("delete"), "1"), (scan, "- - -")));
         let disk = dir.path().join("pci/ata1/host0/block/sda");
         fs::create_dir_all(&disk).expect("creates");
         assert_eq!(Unplug::at(&disk, PullBy::Usb), None);
+        assert_eq!(Unplug::at(&disk, PullBy::Hand), Some(Unplug::Hand));
     }
 
     #[test]
