@@ -38,10 +38,15 @@ impl Plan {
                 None => clean(&target.describe()).into_owned(),
             });
             let steps = self.steps.iter().filter(|s| acts && s.is_on(at));
-            let (built, loads): (Vec<&Step>, Vec<&Step>) =
-                steps.partition(|s| matches!(s.act, Act::BuildPool(_)));
-            lines.extend(built.into_iter().filter_map(|s| self.line(s, at, &repetitions)));
-            let loads = distinct(loads.into_iter().filter_map(|s| self.line(s, at, &repetitions)));
+            let (pools, loads): (Vec<&Step>, Vec<&Step>) =
+                steps.partition(|s| matches!(s.act, Act::BuildPool(_) | Act::RebuildPool(_)));
+            let said = |steps: &[&Step]| -> Vec<String> {
+                steps.iter().filter_map(|s| self.line(s, at, &repetitions)).collect()
+            };
+            let is_rebuild = |s: &&Step| matches!(s.act, Act::RebuildPool(_));
+            let (rebuilt, built): (Vec<&Step>, Vec<&Step>) = pools.into_iter().partition(is_rebuild);
+            lines.extend(said(&built));
+            let loads = distinct(said(&loads));
             // Those of pools repeat those of their drives.
             let pulled = self.steps.iter().any(|s| s.is_on(at) && matches!(s.act, Act::Pull(_)));
             match pool.is_some()
@@ -53,6 +58,7 @@ impl Plan {
                 false => lines.extend(loads.clone()),
             }
             before = if loads.is_empty() { before } else { [before, loads].concat() };
+            lines.extend(said(&rebuilt));
             let cost = self.cost(at);
             let written = match cost.written {
                 0 => "nothing written".to_owned(),
@@ -87,7 +93,9 @@ impl Plan {
         let filled: Vec<f64> = self
             .builds()
             .filter(|(_, build)| build.layout.is_redundant())
-            .map(|(_, build)| build.most as f64 / EXAMPLE)
+            .map(|(at, build)| {
+                (build.most + self.rebuild(at).map_or(0, |(_, again)| again.most)) as f64 / EXAMPLE
+            })
             .collect();
         if self.predict().is_none() {
             return Vec::new();
@@ -96,7 +104,7 @@ impl Plan {
         let mut line = format!("all targets: about {} for the loads and files", duration(known));
         if !filled.is_empty() {
             line += &format!(
-                "; filling {} takes {} more where a drive writes {}",
+                "; filling {}, and a drive of each again, takes {} more where a drive writes {}",
                 count(filled.len() as u64, "layout"),
                 duration(filled.iter().sum()),
                 rate(EXAMPLE)

@@ -196,9 +196,9 @@ fn about(candidates: &[Candidate], times: &[[Timed; 2]], drives: usize) -> Optio
         ("capacity", true),
         ("failures survived", true),
         ("first sync", true),
-        ("predicted", true),
+        ("predicted sync", true),
         ("rebuild", true),
-        ("predicted", true),
+        ("predicted rebuild", true),
     ]);
     let rows = candidates.iter().zip(drives..).map(|(one, at)| {
         let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), duration);
