@@ -9,7 +9,7 @@ use crate::{
     plan::{Act, FileWork, Plan},
     record::{Event, Run},
     target::{Kind, Target},
-    units::{Ended, EngineInfo, RunStatus},
+    units::{Ended, EngineInfo, RunStatus, count, decimal_bytes, distinct, listed},
 };
 
 const STOPPED: &str = "Interrupted: the rest of the plan was not measured.";
@@ -39,7 +39,7 @@ pub(in super::super) fn findings<T>(
         findings.flags.push("Nothing was measured: the record ends before its plan.".to_owned());
         return findings;
     };
-    findings.context = plan.targets.iter().map(Target::describe).collect();
+    findings.context = context(&plan);
     findings.conditions = conditions(&run, &plan);
     findings.spent = Some(spent(&run, &plan));
     let cuts = plan.cuts.iter().filter_map(|cut| Some((plan.targets.get(cut.target as usize)?, cut)));
@@ -48,6 +48,28 @@ pub(in super::super) fn findings<T>(
     findings.cut = cut(&run, &plan);
     results(&mut findings, &mut run, &plan);
     findings
+}
+
+/// What was measured. Where pools were built, each drive comes once, and then what was built of all of them.
+fn context(plan: &Plan) -> Vec<String> {
+    let (mut lines, mut layouts, mut most) = (Vec::new(), Vec::new(), 0);
+    for (at, target) in plan.targets.iter().enumerate() {
+        let Some(build) = plan.build(at) else {
+            lines.push(target.describe());
+            continue;
+        };
+        let drive = |drive: &Drive| format!("{}, {}", drive.label(), decimal_bytes(drive.bytes()));
+        lines.extend(target.drives.iter().map(drive));
+        if target.drives.len() > 1 {
+            layouts.push(build.layout.to_string());
+            most = most.max(target.drives.len() as u64);
+        }
+    }
+    let mut lines = distinct(lines);
+    lines.extend(
+        (most > 0).then(|| format!("{} of these {}", listed(&distinct(layouts)), count(most, "drive"))),
+    );
+    lines
 }
 
 /// The loads that did not end as planned; of an unfinished run also all that has no load.

@@ -196,9 +196,9 @@ fn about(candidates: &[Candidate], times: &[[Timed; 2]], drives: usize) -> Optio
         ("capacity", true),
         ("failures survived", true),
         ("first sync", true),
-        ("predicted sync", true),
+        ("predicted", true),
         ("rebuild", true),
-        ("predicted rebuild", true),
+        ("predicted", true),
     ]);
     let rows = candidates.iter().zip(drives..).map(|(one, at)| {
         let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), duration);

@@ -10,6 +10,8 @@ use crate::{
 /// One pull.
 pub(super) struct Case<'a> {
     pub layout: Layout,
+    /// How many drives it has.
+    pub drives: usize,
     /// The pool that lost a drive, as the plan names it.
     pub pool: &'a str,
     /// The drive that was pulled: its bay, or its name.
@@ -26,7 +28,8 @@ pub(super) fn cases<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> {
         let drive = plan.targets[at].drives.get(act.member as usize)?;
         let drive = drive.bay.as_ref().map_or_else(|| drive.name.clone(), |bay| format!("bay {bay}"));
         let pool = plan.targets[at].given.as_str();
-        Some(Case { layout: build.layout, pool, drive, act, pulled })
+        let drives = build.drives.len();
+        Some(Case { layout: build.layout, drives, pool, drive, act, pulled })
     };
     plan.steps.iter().filter_map(case).collect()
 }

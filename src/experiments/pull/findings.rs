@@ -18,6 +18,8 @@ use crate::{
 
 /// Lines of the kernel that a report shows.
 const KERNEL_LINES: usize = 12;
+/// Marks of a figure that are less than this share of its time apart would be one line.
+const NEAR: f64 = 0.1;
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     let cases = cases(run, plan);
@@ -30,6 +32,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     // A broken promise is the headline.
     verdicts.sort_by_key(|(rank, _)| *rank);
     findings.verdicts = verdicts.into_iter().map(|(_, text)| text).collect();
+    let all: Vec<(Layout, Vec<&Case<'_>>)> = layouts.iter().map(|layout| (*layout, of(*layout))).collect();
+    findings.tables.extend(summary(&all));
+    findings.details.sentences.extend((!all.is_empty()).then(|| LEGEND.to_owned()));
     for layout in &layouts {
         let cases = of(*layout);
         findings.tables.push(away(*layout, &cases));
@@ -52,8 +57,64 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         format!("{}: {}.", case.drive, all.join(", "))
     }));
     findings.details.sentences.extend(settings);
-    let how = cases.iter().map(|case| format!("drives pulled by software: {}", case.act.by.words()));
-    findings.conditions.extend(distinct(how));
+    let how = cases.iter().map(|case| format!("one drive at a time was {}", case.act.by.was()));
+    findings.context.extend(distinct(how));
+}
+
+/// What the columns say.
+const LEGEND: &str = "'room': how many drives' worth of data it holds; 'may lose': so many drives without losing data. 'files on it': with a part \
+    on that drive. 'intact': files that hold what they should; 'wrong': files that can be read, but hold something else. 'synced writes': those that the \
+    system had confirmed to be on the drives; 'lost writes': those of them that are not there. 'longest wait': the longest read or write while the \
+    drive was away. 'cache emptied': tried again after the memory's copies of files were dropped. 'back in', 'complete in': from the command that \
+    takes the drive back to the last byte copied, while files were used. 'share written': of what the pool uses of the drive.";
+
+/// Each layout in a row.
+fn summary(all: &[(Layout, Vec<&Case<'_>>)]) -> Option<Table> {
+    const DRIVE: u64 = 1 << 20;
+    let row = |(layout, cases): &(Layout, Vec<&Case<'_>>)| {
+        let n = cases.first()?.drives;
+        let room = layout.capacity(&vec![DRIVE; n], 1) as f64 / DRIVE as f64;
+        let away = |of: &dyn Fn(&Pulled) -> f64| cases.iter().map(|case| of(case.pulled)).fold(0.0, f64::max);
+        let lost = away(&|pulled| pulled.ledger.lost_bytes as f64) as u64;
+        let least = cases.iter().map(|case| &case.pulled.files).min_by_key(|files| files.whole)?;
+        let errors =
+            cases.iter().any(|case| case.pulled.away.failed_reads + case.pulled.away.failed_writes > 0);
+        let healed: Option<Vec<f64>> = cases.iter().map(|case| case.pulled.back.as_ref()?.healed).collect();
+        let longest = healed.and_then(|all| all.into_iter().reduce(f64::max));
+        Some(vec![
+            layout.to_string(),
+            layout.words().to_owned(),
+            format!("{room} of {n}"),
+            layout.survives(n).to_string(),
+            whole(least),
+            if lost == 0 { "none".to_owned() } else { decimal_bytes(lost) },
+            waited(away(&|pulled| pulled.away.longest), errors),
+            longest.map_or("-".to_owned(), duration),
+        ])
+    };
+    let rows: Vec<Vec<String>> = all.iter().filter_map(row).collect();
+    let columns = [
+        ("layout", false),
+        ("what it is", false),
+        ("room", true),
+        ("may lose", true),
+        ("intact", true),
+        ("lost writes", true),
+        ("longest wait", true),
+        ("back in", true),
+    ];
+    let mut columns = Column::all(columns);
+    columns[1].optional = true;
+    (!rows.is_empty()).then(|| Table {
+        title: "With one drive away, and back again".to_owned(),
+        columns,
+        rows,
+    })
+}
+
+/// The longest wait says little where errors followed.
+fn waited(seconds: f64, errors: bool) -> String {
+    format!("{}{}", duration(seconds), if errors { ", errors" } else { "" })
 }
 
 fn whole(files: &FilesFound) -> String {
@@ -78,24 +139,22 @@ fn away(layout: Layout, cases: &[&Case<'_>]) -> Table {
             whole(files),
             files.wrong.to_string(),
             kept(ledger),
-            duration(away.longest),
+            waited(away.longest, away.failed_reads + away.failed_writes > 0),
             format!("{} of {}", away.failed_writes, away.failed_writes + away.writes),
         ]
     };
     let columns = [
         ("pulled", false),
         ("files on it", true),
-        ("whole", true),
+        ("intact", true),
         ("wrong", true),
         ("synced writes", true),
-        ("wait", true),
+        ("longest wait", true),
         ("failed writes", true),
     ];
-    Table {
-        title: format!("{layout}, one drive away"),
-        columns: Column::all(columns),
-        rows: cases.iter().map(row).collect(),
-    }
+    let mut columns = Column::all(columns);
+    columns[1].optional = cases.iter().all(|case| case.pulled.files.on_drive.is_none());
+    Table { title: format!("{layout}, one drive away"), columns, rows: cases.iter().map(row).collect() }
 }
 
 /// What still worked.
@@ -107,7 +166,7 @@ fn probes(cases: &[&Case<'_>]) -> Table {
         let of =
             |name: &String| case.pulled.probes.iter().find(|probe| probe.cold == cold && probe.what == *name);
         let cell = |probe: &Probe| probe.error.as_deref().map_or("works".to_owned(), errno);
-        let head = if cold { format!("{}, cold", short(&case.drive)) } else { short(&case.drive) };
+        let head = if cold { format!("{}, cache emptied", short(&case.drive)) } else { short(&case.drive) };
         let cells = names.iter().map(|name| of(name).map_or("-".to_owned(), cell));
         [head].into_iter().chain(cells).collect::<Vec<_>>()
     };
@@ -119,13 +178,13 @@ fn probes(cases: &[&Case<'_>]) -> Table {
 fn back(cases: &[&Case<'_>]) -> Table {
     let columns = [
         ("back", false),
-        ("as", false),
+        ("named now", false),
         ("taken back", false),
-        ("in", true),
-        ("written to it", true),
-        ("whole", true),
+        ("complete in", true),
+        ("share written", true),
+        ("intact", true),
         ("synced writes", true),
-        ("differ", true),
+        ("sectors differ", true),
     ];
     let row = |case: &&Case<'_>| {
         let mut row = vec![short(&case.drive)];
@@ -146,7 +205,7 @@ fn back(cases: &[&Case<'_>]) -> Table {
     let mut columns = Column::all(columns);
     columns
         .iter_mut()
-        .filter(|c| matches!(c.name.as_str(), "as" | "written to it"))
+        .filter(|c| matches!(c.name.as_str(), "named now" | "share written"))
         .for_each(|c| c.optional = true);
     Table { title: String::new(), columns, rows: cases.iter().map(row).collect() }
 }
@@ -192,8 +251,9 @@ fn figure(case: &Case<'_>) -> Figure {
         .map(|moment| format!("{} after {}", moment.what.words(), duration(moment.at)))
         .collect();
     let mut marks = vec![Mark { label: "drive pulled".to_owned(), at: At::X(0.0) }];
-    // Others are too near for words; the table has them.
-    let again = moments.iter().find(|moment| moment.what == What::WriteWorks);
+    // What is too near for words is in the table.
+    let far = sample.iter().map(|op| op.at.abs()).fold(0.0, f64::max) * NEAR;
+    let again = moments.iter().find(|moment| moment.what == What::WriteWorks && moment.at > far);
     marks.extend(again.map(|m| Mark { label: "writes go on".to_owned(), at: At::X(m.at) }));
     Figure {
         title: format!("{}: {} pulled", case.layout, case.drive),

@@ -116,7 +116,10 @@ fn healed(cases: &[&Case<'_>]) -> String {
         }
         None => format!("Plugged in again, a drive is taken back by itself, in {time}."),
         Some(command) => {
-            format!("Plugged in again, a drive is not taken back by itself; `{command}` took {time}.")
+            format!(
+                "Plugged in again, a drive is not taken back by itself: here `{command}` did it, complete after {time}. For a pool of your own, \
+                 `drivebench pool status` shows the command."
+            )
         }
     }
 }
@@ -150,7 +153,7 @@ fn without_copies(layout: Layout, cases: &[&Case<'_>]) -> (Rank, String) {
     let text = format!(
         "{loud}{layout} has no copies: with one drive away, {range} of {all} files were not whole. `ls` worked in {} of {n} pulls \
          all the same, fsync in {}. Plugged in again, a drive does not rejoin; after the pool was stopped and started \
-         with all its drives, in {started} of {n}, {lost} and {bytes} synced writes were lost.",
+         with all its drives (`drivebench pool status` shows the commands), in {started} of {n}, {lost} and {bytes} synced writes were lost.",
         works("ls"),
         works("fsync")
     );

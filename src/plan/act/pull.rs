@@ -67,6 +67,15 @@ impl PullBy {
             Self::Hand => "you pull it",
         }
     }
+
+    /// What was done to a drive.
+    pub fn was(self) -> &'static str {
+        match self {
+            Self::Usb => "taken away by software (USB device de-authorised) and brought back",
+            Self::Scsi => "taken away by software (SCSI device deleted) and brought back",
+            Self::Hand => "pulled by hand and plugged in again",
+        }
+    }
 }
 
 /// Sizes of files in turn, none a multiple of all block sizes.
