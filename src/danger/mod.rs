@@ -69,7 +69,8 @@ impl Claim {
         if !geteuid().is_root() {
             return Err(refused(Why::NotRoot));
         }
-        let exclusive = open(&drive, OFlags::RDWR | OFlags::EXCL).map_err(refused)?;
+        // An array that was stopped, or a program that looked at it, may hold it for a moment.
+        let exclusive = patiently(|| open(&drive, OFlags::RDWR | OFlags::EXCL)).map_err(refused)?;
         if !is(&locked, &drive) {
             return Err(refused(Why::Replaced));
         }
@@ -164,7 +165,7 @@ fn lock(file: &File) -> Result<(), Why> {
 }
 
 /// Tries again for a while, because udev opens a drive for a moment after it appeared or was written.
-fn patiently(mut attempt: impl FnMut() -> Result<(), Why>) -> Result<(), Why> {
+fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Why>) -> Result<T, Why> {
     for _ in 1..TRIES {
         match attempt() {
             Err(Why::Busy | Why::Opened(_)) => thread::sleep(PAUSE),
