@@ -73,18 +73,10 @@ fn rounds(
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut summary = Summary::default();
     for round in 1..=times {
-        let said = match one(round, &mut random) {
-            Ok(figure) => {
-                summary.figures.extend(figure);
-                figure.map_or("ended".to_owned(), |figure| format!("ended: {figure:.3}"))
-            }
-            Err(e) => {
-                summary.failures.push((round, e.to_string()));
-                format!("failed: {e}")
-            }
-        };
-        // A campaign takes hours.
-        eprintln!("round {round} of {times} {said}");
+        match one(round, &mut random) {
+            Ok(figure) => summary.figures.extend(figure),
+            Err(e) => summary.failures.push((round, e.to_string())),
+        }
         summary.rounds += 1;
     }
     summary

@@ -66,12 +66,13 @@ fn a_drive_is_pulled_while_files_are_used(machine: &Machine) {
         let column = columns.iter().position(|c| c["name"] == column).expect("a column");
         tables[at]["rows"][0][column].as_str().expect("a cell").to_owned()
     };
-    // raid1: away, what worked, back; then linear.
-    assert_eq!((cell(0, "wrong"), cell(0, "synced writes")), ("0".to_owned(), "all".to_owned()));
-    assert!(cell(0, "failed writes").starts_with("0 of "), "{tables:?}");
-    assert_eq!((cell(2, "taken back"), cell(2, "differ")), ("re-added".to_owned(), "0".to_owned()));
-    assert_ne!((cell(3, "files on it"), cell(3, "failed writes")), ("0".to_owned(), "0".to_owned()));
-    assert_eq!(cell(4, "ls"), "works");
+    // Both layouts; raid1: away, what worked, back; then linear.
+    assert_eq!((cell(0, "layout"), cell(0, "lost writes")), ("raid1".to_owned(), "none".to_owned()));
+    assert_eq!((cell(1, "wrong"), cell(1, "synced writes")), ("0".to_owned(), "all".to_owned()));
+    assert!(cell(1, "failed writes").starts_with("0 of "), "{tables:?}");
+    assert_eq!((cell(3, "taken back"), cell(3, "sectors differ")), ("re-added".to_owned(), "0".to_owned()));
+    assert_ne!((cell(4, "files on it"), cell(4, "failed writes")), ("0".to_owned(), "0".to_owned()));
+    assert_eq!(cell(5, "ls"), "works");
     ok(clean(machine, &[0, 1], "pull"));
 }
 
@@ -115,6 +116,15 @@ fn layouts_are_predicted_built_measured_and_removed(machine: &Machine) {
     // Those of the suite are not predicted.
     assert!(measured.len() == 9 && predicted.len() == 6, "{findings}");
     assert!(measured.iter().chain(&predicted).all(|speed| *speed > 0.0), "{findings}");
+    let is_rebuild = |m: &&serde_json::Value| m["target"] == "raid1" && m["quantity"] == "rebuild_time";
+    let rebuilds: Vec<f64> = findings["estimates"]
+        .as_array()
+        .expect("estimates")
+        .iter()
+        .filter(is_rebuild)
+        .filter_map(|m| m["estimate"]["value"].as_f64())
+        .collect();
+    assert!(rebuilds.len() == 2 && rebuilds.iter().all(|seconds| *seconds > 0.0), "{findings}");
     let tables = || findings["tables"].as_array().expect("tables").iter();
     let files: Vec<_> =
         tables().filter(|table| table["columns"][0]["name"] == "1000 files of 16 KiB").collect();
