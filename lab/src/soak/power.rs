@@ -29,10 +29,7 @@ pub fn lost_power(options: &Options, scenario: &Scenario, times: u32, seed: u64)
     let summary = rounds(times, seed, |round, random| {
         let layout = LAYOUTS[(seed.max(1) as usize + round as usize - 2) % LAYOUTS.len()];
         let mut machine = Machine::start(&scenario, options)?;
-        settle(&machine)?;
-        let (bays, erase) = named(&machine, &MEMBERS);
-        done(&machine, &format!("create --layout {layout} --chunk 64k --mount /mnt/pool {bays} {erase}"))?;
-        sh(&machine, "mdadm --wait /dev/md/pool 2>/dev/null; true")?;
+        build(&machine, layout)?;
         for _ in 0..CUTS {
             lines
                 .push(format!("{layout}: {}", cut_once(&mut machine, "/mnt/pool", "", mount_again, random)?));
@@ -89,6 +86,14 @@ fn said(
     Ok(findings["verdicts"][0].as_str().unwrap_or_default().to_owned())
 }
 
+/// Builds a pool of four drives, mounted, and waits until they agree.
+fn build(machine: &Machine, layout: &str) -> Result<(), MachineError> {
+    settle(machine)?;
+    let (bays, erase) = named(machine, &MEMBERS);
+    done(machine, &format!("create --layout {layout} --chunk 64k --mount /mnt/pool {bays} {erase}"))?;
+    sh(machine, "mdadm --wait /dev/md/pool 2>/dev/null; true").map(drop)
+}
+
 /// Mounts the pool as `pool status` shows, until it works.
 fn mount_again(machine: &Machine) -> Result<(), MachineError> {
     settle(machine)?;
@@ -109,10 +114,7 @@ pub fn write_hole(options: &Options, scenario: &Scenario, times: u32, seed: u64)
     let mut lines = Vec::new();
     let summary = rounds(times, seed, |_, random| {
         let mut machine = Machine::start(&scenario, options)?;
-        settle(&machine)?;
-        let (bays, erase) = named(&machine, &MEMBERS);
-        done(&machine, &format!("create --layout raid5 --chunk 64k --mount /mnt/pool {bays} {erase}"))?;
-        sh(&machine, "mdadm --wait /dev/md/pool 2>/dev/null; true")?;
+        build(&machine, "raid5")?;
         let missing = random.random_range(SLOW + 1..MEMBERS.len());
         let cut =
             |machine: &mut Machine| machine.cut_power_without(&[missing]).and_then(|()| mount_again(machine));

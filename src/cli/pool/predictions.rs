@@ -65,9 +65,11 @@ pub(super) fn predictions(store: &Store, output: &Output) -> anyhow::Result<Exit
             }
             by_layout.entry(one.layout).or_default().push(one.error, &one.load);
         }
-        times(&findings, &Quantity::FirstSyncTime)
-            .for_each(|(error, layout)| first_syncs.push(error, layout));
-        times(&findings, &Quantity::RebuildTime).for_each(|(error, layout)| rebuilds.push(error, layout));
+        for (quantity, errors) in
+            [(Quantity::FirstSyncTime, &mut first_syncs), (Quantity::RebuildTime, &mut rebuilds)]
+        {
+            scored(&findings, &quantity).for_each(|(of, error)| errors.push(error, &of.target));
+        }
     }
     if by_layout.is_empty() {
         let run = stored::command(store, "run layouts --plan DRIVES...");
@@ -111,30 +113,25 @@ impl Compared {
     }
 }
 
-/// Each prediction whose load was measured.
-fn errors(findings: &Findings) -> Vec<Compared> {
-    let speeds = || findings.estimates.iter().filter(|m| m.quantity == Quantity::Throughput);
-    let of = |predicted: &Metric| {
-        let same =
-            |m: &&Metric| m.scope == Scope::Whole && m.target == predicted.target && m.load == predicted.load;
-        let measured = speeds().find(same)?;
-        let load = predicted.load.clone().unwrap_or_default();
-        let error = predicted.estimate.value / measured.estimate.value - 1.0;
-        Some(Compared::of(predicted.target.clone(), load.name, load.direction, error))
-    };
-    speeds().filter(|m| m.scope == Scope::Predicted).filter_map(of).collect()
+/// Each prediction of this quantity that was measured of the same target and load, and what was predicted as a share of what was
+/// measured, less one.
+fn scored<'f>(findings: &'f Findings, quantity: &'f Quantity) -> impl Iterator<Item = (&'f Metric, f64)> {
+    let of =
+        move |scope| findings.estimates.iter().filter(move |m| m.quantity == *quantity && m.scope == scope);
+    of(Scope::Predicted).filter_map(move |predicted| {
+        let same = |m: &&Metric| m.target == predicted.target && m.load == predicted.load;
+        let measured = of(Scope::Whole).find(same)?;
+        Some((predicted, predicted.estimate.value / measured.estimate.value - 1.0))
+    })
 }
 
-/// What was predicted of a time of each layout, as a share of what was measured, less one; with the layout.
-fn times<'f>(findings: &'f Findings, quantity: &Quantity) -> impl Iterator<Item = (f64, &'f str)> + use<'f> {
-    let of = |scope: Scope, quantity: &Quantity| -> Vec<&'f Metric> {
-        findings.estimates.iter().filter(|m| m.quantity == *quantity && m.scope == scope).collect()
+/// Each prediction whose load was measured.
+fn errors(findings: &Findings) -> Vec<Compared> {
+    let compared = |(predicted, error): (&Metric, f64)| {
+        let load = predicted.load.clone().unwrap_or_default();
+        Compared::of(predicted.target.clone(), load.name, load.direction, error)
     };
-    let [predicted, measured] = [Scope::Predicted, Scope::Whole].map(|scope| of(scope, quantity));
-    predicted.into_iter().filter_map(move |p| {
-        let same = measured.iter().find(|m| m.target == p.target)?;
-        Some((p.estimate.value / same.estimate.value - 1.0, p.target.as_str()))
-    })
+    scored(findings, &Quantity::Throughput).map(compared).collect()
 }
 
 /// What was predicted of a pool and measured on it, unless that pool and load is among the `measured` already.
@@ -196,9 +193,12 @@ mod tests {
             time("raid5", Quantity::RebuildTime, Scope::Whole, 30.0),
         ];
         let findings = Findings { estimates, ..Findings::default() };
-        let found: Vec<(f64, &str)> = times(&findings, &Quantity::RebuildTime).collect();
-        assert!(found.len() == 1 && (found[0].0 - 0.1).abs() < 1e-9 && found[0].1 == "raid5", "{found:?}");
-        assert_eq!(times(&findings, &Quantity::FirstSyncTime).count(), 0);
+        let found: Vec<(&Metric, f64)> = scored(&findings, &Quantity::RebuildTime).collect();
+        assert!(
+            found.len() == 1 && (found[0].1 - 0.1).abs() < 1e-9 && found[0].0.target == "raid5",
+            "{found:?}"
+        );
+        assert_eq!(scored(&findings, &Quantity::FirstSyncTime).count(), 0);
     }
 
     #[test]

@@ -72,7 +72,8 @@ pub fn pull(
         }
         Unplug::Hand => None,
     };
-    let away = Away { act: act.clone(), unplug, entry, ledger: Arc::clone(&ledger), on_drive };
+    let away =
+        Away { act: act.clone(), drive: drive.clone(), unplug, entry, ledger: Arc::clone(&ledger), on_drive };
     let mut watch = Watch::new(&built.build, &inventory, act.member as usize, &drive.name);
     let log_from = watch::kernel_now();
     load.allow(act.most / THIRDS);
@@ -124,8 +125,8 @@ fn by_hand(
 ) -> Result<(), BuildError> {
     let is_here = |drive: &Drive| Path::new("/sys/block").join(&drive.name).exists();
     asks(&format!(
-        "Pull {} NOW, {}. Leave it out until you are asked to plug it in.",
-        drive.label(),
+        "Pull {} {} NOW. Leave it out until you are asked to plug it in.",
+        drive.model_and_serial(),
         place(drive)
     ));
     while is_here(drive) {

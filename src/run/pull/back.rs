@@ -47,7 +47,9 @@ pub fn put_back(
     let patience = match away.unplug {
         Unplug::Software { .. } => APPEARS,
         Unplug::Hand => {
-            asks(&format!("Plug {} in again, into any bay.", away.act.drive));
+            // Without a serial of its own it is known by its bay.
+            let bay = if away.drive.unique_serial().is_some() { "any bay" } else { "the same bay" };
+            asks(&format!("Plug {} in again, into {bay}.", away.drive.model_and_serial()));
             FOUND_BY_HAND
         }
     };

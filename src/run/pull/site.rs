@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     engine::Aligned,
+    inventory::Drive,
     plan::{FileTree, Pull},
     record::{FilesFound, LedgerFound},
     run::{
@@ -45,6 +46,8 @@ pub struct Site<'a> {
 #[derive(Debug)]
 pub struct Away {
     pub act: Pull,
+    /// As it was before.
+    pub drive: Drive,
     pub unplug: Unplug,
     /// Struck out once the drive is back.
     pub entry: Option<Entry>,
