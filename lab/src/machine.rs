@@ -15,7 +15,7 @@ use crate::{
     agent::{Agent, AgentError, Greeting, Output, Running},
     disk,
     ledger::{self, Entry},
-    medium::cut_power,
+    medium::switch_power,
     process::{self, Daemon},
     qemu,
     qmp::Qmp,
@@ -278,19 +278,26 @@ impl Machine {
 
     /// The same; the drives in `absent` are unplugged while the machine is off.
     pub fn cut_power_without(&mut self, absent: &[usize]) -> Result<(), MachineError> {
+        // First the drives, since a machine that is stopped waits for them.
+        self.switch_drives()?;
         if self.scenario.guest == Guest::Systemd {
             absent.iter().for_each(|i| self.bays[*i] = None);
+            self.qemu.end();
+            self.switch_drives()?;
             return self.power_on_again();
         }
         let greeting = self.agent.expect_hello();
-        // The drives learn of it while the machine stands still.
         self.monitor("stop")?;
-        cut_power(&self.drives).map_err(|e| self.wrong("the drives can't be told", e))?;
         absent.iter().try_for_each(|i| self.pull(*i))?;
         self.monitor("system_reset")?;
+        self.switch_drives()?;
         self.monitor("cont")?;
         greeting.wait(BOOT).map_err(|e| self.wrong("the guest did not start again", e))?;
         self.mount()
+    }
+
+    fn switch_drives(&self) -> Result<(), MachineError> {
+        switch_power(&self.drives).map_err(|e| self.wrong("the power of the drives can't be switched", e))
     }
 
     /// The ledger of drive `i` so far.

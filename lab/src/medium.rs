@@ -15,8 +15,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::scenario::SECTOR;
 
-/// In the directory of the drives: a byte for each time that the power was cut.
-const POWER_CUTS: &str = "power-cuts";
+/// In the directory of the drives: a byte for each time that the power was switched off, and one for each time that it was
+/// switched on again.
+const POWER: &str = "power";
 
 /// The content of a drive.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ pub struct Medium {
     /// Real capacity, bytes.
     real: u64,
     faults: Faults,
-    power_cuts: PathBuf,
+    power: PathBuf,
     state: Mutex<State>,
 }
 
@@ -36,13 +37,24 @@ struct State {
     /// Writes that only its memory has, in their order, and their bytes.
     unsaved: VecDeque<(u64, Vec<u8>)>,
     unsaved_bytes: u64,
-    /// Of those that it noticed.
-    power_cuts: u64,
+    /// Of the changes that it noticed.
+    power: Power,
 }
 
-/// Tells the drives of a directory that their power was cut.
-pub fn cut_power(directory: &Path) -> io::Result<()> {
-    OpenOptions::new().create(true).append(true).open(directory.join(POWER_CUTS))?.write_all(b"x")
+/// How often the power of the drives was switched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Power(u64);
+
+impl Power {
+    fn is_on(self) -> bool {
+        self.0 % 2 == 0
+    }
+}
+
+/// Switches the power of the drives of a directory off, or on again. What was not yet written then is lost, and nothing is
+/// written meanwhile.
+pub fn switch_power(directory: &Path) -> io::Result<()> {
+    OpenOptions::new().create(true).append(true).open(directory.join(POWER))?.write_all(b"x")
 }
 
 impl Medium {
@@ -53,14 +65,14 @@ impl Medium {
         if file.metadata()?.len() < size {
             file.set_len(size)?;
         }
-        let power_cuts = image.with_file_name(POWER_CUTS);
+        let power = image.with_file_name(POWER);
         let state = State {
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             unsaved: VecDeque::new(),
             unsaved_bytes: 0,
-            power_cuts: count(&power_cuts),
+            power: count(&power),
         };
-        Ok(Self { file, size, real, faults, power_cuts, state: Mutex::new(state) })
+        Ok(Self { file, size, real, faults, power, state: Mutex::new(state) })
     }
 
     /// Its size, bytes.
@@ -100,11 +112,17 @@ impl Medium {
         Ok(())
     }
 
-    /// Writes, as far as its faults let it.
-    pub fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+    /// The power, when an operation begins.
+    pub fn power(&self) -> Power {
+        count(&self.power)
+    }
+
+    /// Writes, as far as its faults let it, if the power was on all the time since the operation began.
+    pub fn write(&self, bytes: &[u8], offset: u64, power: Power) -> io::Result<()> {
         let bytes = &bytes[..self.kept(bytes.len(), offset)];
         let mut state = self.state();
-        if state.happens(self.faults.drops) {
+        let is_powered = power.is_on() && state.power == power;
+        if !is_powered || state.happens(self.faults.drops) {
             return Ok(());
         }
         let Some(most) = self.faults.volatile else { return self.file.write_all_at(bytes, offset) };
@@ -121,12 +139,10 @@ impl Medium {
     /// Without what a power cut took.
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.faults.volatile.is_some() {
-            let cuts = count(&self.power_cuts);
-            if cuts > state.power_cuts {
-                (state.power_cuts, state.unsaved_bytes) = (cuts, 0);
-                state.unsaved.clear();
-            }
+        let power = self.power();
+        if power != state.power {
+            (state.power, state.unsaved_bytes) = (power, 0);
+            state.unsaved.clear();
         }
         state
     }
@@ -143,8 +159,8 @@ impl State {
     }
 }
 
-fn count(power_cuts: &Path) -> u64 {
-    power_cuts.metadata().map(|about| about.len()).unwrap_or(0)
+fn count(power: &Path) -> Power {
+    Power(power.metadata().map(|about| about.len()).unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -168,7 +184,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let corrupt = vec![Extent { offset: 1000, length: 100 }];
         let medium = medium(&directory, 5000, Faults { corrupt, ..Faults::default() });
-        medium.write(&[7; 8192], 0).unwrap();
+        medium.write(&[7; 8192], 0, medium.power()).unwrap();
         let all = all(&medium);
         let wrong: Vec<usize> = (0..8192).filter(|&i| all[i] != 7).collect();
         assert_eq!(wrong[..2], [1000, 1024]);
@@ -187,14 +203,18 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let medium = medium(&directory, 8192, Faults { volatile: Some(1024), ..Faults::default() });
         for (value, offset) in [(1, 0), (2, 512), (3, 256), (4, 4096)] {
-            medium.write(&[value; 512], offset).unwrap();
+            medium.write(&[value; 512], offset, medium.power()).unwrap();
         }
         let holds = |at: usize| all(&medium)[at];
         assert_eq!([0, 255, 256, 767, 768, 1023, 4096].map(holds), [1, 1, 3, 3, 2, 2, 4]);
-        cut_power(directory.path()).unwrap();
+        let before = medium.power();
+        switch_power(directory.path()).unwrap();
+        medium.write(&[6; 512], 0, medium.power()).unwrap();
+        switch_power(directory.path()).unwrap();
+        medium.write(&[6; 512], 0, before).unwrap();
         // The last kilobyte of writes is gone, the others are there.
         assert_eq!([0, 255, 256, 767, 768, 1023, 4096].map(holds), [1, 1, 1, 2, 2, 2, 0]);
-        medium.write(&[5; 512], 0).unwrap();
+        medium.write(&[5; 512], 0, medium.power()).unwrap();
         assert_eq!([0, 512].map(holds), [5, 2], "it goes on");
     }
 
@@ -204,14 +224,14 @@ mod tests {
         let drops = medium(&directory, 8192, Faults { drops: 0.25, ..Faults::default() });
         let kept = (0..1000_u32).filter(|n| {
             let value = (n % 250) as u8 + 1;
-            drops.write(&[value; 512], 0).unwrap();
+            drops.write(&[value; 512], 0, drops.power()).unwrap();
             all(&drops)[0] == value
         });
         let kept = kept.count();
         assert!((700..800).contains(&kept), "{kept}");
         drop(drops);
         let flips = medium(&directory, 8192, Faults { flips: 0.25, ..Faults::default() });
-        flips.write(&[0; 8192], 0).unwrap();
+        flips.write(&[0; 8192], 0, flips.power()).unwrap();
         let ones = |bytes: &[u8]| bytes.iter().map(|byte| byte.count_ones()).sum::<u32>();
         let wrong: Vec<u32> = (0..1000).map(|_| ones(&all(&flips))).collect();
         assert!(wrong.iter().all(|ones| *ones <= 1));

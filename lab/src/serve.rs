@@ -119,7 +119,8 @@ impl Served {
     /// Writes, and returns when the modelled drive would.
     pub fn write(&self, drive: usize, bytes: &[u8], offset: u64) -> io::Result<()> {
         let length = bytes.len() as u64;
-        self.serve(drive, Kind::Write, offset, length, |medium| medium.write(bytes, offset))
+        let power = self.bays[drive].medium.power();
+        self.serve(drive, Kind::Write, offset, length, |medium| medium.write(bytes, offset, power))
     }
 
     /// Flushes, and returns when the modelled drive would.
@@ -148,16 +149,17 @@ impl Served {
                 if kind == Kind::Flush { model.flush(came_ns) } else { model.service(came_ns, op, link) };
             (done, (model.model().round_trip_seconds * 1e9) as u64)
         };
-        let result = match done.fault {
-            Some(_) => Err(Errno::IO.into()),
-            None => transfer(&bay.medium),
-        };
         // A late start is made up by an earlier reply, except after a stall, which must be visible in full.
         let behind_ns = match done.cause {
             Cause::Stall | Cause::Wake => turn_ns.saturating_sub(done.start_ns),
             _ => 0,
         };
         self.wait_until(done.end_ns + behind_ns);
+        // At the end: what is cut off before isn't written.
+        let result = match done.fault {
+            Some(_) => Err(Errno::IO.into()),
+            None => transfer(&bay.medium),
+        };
         let due_ns = done.end_ns + away_ns;
         let out_ns = due_ns + behind_ns;
         lock(&self.state).last[drive] = Pace { asked_ns, due_ns, answered_ns: out_ns.max(self.now_ns()) };

@@ -1,6 +1,6 @@
 //! How long the kernel takes to make the members of a pool agree, and to fill a new one.
 
-use super::{Planned, Transfer};
+use super::{Planned, Shared, Transfer};
 use crate::units::{Layout, MIB};
 
 /// What is read of a member, and what is written to it, as shares of its bytes.
@@ -57,25 +57,54 @@ impl Planned<'_> {
 
     /// Seconds for each byte of a member: members work at the same time, and what one reads and writes takes turns.
     fn seconds_of(&self, shares: &Shares) -> f64 {
-        const SYNC_BLOCK: u64 = MIB;
-        let each = |transfer: Transfer, at: usize, share: f64| match share {
-            0.0 => 0.0,
-            share => share * self.alone(transfer, at, SYNC_BLOCK) / SYNC_BLOCK as f64,
-        };
         let both = [Transfer::Read, Transfer::Write];
-        let member = |(at, [read, write]): (usize, &[f64; 2])| {
-            each(Transfer::Read, at, *read) + each(Transfer::Write, at, *write)
-        };
         // What moves in either direction takes turns on a bus, too: USB2 and others move one way at a time.
         let bus = |members: &[usize]| -> f64 {
-            let one = |(way, transfer): (usize, Transfer)| {
-                let moved: f64 = members.iter().map(|at| shares[*at][way]).sum();
-                let rates = self.shared.iter().filter(|s| s.transfer == transfer && s.members == members);
-                rates.map(|shared| moved / shared.rate).fold(0.0, f64::max)
+            let one = |transfer: &Transfer| {
+                let rates = self.shared.iter().filter(|s| s.transfer == *transfer && s.members == members);
+                rates.map(|shared| moved(shares, shared) / shared.rate).fold(0.0, f64::max)
             };
-            both.into_iter().enumerate().map(one).sum()
+            both.iter().map(one).sum()
         };
-        let members = shares.iter().enumerate().map(member);
-        members.chain(self.shared.iter().map(|shared| bus(&shared.members))).fold(0.0, f64::max)
+        let member = |at: usize| both.iter().map(|transfer| self.share_alone(shares, *transfer, at)).sum::<f64>();
+        let members = (0..shares.len()).map(member);
+        let parts = members.chain(self.shared.iter().map(|shared| bus(&shared.members))).fold(0.0, f64::max);
+        match self.layout.has_parity() {
+            // One thread of md's reads what it has room for, then writes it.
+            true => parts.max(both.iter().map(|transfer| self.sending(shares, *transfer)).sum()),
+            false => parts,
+        }
     }
+
+    /// Seconds of a member for its share of each byte.
+    fn share_alone(&self, shares: &Shares, transfer: Transfer, at: usize) -> f64 {
+        const BLOCK: u64 = MIB;
+        match shares[at][transfer as usize] {
+            0.0 => 0.0,
+            share => share * self.alone(transfer, at, BLOCK) / BLOCK as f64,
+        }
+    }
+
+    /// Seconds for each byte in which a thread of md's can do nothing else than send it to the members, since a queue is full.
+    fn sending(&self, shares: &Shares, transfer: Transfer) -> f64 {
+        /// Of a member in the stripes that md has at once: 256 pages.
+        const WINDOW: u64 = MIB;
+        // What fits into its queue is not waited for.
+        let waited = |at: usize| {
+            let queue = &self.members[at].queue;
+            let queued = (queue.depth[transfer as usize] as u64).saturating_mul(queue.request);
+            1.0 - queued.min(WINDOW) as f64 / WINDOW as f64
+        };
+        let members = (0..shares.len()).map(|at| self.share_alone(shares, transfer, at) * waited(at));
+        let buses = self.shared.iter().filter(|shared| shared.transfer == transfer).map(|shared| {
+            let waited = shared.members.iter().map(|at| waited(*at)).fold(0.0, f64::max);
+            moved(shares, shared) / shared.rate * waited
+        });
+        members.chain(buses).fold(0.0, f64::max)
+    }
+}
+
+/// What moves over a bus for each byte of a member.
+fn moved(shares: &Shares, shared: &Shared) -> f64 {
+    shared.members.iter().map(|at| shares[*at][shared.transfer as usize]).sum()
 }

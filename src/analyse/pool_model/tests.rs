@@ -243,6 +243,26 @@ fn a_new_drive_is_filled_from_those_that_have_its_data() {
     assert_eq!(all.map(third), [None, Some(2.0), Some(2.0), Some(2.0), Some(2.0)]);
 }
 
+/// As the lab's sticks behind two hubs: reads of 1 MiB of three take 0.556 s, the write of the fourth 0.3125 s; all but the last
+/// two requests of 120 KiB of each is waited for before the other begins.
+#[test]
+fn md_reads_and_writes_parity_in_turn_where_queues_are_short() {
+    let queue = Queue { request: 120 * KIB, depth: [2; 2], drains: false };
+    let four = [Speeds { queue, ..stick(0.0, 3.2e6, 3.2e6) }; 4];
+    let deep = [Speeds { queue: Queue::ENDLESS, ..four[0] }; 4];
+    let hub = [shared(&[0, 1], Transfer::Read, 3.6e6)];
+    let seconds = |layout, members| {
+        Planned { shared: &hub, ..planned(layout, members) }.rebuild_seconds(3, 67_108_864).expect("redundant")
+    };
+    let all = 67.108_864;
+    let waited = 1.0 - 240.0 / 1024.0;
+    for layout in [Layout::Raid5, Layout::Raid6] {
+        close(seconds(layout, &four), all * (2.0 / 3.6 + 1.0 / 3.2) * waited);
+        close(seconds(layout, &deep), all * 2.0 / 3.6);
+    }
+    close(seconds(Layout::Raid10, &four), all / 3.2);
+}
+
 #[test]
 fn in_a_first_sync_a_bus_is_used_by_readers_and_by_writers() {
     let four = [stick(0.0, 20e6, 20e6); 4];
