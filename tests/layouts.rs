@@ -8,7 +8,7 @@ use drivebench::{
     conditions::{Core, Processors},
     engine::{
         Cancel,
-        sim::{Board, Model, Noise, SharedBus, Zone},
+        sim::{Board, Model, Noise, SharedBus, Stalls, Zone},
     },
     experiments::{LAYOUTS, Request},
     findings::{Findings, Quantity, Scope},
@@ -243,6 +243,23 @@ fn predictions_lie_in_their_intervals() {
         let e = &m.estimate;
         assert!(e.low <= e.value && e.value <= e.high, "{} {:?} {e:?}", m.target, m.load);
     }
+}
+
+#[test]
+fn what_stalls_for_long_in_a_run_is_said() {
+    let said = |seconds: f64| {
+        let asked = asked(2, &[("layouts", "raid1"), ("quick", "true"), ("runs", "3")]);
+        let plan = LAYOUTS.plan(&asked).expect("plans");
+        let stalls = Stalls { every: 30e6, seconds, ..Stalls::default() };
+        let stalling = Model { stalls: vec![stalls], ..stick(5e6, 20e6) };
+        let events = events(&plan, &[stick(5e6, 20e6), stalling], &stick(5e6, 20e6), Vec::new());
+        findings(events).verdicts.join("\n")
+    };
+    let long = said(4.0);
+    assert!(long.contains("One operation took up to 4") && long.contains("in runs of 5 s: "), "{long}");
+    assert!(long.contains("/dev/sdb") && !long.contains("1M of /dev/sda"), "{long}");
+    assert!(long.contains("Repeat with --runtime 2"), "{long}");
+    assert!(!said(0.3).contains("One operation took"), "{}", said(0.3));
 }
 
 #[test]

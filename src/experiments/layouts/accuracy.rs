@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::compared::Compared;
+use super::{super::common::Group, compared::Compared};
 use crate::{
-    plan::{Plan, Prediction},
-    units::{Layout, count, listed, percent, signed_percent},
+    plan::{FILL, Plan, Prediction, Rule},
+    units::{Layout, count, distinct, duration, listed, percent, signed_percent},
 };
 
 /// How good the predictions were. What is predicted from one drive is what was measured of it.
@@ -28,6 +28,37 @@ pub(super) fn quality(compared: &[Compared], plan: &Plan, drives: usize) -> Opti
         "Predictions, saved before the first layout was built: off by {mean} on average over {of}{left_out}; the worst is {} of {}, {worst}.",
         c.label, plan.targets[*at].given
     ))
+}
+
+/// Loads in which one operation took a large part of a run: how often such operations come, so short a run can't say, and neither can
+/// a prediction that follows from it.
+pub(super) fn too_short(groups: &[Group<'_>], names: &[String]) -> Option<String> {
+    /// An operation may take this share of a run.
+    const PART: f64 = 0.2;
+    let mut loads: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let (mut longest, mut least) = (0.0_f64, f64::INFINITY);
+    // Where several are under way, each waits for the others.
+    let is_single = |group: &&Group<'_>| group.measure.load.depth == 1 && group.measure.load.streams == 1;
+    for group in groups.iter().filter(|group| group.measure.label != FILL).filter(is_single) {
+        let Rule::Fixed { seconds: Some(seconds), .. } = group.measure.rule else { continue };
+        let Some(took) = group.longest().map(|longest| longest.estimate.value) else { continue };
+        if took > PART * seconds {
+            loads.entry(&group.measure.label).or_default().push(names.get(group.at)?);
+            (longest, least) = (longest.max(took), least.min(seconds));
+        }
+    }
+    let of = |(load, on): (&&str, &Vec<&str>)| format!("{load} of {}", listed(&distinct(on.iter().copied())));
+    let of: Vec<String> = loads.iter().map(of).collect();
+    (!of.is_empty()).then(|| {
+        format!(
+            "One operation took up to {}, in runs of {}: {}. How often that happens so short runs can't say, so their speeds, and what is predicted from \
+             them, may be far off. Repeat with --runtime {:.0}s or more.",
+            duration(longest),
+            duration(least),
+            of.join("; "),
+            (longest / PART).ceil()
+        )
+    })
 }
 
 /// What is not predicted of which layouts, and of which drive it would have to follow.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     super::common::{self, FileSets, Group, MeasuredFiles, Series, all_file_sets, file_metrics},
-    accuracy::{not_predicted, quality},
+    accuracy::{not_predicted, quality, too_short},
     compared::Compared,
     plan::labels_at_once,
     recommend::{Candidate, recommend},
@@ -51,6 +51,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.details.sentences.extend(took(run));
     findings.verdicts.extend(not_predicted(&predictions, plan, &names));
     findings.verdicts.extend(quality(&compared, plan, drives));
+    findings.verdicts.extend(too_short(&groups, &names));
     for (target, times) in plan.targets.iter().zip(&times).skip(drives) {
         findings.estimates.extend(time_metrics(&target.given, times));
     }
