@@ -73,6 +73,38 @@ fn a_drive_that_is_to_be_filled_as_a_new_one_is_said_to_be() {
 }
 
 #[test]
+fn another_drive_is_pulled_where_a_layout_survives_that() {
+    let plan = PULL.plan(&asked(4, &[("layouts", "raid5,raid6"), ("members", "4"), ("second", "true")]));
+    let plan = plan.expect("plans");
+    let text = plan.describe();
+    assert!(
+        text.contains("then back as if it were a new one; while it is filled, drive 1 is away for 10 s, too"),
+        "{text}"
+    );
+    assert_eq!(text.matches(", too").count(), 1, "raid5 would not survive it: {text}");
+    let found = findings(events(&plan));
+    let [raid5, raid6] = &found.verdicts[..] else { panic!("{:?}", found.verdicts) };
+    assert!(!raid5.contains("another drive"), "{raid5}");
+    assert!(
+        raid6.contains("In 1 of them, another drive was pulled while the first one was filled"),
+        "{raid6}"
+    );
+    let table = found.tables.iter().find(|table| table.columns[0].name == "then pulled").expect("a table");
+    assert_eq!((&table.rows[0][2], &table.rows[0][7]), (&"25 %".to_owned(), &"4 s".to_owned()));
+    let lost = findings(with(events(&plan), |pulled| {
+        if let Some(second) = pulled.back.as_mut().and_then(|back| back.second.as_mut()) {
+            second.files.wrong = 1;
+        }
+    }));
+    let first = &lost.verdicts[0];
+    assert!(first.starts_with("raid6 broke its promise in 1 of 1 pull"), "{first}");
+    assert!(first.contains("1 file silently wrong while another one was away, too"), "{first}");
+    let why =
+        PULL.plan(&asked(4, &[("layouts", "raid5"), ("second", "true")])).expect_err("refused").to_string();
+    assert_eq!(why, "--second: raid5 does not survive that; raid6 does, and raid1 of three drives or more");
+}
+
+#[test]
 fn a_broken_promise_is_the_headline() {
     let plan = PULL.plan(&asked(3, &[("layouts", "raid0,raid5"), ("members", "2")])).expect("plans");
     let first = |change: &dyn Fn(&mut Pulled)| findings(with(events(&plan), change)).verdicts.remove(0);

@@ -126,6 +126,8 @@ pub enum PlanError {
     TooMany { experiment: &'static str, most: usize },
     #[error("{layout} needs {least} drives or more, {given} given")]
     TooFewDrives { layout: Layout, least: usize, given: usize },
+    #[error("--second: {}; raid6 does, and raid1 of three drives or more", survives(layouts))]
+    NoSecond { layouts: Vec<Layout> },
     #[error("--survive {survive}: {} of {}; the most is {most}", survives(layouts), count(*drives as u64, "drive"))]
     Survive { survive: u32, layouts: Vec<Layout>, drives: usize, most: usize },
     #[error(

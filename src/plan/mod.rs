@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use act::{
     Act, AtLeast, BuildPool, Changes, FILL, FileSet, FileTree, FileWork, Files, FillTree, Measure,
     MoveDrives, NotPredicted, Pause, PowerCut, Predict, Prediction, Pull, PullBy, RebuildPool, RemovePool,
-    Rule, ScratchFile, Standby, TREE_DIRECTORIES, zone_bytes,
+    Rule, ScratchFile, SecondPull, Standby, TREE_DIRECTORIES, zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};

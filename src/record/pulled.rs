@@ -48,13 +48,29 @@ pub struct Back {
     pub healed: Option<f64>,
     /// What of a member was written, as a share, as far as the kernel says.
     pub copied: Option<f64>,
-    /// Operations until then.
+    /// Operations until then, or until a second drive was taken away.
     pub during: Operations,
+    pub second: Option<Second>,
     pub files: FilesFound,
     pub ledger: LedgerFound,
     /// Sectors of copies or parity that differ, at most.
     pub mismatches: Option<u64>,
     pub state: PoolState,
+}
+
+/// While a second drive was away, and the first one was being filled.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Second {
+    /// The share of the first one that was filled when the second one was taken away.
+    pub filled: f64,
+    pub away: Operations,
+    pub files: FilesFound,
+    pub ledger: LedgerFound,
+    pub commands: Vec<String>,
+    /// Seconds from the command that takes the second one back until the pool had all its data on all drives again; none if it never
+    /// had.
+    pub healed: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -26,7 +26,7 @@ use crate::{
     plan::{BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, RebuildPool},
     record::{
         ActResult, Back, Cut, Done, Event, FilesFound, How, LedgerFound, Log, Moment, Operations, Probe,
-        Pulled, What,
+        Pulled, Second, What,
     },
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
@@ -266,8 +266,16 @@ impl World for Modelled {
             if mismatches.is_some() { "mdadm /dev/md127 --re-add /dev/sdz1" } else { "mount /dev/md127" };
         let commands = vec![command.to_owned()];
         let name = "sdz".to_owned();
+        let second = act.second.as_ref().map(|_| Second {
+            filled: 0.25,
+            files: files.clone(),
+            ledger: ledger.clone(),
+            healed: Some(4.0),
+            ..Second::default()
+        });
         Ok(Back {
             name,
+            second,
             appeared: 1.0,
             healed: Some(3.0),
             commands,

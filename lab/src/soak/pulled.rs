@@ -13,6 +13,9 @@ use crate::{
 /// Four drives of a layout, one after the other.
 const LIMIT: Duration = Duration::from_secs(3600);
 
+/// What may lose two of four drives.
+const TWICE: [&str; 2] = ["raid1", "raid6"];
+
 /// How drives are pulled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
@@ -20,6 +23,8 @@ pub enum By {
     Software,
     /// The same, and the drive is filled as a new one afterwards.
     SoftwareAsNew,
+    /// The same, and another drive is pulled meanwhile.
+    SoftwareTwice,
     /// The modelled stick is pulled when drivebench asks for that, and plugged into a bay that was free.
     Hand,
 }
@@ -29,7 +34,8 @@ pub enum By {
 pub fn pulled(options: &Options, scenario: &Scenario, by: By, times: u32, seed: u64) -> Summary {
     let mut lines = Vec::new();
     let summary = rounds(times, seed, |round, _| {
-        let layout = LAYOUTS[(seed.max(1) as usize + round as usize - 2) % LAYOUTS.len()];
+        let layouts = if by == By::SoftwareTwice { &TWICE[..] } else { &LAYOUTS };
+        let layout = layouts[(seed.max(1) as usize + round as usize - 2) % layouts.len()];
         one(options, scenario, layout, by, round, &mut lines).map(|()| None)
     });
     Summary { lines, ..summary }
@@ -50,6 +56,7 @@ fn one(
     let how = match by {
         By::Software => "",
         By::SoftwareAsNew => "--as-new",
+        By::SoftwareTwice => "--second",
         By::Hand => "--by hand",
     };
     let run = format!(
@@ -77,7 +84,12 @@ fn one(
     }
     let kept = match layout {
         "linear" | "raid0" => verdict.contains("in 4 of 4, no file and no synced writes"),
-        _ => verdict.starts_with(&format!("{layout} survived 4 pulls of one drive")),
+        _ => {
+            let twice =
+                "In 4 of them, another drive was pulled while the first one was filled: all was whole";
+            verdict.starts_with(&format!("{layout} survived 4 pulls of one drive"))
+                && (by != By::SoftwareTwice || verdict.contains(twice))
+        }
     };
     require(&machine, kept, "the verdict", verdict)?;
     clean(&machine, &all, layout)

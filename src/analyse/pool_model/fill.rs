@@ -66,7 +66,8 @@ impl Planned<'_> {
             };
             both.iter().map(one).sum()
         };
-        let member = |at: usize| both.iter().map(|transfer| self.share_alone(shares, *transfer, at)).sum::<f64>();
+        let member =
+            |at: usize| both.iter().map(|transfer| self.share_alone(shares, *transfer, at)).sum::<f64>();
         let members = (0..shares.len()).map(member);
         let parts = members.chain(self.shared.iter().map(|shared| bus(&shared.members))).fold(0.0, f64::max);
         match self.layout.has_parity() {

@@ -252,7 +252,9 @@ fn md_reads_and_writes_parity_in_turn_where_queues_are_short() {
     let deep = [Speeds { queue: Queue::ENDLESS, ..four[0] }; 4];
     let hub = [shared(&[0, 1], Transfer::Read, 3.6e6)];
     let seconds = |layout, members| {
-        Planned { shared: &hub, ..planned(layout, members) }.rebuild_seconds(3, 67_108_864).expect("redundant")
+        Planned { shared: &hub, ..planned(layout, members) }
+            .rebuild_seconds(3, 67_108_864)
+            .expect("redundant")
     };
     let all = 67.108_864;
     let waited = 1.0 - 240.0 / 1024.0;

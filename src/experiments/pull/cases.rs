@@ -4,6 +4,7 @@ use super::super::common::Series;
 use crate::{
     plan::{Act, Plan, Pull, Step},
     record::{Pulled, Run},
+    target::Target,
     units::Layout,
 };
 
@@ -18,6 +19,19 @@ pub(super) struct Case<'a> {
     pub drive: String,
     pub act: &'a Pull,
     pub pulled: &'a Pulled,
+    target: &'a Target,
+}
+
+impl Case<'_> {
+    /// A drive of the pool: its bay, or its name.
+    pub fn member(&self, number: u32) -> String {
+        name(self.target, number).unwrap_or_default()
+    }
+}
+
+fn name(target: &Target, number: u32) -> Option<String> {
+    let drive = target.drives.get(number as usize)?;
+    Some(drive.bay.as_ref().map_or_else(|| drive.name.clone(), |bay| format!("bay {bay}")))
 }
 
 pub(super) fn cases<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> {
@@ -25,11 +39,11 @@ pub(super) fn cases<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> {
         let Act::Pull(act) = &step.act else { return None };
         let at = step.targets().next()?;
         let (pulled, build) = (run.acts.get(&(step.id, at))?.pulled.as_deref()?, plan.build(at)?);
-        let drive = plan.targets[at].drives.get(act.member as usize)?;
-        let drive = drive.bay.as_ref().map_or_else(|| drive.name.clone(), |bay| format!("bay {bay}"));
-        let pool = plan.targets[at].given.as_str();
+        let target = &plan.targets[at];
+        let drive = name(target, act.member)?;
+        let pool = target.given.as_str();
         let drives = build.drives.len();
-        Some(Case { layout: build.layout, drives, pool, drive, act, pulled })
+        Some(Case { layout: build.layout, drives, pool, drive, act, pulled, target })
     };
     plan.steps.iter().filter_map(case).collect()
 }

@@ -12,7 +12,7 @@ use crate::{
         short,
     },
     plan::Plan,
-    record::{Back, FilesFound, LedgerFound, Probe, Pulled, Run, What},
+    record::{Back, FilesFound, LedgerFound, Probe, Pulled, Run, Second, What},
     units::{Layout, count, decimal_bytes, distinct, duration, listed, percent},
 };
 
@@ -39,6 +39,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         let cases = of(*layout);
         findings.tables.push(away(*layout, &cases));
         findings.tables.push(probes(&cases));
+        findings.tables.extend(second(&cases));
         findings.tables.push(back(&cases));
         findings.details.tables.push(moments(*layout, &cases));
         let worst = cases.iter().max_by(|a, b| a.pulled.away.longest.total_cmp(&b.pulled.away.longest));
@@ -172,6 +173,36 @@ fn probes(cases: &[&Case<'_>]) -> Table {
     };
     let rows = cases.iter().flat_map(|case| [row(case, false), row(case, true)]).collect();
     Table { title: String::new(), columns, rows }
+}
+
+/// While another drive was away, and the first one was being filled.
+fn second(cases: &[&Case<'_>]) -> Option<Table> {
+    let row = |case: &&Case<'_>| {
+        let (act, found) = (case.act.second.as_ref()?, case.pulled.back.as_ref()?.second.as_ref()?);
+        let Second { filled, files, ledger, away, healed, .. } = found;
+        Some(vec![
+            short(&case.member(act.member)),
+            short(&case.drive),
+            percent(*filled),
+            whole(files),
+            files.wrong.to_string(),
+            kept(ledger),
+            waited(away.longest, away.failed_reads + away.failed_writes > 0),
+            healed.map_or("-".to_owned(), duration),
+        ])
+    };
+    let columns = [
+        ("then pulled", false),
+        ("after", false),
+        ("was filled", true),
+        ("intact", true),
+        ("wrong", true),
+        ("synced writes", true),
+        ("longest wait", true),
+        ("complete in", true),
+    ];
+    let rows: Vec<Vec<String>> = cases.iter().filter_map(row).collect();
+    (!rows.is_empty()).then(|| Table { title: String::new(), columns: Column::all(columns), rows })
 }
 
 /// After the drive came back.

@@ -28,8 +28,10 @@ pub const REPEAT: Opt<u32> = Opt::new("runs", "N", parsed, "Pulls of each drive"
 
 pub const AS_NEW: Opt<bool> = Opt::switch("as-new", "Fill a drive that is back as if it were new");
 
+pub const SECOND: Opt<bool> = Opt::switch("second", "Pull another one while the first is filled as new");
+
 pub const OPTIONS: &[&dyn Declared] =
-    &[&LAYOUTS, &MEMBERS, &ERASE, &SIZE, &CHUNK, &TIME, &BY, &AS_NEW, &REPEAT, &SEED];
+    &[&LAYOUTS, &MEMBERS, &ERASE, &SIZE, &CHUNK, &TIME, &BY, &AS_NEW, &SECOND, &REPEAT, &SEED];
 
 fn by(text: &str) -> Result<PullBy, String> {
     PullBy::ALL.into_iter().find(|by| by.name() == text).ok_or_else(|| "there are usb, scsi, hand".to_owned())

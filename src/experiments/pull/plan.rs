@@ -10,7 +10,7 @@ use super::{
     options,
 };
 use crate::{
-    plan::{BuildPool, FileTree, FillTree, Plan, Pull, RemovePool, Steps},
+    plan::{BuildPool, FileTree, FillTree, Plan, Pull, RemovePool, SecondPull, Steps},
     target::{Kind, Target},
     units::{Layout, MIB},
 };
@@ -32,7 +32,12 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let pool = name("pull", &identities);
     let dir = PathBuf::from("/run/drivebench").join(&pool);
     let (mut steps, mut targets) = (Steps::default(), Vec::new());
-    for layout in layouts_of(ask.values.typed(&options::LAYOUTS), drives)? {
+    let layouts = layouts_of(ask.values.typed(&options::LAYOUTS), drives)?;
+    let may_lose_two = |layout: &Layout| ask.values.get(&options::SECOND) && layout.survives(drives) >= 2;
+    if ask.values.get(&options::SECOND) && !layouts.iter().any(may_lose_two) {
+        return Err(PlanError::NoSecond { layouts });
+    }
+    for layout in layouts {
         for (run, member) in
             (1..=ask.values.get(&options::REPEAT)).flat_map(|run| members.iter().map(move |m| (run, *m)))
         {
@@ -59,6 +64,10 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
                 bytes: tree_bytes(layout, most, drives, chunk),
                 seed: ask.seed.wrapping_add(at as u64),
             };
+            let second = may_lose_two(&layout).then(|| {
+                let other = (member + 1) % drives;
+                SecondPull { member: other as u32, drive: identities[other].clone() }
+            });
             let pull = Pull {
                 member: member as u32,
                 drive: identities[member].clone(),
@@ -66,7 +75,9 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
                 tree,
                 seconds: ask.values.get(&options::TIME),
                 most: written(tree.bytes),
-                as_new: ask.values.get(&options::AS_NEW) && layout.is_redundant(),
+                // What its bitmap marks would be copied before a second one is gone.
+                as_new: second.is_some() || ask.values.get(&options::AS_NEW) && layout.is_redundant(),
+                second,
             };
             let name = build.name.clone();
             steps.add(&[at], build);

@@ -2,7 +2,7 @@
 
 use super::cases::Case;
 use crate::{
-    record::{Back, FilesFound, LedgerFound, Operations, Probe, Pulled, What},
+    record::{Back, FilesFound, LedgerFound, Operations, Probe, Pulled, Second, What},
     units::{Layout, count, decimal_bytes, duration, listed},
 };
 
@@ -44,11 +44,15 @@ fn broken(case: &Case<'_>) -> Vec<String> {
         }
     };
     look(files, ledger, "while it was away");
+    let second = back.as_ref().and_then(|back| back.second.as_ref());
+    if let Some(Second { files, ledger, .. }) = second {
+        look(files, ledger, "while another one was away, too");
+    }
     if let Some(Back { files, ledger, .. }) = back {
         look(files, ledger, "after it came back");
     }
     // From the pull until the drive is filled again.
-    let used = [Some(away), back.as_ref().map(|back| &back.during)];
+    let used = [Some(away), back.as_ref().map(|back| &back.during), second.map(|second| &second.away)];
     let sum = |of: fn(&Operations) -> u64| used.into_iter().flatten().map(of).sum::<u64>();
     let refused = sum(|used| used.failed_writes + used.failed_reads);
     let wrong = before.wrong_reads + sum(|used| used.wrong_reads);
@@ -91,13 +95,30 @@ fn redundant(layout: Layout, cases: &[&Case<'_>]) -> (Rank, String) {
     };
     let text = format!(
         "{layout} survived {pulls} of one drive: all {} and all synced writes, {}, were whole each time. Reads and writes \
-         waited at most {}{went_on}. {}",
+         waited at most {}{went_on}. {}{}",
         count(files, "file"),
         decimal_bytes(kept),
         duration(longest),
+        second(cases),
         healed(cases)
     );
     (Rank::AsPromised, text)
+}
+
+/// What a second pull did, with a space after it.
+fn second(cases: &[&Case<'_>]) -> String {
+    let all = cases.iter().filter_map(|case| case.pulled.back.as_ref()?.second.as_ref());
+    // One that was filled before needed no other.
+    let during: Vec<&Second> = all.filter(|second| second.filled < 1.0).collect();
+    if during.is_empty() {
+        return String::new();
+    }
+    let longest = during.iter().map(|second| second.away.longest).fold(0.0, f64::max);
+    format!(
+        "In {} of them, another drive was pulled while the first one was filled: all was whole then, too, and the longest wait was {}. ",
+        during.len(),
+        duration(longest)
+    )
 }
 
 /// How the drives came back.

@@ -12,7 +12,7 @@ pub use files::{FileSet, FileWork, Files};
 pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
 pub use pool::{BuildPool, NotPredicted, Predict, Prediction, RebuildPool, RemovePool};
 pub use power::PowerCut;
-pub use pull::{FileTree, FillTree, Pull, PullBy, TREE_DIRECTORIES};
+pub use pull::{FileTree, FillTree, Pull, PullBy, SecondPull, TREE_DIRECTORIES};
 
 use super::{Cost, StepId};
 use crate::units::{count, decimal_bytes, duration};
@@ -198,8 +198,12 @@ impl Act {
             Self::Pull(pull) => {
                 let (seconds, drive, how) = (duration(pull.seconds), pull.member + 1, pull.by.words());
                 let back = if pull.as_new { "then back as if it were a new one" } else { "then back" };
+                let second = pull.second.as_ref().map(|second| {
+                    format!("; while it is filled, drive {} is away for {seconds}, too", second.member + 1)
+                });
                 Some(format!(
-                    "after {seconds} of reads and synced writes, drive {drive} is away for {seconds} ({how}), {back}"
+                    "after {seconds} of reads and synced writes, drive {drive} is away for {seconds} ({how}), {back}{}",
+                    second.unwrap_or_default()
                 ))
             }
             Self::PowerCut(cut) => {

@@ -34,6 +34,17 @@ pub struct Pull {
     /// What it has of the pool is wiped when it is back, so that it is filled as a new drive would be.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub as_new: bool,
+    /// Taken away, too, while the first one is filled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<SecondPull>,
+}
+
+/// Another member of the same pool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SecondPull {
+    /// Its number, from 0, and the identity of its drive.
+    pub member: u32,
+    pub drive: String,
 }
 
 /// How a drive is taken away.

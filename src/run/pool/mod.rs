@@ -140,19 +140,27 @@ impl Commands<'_> {
     }
 }
 
-/// Waits until all members of an array have their data.
-pub(in crate::run) fn filled(build: &Build, cancel: &Cancel) -> Result<(), BuildError> {
+/// Waits until all members of an array have their data, without one that is known to be away.
+pub(in crate::run) fn filled(build: &Build, away: Option<usize>, cancel: &Cancel) -> Result<(), BuildError> {
     let root = Sysroot::live();
     let stopped = |what: &str| Err(BuildError::Array(format!("{what} while {} was filled", build.name)));
     loop {
         let health = build.health(&root, &Inventory::read(&root));
         let busy = health.work.as_ref().is_some_and(|work| work.action != Action::Frozen);
         let is_lost = |at: &usize| {
-            matches!(health.members[*at], MemberState::Failed | MemberState::Unused | MemberState::Absent)
+            away != Some(*at)
+                && matches!(
+                    health.members[*at],
+                    MemberState::Failed | MemberState::Unused | MemberState::Absent
+                )
         };
         match (health.state, (0..health.members.len()).find(is_lost)) {
             (_, Some(at)) => return stopped(&format!("{} was lost", build.members[at].label)),
-            (State::Active | State::ReadOnly, None) if !busy && health.degraded == 0 => return Ok(()),
+            (State::Active | State::ReadOnly, None)
+                if !busy && health.degraded == u64::from(away.is_some()) =>
+            {
+                return Ok(());
+            }
             (State::Active | State::ReadOnly, None) => {}
             _ => return stopped("the array stopped"),
         }

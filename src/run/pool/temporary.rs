@@ -85,7 +85,7 @@ impl Begun {
         let mut commands = Commands { runner: &System::default(), says, exists: &exists };
         join(&planned, &paths, &claims, &mut log, &mut commands)?;
         let filled_seconds = match planned.layout.is_redundant() {
-            true => filled(&planned, cancel).map(|()| Some(since.get().elapsed().as_secs_f64()))?,
+            true => filled(&planned, None, cancel).map(|()| Some(since.get().elapsed().as_secs_f64()))?,
             false => None,
         };
         complete(&planned, &paths, Some(dir), &[], &claims, &mut log, &mut commands)?;
@@ -146,7 +146,7 @@ pub fn rebuild_for_run(
     // With its superblock and a bitmap, only what was written since would be copied.
     commands.erase(&wipefs::wipe(&part), &claims)?;
     commands.erase(&mdadm::add(&array, &part, false), &claims)?;
-    filled(&build, cancel)?;
+    filled(&build, None, cancel)?;
     Ok(Rebuilt { commands: lines, filled_seconds: Some(since.get().elapsed().as_secs_f64()) })
 }
 

@@ -3,7 +3,7 @@
 use std::{
     fs, io,
     path::Path,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, mpsc::Receiver},
     thread,
     time::{Duration, Instant},
 };
@@ -45,8 +45,7 @@ pub fn pull(
     let drive = inventory
         .drive(&act.drive)
         .ok_or_else(|| BuildError::Drives(format!("the drive {} is not here any more", act.drive)))?;
-    let unplug = Unplug::of(drive, act.by).map_err(|e| BuildError::Drives(e.to_string()))?;
-    carries_nothing_else(&inventory, drive, &unplug)?;
+    let unplug = unplug_of(&inventory, drive, act)?;
     let on_drive = placement(site, act, &built);
     let mut ledger = Ledger { seed: act.tree.seed, writes: Vec::new() };
     make_area(site.dir, &mut ledger).map_err(files_failed)?;
@@ -65,27 +64,15 @@ pub fn pull(
         drop(load.end(HANG));
         return Err(interrupted());
     }
-    let entry = match &unplug {
-        Unplug::Software { back, .. } => {
-            let undo = Undo::Unplugged { back: back.file.clone() };
-            Some(site.journal.will(undo).map_err(|e| BuildError::Array(e.to_string()))?)
-        }
-        Unplug::Hand => None,
-    };
-    let away =
-        Away { act: act.clone(), drive: drive.clone(), unplug, entry, ledger: Arc::clone(&ledger), on_drive };
+    let away = will_leave(site, act, drive, unplug, &ledger, on_drive)?;
     let mut watch = Watch::new(&built.build, &inventory, act.member as usize, &drive.name);
     let log_from = watch::kernel_now();
     load.allow(act.most / THIRDS);
-    let answer = match &away.unplug {
-        Unplug::Software { away, .. } => Some(away.set().map_err(files_failed)?),
-        Unplug::Hand => {
-            let others = built.build.drives(&inventory);
-            if let Err(e) = by_hand(drive, &others, cancel, asks) {
-                drop(load.end(HANG));
-                return Err(e);
-            }
-            None
+    let answer = match leaves(&away, &built, &inventory, cancel, asks) {
+        Ok(answer) => answer,
+        Err(e) => {
+            drop(load.end(HANG));
+            return Err(e);
         }
     };
     let zero = Instant::now();
@@ -95,9 +82,7 @@ pub fn pull(
     }
     let end = Instant::now();
     let (ops, hanging) = load.end(HANG);
-    if let Some(Ok(Err(e))) = answer.map(|answer| answer.recv_timeout(HANG)) {
-        return Err(BuildError::Array(format!("{} was not taken away: {e}", drive.label())));
-    }
+    has_left(answer, drive)?;
     watch.look(zero);
     (pulled.before, pulled.away) = (sum(&ops, &[], begun, zero), sum(&ops, &hanging, zero, end));
     pulled.moments = watch.moments(&ops, zero);
@@ -112,8 +97,58 @@ pub fn pull(
     Ok((pulled, away))
 }
 
-fn interrupted() -> BuildError {
+pub(super) fn interrupted() -> BuildError {
     BuildError::Array("interrupted before the drive was taken away".to_owned())
+}
+
+/// How the drive is to be taken away, if nothing else goes with it.
+pub(super) fn unplug_of(inventory: &Inventory, drive: &Drive, act: &Pull) -> Result<Unplug, BuildError> {
+    let unplug = Unplug::of(drive, act.by).map_err(|e| BuildError::Drives(e.to_string()))?;
+    carries_nothing_else(inventory, drive, &unplug).map(|()| unplug)
+}
+
+/// From here on it is brought back, whatever happens.
+pub(super) fn will_leave(
+    site: &Site<'_>,
+    act: &Pull,
+    drive: &Drive,
+    unplug: Unplug,
+    ledger: &Arc<Mutex<Ledger>>,
+    on_drive: Option<Vec<bool>>,
+) -> Result<Away, BuildError> {
+    let entry = match &unplug {
+        Unplug::Software { back, .. } => {
+            let undo = Undo::Unplugged { back: back.file.clone() };
+            Some(site.journal.will(undo).map_err(|e| BuildError::Array(e.to_string()))?)
+        }
+        Unplug::Hand => None,
+    };
+    Ok(Away { act: act.clone(), drive: drive.clone(), unplug, entry, ledger: Arc::clone(ledger), on_drive })
+}
+
+/// What the kernel says of a drive that it is told to let go.
+type Answer = Option<Receiver<io::Result<()>>>;
+
+/// Takes the drive away, or has a person do so.
+pub(super) fn leaves(
+    away: &Away,
+    built: &Built,
+    inventory: &Inventory,
+    cancel: &Cancel,
+    asks: &mut dyn FnMut(&str),
+) -> Result<Answer, BuildError> {
+    match &away.unplug {
+        Unplug::Software { away, .. } => away.set().map(Some).map_err(files_failed),
+        Unplug::Hand => by_hand(&away.drive, &built.build.drives(inventory), cancel, asks).map(|()| None),
+    }
+}
+
+/// Whether the kernel let it go.
+pub(super) fn has_left(answer: Answer, drive: &Drive) -> Result<(), BuildError> {
+    match answer.map(|answer| answer.recv_timeout(HANG)) {
+        Some(Ok(Err(e))) => Err(BuildError::Array(format!("{} was not taken away: {e}", drive.label()))),
+        _ => Ok(()),
+    }
 }
 
 /// Has a person pull the drive, and waits until the kernel has noticed.

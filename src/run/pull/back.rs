@@ -9,6 +9,7 @@ use std::{
 
 use super::{
     load::{Load, sum},
+    second::pull_second,
     site::{Away, HANG, POLL, Site, THIRDS, cool, known, look},
     unplug::Unplug,
 };
@@ -16,6 +17,7 @@ use crate::{
     danger::Claims,
     engine::Cancel,
     inventory::{Drive, Inventory},
+    plan::Pull,
     pool::health::{Health, MemberState},
     record::Back,
     run::pool::{BuildError, Built, Commands, PoolLog, exists, filled, scrub},
@@ -44,22 +46,9 @@ pub fn put_back(
 ) -> Result<Back, BuildError> {
     let zero = Instant::now();
     let member = away.act.member as usize;
-    let patience = match away.unplug {
-        Unplug::Software { .. } => APPEARS,
-        Unplug::Hand => {
-            // Without a serial of its own it is known by its bay.
-            let bay = if away.drive.unique_serial().is_some() { "any bay" } else { "the same bay" };
-            asks(&format!("Plug {} in again, into {bay}.", away.drive.model_and_serial()));
-            FOUND_BY_HAND
-        }
-    };
-    away.restore()
-        .map_err(|e| BuildError::Drives(format!("{} can't be brought back: {e}", away.act.drive)))?;
-    let drive = appeared(&away.act.drive, patience, cancel)?;
+    let drive = returns(site, away, cancel, asks)?;
     let mut back =
         Back { name: drive.name.clone(), appeared: zero.elapsed().as_secs_f64(), ..Back::default() };
-    // Without udev, nothing handles the drive.
-    let _ = site.runner.ask(&udevadm::settle());
     let (mut log, built) = known(site)?;
     let is_back =
         |health: &Health| matches!(health.members[member], MemberState::InSync | MemberState::Filling);
@@ -68,13 +57,12 @@ pub fn put_back(
         back.by_itself = is_back(&health(&built));
         thread::sleep(PROGRESS);
     }
-    let (mut says, begun) = (Vec::new(), if back.by_itself { zero } else { Instant::now() });
+    let begun = if back.by_itself { zero } else { Instant::now() };
     let healed = if built.build.layout.is_redundant() {
-        again(site, away, &built, &mut log, &mut back, &mut says, cancel)
+        again(site, away, &built, &mut log, &mut back, cancel, asks)
     } else {
-        restart(site, &built, &mut log, &mut says)
+        restart(site, &built, &mut log, &mut back.commands)
     };
-    back.commands = says;
     match healed {
         Ok(()) => back.healed = Some(begun.elapsed().as_secs_f64()),
         Err(e) => back.refused.push(e.to_string()),
@@ -95,7 +83,31 @@ pub fn put_back(
     Ok(back)
 }
 
-fn health(built: &Built) -> Health {
+/// Plugs the drive in again, or has a person do so; the drive as the kernel has it now.
+pub(super) fn returns(
+    site: &Site<'_>,
+    away: &mut Away,
+    cancel: &Cancel,
+    asks: &mut dyn FnMut(&str),
+) -> Result<Drive, BuildError> {
+    let patience = match away.unplug {
+        Unplug::Software { .. } => APPEARS,
+        Unplug::Hand => {
+            // Without a serial of its own it is known by its bay.
+            let bay = if away.drive.unique_serial().is_some() { "any bay" } else { "the same bay" };
+            asks(&format!("Plug {} in again, into {bay}.", away.drive.model_and_serial()));
+            FOUND_BY_HAND
+        }
+    };
+    away.restore()
+        .map_err(|e| BuildError::Drives(format!("{} can't be brought back: {e}", away.act.drive)))?;
+    let drive = appeared(&away.act.drive, patience, cancel)?;
+    // Without udev, nothing handles the drive.
+    let _ = site.runner.ask(&udevadm::settle());
+    Ok(drive)
+}
+
+pub(super) fn health(built: &Built) -> Health {
     let root = Sysroot::live();
     built.build.health(&root, &Inventory::read(&root))
 }
@@ -121,55 +133,69 @@ fn again(
     built: &Built,
     log: &mut PoolLog,
     back: &mut Back,
-    says: &mut Vec<String>,
     cancel: &Cancel,
+    asks: &mut dyn FnMut(&str),
 ) -> Result<(), BuildError> {
-    let member = away.act.member as usize;
     let inventory = Inventory::read(&Sysroot::live());
     let drive =
         inventory.drive(&away.act.drive).ok_or_else(|| BuildError::Drives("it is gone again".to_owned()))?;
     let device = built.build.device(&Sysroot::live(), &inventory);
     let device = device.ok_or_else(|| BuildError::Array(format!("{} is not active", built.build.name)))?;
-    let array = device.path();
-    log.found(&array);
+    log.found(&device.path());
     let written_before = sectors_written(&drive.name);
     let load = Load::start(site.dir, away.act.tree, &away.ledger, away.act.most / THIRDS, None).ok();
     let from = Instant::now();
-    let part = built.build.member_path(member, &drive.node());
-    let mut say = |command: &str| says.push(command.to_owned());
-    let mut commands = Commands { runner: site.runner, says: &mut say, exists: &exists };
     let mut added = Ok(());
     if !back.by_itself {
-        // An array may still list the drive under its former name.
-        added = Claims::lock(&[drive])
-            .and_then(|locked| Claims::take(locked, site.erase))
-            .map_err(BuildError::from)
-            .and_then(|claims| {
-                let taken = match away.act.as_new {
-                    // Without its superblock nothing says what it has already.
-                    true => commands.erase(&wipefs::wipe(&part), &claims).map(|()| false)?,
-                    false => match commands.erase(&mdadm::re_add(&array, &part), &claims) {
-                        Ok(()) => true,
-                        Err(e) => {
-                            back.refused.push(e.to_string());
-                            false
-                        }
-                    },
-                };
-                if taken { Ok(()) } else { commands.erase(&mdadm::add(&array, &part, false), &claims) }
-            });
+        added = joins(site, &away.act, built, &device.path(), drive, &mut back.refused, &mut back.commands);
     }
-    let filled = added.and_then(|()| filled(&built.build, cancel));
-    let to = Instant::now();
-    if let Some(load) = load {
-        let (ops, hanging) = load.end(HANG);
-        back.during = sum(&ops, &hanging, from, to);
-    }
+    let filled = match (&away.act.second, load) {
+        (Some(second), Some(load)) if added.is_ok() => {
+            pull_second(site, (away, second), built, (load, from), back, cancel, asks)
+        }
+        (_, load) => {
+            let filled = added.and_then(|()| filled(&built.build, None, cancel));
+            let to = Instant::now();
+            if let Some(load) = load {
+                let (ops, hanging) = load.end(HANG);
+                back.during = sum(&ops, &hanging, from, to);
+            }
+            filled
+        }
+    };
     let size = built.build.size.unwrap_or(0).max(1);
     let written =
         sectors_written(&drive.name).zip(written_before).map(|(now, before)| now.saturating_sub(before));
     back.copied = written.map(|sectors| sectors as f64 * 512.0 / size as f64);
     filled
+}
+
+/// Gives a drive to its array again, which may still list it under its former name.
+pub(super) fn joins(
+    site: &Site<'_>,
+    act: &Pull,
+    built: &Built,
+    array: &str,
+    drive: &Drive,
+    refused: &mut Vec<String>,
+    says: &mut Vec<String>,
+) -> Result<(), BuildError> {
+    let part = built.build.member_path(act.member as usize, &drive.node());
+    let mut say = |command: &str| says.push(command.to_owned());
+    let mut commands = Commands { runner: site.runner, says: &mut say, exists: &exists };
+    let claims = Claims::take(Claims::lock(&[drive])?, site.erase)?;
+    let taken = match act.as_new {
+        // Without its superblock nothing says what it has already.
+        true => commands.erase(&wipefs::wipe(&part), &claims).map(|()| false)?,
+        false => match commands.erase(&mdadm::re_add(array, &part), &claims) {
+            Ok(()) => true,
+            Err(e) => {
+                refused.push(e.to_string());
+                false
+            }
+        },
+    };
+    if taken { Ok(()) } else { commands.erase(&mdadm::add(array, &part, false), &claims) }
 }
 
 /// Stops a pool without copies and starts it again with all its drives, since it takes none back.

@@ -10,6 +10,7 @@ mod load;
 mod noted;
 mod power;
 mod probes;
+mod second;
 mod site;
 mod unplug;
 mod watch;

@@ -1,0 +1,85 @@
+//! Pulls a second drive while the first one is filled.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{
+    away::{has_left, interrupted, leaves, unplug_of, will_leave},
+    back::{health, joins, returns},
+    load::{Load, sum},
+    site::{Away, HANG, POLL, Site, cool, look},
+};
+use crate::{
+    engine::Cancel,
+    inventory::Inventory,
+    plan::{Pull, SecondPull},
+    pool::health::MemberState,
+    record::{Back, Second},
+    run::pool::{BuildError, Built, filled},
+    sysroot::Sysroot,
+};
+
+/// Takes a second drive away while the first one is filled and files are used, checks all files, lets the first one be filled from
+/// what is left, and brings the second one back. `load` uses files since the first one was taken back.
+pub fn pull_second(
+    site: &Site<'_>,
+    (first, second): (&Away, &SecondPull),
+    built: &Built,
+    (load, from): (Load, Instant),
+    back: &mut Back,
+    cancel: &Cancel,
+    asks: &mut dyn FnMut(&str),
+) -> Result<(), BuildError> {
+    let inventory = Inventory::read(&Sysroot::live());
+    let gone = || BuildError::Drives(format!("the drive {} is not here any more", second.drive));
+    let drive = inventory.drive(&second.drive).ok_or_else(gone)?;
+    let act = Pull {
+        member: second.member,
+        drive: second.drive.clone(),
+        as_new: false,
+        second: None,
+        ..first.act.clone()
+    };
+    let unplug = unplug_of(&inventory, drive, &act)?;
+    let so_far = being_filled(built, first.act.member as usize, cancel)?;
+    let mut away = will_leave(site, &act, drive, unplug, &first.ledger, None)?;
+    let answer = leaves(&away, built, &inventory, cancel, asks)?;
+    let zero = Instant::now();
+    let until = zero + Duration::from_secs_f64(act.seconds);
+    while Instant::now() < until && !cancel.is_set() {
+        thread::sleep(POLL);
+    }
+    let end = Instant::now();
+    let (ops, hanging) = load.end(HANG);
+    has_left(answer, drive)?;
+    back.during = sum(&ops, &[], from, zero);
+    let during = sum(&ops, &hanging, zero, end);
+    cool(site.dir);
+    let (files, ledger) = look(site.dir, &away);
+    let found = Second { filled: so_far, away: during, files, ledger, ..Second::default() };
+    let found = back.second.insert(found);
+    filled(&built.build, Some(second.member as usize), cancel)?;
+    let drive = returns(site, &mut away, cancel, asks)?;
+    let device = built.build.device(&Sysroot::live(), &Inventory::read(&Sysroot::live()));
+    let device = device.ok_or_else(|| BuildError::Array(format!("{} is not active", built.build.name)))?;
+    let begun = Instant::now();
+    joins(site, &act, built, &device.path(), &drive, &mut back.refused, &mut found.commands)?;
+    filled(&built.build, None, cancel)?;
+    found.healed = Some(begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// Waits until a member is being filled: the share of it that is.
+fn being_filled(built: &Built, member: usize, cancel: &Cancel) -> Result<f64, BuildError> {
+    loop {
+        let health = health(built);
+        match (health.members[member], health.work.and_then(|work| work.done)) {
+            (MemberState::Filling, Some(done)) if done > 0.0 => return Ok(done),
+            (MemberState::InSync, _) => return Ok(1.0),
+            _ if cancel.is_set() => return Err(interrupted()),
+            _ => thread::sleep(POLL),
+        }
+    }
+}
