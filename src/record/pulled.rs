@@ -82,6 +82,8 @@ pub enum What {
     MemberMissing,
     /// The array counts as broken.
     ArrayBroken,
+    /// The kernel reset a device or a link, which is no removal.
+    Reset,
     /// The first operation that failed.
     FirstError,
     /// The first read and the first write that began after the pull and succeeded.
@@ -95,6 +97,7 @@ impl What {
             Self::DriveGone => "the kernel removes the drive",
             Self::MemberMissing => "the array notices",
             Self::ArrayBroken => "the array is broken",
+            Self::Reset => "the kernel resets a device",
             Self::FirstError => "first error",
             Self::ReadWorks => "a read succeeds",
             Self::WriteWorks => "a write is on the drives",

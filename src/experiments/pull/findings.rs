@@ -12,7 +12,7 @@ use crate::{
         short,
     },
     plan::Plan,
-    record::{Back, FilesFound, LedgerFound, Probe, Pulled, Run, Second, What},
+    record::{Back, FilesFound, LedgerFound, Operations, Probe, Pulled, Run, Second, What},
     units::{Layout, count, decimal_bytes, distinct, duration, listed, percent},
 };
 
@@ -66,7 +66,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
 const LEGEND: &str = "'room': how many drives' worth of data it holds; 'may lose': so many drives without losing data. 'files on it': with a part \
     on that drive. 'intact': files that hold what they should; 'wrong': files that can be read, but hold something else. 'synced writes': those that the \
     system had confirmed to be on the drives; 'lost writes': those of them that are not there. 'longest wait': the longest read or write while the \
-    drive was away. 'cache emptied': tried again after the memory's copies of files were dropped. 'back in', 'complete in': from the command that \
+    drive was away, or while it was filled. 'cache emptied': tried again after the memory's copies of files were dropped. 'back in', 'complete in': from the command that \
     takes the drive back to the last byte copied, while files were used. 'share written': of what the pool uses of the drive.";
 
 /// Each layout in a row.
@@ -118,6 +118,14 @@ fn waited(seconds: f64, errors: bool) -> String {
     format!("{}{}", duration(seconds), if errors { ", errors" } else { "" })
 }
 
+/// The same of some operations, if there were any.
+fn waits(of: &Operations) -> String {
+    match of.longest > 0.0 {
+        true => waited(of.longest, of.failed_reads + of.failed_writes > 0),
+        false => "-".to_owned(),
+    }
+}
+
 fn whole(files: &FilesFound) -> String {
     format!("{} of {}", files.whole, files.all())
 }
@@ -140,7 +148,7 @@ fn away(layout: Layout, cases: &[&Case<'_>]) -> Table {
             whole(files),
             files.wrong.to_string(),
             kept(ledger),
-            waited(away.longest, away.failed_reads + away.failed_writes > 0),
+            waits(away),
             format!("{} of {}", away.failed_writes, away.failed_writes + away.writes),
         ]
     };
@@ -187,7 +195,7 @@ fn second(cases: &[&Case<'_>]) -> Option<Table> {
             whole(files),
             files.wrong.to_string(),
             kept(ledger),
-            waited(away.longest, away.failed_reads + away.failed_writes > 0),
+            waits(away),
             healed.map_or("-".to_owned(), duration),
         ])
     };
@@ -212,6 +220,7 @@ fn back(cases: &[&Case<'_>]) -> Table {
         ("named now", false),
         ("taken back", false),
         ("complete in", true),
+        ("longest wait", true),
         ("share written", true),
         ("intact", true),
         ("synced writes", true),
@@ -224,6 +233,7 @@ fn back(cases: &[&Case<'_>]) -> Table {
                 back.name.clone(),
                 taken_back(case, back).to_owned(),
                 back.healed.map_or("-".to_owned(), duration),
+                waits(&back.during),
                 back.copied.map_or("-".to_owned(), percent),
                 whole(&back.files),
                 kept(&back.ledger),
@@ -236,7 +246,7 @@ fn back(cases: &[&Case<'_>]) -> Table {
     let mut columns = Column::all(columns);
     columns
         .iter_mut()
-        .filter(|c| matches!(c.name.as_str(), "named now" | "share written"))
+        .filter(|c| matches!(c.name.as_str(), "named now" | "share written" | "longest wait"))
         .for_each(|c| c.optional = true);
     Table { title: String::new(), columns, rows: cases.iter().map(row).collect() }
 }

@@ -132,6 +132,11 @@ fn healed(cases: &[&Case<'_>]) -> String {
     let [least, most] = [least, most].map(duration);
     let time = if least == most { most } else { format!("{least} to {most}") };
     match backs.iter().find(|back| !back.by_itself).and_then(|back| back.commands.last()) {
+        Some(_) if cases.iter().all(|case| case.act.second.is_some()) => {
+            format!(
+                "With both drives taken back, the first one as a new one, all was complete again in {time}."
+            )
+        }
         Some(_) if cases.iter().all(|case| case.act.as_new) => {
             format!("A drive that was wiped and added as a new one was filled in {time}.")
         }

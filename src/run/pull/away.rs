@@ -61,20 +61,13 @@ pub fn pull(
         thread::sleep(POLL);
     }
     if cancel.is_set() {
-        drop(load.end(HANG));
         return Err(interrupted());
     }
     let away = will_leave(site, act, drive, unplug, &ledger, on_drive)?;
     let mut watch = Watch::new(&built.build, &inventory, act.member as usize, &drive.name);
     let log_from = watch::kernel_now();
     load.allow(act.most / THIRDS);
-    let answer = match leaves(&away, &built, &inventory, cancel, asks) {
-        Ok(answer) => answer,
-        Err(e) => {
-            drop(load.end(HANG));
-            return Err(e);
-        }
-    };
+    let answer = leaves(&away, &built, &inventory, cancel, asks)?;
     let zero = Instant::now();
     while zero.elapsed() < seconds && !cancel.is_set() {
         watch.look(zero);
@@ -92,6 +85,8 @@ pub fn pull(
     pulled.probes.extend(probes(site.dir, true));
     (pulled.files, pulled.ledger) = look(site.dir, &away);
     pulled.kernel = watch::messages(site.runner, log_from, &drive.name);
+    pulled.moments.extend(watch::reset(&pulled.kernel));
+    pulled.moments.sort_by(|a, b| a.at.total_cmp(&b.at));
     let health = built.build.health(&root, &Inventory::read(&root));
     (pulled.state, pulled.missing) = (health.state, health.missing);
     Ok((pulled, away))

@@ -21,6 +21,7 @@ use super::{
     files::{AREA_BLOCKS, READ, create, ledger_path, open, open_area, path, read, source},
     ledger::{AREA, Answer, BLOCK, LARGEST, Ledger, Write, name},
     noted::Noted,
+    site::HANG,
 };
 use crate::{
     engine::Aligned,
@@ -125,13 +126,17 @@ impl Load {
 
     /// Ends it, and waits so long for operations under way. Returns how many have not ended, and since when the oldest runs.
     pub fn end(self, patience: Duration) -> (Vec<Op>, Vec<Instant>) {
+        self.stop(patience);
+        let hanging = self.shared.since.lock().unwrap_or_else(PoisonError::into_inner);
+        (self.ops().clone(), hanging.iter().flatten().copied().collect())
+    }
+
+    fn stop(&self, patience: Duration) {
         self.shared.stop.store(true, Ordering::Relaxed);
         let until = Instant::now() + patience;
         while self.threads.iter().any(|thread| !thread.is_finished()) && Instant::now() < until {
             thread::sleep(AGAIN);
         }
-        let hanging = self.shared.since.lock().unwrap_or_else(PoisonError::into_inner);
-        (self.ops().clone(), hanging.iter().flatten().copied().collect())
     }
 
     /// Bytes that may still be written.
@@ -157,6 +162,15 @@ impl Load {
 
     pub fn ops(&self) -> MutexGuard<'_, Vec<Op>> {
         self.shared.ops.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        // After an error: files in use would keep a pool from being removed.
+        if !self.shared.stopped() {
+            self.stop(HANG);
+        }
     }
 }
 

@@ -130,6 +130,7 @@ impl Place<'_> {
         noted.ready().map_err(|e| self.ledger(e))?;
         let ledger = Arc::new(Mutex::new(ledger));
         let dir = by_descriptor(&held);
+        let since = Instant::now();
         let load = Load::start(&dir, act.tree, &ledger, act.most, Some(Arc::clone(noted)));
         let load = load.map_err(|e| self.files(e))?;
         let store = self.store.canonicalize().unwrap_or_else(|_| self.store.to_owned());
@@ -140,7 +141,6 @@ impl Place<'_> {
             self.run,
             shell_word(&store)
         ));
-        let since = Instant::now();
         let why = loop {
             thread::sleep(POLL);
             let failing = load.failing();

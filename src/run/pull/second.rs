@@ -73,12 +73,17 @@ pub fn pull_second(
 
 /// Waits until a member is being filled: the share of it that is.
 fn being_filled(built: &Built, member: usize, cancel: &Cancel) -> Result<f64, BuildError> {
+    let until = Instant::now() + HANG;
     loop {
         let health = health(built);
         match (health.members[member], health.work.and_then(|work| work.done)) {
             (MemberState::Filling, Some(done)) if done > 0.0 => return Ok(done),
             (MemberState::InSync, _) => return Ok(1.0),
             _ if cancel.is_set() => return Err(interrupted()),
+            _ if Instant::now() > until => {
+                let label = &built.build.members[member].label;
+                return Err(BuildError::Array(format!("the array does not fill {label}")));
+            }
             _ => thread::sleep(POLL),
         }
     }

@@ -72,6 +72,15 @@ impl Watch {
     }
 }
 
+/// The first time that the kernel reset a device or a link: then the drive stays, unlike after a removal.
+pub fn reset(messages: &[(f64, String)]) -> Option<Moment> {
+    let is_reset = |text: &str| {
+        text.contains(": reset ") && text.contains(" USB device number ")
+            || text.contains(": hard resetting link")
+    };
+    messages.iter().find(|(_, text)| is_reset(text)).map(|(at, _)| Moment { at: *at, what: What::Reset })
+}
+
 /// The time of the kernel's messages, about.
 pub fn kernel_now() -> Duration {
     let now = clock_gettime(ClockId::Monotonic);
@@ -88,7 +97,18 @@ fn since(said: &str, from: f64, drive: &str) -> Vec<(f64, String)> {
     // Both clocks begin at boot, and differ by little.
     const EARLIER: f64 = 0.05;
     let concerns = |text: &str| {
-        let words = ["md/", "md:", "md1", "usb ", "I/O error", "EXT4-fs", "JBD2", "super_written", "scsi "];
+        let words = [
+            "md/",
+            "md:",
+            "md1",
+            "usb ",
+            "I/O error",
+            "EXT4-fs",
+            "JBD2",
+            "super_written",
+            "scsi ",
+            "resetting link",
+        ];
         text.contains(drive) || words.iter().any(|word| text.contains(word))
     };
     let line = |line: &str| {
@@ -136,6 +156,20 @@ mod tests {
         let expected =
             [(30, What::DriveGone), (50, What::FirstError), (61, What::ReadWorks), (70, What::WriteWorks)];
         assert_eq!(moments, expected);
+    }
+
+    /// A bridge that stopped to answer (Linux 4.19, a Raspberry Pi 4, and Linux 6.1).
+    #[test]
+    fn a_reset_is_told_from_a_removal() {
+        let said = "[ 4908.074308] sd 1:0:0:0: [sdb] tag#21 uas_eh_abort_handler 0 uas-tag 6 inflight: CMD IN \n\
+                    [ 4908.114331] scsi host1: uas_eh_device_reset_handler start\n\
+                    [ 4908.265195] usb 2-2: reset SuperSpeed Gen 1 USB device number 4 using xhci_hcd\n\
+                    [ 4908.300379] scsi host1: uas_eh_device_reset_handler success\n";
+        let at = |moment: Moment| ((moment.at * 1000.0).round() as u64, moment.what);
+        assert_eq!(reset(&since(said, 4900.0, "sdb")).map(at), Some((8265, What::Reset)));
+        let link = since("[   31.500000] ata1: hard resetting link\n", 31.0, "sdb");
+        assert_eq!(reset(&link).map(at), Some((500, What::Reset)));
+        assert_eq!(reset(&since(include_str!("fixtures/dmesg.txt"), 31.1, "sdb")), None);
     }
 
     #[test]
