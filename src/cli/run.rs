@@ -124,7 +124,13 @@ fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyh
                 let now = Target::resolve(inventory, &target.path.to_string_lossy());
                 let now = now.map_or_else(|e| e.to_string(), |now| format!("it is on {} now", now.label()));
                 let path = target.path.display();
-                return Err(anyhow!("{run} can't be continued in {path}: {now}, and {e}"));
+                let lost = match plan.looks_after_power_cut() {
+                    true => {
+                        "; a filesystem that can't be mounted any more (dmesg says why) has lost all that was acknowledged"
+                    }
+                    false => "",
+                };
+                return Err(anyhow!("{run} can't be continued in {path}: {now}, and {e}{lost}"));
             }
         }
     }

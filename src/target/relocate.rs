@@ -56,16 +56,18 @@ impl Target {
     /// The same for a run that only looks at what is there: a pool may lack drives by now.
     pub fn find_what_is_left(&self, inventory: &Inventory) -> Result<Self, NotFound> {
         let path = self.path.to_str().unwrap_or_default();
-        let is_of_it = |now: &Drive| self.drives.iter().any(|was| was.identity() == now.identity());
-        let is_left = |now: &Self| {
-            self.pool.is_some()
-                && self.filesystem_id.is_some()
-                && now.is_on_filesystem_of(self)
-                && !now.drives.is_empty()
-                && now.drives.iter().all(is_of_it)
-        };
-        let left = || Self::at(inventory, &self.given, path).ok().filter(is_left);
+        let left = || Self::at(inventory, &self.given, path).ok().filter(|now| now.is_left_of(self));
         self.find_again(inventory).or_else(|e| left().ok_or(e))
+    }
+
+    /// Whether it is the same filesystem on some of the drives of a pool.
+    fn is_left_of(&self, was: &Self) -> bool {
+        let is_of_it = |now: &Drive| was.drives.iter().any(|was| was.identity() == now.identity());
+        was.pool.is_some()
+            && was.filesystem_id.is_some()
+            && self.is_on_filesystem_of(was)
+            && !self.drives.is_empty()
+            && self.drives.iter().all(is_of_it)
     }
 
     /// Where its filesystem is mounted now, if another mount point has the same one.
@@ -161,7 +163,7 @@ fn contents(drive: &Drive) -> impl Iterator<Item = ((u32, u32), Option<u64>, Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inventory::fixtures;
+    use crate::{inventory::fixtures, units::Pool};
 
     fn target(inventory: &Inventory, name: &str, mount: Option<&str>) -> Target {
         let drive = inventory.drives.iter().find(|d| d.name == name).expect("a drive").clone();
@@ -262,6 +264,31 @@ mod tests {
         let [a, b] =
             [id, Some(8)].map(|filesystem_id| Target { filesystem_id, mount: mount.clone(), ..was.clone() });
         assert!(Target { filesystem_id: id, ..was }.is_on_filesystem_of(&a) && !a.is_on_filesystem_of(&b));
+    }
+
+    #[test]
+    fn what_is_left_of_a_pool_has_its_filesystem_and_no_other_drive() {
+        let drives = fixtures::pi_zero().inventory().drives;
+        let mount =
+            Mount { path: "/mnt/pool".to_owned(), source: "/dev/md127".to_owned(), ..Mount::default() };
+        let was = Target {
+            drives: drives[..3].to_vec(),
+            pool: Some(Pool { drives: 3, ..Pool::default() }),
+            mount: Some(mount.clone()),
+            filesystem_id: Some(7),
+            ..Target::default()
+        };
+        let renamed = Mount { source: "/dev/md126".to_owned(), ..mount };
+        let now = Target { drives: drives[1..3].to_vec(), mount: Some(renamed), ..was.clone() };
+        assert!(now.is_left_of(&was) && was.is_left_of(&was));
+        let with = |drives: &[Drive]| Target { drives: drives.to_vec(), ..now.clone() };
+        for other in [with(&[]), with(&drives[2..]), Target { filesystem_id: Some(8), ..now.clone() }] {
+            assert!(!other.is_left_of(&was), "{other:?}");
+        }
+        let unknown = Target { filesystem_id: None, ..was.clone() };
+        for was in [Target { pool: None, ..was.clone() }, unknown] {
+            assert!(!now.is_left_of(&was), "{was:?}");
+        }
     }
 
     #[test]

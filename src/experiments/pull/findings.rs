@@ -35,6 +35,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let all: Vec<(Layout, Vec<&Case<'_>>)> = layouts.iter().map(|layout| (*layout, of(*layout))).collect();
     findings.tables.extend(summary(&all));
     findings.details.sentences.extend((!all.is_empty()).then(|| LEGEND.to_owned()));
+    let twice = cases.iter().any(|case| case.act.second.is_some());
+    findings.details.sentences.extend(twice.then(|| SECOND.to_owned()));
     for layout in &layouts {
         let cases = of(*layout);
         findings.tables.push(away(*layout, &cases));
@@ -68,6 +70,9 @@ const LEGEND: &str = "'room': how many drives' worth of data it holds; 'may lose
     system had confirmed to be on the drives; 'lost writes': those of them that are not there. 'longest wait': the longest read or write while the \
     drive was away, or while it was filled. 'cache emptied': tried again after the memory's copies of files were dropped. 'back in', 'complete in': from the command that \
     takes the drive back to the last byte copied, while files were used. 'share written': of what the pool uses of the drive.";
+
+const SECOND: &str = "'then pulled': the drive that was pulled while the one under 'after' was filled; 'was filled': how much of that one was; 'complete \
+    in': from the command that takes the other one back, once the first one was filled.";
 
 /// Each layout in a row.
 fn summary(all: &[(Layout, Vec<&Case<'_>>)]) -> Option<Table> {
