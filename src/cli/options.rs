@@ -7,7 +7,7 @@ use clap::{
 
 use super::output::Color;
 use crate::{
-    experiments::{self, Declared, ERASE, Experiment, REGISTER, Values},
+    experiments::{self, Declared, ERASE, Experiment, LEDGER, REGISTER, Values},
     report::Format,
 };
 
@@ -96,9 +96,9 @@ fn subcommand(experiment: &'static Experiment) -> clap::Command {
         "Examples:\n{}Sizes: 4k, 1M, 1GiB are powers of 1024; 500MB of 1000. Times: 90s, 10m, 1h.",
         examples.collect::<String>()
     );
-    // A resumed run already has its plan, but consent is given anew.
+    // A resumed run already has its plan, but consent is given anew, and a lost record is read from the ledger.
     let names = options.iter().map(|option| option.spec().name);
-    let planned: Vec<&str> = names.filter(|name| *name != ERASE.name()).collect();
+    let planned: Vec<&str> = names.filter(|name| ![ERASE.name(), LEDGER.name()].contains(name)).collect();
     Options::augment_args(clap::Command::new(experiment.name))
         .about(experiment.question)
         .after_help(notes)

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     engine::Cancel,
-    experiments::{self, ERASE, Experiment, Request},
+    experiments::{self, ERASE, Experiment, LEDGER, Request},
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store, StoreError},
@@ -37,7 +37,15 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     }
     let inventory = pool::here(Some(store.dir()), output);
     if let Some(run) = &args.resume {
+        let ledger = values.typed(&LEDGER);
+        if let Some(at) = &ledger {
+            run::restore_record(&store, run, at)?;
+        }
         let (plan, _) = unfinished(experiment, run, &store.unfinished(run)?, &store)?;
+        if ledger.is_some() && plan.ledger() != ledger.as_ref() {
+            let is = plan.ledger().map_or_else(|| "the store".to_owned(), ToString::to_string);
+            return Err(Usage(format!("the ledger of {run} is in {is}: resume it without --ledger")).into());
+        }
         let erase = values.typed(&ERASE).unwrap_or_default();
         let erase = pool::consent_to(&plan, erase, &inventory, store.dir(), output)?;
         let task = Task { experiment, plan, before: String::new(), resumed: Some(run), erase };

@@ -163,6 +163,11 @@ impl Values {
     }
 }
 
+/// What a type reads, with its own words for what is wrong.
+pub fn read<T: FromStr<Err = String>>(text: &str) -> Result<T, String> {
+    text.parse()
+}
+
 /// What the standard library reads: a number, a name, true or false.
 pub fn parsed<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| "not a valid number".to_owned())

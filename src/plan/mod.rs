@@ -19,7 +19,7 @@ pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};
 pub use time::TimeLimit;
 
-use crate::target::Target;
+use crate::{target::Target, units::RemoteDir};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -211,6 +211,13 @@ impl Plan {
     /// It looks at what a power cut left: of a pool, drives may be missing by then.
     pub fn looks_after_power_cut(&self) -> bool {
         self.steps.iter().any(|step| matches!(step.act, Act::PowerCut(_)))
+    }
+
+    /// Where the ledger of its writes is, if it is on another machine.
+    pub fn ledger(&self) -> Option<&RemoteDir> {
+        self.each(|act| if let Act::PowerCut(cut) = act { cut.ledger.as_ref() } else { None })
+            .map(|(_, at)| at)
+            .next()
     }
 
     /// The step that fills a member of a target's pool again.

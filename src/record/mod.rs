@@ -23,6 +23,6 @@ pub use progress::{Done, ProcessorUse, Refill};
 pub use pulled::{Back, FilesFound, LedgerFound, Moment, Operation, Operations, Probe, Pulled, Second, What};
 pub use reader::{ReadError, Reader, open_regular};
 pub use run::{Flag, Load, Run, Step, Windows};
-pub use store::{Store, StoreError};
+pub use store::{Store, StoreError, is_name};
 pub use summary::Summary;
 pub use writer::{Log, Writer};

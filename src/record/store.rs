@@ -109,6 +109,22 @@ impl Store {
         unreachable!("the loop ends by returning")
     }
 
+    /// Replaces a record that was lost or damaged by these events.
+    pub fn restore(&self, run: &str, events: &[Event]) -> Result<(), StoreError> {
+        if !is_name(run) {
+            return Err(StoreError::NoSuchRun { run: run.to_owned(), path: self.dir.clone() });
+        }
+        let path = self.dir.join(format!("{run}{PLAIN}"));
+        let restore = || {
+            make_dir(&self.dir)?;
+            let file = AtomicFile::create(&path, PRIVATE)?;
+            let mut writer = Writer::new(file.file().try_clone()?);
+            events.iter().try_for_each(|event| writer.append(event))?;
+            file.keep()
+        };
+        restore().map_err(|source| StoreError::Unwritable { path: path.clone(), source })
+    }
+
     /// Reopens the record of a run, cut to the lines that can be read.
     pub fn reopen(&self, run: &str) -> Result<(Run<()>, Writer), StoreError> {
         self.open(run)?;
@@ -333,7 +349,8 @@ fn is_given(file: &str) -> bool {
     file.strip_suffix(PLAIN).is_some_and(|run| run.starts_with('r') && run.len() >= 4 && is_name(run))
 }
 
-fn is_name(run: &str) -> bool {
+/// Whether runs have such names.
+pub fn is_name(run: &str) -> bool {
     !run.is_empty() && run.len() < 32 && run.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 

@@ -82,7 +82,9 @@ pub fn waiting(store: &Path) -> Vec<Leftover> {
         let own = kept.dir.is_absolute() && kept.dir.file_name() == Some(power_dir(&run).as_ref());
         let (path, remedy) = match own {
             true => {
-                (kept.dir.clone(), format!("to give it up: rm -r {} && rm {ledger}", shell_word(&kept.dir)))
+                let there = kept.remove_by_hand.as_ref().map(|rm| format!("{rm} && ")).unwrap_or_default();
+                let rm = format!("rm -r {} && {there}rm {ledger}", shell_word(&kept.dir));
+                (kept.dir.clone(), format!("to give it up: {rm}"))
             }
             false => {
                 (kept.path.clone(), format!("it names no directory of the run, so check it: rm {ledger}"))

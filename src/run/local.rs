@@ -27,7 +27,7 @@ use crate::{
     engine::{self, Cancel, Clock, Engine, EngineError, FileTarget},
     inventory::Inventory,
     plan::{BuildPool, FileTree, Files, PowerCut, Pull, RebuildPool},
-    record::{ActResult, Back, Cut, Pulled},
+    record::{ActResult, Back, Cut, Pulled, Store},
     sysroot::Sysroot,
     target::{Kind, NotFound, Target},
     tools::{Runner, System, dmesg, filefrag},
@@ -95,9 +95,19 @@ impl<'a> Local<'a> {
     }
 
     /// Where a run that waits for a power cut writes.
-    fn place<'s>(&'s self, target: &'s Target) -> pull::Place<'s> {
-        let boot_id = host(self.sysroot).boot_id;
-        pull::Place { target: &target.path, store: &self.store, run: &self.run, boot_id }
+    fn place<'s>(&'s self, target: &'s Target, act: &'s PowerCut) -> Result<pull::Place<'s>, RunError> {
+        let (boot_id, elsewhere) = (host(self.sysroot).boot_id, act.ledger.as_ref());
+        let head = || Store::at(self.store.clone()).open(&self.run).map(|record| record.take(2).collect());
+        let record = elsewhere.map(|_| head().map_err(|e| RunError::Record(io::Error::other(e))));
+        let record = record.transpose()?.unwrap_or_default();
+        Ok(pull::Place {
+            target: &target.path,
+            store: &self.store,
+            run: &self.run,
+            elsewhere,
+            record,
+            boot_id,
+        })
     }
 
     /// With the consent to erase drives, by their serials.
@@ -302,15 +312,17 @@ impl World for Local<'_> {
         cancel: &Cancel,
         asks: &mut dyn FnMut(&str),
     ) -> Result<Cut, RunError> {
-        pull::is_elsewhere(&self.inventory(), target, &self.store)?;
-        self.place(target).cut(act, cancel, asks).map_err(|e| match e {
+        if act.ledger.is_none() {
+            pull::is_elsewhere(&self.inventory(), target, &self.store)?;
+        }
+        self.place(target, act)?.cut(act, cancel, asks).map_err(|e| match e {
             pull::PowerError::Interrupted => RunError::Interrupted,
             e => e.into(),
         })
     }
 
-    fn power_checked(&mut self, target: &Target) -> Result<(), RunError> {
-        Ok(self.place(target).clear()?)
+    fn power_checked(&mut self, target: &Target, act: &PowerCut) -> Result<(), RunError> {
+        Ok(self.place(target, act)?.clear()?)
     }
 
     fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<Rebuilt, RunError> {

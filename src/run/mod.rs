@@ -40,6 +40,7 @@ pub use pool::{
     claim_begun, complete, erase, exists, fill, former, give_up, in_no_pool, is_left, join, pools, ready,
     removal, remove, replace, resync, scrub, stop, to_remove, unclean, uuid,
 };
+pub use pull::restore_record;
 pub use world::World;
 
 use crate::{

@@ -305,7 +305,7 @@ impl World for Modelled {
         Ok(Cut { files, ledger, seconds: 12.0, ..Cut::default() })
     }
 
-    fn power_checked(&mut self, _: &Target) -> Result<(), RunError> {
+    fn power_checked(&mut self, _: &Target, _: &PowerCut) -> Result<(), RunError> {
         Ok(())
     }
 

@@ -138,7 +138,7 @@ pub trait World {
     ) -> Result<Cut, RunError>;
 
     /// Removes what was checked after a power cut, once that is recorded.
-    fn power_checked(&mut self, target: &Target) -> Result<(), RunError>;
+    fn power_checked(&mut self, target: &Target, act: &PowerCut) -> Result<(), RunError>;
 
     /// Takes a member out of the pool that was built for the target, and has the kernel fill it again.
     fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<Rebuilt, RunError>;

@@ -15,13 +15,14 @@ pub mod mount;
 mod replay;
 pub mod sgdisk;
 pub mod smartctl;
+pub mod ssh;
 mod system;
 pub mod systemctl;
 pub mod udevadm;
 pub mod wipefs;
 
 pub use replay::Replay;
-pub use system::System;
+pub use system::{LONGEST, System, Talk};
 
 use crate::units::shell_word;
 

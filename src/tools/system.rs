@@ -3,13 +3,13 @@
 use std::{
     collections::HashMap,
     env,
-    io::{BufRead, BufReader, Read},
+    io::{self, BufRead, BufReader, Read, Write},
     os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::{
         Mutex, PoisonError,
-        mpsc::{self, RecvTimeoutError},
+        mpsc::{self, Receiver, RecvTimeoutError},
     },
     thread,
     time::{Duration, Instant},
@@ -26,9 +26,9 @@ const TERM: Duration = Duration::from_millis(100);
 /// How long it may take to end after SIGKILL.
 const KILL: Duration = Duration::from_millis(50);
 /// The maximum size of a program's output, bytes.
-const LONGEST: u64 = 64 << 20;
+pub const LONGEST: u64 = 64 << 20;
 
-/// Runs programs of this machine: by absolute path, in the C locale, without a shell or standard input.
+/// Runs programs of this machine: by absolute path, in the C locale, without a shell; only a [`Talk`] has a standard input.
 #[derive(Debug, Default)]
 pub struct System {
     found: Mutex<HashMap<&'static str, PathBuf>>,
@@ -57,13 +57,13 @@ impl System {
     }
 
     #[allow(clippy::disallowed_methods, reason = "this is the one place")]
-    fn spawn(&self, query: &Query) -> Result<Child, ToolError> {
+    fn spawn(&self, query: &Query, stdin: Stdio) -> Result<Child, ToolError> {
         let path = self.find(query.tool)?;
         Command::new(path)
             .args(&query.args)
             .env("LC_ALL", "C")
             .env_remove("LANGUAGE")
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // A process group of its own: Ctrl-C at the terminal must not reach it directly.
@@ -71,6 +71,71 @@ impl System {
             .spawn()
             .map_err(|source| ToolError::System { command: query.to_string(), source })
     }
+
+    /// Starts a program that is given lines and answers them. It has no time limit; each answer has.
+    pub fn talk(&self, query: &Query) -> Result<Talk, ToolError> {
+        let mut child = self.spawn(query, Stdio::piped())?;
+        let (lines, complaints) = read_both(&mut child, query)?;
+        let stdin = child.stdin.take();
+        Ok(Talk { child, stdin, lines, complaints })
+    }
+}
+
+/// A running program that is given lines and answers them.
+#[derive(Debug)]
+pub struct Talk {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    complaints: Receiver<String>,
+}
+
+impl Talk {
+    /// An error means that it has ended.
+    pub fn say(&mut self, text: &str) -> io::Result<()> {
+        self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write_all(text.as_bytes())
+    }
+
+    /// Its next line; `Disconnected` if it has ended.
+    pub fn hear(&mut self, limit: Duration) -> Result<String, RecvTimeoutError> {
+        self.lines.recv_timeout(limit)
+    }
+
+    /// Closes its input, and waits so long for its end; then it is killed.
+    pub fn end(&mut self, limit: Duration) -> Output {
+        drop(self.stdin.take());
+        let until = Instant::now() + limit;
+        let code = loop {
+            match self.child.try_wait() {
+                Ok(None) if Instant::now() < until => thread::sleep(POLL),
+                Ok(Some(status)) => break status.code(),
+                _ => {
+                    let _ = self.child.kill().and_then(|()| self.child.wait());
+                    break None;
+                }
+            }
+        };
+        let stderr = self.complaints.recv_timeout(TERM).unwrap_or_default();
+        Output { code, stdout: String::new(), stderr }
+    }
+}
+
+/// Reads the output of a program: its lines as they come, and all that it complains of.
+fn read_both(child: &mut Child, query: &Query) -> Result<(Receiver<String>, Receiver<String>), ToolError> {
+    let (sender, lines) = mpsc::sync_channel(1024);
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let mut failed = |source| {
+        let _ = child.kill();
+        ToolError::System { command: query.to_string(), source }
+    };
+    let reading = thread::Builder::new();
+    reading.spawn(move || read_lines(stdout).try_for_each(|line| sender.send(line))).map_err(&mut failed)?;
+    let (complained, complaints) = mpsc::sync_channel(1);
+    let reading = thread::Builder::new();
+    reading
+        .spawn(move || complained.send(read_lines(stderr).collect::<Vec<_>>().join("\n")))
+        .map_err(&mut failed)?;
+    Ok((lines, complaints))
 }
 
 fn is_program(path: &Path) -> bool {
@@ -85,23 +150,8 @@ impl Runner for System {
     }
 
     fn stream(&self, query: &Query, stop: &dyn Fn() -> bool, line: &mut dyn FnMut(&str)) -> ToolResult {
-        let mut child = self.spawn(query)?;
-        let (sender, lines) = mpsc::sync_channel(1024);
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let mut failed = |source| {
-            let _ = child.kill();
-            ToolError::System { command: query.to_string(), source }
-        };
-        let reading = thread::Builder::new();
-        reading
-            .spawn(move || read_lines(stdout).try_for_each(|line| sender.send(line)))
-            .map_err(&mut failed)?;
-        let (complained, complaints) = mpsc::sync_channel(1);
-        let reading = thread::Builder::new();
-        reading
-            .spawn(move || complained.send(read_lines(stderr).collect::<Vec<_>>().join("\n")))
-            .map_err(&mut failed)?;
-
+        let mut child = self.spawn(query, Stdio::null())?;
+        let (lines, complaints) = read_both(&mut child, query)?;
         let limit = Instant::now() + query.limit;
         let mut ending = Ending { child, status: None, limit, term_sent: None, killed: None, slow: false };
         loop {
@@ -228,6 +278,23 @@ mod tests {
             })
             .expect("runs");
         assert_eq!((lines, output.code), (vec!["one".to_owned(), "two".into(), "last".into()], Some(0)));
+    }
+
+    #[test]
+    fn a_program_answers_lines_until_its_input_ends() {
+        let start = |script| System::default().talk(&sh(script)).expect("starts");
+        let second = Duration::from_secs(5);
+        let mut talk = start("while read -r l; do echo \"<$l>\"; done; echo bye >&2; exit 3");
+        for text in ["a\n", "b\n"] {
+            talk.say(text).expect("is read");
+            assert_eq!(talk.hear(second), Ok(format!("<{}>", text.trim())));
+        }
+        assert_eq!(talk.hear(POLL), Err(RecvTimeoutError::Timeout));
+        assert_eq!(talk.end(second), Output { code: Some(3), stdout: String::new(), stderr: "bye".into() });
+        assert_eq!(talk.hear(POLL), Err(RecvTimeoutError::Disconnected));
+        talk.say("c\n").expect_err("it has ended");
+        let mut hangs = start("exec sleep 60");
+        assert_eq!(hangs.end(POLL).code, None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod load;
 mod outcome;
 mod percentile;
 mod pool;
+mod remote;
 mod size;
 mod visible;
 mod window;
@@ -19,6 +20,7 @@ pub use load::{Caching, Content, Direction, Extent, Load, LoadError, Pattern, sh
 pub use outcome::{Ended, EngineInfo, Outcome, RunStatus};
 pub use percentile::Percentile;
 pub use pool::{Action, MemberState, Pool, PoolState, PredictedLoad, Work};
+pub use remote::RemoteDir;
 pub use size::{
     KIB, MIB, SizeError, aim, count, decimal_bytes, duration, parse_size, percent, rate, signed_percent,
     size, thousands,

@@ -4,6 +4,8 @@ mod findings;
 mod options;
 mod plan;
 
+pub use options::LEDGER;
+
 use super::{Experiment, common};
 
 /// Synced writes go on until a person cuts the power; what was acknowledged must be there when it is back.
@@ -14,6 +16,7 @@ pub static POWER: Experiment = Experiment {
     examples: &[
         "power --store /mnt/b /mnt/a        asks you to cut the power",
         "power --resume RUN --store /mnt/b  checks after that",
+        "power --ledger ssh://HOST/DIR .    this machine has only one drive",
     ],
     is_evidence: false,
     default_target: None,

@@ -2,8 +2,10 @@
 
 use super::super::{
     Declared, Opt,
+    options::read,
     shared_options::{MAX_BYTES as MOST, SEED, bytes, seconds},
 };
+use crate::units::RemoteDir;
 
 pub const SIZE: Opt<u64> =
     Opt::new("size", "SIZE", bytes, "Files that are written before, and checked after it").default("64MiB");
@@ -14,4 +16,7 @@ pub const WAIT: Opt<f64> =
 /// Small synced writes: a stick writes much more than that inside.
 pub const MAX_BYTES: Opt<u64> = MOST.default("1GiB");
 
-pub const OPTIONS: &[&dyn Declared] = &[&SIZE, &WAIT, &MAX_BYTES, &SEED];
+pub const LEDGER: Opt<RemoteDir> =
+    Opt::new("ledger", "ssh://HOST/DIR", read, "Ledger on another machine, not in the store");
+
+pub const OPTIONS: &[&dyn Declared] = &[&SIZE, &WAIT, &LEDGER, &MAX_BYTES, &SEED];

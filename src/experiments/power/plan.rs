@@ -9,6 +9,9 @@ use crate::{
     target::Kind,
 };
 
+/// The most that is written, bytes: a write of 20 kB takes 150 bytes in the ledger, and 64 MiB of that are read back.
+const MOST: u64 = 8 << 30;
+
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let [target] = &ask.targets[..] else { return Err(PlanError::TooMany { experiment: "power", most: 1 }) };
     if target.kind != Kind::Directory {
@@ -20,9 +23,10 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         return Err(PlanError::Unsuitable { path: target.path.clone(), why });
     }
     let tree = FileTree { bytes: ask.values.get(&options::SIZE), seed: ask.seed };
-    let most = ask.effort.max_bytes;
+    let most = ask.effort.max_bytes.min(MOST);
     fits(target, tree.bytes.saturating_add(most)).map_err(PlanError::without_limit)?;
     let mut steps = Steps::default();
-    steps.add(&[0], PowerCut { tree, seconds: ask.values.get(&options::WAIT), most });
+    let (seconds, ledger) = (ask.values.get(&options::WAIT), ask.values.typed(&options::LEDGER));
+    steps.add(&[0], PowerCut { tree, seconds, most, ledger });
     Ok(Plan { limit: None, engine: None, ..ask.planned(steps) })
 }

@@ -209,8 +209,10 @@ impl Act {
             Self::PowerCut(cut) => {
                 let (files, bytes) = (count(cut.tree.files(), "file"), decimal_bytes(cut.tree.bytes));
                 let seconds = duration(cut.seconds);
+                let ledger =
+                    cut.ledger.as_ref().map(|at| format!("; the ledger is in {at}")).unwrap_or_default();
                 Some(format!(
-                    "{files}, {bytes}; then synced writes until a person cuts the power, for at most {seconds}; after that, a check"
+                    "{files}, {bytes}; then synced writes until a person cuts the power, for at most {seconds}; after that, a check{ledger}"
                 ))
             }
             Self::Pause(pause) => Some(format!("idle for {}", duration(pause.seconds))),

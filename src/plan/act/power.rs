@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::FileTree;
+use crate::units::RemoteDir;
 
 /// Fills a directory of the step's target with a tree of files, then writes and syncs blocks and small files until the power is
 /// cut. Carried out again after that, it checks what is there.
@@ -13,4 +14,7 @@ pub struct PowerCut {
     pub seconds: f64,
     /// The most that is written meanwhile, bytes.
     pub most: u64,
+    /// Where the ledger of its writes is; `None` for the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<RemoteDir>,
 }

@@ -25,7 +25,7 @@ pub(super) fn cut(run: &mut Execution<'_, '_>, step: &Step, act: &PowerCut) -> R
         // Before what it was found in is removed. What has a loss stays, to be looked at again.
         run.ctx.log.sync()?;
         // What can't be removed, because the filesystem is read-only by now, is no failure of the check.
-        if let Some(e) = is_whole.then(|| run.ctx.world.power_checked(&on).err()).flatten() {
+        if let Some(e) = is_whole.then(|| run.ctx.world.power_checked(&on, act).err()).flatten() {
             run.note(Some(target), format!("The test files were not removed: {e}."))?;
         }
     }

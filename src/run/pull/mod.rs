@@ -4,6 +4,7 @@
 mod away;
 mod back;
 mod content;
+mod elsewhere;
 mod files;
 mod ledger;
 mod load;
@@ -18,7 +19,7 @@ mod watch;
 pub use away::pull;
 pub use back::put_back;
 pub use files::fill;
-pub use noted::Kept;
+pub use noted::{Kept, restore_record};
 pub use power::{Place, PowerError, is_elsewhere, power_dir};
 pub use site::{Away, Site};
 pub use unplug::Switch;

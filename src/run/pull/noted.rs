@@ -1,10 +1,12 @@
-//! A ledger of writes that outlives a power cut: in the store, on another drive than what is written.
+//! A ledger of writes that outlives a power cut: in the store, on another drive than what is written, or on another machine.
 
 use std::{
+    fmt,
     fs::{self, File, OpenOptions},
     io::{self, BufRead, BufReader, Read, Write as _},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
     time::Instant,
 };
 
@@ -12,10 +14,16 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    PowerError,
+    elsewhere::{Elsewhere, Session},
     files::{AREA_BLOCKS, area_writes},
     ledger::{AREA, Answer, BLOCK, LARGEST, Ledger, Write},
 };
-use crate::record::{PRIVATE, hand_over, lock, make_dir};
+use crate::{
+    plan::Act,
+    record::{Event, PRIVATE, ReadError, Store, StoreError, hand_over, is_name, lock, make_dir},
+    units::RemoteDir,
+};
 
 /// The directory of ledgers in the store.
 const LEDGERS: &str = "ledgers";
@@ -26,7 +34,16 @@ const LONGEST: u64 = 128 << 20;
 #[serde(rename_all = "snake_case", tag = "line")]
 enum Line {
     /// The files are about to be written to this directory.
-    Begun { boot_id: Option<String>, dir: PathBuf },
+    Begun {
+        boot_id: Option<String>,
+        dir: PathBuf,
+        /// In the store: the ledger itself is there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ledger: Option<RemoteDir>,
+        /// On another machine: the first events of the record, which may be lost with the drive.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        record: Vec<Event>,
+    },
     /// They, and the blocks that are written over and over, are synced.
     Ready,
     /// A write is about to begin.
@@ -39,11 +56,39 @@ enum Line {
     Ended,
 }
 
+/// Where the ledger of a run is: in the store, or on another machine. Then the store has a file that says so.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    pub store: &'a Path,
+    pub run: &'a str,
+    pub elsewhere: Option<&'a RemoteDir>,
+}
+
+impl Place<'_> {
+    fn path(&self) -> PathBuf {
+        self.store.join(LEDGERS).join(format!("{}.jsonl", self.run))
+    }
+
+    fn elsewhere(&self) -> Option<Elsewhere> {
+        self.elsewhere.map(|at| Elsewhere::new(at, self.run))
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.elsewhere {
+            Some(at) => at.fmt(f),
+            None => self.store.display().fmt(f),
+        }
+    }
+}
+
 /// A ledger that is written.
 #[derive(Debug)]
 pub struct Noted {
     file: File,
     path: PathBuf,
+    elsewhere: Option<(Elsewhere, Mutex<Session>)>,
     began: Instant,
 }
 
@@ -53,49 +98,72 @@ pub struct Kept {
     pub path: PathBuf,
     pub boot_id: Option<String>,
     pub dir: PathBuf,
+    /// The command that removes it on the other machine.
+    pub remove_by_hand: Option<String>,
+    pub record: Vec<Event>,
     pub ready: bool,
     pub gone: bool,
     pub ended: bool,
     pub ledger: Ledger,
     /// Until the last answer, s.
     pub seconds: f64,
+    elsewhere: Option<Elsewhere>,
     /// Locked, so that nobody else checks it.
-    _file: File,
-}
-
-fn path(store: &Path, run: &str) -> PathBuf {
-    store.join(LEDGERS).join(format!("{run}.jsonl"))
+    _file: Option<File>,
 }
 
 impl Noted {
-    /// The error is `AlreadyExists` if the run has one.
-    pub fn begin(store: &Path, run: &str, boot_id: Option<String>, dir: &Path) -> io::Result<Self> {
-        let path = path(store, run);
-        let above = path.parent().unwrap_or(store);
+    /// It is an error if the run has one. `record` are the first events of its record.
+    pub fn begin(
+        place: Place<'_>,
+        boot_id: Option<String>,
+        dir: &Path,
+        record: Vec<Event>,
+    ) -> io::Result<Self> {
+        let path = place.path();
+        let above = path.parent().unwrap_or(place.store);
         make_dir(above)?;
+        if place.elsewhere.is_some() {
+            // A power cut may have left it without a ledger.
+            gone(fs::remove_file(&path))?;
+        }
         let mut options = OpenOptions::new();
         options.append(true).create_new(true).mode(PRIVATE).custom_flags(OFlags::NOFOLLOW.bits() as i32);
         let file = options.open(&path)?;
         lock(&file)?;
         let above = File::open(above)?;
         hand_over(&file, &above)?;
-        let noted = Self { file, path, began: Instant::now() };
-        noted.append(&Line::Begun { boot_id, dir: dir.to_owned() })?;
+        let mut noted = Self { file, path, elsewhere: None, began: Instant::now() };
+        let begun =
+            |ledger, record| Line::Begun { boot_id: boot_id.clone(), dir: dir.to_owned(), ledger, record };
+        noted.append(&begun(place.elsewhere.cloned(), Vec::new()))?;
         noted.file.sync_all()?;
         above.sync_all()?;
+        if let Some(elsewhere) = place.elsewhere() {
+            let session = elsewhere.create(boot_id.as_deref().unwrap_or("none"));
+            let begun = session.and_then(|session| {
+                noted.elsewhere = Some((elsewhere, Mutex::new(session)));
+                noted.append(&begun(None, record))?;
+                noted.sync()
+            });
+            if let Err(e) = begun {
+                // One that was there before stays.
+                return noted.remove().and(Err(e));
+            }
+        }
         Ok(noted)
     }
 
     pub fn ready(&self) -> io::Result<()> {
         self.append(&Line::Ready)?;
-        self.file.sync_data()
+        self.sync()
     }
 
     /// A write that is about to begin; with it, the answers so far are on the drive.
     pub fn will(&self, write: &Write) -> io::Result<()> {
         let Write { file, offset, length, number, .. } = *write;
         self.append(&Line::Will { file, offset, length, number })?;
-        self.file.sync_data()
+        self.sync()
     }
 
     pub fn answer(&self, number: u64, acknowledged: bool) -> io::Result<()> {
@@ -104,30 +172,50 @@ impl Noted {
 
     pub fn gone(&self) -> io::Result<()> {
         self.append(&Line::Gone)?;
-        self.file.sync_data()
+        self.sync()
     }
 
     /// Before the files are removed: a power cut meanwhile says nothing.
     pub fn ended(&self) -> io::Result<()> {
-        self.append(&Line::Ended)?;
-        self.file.sync_data()
+        match &self.elsewhere {
+            // The run may end because the connection was lost: a new one is made.
+            Some((elsewhere, session)) => {
+                session.lock().unwrap_or_else(PoisonError::into_inner).end();
+                // Without a ledger there is nothing to check, either; on a full disk that is possible still.
+                elsewhere.append(&text(&Line::Ended)?).or_else(|_| elsewhere.remove())
+            }
+            None => self.append(&Line::Ended).and_then(|()| self.sync()),
+        }
     }
 
     pub fn remove(&self) -> io::Result<()> {
-        fs::remove_file(&self.path)
+        remove(self.elsewhere.as_ref().map(|(elsewhere, _)| elsewhere), &self.path)
     }
 
     fn append(&self, line: &Line) -> io::Result<()> {
-        let mut text = serde_json::to_string(line).map_err(io::Error::other)?;
-        text.push('\n');
-        (&self.file).write_all(text.as_bytes())
+        let text = text(line)? + "\n";
+        match &self.elsewhere {
+            Some((_, session)) => session.lock().unwrap_or_else(PoisonError::into_inner).append(&text),
+            None => (&self.file).write_all(text.as_bytes()),
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        match &self.elsewhere {
+            Some((_, session)) => session.lock().unwrap_or_else(PoisonError::into_inner).sync(),
+            None => self.file.sync_data(),
+        }
     }
 }
 
 impl Kept {
     /// The ledger of a run, if it has one. The content of its writes follows from the seed.
-    pub fn read(store: &Path, run: &str, seed: u64) -> io::Result<Option<Self>> {
-        let path = path(store, run);
+    pub fn read(place: Place<'_>, seed: u64) -> io::Result<Option<Self>> {
+        let path = place.path();
+        if let Some(elsewhere) = place.elsewhere() {
+            let Some(text) = elsewhere.read()? else { return Ok(None) };
+            return Self::parse(path, seed, &mut text.as_bytes(), Some(elsewhere), None).map(Some);
+        }
         let mut options = OpenOptions::new();
         options.read(true).custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32);
         let file = match options.open(&path) {
@@ -135,18 +223,32 @@ impl Kept {
             file => file?,
         };
         lock(&file)?;
+        let mut text = BufReader::new(file.try_clone()?.take(LONGEST));
+        Self::parse(path, seed, &mut text, None, Some(file)).map(Some)
+    }
+
+    fn parse(
+        path: PathBuf,
+        seed: u64,
+        text: &mut dyn BufRead,
+        elsewhere: Option<Elsewhere>,
+        file: Option<File>,
+    ) -> io::Result<Self> {
         let mut kept = Self {
             path,
             boot_id: None,
             dir: PathBuf::new(),
+            remove_by_hand: None,
+            record: Vec::new(),
             ready: false,
             gone: false,
             ended: false,
             ledger: Ledger { seed, writes: Vec::new() },
             seconds: 0.0,
-            _file: file.try_clone()?,
+            elsewhere,
+            _file: file,
         };
-        let mut lines = BufReader::new(file.take(LONGEST)).split(b'\n').enumerate().peekable();
+        let mut lines = text.split(b'\n').enumerate().peekable();
         while let Some((at, line)) = lines.next() {
             let damaged = |why: &str| io::Error::other(format!("line {}: {why}", at + 1));
             match serde_json::from_slice(&line?) {
@@ -156,7 +258,7 @@ impl Kept {
                 Err(e) => return Err(damaged(&e.to_string())),
             }
         }
-        Ok(Some(kept))
+        Ok(kept)
     }
 
     /// All ledgers of a store that no process has open, with the names of their runs.
@@ -165,22 +267,26 @@ impl Kept {
         let run = |entry: fs::DirEntry| {
             let name = entry.file_name().into_string().ok()?;
             let run = name.strip_suffix(".jsonl")?.to_owned();
-            let kept = Self::read(store, &run, 0).ok()??;
+            let kept = Self::read(Place { store, run: &run, elsewhere: None }, 0).ok()??;
             Some((run, kept))
         };
         entries.filter_map(run).collect()
     }
 
     pub fn remove(&self) -> io::Result<()> {
-        fs::remove_file(&self.path)
+        remove(self.elsewhere.as_ref(), &self.path)
     }
 
-    /// Anyone who can write to the store can edit it.
+    /// Anyone who can write to the store or to the other machine can edit it.
     fn add(&mut self, line: Line) -> Result<(), &'static str> {
         let writes = &mut self.ledger.writes;
         match line {
             Line::Begun { .. } if self.boot_id.is_some() || self.ready => return Err("it begins twice"),
-            Line::Begun { boot_id, dir } => (self.boot_id, self.dir) = (boot_id, dir),
+            Line::Begun { boot_id, dir, ledger, record } => {
+                let run = self.path.file_stem().and_then(|run| run.to_str()).unwrap_or_default();
+                self.remove_by_hand = ledger.map(|at| Elsewhere::new(&at, run).remove_by_hand());
+                (self.boot_id, self.dir, self.record) = (boot_id, dir, record);
+            }
             Line::Ready if self.ready => return Err("it is ready twice"),
             Line::Ready => {
                 writes.extend(area_writes());
@@ -212,11 +318,56 @@ impl Kept {
     }
 }
 
+/// Writes the start and the plan of a run into the store again, from its ledger on another machine, if its record was lost or damaged
+/// with the drive.
+pub fn restore_record(store: &Store, run: &str, at: &RemoteDir) -> Result<(), PowerError> {
+    match store.unfinished(run) {
+        Err(StoreError::NoSuchRun { .. }) if is_name(run) => {}
+        Err(StoreError::Damaged { .. } | StoreError::Read(ReadError::NotARecord { .. })) => {}
+        Ok(record) if record.plan.is_none() => {}
+        _ => return Ok(()),
+    }
+    let place = Place { store: store.dir(), run, elsewhere: Some(at) };
+    let failed = |source| PowerError::Ledger { at: place.to_string(), source };
+    let Some(kept) = Kept::read(place, 0).map_err(failed)? else { return Ok(()) };
+    // Whoever can write to the other machine can edit it: it may only check what a run of power wrote.
+    match &kept.record[..] {
+        [Event::Start(start), Event::Plan { plan }]
+            if start.run == run
+                && start.experiment == plan.experiment
+                && plan.check().is_ok()
+                && plan.steps.iter().all(|step| matches!(step.act, Act::PowerCut(_))) =>
+        {
+            store.restore(run, &kept.record).map_err(|e| failed(io::Error::other(e)))
+        }
+        _ => Err(failed(io::Error::other("it does not begin with the record of this run"))),
+    }
+}
+
+fn text(line: &Line) -> io::Result<String> {
+    serde_json::to_string(line).map_err(io::Error::other)
+}
+
+fn remove(elsewhere: Option<&Elsewhere>, path: &Path) -> io::Result<()> {
+    if let Some(elsewhere) = elsewhere {
+        elsewhere.remove()?;
+        // The drive may have lost it.
+        return gone(fs::remove_file(path));
+    }
+    fs::remove_file(path)
+}
+
+fn gone(removed: io::Result<()>) -> io::Result<()> {
+    removed.or_else(|e| if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const RUN: &str = "20261125-0000-power";
+    fn place(store: &Path) -> Place<'_> {
+        Place { store, run: "20261125-0000-power", elsewhere: None }
+    }
 
     fn write(number: u64) -> Write {
         Write { file: AREA, offset: (number % 7) * BLOCK, length: BLOCK, number, answer: Answer::Open }
@@ -224,7 +375,8 @@ mod tests {
 
     /// A ledger of three writes, of which the last has no answer.
     fn begun(store: &Path) -> PathBuf {
-        let noted = Noted::begin(store, RUN, Some("boot".to_owned()), Path::new("/mnt/a")).expect("begins");
+        let noted = Noted::begin(place(store), Some("boot".to_owned()), Path::new("/mnt/a"), Vec::new())
+            .expect("begins");
         noted.ready().expect("is written");
         for number in AREA_BLOCKS + 1..=AREA_BLOCKS + 3 {
             noted.will(&write(number)).expect("is written");
@@ -232,8 +384,8 @@ mod tests {
                 noted.answer(number, number == AREA_BLOCKS + 1).expect("is written");
             }
         }
-        Kept::read(store, RUN, 1).expect_err("its process has it");
-        Noted::begin(store, RUN, None, Path::new("/mnt/b")).expect_err("the run has one");
+        Kept::read(place(store), 1).expect_err("its process has it");
+        Noted::begin(place(store), None, Path::new("/mnt/b"), Vec::new()).expect_err("the run has one");
         noted.path.clone()
     }
 
@@ -241,7 +393,7 @@ mod tests {
     fn what_was_noted_before_the_cut_is_read_back() {
         let store = tempfile::tempdir().expect("a directory");
         let path = begun(store.path());
-        let read = || Kept::read(store.path(), RUN, 1);
+        let read = || Kept::read(place(store.path()), 1);
         let kept = read().expect("reads").expect("is there");
         assert_eq!((kept.boot_id.as_deref(), kept.ready, kept.gone), (Some("boot"), true, false));
         assert_eq!(kept.dir, Path::new("/mnt/a"));

@@ -19,7 +19,7 @@ use super::{
     files::{READ, fill, ledger_path, make_area, open, read},
     ledger::{AREA, BLOCK, LARGEST, Ledger},
     load::{Load, sum},
-    noted::{Kept, Noted},
+    noted::{Kept, Noted, Place as LedgerPlace},
     site::{HANG, POLL, look_at},
 };
 use crate::{
@@ -27,9 +27,9 @@ use crate::{
     engine::{Aligned, Cancel},
     inventory::{Drive, Inventory},
     plan::PowerCut,
-    record::{Cut, WrongReads},
+    record::{Cut, Event, WrongReads},
     target::Target,
-    units::{decimal_bytes, duration, shell_word},
+    units::{RemoteDir, decimal_bytes, duration, shell_word},
 };
 
 /// How long the places of a ledger may take to be read: a bad sector takes half a minute.
@@ -39,15 +39,21 @@ const GONE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
 pub enum PowerError {
-    #[error("the ledger in {store} can't be written or read: {source}", store = store.display())]
-    Ledger { store: PathBuf, source: io::Error },
+    #[error("the ledger in {at} can't be written or read: {source}")]
+    Ledger { at: String, source: io::Error },
+    #[error("the ledger in {at} is of another run that has the same name, {run}: use another directory")]
+    Other { at: String, run: String },
+    #[error(
+        "{why} (the ledger in {at} can't be written either: {source}), so the test files stay: `drivebench cleanup` names them"
+    )]
+    Stay { at: String, why: Box<PowerError>, source: io::Error },
     #[error("files in {dir} can't be written or removed: {source}", dir = dir.display())]
     Files { dir: PathBuf, source: io::Error },
     #[error("the power was not cut within {within}, so nothing is known; the test files are removed")]
     NotCut { within: String },
     #[error("it takes no more writes. If its power was cut: once it is back and mounted, --resume checks it")]
     Gone,
-    #[error("what is written is noted in the store, {store}, which must be on another drive: {why}. Name a directory on another drive with --store DIR", store = store.display())]
+    #[error("what is written is noted in the store, {store}, which must be on another drive: {why}. Name a directory on another drive with --store DIR, or on another machine with --ledger", store = store.display())]
     Together { store: PathBuf, why: String },
     #[error("interrupted")]
     Interrupted,
@@ -63,6 +69,9 @@ pub struct Place<'a> {
     pub target: &'a Path,
     pub store: &'a Path,
     pub run: &'a str,
+    /// The ledger, if it is not in the store; then also the first events of the record.
+    pub elsewhere: Option<&'a RemoteDir>,
+    pub record: Vec<Event>,
     pub boot_id: Option<String>,
 }
 
@@ -72,8 +81,12 @@ impl Place<'_> {
         self.target.join(power_dir(self.run))
     }
 
+    fn at(&self) -> LedgerPlace<'_> {
+        LedgerPlace { store: self.store, run: self.run, elsewhere: self.elsewhere }
+    }
+
     fn ledger(&self, source: io::Error) -> PowerError {
-        PowerError::Ledger { store: self.store.to_owned(), source }
+        PowerError::Ledger { at: self.at().to_string(), source }
     }
 
     fn files(&self, source: io::Error) -> PowerError {
@@ -89,14 +102,23 @@ impl Place<'_> {
         asks: &mut dyn FnMut(&str),
     ) -> Result<Cut, PowerError> {
         let seed = act.tree.seed;
-        if let Some(kept) = Kept::read(self.store, self.run, seed).map_err(|e| self.ledger(e))? {
+        if let Some(kept) = Kept::read(self.at(), seed).map_err(|e| self.ledger(e))? {
+            // Other stores and machines may have runs of this name.
+            let began = |record: &[Event]| match record {
+                [Event::Start(start), ..] => start.at.clone(),
+                _ => String::new(),
+            };
+            let is_known = kept.ready || !kept.record.is_empty();
+            if is_known && began(&kept.record) != began(&self.record) {
+                return Err(PowerError::Other { at: self.at().to_string(), run: self.run.to_owned() });
+            }
             if kept.ready && !kept.ended && (kept.gone || kept.boot_id != self.boot_id) {
                 return self.check(act, &kept);
             }
             // It was killed, or the power was cut when nothing could be learnt from that.
             self.remove(|| kept.remove())?;
         }
-        let noted = Noted::begin(self.store, self.run, self.boot_id.clone(), &self.own())
+        let noted = Noted::begin(self.at(), self.boot_id.clone(), &self.own(), self.record.clone())
             .map_err(|e| self.ledger(e))?;
         let noted = Arc::new(noted);
         // What has its name is not this run's.
@@ -104,9 +126,16 @@ impl Place<'_> {
             noted.remove().map_err(|e| self.ledger(e))?;
             return Err(self.files(e));
         }
-        let ended = self.write(act, &noted, cancel, asks);
+        let mut ended = self.write(act, &noted, cancel, asks);
         if !matches!(ended, Err(PowerError::Gone)) {
-            noted.ended().map_err(|e| self.ledger(e))?;
+            match (noted.ended(), ended) {
+                (Ok(()), done) => ended = done,
+                // Without their ledger, files that are gone would be losses.
+                (Err(source), Err(why)) => {
+                    return Err(PowerError::Stay { at: self.at().to_string(), why: Box::new(why), source });
+                }
+                (Err(e), Ok(_)) => return Err(self.ledger(e)),
+            }
             self.remove(|| noted.remove())?;
         }
         ended
@@ -137,8 +166,9 @@ impl Place<'_> {
         asks(&format!(
             "Cut the power NOW, of the machine or only of the drive: pull the plug, don't shut down. It can damage other files on \
              them. Ctrl-C ends the test without harm. Write down this command; it checks once the power is back and the drive or pool is \
-             mounted:\n  drivebench run power --resume {} --store {}",
+             mounted:\n  drivebench run power --resume {}{} --store {}",
             self.run,
+            self.elsewhere.map(|at| format!(" --ledger {}", shell_word(&at.to_string()))).unwrap_or_default(),
             shell_word(&store)
         ));
         let why = loop {
@@ -222,7 +252,7 @@ impl Place<'_> {
 
     /// Removes what a run leaves whose check is recorded, and found nothing to look at again.
     pub fn clear(&self) -> Result<(), PowerError> {
-        match Kept::read(self.store, self.run, 0).map_err(|e| self.ledger(e))? {
+        match Kept::read(self.at(), 0).map_err(|e| self.ledger(e))? {
             Some(kept) => self.remove(|| kept.remove()),
             None => Ok(()),
         }
@@ -285,11 +315,12 @@ mod tests {
     const RUN: &str = "20261125-0000-power";
 
     fn act(seconds: f64) -> PowerCut {
-        PowerCut { tree: FileTree { bytes: 1 << 20, seed: 3 }, seconds, most: 1 << 20 }
+        PowerCut { tree: FileTree { bytes: 1 << 20, seed: 3 }, seconds, most: 1 << 20, ledger: None }
     }
 
     fn place<'a>(target: &'a tempfile::TempDir, store: &'a tempfile::TempDir, boot: &str) -> Place<'a> {
-        Place { target: target.path(), store: store.path(), run: RUN, boot_id: Some(boot.to_owned()) }
+        let (target, store, boot_id) = (target.path(), store.path(), Some(boot.to_owned()));
+        Place { target, store, run: RUN, elsewhere: None, record: Vec::new(), boot_id }
     }
 
     fn dirs() -> [tempfile::TempDir; 2] {
@@ -311,7 +342,7 @@ mod tests {
         let why = place.cut(&PowerCut { most: LARGEST, ..act(1e6) }, &Cancel::default(), &mut |_| ());
         assert!(why.expect_err("all was written").to_string().contains("within 65.5 kB of writes"));
         assert_eq!(fs::read_dir(target.path()).expect("lists").count(), 0);
-        assert!(Kept::read(store.path(), RUN, 3).expect("reads").is_none());
+        assert!(Kept::read(place.at(), 3).expect("reads").is_none());
     }
 
     #[test]
@@ -335,7 +366,7 @@ mod tests {
         assert!(early.wrong > 0 && early.reads >= early.wrong && early.first.contains(" at "), "{early:?}");
         assert!(cut.files.wrong > 0 && cut.files.unsteady == 0 && !cut.is_whole(), "{cut:?}");
         assert_eq!(fs::read_dir(target.path()).expect("lists").count(), 0);
-        assert!(Kept::read(store.path(), RUN, 3).expect("reads").is_none());
+        assert!(Kept::read(place.at(), 3).expect("reads").is_none());
     }
 
     #[test]
@@ -343,7 +374,8 @@ mod tests {
         let [target, store] = dirs();
         let before = place(&target, &store, "a");
         // As a power cut leaves it: two blocks were written again, one of them acknowledged.
-        let noted = Noted::begin(store.path(), RUN, before.boot_id.clone(), &before.own()).expect("begins");
+        let noted =
+            Noted::begin(before.at(), before.boot_id.clone(), &before.own(), Vec::new()).expect("begins");
         fs::create_dir(before.own()).expect("makes");
         let (held, ledger) = before.prepare(&act(1.0), &Cancel::default()).expect("writes");
         noted.ready().expect("is noted");
@@ -375,14 +407,15 @@ mod tests {
         assert_eq!(check().ledger.lost_bytes, BLOCK);
         after.clear().expect("removes");
         assert_eq!(fs::read_dir(target.path()).expect("lists").count(), 0);
-        assert!(Kept::read(store.path(), RUN, 3).expect("reads").is_none());
+        assert!(Kept::read(before.at(), 3).expect("reads").is_none());
         after.clear().expect("nothing is left to do");
         // A directory of others, and a run that ended before the power did.
         fs::create_dir(after.own()).expect("makes");
         after.cut(&act(1.0), &Cancel::default(), &mut |_| ()).expect_err("it is not its own");
-        assert!(after.own().exists() && Kept::read(store.path(), RUN, 3).expect("reads").is_none());
+        assert!(after.own().exists() && Kept::read(before.at(), 3).expect("reads").is_none());
         fs::remove_dir(after.own()).expect("removes");
-        let noted = Noted::begin(store.path(), RUN, before.boot_id.clone(), &before.own()).expect("begins");
+        let noted =
+            Noted::begin(before.at(), before.boot_id.clone(), &before.own(), Vec::new()).expect("begins");
         noted.ready().expect("is noted");
         noted.ended().expect("is noted");
         drop(noted);

@@ -1,0 +1,182 @@
+//! ssh: a file on another machine. A POSIX shell with cat, dd, mkdir, rm and sync is all that is needed there.
+
+use std::time::Duration;
+
+use super::{Output, Query, Tool};
+use crate::units::{RemoteDir, shell_word};
+
+const SSH: Tool = Tool {
+    name: "ssh",
+    package: "openssh-client",
+    without: "without it, the ledger can't be on another machine",
+};
+
+/// All lines before the first one of these come from the login there; further ones answer empty lines.
+pub const READY: &str = "drivebench: ready";
+/// There is no such file.
+pub const NO_FILE: i32 = 41;
+/// It is the machine that asks.
+const SAME_MACHINE: i32 = 42;
+/// The file was there, and no longer is.
+const REMOVED: i32 = 43;
+/// What ssh itself can't do.
+const LINK: i32 = 255;
+
+/// The scripts have no line ends, single quotes, backslashes before quotes, nor `!`: the shell of the login, which may be of another
+/// kind, passes them on as they are.
+const CREATE: &str = r#"umask 077; f=$1/$2; if [ "$(cat /proc/sys/kernel/random/boot_id)" = "$3" ]; then exit 42; fi; mkdir -p "$1" && (set -C; : >"$f") && sync || exit 1; echo "drivebench: ready"; while IFS= read -r l; do if [ -n "$l" ]; then [ -f "$f" ] || exit 43; printf "%s\n" "$l" >>"$f" || { echo "$l" | cat >>"$f"; exit 1; }; else e=$(dd if=/dev/null of="$f" conv=notrunc,fsync 2>&1) || { echo "$e" | head -n 1 >&2; exit 1; }; echo "drivebench: ready"; fi; done"#;
+const APPEND: &str = r#"f=$1/$2; [ -f "$f" ] || exit 43; printf "%s\n" "$3" | cat >>"$f" && dd if=/dev/null of="$f" conv=notrunc,fsync 2>/dev/null"#;
+const READ: &str = r#"f=$1/$2; [ -e "$f" ] || exit 41; echo "drivebench: ready"; cat "$f""#;
+const REMOVE: &str = r#"rm -f "$1/$2""#;
+
+/// Creates a file, and appends the lines that it is given. After an empty line it syncs the file, and answers [`READY`]; also once
+/// the file is there. Refuses the machine with this boot id, whose power is cut.
+pub fn create(at: &RemoteDir, name: &str, boot_id: &str) -> Query {
+    run(at, CREATE, &[name, boot_id])
+}
+
+/// Appends a line to a file, and syncs it.
+pub fn append(at: &RemoteDir, name: &str, line: &str) -> Query {
+    run(at, APPEND, &[name, line])
+}
+
+/// Its lines, after [`READY`].
+pub fn read(at: &RemoteDir, name: &str) -> Query {
+    run(at, READ, &[name]).within(Duration::from_secs(600))
+}
+
+pub fn remove(at: &RemoteDir, name: &str) -> Query {
+    run(at, REMOVE, &[name])
+}
+
+/// What a person types to remove the file.
+pub fn remove_by_hand(at: &RemoteDir, name: &str) -> String {
+    let rm = format!("rm {}", shell_word(&format!("{}/{name}", at.dir())));
+    format!("{} {}", by_hand(at), shell_word(&rm))
+}
+
+/// Asks for nothing, and notices within 15 s that the other machine is gone. The key of an unknown machine is not accepted,
+/// whatever the user's configuration says.
+fn run(at: &RemoteDir, script: &str, args: &[&str]) -> Query {
+    let options = [
+        "BatchMode=yes",
+        "StrictHostKeyChecking=yes",
+        "ConnectTimeout=10",
+        "ServerAliveInterval=5",
+        "ServerAliveCountMax=3",
+        // A connection of its own: what another ssh shares with it could end with that.
+        "ControlPath=none",
+        "ClearAllForwardings=yes",
+    ];
+    let quoted: Vec<String> = [at.dir()].iter().chain(args).map(|arg| format!("'{arg}'")).collect();
+    let there = format!("sh -c '{script}' drivebench {}", quoted.join(" "));
+    let options = options.iter().flat_map(|option| ["-o", option]).map(str::to_owned);
+    let args = ["-T".to_owned()].into_iter().chain(options).chain(destination(at));
+    Query::new(SSH, args.chain([there])).within(Duration::from_secs(60))
+}
+
+fn destination(at: &RemoteDir) -> Vec<String> {
+    let port = at.port().map(|port| ["-p".to_owned(), port.to_string()]);
+    let user = at.user().map(|user| ["-l".to_owned(), user.to_owned()]);
+    let host = ["--".to_owned(), at.host().to_owned()];
+    port.into_iter().chain(user).flatten().chain(host).collect()
+}
+
+fn by_hand(at: &RemoteDir) -> String {
+    let port = at.port().map(|port| format!(" -p {port}")).unwrap_or_default();
+    let user = at.user().map(|user| format!("{user}@")).unwrap_or_default();
+    format!("ssh{port} {user}{}", at.host())
+}
+
+/// What went wrong, and what to do.
+pub fn failure(at: &RemoteDir, output: &Output) -> String {
+    let said = output.complaint();
+    let by_hand = by_hand(at);
+    let hint = match output.code {
+        Some(SAME_MACHINE) => {
+            return "it is on this machine, whose power is cut: name another one".to_owned();
+        }
+        Some(REMOVED) => return "it was removed there".to_owned(),
+        Some(0) => return "the connection ended".to_owned(),
+        Some(LINK) if said.starts_with("Host key verification failed") => {
+            format!(
+                "the key of that machine is not known here, or has changed: compare it, and log in once with `{by_hand}`"
+            )
+        }
+        Some(LINK) if said.contains("Permission denied (") => {
+            format!(
+                "let this user log in without a password, with ssh-copy-id, until `{by_hand}` asks for nothing"
+            )
+        }
+        Some(LINK) => format!("check that `{by_hand}` works"),
+        _ => return said,
+    };
+    format!("{said}; {hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> RemoteDir {
+        text.parse().expect("a directory")
+    }
+
+    #[test]
+    fn command_lines() {
+        let at = at("ssh://pi@[::1]:2222/srv/a b");
+        insta::assert_snapshot!(
+            [
+                create(&at, "rabc.jsonl", "1-2"),
+                append(&at, "rabc.jsonl", "{}"),
+                read(&at, "rabc.jsonl"),
+                remove(&at, "rabc.jsonl")
+            ]
+            .map(|query| query.to_string())
+            .join("\n")
+        );
+        assert_eq!(remove_by_hand(&at, "r1.jsonl"), r"ssh -p 2222 pi@::1 'rm '\''/srv/a b/r1.jsonl'\'''");
+        assert_eq!(remove_by_hand(&super::tests::at("ssh://nas/a"), "r1.jsonl"), "ssh nas 'rm /a/r1.jsonl'");
+    }
+
+    #[test]
+    fn any_shell_passes_the_scripts_on() {
+        for script in [CREATE, APPEND, READ, REMOVE] {
+            assert!(!script.contains(['\'', '!', '\n']) && !script.contains("\\\\"), "{script}");
+        }
+        for (code, script) in [(NO_FILE, READ), (SAME_MACHINE, CREATE), (REMOVED, CREATE), (REMOVED, APPEND)]
+        {
+            assert!(script.contains(&format!("exit {code}")), "{script}");
+        }
+        for script in [CREATE, READ] {
+            assert!(script.contains(&format!("echo \"{READY}\"")), "{script}");
+        }
+    }
+
+    #[test]
+    fn failures_name_what_to_do() {
+        let at = at("ssh://pi@nas:2222/srv");
+        let said = |code, stderr: &str| {
+            let output = Output { code: Some(code), stderr: stderr.to_owned(), ..Output::default() };
+            failure(&at, &output)
+        };
+        // OpenSSH 9.2.
+        let texts = [
+            said(
+                255,
+                "No ED25519 host key is known for [nas]:2222 and you have requested strict checking.\r\nHost key verification failed.\r",
+            ),
+            said(255, "pi@nas: Permission denied (publickey,password).\r"),
+            said(255, "ssh: connect to host nas port 2222: Connection refused\r"),
+            said(255, "ssh: Could not resolve hostname nas: Name or service not known\r"),
+            said(255, "Timeout, server nas not responding.\r"),
+            said(1, "mkdir: cannot create directory '/srv': Permission denied"),
+            said(1, "cat: write error: No space left on device"),
+            said(SAME_MACHINE, ""),
+            said(REMOVED, ""),
+            said(0, ""),
+            said(127, "sh: 1: dd: not found"),
+        ];
+        insta::assert_snapshot!(texts.join("\n"));
+    }
+}
