@@ -19,7 +19,10 @@ pub(super) fn describe(left: &Leftover) -> String {
     let Leftover { path, ended, kept } = left;
     let path = path.display();
     match kept {
-        None if left.is_drive() => format!("Brought back the drive at {path}, taken away by {ended}."),
+        None if left.is_drive() => format!(
+            "Brought back the drive at {path}, taken away by {ended}. If it is of a pool, `drivebench list` says whether the pool lacks it, and \
+             `mdadm ARRAY --re-add PARTITION` gives it back."
+        ),
         None => format!("Removed {path}, left by {ended}."),
         Some(kept) => format!("{path}, left by {ended}, can't be removed ({}): {}", kept.why, kept.remedy),
     }

@@ -18,6 +18,7 @@ mod options;
 mod output;
 mod pool;
 mod progress;
+mod pull;
 mod report;
 mod results;
 mod run;

@@ -7,7 +7,7 @@ use clap::{
 
 use super::output::Color;
 use crate::{
-    experiments::{self, Declared, ERASE, Experiment, LEDGER, REGISTER, Values},
+    experiments::{self, Declared, ERASE, Experiment, LEDGER, PULL_DRIVE, REGISTER, Values},
     report::Format,
 };
 
@@ -98,7 +98,8 @@ fn subcommand(experiment: &'static Experiment) -> clap::Command {
     );
     // A resumed run already has its plan, but consent is given anew, and a lost record is read from the ledger.
     let names = options.iter().map(|option| option.spec().name);
-    let planned: Vec<&str> = names.filter(|name| ![ERASE.name(), LEDGER.name()].contains(name)).collect();
+    let again = [ERASE.name(), LEDGER.name(), PULL_DRIVE.name()];
+    let planned: Vec<&str> = names.filter(|name| !again.contains(name)).collect();
     Options::augment_args(clap::Command::new(experiment.name))
         .about(experiment.question)
         .after_help(notes)

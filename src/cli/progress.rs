@@ -169,6 +169,14 @@ impl Watcher for Show<'_> {
         }
     }
 
+    fn waits(&mut self, text: &str) {
+        match self.how {
+            Way::Events => self.line(&json!({ "event": "waits", "text": text })),
+            Way::Live => self.live.step(text),
+            Way::Plain => self.output.note(&format!("  {text}")),
+        }
+    }
+
     fn progress(&mut self, p: &Progress<'_>) {
         if let Some(estimate) = &p.estimate {
             self.estimates.insert(p.target, estimate.clone());

@@ -12,12 +12,13 @@ use super::{
     output::Output,
     pool,
     progress::Show,
+    pull,
     signals::Signals,
     stored,
 };
 use crate::{
     engine::Cancel,
-    experiments::{self, ERASE, Experiment, LEDGER, Request},
+    experiments::{self, ERASE, Experiment, LEDGER, PULL_DRIVE, Request},
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store, StoreError},
@@ -48,6 +49,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         }
         let erase = values.typed(&ERASE).unwrap_or_default();
         let erase = pool::consent_to(&plan, erase, &inventory, store.dir(), output)?;
+        pull::consent_to(&plan, values.typed(&PULL_DRIVE), &inventory, store.dir(), output)?;
         let task = Task { experiment, plan, before: String::new(), resumed: Some(run), erase };
         return carry_out(args, task, inventory, &store, output);
     }
@@ -57,10 +59,12 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     if let Some((_, target)) = targets.iter().enumerate().find(twice) {
         return Err(Usage(format!("{} is named twice", target.path.display())).into());
     }
+    let values = &if args.plan { values.clone() } else { pull::named(experiment, values, &targets, output)? };
     let ask = Request::new(experiment, targets, values.clone())?;
     let plan = experiment.plan(&Request { memory: memory(&inventory), ..ask })?;
     run::movable(&plan, &inventory, store.dir())?;
     if args.plan {
+        pull::check(&plan, &inventory, store.dir())?;
         let text = match args.format {
             Format::Json => json(&plan.to_json()),
             _ => plan
@@ -75,6 +79,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     }
     let erase = values.typed(&ERASE).unwrap_or_default();
     let erase = pool::consent_to(&plan, erase, &inventory, store.dir(), output)?;
+    pull::consent_to(&plan, values.typed(&PULL_DRIVE), &inventory, store.dir(), output)?;
     let task = Task { experiment, before: plan.brief(), plan, resumed: None, erase };
     carry_out(args, task, inventory, &store, output)
 }

@@ -12,6 +12,7 @@ mod whole_drives;
 pub use load_name::LoadName;
 pub use options::{Declared, Opt, Spec, Values};
 pub use power::LEDGER;
+pub use pull::{PULL_DRIVE, pool_in_use};
 pub use request::{Effort, PlanError, Request};
 pub use shared_options::ERASE;
 pub use target_checks::still_fits;

@@ -96,6 +96,7 @@ fn array(root: &Sysroot, layer: &Layer, states: &[MemberState]) -> Pool {
         degraded,
         missing: degraded.saturating_sub(count(MemberState::Filling)),
         chunk: number("chunk_size").filter(|bytes| *bytes > 0),
+        bitmap: word("bitmap/location").map(|place| place != "none"),
         ..Pool::default()
     }
 }

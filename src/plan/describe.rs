@@ -59,6 +59,10 @@ impl Plan {
             }
             before = if loads.is_empty() { before } else { [before, loads].concat() };
             lines.extend(said(&rebuilt));
+            let in_use = self.pulls_in_use().filter(|(on, _)| *on == at);
+            lines.extend(
+                in_use.flat_map(|(_, pull)| pull.warnings()).map(|line| format!("  {}", clean(&line))),
+            );
             let cost = self.cost(at);
             let written = match cost.written {
                 0 => "nothing written".to_owned(),

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 pub use act::{
     Act, AtLeast, BuildPool, Changes, FILL, FileSet, FileTree, FileWork, Files, FillTree, Measure,
-    MoveDrives, NotPredicted, Pause, PowerCut, Predict, Prediction, Pull, PullBy, RebuildPool, RemovePool,
-    Rule, ScratchFile, SecondPull, Standby, TREE_DIRECTORIES, zone_bytes,
+    MoveDrives, NotPredicted, Pause, PowerCut, Predict, Prediction, Pull, PullBy, PullInUse, RebuildPool,
+    RemovePool, Rule, ScratchFile, SecondPull, Standby, TREE_DIRECTORIES, zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};
@@ -218,6 +218,12 @@ impl Plan {
         self.each(|act| if let Act::PowerCut(cut) = act { cut.ledger.as_ref() } else { None })
             .map(|(_, at)| at)
             .next()
+    }
+
+    /// The steps that take a drive of a pool in use away, each with the position of its target.
+    pub fn pulls_in_use(&self) -> impl Iterator<Item = (usize, &PullInUse)> {
+        let pulls = self.each(|act| if let Act::PullInUse(p) = act { Some(p) } else { None });
+        pulls.filter_map(|(step, pull)| Some((step.targets().next()?, pull)))
     }
 
     /// The step that fills a member of a target's pool again.

@@ -20,7 +20,9 @@ pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
 pub use owner::{PRIVATE, hand_over, home, lock, make_dir};
 pub use power::{Cut, WrongReads};
 pub use progress::{Done, ProcessorUse, Refill};
-pub use pulled::{Back, FilesFound, LedgerFound, Moment, Operation, Operations, Probe, Pulled, Second, What};
+pub use pulled::{
+    Back, FilesFound, LedgerFound, Moment, Operation, Operations, Probe, Pulled, ReadOnly, Second, What,
+};
 pub use reader::{ReadError, Reader, open_regular};
 pub use run::{Flag, Load, Run, Step, Windows};
 pub use store::{Store, StoreError, is_name};

@@ -27,7 +27,27 @@ pub struct Pulled {
     pub state: PoolState,
     /// Members that the pool lacks.
     pub missing: u64,
+    /// Of a pool in use, whose files are only read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<ReadOnly>,
     pub back: Option<Back>,
+}
+
+/// What is read of a pool in use.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReadOnly {
+    /// Files whose content is known, and the bytes that are read of them; of a large one, not all.
+    pub files: u64,
+    pub bytes: u64,
+    /// Files that were found, of which these were chosen.
+    pub found: u64,
+    /// There are more files: so many are enough to choose from.
+    pub more: bool,
+    /// Files and directories that could not be read before the drive was taken away.
+    pub unreadable: u64,
+    /// Files that were being changed then.
+    pub changing: u64,
 }
 
 /// After the drive was there again.
@@ -170,8 +190,15 @@ pub struct FilesFound {
     pub unread: u64,
     /// Of those that are whole: files that held something else when they were first read.
     pub unsteady: u64,
+    /// Files that another program changed or removed meanwhile: nothing is known of them, and they are in no other count.
+    #[serde(skip_serializing_if = "is_none")]
+    pub changed: u64,
     /// The first error.
     pub error: Option<String>,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The ledger of acknowledged writes, compared with what is stored.

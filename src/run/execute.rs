@@ -63,8 +63,8 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         act::wake(&mut run);
     }
     run.steps(&mut failed)?;
-    // Counters of drives that were moved started again at 0, and building pools moves bytes that no load counts.
-    if !moves && planned.builds().next().is_none() {
+    // Counters of drives that were moved or pulled started again at 0, and building pools moves bytes that no load counts.
+    if !moves && planned.builds().next().is_none() && planned.pulls_in_use().next().is_none() {
         run.look_after(&before)?;
     }
     for at in 0..run.plan.targets.len() {

@@ -15,18 +15,18 @@ use std::{
 use rustix::fs::{Advice, OFlags, fadvise};
 
 use super::{
-    RunError, SILENT, World,
+    RunError, SILENT, Watcher, World,
     journal::{Journal, host},
     leftovers::patiently,
     pool::{PoolForRun, Rebuilt, begin_for_run, rebuild_for_run, remove_for_run},
-    pull::{self, Away, Site},
+    pull::{self, Away, AwayInUse, Site},
     scratch::{Scratch, reserve},
     scratch_dir::Folder,
 };
 use crate::{
     engine::{self, Cancel, Clock, Engine, EngineError, FileTarget},
     inventory::Inventory,
-    plan::{BuildPool, FileTree, Files, PowerCut, Pull, RebuildPool},
+    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool},
     record::{ActResult, Back, Cut, Pulled, Store},
     sysroot::Sysroot,
     target::{Kind, NotFound, Target},
@@ -58,6 +58,7 @@ pub struct Local<'a> {
     pools: Vec<Option<String>>,
     /// Drives that were taken away, by target.
     away: Vec<Option<Away>>,
+    away_in_use: Vec<Option<AwayInUse>>,
     store: PathBuf,
     run: String,
     /// The drives that may be erased: their serials.
@@ -76,6 +77,7 @@ impl<'a> Local<'a> {
             folders: targets.iter().map(|_| None).collect(),
             pools: targets.iter().map(|_| None).collect(),
             away: targets.iter().map(|_| None).collect(),
+            away_in_use: targets.iter().map(|_| None).collect(),
             store: store.to_owned(),
             run: run.to_owned(),
             erase: Vec::new(),
@@ -303,6 +305,29 @@ impl World for Local<'_> {
     ) -> Result<Back, RunError> {
         let Some(mut away) = self.away[at].take() else { return Ok(Back::default()) };
         Ok(pull::put_back(&self.site(at, target), &mut away, cancel, asks)?)
+    }
+
+    fn pull_in_use(
+        &mut self,
+        at: usize,
+        target: &Target,
+        act: &PullInUse,
+        cancel: &Cancel,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Pulled, RunError> {
+        let (pulled, away) = pull::pull_in_use(target, act, (&self.journal, &self.tools), cancel, watcher)?;
+        self.away_in_use[at] = Some(away);
+        Ok(pulled)
+    }
+
+    fn put_back_in_use(
+        &mut self,
+        at: usize,
+        cancel: &Cancel,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Back, RunError> {
+        let Some(mut away) = self.away_in_use[at].take() else { return Ok(Back::default()) };
+        Ok(pull::put_back_in_use(&mut away, &self.tools, cancel, watcher)?)
     }
 
     fn power(

@@ -10,6 +10,7 @@ mod local;
 mod lock;
 mod measure;
 mod modelled;
+mod modelled_pulls;
 mod output_note;
 mod place;
 mod pool;
@@ -40,7 +41,7 @@ pub use pool::{
     claim_begun, complete, erase, exists, fill, former, give_up, in_no_pool, is_left, join, pools, ready,
     removal, remove, replace, resync, scrub, stop, to_remove, unclean, uuid,
 };
-pub use pull::restore_record;
+pub use pull::{can_pull, ready_to_pull, restore_record};
 pub use world::World;
 
 use crate::{
@@ -115,6 +116,8 @@ pub trait Watcher {
     fn begins(&mut self, _step: &Step) {}
     /// A person has to do this now.
     fn asks(&mut self, _text: &str) {}
+    /// How far something has come that is waited for.
+    fn waits(&mut self, _text: &str) {}
     /// Drives must be moved before the plan continues; called again whenever the moves change.
     fn arrange(&mut self, _wanted: &Wanted) {}
     /// The progress of a load, after each window.

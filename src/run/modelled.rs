@@ -15,6 +15,7 @@ use std::{
 use super::{
     Move, RunContext, RunError, Wanted, Watcher, World, execute,
     journal::Journal,
+    modelled_pulls,
     pool::{PoolForRun, Rebuilt},
 };
 use crate::{
@@ -23,7 +24,7 @@ use crate::{
         sim::{Board, Model, Sim},
     },
     inventory::{Drive, Inventory},
-    plan::{BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, RebuildPool},
+    plan::{BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, PullInUse, RebuildPool},
     record::{
         ActResult, Back, Cut, Done, Event, FilesFound, How, LedgerFound, Log, Moment, Operations, Probe,
         Pulled, Second, What,
@@ -284,6 +285,21 @@ impl World for Modelled {
             mismatches,
             ..Back::default()
         })
+    }
+
+    fn pull_in_use(
+        &mut self,
+        _: usize,
+        _: &Target,
+        act: &PullInUse,
+        _: &Cancel,
+        _: &mut dyn Watcher,
+    ) -> Result<Pulled, RunError> {
+        Ok(modelled_pulls::in_use(act))
+    }
+
+    fn put_back_in_use(&mut self, _: usize, _: &Cancel, _: &mut dyn Watcher) -> Result<Back, RunError> {
+        Ok(modelled_pulls::back_in_use())
     }
 
     /// All that was acknowledged is there.

@@ -3,14 +3,14 @@
 use std::{io, path::PathBuf};
 
 use super::{
-    RunError,
+    RunError, Watcher,
     journal::Journal,
     pool::{PoolForRun, Rebuilt},
 };
 use crate::{
     engine::{Cancel, Clock, Engine, EngineError},
     inventory::Inventory,
-    plan::{BuildPool, FileTree, Files, PowerCut, Pull, RebuildPool},
+    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool},
     record::{ActResult, Back, Cut, Pulled},
     sysroot::Sysroot,
     target::{NotFound, Target},
@@ -126,6 +126,24 @@ pub trait World {
         target: &Target,
         cancel: &Cancel,
         asks: &mut dyn FnMut(&str),
+    ) -> Result<Back, RunError>;
+
+    /// Takes a drive of a pool that is in use away while its files are read, and finds out whether they are whole.
+    fn pull_in_use(
+        &mut self,
+        at: usize,
+        target: &Target,
+        act: &PullInUse,
+        cancel: &Cancel,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Pulled, RunError>;
+
+    /// Brings the drive back that was taken from the pool in use, also after `cancel`, and finds out whether the files are whole.
+    fn put_back_in_use(
+        &mut self,
+        at: usize,
+        cancel: &Cancel,
+        watcher: &mut dyn Watcher,
     ) -> Result<Back, RunError>;
 
     /// Writes until the power is cut, or checks what a power cut left. `asks` receives what a person has to do.

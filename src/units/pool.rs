@@ -27,6 +27,9 @@ pub struct Pool {
     pub chunk: Option<u64>,
     /// What the kernel does with it in the background.
     pub action: Option<Action>,
+    /// It notes what changes while a drive is away; none where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bitmap: Option<bool>,
     /// drivebench built it.
     pub ours: bool,
     /// Serials of its drives that are not plugged in or not in use, where drivebench built it.

@@ -6,6 +6,7 @@ mod cliff;
 mod costs;
 mod machines;
 mod pools;
+mod pulls;
 mod reboots;
 mod spinup;
 mod together;

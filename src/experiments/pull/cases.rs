@@ -2,7 +2,7 @@
 
 use super::super::common::Series;
 use crate::{
-    plan::{Act, Plan, Pull, Step},
+    plan::{Act, Plan, Pull, PullBy, Step},
     record::{Pulled, Run},
     target::Target,
     units::Layout,
@@ -17,7 +17,9 @@ pub(super) struct Case<'a> {
     pub pool: &'a str,
     /// The drive that was pulled: its bay, or its name.
     pub drive: String,
-    pub act: &'a Pull,
+    /// How it was pulled; and the act, of a pool that the run built.
+    pub by: PullBy,
+    pub act: Option<&'a Pull>,
     pub pulled: &'a Pulled,
     target: &'a Target,
 }
@@ -43,7 +45,30 @@ pub(super) fn cases<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> {
         let drive = name(target, act.member)?;
         let pool = target.given.as_str();
         let drives = build.drives.len();
-        Some(Case { layout: build.layout, drives, pool, drive, act, pulled, target })
+        Some(Case { layout: build.layout, drives, pool, drive, by: act.by, act: Some(act), pulled, target })
+    };
+    plan.steps.iter().filter_map(case).collect()
+}
+
+/// The same of pools in use.
+pub(super) fn in_use<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> {
+    let case = |step: &'a Step| {
+        let Act::PullInUse(act) = &step.act else { return None };
+        let at = step.targets().next()?;
+        let (pulled, target) = (run.acts.get(&(step.id, at))?.pulled.as_deref()?, &plan.targets[at]);
+        let pool = target.pool.as_ref()?;
+        let layout = Layout::of_name(&pool.kind)?;
+        let (drives, given) = (usize::try_from(pool.members).ok()?, target.given.as_str());
+        Some(Case {
+            layout,
+            drives,
+            pool: given,
+            drive: act.label.clone(),
+            by: act.by,
+            act: None,
+            pulled,
+            target,
+        })
     };
     plan.steps.iter().filter_map(case).collect()
 }

@@ -2,7 +2,8 @@
 
 use super::{
     super::common::Series,
-    cases::{Case, cases},
+    cases::{self, Case},
+    read_only,
     verdicts::{Rank, errno, verdict},
 };
 use crate::{
@@ -22,7 +23,27 @@ const KERNEL_LINES: usize = 12;
 const NEAR: f64 = 0.1;
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
-    let cases = cases(run, plan);
+    let (built, in_use) = (cases::cases(run, plan), cases::in_use(run, plan));
+    by_layout(findings, &built);
+    in_use.iter().for_each(|case| read_only::of(findings, case));
+    let cases = || built.iter().chain(&in_use);
+    // How long operations waited; one pull has no interval.
+    findings.estimates.extend(cases().map(|case| {
+        let longest = Estimate::unbounded(case.pulled.away.longest, "one pull");
+        Metric::new(case.pool, Quantity::LongestOperation, longest).at(Scope::Whole)
+    }));
+    let settings = distinct(cases().map(|case| {
+        let all: Vec<String> =
+            case.pulled.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        format!("{}: {}.", case.drive, all.join(", "))
+    }));
+    findings.details.sentences.extend(settings);
+    let how = cases().map(|case| format!("one drive at a time was {}", case.by.was()));
+    findings.context.extend(distinct(how));
+}
+
+/// Of pools that the run built.
+fn by_layout(findings: &mut Findings, cases: &[Case<'_>]) {
     let mut layouts: Vec<Layout> = cases.iter().map(|case| case.layout).collect();
     layouts.dedup();
     let of =
@@ -35,7 +56,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let all: Vec<(Layout, Vec<&Case<'_>>)> = layouts.iter().map(|layout| (*layout, of(*layout))).collect();
     findings.tables.extend(summary(&all));
     findings.details.sentences.extend((!all.is_empty()).then(|| LEGEND.to_owned()));
-    let twice = cases.iter().any(|case| case.act.second.is_some());
+    let twice = cases.iter().any(|case| case.act.is_some_and(|act| act.second.is_some()));
     findings.details.sentences.extend(twice.then(|| SECOND.to_owned()));
     for layout in &layouts {
         let cases = of(*layout);
@@ -49,19 +70,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.details.sentences.extend(worst.and_then(|case| kernel(case)));
         findings.details.sentences.extend(cases.iter().filter_map(|case| examples(case)));
     }
-    // How long operations waited; one pull has no interval.
-    findings.estimates.extend(cases.iter().map(|case| {
-        let longest = Estimate::unbounded(case.pulled.away.longest, "one pull");
-        Metric::new(case.pool, Quantity::LongestOperation, longest).at(Scope::Whole)
-    }));
-    let settings = distinct(cases.iter().map(|case| {
-        let all: Vec<String> =
-            case.pulled.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        format!("{}: {}.", case.drive, all.join(", "))
-    }));
-    findings.details.sentences.extend(settings);
-    let how = cases.iter().map(|case| format!("one drive at a time was {}", case.act.by.was()));
-    findings.context.extend(distinct(how));
 }
 
 /// What the columns say.
@@ -119,7 +127,7 @@ fn summary(all: &[(Layout, Vec<&Case<'_>>)]) -> Option<Table> {
 }
 
 /// The longest wait says little where errors followed.
-fn waited(seconds: f64, errors: bool) -> String {
+pub(super) fn waited(seconds: f64, errors: bool) -> String {
     format!("{}{}", duration(seconds), if errors { ", errors" } else { "" })
 }
 
@@ -131,7 +139,7 @@ fn waits(of: &Operations) -> String {
     }
 }
 
-fn whole(files: &FilesFound) -> String {
+pub(super) fn whole(files: &FilesFound) -> String {
     format!("{} of {}", files.whole, files.all())
 }
 
@@ -172,7 +180,7 @@ fn away(layout: Layout, cases: &[&Case<'_>]) -> Table {
 }
 
 /// What still worked.
-fn probes(cases: &[&Case<'_>]) -> Table {
+pub(super) fn probes(cases: &[&Case<'_>]) -> Table {
     let names = distinct(cases.iter().flat_map(|case| &case.pulled.probes).map(|probe| probe.what.clone()));
     let mut columns = Column::all([("pulled", false)]);
     columns.extend(names.iter().map(|name| Column::new(name.as_str(), false)));
@@ -191,7 +199,7 @@ fn probes(cases: &[&Case<'_>]) -> Table {
 /// While another drive was away, and the first one was being filled.
 fn second(cases: &[&Case<'_>]) -> Option<Table> {
     let row = |case: &&Case<'_>| {
-        let (act, found) = (case.act.second.as_ref()?, case.pulled.back.as_ref()?.second.as_ref()?);
+        let (act, found) = (case.act?.second.as_ref()?, case.pulled.back.as_ref()?.second.as_ref()?);
         let Second { filled, files, ledger, away, healed, .. } = found;
         Some(vec![
             short(&case.member(act.member)),
@@ -268,7 +276,7 @@ fn taken_back(case: &Case<'_>, back: &Back) -> &'static str {
 }
 
 /// What was noticed when.
-fn moments(layout: Layout, cases: &[&Case<'_>]) -> Table {
+pub(super) fn moments(layout: Layout, cases: &[&Case<'_>]) -> Table {
     let rows = cases.iter().flat_map(|case| {
         case.pulled
             .moments
@@ -283,7 +291,7 @@ fn moments(layout: Layout, cases: &[&Case<'_>]) -> Table {
 }
 
 /// Each operation as a dot, with what was noticed when.
-fn figure(case: &Case<'_>) -> Figure {
+pub(super) fn figure(case: &Case<'_>) -> Figure {
     let Pulled { sample, moments, .. } = case.pulled;
     let points = |write: bool| {
         let of = sample.iter().filter(move |op| op.write == write && !op.failed);
@@ -317,7 +325,7 @@ fn figure(case: &Case<'_>) -> Figure {
     }
 }
 
-fn kernel(case: &Case<'_>) -> Option<String> {
+pub(super) fn kernel(case: &Case<'_>) -> Option<String> {
     let lines = case.pulled.kernel.iter().take(KERNEL_LINES).map(|(at, text)| format!("{at:+.2} s {text}"));
     let lines: Vec<String> = lines.collect();
     (!lines.is_empty())

@@ -2,9 +2,14 @@
 
 mod cases;
 mod findings;
+mod in_use;
 mod options;
 mod plan;
+mod read_only;
 mod verdicts;
+
+pub use in_use::pool_in_use;
+pub use options::PULL_DRIVE;
 
 use super::{Experiment, common};
 
@@ -17,6 +22,7 @@ pub static PULL: Experiment = Experiment {
         "pull --plan bay:1.1 bay:1.2   the steps, and what is erased",
         "pull --erase SERIAL --erase SERIAL bay:1.1 bay:1.2",
         "pull --layouts raid5 --members 2 bay:1.1 bay:1.2 bay:1.3",
+        "pull --pull SERIAL /srv/data   a pool in use: erases nothing",
     ],
     is_evidence: false,
     default_target: None,

@@ -13,7 +13,8 @@ pub const LAYOUTS: Opt<Vec<Layout>> = whole_drives::LAYOUTS;
 pub const MEMBERS: Opt<Vec<usize>> =
     Opt::new("members", "LIST", members, "Such as 1,3 [default: each drive in turn]");
 
-pub const SIZE: Opt<u64> = whole_drives::SIZE.default("256MiB");
+pub const SIZE: Opt<u64> =
+    whole_drives::SIZE.help("How much of each drive is used, or read of files").default("256MiB");
 
 pub const CHUNK: Opt<u64> = whole_drives::CHUNK;
 
@@ -30,8 +31,13 @@ pub const AS_NEW: Opt<bool> = Opt::switch("as-new", "Fill a drive that is back a
 
 pub const SECOND: Opt<bool> = Opt::switch("second", "Pull another one while the first is filled as new");
 
+/// Names the drive, and is the consent to take it away.
+pub const PULL_DRIVE: Opt<String> =
+    Opt::new("pull", "SERIAL", parsed, "The drive to pull of a pool in use; files are only read")
+        .conflicts(&["layouts", "members", "erase", "chunk", "as-new", "second", "runs"]);
+
 pub const OPTIONS: &[&dyn Declared] =
-    &[&LAYOUTS, &MEMBERS, &ERASE, &SIZE, &CHUNK, &TIME, &BY, &AS_NEW, &SECOND, &REPEAT, &SEED];
+    &[&LAYOUTS, &MEMBERS, &ERASE, &SIZE, &CHUNK, &TIME, &BY, &AS_NEW, &SECOND, &REPEAT, &PULL_DRIVE, &SEED];
 
 fn by(text: &str) -> Result<PullBy, String> {
     PullBy::ALL.into_iter().find(|by| by.name() == text).ok_or_else(|| "there are usb, scsi, hand".to_owned())

@@ -7,7 +7,7 @@ use super::{
         PlanError, Request,
         whole_drives::{check, layouts_of, name},
     },
-    options,
+    in_use, options,
 };
 use crate::{
     plan::{BuildPool, FileTree, FillTree, Plan, Pull, RemovePool, SecondPull, Steps},
@@ -21,6 +21,11 @@ const FILLED: f64 = 0.75;
 const OVERHEAD: u64 = 12 * MIB;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
+    match (ask.values.typed(&options::PULL_DRIVE), &ask.targets[..]) {
+        (Some(serial), _) => return in_use::plan(ask, &serial),
+        (None, [target]) if in_use::pool_in_use(target).is_some() => return Err(in_use::nameless(target)),
+        _ => {}
+    }
     let drives = ask.targets.len();
     let (most, chunk) = (ask.values.get(&options::SIZE), ask.values.get(&options::CHUNK));
     check("pull", &ask.targets, most)?;

@@ -25,7 +25,7 @@ pub(super) fn verdict(layout: Layout, cases: &[&Case<'_>]) -> (Rank, String) {
 }
 
 /// What is not as the layout promises: nothing is lost, and reading and writing go on.
-fn broken(case: &Case<'_>) -> Vec<String> {
+pub(super) fn broken(case: &Case<'_>) -> Vec<String> {
     let Pulled { files, ledger, before, away, back, .. } = case.pulled;
     let mut broken = Vec::new();
     let mut look = |files: &FilesFound, ledger: &LedgerFound, when: &str| {
@@ -132,12 +132,12 @@ fn healed(cases: &[&Case<'_>]) -> String {
     let [least, most] = [least, most].map(duration);
     let time = if least == most { most } else { format!("{least} to {most}") };
     match backs.iter().find(|back| !back.by_itself).and_then(|back| back.commands.last()) {
-        Some(_) if cases.iter().all(|case| case.act.second.is_some()) => {
+        Some(_) if cases.iter().all(|case| case.act.is_some_and(|act| act.second.is_some())) => {
             format!(
                 "With both drives taken back, the first one as a new one, all was complete again in {time}."
             )
         }
-        Some(_) if cases.iter().all(|case| case.act.as_new) => {
+        Some(_) if cases.iter().all(|case| case.act.is_some_and(|act| act.as_new)) => {
             format!("A drive that was wiped and added as a new one was filled in {time}.")
         }
         None => format!("Plugged in again, a drive is taken back by itself, in {time}."),

@@ -1,6 +1,7 @@
 //! The acts of steps: what each costs and changes, and how it is described.
 
 mod files;
+mod in_use;
 mod load;
 mod pool;
 mod power;
@@ -9,6 +10,7 @@ mod pull;
 use serde::{Deserialize, Serialize};
 
 pub use files::{FileSet, FileWork, Files};
+pub use in_use::PullInUse;
 pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
 pub use pool::{BuildPool, NotPredicted, Predict, Prediction, RebuildPool, RemovePool};
 pub use power::PowerCut;
@@ -69,6 +71,7 @@ pub enum Act {
     Predict(Predict),
     FillTree(FillTree),
     Pull(Pull),
+    PullInUse(PullInUse),
     PowerCut(PowerCut),
 }
 
@@ -112,7 +115,7 @@ impl Act {
             Self::RemovePool(_) => "remove".to_owned(),
             Self::Predict(_) => "predict".to_owned(),
             Self::FillTree(_) => "files".to_owned(),
-            Self::Pull(_) => "pull".to_owned(),
+            Self::Pull(_) | Self::PullInUse(_) => "pull".to_owned(),
             Self::PowerCut(_) => "power cut".to_owned(),
         }
     }
@@ -128,6 +131,7 @@ impl Act {
             Self::FillTree(fill) => Cost { written: fill.tree.bytes, seconds: None, ..Cost::default() },
             // Copying back what is missing takes as long as the drives need.
             Self::Pull(pull) => Cost { written: pull.most, seconds: None, ..Cost::default() },
+            Self::PullInUse(pull) => Cost { read: pull.bytes, seconds: None, ..Cost::default() },
             // Filling takes as long as the drive needs.
             Self::PowerCut(cut) => {
                 Cost { written: cut.tree.bytes.saturating_add(cut.most), seconds: None, ..Cost::default() }
@@ -165,6 +169,9 @@ impl Act {
                 Changes::OwnFiles
             }
             Self::Pull(_) => Changes::DriveState("a drive is taken away and brought back"),
+            Self::PullInUse(_) => Changes::DriveState(
+                "a drive of a pool in use is taken away and brought back; no file is written",
+            ),
             Self::Pause(_) | Self::Predict(_) => Changes::Nothing,
             Self::BuildPool(BuildPool { drives, .. }) => Changes::Erases(drives.clone()),
             Self::RebuildPool(_) => Changes::DriveState("a drive is taken out of the pool and filled again"),
@@ -206,6 +213,7 @@ impl Act {
                     second.unwrap_or_default()
                 ))
             }
+            Self::PullInUse(pull) => Some(pull.describe()),
             Self::PowerCut(cut) => {
                 let (files, bytes) = (count(cut.tree.files(), "file"), decimal_bytes(cut.tree.bytes));
                 let seconds = duration(cut.seconds);
@@ -263,5 +271,6 @@ acts!(
     Predict(Predict),
     FillTree(FillTree),
     Pull(Pull),
+    PullInUse(PullInUse),
     PowerCut(PowerCut)
 );

@@ -5,6 +5,7 @@ mod move_drives;
 mod pool;
 mod power;
 mod pull;
+mod pull_in_use;
 mod scratch_file;
 mod standby;
 
@@ -36,6 +37,7 @@ pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubl
         Act::Predict(act) => pool::predict(run, step, act),
         Act::FillTree(act) => pull::fill(run, step, act),
         Act::Pull(act) => pull::pull(run, step, act),
+        Act::PullInUse(act) => pull_in_use::pull(run, step, act),
         Act::PowerCut(act) => power::cut(run, step, act),
     }
 }

@@ -51,8 +51,9 @@ pub fn pull(
     make_area(site.dir, &mut ledger).map_err(files_failed)?;
     let ledger = Arc::new(Mutex::new(ledger));
     let root = Sysroot::live();
+    let bitmap = built.build.layout.is_redundant().then_some(built.build.bitmap);
     let mut pulled =
-        Pulled { name: drive.name.clone(), settings: settings(drive, &built, &root), ..Pulled::default() };
+        Pulled { name: drive.name.clone(), settings: settings(drive, &root, bitmap), ..Pulled::default() };
 
     let begun = Instant::now();
     let load = Load::start(site.dir, act.tree, &ledger, act.most / THIRDS, None).map_err(files_failed)?;
@@ -147,7 +148,7 @@ pub(super) fn has_left(answer: Answer, drive: &Drive) -> Result<(), BuildError> 
 }
 
 /// Has a person pull the drive, and waits until the kernel has noticed.
-fn by_hand(
+pub(super) fn by_hand(
     drive: &Drive,
     members: &[Option<&Drive>],
     cancel: &Cancel,
@@ -176,7 +177,7 @@ fn by_hand(
 }
 
 /// Where a drive is, for a person who looks for it.
-fn place(drive: &Drive) -> String {
+pub(super) fn place(drive: &Drive) -> String {
     let bay = drive.bay_name.as_ref().or(drive.bay.as_ref());
     bay.map_or_else(|| drive.node(), |bay| format!("in bay {bay}"))
 }
@@ -186,7 +187,11 @@ fn files_failed(e: io::Error) -> BuildError {
 }
 
 /// Refuses a drive whose USB device carries something else, which would go with it.
-fn carries_nothing_else(inventory: &Inventory, drive: &Drive, unplug: &Unplug) -> Result<(), BuildError> {
+pub(super) fn carries_nothing_else(
+    inventory: &Inventory,
+    drive: &Drive,
+    unplug: &Unplug,
+) -> Result<(), BuildError> {
     // A hand pulls one thing.
     let Unplug::Software { away, .. } = unplug else { return Ok(()) };
     let device = away.file.parent().unwrap_or(Path::new("/")).to_owned();
@@ -228,8 +233,8 @@ fn placement(site: &Site<'_>, act: &Pull, built: &Built) -> Option<Vec<bool>> {
     (on.len() == paths.len()).then_some(on)
 }
 
-/// What decides how long I/O waits for a drive.
-fn settings(drive: &Drive, built: &Built, root: &Sysroot) -> Vec<(String, String)> {
+/// What decides how long I/O waits for a drive, and how much is copied to it when it is back.
+pub(super) fn settings(drive: &Drive, root: &Sysroot, bitmap: Option<bool>) -> Vec<(String, String)> {
     let device = format!("/sys/block/{}/device", drive.name);
     let word = |name: &str, file: String| Some((name.to_owned(), root.word(&file)?));
     let driver = Path::new("/sys/block").join(&drive.name).canonicalize().ok().and_then(|path| {
@@ -245,9 +250,6 @@ fn settings(drive: &Drive, built: &Built, root: &Sysroot) -> Vec<(String, String
     .into_iter()
     .flatten()
     .collect();
-    if built.build.layout.is_redundant() {
-        let bitmap = if built.build.bitmap { "internal" } else { "none" };
-        all.push(("bitmap".to_owned(), bitmap.to_owned()));
-    }
+    all.extend(bitmap.map(|has| ("bitmap".to_owned(), if has { "internal" } else { "none" }.to_owned())));
     all
 }

@@ -30,12 +30,12 @@ use crate::{
 };
 
 /// How long a drive may take to appear, and a pool to take it back without a command.
-const APPEARS: Duration = Duration::from_secs(120);
+pub(super) const APPEARS: Duration = Duration::from_secs(120);
 /// The same where a person plugs it in.
-const FOUND_BY_HAND: Duration = Duration::from_secs(3600);
-const BY_ITSELF: Duration = Duration::from_secs(3);
+pub(super) const FOUND_BY_HAND: Duration = Duration::from_secs(3600);
+pub(super) const BY_ITSELF: Duration = Duration::from_secs(3);
 /// The time between two looks at an array that is filled.
-const PROGRESS: Duration = Duration::from_millis(100);
+pub(super) const PROGRESS: Duration = Duration::from_millis(100);
 
 /// Brings the drive back; after that the pool is whole again, or the result says why not. `asks` receives what a person has to do.
 pub fn put_back(
@@ -113,7 +113,7 @@ pub(super) fn health(built: &Built) -> Health {
 }
 
 /// Waits until the kernel has the drive, and udev its partitions.
-fn appeared(identity: &str, patience: Duration, cancel: &Cancel) -> Result<Drive, BuildError> {
+pub(super) fn appeared(identity: &str, patience: Duration, cancel: &Cancel) -> Result<Drive, BuildError> {
     let until = Instant::now() + patience;
     loop {
         if let Some(drive) = Inventory::read(&Sysroot::live()).drive(identity) {
@@ -241,7 +241,7 @@ fn restart(
 }
 
 /// Sectors that were written to a disk since it appeared.
-fn sectors_written(name: &str) -> Option<u64> {
+pub(super) fn sectors_written(name: &str) -> Option<u64> {
     let stat = fs::read_to_string(Path::new("/sys/block").join(name).join("stat")).ok()?;
     stat.split_whitespace().nth(6)?.parse().ok()
 }

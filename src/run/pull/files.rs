@@ -118,6 +118,11 @@ pub fn list(dir: &Path) -> io::Result<()> {
 /// Syncs a filesystem and empties the page cache. What can't be written to the drives is lost by now.
 pub fn drop_caches(dir: &Path) -> io::Result<()> {
     let _lost = File::open(dir).and_then(|dir| Ok(syncfs(dir)?));
+    empty_cache()
+}
+
+/// Empties the page cache of what is on the drives already.
+pub fn empty_cache() -> io::Result<()> {
     fs::write("/proc/sys/vm/drop_caches", "3")
 }
 

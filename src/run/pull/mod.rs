@@ -6,6 +6,7 @@ mod back;
 mod content;
 mod elsewhere;
 mod files;
+mod in_use;
 mod ledger;
 mod load;
 mod noted;
@@ -19,6 +20,9 @@ mod watch;
 pub use away::pull;
 pub use back::put_back;
 pub use files::fill;
+pub use in_use::{
+    Away as AwayInUse, can_pull, pull as pull_in_use, put_back as put_back_in_use, ready_to_pull,
+};
 pub use noted::{Kept, restore_record};
 pub use power::{Place, PowerError, is_elsewhere, power_dir};
 pub use site::{Away, Site};

@@ -16,21 +16,23 @@ use crate::{record::Probe, units::duration};
 pub fn probes(dir: &Path, cold: bool) -> Vec<Probe> {
     let touched = dir.join(if cold { "touched-cold" } else { "touched" });
     let [list_in, to_touch, to_write, to_sync] = [dir.to_owned(), touched.clone(), touched.clone(), touched];
-    let one = |what: &str, work: Box<dyn FnOnce() -> io::Result<()> + Send>| {
-        let since = Instant::now();
-        let error = match within(HANG, work) {
-            Some(Ok(())) => None,
-            Some(Err(e)) => Some(e.to_string()),
-            None => Some(format!("hangs for more than {}", duration(HANG.as_secs_f64()))),
-        };
-        Probe { what: what.to_owned(), cold, error, seconds: since.elapsed().as_secs_f64() }
-    };
     vec![
-        one("ls", Box::new(move || list(&list_in))),
-        one("touch", Box::new(move || touch(&to_touch))),
-        one("write", Box::new(move || append(&to_write)?.write_all(&[7; 4096]))),
-        one("fsync", Box::new(move || append(&to_sync)?.sync_all())),
+        probe("ls", cold, move || list(&list_in)),
+        probe("touch", cold, move || touch(&to_touch)),
+        probe("write", cold, move || append(&to_write)?.write_all(&[7; 4096])),
+        probe("fsync", cold, move || append(&to_sync)?.sync_all()),
     ]
+}
+
+/// Tries something that may hang.
+pub fn probe(what: &str, cold: bool, work: impl FnOnce() -> io::Result<()> + Send + 'static) -> Probe {
+    let since = Instant::now();
+    let error = match within(HANG, work) {
+        Some(Ok(())) => None,
+        Some(Err(e)) => Some(e.to_string()),
+        None => Some(format!("hangs for more than {}", duration(HANG.as_secs_f64()))),
+    };
+    Probe { what: what.to_owned(), cold, error, seconds: since.elapsed().as_secs_f64() }
 }
 
 #[cfg(test)]

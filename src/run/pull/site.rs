@@ -59,12 +59,8 @@ pub struct Away {
 impl Away {
     /// Lets the kernel have the drive again; what it does with it is not waited for.
     pub fn restore(&mut self) -> io::Result<()> {
-        if let (Some(entry), Unplug::Software { back, .. }) = (self.entry.take(), &self.unplug) {
-            let answer = back.set()?;
-            match answer.recv_timeout(HANG) {
-                Ok(answer) => answer?,
-                Err(_) => return Err(io::Error::other("the kernel does not answer")),
-            }
+        if let Some(entry) = self.entry.take() {
+            self.unplug.bring_back(HANG)?;
             entry.done()?;
         }
         Ok(())
@@ -118,11 +114,18 @@ pub fn look_at(
 
 /// The files of the tree; those after one whose reading hangs are not read.
 fn tree_found(dir: &Path, tree: &FileTree, on_drive: Option<Vec<bool>>) -> FilesFound {
+    let on = on_drive.as_ref().map(|on| on.iter().filter(|on| **on).count() as u64);
+    let (dir, tree) = (dir.to_owned(), *tree);
+    let check = move |checking: &Arc<Checking>| check(&dir, &tree, on_drive.as_deref(), checking);
+    FilesFound { on_drive: on, ..checked(tree.files(), check) }
+}
+
+/// What `check` finds of so many files; those after one whose reading hangs are not read.
+pub fn checked(all: u64, check: impl FnOnce(&Arc<Checking>) + Send + 'static) -> FilesFound {
     let checking = Arc::new(Checking::new());
-    let (all, on) = (tree.files(), on_drive.as_ref().map(|on| on.iter().filter(|on| **on).count() as u64));
     let thread = thread::Builder::new().spawn({
-        let (checking, dir, tree) = (Arc::clone(&checking), dir.to_owned(), *tree);
-        move || check(&dir, &tree, on_drive.as_deref(), &checking)
+        let checking = Arc::clone(&checking);
+        move || check(&checking)
     });
     if let Ok(thread) = thread {
         let hangs = || checking.since.lock().unwrap_or_else(PoisonError::into_inner).elapsed() > HANG;
@@ -131,7 +134,7 @@ fn tree_found(dir: &Path, tree: &FileTree, on_drive: Option<Vec<bool>>) -> Files
         }
     }
     let found = checking.found();
-    FilesFound { on_drive: on, unread: all.saturating_sub(found.all()), ..found }
+    FilesFound { unread: all.saturating_sub(found.all() + found.changed), ..found }
 }
 
 /// Empties the page cache, so that what is read next comes from drives. What can't be written to them is lost by now.

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
     sync::mpsc,
     thread,
+    time::Duration,
 };
 
 use crate::{inventory::Drive, plan::PullBy};
@@ -38,6 +39,15 @@ impl Unplug {
             };
             io::Error::other(format!("{} can't be taken away by software: {what}", drive.label()))
         })
+    }
+
+    /// Lets the kernel have the drive again, and waits until it says that it has it.
+    pub fn bring_back(&self, patience: Duration) -> io::Result<()> {
+        let Self::Software { back, .. } = self else { return Ok(()) };
+        match back.set()?.recv_timeout(patience) {
+            Ok(answer) => answer,
+            Err(_) => Err(io::Error::other("the kernel does not answer")),
+        }
     }
 
     /// By the directory of the block device in sysfs.

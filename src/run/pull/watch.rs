@@ -27,11 +27,15 @@ pub struct Watch {
 
 impl Watch {
     pub fn new(build: &Build, inventory: &Inventory, member: usize, drive: &str) -> Self {
-        let root = Sysroot::live();
-        let device = build.device(&root, inventory).filter(|_| !build.layout.is_mapped());
-        let array =
-            device.map(|device| (format!("/sys/block/{}/md", device.name), build.member_path(member, drive)));
-        Self { root, drive: drive.to_owned(), array, seen: Vec::new() }
+        let device = build.device(&Sysroot::live(), inventory).filter(|_| !build.layout.is_mapped());
+        let array = device.map(|device| (device.name, build.member_path(member, drive)));
+        Self::of(array, drive)
+    }
+
+    /// Of an array, and of its member as the array names it.
+    pub fn of(array: Option<(String, String)>, drive: &str) -> Self {
+        let array = array.map(|(name, member)| (format!("/sys/block/{name}/md"), member));
+        Self { root: Sysroot::live(), drive: drive.to_owned(), array, seen: Vec::new() }
     }
 
     pub fn look(&mut self, zero: Instant) {

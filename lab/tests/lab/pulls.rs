@@ -1,0 +1,130 @@
+//! `drivebench run pull --pull` on an array that other programs built and use.
+
+use drivebench_lab::{
+    Machine,
+    pools::{self, serial},
+};
+
+use super::{LIMIT, beside, out, scenario, start};
+
+/// The exit code of `drivebench run pull`, and all that it printed.
+fn pull(machine: &Machine, args: &str) -> (i32, String) {
+    let command = format!("drivebench run pull {args} 2>&1");
+    let output = machine.run(&["sh", "-c", &command], LIMIT).unwrap_or_else(|e| panic!("{e}"));
+    let text = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    (output.code, text)
+}
+
+/// The verdict, and the cells of the first row of a table.
+fn pulled(machine: &Machine, i: usize) -> (String, Vec<Vec<String>>) {
+    let run = format!(
+        "drivebench run pull --pull {} --size 96MiB --runtime 4s /mnt/pool --format json 2>/work/said || {{ cat /work/said >&2; false; }}",
+        serial(machine, i)
+    );
+    let findings: serde_json::Value = serde_json::from_str(&out(machine, &run)).expect("findings");
+    let row = |table: &serde_json::Value| {
+        let cells = table["rows"][0].as_array().into_iter().flatten().filter_map(|cell| cell.as_str());
+        cells.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let tables = findings["tables"].as_array().expect("tables").iter().map(row).collect();
+    (findings["verdicts"][0].as_str().expect("a verdict").to_owned(), tables)
+}
+
+#[test]
+fn a_drive_of_an_array_in_use_is_pulled_and_no_file_is_changed() {
+    let _turn = beside();
+    let machine = start(&scenario("pools"));
+    pools::prepare(&machine).unwrap_or_else(|e| panic!("{e}"));
+    let drives = out(
+        &machine,
+        &format!(
+            "lab-device {}",
+            (0..3).map(|i| serial(&machine, i)).collect::<Vec<_>>().join("; lab-device ")
+        ),
+    );
+    let drives = drives.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Another program writes a line each second.
+    out(
+        &machine,
+        &format!(
+            "mdadm --create /dev/md/nas --run --level=5 --raid-devices=3 --size=65536 --bitmap=internal {drives} && mdadm --wait /dev/md/nas; \
+             mkfs.ext4 -q /dev/md/nas && mount /dev/md/nas /mnt/pool && mkdir /mnt/pool/files && \
+             for i in $(seq 30); do head -c 1000000 /dev/urandom >/mnt/pool/files/$i; done; \
+             cd /mnt/pool/files && sha256sum * >/work/sums && sync && cd / && \
+             (while sleep 1; do date >>/mnt/pool/log; sync; done >/dev/null 2>&1 &) && sleep 5"
+        ),
+    );
+    let list = || out(&machine, "cd /mnt/pool && find . -type f | sort");
+    let same = || {
+        drop(out(
+            &machine,
+            "echo 3 >/proc/sys/vm/drop_caches; cd /mnt/pool/files && sha256sum -c --quiet /work/sums",
+        ))
+    };
+    let before = list();
+    let (code, text) = pull(&machine, "--pull NOPE /mnt/pool");
+    assert!(
+        code == 2 && text.contains("has the serial NOPE; its drives: 4C530001010222107401"),
+        "{code}: {text}"
+    );
+    let (code, text) = pull(&machine, "/mnt/pool");
+    assert!(code == 2 && text.contains("drivebench run pull --pull SERIAL /mnt/pool"), "{code}: {text}");
+    let (code, text) =
+        pull(&machine, &format!("--pull {} /mnt/pool --store /mnt/pool/store", serial(&machine, 1)));
+    assert!(code == 2 && text.contains("store them elsewhere with --store DIR"), "{code}: {text}");
+    out(&machine, "[ ! -e /mnt/pool/store ]");
+    let (code, text) = pull(&machine, &format!("--plan --pull {} /mnt/pool", serial(&machine, 1)));
+    assert!(
+        code == 0 && text.contains("of a pool that is in use") && text.contains("It has a bitmap"),
+        "{code}: {text}"
+    );
+
+    let (verdict, tables) = pulled(&machine, 1);
+    assert!(verdict.starts_with("raid5 of 3 drives in use survived a pull of one drive"), "{verdict}");
+    assert!(verdict.contains("--re-add") && verdict.contains("30 files"), "{verdict}");
+    assert_eq!(
+        (&tables[0][1][..], &tables[2][2][..], &tables[2][5][..]),
+        ("30 of 30", "re-added", "30 of 30"),
+        "{tables:?}"
+    );
+    assert_eq!(list(), before);
+    same();
+    let detail = || out(&machine, "mdadm --detail /dev/md/nas");
+    assert!(
+        detail().contains("Working Devices : 3") && detail().contains("State : active")
+            || detail().contains("State : clean"),
+        "{}",
+        detail()
+    );
+
+    // Killed while the drive is away: the next cleanup brings it back.
+    let killed = format!(
+        "d=$(lab-device {0}); drivebench run pull --pull {0} --size 96MiB --runtime 20s /mnt/pool >/work/said 2>&1 & \
+         while [ -e $(lab-device {0}) ]; do sleep 0.2; done; kill -9 $!; wait $!; true",
+        serial(&machine, 2)
+    );
+    out(&machine, &killed);
+    let cleaned = out(&machine, "drivebench cleanup");
+    assert!(
+        cleaned.contains("Brought back the drive at /sys/") && cleaned.contains("drivebench list"),
+        "{cleaned}"
+    );
+    let (code, text) = pull(&machine, &format!("--pull {} /mnt/pool", serial(&machine, 1)));
+    assert!(code == 2 && text.contains("degraded: 1 of 3 drives missing"), "{code}: {text}");
+    out(
+        &machine,
+        &format!(
+            "udevadm settle; mdadm /dev/md/nas --re-add $(lab-device {}); mdadm --wait /dev/md/nas; true",
+            serial(&machine, 2)
+        ),
+    );
+    same();
+
+    // Without a bitmap, all of it is filled.
+    out(&machine, "mdadm --grow /dev/md/nas --bitmap=none");
+    let (verdict, tables) = pulled(&machine, 0);
+    assert!(verdict.starts_with("raid5 of 3 drives in use survived a pull of one drive"), "{verdict}");
+    assert_eq!(tables[2][2], "added", "{verdict}: {tables:?}");
+    assert_eq!(list(), before);
+    same();
+}

@@ -1,0 +1,93 @@
+//! The plan of pull for a pool that is in use.
+
+use super::{
+    super::{PlanError, Request},
+    options,
+};
+use crate::{
+    plan::{Plan, PullInUse, Steps},
+    target::{Kind, Target},
+    units::{Layout, Pool, listed, shell_word},
+};
+
+/// The pool that a target is on, if a drive of it can be pulled while it is in use.
+pub fn pool_in_use(target: &Target) -> Option<&Pool> {
+    let is_redundant = |pool: &&Pool| Layout::of_name(&pool.kind).is_some_and(Layout::is_redundant);
+    target.pool.as_ref().filter(|_| target.kind == Kind::Directory).filter(is_redundant)
+}
+
+pub(super) fn plan(ask: &Request, serial: &str) -> Result<Plan, PlanError> {
+    let [target] = &ask.targets[..] else {
+        return Err(PlanError::TooMany { experiment: "pull with --pull", most: 1 });
+    };
+    let refused = |why: String| PlanError::Unsuitable { path: target.path.clone(), why };
+    let Some(pool) = pool_in_use(target) else {
+        let on = match &target.pool {
+            _ if target.kind != Kind::Directory => "it is no directory".to_owned(),
+            Some(pool) => format!("it is on {}", pool.layout_in_words()),
+            None => "it is on no pool".to_owned(),
+        };
+        return Err(refused(format!(
+            "{on}: --pull takes a directory on an md array with copies or parity (raid1, raid5, raid6, raid10)"
+        )));
+    };
+    let name = pool.describe();
+    if !pool.is_quiet() {
+        let state = pool.state_in_words(None);
+        return Err(refused(format!(
+            "its pool, {name}, is {state}: --pull takes a drive of a complete pool only"
+        )));
+    }
+    let survives = pool.survives().unwrap_or(0);
+    if survives == 0 {
+        return Err(refused(format!("its pool, {name}, does not survive the loss of a drive")));
+    }
+    let mut named = target.drives.iter().filter(|drive| drive.serial.as_deref() == Some(serial));
+    let Some(drive) = named.next() else {
+        return Err(refused(format!("no drive of {name} has the serial {serial}; {}", members(target))));
+    };
+    if named.next().is_some() || drive.unique_serial().is_none() {
+        return Err(refused(format!(
+            "the serial {serial} is not of one drive alone: it can't be told which to pull"
+        )));
+    }
+    let status = match (pool.ours, &pool.name) {
+        (true, Some(name)) => format!("drivebench pool status {}", shell_word(name)),
+        _ => "drivebench list".to_owned(),
+    };
+    let mut steps = Steps::default();
+    let pull = PullInUse {
+        drive: drive.identity(),
+        serial: serial.to_owned(),
+        label: drive.label(),
+        by: ask.values.get(&options::BY),
+        bytes: ask.values.get(&options::SIZE),
+        seed: ask.seed,
+        seconds: ask.values.get(&options::TIME),
+        size: drive.bytes(),
+        bitmap: pool.bitmap,
+        survives: survives - 1,
+        status,
+    };
+    steps.add(&[0], pull);
+    Ok(Plan { limit: None, ..ask.planned(steps) })
+}
+
+/// The refusal of a pool in use of which no drive was named.
+pub(super) fn nameless(target: &Target) -> PlanError {
+    let why = format!(
+        "it is on a pool in use. To read its files while one of its drives is away, name the drive: drivebench run pull --pull SERIAL {}; {}",
+        shell_word(&target.path),
+        members(target)
+    );
+    PlanError::Unsuitable { path: target.path.clone(), why }
+}
+
+fn members(target: &Target) -> String {
+    let serials: Vec<&str> =
+        target.drives.iter().filter_map(|drive| drive.unique_serial()).map(String::as_str).collect();
+    match serials.is_empty() {
+        true => "none of its drives has a serial of its own".to_owned(),
+        false => format!("its drives: {}", listed(&serials)),
+    }
+}

@@ -1,0 +1,203 @@
+//! Findings of a drive that was pulled out of a pool in use: what reading alone shows.
+
+use super::{
+    cases::Case,
+    findings::{figure, kernel, moments, probes, waited, whole},
+    verdicts::broken,
+};
+use crate::{
+    findings::{Column, Findings, Table, short},
+    record::{Back, FilesFound, Pulled, ReadOnly, What},
+    units::{count, decimal_bytes, duration, listed, percent},
+};
+
+pub(super) fn of(findings: &mut Findings, case: &Case<'_>) {
+    findings.verdicts.push(verdict(case));
+    findings.tables.extend([away(case), probes(&[case]), back(case)]);
+    findings.details.tables.push(moments(case.layout, &[case]));
+    findings.details.sentences.extend([LEGEND.to_owned(), chosen(case)]);
+    findings.details.sentences.extend(kernel(case));
+    findings.figures.push(figure(case));
+    findings.context.push("reading only: no file was written".to_owned());
+}
+
+/// What the columns say.
+const LEGEND: &str = "'intact': files that hold what they held before the pull, as far as they are read; 'wrong': files that hold something else, although \
+    no program changed them; 'changed': files that other programs changed or removed, of which nothing is said. 'longest wait': the longest read while the drive \
+    was away. 'cache emptied': tried again after the memory's copies of files were dropped. 'complete in': from the command that takes the drive back to \
+    the last byte copied. 'share written': of what the pool uses of the drive, what other programs wrote included.";
+
+/// None of a run that was ended before files were read again.
+fn is_read(files: &FilesFound) -> bool {
+    files.all() + files.changed > 0
+}
+
+fn files_of(files: &FilesFound) -> [String; 4] {
+    if !is_read(files) {
+        return ["-"; 4].map(str::to_owned);
+    }
+    let failed = (files.failed + files.unread).to_string();
+    [whole(files), files.wrong.to_string(), failed, files.changed.to_string()]
+}
+
+const FILES: [(&str, bool); 4] =
+    [("intact", true), ("wrong", true), ("not readable", true), ("changed", true)];
+
+fn away(case: &Case<'_>) -> Table {
+    let Pulled { files, away, .. } = case.pulled;
+    let columns =
+        [&[("pulled", false)][..], &FILES, &[("longest wait", true), ("failed reads", true)]].concat();
+    let reads = away.reads + away.failed_reads + away.wrong_reads;
+    let mut row = vec![short(&case.drive)];
+    row.extend(files_of(files));
+    row.extend([
+        if reads + away.hanging == 0 { "-".to_owned() } else { waited(away.longest, away.failed_reads > 0) },
+        format!("{} of {reads}", away.failed_reads),
+    ]);
+    let title = format!("{} in use, one drive away, reading only", case.layout);
+    Table {
+        title,
+        columns: columns.into_iter().map(|(name, right)| Column::new(name, right)).collect(),
+        rows: vec![row],
+    }
+}
+
+fn back(case: &Case<'_>) -> Table {
+    let columns = [
+        &[
+            ("back", false),
+            ("named now", false),
+            ("taken back", false),
+            ("complete in", true),
+            ("share written", true),
+        ][..],
+        &FILES,
+    ]
+    .concat();
+    let mut row = vec![short(&case.drive)];
+    if let Some(back) = &case.pulled.back {
+        row.extend([
+            back.name.clone(),
+            taken_back(back).to_owned(),
+            back.healed.map_or("-".to_owned(), duration),
+            back.copied.map_or("-".to_owned(), percent),
+        ]);
+        row.extend(files_of(&back.files));
+    }
+    row.resize(columns.len(), "-".to_owned());
+    let mut columns: Vec<Column> =
+        columns.into_iter().map(|(name, right)| Column::new(name, right)).collect();
+    let optional = |column: &&mut Column| matches!(column.name.as_str(), "named now" | "share written");
+    columns.iter_mut().filter(optional).for_each(|column| column.optional = true);
+    Table { title: String::new(), columns, rows: vec![row] }
+}
+
+/// How it was given to its array, whether or not that is complete.
+fn taken_back(back: &Back) -> &'static str {
+    match back.commands.last() {
+        _ if back.by_itself => "by itself",
+        None => "no",
+        Some(command) if command.contains(" --add ") => "added",
+        Some(_) => "re-added",
+    }
+}
+
+/// How the files were chosen.
+fn chosen(case: &Case<'_>) -> String {
+    let ReadOnly { files, bytes, found, more, unreadable, changing } =
+        case.pulled.read.clone().unwrap_or_default();
+    let least = if more { "at least " } else { "" };
+    let mut left = Vec::new();
+    if unreadable > 0 {
+        left.push(format!("{unreadable} could not be read"));
+    }
+    if changing > 0 {
+        left.push(format!("{changing} were being changed"));
+    }
+    let left = if left.is_empty() { String::new() } else { format!("; {}", listed(&left)) };
+    format!(
+        "{} of {least}{} below {} were read, {} of them{left}.",
+        count(files, "file"),
+        found,
+        case.pool,
+        decimal_bytes(bytes)
+    )
+}
+
+fn verdict(case: &Case<'_>) -> String {
+    const WRITES: &str =
+        "No file was written, so this says nothing about writes, and copies and parity were not compared.";
+    let Pulled { files, away, moments, back, read, .. } = case.pulled;
+    let head = format!("{} of {} drives in use", case.layout, case.drives);
+    let bad = broken(case);
+    if !bad.is_empty() {
+        return format!(
+            "{head} broke its promise when {} was pulled: {}. {} {WRITES}",
+            case.drive,
+            listed(&bad),
+            healed(case)
+        );
+    }
+    if case.pulled.missing == 0 {
+        return format!(
+            "{head}: nothing is known, because the array did not notice that {} was away. {}",
+            case.drive,
+            healed(case)
+        );
+    }
+    let after = back.as_ref().map(|back| &back.files).filter(|files| is_read(files));
+    if files.whole == 0 || after.is_some_and(|after| after.whole == 0) {
+        return format!(
+            "{head}: nothing is known, because other programs changed all files that were read. {}",
+            healed(case)
+        );
+    }
+    let bytes = decimal_bytes(read.as_ref().map_or(0, |read| read.bytes));
+    let (then, changed) = match after {
+        Some(after) if after.whole == files.whole => {
+            (" and after it came back".to_owned(), files.changed.max(after.changed))
+        }
+        Some(after) => {
+            (format!(", and {} after it came back", after.whole), files.changed.max(after.changed))
+        }
+        None => (String::new(), files.changed),
+    };
+    let changed = match changed {
+        0 => String::new(),
+        n => format!(
+            " Other programs changed or removed {}, of which nothing is said.",
+            count(n, "other file")
+        ),
+    };
+    let reads = match moments.iter().any(|moment| moment.what == What::ReadWorks) {
+        true => format!("Reads waited at most {}, and went on.", duration(away.longest)),
+        false if away.reads > 0 => format!("Reads waited at most {}.", duration(away.longest)),
+        false => "No read ended while it was away.".to_owned(),
+    };
+    format!(
+        "{head} survived a pull of one drive, reading only: {} (of at most {bytes} read) were whole while {} was away{then}.{changed} {reads} {} {WRITES}",
+        count(files.whole, "file"),
+        case.drive,
+        healed(case)
+    )
+}
+
+fn healed(case: &Case<'_>) -> String {
+    let Some(back) = &case.pulled.back else { return "It has not come back into the pool.".to_owned() };
+    let Some(seconds) = back.healed else {
+        let why = back.refused.last().map_or(String::new(), |why| format!(": {why}"));
+        return format!("The pool was not complete when the run ended{why}.");
+    };
+    let time = duration(seconds);
+    match (back.by_itself, back.commands.last()) {
+        (false, Some(command)) if command.contains(" --add ") => {
+            format!(
+                "mdadm refused to take the drive back as it was; `{command}` added it as a new one, and it was filled in {time}."
+            )
+        }
+        (false, Some(command)) => {
+            format!("`{command}` took the drive back, and the pool was complete after {time}.")
+        }
+        _ => format!("The pool took the drive back by itself, and was complete after {time}."),
+    }
+}

@@ -1,0 +1,38 @@
+//! Takes a drive of a pool that is in use away, and brings it back.
+
+use super::{Execution, RunError, Troubles};
+use crate::{
+    plan::{PullInUse, Step},
+    record::{ActResult, Pulled},
+};
+
+/// What is found while the drive is away is saved before it is brought back, which is done even if that can't be saved.
+pub(super) fn pull(run: &mut Execution<'_, '_>, step: &Step, act: &PullInUse) -> Result<Troubles, RunError> {
+    run.ctx.watcher.begins(step);
+    for target in step.targets() {
+        let since = run.ctx.world.seconds();
+        let on = run.plan.targets[target].clone();
+        let cancel = run.cancel.clone();
+        let pulled = run.ctx.world.pull_in_use(target, &on, act, &cancel, run.ctx.watcher)?;
+        // One that does not end with a complete pool is done again if the run is resumed.
+        let result = |pulled: &Pulled, seconds: f64| ActResult {
+            seconds,
+            cut_short: pulled.back.as_ref().is_none_or(|back| back.healed.is_none()),
+            pulled: Some(Box::new(pulled.clone())),
+            ..ActResult::default()
+        };
+        let seconds = run.ctx.world.seconds() - since;
+        let saved = run.emit_act(step.id, Some(target), result(&pulled, seconds));
+        let saved = saved.and_then(|()| run.ctx.log.sync());
+        let back = run.ctx.world.put_back_in_use(target, &cancel, run.ctx.watcher);
+        saved?;
+        let pulled = Pulled { back: Some(back?), ..pulled };
+        let seconds = run.ctx.world.seconds() - since;
+        run.emit_act(step.id, Some(target), result(&pulled, seconds))?;
+        let back = pulled.back.filter(|back| back.healed.is_none());
+        if let Some(why) = back.and_then(|back| back.refused.into_iter().next_back()) {
+            run.note(Some(target), format!("{why}."))?;
+        }
+    }
+    Ok(Troubles::new())
+}

@@ -1,0 +1,213 @@
+//! Takes a drive of a pool that is in use away while its files are read, and finds out whether they are whole.
+
+use std::{
+    io,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{
+    check::{Member, member, unplug},
+    choose::choose,
+    known::{Known, check, know},
+    reader::Reader,
+};
+use crate::{
+    engine::Cancel,
+    inventory::{Drive, Inventory},
+    plan::PullInUse,
+    record::{FilesFound, Probe, Pulled},
+    run::{
+        Watcher,
+        journal::{Entry, Journal, Undo},
+        pool::BuildError,
+        pull::{
+            away::{by_hand, interrupted, settings},
+            files::{empty_cache, list},
+            load::{sample, sum},
+            probes::probe,
+            site::{HANG, POLL, checked, within},
+            unplug::Unplug,
+            watch::{self, Watch},
+        },
+    },
+    sysroot::Sysroot,
+    target::Target,
+    tools::{Runner, mdadm},
+};
+
+/// Operations in a record, for a picture.
+const SAMPLE: usize = 400;
+
+/// A pool in use without one of its drives.
+#[derive(Debug)]
+pub struct Away {
+    pub act: PullInUse,
+    /// As it was before.
+    pub drive: Drive,
+    pub unplug: Unplug,
+    /// Struck out once the drive is back.
+    entry: Option<Entry>,
+    pub array: Array,
+    pub files: Arc<Vec<Known>>,
+}
+
+/// An array, and its member on the drive.
+#[derive(Debug, Clone)]
+pub struct Array {
+    /// The kernel's name, and that for people.
+    pub name: String,
+    pub shown: String,
+    /// The kernel's name of the member before it was taken away.
+    pub member: String,
+    /// As the superblock of the member has it.
+    pub uuid: String,
+    /// Where the member's partition begins; none if it is the whole drive.
+    pub start: Option<u64>,
+}
+
+impl Away {
+    /// Lets the kernel have the drive again; what it does with it is not waited for.
+    pub fn restore(&mut self) -> io::Result<()> {
+        if let Some(entry) = self.entry.take() {
+            self.unplug.bring_back(HANG)?;
+            entry.done()?;
+        }
+        Ok(())
+    }
+
+    /// Reads all files again, past the page cache.
+    pub fn look(&self) -> FilesFound {
+        let files = Arc::clone(&self.files);
+        checked(files.len() as u64, move |checking| check(&files, checking))
+    }
+}
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        // Errors can't be reported from drop: the entry stays in the journal, and the next run brings the drive back.
+        let _ = self.restore();
+    }
+}
+
+/// Reads files, takes the drive away, reads them again, and checks all of them. Once the drive is away there are no errors: it has to be
+/// brought back.
+pub fn pull(
+    target: &Target,
+    act: &PullInUse,
+    (journal, runner): (&Journal, &dyn Runner),
+    cancel: &Cancel,
+    watcher: &mut dyn Watcher,
+) -> Result<(Pulled, Away), BuildError> {
+    let inventory = Inventory::read(&Sysroot::live());
+    let found = member(act, target, &inventory)?;
+    let unplug = unplug(&found, act, &inventory)?;
+    let array = array(&found, runner)?;
+    let chosen = choose(&target.path, act.bytes, act.seed, cancel).map_err(BuildError::file(&target.path))?;
+    let (files, about) = know(&chosen, cancel);
+    if cancel.is_set() {
+        return Err(interrupted());
+    }
+    if files.is_empty() {
+        return Err(BuildError::Drives(format!("{} has no files that can be read", target.path.display())));
+    }
+    let files = Arc::new(files);
+    let root = Sysroot::live();
+    let bitmap = found.layer.pool.as_ref().and_then(|pool| pool.bitmap);
+    let mut pulled = Pulled {
+        name: found.drive.name.clone(),
+        settings: settings(found.drive, &root, bitmap),
+        read: Some(about),
+        ..Pulled::default()
+    };
+    let begun = Instant::now();
+    let reader = Reader::start(&files, act.seed).map_err(failed)?;
+    let seconds = Duration::from_secs_f64(act.seconds);
+    while begun.elapsed() < seconds && !cancel.is_set() {
+        thread::sleep(POLL);
+    }
+    if cancel.is_set() {
+        return Err(interrupted());
+    }
+    let entry = match &unplug {
+        Unplug::Software { back, .. } => {
+            Some(journal.will(Undo::Unplugged { back: back.file.clone() }).map_err(failed)?)
+        }
+        Unplug::Hand => None,
+    };
+    let drive = found.drive.clone();
+    let mut watch = Watch::of(Some((array.name.clone(), found.name.to_owned())), &drive.name);
+    let away = Away { act: act.clone(), drive, unplug, entry, array, files };
+    let log_from = watch::kernel_now();
+    let answer = match &away.unplug {
+        Unplug::Software { away, .. } => Some(away.set().map_err(failed)?),
+        Unplug::Hand => {
+            let others: Vec<Option<&Drive>> = members(&found, &inventory);
+            by_hand(&away.drive, &others, cancel, &mut |text| watcher.asks(text))?;
+            None
+        }
+    };
+    let zero = Instant::now();
+    while zero.elapsed() < seconds && !cancel.is_set() {
+        watch.look(zero);
+        thread::sleep(POLL);
+    }
+    let end = Instant::now();
+    let (ops, hanging) = reader.end(HANG);
+    if let Some(Ok(Err(e))) = answer.map(|answer| answer.recv_timeout(HANG)) {
+        return Err(BuildError::Array(format!("{} was not taken away: {e}", away.drive.label())));
+    }
+    watch.look(zero);
+    (pulled.before, pulled.away) = (sum(&ops, &[], begun, zero), sum(&ops, &hanging, zero, end));
+    pulled.moments = watch.moments(&ops, zero);
+    pulled.sample = sample(&ops, zero, SAMPLE);
+    pulled.probes = probes(target, &away, false);
+    let _ = within(HANG, empty_cache);
+    pulled.probes.extend(probes(target, &away, true));
+    pulled.files = away.look();
+    pulled.kernel = watch::messages(runner, log_from, &away.drive.name);
+    let inventory = Inventory::read(&root);
+    if let Some(pool) =
+        inventory.pools().find(|(layer, _)| layer.name == away.array.name).map(|(_, pool)| pool)
+    {
+        (pulled.state, pulled.missing) = (pool.state, pool.missing);
+    }
+    Ok((pulled, away))
+}
+
+fn failed(e: io::Error) -> BuildError {
+    BuildError::Array(e.to_string())
+}
+
+/// What is needed to give the drive back to its array, and to no other.
+fn array(found: &Member<'_>, runner: &dyn Runner) -> Result<Array, BuildError> {
+    let path = format!("/dev/{}", found.name);
+    let said = runner.ask(&mdadm::examine(&path))?;
+    let unknown = |why: String| BuildError::Array(format!("the superblock of {path} can't be read: {why}"));
+    let superblock = mdadm::superblock(&said).map_err(unknown)?;
+    let superblock = superblock.ok_or_else(|| unknown("it has none".to_owned()))?;
+    let part = found.drive.partitions.iter().find(|part| part.name == found.name);
+    Ok(Array {
+        name: found.layer.name.clone(),
+        shown: found.layer.shown(),
+        member: found.name.to_owned(),
+        uuid: superblock.uuid,
+        start: part.map(|part| part.start),
+    })
+}
+
+/// The drives of the pool, the one that is taken away included.
+fn members<'i>(found: &Member<'i>, inventory: &'i Inventory) -> Vec<Option<&'i Drive>> {
+    found.layer.members.iter().flat_map(|name| inventory.drives_of_block(name)).map(Some).collect()
+}
+
+/// What still works: only what reads.
+fn probes(target: &Target, away: &Away, cold: bool) -> Vec<Probe> {
+    let dir = target.path.clone();
+    let files = Arc::clone(&away.files);
+    vec![
+        probe("ls", cold, move || list(&dir)),
+        probe("read", cold, move || files.iter().find_map(Known::first_page).unwrap_or(Ok(()))),
+    ]
+}

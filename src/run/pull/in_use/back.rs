@@ -1,0 +1,232 @@
+//! Gives a drive back to its pool, waits until it has its data again, and checks all files.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{away::Away, reader::Reader};
+use crate::{
+    danger::{Claims, consent},
+    engine::Cancel,
+    inventory::{Block, Drive, Inventory, in_array, work},
+    record::Back,
+    run::{
+        Watcher,
+        pool::{BuildError, Commands, exists},
+        pull::{
+            back::{APPEARS, BY_ITSELF, FOUND_BY_HAND, PROGRESS, appeared, sectors_written},
+            files::empty_cache,
+            load::sum,
+            site::{HANG, POLL, within},
+            unplug::Unplug,
+        },
+    },
+    sysroot::Sysroot,
+    tools::{Runner, mdadm, udevadm},
+    units::{KIB, MemberState, duration},
+};
+
+/// How often a person is told how far a drive is filled.
+const TOLD: Duration = Duration::from_secs(60);
+
+/// Brings the drive back, also if a person wants the run to end; that is heeded while the drive is filled.
+pub fn put_back(
+    away: &mut Away,
+    runner: &dyn Runner,
+    cancel: &Cancel,
+    watcher: &mut dyn Watcher,
+) -> Result<Back, BuildError> {
+    let zero = Instant::now();
+    let shown = away.array.shown.clone();
+    let lacks = |e: BuildError, away: &Away| {
+        let (drive, status) = (&away.act.label, &away.act.status);
+        BuildError::Array(format!("{e}. {shown} lacks {drive} now: plug it in, and see `{status}`"))
+    };
+    let (patience, until) = match away.unplug {
+        Unplug::Software { .. } => (APPEARS, Cancel::default()),
+        Unplug::Hand => {
+            watcher.asks(&format!("Plug {} in again, into any bay.", away.drive.model_and_serial()));
+            (FOUND_BY_HAND, cancel.clone())
+        }
+    };
+    if let Err(e) = away.restore() {
+        return Err(lacks(BuildError::Drives(format!("the drive can't be brought back: {e}")), away));
+    }
+    let drive = appeared(&away.act.drive, patience, &until).map_err(|e| lacks(e, away))?;
+    let mut back =
+        Back { name: drive.name.clone(), appeared: zero.elapsed().as_secs_f64(), ..Back::default() };
+    // Without udev, nothing handles the drive.
+    let _ = runner.ask(&udevadm::settle());
+    let root = Sysroot::live();
+    let member = place(away, &Inventory::read(&root)).map_err(|e| lacks(e, away))?;
+    let until = Instant::now() + BY_ITSELF;
+    while !back.by_itself && Instant::now() < until {
+        back.by_itself = has(away, &member, &root);
+        thread::sleep(PROGRESS);
+    }
+    // Of one that was taken back by itself, the begin was not seen.
+    let written_before = sectors_written(&drive.name).filter(|_| !back.by_itself);
+    let from = Instant::now();
+    let begun = if back.by_itself { zero } else { from };
+    if !back.by_itself {
+        noticed(away, &member, &root)?;
+        join(away, &member, runner, &mut back, &root).map_err(|e| lacks(e, away))?;
+    }
+    // Reading goes on for as long as before; after that, what is filled gets all of the drives.
+    if let Ok(reader) = Reader::start(&away.files, away.act.seed ^ 1) {
+        let seconds = Duration::from_secs_f64(away.act.seconds);
+        while from.elapsed() < seconds && !cancel.is_set() {
+            thread::sleep(POLL);
+        }
+        let to = Instant::now();
+        let (ops, hanging) = reader.end(HANG);
+        back.during = sum(&ops, &hanging, from, to);
+    }
+    match filled(away, &member, &root, cancel, watcher) {
+        Ok(()) => back.healed = Some(begun.elapsed().as_secs_f64()),
+        Err(e) => back.refused.push(e.to_string()),
+    }
+    let size = root.number::<u64>(&format!("/sys/block/{}/md/component_size", away.array.name));
+    let sectors = sectors_written(&drive.name).zip(written_before).map(|(now, was)| now.saturating_sub(was));
+    back.copied =
+        sectors.zip(size).map(|(sectors, size)| sectors as f64 * 512.0 / (size.max(1) * KIB) as f64);
+    // Who wants the end doesn't wait for files to be read once more.
+    if !cancel.is_set() {
+        let _ = within(HANG, empty_cache);
+        back.files = away.look();
+    }
+    let inventory = Inventory::read(&root);
+    if let Some((_, pool)) = inventory.pools().find(|(layer, _)| layer.name == away.array.name) {
+        back.state = pool.state;
+    }
+    Ok(back)
+}
+
+/// The member on the drive as it is plugged in now.
+#[derive(Debug)]
+struct Place {
+    name: String,
+    node: String,
+    drive: Drive,
+}
+
+fn place(away: &Away, inventory: &Inventory) -> Result<Place, BuildError> {
+    let gone = || BuildError::Drives("the drive is gone again".to_owned());
+    let drive = inventory.drive(&away.act.drive).ok_or_else(gone)?;
+    let part = away.array.start.map(|start| drive.partitions.iter().find(|part| part.start == start));
+    let block = match part {
+        None => Block::Drive(drive),
+        Some(Some(part)) => Block::Partition(drive, part),
+        Some(None) => {
+            return Err(BuildError::Drives("the partition of the pool is gone from the drive".to_owned()));
+        }
+    };
+    Ok(Place { name: block.name().to_owned(), node: block.path(), drive: drive.clone() })
+}
+
+fn has(away: &Away, member: &Place, root: &Sysroot) -> bool {
+    matches!(in_array(&away.array.name, &member.name, root), MemberState::InSync | MemberState::Filling)
+}
+
+/// Refuses an array that has not noticed that the drive was away: it would take the drive for another one, as a spare.
+fn noticed(away: &Away, member: &Place, root: &Sysroot) -> Result<(), BuildError> {
+    let (array, was) = (&away.array, &away.array.member);
+    match in_array(&array.name, was, root) {
+        MemberState::InSync if *was != member.name => {
+            let (name, shown, node) = (&array.name, &array.shown, &member.node);
+            Err(BuildError::Array(format!(
+                "{shown} has not noticed that {was} is gone, and {} is {node} now: mdadm /dev/{name} --fail detached --remove detached; mdadm \
+                 /dev/{name} --re-add {node}",
+                away.act.label
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Gives the member to its array: as it is, or if mdadm refuses that as a new one, which is filled.
+fn join(
+    away: &Away,
+    member: &Place,
+    runner: &dyn Runner,
+    back: &mut Back,
+    root: &Sysroot,
+) -> Result<(), BuildError> {
+    is_former(away, member, runner)?;
+    // The drive that a person agreed to take away is the only one whose superblock may be written.
+    let claims = Claims::take(Claims::lock(&[&member.drive])?, &[consent(&member.drive)])?;
+    let (array, mut refused) = (format!("/dev/{}", away.array.name), Vec::new());
+    let mut says = |command: &str| back.commands.push(command.to_owned());
+    let mut commands = Commands { runner, says: &mut says, exists: &exists };
+    let joined = commands.erase(&mdadm::re_add(&array, &member.node), &claims).or_else(|e| {
+        // udev may have given it back meanwhile.
+        if has(away, member, root) {
+            return Ok(());
+        }
+        refused.push(e.to_string());
+        commands.erase(&mdadm::add(&array, &member.node, false), &claims)
+    });
+    back.refused.extend(refused);
+    joined
+}
+
+/// Refuses what is no former member of the array, and one that was used without it: that has newer data.
+fn is_former(away: &Away, member: &Place, runner: &dyn Runner) -> Result<(), BuildError> {
+    let path = &member.node;
+    let refused =
+        |why: String| BuildError::Drives(format!("{path} is not given to {}: {why}", away.array.shown));
+    let superblock = mdadm::superblock(&runner.ask(&mdadm::examine(path))?).map_err(refused)?;
+    let superblock = superblock.ok_or_else(|| refused("it has no superblock of it any more".to_owned()))?;
+    if superblock.uuid != away.array.uuid {
+        return Err(refused("it has the superblock of another array".to_owned()));
+    }
+    let of_array = mdadm::events(&runner.ask(&mdadm::detail(&format!("/dev/{}", away.array.name)))?);
+    match of_array {
+        Some(events) if superblock.events > events => {
+            Err(refused("it was used without the others, and has newer data".to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Waits until the array is complete.
+fn filled(
+    away: &Away,
+    member: &Place,
+    root: &Sysroot,
+    cancel: &Cancel,
+    watcher: &mut dyn Watcher,
+) -> Result<(), BuildError> {
+    let (shown, status) = (&away.array.shown, &away.act.status);
+    let md = format!("/sys/block/{}/md", away.array.name);
+    let mut told: Option<Instant> = None;
+    loop {
+        let (degraded, work) = (root.number::<u64>(&format!("{md}/degraded")), work(root, &md));
+        match in_array(&away.array.name, &member.name, root) {
+            MemberState::InSync if degraded == Some(0) && work.is_none() => return Ok(()),
+            MemberState::Failed | MemberState::Unused | MemberState::Absent => {
+                return Err(BuildError::Array(format!(
+                    "{} was lost while {shown} was filled: `{status}` shows its state",
+                    away.act.label
+                )));
+            }
+            _ => {}
+        }
+        let progress = work.map_or("filling a drive begins".to_owned(), |work| {
+            let left = work.left.map(|left| format!(", {} left", duration(left.round())));
+            work.progress() + &left.unwrap_or_default()
+        });
+        if cancel.is_set() {
+            return Err(BuildError::Array(format!(
+                "{} is back in {shown}, which is not complete yet ({progress}): the kernel goes on, and `{status}` shows how far it is",
+                away.act.label
+            )));
+        }
+        if told.is_none_or(|at| at.elapsed() >= TOLD) {
+            watcher.waits(&format!("{shown}: {progress}"));
+            told = Some(Instant::now());
+        }
+        thread::sleep(PROGRESS);
+    }
+}
