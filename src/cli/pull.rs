@@ -31,7 +31,7 @@ pub(super) fn named(
     if let Some(pool) = pool_in_use(target) {
         output.note(&format!("{} is on a pool in use, {}:", target.path.display(), pool.describe()));
         target.drives.iter().for_each(|drive| output.note(&format!("  {}", drive.label())));
-        output.note("To take a drive away, type its serial; to stop, type nothing:");
+        output.note("Which drive is to be pulled? Type its serial; to stop, type nothing:");
         values.set(PULL_DRIVE.name(), &line(&mut io::stdin().lock())?);
     }
     Ok(values)

@@ -59,6 +59,8 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     if let Some((_, target)) = targets.iter().enumerate().find(twice) {
         return Err(Usage(format!("{} is named twice", target.path.display())).into());
     }
+    // A drive that is named at a prompt is shown with what that risks before it is typed once more.
+    let named = values.typed(&PULL_DRIVE);
     let values = &if args.plan { values.clone() } else { pull::named(experiment, values, &targets, output)? };
     let ask = Request::new(experiment, targets, values.clone())?;
     let plan = experiment.plan(&Request { memory: memory(&inventory), ..ask })?;
@@ -79,7 +81,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     }
     let erase = values.typed(&ERASE).unwrap_or_default();
     let erase = pool::consent_to(&plan, erase, &inventory, store.dir(), output)?;
-    pull::consent_to(&plan, values.typed(&PULL_DRIVE), &inventory, store.dir(), output)?;
+    pull::consent_to(&plan, named, &inventory, store.dir(), output)?;
     let task = Task { experiment, before: plan.brief(), plan, resumed: None, erase };
     carry_out(args, task, inventory, &store, output)
 }

@@ -16,7 +16,7 @@ pub static POWER: Experiment = Experiment {
     examples: &[
         "power --store /mnt/b /mnt/a        asks you to cut the power",
         "power --resume RUN --store /mnt/b  checks after that",
-        "power --ledger ssh://HOST/DIR .    this machine has only one drive",
+        "power --ledger ssh://HOST/DIR .    with one drive only",
     ],
     is_evidence: false,
     default_target: None,

@@ -6,6 +6,7 @@ mod in_use;
 mod options;
 mod plan;
 mod read_only;
+mod shown;
 mod verdicts;
 
 pub use in_use::pool_in_use;

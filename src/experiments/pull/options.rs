@@ -13,8 +13,7 @@ pub const LAYOUTS: Opt<Vec<Layout>> = whole_drives::LAYOUTS;
 pub const MEMBERS: Opt<Vec<usize>> =
     Opt::new("members", "LIST", members, "Such as 1,3 [default: each drive in turn]");
 
-pub const SIZE: Opt<u64> =
-    whole_drives::SIZE.help("How much of each drive is used, or read of files").default("256MiB");
+pub const SIZE: Opt<u64> = whole_drives::SIZE.help("Used of each drive, or read of files").default("256MiB");
 
 pub const CHUNK: Opt<u64> = whole_drives::CHUNK;
 

@@ -2,7 +2,7 @@
 
 use super::{
     cases::Case,
-    findings::{figure, kernel, moments, probes, waited, whole},
+    shown::{figure, kernel, moments, probes, waited, whole},
     verdicts::broken,
 };
 use crate::{

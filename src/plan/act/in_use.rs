@@ -89,7 +89,7 @@ mod tests {
         let said = |bitmap, survives| act(bitmap, survives).warnings().join("\n");
         assert!(
             said(Some(false), 0)
-                .contains("added as a new one, and all of it is filled again, 4 TB: 11:06:40")
+                .contains("added as a new one, and all of it is filled again, 4.00 TB: 11:06:40")
         );
         assert!(said(Some(false), 0).contains("survives no failure: have a backup"));
         assert!(

@@ -251,5 +251,42 @@ pub(super) fn settings(drive: &Drive, root: &Sysroot, bitmap: Option<bool>) -> V
     .flatten()
     .collect();
     all.extend(bitmap.map(|has| ("bitmap".to_owned(), if has { "internal" } else { "none" }.to_owned())));
+    all.extend(
+        failfast(drive, root).map(|is| ("failfast".to_owned(), if is { "yes" } else { "no" }.to_owned())),
+    );
     all
+}
+
+/// Whether md gives up on the drive at the first error, without the kernel's retries; none if it is in no array.
+fn failfast(drive: &Drive, root: &Sysroot) -> Option<bool> {
+    let is_its = |member: &String| {
+        let rest = member.strip_prefix("dev-").and_then(|member| member.strip_prefix(drive.name.as_str()));
+        rest.is_some_and(|rest| rest.chars().all(|c| c == 'p' || c.is_ascii_digit()))
+    };
+    let state = |md: String| {
+        let dir = format!("/sys/block/{md}/md");
+        let member = root.list(&dir).into_iter().find(is_its)?;
+        root.word(&format!("{dir}/{member}/state"))
+    };
+    Some(root.list("/sys/block").into_iter().find_map(state)?.contains("failfast"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sysroot::Archive;
+
+    #[test]
+    fn an_array_says_whether_it_gives_up_at_the_first_error() {
+        let mut archive = Archive::default();
+        for (member, state) in
+            [("sda1", "in_sync"), ("sdaa1", "in_sync,failfast"), ("nvme0n1p2", "in_sync,failfast")]
+        {
+            archive.add_file(&format!("/sys/block/md127/md/dev-{member}/state"), format!("{state}\n"));
+        }
+        archive.add_file("/sys/block/sdb/size", "1\n");
+        let root = Sysroot::archive(archive);
+        let of = |name: &str| failfast(&Drive { name: name.to_owned(), ..Drive::default() }, &root);
+        assert_eq!(["sda", "sdaa", "nvme0n1", "sdb"].map(of), [Some(false), Some(true), Some(true), None]);
+    }
 }

@@ -12,6 +12,8 @@ mod load;
 mod noted;
 mod power;
 mod probes;
+mod rejoin;
+mod restore;
 mod second;
 mod site;
 mod unplug;
@@ -23,7 +25,8 @@ pub use files::fill;
 pub use in_use::{
     Away as AwayInUse, can_pull, pull as pull_in_use, put_back as put_back_in_use, ready_to_pull,
 };
-pub use noted::{Kept, restore_record};
+pub use noted::Kept;
 pub use power::{Place, PowerError, is_elsewhere, power_dir};
+pub use restore::restore_record;
 pub use site::{Away, Site};
 pub use unplug::Switch;

@@ -14,14 +14,12 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    PowerError,
     elsewhere::{Elsewhere, Session},
     files::{AREA_BLOCKS, area_writes},
     ledger::{AREA, Answer, BLOCK, LARGEST, Ledger, Write},
 };
 use crate::{
-    plan::Act,
-    record::{Event, PRIVATE, ReadError, Store, StoreError, hand_over, is_name, lock, make_dir},
+    record::{Event, PRIVATE, hand_over, lock, make_dir},
     units::RemoteDir,
 };
 
@@ -315,32 +313,6 @@ impl Kept {
             Line::Ended => self.ended = true,
         }
         Ok(())
-    }
-}
-
-/// Writes the start and the plan of a run into the store again, from its ledger on another machine, if its record was lost or damaged
-/// with the drive.
-pub fn restore_record(store: &Store, run: &str, at: &RemoteDir) -> Result<(), PowerError> {
-    match store.unfinished(run) {
-        Err(StoreError::NoSuchRun { .. }) if is_name(run) => {}
-        Err(StoreError::Damaged { .. } | StoreError::Read(ReadError::NotARecord { .. })) => {}
-        Ok(record) if record.plan.is_none() => {}
-        _ => return Ok(()),
-    }
-    let place = Place { store: store.dir(), run, elsewhere: Some(at) };
-    let failed = |source| PowerError::Ledger { at: place.to_string(), source };
-    let Some(kept) = Kept::read(place, 0).map_err(failed)? else { return Ok(()) };
-    // Whoever can write to the other machine can edit it: it may only check what a run of power wrote.
-    match &kept.record[..] {
-        [Event::Start(start), Event::Plan { plan }]
-            if start.run == run
-                && start.experiment == plan.experiment
-                && plan.check().is_ok()
-                && plan.steps.iter().all(|step| matches!(step.act, Act::PowerCut(_))) =>
-        {
-            store.restore(run, &kept.record).map_err(|e| failed(io::Error::other(e)))
-        }
-        _ => Err(failed(io::Error::other("it does not begin with the record of this run"))),
     }
 }
 

@@ -7,8 +7,8 @@ use std::{
 
 use super::{
     away::{has_left, interrupted, leaves, unplug_of, will_leave},
-    back::{health, joins, returns},
     load::{Load, sum},
+    rejoin::{health, joins, returns},
     site::{Away, HANG, POLL, Site, cool, look},
 };
 use crate::{

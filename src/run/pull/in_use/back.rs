@@ -15,9 +15,10 @@ use crate::{
         Watcher,
         pool::{BuildError, Commands, exists},
         pull::{
-            back::{APPEARS, BY_ITSELF, FOUND_BY_HAND, PROGRESS, appeared, sectors_written},
+            back::sectors_written,
             files::empty_cache,
             load::sum,
+            rejoin::{APPEARS, BY_ITSELF, FOUND_BY_HAND, PROGRESS, appeared},
             site::{HANG, POLL, within},
             unplug::Unplug,
         },

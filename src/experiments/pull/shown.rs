@@ -1,0 +1,112 @@
+//! What is shown alike of pools that the run built and of those in use.
+
+use super::{cases::Case, verdicts::errno};
+use crate::{
+    findings::{At, Axis, Column, Curve, Figure, Mark, Point, Style, Table, Unit, short},
+    record::{FilesFound, LedgerFound, Operations, Probe, Pulled, What},
+    units::{Layout, decimal_bytes, distinct, duration, listed},
+};
+
+/// Lines of the kernel that a report shows.
+const KERNEL_LINES: usize = 12;
+/// Marks of a figure that are less than this share of its time apart would be one line.
+const NEAR: f64 = 0.1;
+
+/// The longest wait says little where errors followed.
+pub(super) fn waited(seconds: f64, errors: bool) -> String {
+    format!("{}{}", duration(seconds), if errors { ", errors" } else { "" })
+}
+
+/// The same of some operations, if there were any.
+pub(super) fn waits(of: &Operations) -> String {
+    match of.longest > 0.0 {
+        true => waited(of.longest, of.failed_reads + of.failed_writes > 0),
+        false => "-".to_owned(),
+    }
+}
+
+pub(super) fn whole(files: &FilesFound) -> String {
+    format!("{} of {}", files.whole, files.all())
+}
+
+/// Bytes of acknowledged writes that are there.
+pub(super) fn kept(ledger: &LedgerFound) -> String {
+    match ledger.lost_bytes {
+        0 => "all".to_owned(),
+        lost => format!("{} lost", decimal_bytes(lost)),
+    }
+}
+
+/// What still worked.
+pub(super) fn probes(cases: &[&Case<'_>]) -> Table {
+    let names = distinct(cases.iter().flat_map(|case| &case.pulled.probes).map(|probe| probe.what.clone()));
+    let mut columns = Column::all([("pulled", false)]);
+    columns.extend(names.iter().map(|name| Column::new(name.as_str(), false)));
+    let row = |case: &Case<'_>, cold: bool| {
+        let of =
+            |name: &String| case.pulled.probes.iter().find(|probe| probe.cold == cold && probe.what == *name);
+        let cell = |probe: &Probe| probe.error.as_deref().map_or("works".to_owned(), errno);
+        let head = if cold { format!("{}, cache emptied", short(&case.drive)) } else { short(&case.drive) };
+        let cells = names.iter().map(|name| of(name).map_or("-".to_owned(), cell));
+        [head].into_iter().chain(cells).collect::<Vec<_>>()
+    };
+    let rows = cases.iter().flat_map(|case| [row(case, false), row(case, true)]).collect();
+    Table { title: String::new(), columns, rows }
+}
+
+/// What was noticed when.
+pub(super) fn moments(layout: Layout, cases: &[&Case<'_>]) -> Table {
+    let rows = cases.iter().flat_map(|case| {
+        case.pulled
+            .moments
+            .iter()
+            .map(|moment| vec![short(&case.drive), duration(moment.at), moment.what.words().to_owned()])
+    });
+    Table {
+        title: format!("{layout}: after the pull"),
+        columns: Column::all([("pulled", false), ("after", true), ("what", false)]),
+        rows: rows.collect(),
+    }
+}
+
+/// Each operation as a dot, with what was noticed when.
+pub(super) fn figure(case: &Case<'_>) -> Figure {
+    let Pulled { sample, moments, .. } = case.pulled;
+    let points = |write: bool| {
+        let of = sample.iter().filter(move |op| op.write == write && !op.failed);
+        of.map(|op| Point::new(op.at, op.seconds)).collect::<Vec<_>>()
+    };
+    let failed: Vec<Point> =
+        sample.iter().filter(|op| op.failed).map(|op| Point::new(op.at, op.seconds)).collect();
+    let curves = [("reads", points(false)), ("synced writes", points(true)), ("failed", failed)];
+    let noticed: Vec<String> = moments
+        .iter()
+        .map(|moment| format!("{} after {}", moment.what.words(), duration(moment.at)))
+        .collect();
+    let mut marks = vec![Mark { label: "drive pulled".to_owned(), at: At::X(0.0) }];
+    // What is too near for words is in the table.
+    let far = sample.iter().map(|op| op.at.abs()).fold(0.0, f64::max) * NEAR;
+    let again = moments.iter().find(|moment| moment.what == What::WriteWorks && moment.at > far);
+    marks.extend(again.map(|m| Mark { label: "writes go on".to_owned(), at: At::X(m.at) }));
+    Figure {
+        title: format!("{}: {} pulled", case.layout, case.drive),
+        text: format!("How long each operation took. After the pull: {}.", listed(&noticed)),
+        n: format!("{} of all operations, the longest ones included", sample.len()),
+        x: Axis::of("time since the pull", Unit::Seconds),
+        y: Axis::of("time of an operation", Unit::Seconds).log(),
+        curves: curves
+            .into_iter()
+            .filter(|(_, points)| !points.is_empty())
+            .map(|(name, points)| Curve::new(name, Style::Dots, points))
+            .collect(),
+        marks,
+        ..Figure::default()
+    }
+}
+
+pub(super) fn kernel(case: &Case<'_>) -> Option<String> {
+    let lines = case.pulled.kernel.iter().take(KERNEL_LINES).map(|(at, text)| format!("{at:+.2} s {text}"));
+    let lines: Vec<String> = lines.collect();
+    (!lines.is_empty())
+        .then(|| format!("The kernel on {}, {} pulled: {}", case.layout, case.drive, lines.join(" · ")))
+}

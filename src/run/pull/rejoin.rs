@@ -1,0 +1,100 @@
+//! Plugs a drive in again, and gives it to its array.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{
+    site::{Away, POLL, Site},
+    unplug::Unplug,
+};
+use crate::{
+    danger::Claims,
+    engine::Cancel,
+    inventory::{Drive, Inventory},
+    plan::Pull,
+    pool::health::Health,
+    run::pool::{BuildError, Built, Commands, exists},
+    sysroot::Sysroot,
+    tools::{mdadm, udevadm, wipefs},
+};
+
+/// How long a drive may take to appear, and a pool to take it back without a command.
+pub(super) const APPEARS: Duration = Duration::from_secs(120);
+/// The same where a person plugs it in.
+pub(super) const FOUND_BY_HAND: Duration = Duration::from_secs(3600);
+pub(super) const BY_ITSELF: Duration = Duration::from_secs(3);
+/// The time between two looks at an array that is filled.
+pub(super) const PROGRESS: Duration = Duration::from_millis(100);
+
+/// Plugs the drive in again, or has a person do so; the drive as the kernel has it now.
+pub(super) fn returns(
+    site: &Site<'_>,
+    away: &mut Away,
+    cancel: &Cancel,
+    asks: &mut dyn FnMut(&str),
+) -> Result<Drive, BuildError> {
+    let patience = match away.unplug {
+        Unplug::Software { .. } => APPEARS,
+        Unplug::Hand => {
+            // Without a serial of its own it is known by its bay.
+            let bay = if away.drive.unique_serial().is_some() { "any bay" } else { "the same bay" };
+            asks(&format!("Plug {} in again, into {bay}.", away.drive.model_and_serial()));
+            FOUND_BY_HAND
+        }
+    };
+    away.restore()
+        .map_err(|e| BuildError::Drives(format!("{} can't be brought back: {e}", away.act.drive)))?;
+    let drive = appeared(&away.act.drive, patience, cancel)?;
+    // Without udev, nothing handles the drive.
+    let _ = site.runner.ask(&udevadm::settle());
+    Ok(drive)
+}
+
+/// Waits until the kernel has the drive, and udev its partitions.
+pub(super) fn appeared(identity: &str, patience: Duration, cancel: &Cancel) -> Result<Drive, BuildError> {
+    let until = Instant::now() + patience;
+    loop {
+        if let Some(drive) = Inventory::read(&Sysroot::live()).drive(identity) {
+            return Ok(drive.clone());
+        }
+        if Instant::now() > until || cancel.is_set() {
+            return Err(BuildError::Drives(format!("the drive {identity} did not come back")));
+        }
+        thread::sleep(POLL);
+    }
+}
+
+/// Gives a drive to its array again, which may still list it under its former name.
+pub(super) fn joins(
+    site: &Site<'_>,
+    act: &Pull,
+    built: &Built,
+    array: &str,
+    drive: &Drive,
+    refused: &mut Vec<String>,
+    says: &mut Vec<String>,
+) -> Result<(), BuildError> {
+    let part = built.build.member_path(act.member as usize, &drive.node());
+    let mut say = |command: &str| says.push(command.to_owned());
+    let mut commands = Commands { runner: site.runner, says: &mut say, exists: &exists };
+    let claims = Claims::take(Claims::lock(&[drive])?, site.erase)?;
+    let taken = match act.as_new {
+        // Without its superblock nothing says what it has already.
+        true => commands.erase(&wipefs::wipe(&part), &claims).map(|()| false)?,
+        false => match commands.erase(&mdadm::re_add(array, &part), &claims) {
+            Ok(()) => true,
+            Err(e) => {
+                refused.push(e.to_string());
+                false
+            }
+        },
+    };
+    if taken { Ok(()) } else { commands.erase(&mdadm::add(array, &part, false), &claims) }
+}
+
+pub(super) fn health(built: &Built) -> Health {
+    let root = Sysroot::live();
+    built.build.health(&root, &Inventory::read(&root))
+}
