@@ -74,7 +74,7 @@ fn verdict(change: impl Fn(&mut Pulled)) -> String {
 }
 
 fn back(pulled: &mut Pulled, change: impl Fn(&mut Back)) {
-    pulled.back.iter_mut().for_each(|back| change(back));
+    pulled.back.iter_mut().for_each(change);
 }
 
 #[test]

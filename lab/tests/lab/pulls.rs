@@ -58,7 +58,7 @@ fn a_drive_of_an_array_in_use_is_pulled_and_no_file_is_changed() {
     let same = || {
         drop(out(
             &machine,
-            "echo 3 >/proc/sys/vm/drop_caches; cd /mnt/pool/files && sha256sum -c --quiet /work/sums",
+            "echo 3 >/proc/sys/vm/drop_caches; cd /mnt/pool/files && sha256sum -cs /work/sums",
         ))
     };
     let before = list();

@@ -254,7 +254,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let closed = dir.path().join("closed");
         fs::create_dir(&closed).expect("creates");
-        fs::set_permissions(&closed, fs::Permissions::from_mode(0)).expect("closes");
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o0)).expect("closes");
         let chosen = choose(dir.path(), 1 << 20, 1, &Cancel::default()).expect("chooses");
         // Root may read it.
         let expected = u64::from(!rustix::process::geteuid().is_root());
