@@ -5,7 +5,7 @@ mod refusal;
 #[cfg(test)]
 mod tests;
 
-use std::{fs::File, path::Path, thread, time::Duration};
+use std::{fs::File, io, path::Path, thread, time::Duration};
 
 use rustix::{
     fs::{CWD, FlockOperation, Mode, OFlags, flock, openat},
@@ -130,9 +130,8 @@ impl Locked {
 /// Refuses a drive that can't be erased whoever consents, as far as that is known without opening it.
 pub fn erasable(inventory: &Inventory, drive: &Drive) -> Result<(), Refusal> {
     let refused = |why| Refusal::new(drive, why);
-    let used =
-        || refusal::user(&Sysroot::live(), inventory, drive)?.map_or(Ok(()), |user| Err(Why::Opened(user)));
-    match refusal::check(inventory, drive, &[consent(drive)]).and_then(|()| patiently(used)) {
+    let checked = refusal::check(inventory, drive, &[consent(drive)]);
+    match checked.and_then(|()| opened_by(inventory, drive).map_or(Ok(()), Err)) {
         // Who is not root doesn't see all that uses it.
         Err(Why::Unseen(_)) if !geteuid().is_root() => Ok(()),
         checked => checked.map_err(refused),
@@ -141,6 +140,20 @@ pub fn erasable(inventory: &Inventory, drive: &Drive) -> Result<(), Refusal> {
 
 fn is(file: &File, drive: &Drive) -> bool {
     file.metadata().is_ok_and(|data| refusal::device(&data) == Some(drive.device))
+}
+
+/// Why a drive is not only the kernel's: what has it or a part of it open. Needs root.
+pub fn opened_by(inventory: &Inventory, drive: &Drive) -> Option<Why> {
+    patiently(|| {
+        refusal::user(&Sysroot::live(), inventory, drive)?.map_or(Ok(()), |user| Err(Why::Opened(user)))
+    })
+    .err()
+}
+
+/// An error if a block device is used as a mount, as swap, in an array or mapping, or by what the inventory doesn't know, such as ZFS.
+pub fn unused(node: &Path) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(openat(CWD, node, flags, Mode::empty()).map(drop)?)
 }
 
 /// Opens a whole drive. With `EXCL` the kernel refuses if it is mounted, used as swap, or part of an array or mapping.

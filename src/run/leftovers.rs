@@ -83,7 +83,7 @@ pub fn waiting(store: &Path) -> Vec<Leftover> {
         let (path, remedy) = match own {
             true => {
                 let there = kept.remove_by_hand.as_ref().map(|rm| format!("{rm} && ")).unwrap_or_default();
-                let rm = format!("rm -r {} && {there}rm {ledger}", shell_word(&kept.dir));
+                let rm = format!("rm -rf {} && {there}rm {ledger}", shell_word(&kept.dir));
                 (kept.dir.clone(), format!("to give it up: {rm}"))
             }
             false => {

@@ -24,7 +24,7 @@ const LINK: i32 = 255;
 
 /// The scripts have no line ends, single quotes, backslashes before quotes, nor `!`: the shell of the login, which may be of another
 /// kind, passes them on as they are.
-const CREATE: &str = r#"umask 077; f=$1/$2; if [ "$(cat /proc/sys/kernel/random/boot_id)" = "$3" ]; then exit 42; fi; mkdir -p "$1" && (set -C; : >"$f") && sync || exit 1; echo "drivebench: ready"; while IFS= read -r l; do if [ -n "$l" ]; then [ -f "$f" ] || exit 43; printf "%s\n" "$l" >>"$f" || { echo "$l" | cat >>"$f"; exit 1; }; else e=$(dd if=/dev/null of="$f" conv=notrunc,fsync 2>&1) || { echo "$e" | head -n 1 >&2; exit 1; }; echo "drivebench: ready"; fi; done"#;
+const CREATE: &str = r#"umask 077; f=$1/$2; if [ "$(cat /proc/sys/kernel/random/boot_id)" = "$3" ]; then exit 42; fi; mkdir -p "$1" && (set -C; : >"$f") || exit 1; sync || { rm -f "$f"; exit 1; }; echo "drivebench: ready"; while IFS= read -r l; do if [ -n "$l" ]; then [ -f "$f" ] || exit 43; printf "%s\n" "$l" >>"$f" || { echo "$l" | cat >>"$f"; exit 1; }; else [ -f "$f" ] || exit 43; e=$(dd if=/dev/null of="$f" conv=notrunc,fsync 2>&1) || { echo "$e" | head -n 1 >&2; exit 1; }; echo "drivebench: ready"; fi; done"#;
 const APPEND: &str = r#"f=$1/$2; [ -f "$f" ] || exit 43; printf "%s\n" "$3" | cat >>"$f" && dd if=/dev/null of="$f" conv=notrunc,fsync 2>/dev/null"#;
 const READ: &str = r#"f=$1/$2; [ -e "$f" ] || exit 41; echo "drivebench: ready"; cat "$f""#;
 const REMOVE: &str = r#"rm -f "$1/$2""#;
@@ -67,6 +67,10 @@ fn run(at: &RemoteDir, script: &str, args: &[&str]) -> Query {
         // A connection of its own: what another ssh shares with it could end with that.
         "ControlPath=none",
         "ClearAllForwardings=yes",
+        "ForwardAgent=no",
+        "ForwardX11=no",
+        "RemoteCommand=none",
+        "PermitLocalCommand=no",
     ];
     let quoted: Vec<String> = [at.dir()].iter().chain(args).map(|arg| format!("'{arg}'")).collect();
     let there = format!("sh -c '{script}' drivebench {}", quoted.join(" "));
@@ -109,6 +113,11 @@ pub fn failure(at: &RemoteDir, output: &Output) -> String {
             )
         }
         Some(LINK) => format!("check that `{by_hand}` works"),
+        Some(code) if said.is_empty() => {
+            return format!(
+                "the command there ended with exit code {code}: check that `{by_hand} true` works"
+            );
+        }
         _ => return said,
     };
     format!("{said}; {hint}")

@@ -100,7 +100,7 @@ fn a_drive_of_an_array_in_use_is_pulled_and_no_file_is_changed() {
     // Killed while the drive is away: the next cleanup brings it back.
     let killed = format!(
         "d=$(lab-device {0}); drivebench run pull --pull {0} --size 96MiB --runtime 20s /mnt/pool >/work/said 2>&1 & \
-         while [ -e $(lab-device {0}) ]; do sleep 0.2; done; kill -9 $!; wait $!; true",
+         while [ -e $d ]; do sleep 0.2; done; kill -9 $!; wait $!; true",
         serial(&machine, 2)
     );
     out(&machine, &killed);

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The most that is written, bytes: a write of 20 kB takes 150 bytes in the ledger, and 64 MiB of that are read back.
-const MOST: u64 = 8 << 30;
+const MOST: u64 = 6 << 30;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let [target] = &ask.targets[..] else { return Err(PlanError::TooMany { experiment: "power", most: 1 }) };

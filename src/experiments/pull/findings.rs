@@ -48,7 +48,10 @@ fn by_layout(findings: &mut Findings, cases: &[Case<'_>]) {
     findings.verdicts = verdicts.into_iter().map(|(_, text)| text).collect();
     let all: Vec<(Layout, Vec<&Case<'_>>)> = layouts.iter().map(|layout| (*layout, of(*layout))).collect();
     findings.tables.extend(summary(&all));
-    findings.details.sentences.extend((!all.is_empty()).then(|| LEGEND.to_owned()));
+    findings
+        .details
+        .sentences
+        .extend((!all.is_empty()).then(|| [NOT_SHOWN, LEGEND].map(str::to_owned)).into_iter().flatten());
     let twice = cases.iter().any(|case| case.act.is_some_and(|act| act.second.is_some()));
     findings.details.sentences.extend(twice.then(|| SECOND.to_owned()));
     for layout in &layouts {
@@ -56,7 +59,7 @@ fn by_layout(findings: &mut Findings, cases: &[Case<'_>]) {
         findings.tables.push(away(*layout, &cases));
         findings.tables.push(probes(&cases));
         findings.tables.extend(second(&cases));
-        findings.tables.push(back(&cases));
+        findings.tables.push(back(*layout, &cases));
         findings.details.tables.push(moments(*layout, &cases));
         let worst = cases.iter().max_by(|a, b| a.pulled.away.longest.total_cmp(&b.pulled.away.longest));
         findings.figures.extend(worst.map(|case| figure(case)));
@@ -65,8 +68,13 @@ fn by_layout(findings: &mut Findings, cases: &[Case<'_>]) {
     }
 }
 
+/// What nobody should conclude.
+const NOT_SHOWN: &str = "Not shown by this: what a drive does that dies, hangs or returns wrong data, what a power cut does \
+    (`drivebench run power`), how long a drive of full size takes to fill, and what is left if a drive never comes back and there are no \
+    copies.";
+
 /// What the columns say.
-const LEGEND: &str = "'room': how many drives' worth of data it holds; 'may lose': so many drives without losing data. 'files on it': with a part \
+const LEGEND: &str = "'room': how many drives' worth of data it holds; 'survives': the loss of so many drives, whichever they are, without losing data; here one at a time was taken away. Of several pulls a row has the worst of each. 'files on it': with a part \
     on that drive. 'intact': files that hold what they should; 'wrong': files that can be read, but hold something else. 'synced writes': those that the \
     system had confirmed to be on the drives; 'lost writes': those of them that are not there. 'longest wait': the longest read or write while the \
     drive was away, or while it was filled. 'cache emptied': tried again after the memory's copies of files were dropped. 'back in', 'complete in': from the command that \
@@ -92,7 +100,10 @@ fn summary(all: &[(Layout, Vec<&Case<'_>>)]) -> Option<Table> {
             layout.to_string(),
             layout.words().to_owned(),
             format!("{room} of {n}"),
-            layout.survives(n).to_string(),
+            match layout.survives(n) {
+                0 => "no loss".to_owned(),
+                drives => count(drives as u64, "drive"),
+            },
             whole(least),
             if lost == 0 { "none".to_owned() } else { decimal_bytes(lost) },
             waited(away(&|pulled| pulled.away.longest), errors),
@@ -104,7 +115,7 @@ fn summary(all: &[(Layout, Vec<&Case<'_>>)]) -> Option<Table> {
         ("layout", false),
         ("what it is", false),
         ("room", true),
-        ("may lose", true),
+        ("survives", false),
         ("intact", true),
         ("lost writes", true),
         ("longest wait", true),
@@ -174,11 +185,12 @@ fn second(cases: &[&Case<'_>]) -> Option<Table> {
         ("complete in", true),
     ];
     let rows: Vec<Vec<String>> = cases.iter().filter_map(row).collect();
-    (!rows.is_empty()).then(|| Table { title: String::new(), columns: Column::all(columns), rows })
+    let title = "Another drive away, while the first one was filled".to_owned();
+    (!rows.is_empty()).then(|| Table { title, columns: Column::all(columns), rows })
 }
 
 /// After the drive came back.
-fn back(cases: &[&Case<'_>]) -> Table {
+fn back(layout: Layout, cases: &[&Case<'_>]) -> Table {
     let columns = [
         ("back", false),
         ("named now", false),
@@ -212,7 +224,7 @@ fn back(cases: &[&Case<'_>]) -> Table {
         .iter_mut()
         .filter(|c| matches!(c.name.as_str(), "named now" | "share written" | "longest wait"))
         .for_each(|c| c.optional = true);
-    Table { title: String::new(), columns, rows: cases.iter().map(row).collect() }
+    Table { title: format!("{layout}, with the drive back"), columns, rows: cases.iter().map(row).collect() }
 }
 
 fn taken_back(case: &Case<'_>, back: &Back) -> &'static str {

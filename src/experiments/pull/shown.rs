@@ -12,9 +12,9 @@ const KERNEL_LINES: usize = 12;
 /// Marks of a figure that are less than this share of its time apart would be one line.
 const NEAR: f64 = 0.1;
 
-/// The longest wait says little where errors followed.
+/// How long the longest wait was says little where errors followed.
 pub(super) fn waited(seconds: f64, errors: bool) -> String {
-    format!("{}{}", duration(seconds), if errors { ", errors" } else { "" })
+    if errors { "errors".to_owned() } else { duration(seconds) }
 }
 
 /// The same of some operations, if there were any.
@@ -51,7 +51,8 @@ pub(super) fn probes(cases: &[&Case<'_>]) -> Table {
         [head].into_iter().chain(cells).collect::<Vec<_>>()
     };
     let rows = cases.iter().flat_map(|case| [row(case, false), row(case, true)]).collect();
-    Table { title: String::new(), columns, rows }
+    let title = cases.first().map(|case| format!("{}, what worked without the drive", case.layout));
+    Table { title: title.unwrap_or_default(), columns, rows }
 }
 
 /// What was noticed when.

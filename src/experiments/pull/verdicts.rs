@@ -88,17 +88,20 @@ fn redundant(layout: Layout, cases: &[&Case<'_>]) -> (Rank, String) {
     let files = cases.first().map_or(0, |case| case.pulled.files.whole);
     let kept: u64 = cases.iter().map(|case| case.pulled.ledger.kept_bytes).sum();
     let longest = cases.iter().map(|case| case.pulled.away.longest).fold(0.0, f64::max);
+    let filling =
+        cases.iter().filter_map(|case| Some(case.pulled.back.as_ref()?.during.longest)).fold(0.0, f64::max);
     let wrote = |case: &&Case<'_>| case.pulled.moments.iter().any(|moment| moment.what == What::WriteWorks);
     let went_on = match cases.iter().all(wrote) {
-        true => ", and went on",
+        true => "; they went on",
         false => "; not all writes went on before the drive was back",
     };
     let text = format!(
         "{layout} survived {pulls} of one drive: all {} and all synced writes, {}, were whole each time. Reads and writes \
-         waited at most {}{went_on}. {}{}",
+         waited at most {} without the drive{}{went_on}. {}{}",
         count(files, "file"),
         decimal_bytes(kept),
         duration(longest),
+        if filling > 0.0 { format!(", {} while it was filled", duration(filling)) } else { String::new() },
         second(cases),
         healed(cases)
     );
@@ -144,7 +147,7 @@ fn healed(cases: &[&Case<'_>]) -> String {
         Some(command) => {
             format!(
                 "Plugged in again, a drive is not taken back by itself: here `{command}` did it, complete after {time}. For a pool of your own, \
-                 `drivebench pool status` shows the command."
+                 `drivebench pool status` shows the command, and `drivebench pool replace` puts a new drive in its place."
             )
         }
     }

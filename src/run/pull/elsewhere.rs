@@ -57,6 +57,10 @@ impl Elsewhere {
         });
         match self.done(output) {
             Ok(Some(_)) if size >= LONGEST => Err(io::Error::other("it is larger than 64 MiB")),
+            // A login that runs something else ends well, too.
+            Ok(Some(_)) if !ready => {
+                Err(io::Error::other("the other machine did not run the command it was given"))
+            }
             Ok(output) => Ok(output.map(|_| text)),
             Err(e) => Err(e),
         }
@@ -111,7 +115,10 @@ impl Session {
             match self.talk.hear(LIMIT) {
                 Ok(line) if line == ssh::READY => return Ok(()),
                 Ok(_) => {}
-                Err(RecvTimeoutError::Timeout) => return Err(slow(LIMIT.as_secs())),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.end();
+                    return Err(slow(LIMIT.as_secs()));
+                }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.failure()),
             }
         }
@@ -124,5 +131,5 @@ impl Session {
 }
 
 fn slow(seconds: u64) -> io::Error {
-    io::Error::other(format!("the other machine did not answer within {seconds} s"))
+    io::Error::new(io::ErrorKind::TimedOut, format!("the other machine did not answer within {seconds} s"))
 }

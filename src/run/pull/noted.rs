@@ -145,8 +145,8 @@ impl Noted {
                 noted.sync()
             });
             if let Err(e) = begun {
-                // One that was there before stays.
-                return noted.remove().and(Err(e));
+                // One that was there before stays. If there was no answer, it may be there now, and `cleanup` names it.
+                return if e.kind() == io::ErrorKind::TimedOut { Err(e) } else { noted.remove().and(Err(e)) };
             }
         }
         Ok(noted)
@@ -211,7 +211,16 @@ impl Kept {
     pub fn read(place: Place<'_>, seed: u64) -> io::Result<Option<Self>> {
         let path = place.path();
         if let Some(elsewhere) = place.elsewhere() {
-            let Some(text) = elsewhere.read()? else { return Ok(None) };
+            let Some(text) = elsewhere.read()? else {
+                return match path.exists() {
+                    false => Ok(None),
+                    // To start again could hide that something was lost.
+                    true => Err(io::Error::other(format!(
+                        "it is not there. Is its disk mounted? If the run ended before it was made, remove {}",
+                        path.display()
+                    ))),
+                };
+            };
             return Self::parse(path, seed, &mut text.as_bytes(), Some(elsewhere), None).map(Some);
         }
         let mut options = OpenOptions::new();

@@ -49,6 +49,8 @@ pub enum PowerError {
     Stay { at: String, why: Box<PowerError>, source: io::Error },
     #[error("files in {dir} can't be written or removed: {source}", dir = dir.display())]
     Files { dir: PathBuf, source: io::Error },
+    #[error("nothing in {dir} can be read: unmount the filesystem, mount it again, and check again", dir = dir.display())]
+    Dead { dir: PathBuf },
     #[error("the power was not cut within {within}, so nothing is known; the test files are removed")]
     NotCut { within: String },
     #[error("it takes no more writes. If its power was cut: once it is back and mounted, --resume checks it")]
@@ -134,7 +136,8 @@ impl Place<'_> {
                 (Err(source), Err(why)) => {
                     return Err(PowerError::Stay { at: self.at().to_string(), why: Box::new(why), source });
                 }
-                (Err(e), Ok(_)) => return Err(self.ledger(e)),
+                // What was found is saved; `cleanup` names the ledger.
+                (Err(_), Ok(cut)) => return self.remove(|| Ok(())).map(|()| cut),
             }
             self.remove(|| noted.remove())?;
         }
@@ -228,6 +231,11 @@ impl Place<'_> {
         }
         let ledger = Arc::new(Mutex::new(kept.ledger.clone()));
         let (files, ledger) = look_at(&dir, &act.tree, None, &ledger, LONG);
+        // A filesystem whose drive was gone for a moment gives nothing but errors until it is mounted again.
+        let is_dead = files.whole + files.wrong == 0 && ledger.kept_bytes == 0;
+        if kept.gone && held.is_some() && is_dead && ledger.unreadable_bytes == ledger.lost_bytes {
+            return Err(PowerError::Dead { dir: self.own() });
+        }
         Ok(Cut { files, ledger, seconds: kept.seconds, only_drive: kept.gone, ..Cut::default() })
     }
 

@@ -29,7 +29,10 @@ pub fn restore_record(store: &Store, run: &str, at: &RemoteDir) -> Result<(), Po
         [Event::Start(start), Event::Plan { plan }]
             if start.run == run
                 && start.experiment == plan.experiment
+                && plan.experiment == "power"
                 && plan.check().is_ok()
+                && plan.steps.len() == 1
+                && plan.ledger() == Some(at)
                 && plan.steps.iter().all(|step| matches!(step.act, Act::PowerCut(_))) =>
         {
             store.restore(run, &kept.record).map_err(|e| failed(io::Error::other(e)))

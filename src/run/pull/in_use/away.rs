@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    check::{Member, member, unplug},
+    check::{Member, is_free, member, unplug},
     choose::choose,
     known::{Known, check, know},
     reader::Reader,
@@ -65,6 +65,8 @@ pub struct Array {
     pub uuid: String,
     /// Where the member's partition begins; none if it is the whole drive.
     pub start: Option<u64>,
+    /// Reads go to others where there are some.
+    pub write_mostly: bool,
 }
 
 impl Away {
@@ -130,6 +132,13 @@ pub fn pull(
     if cancel.is_set() {
         return Err(interrupted());
     }
+    // Reading took a while, and may have made a weak drive fail.
+    let inventory_now = Inventory::read(&root);
+    let now = member(act, target, &inventory_now)?;
+    is_free(&now, &inventory_now)?;
+    if now.name != found.name || super::check::unplug(&now, act, &inventory_now)? != unplug {
+        return Err(BuildError::Drives(format!("{} was plugged in again meanwhile: start again", act.label)));
+    }
     let entry = match &unplug {
         Unplug::Software { back, .. } => {
             Some(journal.will(Undo::Unplugged { back: back.file.clone() }).map_err(failed)?)
@@ -188,18 +197,21 @@ fn array(found: &Member<'_>, runner: &dyn Runner) -> Result<Array, BuildError> {
     let superblock = mdadm::superblock(&said).map_err(unknown)?;
     let superblock = superblock.ok_or_else(|| unknown("it has none".to_owned()))?;
     let part = found.drive.partitions.iter().find(|part| part.name == found.name);
+    let state = Sysroot::live().word(&format!("/sys/block/{}/md/dev-{}/state", found.layer.name, found.name));
     Ok(Array {
         name: found.layer.name.clone(),
         shown: found.layer.shown(),
         member: found.name.to_owned(),
         uuid: superblock.uuid,
         start: part.map(|part| part.start),
+        write_mostly: state.is_some_and(|state| state.contains("write_mostly")),
     })
 }
 
-/// The drives of the pool, the one that is taken away included.
+/// The other drives of the pool.
 fn members<'i>(found: &Member<'i>, inventory: &'i Inventory) -> Vec<Option<&'i Drive>> {
-    found.layer.members.iter().flat_map(|name| inventory.drives_of_block(name)).map(Some).collect()
+    let all = found.layer.members.iter().flat_map(|name| inventory.drives_of_block(name));
+    all.filter(|drive| drive.name != found.drive.name).map(Some).collect()
 }
 
 /// What still works: only what reads.

@@ -28,6 +28,8 @@ use crate::{
     units::{KIB, MemberState, duration},
 };
 
+/// For how long an array may do nothing before it fills a drive.
+const IDLE: Duration = Duration::from_secs(30);
 /// How often a person is told how far a drive is filled.
 const TOLD: Duration = Duration::from_secs(60);
 
@@ -44,23 +46,30 @@ pub fn put_back(
         let (drive, status) = (&away.act.label, &away.act.status);
         BuildError::Array(format!("{e}. {shown} lacks {drive} now: plug it in, and see `{status}`"))
     };
-    let (patience, until) = match away.unplug {
-        Unplug::Software { .. } => (APPEARS, Cancel::default()),
+    let patience = match away.unplug {
+        Unplug::Software { .. } => APPEARS,
         Unplug::Hand => {
             watcher.asks(&format!("Plug {} in again, into any bay.", away.drive.model_and_serial()));
-            (FOUND_BY_HAND, cancel.clone())
+            FOUND_BY_HAND
         }
     };
     if let Err(e) = away.restore() {
         return Err(lacks(BuildError::Drives(format!("the drive can't be brought back: {e}")), away));
     }
-    let drive = appeared(&away.act.drive, patience, &until).map_err(|e| lacks(e, away))?;
+    let drive = appeared(&away.act.drive, patience, &Cancel::default()).map_err(|e| lacks(e, away))?;
     let mut back =
         Back { name: drive.name.clone(), appeared: zero.elapsed().as_secs_f64(), ..Back::default() };
     // Without udev, nothing handles the drive.
     let _ = runner.ask(&udevadm::settle());
     let root = Sysroot::live();
-    let member = place(away, &Inventory::read(&root)).map_err(|e| lacks(e, away))?;
+    // The kernel has the drive before it has its partitions.
+    let until = Instant::now() + APPEARS;
+    let member = loop {
+        match place(away, &Inventory::read(&root)) {
+            Err(_) if Instant::now() < until => thread::sleep(PROGRESS),
+            found => break found.map_err(|e| lacks(e, away))?,
+        }
+    };
     let until = Instant::now() + BY_ITSELF;
     while !back.by_itself && Instant::now() < until {
         back.by_itself = has(away, &member, &root);
@@ -166,7 +175,7 @@ fn join(
             return Ok(());
         }
         refused.push(e.to_string());
-        commands.erase(&mdadm::add(&array, &member.node, false), &claims)
+        commands.erase(&mdadm::add(&array, &member.node, away.array.write_mostly), &claims)
     });
     back.refused.extend(refused);
     joined
@@ -202,14 +211,24 @@ fn filled(
     let (shown, status) = (&away.array.shown, &away.act.status);
     let md = format!("/sys/block/{}/md", away.array.name);
     let mut told: Option<Instant> = None;
+    let mut idle = Instant::now();
     loop {
         let (degraded, work) = (root.number::<u64>(&format!("{md}/degraded")), work(root, &md));
+        if work.is_some() {
+            idle = Instant::now();
+        }
         match in_array(&away.array.name, &member.name, root) {
             MemberState::InSync if degraded == Some(0) && work.is_none() => return Ok(()),
             MemberState::Failed | MemberState::Unused | MemberState::Absent => {
                 return Err(BuildError::Array(format!(
                     "{} was lost while {shown} was filled: `{status}` shows its state",
                     away.act.label
+                )));
+            }
+            // Another one failed meanwhile, or this one waits as a spare.
+            _ if idle.elapsed() >= IDLE => {
+                return Err(BuildError::Array(format!(
+                    "{shown} is not complete, and no drive is being filled: `{status}` shows its state"
                 )));
             }
             _ => {}

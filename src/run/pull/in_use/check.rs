@@ -9,6 +9,7 @@ use super::{
     choose,
 };
 use crate::{
+    danger::{opened_by, unused},
     inventory::{Block, Drive, Inventory, Layer, SYSTEM_MOUNTS},
     plan::{Plan, PullInUse},
     run::pool::BuildError,
@@ -102,6 +103,10 @@ pub fn member<'i>(
     }
     let mut named = inventory.drives.iter().filter(|drive| drive.identity() == act.drive);
     let drive = named.next().ok_or_else(|| refused(format!("{} is not plugged in", act.label)))?;
+    // An edited record may name another one than a person agreed to.
+    if drive.serial.as_ref() != Some(&act.serial) {
+        return Err(refused(format!("{} has not the serial {}", act.label, act.serial)));
+    }
     if named.next().is_some() || drive.unique_serial().is_none() {
         return Err(refused(format!(
             "another drive has the serial of {}, too: they can't be told apart",
@@ -121,6 +126,14 @@ pub fn member<'i>(
         [(_, state)] => return Err(refused(format!("{} is {} in {shown}", drive.label(), state.words()))),
         _ => return Err(refused(format!("{} has several members of {shown}", drive.label()))),
     };
+    // With a spare, another drive would be filled at once, and this one would become the spare.
+    let other = layer.members.iter().zip(&layer.states).find(|(_, state)| **state != MemberState::InSync);
+    if let Some((other, state)) = other {
+        let state = state.words();
+        return Err(refused(format!(
+            "{other} is {state} in {shown}: a drive is taken away only where all are in use"
+        )));
+    }
     carries_only(drive, layer, inventory)?;
     Ok(Member { layer, drive, name })
 }
@@ -154,11 +167,27 @@ fn carries_only(drive: &Drive, layer: &Layer, inventory: &Inventory) -> Result<(
     }
 }
 
+/// Refuses a drive of which a program, or a part of the kernel that the inventory doesn't know, uses another part, such as ZFS or a
+/// virtual machine. Needs root.
+pub fn is_free(member: &Member<'_>, inventory: &Inventory) -> Result<(), BuildError> {
+    let label = member.drive.label();
+    if let Some(why) = opened_by(inventory, member.drive) {
+        return Err(refused(format!("{label}: {why}")));
+    }
+    for part in member.drive.partitions.iter().filter(|part| part.name != member.name) {
+        let node = format!("/dev/{}", part.name);
+        if let Err(e) = unused(Path::new(&node)) {
+            return Err(refused(format!("{node} of {label} is in use, or can't be looked at: {e}")));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses a store on the pool: what brings the drive back is noted there.
 fn is_elsewhere(member: &Member<'_>, inventory: &Inventory, store: &Path) -> Result<(), BuildError> {
     let path = store.ancestors().find_map(|above| above.canonicalize().ok());
     let on = path.and_then(|path| Target::resolve(inventory, &path.to_string_lossy()).ok());
-    let is_on = on.is_some_and(|on| on.layers.contains(&member.layer.name));
+    let is_on = on.is_none_or(|on| on.layers.contains(&member.layer.name));
     let name = member.layer.shown();
     match is_on {
         true => Err(refused(format!(

@@ -101,8 +101,8 @@ impl Known {
 /// Reads from a file, unless it is another one or differs from what it was, before or afterwards.
 fn unchanged<T>(path: &Path, state: &State, work: impl FnOnce(&File) -> io::Result<T>) -> Result<T, Look> {
     let failed = |e: io::Error| match e.raw_os_error().map(Errno::from_raw_os_error) {
-        // Gone, or a link by now.
-        Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Look::Changed,
+        // Gone, a link by now, or leased to a program that writes to it.
+        Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::AGAIN) => Look::Changed,
         _ => Look::Failed(e),
     };
     let file = open(path, OFlags::DIRECT).map_err(failed)?;
