@@ -3,17 +3,19 @@
 use std::{
     fs, io,
     path::Path,
-    sync::{Arc, Mutex, mpsc::Receiver},
+    sync::{Arc, Mutex},
     thread,
     time::{Duration, Instant},
 };
 
 use super::{
+    HANG, POLL,
     files::{make_area, path},
+    gone::{Gone, interrupted},
     ledger::Ledger,
     load::{Load, sample, sum},
     probes::probes,
-    site::{Away, HANG, POLL, Site, THIRDS, cool, known, look},
+    site::{Away, Site, THIRDS, cool, known, look},
     unplug::Unplug,
     watch::{self, Watch},
 };
@@ -22,10 +24,7 @@ use crate::{
     inventory::{Drive, Inventory},
     plan::Pull,
     record::Pulled,
-    run::{
-        journal::Undo,
-        pool::{BuildError, Built},
-    },
+    run::pool::{BuildError, Built},
     sysroot::Sysroot,
     tools::filefrag,
 };
@@ -64,11 +63,12 @@ pub fn pull(
     if cancel.is_set() {
         return Err(interrupted());
     }
-    let away = will_leave(site, act, drive, unplug, &ledger, on_drive)?;
+    let gone = Gone::will(site.journal, drive, unplug)?;
+    let away = Away { act: act.clone(), gone, ledger: Arc::clone(&ledger), on_drive };
     let mut watch = Watch::new(&built.build, &inventory, act.member as usize, &drive.name);
     let log_from = watch::kernel_now();
     load.allow(act.most / THIRDS);
-    let answer = leaves(&away, &built, &inventory, cancel, asks)?;
+    let answer = away.gone.leave(&built.build.drives(&inventory), cancel, asks)?;
     let zero = Instant::now();
     while zero.elapsed() < seconds && !cancel.is_set() {
         watch.look(zero);
@@ -76,110 +76,25 @@ pub fn pull(
     }
     let end = Instant::now();
     let (ops, hanging) = load.end(HANG);
-    has_left(answer, drive)?;
+    away.gone.has_left(answer)?;
     watch.look(zero);
     (pulled.before, pulled.away) = (sum(&ops, &[], begun, zero), sum(&ops, &hanging, zero, end));
-    pulled.moments = watch.moments(&ops, zero);
     pulled.sample = sample(&ops, zero, SAMPLE);
     pulled.probes = probes(site.dir, false);
     cool(site.dir);
     pulled.probes.extend(probes(site.dir, true));
     (pulled.files, pulled.ledger) = look(site.dir, &away);
     pulled.kernel = watch::messages(site.runner, log_from, &drive.name);
-    pulled.moments.extend(watch::reset(&pulled.kernel));
-    pulled.moments.sort_by(|a, b| a.at.total_cmp(&b.at));
+    pulled.moments = watch.moments(&ops, &pulled.kernel, zero);
     let health = built.build.health(&root, &Inventory::read(&root));
     (pulled.state, pulled.missing) = (health.state, health.missing);
     Ok((pulled, away))
-}
-
-pub(super) fn interrupted() -> BuildError {
-    BuildError::Array("interrupted before the drive was taken away".to_owned())
 }
 
 /// How the drive is to be taken away, if nothing else goes with it.
 pub(super) fn unplug_of(inventory: &Inventory, drive: &Drive, act: &Pull) -> Result<Unplug, BuildError> {
     let unplug = Unplug::of(drive, act.by).map_err(|e| BuildError::Drives(e.to_string()))?;
     carries_nothing_else(inventory, drive, &unplug).map(|()| unplug)
-}
-
-/// From here on it is brought back, whatever happens.
-pub(super) fn will_leave(
-    site: &Site<'_>,
-    act: &Pull,
-    drive: &Drive,
-    unplug: Unplug,
-    ledger: &Arc<Mutex<Ledger>>,
-    on_drive: Option<Vec<bool>>,
-) -> Result<Away, BuildError> {
-    let entry = match &unplug {
-        Unplug::Software { back, .. } => {
-            let undo = Undo::Unplugged { back: back.file.clone() };
-            Some(site.journal.will(undo).map_err(|e| BuildError::Array(e.to_string()))?)
-        }
-        Unplug::Hand => None,
-    };
-    Ok(Away { act: act.clone(), drive: drive.clone(), unplug, entry, ledger: Arc::clone(ledger), on_drive })
-}
-
-/// What the kernel says of a drive that it is told to let go.
-type Answer = Option<Receiver<io::Result<()>>>;
-
-/// Takes the drive away, or has a person do so.
-pub(super) fn leaves(
-    away: &Away,
-    built: &Built,
-    inventory: &Inventory,
-    cancel: &Cancel,
-    asks: &mut dyn FnMut(&str),
-) -> Result<Answer, BuildError> {
-    match &away.unplug {
-        Unplug::Software { away, .. } => away.set().map(Some).map_err(files_failed),
-        Unplug::Hand => by_hand(&away.drive, &built.build.drives(inventory), cancel, asks).map(|()| None),
-    }
-}
-
-/// Whether the kernel let it go.
-pub(super) fn has_left(answer: Answer, drive: &Drive) -> Result<(), BuildError> {
-    match answer.map(|answer| answer.recv_timeout(HANG)) {
-        Some(Ok(Err(e))) => Err(BuildError::Array(format!("{} was not taken away: {e}", drive.label()))),
-        _ => Ok(()),
-    }
-}
-
-/// Has a person pull the drive, and waits until the kernel has noticed.
-pub(super) fn by_hand(
-    drive: &Drive,
-    members: &[Option<&Drive>],
-    cancel: &Cancel,
-    asks: &mut dyn FnMut(&str),
-) -> Result<(), BuildError> {
-    let is_here = |drive: &Drive| Path::new("/sys/block").join(&drive.name).exists();
-    asks(&format!(
-        "Pull {} {} NOW. Leave it out until you are asked to plug it in.",
-        drive.model_and_serial(),
-        place(drive)
-    ));
-    while is_here(drive) {
-        if let Some(other) = members.iter().flatten().find(|other| !is_here(other)) {
-            return Err(BuildError::Drives(format!(
-                "{} is gone, and {} was to be pulled: plug it in again, and start again",
-                other.label(),
-                drive.label()
-            )));
-        }
-        if cancel.is_set() {
-            return Err(interrupted());
-        }
-        thread::sleep(POLL);
-    }
-    Ok(())
-}
-
-/// Where a drive is, for a person who looks for it.
-pub(super) fn place(drive: &Drive) -> String {
-    let bay = drive.bay_name.as_ref().or(drive.bay.as_ref());
-    bay.map_or_else(|| drive.node(), |bay| format!("in bay {bay}"))
 }
 
 fn files_failed(e: io::Error) -> BuildError {

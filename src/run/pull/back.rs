@@ -3,10 +3,11 @@
 use std::{fs, path::Path, thread, time::Instant};
 
 use super::{
+    HANG,
     load::{Load, sum},
     rejoin::{BY_ITSELF, PROGRESS, health, joins, returns},
     second::pull_second,
-    site::{Away, HANG, Site, THIRDS, cool, known, look},
+    site::{Away, Site, THIRDS, cool, known, look},
 };
 use crate::{
     danger::Claims,

@@ -17,11 +17,11 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{
+    HANG,
     content::{PIECE, Source},
     files::{AREA_BLOCKS, READ, create, ledger_path, open, open_area, path, read, source},
     ledger::{AREA, Answer, BLOCK, LARGEST, Ledger, Write, name},
     noted::Noted,
-    site::HANG,
 };
 use crate::{
     engine::Aligned,

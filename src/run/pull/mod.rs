@@ -6,6 +6,7 @@ mod back;
 mod content;
 mod elsewhere;
 mod files;
+mod gone;
 mod in_use;
 mod ledger;
 mod load;
@@ -19,6 +20,8 @@ mod site;
 mod unplug;
 mod watch;
 
+use std::time::Duration;
+
 pub use away::pull;
 pub use back::put_back;
 pub use files::fill;
@@ -30,3 +33,7 @@ pub use power::{Place, PowerError, is_elsewhere, power_dir};
 pub use restore::restore_record;
 pub use site::{Away, Site};
 pub use unplug::Switch;
+
+/// How long operations may take to end: SCSI tries a command that gets no answer for half a minute, resets, and tries again.
+const HANG: Duration = Duration::from_secs(120);
+const POLL: Duration = Duration::from_millis(5);

@@ -16,11 +16,12 @@ use std::{
 use rustix::{fs::OFlags, process::geteuid};
 
 use super::{
+    HANG, POLL,
     files::{READ, fill, ledger_path, make_area, open, read},
     ledger::{AREA, BLOCK, LARGEST, Ledger},
     load::{Load, sum},
     noted::{Kept, Noted, Place as LedgerPlace},
-    site::{HANG, POLL, look_at},
+    site::look_at,
 };
 use crate::{
     conditions::is_network,

@@ -7,8 +7,9 @@ use std::{
 };
 
 use super::{
+    HANG,
     files::{append, list, touch},
-    site::{HANG, within},
+    site::within,
 };
 use crate::{record::Probe, units::duration};
 

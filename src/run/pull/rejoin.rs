@@ -6,7 +6,8 @@ use std::{
 };
 
 use super::{
-    site::{Away, POLL, Site},
+    POLL,
+    site::{Away, Site},
     unplug::Unplug,
 };
 use crate::{
@@ -35,34 +36,36 @@ pub(super) fn returns(
     cancel: &Cancel,
     asks: &mut dyn FnMut(&str),
 ) -> Result<Drive, BuildError> {
-    let patience = match away.unplug {
+    let patience = match away.gone.unplug {
         Unplug::Software { .. } => APPEARS,
         Unplug::Hand => {
             // Without a serial of its own it is known by its bay.
-            let bay = if away.drive.unique_serial().is_some() { "any bay" } else { "the same bay" };
-            asks(&format!("Plug {} in again, into {bay}.", away.drive.model_and_serial()));
+            let bay = if away.gone.drive.unique_serial().is_some() { "any bay" } else { "the same bay" };
+            asks(&format!("Plug {} in again, into {bay}.", away.gone.drive.model_and_serial()));
             FOUND_BY_HAND
         }
     };
-    away.restore()
+    away.gone
+        .restore()
         .map_err(|e| BuildError::Drives(format!("{} can't be brought back: {e}", away.act.drive)))?;
-    let drive = appeared(&away.act.drive, patience, cancel)?;
+    let drive = appeared(&away.gone.drive, patience, cancel)?;
     // Without udev, nothing handles the drive.
     let _ = site.runner.ask(&udevadm::settle());
     Ok(drive)
 }
 
-/// Waits until the kernel has the drive, and udev its partitions.
-pub(super) fn appeared(identity: &str, patience: Duration, cancel: &Cancel) -> Result<Drive, BuildError> {
-    let until = Instant::now() + patience;
+/// Waits until the kernel has the drive, and its partitions, which it reads later.
+pub(super) fn appeared(was: &Drive, patience: Duration, cancel: &Cancel) -> Result<Drive, BuildError> {
+    let (identity, until) = (was.identity(), Instant::now() + patience);
     loop {
-        if let Some(drive) = Inventory::read(&Sysroot::live()).drive(identity) {
-            return Ok(drive.clone());
+        let is_late = Instant::now() > until || cancel.is_set();
+        match Inventory::read(&Sysroot::live()).drive(&identity) {
+            Some(now) if is_late || now.partitions.len() >= was.partitions.len() => return Ok(now.clone()),
+            None if is_late => {
+                return Err(BuildError::Drives(format!("the drive {identity} did not come back")));
+            }
+            _ => thread::sleep(POLL),
         }
-        if Instant::now() > until || cancel.is_set() {
-            return Err(BuildError::Drives(format!("the drive {identity} did not come back")));
-        }
-        thread::sleep(POLL);
     }
 }
 

@@ -1,15 +1,18 @@
 //! Pulls a second drive while the first one is filled.
 
 use std::{
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
 use super::{
-    away::{has_left, interrupted, leaves, unplug_of, will_leave},
+    HANG, POLL,
+    away::unplug_of,
+    gone::{Gone, interrupted},
     load::{Load, sum},
     rejoin::{health, joins, returns},
-    site::{Away, HANG, POLL, Site, cool, look},
+    site::{Away, Site, cool, look},
 };
 use crate::{
     engine::Cancel,
@@ -44,19 +47,20 @@ pub fn pull_second(
     };
     let unplug = unplug_of(&inventory, drive, &act)?;
     let so_far = being_filled(built, first.act.member as usize, cancel)?;
-    let mut away = will_leave(site, &act, drive, unplug, &first.ledger, None)?;
-    let answer = leaves(&away, built, &inventory, cancel, asks)?;
+    let gone = Gone::will(site.journal, drive, unplug)?;
+    let mut away = Away { act, gone, ledger: Arc::clone(&first.ledger), on_drive: None };
+    let answer = away.gone.leave(&built.build.drives(&inventory), cancel, asks)?;
     let zero = Instant::now();
     // A hand takes its time.
     let is_filled = health(built).members[first.act.member as usize] == MemberState::InSync;
     let so_far = if is_filled { 1.0 } else { so_far };
-    let until = zero + Duration::from_secs_f64(act.seconds);
+    let until = zero + Duration::from_secs_f64(away.act.seconds);
     while Instant::now() < until && !cancel.is_set() {
         thread::sleep(POLL);
     }
     let end = Instant::now();
     let (ops, hanging) = load.end(HANG);
-    let left = has_left(answer, drive);
+    let left = away.gone.has_left(answer);
     back.during = sum(&ops, &[], from, zero);
     let during = sum(&ops, &hanging, zero, end);
     cool(site.dir);
@@ -70,7 +74,7 @@ pub fn pull_second(
     let device = built.build.device(&Sysroot::live(), &Inventory::read(&Sysroot::live()));
     let device = device.ok_or_else(|| BuildError::Array(format!("{} is not active", built.build.name)))?;
     let begun = Instant::now();
-    joins(site, &act, built, &device.path(), &drive, &mut back.refused, &mut found.commands)?;
+    joins(site, &away.act, built, &device.path(), &drive, &mut back.refused, &mut found.commands)?;
     filled(&built.build, None, cancel)?;
     found.healed = Some(begun.elapsed().as_secs_f64());
     Ok(())

@@ -1,7 +1,6 @@
 //! A pool whose drive is away, and what is looked for on it.
 
 use std::{
-    io,
     path::Path,
     sync::{Arc, Mutex, PoisonError, mpsc},
     thread,
@@ -9,25 +8,22 @@ use std::{
 };
 
 use super::{
+    HANG, POLL,
     files::{Checking, READ, check, drop_caches, place},
+    gone::Gone,
     ledger::Ledger,
-    unplug::Unplug,
 };
 use crate::{
     engine::Aligned,
-    inventory::Drive,
     plan::{FileTree, Pull},
     record::{FilesFound, LedgerFound},
     run::{
-        journal::{Entry, Journal},
+        journal::Journal,
         pool::{BuildError, Built, PoolLog},
     },
     tools::Runner,
 };
 
-/// How long operations may take to end: SCSI tries a command that gets no answer for half a minute, resets, and tries again.
-pub const HANG: Duration = Duration::from_secs(120);
-pub const POLL: Duration = Duration::from_millis(5);
 /// Of what may be written: before, while the drive is away, and until it is back.
 pub const THIRDS: u64 = 3;
 
@@ -46,32 +42,10 @@ pub struct Site<'a> {
 #[derive(Debug)]
 pub struct Away {
     pub act: Pull,
-    /// As it was before.
-    pub drive: Drive,
-    pub unplug: Unplug,
-    /// Struck out once the drive is back.
-    pub entry: Option<Entry>,
+    pub gone: Gone,
     pub ledger: Arc<Mutex<Ledger>>,
     /// Files with a part on the drive, where that is known.
     pub on_drive: Option<Vec<bool>>,
-}
-
-impl Away {
-    /// Lets the kernel have the drive again; what it does with it is not waited for.
-    pub fn restore(&mut self) -> io::Result<()> {
-        if let Some(entry) = self.entry.take() {
-            self.unplug.bring_back(HANG)?;
-            entry.done()?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Away {
-    fn drop(&mut self) {
-        // Errors can't be reported from drop: the entry stays in the journal, and the next run brings the drive back.
-        let _ = self.restore();
-    }
 }
 
 /// The pool and its drive, by the log of the pool.

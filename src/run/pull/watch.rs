@@ -56,8 +56,8 @@ impl Watch {
         }
     }
 
-    /// What was seen, and what became of operations, in order. Operations work again if they began after the pull was noticed.
-    pub fn moments(self, ops: &[Op], zero: Instant) -> Vec<Moment> {
+    /// What was seen and what the kernel said, and what became of operations, in order. Operations work again if they began after the pull was noticed.
+    pub fn moments(self, ops: &[Op], kernel: &[(f64, String)], zero: Instant) -> Vec<Moment> {
         let mut all = self.seen;
         let since = |at: Instant| at.saturating_duration_since(zero).as_secs_f64();
         let ended = |op: &Op| since(op.at + op.took);
@@ -71,13 +71,14 @@ impl Watch {
         };
         let again = [(works(false), What::ReadWorks), (works(true), What::WriteWorks)];
         all.extend(again.into_iter().filter_map(|(at, what)| Some(Moment { at: at?, what })));
+        all.extend(reset(kernel));
         all.sort_by(|a, b| a.at.total_cmp(&b.at));
         all
     }
 }
 
 /// The first time that the kernel reset a device or a link: then the drive stays, unlike after a removal.
-pub fn reset(messages: &[(f64, String)]) -> Option<Moment> {
+fn reset(messages: &[(f64, String)]) -> Option<Moment> {
     let is_reset = |text: &str| {
         text.contains(": reset ") && text.contains(" USB device number ")
             || text.contains(": hard resetting link")
@@ -156,7 +157,7 @@ mod tests {
         let seen = vec![Moment { at: 0.03, what: What::DriveGone }];
         let watch = Watch { root: Sysroot::live(), drive: String::new(), array: None, seen };
         let moments: Vec<(u32, What)> =
-            watch.moments(&ops, zero).iter().map(|m| ((m.at * 1000.0).round() as u32, m.what)).collect();
+            watch.moments(&ops, &[], zero).iter().map(|m| ((m.at * 1000.0).round() as u32, m.what)).collect();
         let expected =
             [(30, What::DriveGone), (50, What::FirstError), (61, What::ReadWorks), (70, What::WriteWorks)];
         assert_eq!(moments, expected);

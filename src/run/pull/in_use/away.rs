@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    check::{Member, is_free, member, unplug},
+    check::{Member, is_free, member, unplug as how},
     choose::choose,
     known::{Known, check, know},
     reader::Reader,
@@ -20,15 +20,16 @@ use crate::{
     record::{FilesFound, Probe, Pulled},
     run::{
         Watcher,
-        journal::{Entry, Journal, Undo},
+        journal::Journal,
         pool::BuildError,
         pull::{
-            away::{by_hand, interrupted, settings},
+            HANG, POLL,
+            away::settings,
             files::{empty_cache, list},
+            gone::{Gone, interrupted},
             load::{sample, sum},
             probes::probe,
-            site::{HANG, POLL, checked, within},
-            unplug::Unplug,
+            site::{checked, within},
             watch::{self, Watch},
         },
     },
@@ -44,11 +45,7 @@ const SAMPLE: usize = 400;
 #[derive(Debug)]
 pub struct Away {
     pub act: PullInUse,
-    /// As it was before.
-    pub drive: Drive,
-    pub unplug: Unplug,
-    /// Struck out once the drive is back.
-    entry: Option<Entry>,
+    pub gone: Gone,
     pub array: Array,
     pub files: Arc<Vec<Known>>,
 }
@@ -70,26 +67,10 @@ pub struct Array {
 }
 
 impl Away {
-    /// Lets the kernel have the drive again; what it does with it is not waited for.
-    pub fn restore(&mut self) -> io::Result<()> {
-        if let Some(entry) = self.entry.take() {
-            self.unplug.bring_back(HANG)?;
-            entry.done()?;
-        }
-        Ok(())
-    }
-
     /// Reads all files again, past the page cache.
     pub fn look(&self) -> FilesFound {
         let files = Arc::clone(&self.files);
         checked(files.len() as u64, move |checking| check(&files, checking))
-    }
-}
-
-impl Drop for Away {
-    fn drop(&mut self) {
-        // Errors can't be reported from drop: the entry stays in the journal, and the next run brings the drive back.
-        let _ = self.restore();
     }
 }
 
@@ -104,7 +85,7 @@ pub fn pull(
 ) -> Result<(Pulled, Away), BuildError> {
     let inventory = Inventory::read(&Sysroot::live());
     let found = member(act, target, &inventory)?;
-    let unplug = unplug(&found, act, &inventory)?;
+    let unplug = how(&found, act, &inventory)?;
     let array = array(&found, runner)?;
     let chosen = choose(&target.path, act.bytes, act.seed, cancel).map_err(BuildError::file(&target.path))?;
     let (files, about) = know(&chosen, cancel);
@@ -136,27 +117,14 @@ pub fn pull(
     let inventory_now = Inventory::read(&root);
     let now = member(act, target, &inventory_now)?;
     is_free(&now, &inventory_now)?;
-    if now.name != found.name || super::check::unplug(&now, act, &inventory_now)? != unplug {
+    if now.name != found.name || how(&now, act, &inventory_now)? != unplug {
         return Err(BuildError::Drives(format!("{} was plugged in again meanwhile: start again", act.label)));
     }
-    let entry = match &unplug {
-        Unplug::Software { back, .. } => {
-            Some(journal.will(Undo::Unplugged { back: back.file.clone() }).map_err(failed)?)
-        }
-        Unplug::Hand => None,
-    };
-    let drive = found.drive.clone();
-    let mut watch = Watch::of(Some((array.name.clone(), found.name.to_owned())), &drive.name);
-    let away = Away { act: act.clone(), drive, unplug, entry, array, files };
+    let gone = Gone::will(journal, found.drive, unplug)?;
+    let mut watch = Watch::of(Some((array.name.clone(), found.name.to_owned())), &gone.drive.name);
+    let away = Away { act: act.clone(), gone, array, files };
     let log_from = watch::kernel_now();
-    let answer = match &away.unplug {
-        Unplug::Software { away, .. } => Some(away.set().map_err(failed)?),
-        Unplug::Hand => {
-            let others: Vec<Option<&Drive>> = members(&found, &inventory);
-            by_hand(&away.drive, &others, cancel, &mut |text| watcher.asks(text))?;
-            None
-        }
-    };
+    let answer = away.gone.leave(&members(&found, &inventory), cancel, &mut |text| watcher.asks(text))?;
     let zero = Instant::now();
     while zero.elapsed() < seconds && !cancel.is_set() {
         watch.look(zero);
@@ -164,18 +132,16 @@ pub fn pull(
     }
     let end = Instant::now();
     let (ops, hanging) = reader.end(HANG);
-    if let Some(Ok(Err(e))) = answer.map(|answer| answer.recv_timeout(HANG)) {
-        return Err(BuildError::Array(format!("{} was not taken away: {e}", away.drive.label())));
-    }
+    away.gone.has_left(answer)?;
     watch.look(zero);
     (pulled.before, pulled.away) = (sum(&ops, &[], begun, zero), sum(&ops, &hanging, zero, end));
-    pulled.moments = watch.moments(&ops, zero);
     pulled.sample = sample(&ops, zero, SAMPLE);
     pulled.probes = probes(target, &away, false);
     let _ = within(HANG, empty_cache);
     pulled.probes.extend(probes(target, &away, true));
     pulled.files = away.look();
-    pulled.kernel = watch::messages(runner, log_from, &away.drive.name);
+    pulled.kernel = watch::messages(runner, log_from, &away.gone.drive.name);
+    pulled.moments = watch.moments(&ops, &pulled.kernel, zero);
     let inventory = Inventory::read(&root);
     if let Some(pool) =
         inventory.pools().find(|(layer, _)| layer.name == away.array.name).map(|(_, pool)| pool)
@@ -208,10 +174,9 @@ fn array(found: &Member<'_>, runner: &dyn Runner) -> Result<Array, BuildError> {
     })
 }
 
-/// The other drives of the pool.
+/// The drives of the pool.
 fn members<'i>(found: &Member<'i>, inventory: &'i Inventory) -> Vec<Option<&'i Drive>> {
-    let all = found.layer.members.iter().flat_map(|name| inventory.drives_of_block(name));
-    all.filter(|drive| drive.name != found.drive.name).map(Some).collect()
+    found.layer.members.iter().flat_map(|name| inventory.drives_of_block(name)).map(Some).collect()
 }
 
 /// What still works: only what reads.

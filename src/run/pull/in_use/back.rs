@@ -15,11 +15,12 @@ use crate::{
         Watcher,
         pool::{BuildError, Commands, exists},
         pull::{
+            HANG, POLL,
             back::sectors_written,
             files::empty_cache,
             load::sum,
             rejoin::{APPEARS, BY_ITSELF, FOUND_BY_HAND, PROGRESS, appeared},
-            site::{HANG, POLL, within},
+            site::within,
             unplug::Unplug,
         },
     },
@@ -46,30 +47,23 @@ pub fn put_back(
         let (drive, status) = (&away.act.label, &away.act.status);
         BuildError::Array(format!("{e}. {shown} lacks {drive} now: plug it in, and see `{status}`"))
     };
-    let patience = match away.unplug {
+    let patience = match away.gone.unplug {
         Unplug::Software { .. } => APPEARS,
         Unplug::Hand => {
-            watcher.asks(&format!("Plug {} in again, into any bay.", away.drive.model_and_serial()));
+            watcher.asks(&format!("Plug {} in again, into any bay.", away.gone.drive.model_and_serial()));
             FOUND_BY_HAND
         }
     };
-    if let Err(e) = away.restore() {
+    if let Err(e) = away.gone.restore() {
         return Err(lacks(BuildError::Drives(format!("the drive can't be brought back: {e}")), away));
     }
-    let drive = appeared(&away.act.drive, patience, &Cancel::default()).map_err(|e| lacks(e, away))?;
+    let drive = appeared(&away.gone.drive, patience, &Cancel::default()).map_err(|e| lacks(e, away))?;
     let mut back =
         Back { name: drive.name.clone(), appeared: zero.elapsed().as_secs_f64(), ..Back::default() };
     // Without udev, nothing handles the drive.
     let _ = runner.ask(&udevadm::settle());
     let root = Sysroot::live();
-    // The kernel has the drive before it has its partitions.
-    let until = Instant::now() + APPEARS;
-    let member = loop {
-        match place(away, &Inventory::read(&root)) {
-            Err(_) if Instant::now() < until => thread::sleep(PROGRESS),
-            found => break found.map_err(|e| lacks(e, away))?,
-        }
-    };
+    let member = place(away, &Inventory::read(&root)).map_err(|e| lacks(e, away))?;
     let until = Instant::now() + BY_ITSELF;
     while !back.by_itself && Instant::now() < until {
         back.by_itself = has(away, &member, &root);
