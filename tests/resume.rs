@@ -87,7 +87,7 @@ impl Case {
         let how = world.run(&plan, &Done::default(), &mut log, &cancel).expect("runs");
         let mut events = log.events;
         events.push(Event::End(End { how, at: String::new() }));
-        let done = Done::of(&Run::of(events.iter().cloned()), &plan);
+        let done = Done::of(&Run::with_latencies(events.iter().cloned()), &plan);
         let (version, inventory) = (String::new(), Default::default());
         events.push(Event::Resume(Box::new(Resume {
             at: String::new(),
@@ -337,7 +337,7 @@ fn a_finished_run_has_no_steps_left() {
     let asked = ask(directories(1), rules(), MIB);
     let case = Case { experiment: &BASELINE, ask: asked, board: board(vec![drive(20e6, 30e6)]) };
     let (plan, events) = (case.plan(), case.whole());
-    let done = Done::of(&Run::of(events.into_iter()), &plan);
+    let done = Done::of(&Run::with_latencies(events.into_iter()), &plan);
     assert_eq!(done.steps.len(), plan.steps.len());
     let made = plan.steps.iter().filter(|step| matches!(step.act, Act::ScratchFile(_))).count();
     assert_eq!(made, 1);

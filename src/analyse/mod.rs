@@ -43,6 +43,7 @@ pub use cost_fit::{CostFit, CostSample};
 pub use estimate::{Estimate, WIDE};
 pub use rules::{Decision, Rules};
 pub use span::{Span, SpanRules};
+pub use stalls::Stalled;
 pub use stopping_rule::StoppingRule;
 pub use tail::{LatencyPercentile, Tail};
 pub use throughput::{Cliff, End, Reason, Stall, StallSummary, Throughput, Unseen};

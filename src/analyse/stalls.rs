@@ -1,4 +1,6 @@
-//! Stalls: chunks that took much longer than their neighbours.
+//! Stalls: chunks that took much longer than their neighbours, and operations that took much longer than most.
+
+use crate::units::Histogram;
 
 /// Chunks whose median is a chunk's neighbourhood.
 const NEIGHBOURS: usize = 32;
@@ -9,6 +11,26 @@ const LEAST_SECONDS: f64 = 0.1;
 
 /// The longest stall that may go unseen, s: Linux waits no longer for a memory card.
 pub(crate) const LONG: f64 = 10.0;
+
+/// Operations of a load, one at a time, that took much longer than most.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Stalled {
+    pub operations: u64,
+    /// Beyond what most took, of all of them together.
+    pub seconds: f64,
+}
+
+impl Stalled {
+    pub fn of(latency: &Histogram) -> Self {
+        let median = latency.quantile(0.5).unwrap_or(0) as f64 / 1e9;
+        let least = LEAST_SECONDS.max(0.5 * median);
+        let excess = latency.iter().map(|(ns, n)| (ns as f64 / 1e9 - median, n));
+        excess.filter(|(excess, _)| *excess > least).fold(Self::default(), |sum, (excess, n)| Self {
+            operations: sum.operations + n,
+            seconds: sum.seconds + excess * n as f64,
+        })
+    }
+}
 
 /// One or more stalled chunks close together.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,6 +98,23 @@ mod tests {
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), 2.5);
         assert_eq!(median(&[]), 0.0);
+    }
+
+    #[test]
+    fn stalled_operations_count_with_what_they_took_beyond_most() {
+        let mut latency = Histogram::default();
+        [(2_000_000, 1000), (50_000_000, 10), (400_000_000, 3), (2_600_000_000, 1)]
+            .iter()
+            .for_each(|(ns, n)| latency.add(*ns, *n));
+        let found = Stalled::of(&latency);
+        assert_eq!(found.operations, 4);
+        let expected = 3.0 * 0.398 + 2.598;
+        assert!((found.seconds / expected - 1.0).abs() < 1e-3, "{} is not {expected}", found.seconds);
+        assert_eq!(Stalled::of(&Histogram::default()), Stalled::default());
+        // Large operations take long without a stall.
+        let mut slow = Histogram::default();
+        [(1_000_000_000, 10), (1_400_000_000, 2)].iter().for_each(|(ns, n)| slow.add(*ns, *n));
+        assert_eq!(Stalled::of(&slow).operations, 0);
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::{
     run::{self, Local, Lock, LockError, Locks, RunContext},
     sysroot::Sysroot,
     target::{Kind, Target},
-    units::shell_word,
+    units::{Histogram, shell_word},
 };
 
 pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -101,7 +101,7 @@ struct Task<'a> {
 fn unfinished(
     experiment: &Experiment,
     run: &str,
-    record: &record::Run<()>,
+    record: &record::Run<Histogram>,
     store: &Store,
 ) -> anyhow::Result<(Plan, Done)> {
     if let Some(name) = record.start.as_ref().map(|s| &s.experiment).filter(|name| *name != experiment.name) {

@@ -19,7 +19,7 @@ pub use event::{ActResult, End, Event, Host, How, Resume, SCHEMA, StandbyResult,
 pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
 pub use owner::{PRIVATE, hand_over, home, lock, make_dir};
 pub use power::{Cut, WrongReads};
-pub use progress::{Done, ProcessorUse, Refill};
+pub use progress::{Done, LoadSpeed, ProcessorUse, Refill};
 pub use pulled::{
     Back, FilesFound, LedgerFound, Moment, Operation, Operations, Probe, Pulled, ReadOnly, Second, What,
 };

@@ -7,9 +7,10 @@ use std::{
 
 use super::{End, How, Run};
 use crate::{
+    analyse::Stalled,
     conditions::Processors,
     plan::{Act, Condition, FILL, Measure, Plan, Rule, Step, StepId},
-    units::Outcome,
+    units::{Histogram, Outcome},
 };
 
 /// What a resumed run skips.
@@ -18,10 +19,38 @@ pub struct Done {
     pub steps: BTreeSet<StepId>,
     /// Scratch files that later steps need as earlier ones left them, by the step that makes the file and its target.
     pub refills: BTreeMap<(StepId, u32), Refill>,
-    /// Bytes per second of loads that ended well, by step and target.
-    pub speeds: BTreeMap<(StepId, usize), f64>,
+    /// Of loads that ended well, by step and target.
+    pub speeds: BTreeMap<(StepId, usize), LoadSpeed>,
     /// What loads took of the processors.
     pub processors: BTreeMap<StepId, ProcessorUse>,
+}
+
+/// How fast a load was.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LoadSpeed {
+    pub bytes: f64,
+    pub seconds: f64,
+    pub stalled: Stalled,
+}
+
+impl LoadSpeed {
+    /// None if it did not end as planned or moved nothing.
+    pub fn of(outcome: &Outcome, latency: &Histogram) -> Option<Self> {
+        outcome.speed()?;
+        let bytes = (outcome.bytes_read as f64) + outcome.bytes_written as f64;
+        Some(Self { bytes, seconds: outcome.seconds, stalled: Stalled::of(latency) })
+    }
+
+    /// Bytes per second.
+    pub fn whole(&self) -> f64 {
+        self.bytes / self.seconds
+    }
+
+    /// The same without its stalls.
+    pub fn even(&self) -> f64 {
+        // Of a load with several operations under way they may add up to more than its time.
+        self.bytes / (self.seconds - self.stalled.seconds).max(self.seconds * 0.01)
+    }
 }
 
 /// What loads took of the processors.
@@ -71,20 +100,19 @@ impl Refill {
 }
 
 /// The bytes that a load wrote, if it ended well.
-fn wrote(run: &Run<()>, step: StepId, target: u32) -> Option<u64> {
+fn wrote(run: &Run<Histogram>, step: StepId, target: u32) -> Option<u64> {
     let outcome = run.steps.get(&step)?.loads.get(&(target as usize))?.outcome.as_ref()?;
     outcome.ended.is_whole().then_some(outcome.bytes_written)
 }
 
-/// Bytes per second of loads that ended well.
-fn speeds(run: &Run<()>) -> BTreeMap<(StepId, usize), f64> {
+fn speeds(run: &Run<Histogram>) -> BTreeMap<(StepId, usize), LoadSpeed> {
     let loads =
         run.steps.iter().flat_map(|(id, step)| step.loads.iter().map(move |(at, load)| ((*id, *at), load)));
-    loads.filter_map(|(at, load)| Some((at, load.outcome.as_ref()?.speed()?))).collect()
+    loads.filter_map(|(at, load)| Some((at, LoadSpeed::of(load.outcome.as_ref()?, &load.kept)?))).collect()
 }
 
-fn processors(run: &Run<()>, plan: &Plan) -> BTreeMap<StepId, ProcessorUse> {
-    let used = |(id, step): (&StepId, &super::run::Step<()>)| {
+fn processors(run: &Run<Histogram>, plan: &Plan) -> BTreeMap<StepId, ProcessorUse> {
+    let used = |(id, step): (&StepId, &super::run::Step<Histogram>)| {
         Some((*id, step.processor_use(plan.step(*id)?.on.len())?))
     };
     run.steps.iter().filter_map(used).collect()
@@ -93,7 +121,7 @@ fn processors(run: &Run<()>, plan: &Plan) -> BTreeMap<StepId, ProcessorUse> {
 impl Done {
     /// What a resumed run skips. A step that needs what an earlier one left in a drive or in the page cache is done
     /// together with it; files are made and filled again.
-    pub fn of(run: &Run<()>, plan: &Plan) -> Self {
+    pub fn of(run: &Run<Histogram>, plan: &Plan) -> Self {
         if matches!(run.end, Some(End { how: How::Finished, .. })) {
             let steps = plan.steps.iter().map(|step| step.id).collect();
             return Self { steps, ..Self::default() };
@@ -165,7 +193,7 @@ impl Done {
 
     /// A scratch file is finished when all steps in it are done. Otherwise it is created again, and filled as the finished loads
     /// left it.
-    fn files(&mut self, run: &Run<()>, plan: &Plan) {
+    fn files(&mut self, run: &Run<Histogram>, plan: &Plan) {
         /// A file: the step that creates it, whether all steps in it are done, and what was written into it before the first
         /// step that isn't.
         type File = (StepId, bool, Option<Refill>);

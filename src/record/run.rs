@@ -7,7 +7,7 @@ use crate::{
     conditions::Processors,
     inventory::Drive,
     plan::{Act, Measure, Plan, Rule, StepId},
-    units::{Caching, Ended, EngineInfo, Outcome, RunStatus, Window, ZonePoint, duration},
+    units::{Caching, Ended, EngineInfo, Histogram, Outcome, RunStatus, Window, ZonePoint, duration},
 };
 
 /// What a reader keeps of the windows of one load. Keeping all windows would take too much memory.
@@ -17,6 +17,13 @@ pub trait Windows {
 
 impl Windows for () {
     fn window(&mut self, _: Option<ZonePoint>, _: &Window) {}
+}
+
+/// The latencies of all operations of a load.
+impl Windows for Histogram {
+    fn window(&mut self, _: Option<ZonePoint>, window: &Window) {
+        self.merge(&window.latency);
+    }
 }
 
 /// A whole record. Of the windows of each load it has what `T` keeps.
@@ -111,6 +118,13 @@ impl Run<()> {
     /// Reads a record to its end, without its windows.
     pub fn of(record: impl Iterator<Item = Event>) -> Self {
         Self::read(record, |_, _, _| ())
+    }
+}
+
+impl Run<Histogram> {
+    /// Reads a record to its end, with the latencies of its loads.
+    pub fn with_latencies(record: impl Iterator<Item = Event>) -> Self {
+        Self::read(record, |_, _, _| Histogram::default())
     }
 }
 

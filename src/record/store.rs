@@ -16,6 +16,7 @@ use super::{
     reader::open_regular,
     summary::{Headline, INDEX, Index},
 };
+use crate::units::Histogram;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -126,7 +127,7 @@ impl Store {
     }
 
     /// Reopens the record of a run, cut to the lines that can be read.
-    pub fn reopen(&self, run: &str) -> Result<(Run<()>, Writer), StoreError> {
+    pub fn reopen(&self, run: &str) -> Result<(Run<Histogram>, Writer), StoreError> {
         self.open(run)?;
         let path = self.path(run);
         // A compressed record is final.
@@ -143,13 +144,13 @@ impl Store {
     }
 
     /// The record of a run that can be continued.
-    pub fn unfinished(&self, run: &str) -> Result<Run<()>, StoreError> {
+    pub fn unfinished(&self, run: &str) -> Result<Run<Histogram>, StoreError> {
         Ok(self.read_whole(run)?.0)
     }
 
-    fn read_whole(&self, run: &str) -> Result<(Run<()>, (u64, bool)), StoreError> {
+    fn read_whole(&self, run: &str) -> Result<(Run<Histogram>, (u64, bool)), StoreError> {
         let mut reader = self.open(run)?;
-        let record = Run::of(reader.by_ref());
+        let record = Run::with_latencies(reader.by_ref());
         match reader.damage() {
             Some(why) => Err(StoreError::Damaged { run: run.to_owned(), why: why.to_owned() }),
             None => Ok((record, reader.accepted)),

@@ -10,7 +10,7 @@ use crate::{
     conditions::BytesMoved,
     engine::Cancel,
     plan::{Plan, StepId},
-    record::{ActResult, Done, Event, ProcessorUse},
+    record::{ActResult, Done, Event, LoadSpeed, ProcessorUse},
 };
 
 /// Failures by target, in steps that could be started.
@@ -35,8 +35,8 @@ pub(super) struct Execution<'a, 'c> {
     pub starts: BTreeMap<usize, u64>,
     /// Loads that had a cliff, by step and target.
     pub fell: BTreeSet<(StepId, usize)>,
-    /// Bytes per second of loads that ended well.
-    pub speeds: BTreeMap<(StepId, usize), f64>,
+    /// Of loads that ended well.
+    pub speeds: BTreeMap<(StepId, usize), LoadSpeed>,
     /// What a step's loads took of the processors.
     pub processors: BTreeMap<StepId, ProcessorUse>,
     pub moved: Vec<BytesMoved>,

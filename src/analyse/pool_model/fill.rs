@@ -70,11 +70,16 @@ impl Planned<'_> {
             |at: usize| both.iter().map(|transfer| self.share_alone(shares, *transfer, at)).sum::<f64>();
         let members = (0..shares.len()).map(member);
         let parts = members.chain(self.shared.iter().map(|shared| bus(&shared.members))).fold(0.0, f64::max);
-        match self.layout.has_parity() {
+        let even = match self.layout.has_parity() {
             // One thread of md's reads what it has room for, then writes it.
             true => parts.max(both.iter().map(|transfer| self.sending(shares, *transfer)).sum()),
             false => parts,
-        }
+        };
+        // Members are filled in step, so that all wait for the one that stalls.
+        let stalled = |at: usize| -> f64 {
+            both.iter().map(|way| shares[at][*way as usize] * self.stalls(*way, at).per_byte).sum()
+        };
+        even + (0..shares.len()).map(stalled).sum::<f64>()
     }
 
     /// Seconds of a member for its share of each byte.

@@ -27,6 +27,17 @@ struct Member {
     left: f64,
     /// Nothing is sent until its queue is empty.
     drains: bool,
+    /// Requests that it completed, and bytes that were sent to it.
+    completed: u64,
+    sent: u64,
+}
+
+/// A request that takes longer: the nth of a member.
+#[derive(Debug, Clone, Copy)]
+struct Stall {
+    at: usize,
+    nth: u64,
+    seconds: f64,
 }
 
 struct Flow<'a> {
@@ -39,6 +50,7 @@ struct Flow<'a> {
     ends: &'a mut [u64],
     /// By how much members with even numbers are faster, as a share, and others slower.
     lead: f64,
+    stall: Option<Stall>,
 }
 
 /// By how much equal drives differ now and then.
@@ -50,27 +62,52 @@ const LEAD: f64 = 0.01;
 pub(super) fn seconds(pool: &Planned<'_>, phase: &Phase, ends: &mut [u64]) -> f64 {
     let drains = |part: &Part| pool.room(phase.transfer, part.at).1;
     if !phase.parts.iter().any(drains) {
-        return seconds_of(pool, phase, ends, 0.0);
+        return seconds_with_stalls(pool, phase, ends, 0.0);
     }
     // Which of equal drives is first decides how long the next waits: in turn.
-    [LEAD, -LEAD].map(|lead| seconds_of(pool, phase, ends, lead)).iter().sum::<f64>() / 2.0
+    [LEAD, -LEAD].map(|lead| seconds_with_stalls(pool, phase, ends, lead)).iter().sum::<f64>() / 2.0
 }
 
-/// The same where drives with even numbers are so much faster, as a share, and the others slower.
-fn seconds_of(pool: &Planned<'_>, phase: &Phase, ends: &mut [u64], lead: f64) -> f64 {
+/// The mean where members with even numbers are so much faster, as a share, and the others slower. A stall of any member keeps
+/// the phase waiting, if it is longer than what other members need then: all of them add up. Two in one phase are too rare to count.
+fn seconds_with_stalls(pool: &Planned<'_>, phase: &Phase, ends: &mut [u64], lead: f64) -> f64 {
+    let before = ends.to_vec();
+    let (even, sent) = seconds_of(pool, phase, ends, (lead, None));
+    let stalled = sent.into_iter().enumerate().map(|(at, (bytes, requests))| {
+        let stalls = pool.stalls(phase.transfer, at);
+        if requests == 0 || stalls.per_byte == 0.0 {
+            return 0.0;
+        }
+        let stall = Stall { at, nth: requests / 2, seconds: stalls.seconds };
+        let (longer, _) = seconds_of(pool, phase, &mut before.clone(), (lead, Some(stall)));
+        bytes as f64 * stalls.per_byte / stalls.seconds * (longer - even)
+    });
+    even + stalled.sum::<f64>()
+}
+
+/// The same with or without a stall, and the bytes and requests that each member had.
+fn seconds_of(
+    pool: &Planned<'_>,
+    phase: &Phase,
+    ends: &mut [u64],
+    (lead, stall): (f64, Option<Stall>),
+) -> (f64, Vec<(u64, u64)>) {
     let mut requests = requests(pool, phase);
-    let idle = Member { queue: VecDeque::new(), stage: Stage::Submit, left: 0.0, drains: false };
+    let queue = VecDeque::new();
+    let idle = Member { queue, stage: Stage::Submit, left: 0.0, drains: false, completed: 0, sent: 0 };
     let members = vec![idle; pool.members.len()];
-    let mut flow = Flow { pool, transfer: phase.transfer, members, waiting: VecDeque::new(), ends, lead };
+    let waiting = VecDeque::new();
+    let mut flow = Flow { pool, transfer: phase.transfer, members, waiting, ends, lead, stall };
     let mut seconds = pool.parity.seconds(pool.layout, phase.combined);
     let mut next = requests.next().map(|part| flow.choose(part));
     loop {
         while next.is_some_and(|part| flow.send(part)) {
             next = requests.next().map(|part| flow.choose(part));
         }
-        let Some(step) = flow.advance() else { return seconds };
+        let Some(step) = flow.advance() else { break };
         seconds += step;
     }
+    (seconds, flow.members.iter().map(|member| (member.sent, member.completed)).collect())
 }
 
 /// Seconds that processors work for a phase.
@@ -115,6 +152,7 @@ impl Flow<'_> {
             return false;
         }
         self.members[at].queue.push_back((bytes, from + bytes));
+        self.members[at].sent += bytes;
         if self.members[at].queue.len() == 1 {
             self.enter(at, Stage::Submit);
         }
@@ -155,6 +193,7 @@ impl Flow<'_> {
             Stage::Drive => self.enter(at, Stage::Complete),
             Stage::Complete => {
                 self.ends[at] = self.members[at].queue.pop_front().map_or(0, |(_, end)| end);
+                self.members[at].completed += 1;
                 if !self.members[at].queue.is_empty() {
                     self.enter(at, Stage::Submit);
                 }
@@ -167,6 +206,8 @@ impl Flow<'_> {
         let (bytes, _) = self.members[at].queue[0];
         let lead = if at % 2 == 0 { self.lead } else { -self.lead };
         let alone = self.pool.cost(self.transfer, at).seconds(bytes) * (1.0 - lead);
+        let is_stalled = |stall: &Stall| (stall.at, stall.nth) == (at, self.members[at].completed);
+        let alone = alone + self.stall.filter(is_stalled).map_or(0.0, |stall| stall.seconds);
         (alone, self.pool.processor_alone(self.transfer, at, bytes))
     }
 

@@ -25,11 +25,27 @@ pub struct Queue {
     pub drains: bool,
 }
 
+/// Now and then an operation takes much longer than others. Which one it is has nothing to do with the other members.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stalls {
+    /// Seconds for each byte, on average.
+    pub per_byte: f64,
+    /// Of one of them.
+    pub seconds: f64,
+}
+
+impl Stalls {
+    pub const NONE: Self = Self { per_byte: 0.0, seconds: 0.0 };
+}
+
 /// A member of a pool.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Speeds {
+    /// Without its stalls.
     pub read: Cost,
     pub write: Cost,
+    /// Of reads, and of writes.
+    pub stalls: [Stalls; 2],
     pub queue: Queue,
     /// Whether the kernel takes it for a rotating disk, as it does most USB sticks.
     pub rotates: bool,
@@ -203,7 +219,7 @@ impl Planned<'_> {
         self.shared.iter().filter(move |shared| shared.transfer == transfer && shared.members.contains(&at))
     }
 
-    /// Seconds of one member for so many bytes.
+    /// Seconds of one member for so many bytes, without its stalls.
     fn alone(&self, transfer: Transfer, at: usize, bytes: u64) -> f64 {
         let cost = self.cost(transfer, at);
         self.members[at].queue.requests(bytes) as f64 * cost.fixed + bytes as f64 / cost.rate
@@ -213,6 +229,10 @@ impl Planned<'_> {
     fn processor_alone(&self, transfer: Transfer, at: usize, bytes: u64) -> f64 {
         let most = self.cost(transfer, at).seconds(bytes);
         self.members[at].processor[transfer as usize].seconds(bytes).min(most)
+    }
+
+    fn stalls(&self, transfer: Transfer, at: usize) -> &Stalls {
+        &self.members[at].stalls[transfer as usize]
     }
 
     fn cost(&self, transfer: Transfer, at: usize) -> &Cost {

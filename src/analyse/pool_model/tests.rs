@@ -5,7 +5,14 @@ use crate::units::{KIB, MIB};
 
 fn stick(fixed: f64, read: f64, write: f64) -> Speeds {
     let (read, write) = (Cost { fixed, rate: read }, Cost { fixed, rate: write });
-    Speeds { read, write, queue: Queue::ENDLESS, rotates: false, processor: [Cost::NOTHING; 2] }
+    Speeds {
+        read,
+        write,
+        queue: Queue::ENDLESS,
+        rotates: false,
+        processor: [Cost::NOTHING; 2],
+        stalls: [Stalls::NONE; 2],
+    }
 }
 
 fn planned(layout: Layout, members: &[Speeds]) -> Planned<'_> {
@@ -334,4 +341,37 @@ fn where_writes_are_throttled_the_next_pair_may_begin_later() {
     let half = 1.0 + request(120 * KIB) / early / 2.0;
     assert!((throttled / half - 1.0).abs() < 0.02, "{throttled} is not {half}");
     close(took(Layout::Raid0, true), took(Layout::Raid0, false));
+}
+
+/// Each of four sticks writes 4 KiB in 2 ms, and stops for 0.4 s after each 40 MB.
+#[test]
+fn writes_of_copies_and_parity_wait_for_the_stalls_of_each_member() {
+    let stalls = [Stalls::NONE, Stalls { per_byte: 0.4 / 40e6, seconds: 0.4 }];
+    let four = [Speeds { stalls, ..stick(2e-3, f64::INFINITY, f64::INFINITY) }; 4];
+    let small = 4.0 * KIB as f64;
+    let took = |layout, pattern| {
+        let pool = planned(layout, &four);
+        small / pool.speed(Transfer::Write, pattern, 4 * KIB)
+    };
+    let one = small * 0.4 / 40e6;
+    close(took(Layout::Raid0, Pattern::Random), 2e-3 + one);
+    close(took(Layout::Raid1, Pattern::Random), 2e-3 + 4.0 * one);
+    close(took(Layout::Raid10, Pattern::Random), 2e-3 + 2.0 * one);
+    // A read of data and parity before.
+    close(took(Layout::Raid5, Pattern::Random), 4e-3 + 2.0 * one);
+    close(took(Layout::Raid6, Pattern::Random), 4e-3 + 3.0 * one);
+    // What one does while the other needs longer anyway is not waited for.
+    let slow = Speeds { stalls: [Stalls::NONE; 2], ..stick(0.3, f64::INFINITY, f64::INFINITY) };
+    let unlike = [slow, four[0]];
+    let took = small / planned(Layout::Raid1, &unlike).speed(Transfer::Write, Pattern::Random, 4 * KIB);
+    close(took, 0.3 + one * (0.4 + 2e-3 - 0.3) / 0.4);
+}
+
+#[test]
+fn a_fill_waits_for_the_stalls_of_all_that_are_written() {
+    let stalls = [Stalls::NONE, Stalls { per_byte: 0.5 / 50e6, seconds: 0.5 }];
+    let three = [Speeds { stalls, ..stick(0.0, 20e6, 10e6) }; 3];
+    let pool = planned(Layout::Raid1, &three);
+    close(pool.first_sync_seconds(100_000_000).expect("copies"), 10.0 + 2.0 * 1.0);
+    close(pool.longest_rebuild_seconds(100_000_000).expect("copies"), 10.0 + 1.0);
 }

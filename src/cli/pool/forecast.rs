@@ -7,7 +7,7 @@ use crate::{
     advise::Evidence,
     analyse::{
         Estimate,
-        pool_model::{Cost, End, Planned, Queue, Shared, Speeds, Transfer, jumps, seeks},
+        pool_model::{Cost, End, Planned, Queue, Shared, Speeds, Stalls, Transfer, jumps, seeks},
     },
     inventory::{Drive, Inventory},
     pool::Build,
@@ -178,6 +178,8 @@ impl Known<'_> {
             members.push(Speeds {
                 read,
                 write,
+                // Findings have no more than the mean with all stalls in it.
+                stalls: [Stalls::NONE; 2],
                 queue,
                 rotates: drive.rotational,
                 processor: [Cost::NOTHING; 2],

@@ -79,7 +79,7 @@ fn resumed(plan: &Plan, at: usize) -> Vec<Event> {
     let how = world.run(plan, &Done::default(), &mut log, &cancel).expect("runs");
     let mut events = log.events;
     events.push(Event::End(End { how, at: String::new() }));
-    let done = Done::of(&Run::of(events.iter().cloned()), plan);
+    let done = Done::of(&Run::with_latencies(events.iter().cloned()), plan);
     let (at, version, inventory) = (String::new(), String::new(), Inventory::default());
     events.push(Event::Resume(Box::new(Resume { at, version, host: Default::default(), inventory })));
     let how = world.run(plan, &done, &mut events, &Cancel::default()).expect("runs");

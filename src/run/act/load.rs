@@ -1,6 +1,6 @@
 //! Runs loads and records what they do.
 
-use std::io;
+use std::{collections::BTreeMap, io};
 
 use super::{
     super::{
@@ -13,10 +13,10 @@ use crate::{
     conditions::ProcessorWatch,
     engine::{self, Engine, EngineError, Flow},
     inventory::Drive,
-    plan::{Measure, Rule, Step, StepId},
-    record::{Event, ProcessorUse},
+    plan::{Measure, Rule, Step},
+    record::{Event, LoadSpeed, ProcessorUse},
     target::{Kind, Target},
-    units::{Caching, Direction, Ended, Load, MIB, Outcome, Pattern, duration},
+    units::{Caching, Direction, Ended, Histogram, Load, MIB, Outcome, Pattern, duration},
 };
 
 /// How often the wait times of threads are sampled during a load, s. Sampling costs CPU time.
@@ -68,7 +68,7 @@ pub(super) fn unrecorded(
         }
         Flow::Continue
     })?;
-    run.ended(None, m, &sites, &outcomes);
+    run.ended(m, &sites, &outcomes);
     let outcome = outcomes.into_iter().next().unwrap_or_else(|| Outcome::nothing(Ended::Finished));
     let trouble = failure(m, &outcome);
     Ok((outcome, trouble))
@@ -133,7 +133,7 @@ fn loads(
         }
         let mut engine = run.ctx.world.engine(run.plan.engine.as_deref(), &m.load, &on)?;
         let outcomes = record(run, step, (m, instead), sites, engine.as_mut(), &mut begun)?;
-        run.ended(Some(step.id), m, sites, &outcomes);
+        run.ended(m, sites, &outcomes);
         run.cut_off((step, m), sites, &outcomes, since)?;
         totals = totals.iter().zip(&outcomes).map(|(total, outcome)| total.and_then(outcome)).collect();
         // The shortest of several targets counts.
@@ -153,12 +153,15 @@ fn loads(
         }
     }
     ctx.log.sync()?;
-    if let Some(Begun { processors, since, suspended, .. }) = begun {
+    if let Some(Begun { processors, since, suspended, latencies, .. }) = begun {
         let did = processors.end(ctx.world.sysroot(), ctx.world.seconds() - since);
-        if suspended {
-            // As in the record: a load of a fixed amount counts as a whole or not at all.
-            run.speeds.retain(|(id, _), _| *id != step.id);
-        } else {
+        // As in the record: a load of a fixed amount counts as a whole or not at all.
+        if !suspended {
+            let of = |(target, outcome): (&usize, &Outcome)| {
+                let latency = &latencies.get(target).cloned().unwrap_or_default();
+                Some(((step.id, *target), LoadSpeed::of(outcome, latency)?))
+            };
+            run.speeds.extend(on.iter().zip(&totals).filter_map(of));
             run.processors.extend(ProcessorUse::of(&did, &totals).map(|used| (step.id, used)));
         }
         ctx.emit(Event::Processors { step: step.id, did })?;
@@ -175,6 +178,8 @@ struct Begun {
     real: bool,
     /// drivebench did not run during one of its windows.
     suspended: bool,
+    /// By target.
+    latencies: BTreeMap<usize, Histogram>,
 }
 
 /// Runs it once and records its windows; the first time also the step.
@@ -206,6 +211,7 @@ fn record(
         since: ctx.world.seconds(),
         real,
         suspended: false,
+        latencies: BTreeMap::new(),
     });
     let outcomes = measure(engine, m, sites, cancel, &mut |seen| {
         let event = match seen {
@@ -223,6 +229,7 @@ fn record(
             }
             Seen::Window { target, zone, window } => {
                 begun.suspended |= window.suspended_ns > 0;
+                begun.latencies.entry(target).or_default().merge(&window.latency);
                 Event::Window { step, target: target as u32, zone, window: window.clone() }
             }
             // That of a whole load is recorded after its last pass.
@@ -244,10 +251,9 @@ fn record(
 
 impl Execution<'_, '_> {
     /// Adds up the bytes that loads moved, and how far they filled their targets.
-    fn ended(&mut self, step: Option<StepId>, m: &Measure, sites: &[Site], outcomes: &[Outcome]) {
+    fn ended(&mut self, m: &Measure, sites: &[Site], outcomes: &[Outcome]) {
         for (site, outcome) in sites.iter().zip(outcomes) {
             self.account(site.target, outcome.bytes_read, outcome.bytes_written);
-            self.speeds.extend(step.and_then(|step| Some(((step, site.target), outcome.speed()?))));
             let readable = self.readable.entry(site.target).or_default();
             *readable = m.filled(site.extent, outcome.bytes_written).max(*readable);
         }

@@ -3,14 +3,14 @@
 use super::{Execution, RunError, Troubles};
 use crate::{
     analyse::{
-        Estimate,
+        Estimate, Stalled,
         ceiling_fit::{self, fit_ceilings},
-        pool_model::{Cost, End, Planned, Queue, Shared, Speeds, Transfer, jumps, seeks},
+        pool_model::{Cost, End, Planned, Queue, Shared, Speeds, Stalls, Transfer, jumps, seeks},
         repeat,
     },
     inventory::Drive,
     plan::{BuildPool, Measure, NotPredicted, Predict, Prediction, RebuildPool, Step},
-    record::ActResult,
+    record::{ActResult, LoadSpeed},
     run::pool::Rebuilt,
     units::{Direction, Layout, Load, MIB, Parity, Pattern, PredictedLoad},
 };
@@ -137,7 +137,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
     fn seeking(&self, build: &BuildPool, (transfer, load): (Transfer, &Load)) -> Option<usize> {
         let moves = |at: &usize| {
             let [(pattern, block), _] = self.blocks(*at, Transfer::Read, Pattern::Random)?;
-            let speed = self.estimate(&[*at], Transfer::Read, pattern, block)?.value;
+            let speed = self.estimate(*at, Transfer::Read, pattern, block)?.value;
             seeks(block, speed).then_some(*at)
         };
         let on = self.on(build).filter(|_| jumps(build.layout, transfer, load.pattern))?;
@@ -158,7 +158,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
             let both = self.blocks(drive, *transfer, asked.pattern);
             both.is_some_and(|both| {
                 both.iter()
-                    .all(|(pattern, block)| self.estimate(&[drive], *transfer, *pattern, *block).is_some())
+                    .all(|(pattern, block)| self.estimate(drive, *transfer, *pattern, *block).is_some())
             })
         });
         Some(NotPredicted { label: m.label.clone(), drive: drive as u32, is_measured, seeks: false })
@@ -203,7 +203,8 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
             let processor = both.map(|transfer| self.processor(*at, transfer, asked.pattern));
             let (read, write) = (cost(Transfer::Read)?, cost(Transfer::Write)?);
             let rotates = self.drive(*at).is_some_and(|drive| drive.rotational);
-            Some(Speeds { read, write, queue: self.queue(*at), rotates, processor })
+            let stalls = both.map(|transfer| self.stalls(*at, transfer, &asked));
+            Some(Speeds { read, write, stalls, queue: self.queue(*at), rotates, processor })
         };
         let members: Vec<Speeds> = on.iter().map(of).collect::<Option<_>>()?;
         let cores = self.run.processors.values().map(|used| used.cores).max().unwrap_or(1).max(1);
@@ -230,10 +231,37 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
     /// What a request costs a drive.
     fn cost(&self, at: usize, transfer: Transfer, asked: &Asked) -> Option<Cost> {
         let blocks = self.blocks(at, transfer, asked.pattern)?;
-        let of = |(pattern, block)| self.estimate(&[at], transfer, pattern, block);
+        let of = |(pattern, block)| self.estimate(at, transfer, pattern, block);
         let (small, large) = (of(blocks[0])?, of(blocks[1])?);
         let [small, large] = [(blocks[0].1, &small), (blocks[1].1, &large)];
         Cost::of(self.queue(at), (asked.pattern, asked.block), small, large, asked.end)
+    }
+
+    /// How often it stalls in such operations; where they were not measured, in all of this direction.
+    fn stalls(&self, at: usize, transfer: Transfer, asked: &Asked) -> Stalls {
+        let all: Vec<&Measure> = self.measured_on(&[at]).map(|(_, m)| m).collect();
+        let same = |m: &Measure| is(m, transfer, asked.pattern, asked.block);
+        let is_measured = all.iter().any(|m| same(m));
+        let counts =
+            |m: &Measure| if is_measured { same(m) } else { is(m, transfer, m.load.pattern, m.load.block) };
+        let steps = self.measured_on(&[at]).filter(|(_, m)| counts(m));
+        let found = steps.filter_map(|(step, _)| self.run.speeds.get(&(step.id, at)));
+        let (bytes, operations, seconds) =
+            found.fold((0.0, 0, 0.0), |(bytes, operations, seconds), speed| {
+                let Stalled { operations: more, seconds: longer } = speed.stalled;
+                (bytes + speed.bytes, operations + more, seconds + longer)
+            });
+        if operations == 0 {
+            return Stalls::NONE;
+        }
+        let operations = operations as f64;
+        // Events that come at random: their number is sure to about twice its root.
+        let times = match asked.end {
+            End::Low => 1.0 + 2.0 / operations.sqrt(),
+            End::Value => 1.0,
+            End::High => (1.0 - 2.0 / operations.sqrt()).max(0.0),
+        };
+        Stalls { per_byte: seconds / bytes * times, seconds: seconds / operations }
     }
 
     /// What it takes of a processor; nothing where that was not recorded.
@@ -294,10 +322,11 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         self.run.planned.measures().filter(move |(step, m)| same(step) && m.label != crate::plan::FILL)
     }
 
-    /// The sum over these targets, from the repetitions.
-    fn estimate(&self, on: &[usize], transfer: Transfer, pattern: Pattern, block: u64) -> Option<Estimate> {
-        let sums = self.runs(on, transfer, pattern, block).map(|speeds| speeds.iter().sum());
-        repeat::middle(&sums.collect::<Vec<f64>>())
+    /// Of this target without its stalls, from the repetitions.
+    fn estimate(&self, at: usize, transfer: Transfer, pattern: Pattern, block: u64) -> Option<Estimate> {
+        let steps = self.measured_on(&[at]).filter(|(_, m)| is(m, transfer, pattern, block));
+        let speeds = steps.filter_map(|(step, _)| Some(self.run.speeds.get(&(step.id, at))?.even()));
+        repeat::middle(&speeds.collect::<Vec<f64>>())
     }
 
     /// The speed of each of these targets, in each repetition.
@@ -310,7 +339,9 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
     ) -> impl Iterator<Item = Vec<f64>> {
         let steps = self.measured_on(on).filter(move |(_, m)| is(m, transfer, pattern, block));
         steps.filter_map(|(step, _)| {
-            on.iter().map(|at| self.run.speeds.get(&(step.id, *at)).copied()).collect::<Option<_>>()
+            on.iter()
+                .map(|at| self.run.speeds.get(&(step.id, *at)).map(LoadSpeed::whole))
+                .collect::<Option<_>>()
         })
     }
 }
