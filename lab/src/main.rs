@@ -236,6 +236,8 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
                 "mixed-drives",
                 "desk-sticks",
                 "ssds-and-sticks",
+                "market-sticks",
+                "attic-box",
             ]
             .map(named);
             let scenarios = scenarios.into_iter().collect::<Result<Vec<_>>>()?;
