@@ -176,7 +176,7 @@ fn a_stopped_run_resumes_where_it_ended() {
     assert!(text.contains("2 of 4 arrangements measured") && text.contains("Interrupted"), "{text}");
     assert!(text.contains("`drivebench run bays --resume "), "{text}");
 
-    let done = Done::of(&Run::of(record.iter().cloned()), &plan);
+    let done = Done::of(&Run::with_latencies(record.iter().cloned()), &plan);
     let is_done = |step: &Step| done.steps.contains(&step.id);
     assert!(plan.steps.iter().filter(|s| s.id < third).all(is_done), "{done:?}");
     assert!(done.steps.contains(&third) && done.steps.len() < plan.steps.len());

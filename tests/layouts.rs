@@ -170,7 +170,7 @@ fn what_was_suspended_is_no_speed_to_predict_from() {
     let (predict, _) = plan.predict().expect("predicts");
     let before =
         all.into_iter().take_while(|event| !matches!(event, Event::Act { step, .. } if *step == predict.id));
-    let done = Done::of(&Run::of(before), &plan);
+    let done = Done::of(&Run::with_latencies(before), &plan);
     let is_of = |at: usize| {
         plan.measures().filter(move |(step, m)| step.on == [at as u32] && m.label == "randread 4k")
     };
@@ -187,7 +187,7 @@ fn what_a_drive_did_not_do_alone_is_not_predicted_of_layouts_that_need_it() {
     let (predict, _) = plan.predict().expect("predicts");
     let before = |event: &Event| !matches!(event, Event::Act { step, .. } if *step == predict.id);
     let known: Vec<Event> = all.into_iter().take_while(before).collect();
-    let mut done = Done::of(&Run::of(known.iter().cloned()), &plan);
+    let mut done = Done::of(&Run::with_latencies(known.iter().cloned()), &plan);
     done.steps = plan.steps.iter().map(|step| step.id).take_while(|id| *id != predict.id).collect();
     done.speeds
         .retain(|(step, at), _| *at == 0 || plan.measure(*step).is_none_or(|m| m.label != "randread 4k"));
@@ -345,7 +345,7 @@ fn a_pool_that_was_not_measured_to_the_end_is_built_again() {
     let last = plan.steps.iter().rfind(|step| step.is_on(3) && matches!(step.act, Act::Load(_)));
     let last = last.expect("loads").id;
     let cut = all.into_iter().take_while(|event| !matches!(event, Event::Step { step, .. } if *step == last));
-    let run = Run::of(cut);
+    let run = Run::with_latencies(cut);
     let done = Done::of(&run, &plan);
     assert!(steps_of(2).all(|step| done.steps.contains(&step.id)), "the first pool is done");
     assert!(steps_of(3).all(|step| !done.steps.contains(&step.id)), "the second is begun anew");

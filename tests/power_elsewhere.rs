@@ -14,7 +14,7 @@ use std::{
 };
 
 use cli::{Cli, Done, names, words};
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
 /// A machine, its drive and another machine.
 struct Machines {
@@ -197,6 +197,33 @@ fn the_ledger_of_another_run_is_left_alone() {
     let refused = machines.run(["run", "power", "--wait", "--resume", &run]);
     assert!(refused.code == 1 && words(&refused.err).contains("of another run"), "{}", refused.err);
     assert_eq!(machines.ledger(), ledger);
+}
+
+#[test]
+fn ctrl_c_ends_the_wait_for_another_machine_at_once() {
+    let machines = Machines::new();
+    let (url, drive) = (machines.url(), machines.drive.path().to_str().expect("UTF-8"));
+    // When the ledger is looked for, and when it is made.
+    for first in ["", "case $* in *'set -C'*) ;; *) exit 41;; esac; "] {
+        let _ = fs::remove_file(machines.other.path().join("pid"));
+        machines.program("ssh", &format!("{first}echo $$ >${{0%/ssh}}/pid; exec sleep 600"));
+        let mut command = machines.command(SMALL.into_iter().chain(["--ledger", &url, drive]));
+        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("starts");
+        let since = Instant::now();
+        while fs::read_to_string(machines.other.path().join("pid")).map_or(true, |pid| !pid.ends_with('\n')) {
+            if let Some(status) = child.try_wait().expect("is known") {
+                // On an overlay, all that can be tested is the refusal.
+                assert_eq!(status.code(), Some(2));
+                return;
+            }
+            assert!(since.elapsed() < Duration::from_secs(60));
+            thread::sleep(Duration::from_millis(10));
+        }
+        kill_process(Pid::from_child(&child), Signal::INT).expect("is there");
+        assert_eq!(child.wait().expect("ends").code(), Some(130));
+        assert!(names(machines.drive.path()).is_empty());
+        assert!(test_kill_process_group(machines.ssh()).is_err(), "ssh has ended");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::{Opt, PlanError, shared_options::bytes};
 use crate::{
+    inventory::SYSTEM_MOUNTS,
     target::{Kind, Target},
     units::{KIB, Layout, MIB, shell_word},
 };
@@ -53,6 +54,10 @@ pub fn check(experiment: &'static str, targets: &[Target], size: u64) -> Result<
             }
             _ => {
                 let why = match &target.mount {
+                    Some(mount) if SYSTEM_MOUNTS.contains(&mount.path.as_str()) => format!(
+                        "{experiment} erases whole drives, and the system runs from this one ({}): name others, by bay, serial or path",
+                        mount.path
+                    ),
                     Some(mount) if target.kind == Kind::Directory => format!(
                         "{experiment} erases whole drives, and this one is mounted: unmount it with `sudo umount {}`, then \
                          name it by bay, serial or path",

@@ -86,13 +86,14 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Such as `Measured 41 s, 0.46 GB written.`
-    pub fn describe(&self) -> String {
-        let written = match self.written {
-            0 => "nothing written".to_owned(),
-            bytes => format!("{} written", decimal_bytes(bytes)),
+    /// Such as `Measured 41 s, 0.46 GB written.` What a run that did not end well wrote last is not counted.
+    pub fn describe(&self, ended: RunStatus) -> String {
+        let written = match (self.written, ended) {
+            (0, RunStatus::Finished) => ", nothing written".to_owned(),
+            (0, _) => String::new(),
+            (bytes, _) => format!(", {} written", decimal_bytes(bytes)),
         };
-        format!("Measured {}, {written}.", duration(self.seconds))
+        format!("Measured {}{written}.", duration(self.seconds))
     }
 }
 

@@ -70,6 +70,8 @@ pub struct Back {
     pub copied: Option<f64>,
     /// Operations until then, or until a second drive was taken away.
     pub during: Operations,
+    /// Some of them, for a picture: from when the pool was given the drive, or had taken it.
+    pub sample: Vec<Operation>,
     pub second: Option<Second>,
     pub files: FilesFound,
     pub ledger: LedgerFound,

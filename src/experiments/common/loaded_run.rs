@@ -163,11 +163,17 @@ fn conditions<T>(run: &Run<T>, plan: &Plan) -> Vec<String> {
         with.push(format!("drivebench {}", start.version));
         with.extend(machine.linux());
         with.extend(machine.board.clone());
-        with.extend(machine.lab.as_ref().map(|scenario| format!("lab {scenario}")));
         with.push(start.at.clone());
     }
-    if run.engines.iter().any(|e| e.modelled) {
-        with.push("virtual: a model, not a drive".to_owned());
+    let lab = run.start.as_ref().and_then(|start| start.inventory.machine.lab.as_ref());
+    match lab {
+        Some(scenario) => {
+            with.push(format!("virtual: modelled drives in a virtual machine (lab {scenario})"))
+        }
+        None if run.engines.iter().any(|e| e.modelled) => {
+            with.push("virtual: a model, not a drive".to_owned());
+        }
+        None => {}
     }
     lines.push(with.join(" · "));
     lines

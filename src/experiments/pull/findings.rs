@@ -4,7 +4,7 @@ use super::{
     super::common::Series,
     cases::{self, Case},
     read_only,
-    shown::{figure, kept, kernel, moments, probes, waited, waits, whole},
+    shown::{figure, figure_back, kept, kernel, moments, probes, waited, waits, whole},
     verdicts::{Rank, verdict},
 };
 use crate::{
@@ -63,6 +63,9 @@ fn by_layout(findings: &mut Findings, cases: &[Case<'_>]) {
         findings.details.tables.push(moments(*layout, &cases));
         let worst = cases.iter().max_by(|a, b| a.pulled.away.longest.total_cmp(&b.pulled.away.longest));
         findings.figures.extend(worst.map(|case| figure(case)));
+        let waited = |case: &&&Case<'_>| case.pulled.back.as_ref().map_or(0.0, |back| back.during.longest);
+        let slowest = cases.iter().max_by(|a, b| waited(a).total_cmp(&waited(b)));
+        findings.figures.extend(slowest.and_then(|case| figure_back(case)));
         findings.details.sentences.extend(worst.and_then(|case| kernel(case)));
         findings.details.sentences.extend(cases.iter().filter_map(|case| examples(case)));
     }

@@ -3,7 +3,7 @@
 use super::{cases::Case, verdicts::errno};
 use crate::{
     findings::{At, Axis, Column, Curve, Figure, Mark, Point, Style, Table, Unit, short},
-    record::{FilesFound, LedgerFound, Operations, Probe, Pulled, What},
+    record::{FilesFound, LedgerFound, Operation, Operations, Probe, Pulled, What},
     units::{Layout, decimal_bytes, distinct, duration, listed},
 };
 
@@ -73,13 +73,6 @@ pub(super) fn moments(layout: Layout, cases: &[&Case<'_>]) -> Table {
 /// Each operation as a dot, with what was noticed when.
 pub(super) fn figure(case: &Case<'_>) -> Figure {
     let Pulled { sample, moments, .. } = case.pulled;
-    let points = |write: bool| {
-        let of = sample.iter().filter(move |op| op.write == write && !op.failed);
-        of.map(|op| Point::new(op.at, op.seconds)).collect::<Vec<_>>()
-    };
-    let failed: Vec<Point> =
-        sample.iter().filter(|op| op.failed).map(|op| Point::new(op.at, op.seconds)).collect();
-    let curves = [("reads", points(false)), ("synced writes", points(true)), ("failed", failed)];
     let noticed: Vec<String> = moments
         .iter()
         .map(|moment| format!("{} after {}", moment.what.words(), duration(moment.at)))
@@ -92,15 +85,51 @@ pub(super) fn figure(case: &Case<'_>) -> Figure {
     Figure {
         title: format!("{}: {} pulled", case.layout, case.drive),
         text: format!("How long each operation took. After the pull: {}.", listed(&noticed)),
-        n: format!("{} of all operations, the longest ones included", sample.len()),
         x: Axis::of("time since the pull", Unit::Seconds),
+        marks,
+        ..operations(sample)
+    }
+}
+
+/// The same from when the pool has the drive again until it is filled.
+pub(super) fn figure_back(case: &Case<'_>) -> Option<Figure> {
+    let back = case.pulled.back.as_ref().filter(|back| !back.sample.is_empty())?;
+    let until = match (&back.second, back.healed) {
+        (Some(_), _) => "another drive is pulled",
+        (None, Some(_)) => "the drive is filled",
+        (None, None) => "filling ends",
+    };
+    let longest = waits(&back.during);
+    let end = Mark { label: until.to_owned(), at: At::X(back.during.seconds) };
+    Some(Figure {
+        title: format!("{}: {} filled again", case.layout, case.drive),
+        text: format!(
+            "How long each operation took while the drive was filled, {}. Longest wait: {longest}.",
+            duration(back.during.seconds)
+        ),
+        x: Axis::of("time since the pool has the drive again", Unit::Seconds),
+        marks: vec![end],
+        ..operations(&back.sample)
+    })
+}
+
+/// Operations as dots.
+fn operations(sample: &[Operation]) -> Figure {
+    let points = |write: bool| {
+        let of = sample.iter().filter(move |op| op.write == write && !op.failed);
+        of.map(|op| Point::new(op.at, op.seconds)).collect::<Vec<_>>()
+    };
+    let failed: Vec<Point> =
+        sample.iter().filter(|op| op.failed).map(|op| Point::new(op.at, op.seconds)).collect();
+    let curves = [("reads", points(false)), ("synced writes", points(true)), ("failed", failed)];
+    Figure {
+        n: format!("{} of all operations, the longest ones included", sample.len()),
         y: Axis::of("time of an operation", Unit::Seconds).log(),
         curves: curves
             .into_iter()
             .filter(|(_, points)| !points.is_empty())
             .map(|(name, points)| Curve::new(name, Style::Dots, points))
             .collect(),
-        marks,
         ..Figure::default()
     }
 }
@@ -108,6 +137,13 @@ pub(super) fn figure(case: &Case<'_>) -> Figure {
 pub(super) fn kernel(case: &Case<'_>) -> Option<String> {
     let lines = case.pulled.kernel.iter().take(KERNEL_LINES).map(|(at, text)| format!("{at:+.2} s {text}"));
     let lines: Vec<String> = lines.collect();
-    (!lines.is_empty())
-        .then(|| format!("The kernel on {}, {} pulled: {}", case.layout, case.drive, lines.join(" · ")))
+    (!lines.is_empty()).then(|| {
+        format!(
+            "The kernel on {}, {} ({}) pulled: {}",
+            case.layout,
+            case.drive,
+            case.pulled.name,
+            lines.join(" · ")
+        )
+    })
 }

@@ -13,7 +13,7 @@ use super::{
     files::{make_area, path},
     gone::{Gone, interrupted},
     ledger::Ledger,
-    load::{Load, sample, sum},
+    load::{Load, SAMPLE, sample, sum},
     probes::probes,
     site::{Away, Site, THIRDS, cool, known, look},
     unplug::Unplug,
@@ -28,9 +28,6 @@ use crate::{
     sysroot::Sysroot,
     tools::filefrag,
 };
-
-/// Operations in a record, for a picture.
-const SAMPLE: usize = 400;
 
 /// Uses files, takes the drive away, uses them again, and checks what is left. `asks` receives what a person has to do.
 pub fn pull(
@@ -68,7 +65,7 @@ pub fn pull(
     let mut watch = Watch::new(&built.build, &inventory, act.member as usize, &drive.name);
     let log_from = watch::kernel_now();
     load.allow(act.most / THIRDS);
-    let answer = away.gone.leave(&built.build.drives(&inventory), cancel, asks)?;
+    let answer = away.gone.leave(&built.build.drives(&inventory), &|| Ok(()), cancel, asks)?;
     let zero = Instant::now();
     while zero.elapsed() < seconds && !cancel.is_set() {
         watch.look(zero);

@@ -4,7 +4,7 @@ use std::{fs, path::Path, thread, time::Instant};
 
 use super::{
     HANG,
-    load::{Load, sum},
+    load::{Load, SAMPLE, sample, sum},
     rejoin::{BY_ITSELF, PROGRESS, health, joins, returns},
     second::pull_second,
     site::{Away, Site, THIRDS, cool, known, look},
@@ -103,6 +103,7 @@ fn again(
             if let Some(load) = load {
                 let (ops, hanging) = load.end(HANG);
                 back.during = sum(&ops, &hanging, from, to);
+                back.sample = sample(&ops, from, SAMPLE);
             }
             filled
         }

@@ -1,8 +1,14 @@
 //! A ledger on another machine, through ssh.
 
-use std::{io, sync::mpsc::RecvTimeoutError, time::Duration};
+use std::{
+    io,
+    sync::mpsc::RecvTimeoutError,
+    time::{Duration, Instant},
+};
 
+use super::POLL;
 use crate::{
+    engine::Cancel,
     tools::{LONGEST, Output, Query, Runner, System, Talk, ToolError, ssh},
     units::RemoteDir,
 };
@@ -36,25 +42,28 @@ impl Elsewhere {
         ssh::remove_by_hand(&self.at, &self.name)
     }
 
-    /// Creates it. An existing one is an error.
-    pub fn create(&self, boot_id: &str) -> io::Result<Session> {
+    /// Creates it. An existing one is an error. If it is interrupted, nobody knows whether it is there.
+    pub fn create(&self, boot_id: &str, cancel: &Cancel) -> io::Result<Session> {
         let talk = self.tools.talk(&ssh::create(&self.at, &self.name, boot_id)).map_err(io::Error::other)?;
         let mut session = Session { talk, at: self.at.clone() };
-        session.answer()?;
+        session.answer(Some(cancel))?;
         Ok(session)
     }
 
     /// What is in it, if it exists.
-    pub fn read(&self) -> io::Result<Option<String>> {
+    pub fn read(&self, cancel: &Cancel) -> io::Result<Option<String>> {
         let (mut text, mut size, mut ready) = (String::new(), 0, false);
         let query = ssh::read(&self.at, &self.name);
-        let output = self.tools.stream(&query, &|| false, &mut |line| {
+        let output = self.tools.stream(&query, &|| cancel.is_set(), &mut |line| {
             size += line.len() as u64 + 1;
             if ready {
                 text.extend([line, "\n"]);
             }
             ready |= line == ssh::READY;
         });
+        if cancel.is_set() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
         match self.done(output) {
             Ok(Some(_)) if size >= LONGEST => Err(io::Error::other("it is larger than 64 MiB")),
             // A login that runs something else ends well, too.
@@ -101,7 +110,7 @@ impl Session {
     /// Returns once the other machine has synced what it was given.
     pub fn sync(&mut self) -> io::Result<()> {
         self.append("\n")?;
-        self.answer()
+        self.answer(None)
     }
 
     /// Ends the connection. What it was given is there then, or never.
@@ -109,17 +118,22 @@ impl Session {
         self.talk.end(END);
     }
 
-    fn answer(&mut self) -> io::Result<()> {
+    fn answer(&mut self, cancel: Option<&Cancel>) -> io::Result<()> {
+        let until = Instant::now() + LIMIT;
         // What the login there prints comes first.
         loop {
-            match self.talk.hear(LIMIT) {
+            match self.talk.hear(POLL) {
                 Ok(line) if line == ssh::READY => return Ok(()),
-                Ok(_) => {}
-                Err(RecvTimeoutError::Timeout) => {
+                Err(RecvTimeoutError::Disconnected) => return Err(self.failure()),
+                _ if cancel.is_some_and(Cancel::is_set) => {
+                    self.talk.end(Duration::ZERO);
+                    return Err(io::ErrorKind::Interrupted.into());
+                }
+                _ if Instant::now() > until => {
                     self.end();
                     return Err(slow(LIMIT.as_secs()));
                 }
-                Err(RecvTimeoutError::Disconnected) => return Err(self.failure()),
+                _ => {}
             }
         }
     }

@@ -37,16 +37,18 @@ impl Gone {
         Ok(Self { drive: drive.clone(), unplug, entry })
     }
 
-    /// Takes it away, or has a person do so. `members` are the drives of its pool.
+    /// Takes it away, or has a person do so. `members` are the drives of its pool; as long as a person takes, `still` says whether
+    /// the pool is complete but for this drive.
     pub fn leave(
         &self,
         members: &[Option<&Drive>],
+        still: &dyn Fn() -> Result<(), BuildError>,
         cancel: &Cancel,
         asks: &mut dyn FnMut(&str),
     ) -> Result<Answer, BuildError> {
         match &self.unplug {
             Unplug::Software { away, .. } => away.set().map(Some).map_err(|e| self.stays(&e)),
-            Unplug::Hand => by_hand(&self.drive, members, cancel, asks).map(|()| None),
+            Unplug::Hand => by_hand(&self.drive, members, still, cancel, asks).map(|()| None),
         }
     }
 
@@ -87,6 +89,7 @@ pub fn interrupted() -> BuildError {
 fn by_hand(
     drive: &Drive,
     members: &[Option<&Drive>],
+    still: &dyn Fn() -> Result<(), BuildError>,
     cancel: &Cancel,
     asks: &mut dyn FnMut(&str),
 ) -> Result<(), BuildError> {
@@ -106,6 +109,7 @@ fn by_hand(
                 drive.label()
             )));
         }
+        still()?;
         if cancel.is_set() {
             return Err(interrupted());
         }

@@ -34,6 +34,9 @@ const NEW: u64 = 4;
 /// After an error, or without bytes that may be written: the time until the next try.
 const AGAIN: Duration = Duration::from_millis(10);
 
+/// Operations in a record, for a picture.
+pub const SAMPLE: usize = 400;
+
 /// An operation that ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Op {

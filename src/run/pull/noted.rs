@@ -19,6 +19,7 @@ use super::{
     ledger::{AREA, Answer, BLOCK, LARGEST, Ledger, Write},
 };
 use crate::{
+    engine::Cancel,
     record::{Event, PRIVATE, hand_over, lock, make_dir},
     units::RemoteDir,
 };
@@ -117,6 +118,7 @@ impl Noted {
         boot_id: Option<String>,
         dir: &Path,
         record: Vec<Event>,
+        cancel: &Cancel,
     ) -> io::Result<Self> {
         let path = place.path();
         let above = path.parent().unwrap_or(place.store);
@@ -138,7 +140,7 @@ impl Noted {
         noted.file.sync_all()?;
         above.sync_all()?;
         if let Some(elsewhere) = place.elsewhere() {
-            let session = elsewhere.create(boot_id.as_deref().unwrap_or("none"));
+            let session = elsewhere.create(boot_id.as_deref().unwrap_or("none"), cancel);
             let begun = session.and_then(|session| {
                 noted.elsewhere = Some((elsewhere, Mutex::new(session)));
                 noted.append(&begun(None, record))?;
@@ -146,7 +148,8 @@ impl Noted {
             });
             if let Err(e) = begun {
                 // One that was there before stays. If there was no answer, it may be there now, and `cleanup` names it.
-                return if e.kind() == io::ErrorKind::TimedOut { Err(e) } else { noted.remove().and(Err(e)) };
+                let is_unknown = matches!(e.kind(), io::ErrorKind::TimedOut | io::ErrorKind::Interrupted);
+                return if is_unknown { Err(e) } else { noted.remove().and(Err(e)) };
             }
         }
         Ok(noted)
@@ -208,10 +211,10 @@ impl Noted {
 
 impl Kept {
     /// The ledger of a run, if it has one. The content of its writes follows from the seed.
-    pub fn read(place: Place<'_>, seed: u64) -> io::Result<Option<Self>> {
+    pub fn read(place: Place<'_>, seed: u64, cancel: &Cancel) -> io::Result<Option<Self>> {
         let path = place.path();
         if let Some(elsewhere) = place.elsewhere() {
-            let Some(text) = elsewhere.read()? else {
+            let Some(text) = elsewhere.read(cancel)? else {
                 return match path.exists() {
                     false => Ok(None),
                     // To start again could hide that something was lost.
@@ -274,7 +277,8 @@ impl Kept {
         let run = |entry: fs::DirEntry| {
             let name = entry.file_name().into_string().ok()?;
             let run = name.strip_suffix(".jsonl")?.to_owned();
-            let kept = Self::read(Place { store, run: &run, elsewhere: None }, 0).ok()??;
+            let kept =
+                Self::read(Place { store, run: &run, elsewhere: None }, 0, &Cancel::default()).ok()??;
             Some((run, kept))
         };
         entries.filter_map(run).collect()
@@ -356,8 +360,14 @@ mod tests {
 
     /// A ledger of three writes, of which the last has no answer.
     fn begun(store: &Path) -> PathBuf {
-        let noted = Noted::begin(place(store), Some("boot".to_owned()), Path::new("/mnt/a"), Vec::new())
-            .expect("begins");
+        let noted = Noted::begin(
+            place(store),
+            Some("boot".to_owned()),
+            Path::new("/mnt/a"),
+            Vec::new(),
+            &Cancel::default(),
+        )
+        .expect("begins");
         noted.ready().expect("is written");
         for number in AREA_BLOCKS + 1..=AREA_BLOCKS + 3 {
             noted.will(&write(number)).expect("is written");
@@ -365,8 +375,9 @@ mod tests {
                 noted.answer(number, number == AREA_BLOCKS + 1).expect("is written");
             }
         }
-        Kept::read(place(store), 1).expect_err("its process has it");
-        Noted::begin(place(store), None, Path::new("/mnt/b"), Vec::new()).expect_err("the run has one");
+        Kept::read(place(store), 1, &Cancel::default()).expect_err("its process has it");
+        Noted::begin(place(store), None, Path::new("/mnt/b"), Vec::new(), &Cancel::default())
+            .expect_err("the run has one");
         noted.path.clone()
     }
 
@@ -374,7 +385,7 @@ mod tests {
     fn what_was_noted_before_the_cut_is_read_back() {
         let store = tempfile::tempdir().expect("a directory");
         let path = begun(store.path());
-        let read = || Kept::read(place(store.path()), 1);
+        let read = || Kept::read(place(store.path()), 1, &Cancel::default());
         let kept = read().expect("reads").expect("is there");
         assert_eq!((kept.boot_id.as_deref(), kept.ready, kept.gone), (Some("boot"), true, false));
         assert_eq!(kept.dir, Path::new("/mnt/a"));

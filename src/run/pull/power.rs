@@ -92,6 +92,11 @@ impl Place<'_> {
         PowerError::Ledger { at: self.at().to_string(), source }
     }
 
+    /// The same where Ctrl-C ends the wait for another machine.
+    fn not_read(&self, e: io::Error) -> PowerError {
+        if e.kind() == io::ErrorKind::Interrupted { PowerError::Interrupted } else { self.ledger(e) }
+    }
+
     fn files(&self, source: io::Error) -> PowerError {
         PowerError::Files { dir: self.own(), source }
     }
@@ -105,7 +110,7 @@ impl Place<'_> {
         asks: &mut dyn FnMut(&str),
     ) -> Result<Cut, PowerError> {
         let seed = act.tree.seed;
-        if let Some(kept) = Kept::read(self.at(), seed).map_err(|e| self.ledger(e))? {
+        if let Some(kept) = Kept::read(self.at(), seed, cancel).map_err(|e| self.not_read(e))? {
             // Other stores and machines may have runs of this name.
             let began = |record: &[Event]| match record {
                 [Event::Start(start), ..] => start.at.clone(),
@@ -121,9 +126,9 @@ impl Place<'_> {
             // It was killed, or the power was cut when nothing could be learnt from that.
             self.remove(|| kept.remove())?;
         }
-        let noted = Noted::begin(self.at(), self.boot_id.clone(), &self.own(), self.record.clone())
-            .map_err(|e| self.ledger(e))?;
-        let noted = Arc::new(noted);
+        let boot_id = self.boot_id.clone();
+        let noted = Noted::begin(self.at(), boot_id, &self.own(), self.record.clone(), cancel);
+        let noted = Arc::new(noted.map_err(|e| self.not_read(e))?);
         // What has its name is not this run's.
         if let Err(e) = fs::create_dir(self.own()) {
             noted.remove().map_err(|e| self.ledger(e))?;
@@ -261,7 +266,7 @@ impl Place<'_> {
 
     /// Removes what a run leaves whose check is recorded, and found nothing to look at again.
     pub fn clear(&self) -> Result<(), PowerError> {
-        match Kept::read(self.at(), 0).map_err(|e| self.ledger(e))? {
+        match Kept::read(self.at(), 0, &Cancel::default()).map_err(|e| self.ledger(e))? {
             Some(kept) => self.remove(|| kept.remove()),
             None => Ok(()),
         }
@@ -351,7 +356,7 @@ mod tests {
         let why = place.cut(&PowerCut { most: LARGEST, ..act(1e6) }, &Cancel::default(), &mut |_| ());
         assert!(why.expect_err("all was written").to_string().contains("within 65.5 kB of writes"));
         assert_eq!(fs::read_dir(target.path()).expect("lists").count(), 0);
-        assert!(Kept::read(place.at(), 3).expect("reads").is_none());
+        assert!(Kept::read(place.at(), 3, &Cancel::default()).expect("reads").is_none());
     }
 
     #[test]
@@ -375,7 +380,7 @@ mod tests {
         assert!(early.wrong > 0 && early.reads >= early.wrong && early.first.contains(" at "), "{early:?}");
         assert!(cut.files.wrong > 0 && cut.files.unsteady == 0 && !cut.is_whole(), "{cut:?}");
         assert_eq!(fs::read_dir(target.path()).expect("lists").count(), 0);
-        assert!(Kept::read(place.at(), 3).expect("reads").is_none());
+        assert!(Kept::read(place.at(), 3, &Cancel::default()).expect("reads").is_none());
     }
 
     #[test]
@@ -383,8 +388,11 @@ mod tests {
         let [target, store] = dirs();
         let before = place(&target, &store, "a");
         // As a power cut leaves it: two blocks were written again, one of them acknowledged.
-        let noted =
-            Noted::begin(before.at(), before.boot_id.clone(), &before.own(), Vec::new()).expect("begins");
+        let begin = || {
+            let boot_id = before.boot_id.clone();
+            Noted::begin(before.at(), boot_id, &before.own(), Vec::new(), &Cancel::default()).expect("begins")
+        };
+        let noted = begin();
         fs::create_dir(before.own()).expect("makes");
         let (held, ledger) = before.prepare(&act(1.0), &Cancel::default()).expect("writes");
         noted.ready().expect("is noted");
@@ -416,15 +424,16 @@ mod tests {
         assert_eq!(check().ledger.lost_bytes, BLOCK);
         after.clear().expect("removes");
         assert_eq!(fs::read_dir(target.path()).expect("lists").count(), 0);
-        assert!(Kept::read(before.at(), 3).expect("reads").is_none());
+        assert!(Kept::read(before.at(), 3, &Cancel::default()).expect("reads").is_none());
         after.clear().expect("nothing is left to do");
         // A directory of others, and a run that ended before the power did.
         fs::create_dir(after.own()).expect("makes");
         after.cut(&act(1.0), &Cancel::default(), &mut |_| ()).expect_err("it is not its own");
-        assert!(after.own().exists() && Kept::read(before.at(), 3).expect("reads").is_none());
+        assert!(
+            after.own().exists() && Kept::read(before.at(), 3, &Cancel::default()).expect("reads").is_none()
+        );
         fs::remove_dir(after.own()).expect("removes");
-        let noted =
-            Noted::begin(before.at(), before.boot_id.clone(), &before.own(), Vec::new()).expect("begins");
+        let noted = begin();
         noted.ready().expect("is noted");
         noted.ended().expect("is noted");
         drop(noted);

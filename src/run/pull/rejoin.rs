@@ -47,7 +47,7 @@ pub(super) fn returns(
     };
     away.gone
         .restore()
-        .map_err(|e| BuildError::Drives(format!("{} can't be brought back: {e}", away.act.drive)))?;
+        .map_err(|e| BuildError::Drives(format!("{} can't be brought back: {e}", away.gone.drive.label())))?;
     let drive = appeared(&away.gone.drive, patience, cancel)?;
     // Without udev, nothing handles the drive.
     let _ = site.runner.ask(&udevadm::settle());
@@ -62,7 +62,7 @@ pub(super) fn appeared(was: &Drive, patience: Duration, cancel: &Cancel) -> Resu
         match Inventory::read(&Sysroot::live()).drive(&identity) {
             Some(now) if is_late || now.partitions.len() >= was.partitions.len() => return Ok(now.clone()),
             None if is_late => {
-                return Err(BuildError::Drives(format!("the drive {identity} did not come back")));
+                return Err(BuildError::Drives(format!("{} did not come back", was.label())));
             }
             _ => thread::sleep(POLL),
         }

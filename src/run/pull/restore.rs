@@ -7,6 +7,7 @@ use super::{
     power::PowerError,
 };
 use crate::{
+    engine::Cancel,
     plan::Act,
     record::{Event, ReadError, Store, StoreError, is_name},
     units::RemoteDir,
@@ -23,7 +24,7 @@ pub fn restore_record(store: &Store, run: &str, at: &RemoteDir) -> Result<(), Po
     }
     let place = Place { store: store.dir(), run, elsewhere: Some(at) };
     let failed = |source| PowerError::Ledger { at: place.to_string(), source };
-    let Some(kept) = Kept::read(place, 0).map_err(failed)? else { return Ok(()) };
+    let Some(kept) = Kept::read(place, 0, &Cancel::default()).map_err(failed)? else { return Ok(()) };
     // Whoever can write to the other machine can edit it: it may only check what a run of power wrote.
     match &kept.record[..] {
         [Event::Start(start), Event::Plan { plan }]

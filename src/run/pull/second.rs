@@ -10,7 +10,7 @@ use super::{
     HANG, POLL,
     away::unplug_of,
     gone::{Gone, interrupted},
-    load::{Load, sum},
+    load::{Load, SAMPLE, sample, sum},
     rejoin::{health, joins, returns},
     site::{Away, Site, cool, look},
 };
@@ -36,7 +36,12 @@ pub fn pull_second(
     asks: &mut dyn FnMut(&str),
 ) -> Result<(), BuildError> {
     let inventory = Inventory::read(&Sysroot::live());
-    let gone = || BuildError::Drives(format!("the drive {} is not here any more", second.drive));
+    let gone = || {
+        BuildError::Drives(format!(
+            "{} is not here any more",
+            built.build.members[second.member as usize].label
+        ))
+    };
     let drive = inventory.drive(&second.drive).ok_or_else(gone)?;
     let act = Pull {
         member: second.member,
@@ -49,7 +54,7 @@ pub fn pull_second(
     let so_far = being_filled(built, first.act.member as usize, cancel)?;
     let gone = Gone::will(site.journal, drive, unplug)?;
     let mut away = Away { act, gone, ledger: Arc::clone(&first.ledger), on_drive: None };
-    let answer = away.gone.leave(&built.build.drives(&inventory), cancel, asks)?;
+    let answer = away.gone.leave(&built.build.drives(&inventory), &|| Ok(()), cancel, asks)?;
     let zero = Instant::now();
     // A hand takes its time.
     let is_filled = health(built).members[first.act.member as usize] == MemberState::InSync;
@@ -62,6 +67,7 @@ pub fn pull_second(
     let (ops, hanging) = load.end(HANG);
     let left = away.gone.has_left(answer);
     back.during = sum(&ops, &[], from, zero);
+    back.sample = sample(&ops, from, SAMPLE);
     let during = sum(&ops, &hanging, zero, end);
     cool(site.dir);
     let (files, ledger) = look(site.dir, &away);

@@ -9,13 +9,15 @@ use std::{
 
 use super::{
     check::{Member, is_free, member, unplug as how},
-    choose::choose,
+    choose::{choose, open_dir},
     known::{Known, check, know},
     reader::Reader,
 };
+use rustix::fs::Dir;
+
 use crate::{
     engine::Cancel,
-    inventory::{Drive, Inventory},
+    inventory::{Drive, Inventory, in_array},
     plan::PullInUse,
     record::{FilesFound, Probe, Pulled},
     run::{
@@ -25,9 +27,9 @@ use crate::{
         pull::{
             HANG, POLL,
             away::settings,
-            files::{empty_cache, list},
+            files::empty_cache,
             gone::{Gone, interrupted},
-            load::{sample, sum},
+            load::{SAMPLE, sample, sum},
             probes::probe,
             site::{checked, within},
             watch::{self, Watch},
@@ -36,10 +38,8 @@ use crate::{
     sysroot::Sysroot,
     target::Target,
     tools::{Runner, mdadm},
+    units::MemberState,
 };
-
-/// Operations in a record, for a picture.
-const SAMPLE: usize = 400;
 
 /// A pool in use without one of its drives.
 #[derive(Debug)]
@@ -124,7 +124,10 @@ pub fn pull(
     let mut watch = Watch::of(Some((array.name.clone(), found.name.to_owned())), &gone.drive.name);
     let away = Away { act: act.clone(), gone, array, files };
     let log_from = watch::kernel_now();
-    let answer = away.gone.leave(&members(&found, &inventory), cancel, &mut |text| watcher.asks(text))?;
+    let others: Vec<&String> = found.layer.members.iter().filter(|name| *name != found.name).collect();
+    let still = || others_work(&away.array, &others, &root);
+    let answer =
+        away.gone.leave(&members(&found, &inventory), &still, cancel, &mut |text| watcher.asks(text))?;
     let zero = Instant::now();
     while zero.elapsed() < seconds && !cancel.is_set() {
         watch.look(zero);
@@ -174,6 +177,18 @@ fn array(found: &Member<'_>, runner: &dyn Runner) -> Result<Array, BuildError> {
     })
 }
 
+/// While a person is waited for, another drive may fail: without this one, files would be lost.
+fn others_work(array: &Array, others: &[&String], root: &Sysroot) -> Result<(), BuildError> {
+    let works = |name: &&&String| in_array(&array.name, name, root) == MemberState::InSync;
+    match others.iter().find(|name| !works(name)) {
+        Some(name) => Err(BuildError::Array(format!(
+            "{name} of {} has failed meanwhile: don't pull another drive. Replace {name} first (drivebench pool status)",
+            array.shown
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// The drives of the pool.
 fn members<'i>(found: &Member<'i>, inventory: &'i Inventory) -> Vec<Option<&'i Drive>> {
     found.layer.members.iter().flat_map(|name| inventory.drives_of_block(name)).map(Some).collect()
@@ -184,7 +199,8 @@ fn probes(target: &Target, away: &Away, cold: bool) -> Vec<Probe> {
     let dir = target.path.clone();
     let files = Arc::clone(&away.files);
     vec![
-        probe("ls", cold, move || list(&dir)),
+        // So that its time of access stays.
+        probe("ls", cold, move || Dir::new(open_dir(&dir)?)?.try_for_each(|entry| Ok(entry.map(drop)?))),
         probe("read", cold, move || files.iter().find_map(Known::first_page).unwrap_or(Ok(()))),
     ]
 }

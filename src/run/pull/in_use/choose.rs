@@ -135,7 +135,7 @@ fn is_quiet(about: &Metadata) -> bool {
 }
 
 /// Opens a directory so that its time of access stays.
-fn open_dir(path: &Path) -> io::Result<File> {
+pub fn open_dir(path: &Path) -> io::Result<File> {
     open(path, OFlags::DIRECTORY)
 }
 
