@@ -136,7 +136,7 @@ fn what_a_power_cut_leaves_is_checked_even_without_the_record() {
         assert_eq!((mode(&file), mode(&machines.ledgers())), (0o600, 0o700));
 
         let cleanup = machines.run(["cleanup"]);
-        let rm = format!("ssh -p 2222 pi@nas 'rm '\\''{}'\\'''", file.display());
+        let rm = format!("ssh -p 2222 pi@nas 'rm -f '\\''{}'\\'''", file.display());
         assert!(cleanup.code == 1 && cleanup.out.contains(&rm), "{}", cleanup.out);
         // As if the machine had started again since.
         let (begun, rest) =

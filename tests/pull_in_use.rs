@@ -180,7 +180,7 @@ fn what_can_not_be_pulled_is_refused() {
     twins.drives.iter_mut().for_each(|drive| {
         (drive.serial, drive.shared_serial) = (Some("4C53".to_owned()), true);
     });
-    assert!(refused(twins, "4C53").contains("not of one drive alone"));
+    assert!(refused(twins, "4C53").contains("which one to pull is not known"));
     let nameless = PULL.plan(&asked(directory("raid1", 2), &[])).expect_err("refused").to_string();
     assert!(
         nameless.contains("drivebench run pull --pull SERIAL /srv/data; its drives: 4C530000 and 4C530001"),

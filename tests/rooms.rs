@@ -22,7 +22,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("analyse", &["units"]),
     // A plan holds the rules that end its loads.
     ("plan", &["units", "target", "analyse"]),
-    ("record", &["units", "inventory", "conditions", "plan"]),
+    ("record", &["units", "inventory", "conditions", "analyse", "plan"]),
     ("findings", &["units", "analyse"]),
     // Imported results become records, and are shown as such.
     ("import", &["units", "analyse", "record", "findings"]),

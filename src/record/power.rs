@@ -19,6 +19,9 @@ pub struct Cut {
     pub missing: u64,
     /// Found before any power cut: what was synced was read back as something else.
     pub early: Option<WrongReads>,
+    /// Why the test files were not removed after that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stay: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 
 use super::{
     AtomicFile, Event, Log, PRIVATE, ReadError, Reader, Run, Start, Summary, Writer,
-    atomic_file::left_for,
+    atomic_file::{left_for, set_aside},
     home, lock, make_dir,
     reader::open_regular,
     summary::{Headline, INDEX, Index},
@@ -118,6 +118,11 @@ impl Store {
         let path = self.dir.join(format!("{run}{PLAIN}"));
         let restore = || {
             make_dir(&self.dir)?;
+            // What can still be read in it may be wanted.
+            match set_aside(&path, &self.dir.join(format!("{run}{PLAIN}.damaged"))) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                _ => {}
+            }
             let file = AtomicFile::create(&path, PRIVATE)?;
             let mut writer = Writer::new(file.file().try_clone()?);
             events.iter().try_for_each(|event| writer.append(event))?;

@@ -356,8 +356,10 @@ impl World for Local<'_> {
     }
 
     fn remove_pool(&mut self, at: usize) -> Result<Vec<String>, RunError> {
-        // Its drive comes back first.
-        drop(self.away[at].take());
+        // Its drive comes back first, or the error that its removal finds says that it is missing.
+        if let Some(mut away) = self.away[at].take() {
+            let _ = pull::bring_back(&mut away);
+        }
         let Some(name) = &self.pools[at] else { return Ok(Vec::new()) };
         let commands = remove_for_run(name, &self.erase, &self.store)?;
         // What failed is tried again.

@@ -109,9 +109,20 @@ pub fn stop(path: &str) -> Change<State> {
 }
 
 /// Makes the device at `new` a member of the array at `path`: it is filled if one is missing, or else a spare. Reads may avoid it.
-pub fn add(path: &str, new: &str, write_mostly: bool) -> Change<Content> {
-    let mostly = write_mostly.then_some("--write-mostly");
-    Change::of(Query::new(MDADM, [path, "--add"].into_iter().chain(mostly).chain([new])), [new])
+pub fn add(path: &str, new: &str, keeps: MemberFlags) -> Change<Content> {
+    let mostly = keeps.write_mostly.then_some("--write-mostly");
+    let failfast = keeps.failfast.then_some("--failfast");
+    let flags = mostly.into_iter().chain(failfast);
+    Change::of(Query::new(MDADM, [path, "--add"].into_iter().chain(flags).chain([new])), [new])
+}
+
+/// What a member keeps when it is added again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MemberFlags {
+    /// Reads go to others where there are some.
+    pub write_mostly: bool,
+    /// Errors are not tried again before they are reported.
+    pub failfast: bool,
 }
 
 /// Takes a former member at `back` into the array at `path` again: with a write-intent bitmap, only what was written meanwhile is
@@ -267,8 +278,8 @@ mod tests {
             incremental("/dev/sde1").to_string(),
             run(array).to_string(),
             stop(array).to_string(),
-            add(array, "/dev/sde1", false).to_string(),
-            add(array, "/dev/sde1", true).to_string(),
+            add(array, "/dev/sde1", MemberFlags::default()).to_string(),
+            add(array, "/dev/sde1", MemberFlags { write_mostly: true, failfast: true }).to_string(),
             re_add(array, "/dev/sde1").to_string(),
             replace(array, "/dev/sda1", "/dev/sde1").to_string(),
             remove(array, "/dev/sda1").to_string(),

@@ -24,7 +24,7 @@ const LINK: i32 = 255;
 
 /// The scripts have no line ends, single quotes, backslashes before quotes, nor `!`: the shell of the login, which may be of another
 /// kind, passes them on as they are.
-const CREATE: &str = r#"umask 077; f=$1/$2; if [ "$(cat /proc/sys/kernel/random/boot_id)" = "$3" ]; then exit 42; fi; mkdir -p "$1" && (set -C; : >"$f") || exit 1; sync || { rm -f "$f"; exit 1; }; echo "drivebench: ready"; while IFS= read -r l; do if [ -n "$l" ]; then [ -f "$f" ] || exit 43; printf "%s\n" "$l" >>"$f" || { echo "$l" | cat >>"$f"; exit 1; }; else [ -f "$f" ] || exit 43; e=$(dd if=/dev/null of="$f" conv=notrunc,fsync 2>&1) || { echo "$e" | head -n 1 >&2; exit 1; }; echo "drivebench: ready"; fi; done"#;
+const CREATE: &str = r#"umask 077; f=$1/$2; if [ "$(cat /proc/sys/kernel/random/boot_id)" = "$3" ]; then exit 42; fi; mkdir -p "$1" && (set -C; : >"$f") || exit 1; sync "$f" "$1" || { rm -f "$f"; exit 1; }; echo "drivebench: ready"; while IFS= read -r l; do if [ -n "$l" ]; then [ -f "$f" ] || exit 43; printf "%s\n" "$l" >>"$f" || { echo "$l" | cat >>"$f"; exit 1; }; else [ -f "$f" ] || exit 43; e=$(dd if=/dev/null of="$f" conv=notrunc,fsync 2>&1) || { echo "$e" | head -n 1 >&2; exit 1; }; echo "drivebench: ready"; fi; done"#;
 const APPEND: &str = r#"f=$1/$2; [ -f "$f" ] || exit 43; printf "%s\n" "$3" | cat >>"$f" && dd if=/dev/null of="$f" conv=notrunc,fsync 2>/dev/null"#;
 const READ: &str = r#"f=$1/$2; [ -e "$f" ] || exit 41; echo "drivebench: ready"; cat "$f""#;
 const REMOVE: &str = r#"rm -f "$1/$2""#;
@@ -51,7 +51,7 @@ pub fn remove(at: &RemoteDir, name: &str) -> Query {
 
 /// What a person types to remove the file.
 pub fn remove_by_hand(at: &RemoteDir, name: &str) -> String {
-    let rm = format!("rm {}", shell_word(&format!("{}/{name}", at.dir())));
+    let rm = format!("rm -f {}", shell_word(&format!("{}/{name}", at.dir())));
     format!("{} {}", by_hand(at), shell_word(&rm))
 }
 
@@ -144,8 +144,11 @@ mod tests {
             .map(|query| query.to_string())
             .join("\n")
         );
-        assert_eq!(remove_by_hand(&at, "r1.jsonl"), r"ssh -p 2222 pi@::1 'rm '\''/srv/a b/r1.jsonl'\'''");
-        assert_eq!(remove_by_hand(&super::tests::at("ssh://nas/a"), "r1.jsonl"), "ssh nas 'rm /a/r1.jsonl'");
+        assert_eq!(remove_by_hand(&at, "r1.jsonl"), r"ssh -p 2222 pi@::1 'rm -f '\''/srv/a b/r1.jsonl'\'''");
+        assert_eq!(
+            remove_by_hand(&super::tests::at("ssh://nas/a"), "r1.jsonl"),
+            "ssh nas 'rm -f /a/r1.jsonl'"
+        );
     }
 
     #[test]

@@ -69,20 +69,25 @@ pub(super) fn seconds(pool: &Planned<'_>, phase: &Phase, ends: &mut [u64]) -> f6
 }
 
 /// The mean where members with even numbers are so much faster, as a share, and the others slower. A stall of any member keeps
-/// the phase waiting, if it is longer than what other members need then: all of them add up. Two in one phase are too rare to count.
+/// the phase waiting, if it is longer than what other members need then: all of them add up. Two at once are waited for only once.
 fn seconds_with_stalls(pool: &Planned<'_>, phase: &Phase, ends: &mut [u64], lead: f64) -> f64 {
     let before = ends.to_vec();
     let (even, sent) = seconds_of(pool, phase, ends, (lead, None));
-    let stalled = sent.into_iter().enumerate().map(|(at, (bytes, requests))| {
+    let (mut stalled, mut sum, mut none) = (0.0, 0.0, 1.0);
+    for (at, (bytes, requests)) in sent.into_iter().enumerate() {
         let stalls = pool.stalls(phase.transfer, at);
         if requests == 0 || stalls.per_byte == 0.0 {
-            return 0.0;
+            continue;
         }
         let stall = Stall { at, nth: requests / 2, seconds: stalls.seconds };
         let (longer, _) = seconds_of(pool, phase, &mut before.clone(), (lead, Some(stall)));
-        bytes as f64 * stalls.per_byte / stalls.seconds * (longer - even)
-    });
-    even + stalled.sum::<f64>()
+        let often = bytes as f64 * stalls.per_byte / stalls.seconds;
+        stalled += often * (longer - even);
+        // Each stalls more than once only where the phase has many operations.
+        let share = often.min(1.0);
+        (sum, none) = (sum + share, none * (1.0 - share));
+    }
+    if sum == 0.0 { even } else { even + stalled * (1.0 - none) / sum }
 }
 
 /// The same with or without a stall, and the bytes and requests that each member had.

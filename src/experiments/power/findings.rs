@@ -63,9 +63,14 @@ fn verdict(cut: &Cut, pool: Option<&Pool>) -> String {
         let what = if broken.is_empty() { nothing.to_owned() } else { broken.join(", ") };
         return format!(
             "WRONG DATA: {} of {} returned something else than was synced, before any power cut, after {written}; {what}. Don't \
-             trust the drive, its port or what is between them with data. The test files were removed.",
+             trust the drive, its port or what is between them with data. {}",
             early.wrong,
-            count(early.reads, "read")
+            count(early.reads, "read"),
+            match &cut.stay {
+                None => "The test files were removed.".to_owned(),
+                Some(why) =>
+                    format!("The test files were not removed (drivebench cleanup names them): {why}."),
+            }
         );
     }
     match cut.is_whole() {

@@ -31,7 +31,10 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         format!("{}: {}.", case.drive, all.join(", "))
     }));
     findings.details.sentences.extend(settings);
-    let how = cases().map(|case| format!("one drive at a time was {}", case.by.was()));
+    let how = cases().map(|case| match case.act.is_some_and(|act| act.second.is_some()) {
+        true => format!("a drive, and then another one, was {}", case.by.was()),
+        false => format!("one drive at a time was {}", case.by.was()),
+    });
     findings.context.extend(distinct(how));
 }
 
@@ -77,7 +80,7 @@ const NOT_SHOWN: &str = "Not shown by this: what a drive does that dies, hangs o
     copies.";
 
 /// What the columns say.
-const LEGEND: &str = "'room': how many drives' worth of data it holds; 'survives': the loss of so many drives, whichever they are, without losing data; here one at a time was taken away. Of several pulls a row has the worst of each. 'files on it': with a part \
+const LEGEND: &str = "'room': how many drives' worth of data it holds; 'survives': the loss of so many drives, whichever they are, without losing data. Of several pulls a row has the worst of each. 'files on it': with a part \
     on that drive. 'intact': files that hold what they should; 'wrong': files that can be read, but hold something else. 'synced writes': those that the \
     system had confirmed to be on the drives; 'lost writes': those of them that are not there. 'longest wait': the longest read or write while the \
     drive was away, or while it was filled. 'cache emptied': tried again after the memory's copies of files were dropped. 'back in', 'complete in': from the command that \

@@ -48,7 +48,7 @@ pub(super) fn plan(ask: &Request, serial: &str) -> Result<Plan, PlanError> {
     };
     if named.next().is_some() || drive.unique_serial().is_none() {
         return Err(refused(format!(
-            "the serial {serial} is not of one drive alone: it can't be told which to pull"
+            "several drives may have the serial {serial}, so which one to pull is not known"
         )));
     }
     let status = match (pool.ours, &pool.name) {

@@ -138,6 +138,12 @@ fn verdict(case: &Case<'_>) -> String {
             healed(case)
         );
     }
+    if !is_read(files) {
+        return format!(
+            "{head}: nothing is known, because the run was ended before files were read again. {}",
+            healed(case)
+        );
+    }
     if case.pulled.missing == 0 {
         return format!(
             "{head}: nothing is known, because the array did not notice that {} was away. {}",
@@ -175,7 +181,7 @@ fn verdict(case: &Case<'_>) -> String {
         false => "No read ended while it was away.".to_owned(),
     };
     format!(
-        "{head} survived a pull of one drive, reading only: {} (of at most {bytes} read) were whole while {} was away{then}.{changed} {reads} {} {WRITES}",
+        "{head} survived a pull of one drive, reading only: {} (at most {bytes} of them read) were whole while {} was away{then}.{changed} {reads} {} {WRITES}",
         count(files.whole, "file"),
         case.drive,
         healed(case)

@@ -55,7 +55,10 @@ pub(super) fn broken(case: &Case<'_>) -> Vec<String> {
     let used = [Some(away), back.as_ref().map(|back| &back.during), second.map(|second| &second.away)];
     let sum = |of: fn(&Operations) -> u64| used.into_iter().flatten().map(of).sum::<u64>();
     let refused = sum(|used| used.failed_writes + used.failed_reads);
-    let wrong = before.wrong_reads + sum(|used| used.wrong_reads);
+    let wrong = sum(|used| used.wrong_reads);
+    if before.wrong_reads > 0 {
+        broken.push(format!("{} returned wrong data before the pull", count(before.wrong_reads, "read")));
+    }
     if wrong > 0 {
         broken.push(format!("{} returned wrong data", count(wrong, "read")));
     }
@@ -137,7 +140,7 @@ fn healed(cases: &[&Case<'_>]) -> String {
     match backs.iter().find(|back| !back.by_itself).and_then(|back| back.commands.last()) {
         Some(_) if cases.iter().all(|case| case.act.is_some_and(|act| act.second.is_some())) => {
             format!(
-                "With both drives taken back, the first one as a new one, all was complete again in {time}."
+                "Added as a new one, the first drive was filled in {time}, while the other one was pulled."
             )
         }
         Some(_) if cases.iter().all(|case| case.act.is_some_and(|act| act.as_new)) => {

@@ -59,7 +59,8 @@ impl PullInUse {
         vec![
             format!("takes away {}, of a pool that is in use", self.label),
             format!(
-                "Files are only read, at most {read} of them: none is written, and no drive is erased. Other programs go on."
+                "Files are only read, at most {read} of them, again and again: none is written, and no drive is erased. Other programs go \
+                 on, and wait longer; what the machine has in its page cache is dropped twice."
             ),
             format!("Until the drive is filled again, the pool {least}: have a backup."),
             back,

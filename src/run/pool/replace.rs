@@ -11,7 +11,11 @@ use crate::{
         health::{Action, Device, Health, MemberState, State, Work, digits, in_array},
     },
     sysroot::Sysroot,
-    tools::{Runner, mdadm, udevadm},
+    tools::{
+        Runner,
+        mdadm::{self, MemberFlags},
+        udevadm,
+    },
 };
 
 /// The time between two looks at the progress of an array.
@@ -167,7 +171,8 @@ pub fn replace(
             commands.settle(claims)?;
         }
     }
-    commands.erase(&mdadm::add(&array, &places.new, replacement.member.write_mostly), claims)
+    let flags = MemberFlags { write_mostly: replacement.member.write_mostly, failfast: false };
+    commands.erase(&mdadm::add(&array, &places.new, flags), claims)
 }
 
 /// Gives up a replacement whose drive failed or is gone, so that another drive can be named.

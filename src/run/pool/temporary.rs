@@ -145,7 +145,7 @@ pub fn rebuild_for_run(
     let claims = Claims::take(Claims::lock(&[drive])?, erase)?;
     // With its superblock and a bitmap, only what was written since would be copied.
     commands.erase(&wipefs::wipe(&part), &claims)?;
-    commands.erase(&mdadm::add(&array, &part, false), &claims)?;
+    commands.erase(&mdadm::add(&array, &part, mdadm::MemberFlags::default()), &claims)?;
     filled(&build, None, cancel)?;
     Ok(Rebuilt { commands: lines, filled_seconds: Some(since.get().elapsed().as_secs_f64()) })
 }

@@ -36,6 +36,7 @@ pub fn put_back(
     let drive = returns(site, away, cancel, asks)?;
     let mut back =
         Back { name: drive.name.clone(), appeared: zero.elapsed().as_secs_f64(), ..Back::default() };
+    let here = Instant::now();
     let (mut log, built) = known(site)?;
     let is_back =
         |health: &Health| matches!(health.members[member], MemberState::InSync | MemberState::Filling);
@@ -44,15 +45,19 @@ pub fn put_back(
         back.by_itself = is_back(&health(&built));
         thread::sleep(PROGRESS);
     }
-    let begun = if back.by_itself { zero } else { Instant::now() };
+    let begun = if back.by_itself { here } else { Instant::now() };
     let healed = if built.build.layout.is_redundant() {
         again(site, away, &built, &mut log, &mut back, cancel, asks)
     } else {
         restart(site, &built, &mut log, &mut back.commands)
     };
     match healed {
-        Ok(()) => back.healed = Some(begun.elapsed().as_secs_f64()),
-        Err(e) => back.refused.push(e.to_string()),
+        // With a second pull it is known already.
+        Ok(()) => back.healed = back.healed.or(Some(begun.elapsed().as_secs_f64())),
+        Err(e) => {
+            back.healed = None;
+            back.refused.push(e.to_string());
+        }
     }
     cool(site.dir);
     (back.files, back.ledger) = look(site.dir, away);

@@ -30,6 +30,7 @@ pub use in_use::{
 };
 pub use noted::Kept;
 pub use power::{Place, PowerError, is_elsewhere, power_dir};
+pub use rejoin::bring_back;
 pub use restore::restore_record;
 pub use site::{Away, Site};
 pub use unplug::Switch;

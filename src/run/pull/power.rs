@@ -142,12 +142,20 @@ impl Place<'_> {
                 (Err(source), Err(why)) => {
                     return Err(PowerError::Stay { at: self.at().to_string(), why: Box::new(why), source });
                 }
-                // What was found is saved; `cleanup` names the ledger.
-                (Err(_), Ok(cut)) => return self.remove(|| Ok(())).map(|()| cut),
+                // What was found must not be lost, whatever becomes of the files; `cleanup` names what stays.
+                (Err(_), Ok(cut)) => return Ok(Cut { stay: self.stays(self.remove(|| Ok(()))), ..cut }),
             }
-            self.remove(|| noted.remove())?;
+            let removed = self.remove(|| noted.remove());
+            return match ended {
+                Ok(cut) => Ok(Cut { stay: self.stays(removed), ..cut }),
+                Err(why) => removed.and(Err(why)),
+            };
         }
         ended
+    }
+
+    fn stays(&self, removed: Result<(), PowerError>) -> Option<String> {
+        removed.err().map(|e| e.to_string())
     }
 
     /// Returns why it ended, or what it found before any power cut.

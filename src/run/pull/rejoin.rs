@@ -6,7 +6,6 @@ use std::{
 };
 
 use super::{
-    POLL,
     site::{Away, Site},
     unplug::Unplug,
 };
@@ -18,7 +17,10 @@ use crate::{
     pool::health::Health,
     run::pool::{BuildError, Built, Commands, exists},
     sysroot::Sysroot,
-    tools::{mdadm, udevadm, wipefs},
+    tools::{
+        mdadm::{self, MemberFlags},
+        udevadm, wipefs,
+    },
 };
 
 /// How long a drive may take to appear, and a pool to take it back without a command.
@@ -48,10 +50,26 @@ pub(super) fn returns(
     away.gone
         .restore()
         .map_err(|e| BuildError::Drives(format!("{} can't be brought back: {e}", away.gone.drive.label())))?;
-    let drive = appeared(&away.gone.drive, patience, cancel)?;
+    // What the kernel was told to bring back comes, also for a person who wants the end; a hand may not.
+    let unless = match away.gone.unplug {
+        Unplug::Software { .. } => &Cancel::default(),
+        Unplug::Hand => cancel,
+    };
+    let drive = appeared(&away.gone.drive, patience, unless)?;
     // Without udev, nothing handles the drive.
     let _ = site.runner.ask(&udevadm::settle());
     Ok(drive)
+}
+
+/// Lets the kernel have a drive again that it was told to let go, and waits until it has.
+pub fn bring_back(away: &mut Away) -> Result<(), BuildError> {
+    away.gone
+        .restore()
+        .map_err(|e| BuildError::Drives(format!("{} can't be brought back: {e}", away.gone.drive.label())))?;
+    match away.gone.unplug {
+        Unplug::Software { .. } => appeared(&away.gone.drive, APPEARS, &Cancel::default()).map(drop),
+        Unplug::Hand => Ok(()),
+    }
 }
 
 /// Waits until the kernel has the drive, and its partitions, which it reads later.
@@ -64,7 +82,7 @@ pub(super) fn appeared(was: &Drive, patience: Duration, cancel: &Cancel) -> Resu
             None if is_late => {
                 return Err(BuildError::Drives(format!("{} did not come back", was.label())));
             }
-            _ => thread::sleep(POLL),
+            _ => thread::sleep(PROGRESS),
         }
     }
 }
@@ -94,7 +112,7 @@ pub(super) fn joins(
             }
         },
     };
-    if taken { Ok(()) } else { commands.erase(&mdadm::add(array, &part, false), &claims) }
+    if taken { Ok(()) } else { commands.erase(&mdadm::add(array, &part, MemberFlags::default()), &claims) }
 }
 
 pub(super) fn health(built: &Built) -> Health {

@@ -11,7 +11,7 @@ use super::{
     away::unplug_of,
     gone::{Gone, interrupted},
     load::{Load, SAMPLE, sample, sum},
-    rejoin::{health, joins, returns},
+    rejoin::{PROGRESS, health, joins, returns},
     site::{Away, Site, cool, look},
 };
 use crate::{
@@ -69,14 +69,21 @@ pub fn pull_second(
     back.during = sum(&ops, &[], from, zero);
     back.sample = sample(&ops, from, SAMPLE);
     let during = sum(&ops, &hanging, zero, end);
-    cool(site.dir);
-    let (files, ledger) = look(site.dir, &away);
+    // The kernel goes on to fill the first one while files are checked.
+    let (first_filled, (files, ledger)) = thread::scope(|scope| {
+        let fill = || filled(&built.build, Some(second.member as usize), cancel).map(|()| from.elapsed());
+        let fill = scope.spawn(fill);
+        cool(site.dir);
+        let found = look(site.dir, &away);
+        let failed = |_| Err(BuildError::Array("waiting for the array failed".to_owned()));
+        (fill.join().unwrap_or_else(failed), found)
+    });
+    let first_filled = left.and(first_filled);
     let found = Second { filled: so_far, away: during, files, ledger, ..Second::default() };
     let found = back.second.insert(found);
-    let first_filled = left.and_then(|()| filled(&built.build, Some(second.member as usize), cancel));
     // Also after an error: a pool is removed with all its drives.
     let drive = returns(site, &mut away, cancel, asks)?;
-    first_filled?;
+    back.healed = Some(first_filled?.as_secs_f64());
     let device = built.build.device(&Sysroot::live(), &Inventory::read(&Sysroot::live()));
     let device = device.ok_or_else(|| BuildError::Array(format!("{} is not active", built.build.name)))?;
     let begun = Instant::now();
@@ -99,7 +106,7 @@ fn being_filled(built: &Built, member: usize, cancel: &Cancel) -> Result<f64, Bu
                 let label = &built.build.members[member].label;
                 return Err(BuildError::Array(format!("the array does not fill {label}")));
             }
-            _ => thread::sleep(POLL),
+            _ => thread::sleep(PROGRESS),
         }
     }
 }

@@ -37,7 +37,10 @@ use crate::{
     },
     sysroot::Sysroot,
     target::Target,
-    tools::{Runner, mdadm},
+    tools::{
+        Runner,
+        mdadm::{self, MemberFlags},
+    },
     units::MemberState,
 };
 
@@ -62,8 +65,7 @@ pub struct Array {
     pub uuid: String,
     /// Where the member's partition begins; none if it is the whole drive.
     pub start: Option<u64>,
-    /// Reads go to others where there are some.
-    pub write_mostly: bool,
+    pub flags: MemberFlags,
 }
 
 impl Away {
@@ -113,6 +115,13 @@ pub fn pull(
     if cancel.is_set() {
         return Err(interrupted());
     }
+    if reader.had_trouble() {
+        return Err(BuildError::Drives(format!(
+            "files can't be read, or hold something else when they are read again, with all drives there: compare the copies of {} first \
+             (drivebench pool scrub, or mdadm --action=check)",
+            found.layer.shown()
+        )));
+    }
     // Reading took a while, and may have made a weak drive fail.
     let inventory_now = Inventory::read(&root);
     let now = member(act, target, &inventory_now)?;
@@ -126,8 +135,18 @@ pub fn pull(
     let log_from = watch::kernel_now();
     let others: Vec<&String> = found.layer.members.iter().filter(|name| *name != found.name).collect();
     let still = || others_work(&away.array, &others, &root);
-    let answer =
-        away.gone.leave(&members(&found, &inventory), &still, cancel, &mut |text| watcher.asks(text))?;
+    let shown = away.array.shown.clone();
+    let way_back = |e: BuildError| match e {
+        BuildError::Drives(why) => BuildError::Drives(format!(
+            "{why}. If {shown} lacks it then: mdadm /dev/{} --re-add PARTITION, which `drivebench list` shows",
+            away.array.name
+        )),
+        e => e,
+    };
+    let answer = away
+        .gone
+        .leave(&members(&found, &inventory), &still, cancel, &mut |text| watcher.asks(text))
+        .map_err(way_back)?;
     let zero = Instant::now();
     while zero.elapsed() < seconds && !cancel.is_set() {
         watch.look(zero);
@@ -139,10 +158,16 @@ pub fn pull(
     watch.look(zero);
     (pulled.before, pulled.away) = (sum(&ops, &[], begun, zero), sum(&ops, &hanging, zero, end));
     pulled.sample = sample(&ops, zero, SAMPLE);
-    pulled.probes = probes(target, &away, false);
-    let _ = within(HANG, empty_cache);
-    pulled.probes.extend(probes(target, &away, true));
-    pulled.files = away.look();
+    // Who wants the end wants the drive back first.
+    if cancel.is_set() {
+        watcher
+            .waits("Bringing the drive back. A second Ctrl-C leaves it away: then run `drivebench cleanup`");
+    } else {
+        pulled.probes = probes(target, &away, false);
+        let _ = within(HANG, empty_cache);
+        pulled.probes.extend(probes(target, &away, true));
+        pulled.files = away.look();
+    }
     pulled.kernel = watch::messages(runner, log_from, &away.gone.drive.name);
     pulled.moments = watch.moments(&ops, &pulled.kernel, zero);
     let inventory = Inventory::read(&root);
@@ -167,13 +192,14 @@ fn array(found: &Member<'_>, runner: &dyn Runner) -> Result<Array, BuildError> {
     let superblock = superblock.ok_or_else(|| unknown("it has none".to_owned()))?;
     let part = found.drive.partitions.iter().find(|part| part.name == found.name);
     let state = Sysroot::live().word(&format!("/sys/block/{}/md/dev-{}/state", found.layer.name, found.name));
+    let is = |flag: &str| state.as_ref().is_some_and(|state| state.split(',').any(|word| word == flag));
     Ok(Array {
         name: found.layer.name.clone(),
         shown: found.layer.shown(),
         member: found.name.to_owned(),
         uuid: superblock.uuid,
         start: part.map(|part| part.start),
-        write_mostly: state.is_some_and(|state| state.contains("write_mostly")),
+        flags: MemberFlags { write_mostly: is("write_mostly"), failfast: is("failfast") },
     })
 }
 

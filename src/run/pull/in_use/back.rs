@@ -26,7 +26,7 @@ use crate::{
     },
     sysroot::Sysroot,
     tools::{Runner, mdadm, udevadm},
-    units::{KIB, MemberState, duration},
+    units::{Action, KIB, MemberState, duration},
 };
 
 /// For how long an array may do nothing before it fills a drive.
@@ -60,10 +60,15 @@ pub fn put_back(
     let drive = appeared(&away.gone.drive, patience, &Cancel::default()).map_err(|e| lacks(e, away))?;
     let mut back =
         Back { name: drive.name.clone(), appeared: zero.elapsed().as_secs_f64(), ..Back::default() };
+    let here = Instant::now();
     // Without udev, nothing handles the drive.
     let _ = runner.ask(&udevadm::settle());
     let root = Sysroot::live();
     let member = place(away, &Inventory::read(&root)).map_err(|e| lacks(e, away))?;
+    let is_left_out = |e: BuildError, away: &Away| {
+        let (array, drive, node) = (&away.array.name, &away.act.label, &member.node);
+        BuildError::Array(format!("{e}. {shown} lacks {drive} now: mdadm /dev/{array} --re-add {node}"))
+    };
     let until = Instant::now() + BY_ITSELF;
     while !back.by_itself && Instant::now() < until {
         back.by_itself = has(away, &member, &root);
@@ -72,15 +77,18 @@ pub fn put_back(
     // Of one that was taken back by itself, the begin was not seen.
     let written_before = sectors_written(&drive.name).filter(|_| !back.by_itself);
     let from = Instant::now();
-    let begun = if back.by_itself { zero } else { from };
+    let begun = if back.by_itself { here } else { from };
     if !back.by_itself {
         noticed(away, &member, &root)?;
-        join(away, &member, runner, &mut back, &root).map_err(|e| lacks(e, away))?;
+        join(away, &member, runner, &mut back, &root).map_err(|e| is_left_out(e, away))?;
     }
     // Reading goes on for as long as before; after that, what is filled gets all of the drives.
     if let Ok(reader) = Reader::start(&away.files, away.act.seed ^ 1) {
         let seconds = Duration::from_secs_f64(away.act.seconds);
         while from.elapsed() < seconds && !cancel.is_set() {
+            if back.healed.is_none() && is_complete(away, &member, &root) {
+                back.healed = Some(begun.elapsed().as_secs_f64());
+            }
             thread::sleep(POLL);
         }
         let to = Instant::now();
@@ -88,8 +96,11 @@ pub fn put_back(
         back.during = sum(&ops, &hanging, from, to);
     }
     match filled(away, &member, &root, cancel, watcher) {
-        Ok(()) => back.healed = Some(begun.elapsed().as_secs_f64()),
-        Err(e) => back.refused.push(e.to_string()),
+        Ok(()) => back.healed = back.healed.or(Some(begun.elapsed().as_secs_f64())),
+        Err(e) => {
+            back.healed = None;
+            back.refused.push(e.to_string());
+        }
     }
     let size = root.number::<u64>(&format!("/sys/block/{}/md/component_size", away.array.name));
     let sectors = sectors_written(&drive.name).zip(written_before).map(|(now, was)| now.saturating_sub(was));
@@ -133,6 +144,12 @@ fn has(away: &Away, member: &Place, root: &Sysroot) -> bool {
     matches!(in_array(&away.array.name, &member.name, root), MemberState::InSync | MemberState::Filling)
 }
 
+/// The member has all its data, and no other one is missing. What else the kernel does with the array is not waited for.
+fn is_complete(away: &Away, member: &Place, root: &Sysroot) -> bool {
+    let degraded = root.number::<u64>(&format!("/sys/block/{}/md/degraded", away.array.name));
+    degraded == Some(0) && in_array(&away.array.name, &member.name, root) == MemberState::InSync
+}
+
 /// Refuses an array that has not noticed that the drive was away: it would take the drive for another one, as a spare.
 fn noticed(away: &Away, member: &Place, root: &Sysroot) -> Result<(), BuildError> {
     let (array, was) = (&away.array, &away.array.member);
@@ -169,7 +186,7 @@ fn join(
             return Ok(());
         }
         refused.push(e.to_string());
-        commands.erase(&mdadm::add(&array, &member.node, away.array.write_mostly), &claims)
+        commands.erase(&mdadm::add(&array, &member.node, away.array.flags), &claims)
     });
     back.refused.extend(refused);
     joined
@@ -207,12 +224,14 @@ fn filled(
     let mut told: Option<Instant> = None;
     let mut idle = Instant::now();
     loop {
-        let (degraded, work) = (root.number::<u64>(&format!("{md}/degraded")), work(root, &md));
-        if work.is_some() {
+        if is_complete(away, member, root) {
+            return Ok(());
+        }
+        let work = work(root, &md);
+        if work.as_ref().is_some_and(|work| matches!(work.action, Action::Recover | Action::Resync)) {
             idle = Instant::now();
         }
         match in_array(&away.array.name, &member.name, root) {
-            MemberState::InSync if degraded == Some(0) && work.is_none() => return Ok(()),
             MemberState::Failed | MemberState::Unused | MemberState::Absent => {
                 return Err(BuildError::Array(format!(
                     "{} was lost while {shown} was filled: `{status}` shows its state",

@@ -1,6 +1,6 @@
 //! Whether a drive of a pool that is in use may be taken away.
 
-use std::path::Path;
+use std::{env, path::Path};
 
 use rustix::process::geteuid;
 
@@ -105,7 +105,7 @@ pub fn member<'i>(
     let drive = named.next().ok_or_else(|| refused(format!("{} is not plugged in", act.label)))?;
     // An edited record may name another one than a person agreed to.
     if drive.serial.as_ref() != Some(&act.serial) {
-        return Err(refused(format!("{} has not the serial {}", act.label, act.serial)));
+        return Err(refused(format!("{} does not have the serial {}", act.label, act.serial)));
     }
     if named.next().is_some() || drive.unique_serial().is_none() {
         return Err(refused(format!(
@@ -185,20 +185,33 @@ pub fn is_free(member: &Member<'_>, inventory: &Inventory) -> Result<(), BuildEr
 
 /// Refuses a store on the pool: what brings the drive back is noted there.
 fn is_elsewhere(member: &Member<'_>, inventory: &Inventory, store: &Path) -> Result<(), BuildError> {
-    let path = store.ancestors().find_map(|above| above.canonicalize().ok());
-    let on = path.and_then(|path| Target::resolve(inventory, &path.to_string_lossy()).ok());
-    let is_on = on.is_none_or(|on| on.layers.contains(&member.layer.name));
+    let is_on = |path: &Path| {
+        let path = path.ancestors().find_map(|above| above.canonicalize().ok());
+        let on = path.and_then(|path| Target::resolve(inventory, &path.to_string_lossy()).ok());
+        on.is_none_or(|on| on.layers.contains(&member.layer.name))
+    };
     let name = member.layer.shown();
-    match is_on {
-        true => Err(refused(format!(
+    if is_on(store) {
+        return Err(refused(format!(
             "the results are stored on {name}, and so is what brings the drive back after a crash: store them elsewhere with --store DIR"
-        ))),
+        )));
+    }
+    // Its own code must be there if the pool hangs.
+    match env::current_exe().is_ok_and(|program| is_on(&program)) {
+        true => Err(refused(format!("drivebench itself is on {name}: copy it elsewhere, and run that"))),
         false => Ok(()),
     }
 }
 
 /// How the drive is taken away, if nothing else goes with it.
 pub fn unplug(member: &Member<'_>, act: &PullInUse, inventory: &Inventory) -> Result<Unplug, BuildError> {
+    let version = format!("/sys/block/{}/md/metadata_version", member.layer.name);
+    if Sysroot::live().word(&version).is_some_and(|version| version.starts_with("0.")) {
+        return Err(refused(format!(
+            "{} has superblocks of version 0.90, which don't say enough to give a drive back safely",
+            member.layer.shown()
+        )));
+    }
     let state = format!("/sys/block/{}/md/array_state", member.layer.name);
     if Sysroot::live().word(&state).as_deref() == Some("read-auto") {
         return Err(refused(format!(

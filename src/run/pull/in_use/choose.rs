@@ -83,7 +83,7 @@ pub fn any(dir: &Path) -> io::Result<Chosen> {
 
 fn walk(dir: &Path, bytes: u64, seed: u64, ends: &dyn Fn(usize) -> bool) -> io::Result<Chosen> {
     let device = fs::symlink_metadata(dir)?.dev();
-    let mut kept = Kept { bytes, seed, files: BTreeMap::new(), sum: 0 };
+    let mut kept = Kept { bytes, seed, files: BTreeMap::new(), sum: 0, first_out: None };
     let mut chosen = Chosen::default();
     let mut pending = vec![dir.to_owned()];
     let mut looked = 0;
@@ -155,22 +155,25 @@ struct Kept {
     seed: u64,
     files: BTreeMap<(u64, PathBuf), Candidate>,
     sum: u64,
+    /// The least of those that did not fit.
+    first_out: Option<(u64, PathBuf)>,
 }
 
 impl Kept {
     fn add(&mut self, dir: &Path, path: PathBuf, state: State) {
         let below = path.strip_prefix(dir).unwrap_or(&path);
         let key = (hash(self.seed, below.as_os_str().as_bytes()), below.to_owned());
-        let is_full = self.files.len() == FILES || self.sum >= self.bytes;
-        if is_full && self.files.last_key_value().is_some_and(|(last, _)| *last < key) {
+        // A smaller file in its place would depend on the order.
+        if self.first_out.as_ref().is_some_and(|first| *first < key) {
             return;
         }
         let pieces = pieces(state.size, (self.bytes / LARGEST).max(READ as u64));
         self.sum += read_of(&state, &pieces);
         self.files.insert(key, Candidate { path, state, pieces });
         while self.files.len() > 1 && (self.sum > self.bytes || self.files.len() > FILES) {
-            let Some((_, last)) = self.files.pop_last() else { break };
+            let Some((key, last)) = self.files.pop_last() else { break };
             self.sum -= read_of(&last.state, &last.pieces);
+            self.first_out = Some(key);
         }
     }
 }

@@ -105,7 +105,11 @@ fn unchanged<T>(path: &Path, state: &State, work: impl FnOnce(&File) -> io::Resu
         Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::AGAIN) => Look::Changed,
         _ => Look::Failed(e),
     };
-    let file = open(path, OFlags::DIRECT).map_err(failed)?;
+    let file = open(path, OFlags::DIRECT).map_err(|e| match path.symlink_metadata() {
+        // Something else is there that can't be opened so, such as a directory.
+        Ok(about) if State::of(&about) != *state => Look::Changed,
+        _ => failed(e),
+    })?;
     let is_as_it_was = || file.metadata().map(|about| State::of(&about) == *state).map_err(Look::Failed);
     if !is_as_it_was()? {
         return Err(Look::Changed);

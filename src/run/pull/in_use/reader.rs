@@ -52,6 +52,12 @@ impl Reader {
         Ok(Self { shared, thread })
     }
 
+    /// Whether something was read that was wrong, or could not be read.
+    pub fn had_trouble(&self) -> bool {
+        let ops = self.shared.ops.lock().unwrap_or_else(PoisonError::into_inner);
+        ops.iter().any(|op| op.outcome != Outcome::Done)
+    }
+
     /// Ends it, and waits so long for the operation under way. Returns since when it runs, if it has not ended.
     pub fn end(self, patience: Duration) -> (Vec<Op>, Vec<Instant>) {
         self.shared.stop.store(true, Ordering::Relaxed);
