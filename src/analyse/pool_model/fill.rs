@@ -24,7 +24,7 @@ impl Planned<'_> {
             // It reads all, and writes parity where it differs: of two members in each stripe, in turn.
             Layout::Raid6 => shares(&|_| [1.0, 2.0 / n as f64]),
         };
-        Some(bytes as f64 * self.seconds_of(&shares))
+        Some(bytes as f64 * self.seconds_of(&shares, false))
     }
 
     /// The same of a drive that takes the place of another, of whichever takes longest.
@@ -52,11 +52,14 @@ impl Planned<'_> {
             _ => 1.0,
         };
         let share = |at: usize| if at == new { [0.0, 1.0] } else { [read(at), 0.0] };
-        Some(bytes as f64 * self.seconds_of(&(0..n).map(share).collect()))
+        // Of raid6, md checks the parity that is there before it computes what is missing: once all has been read.
+        let checks = self.layout == Layout::Raid6;
+        Some(bytes as f64 * self.seconds_of(&(0..n).map(share).collect(), checks))
     }
 
-    /// Seconds for each byte of a member: members work at the same time, and what one reads and writes takes turns.
-    fn seconds_of(&self, shares: &Shares) -> f64 {
+    /// Seconds for each byte of a member: members work at the same time, and what one reads and writes takes turns. With `checks`
+    /// nothing is written before all that is read at once has been read.
+    fn seconds_of(&self, shares: &Shares, checks: bool) -> f64 {
         let both = [Transfer::Read, Transfer::Write];
         // What moves in either direction takes turns on a bus, too: USB2 and others move one way at a time.
         let bus = |members: &[usize]| -> f64 {
@@ -72,7 +75,10 @@ impl Planned<'_> {
         let parts = members.chain(self.shared.iter().map(|shared| bus(&shared.members))).fold(0.0, f64::max);
         let even = match self.layout.has_parity() {
             // One thread of md's reads what it has room for, then writes it.
-            true => parts.max(both.iter().map(|transfer| self.sending(shares, *transfer)).sum()),
+            true => {
+                let all = |transfer: &Transfer| checks && *transfer == Transfer::Read;
+                parts.max(both.iter().map(|way| self.sending(shares, *way, all(way))).sum())
+            }
             false => parts,
         };
         // Members are filled in step, so that all wait for the one that stalls.
@@ -91,12 +97,16 @@ impl Planned<'_> {
         }
     }
 
-    /// Seconds for each byte in which a thread of md's can do nothing else than send it to the members, since a queue is full.
-    fn sending(&self, shares: &Shares, transfer: Transfer) -> f64 {
+    /// Seconds for each byte in which a thread of md's can do nothing else than send it to the members, since a queue is full; or
+    /// until `all` has moved.
+    fn sending(&self, shares: &Shares, transfer: Transfer, all: bool) -> f64 {
         /// Of a member in the stripes that md has at once: 256 pages.
         const WINDOW: u64 = MIB;
         // What fits into its queue is not waited for.
         let waited = |at: usize| {
+            if all {
+                return 1.0;
+            }
             let queue = &self.members[at].queue;
             let queued = (queue.depth[transfer as usize] as u64).saturating_mul(queue.request);
             1.0 - queued.min(WINDOW) as f64 / WINDOW as f64
