@@ -123,6 +123,8 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "run/lock.rs",
             "run/scratch.rs",
             "run/scratch_dir.rs",
+            // Settings of the kernel, and its control groups.
+            "run/swap/kernel.rs",
         ],
     ),
     (
@@ -145,6 +147,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "run/pull/files.rs",
             "run/pull/power.rs",
             "run/scratch_dir.rs",
+            "run/swap/kernel.rs",
         ],
     ),
     (
@@ -168,6 +171,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "run/pull/power.rs",
             "run/scratch.rs",
             "run/scratch_dir.rs",
+            "run/swap/kernel.rs",
         ],
     ),
     ("decides what may be shown", &["is_control"], &["units/visible.rs"]),

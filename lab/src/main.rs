@@ -108,6 +108,8 @@ enum Campaign {
     LostPower,
     /// Cut the power of a raid5 while `drivebench run power` writes, take one drive away, and check what it finds
     WriteHole,
+    /// `drivebench run swap` is killed at random moments
+    SwapKills,
     /// Cut the power of two healthy drives and of one that loses what it acknowledged, and use one that forgets writes or flips
     /// bits, while `drivebench run power` writes to each
     Lying,
@@ -220,6 +222,7 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
         }
         Campaign::LostPower => soak::lost_power(&Options::default(), &named("pools")?, times, seed),
         Campaign::WriteHole => soak::write_hole(&Options::default(), &named("pools")?, times, seed),
+        Campaign::SwapKills => soak::swap_kills(&Options::default(), &named("pi-zero")?, times, seed),
         Campaign::Lying => soak::lying(&Options::default(), &named("pools")?, times, seed),
         Campaign::Layouts => soak::layouts(&Options::default(), &named("pools")?, times, seed),
         Campaign::Joined => soak::joined(&Options::default(), named("pi-zero")?, times),

@@ -80,6 +80,9 @@ pub enum Command {
         #[arg(hide_possible_values = true, value_parser = PossibleValuesParser::new(["bash", "zsh", "fish"]).try_map(|name| name.parse::<Shell>()))]
         shell: Shell,
     },
+    /// Use memory for `run swap`, as its child
+    #[command(hide = true)]
+    SwapWorker,
     /// Print a man page
     #[command(hide = true)]
     Man {

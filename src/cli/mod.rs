@@ -27,7 +27,10 @@ mod signals;
 mod stored;
 mod tree;
 
-use std::{io::ErrorKind, process::ExitCode};
+use std::{
+    io::{self, ErrorKind},
+    process::ExitCode,
+};
 
 use clap::Parser;
 
@@ -72,6 +75,9 @@ pub fn main() -> ExitCode {
         Command::Cleanup => stored::store(&args.store).and_then(|store| cleanup::cleanup(&store, &output)),
         Command::Completions { shell } => completions::completions(*shell, &output),
         Command::Man { page } => completions::man(page.as_deref(), &output),
+        Command::SwapWorker => crate::run::use_memory(&mut io::stdin().lock(), &mut output::to_parent())
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Into::into),
         Command::Bay(bay) => bay::bay(bay, &output),
         Command::Pool(pool) => pool::pool(pool, &args.store, &output),
         Command::Report(report) => report::report(report, &args.store, &output),

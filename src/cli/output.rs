@@ -35,6 +35,11 @@ pub struct Output {
     pub live: bool,
 }
 
+/// What the process that started this one reads.
+pub(super) fn to_parent() -> impl io::Write {
+    io::stdout()
+}
+
 impl Output {
     pub(super) fn new(ascii: bool) -> Self {
         let unicode = !ascii && utf8();

@@ -53,9 +53,11 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         let task = Task { experiment, plan, before: String::new(), resumed: Some(run), erase };
         return carry_out(args, task, inventory, &store, output);
     }
-    let resolve = |given: &String| Target::resolve(&inventory, given);
+    let resolve = |given: &String| experiment.resolve(&inventory, given);
     let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
-    let twice = |(at, target): &(usize, &Target)| targets[..*at].iter().any(|t| t.path == target.path);
+    // The same medium may be swapped to in several ways.
+    let same = |a: &Target, b: &Target| a.path == b.path && (experiment.name != "swap" || a.given == b.given);
+    let twice = |(at, target): &(usize, &Target)| targets[..*at].iter().any(|t| same(t, target));
     if let Some((_, target)) = targets.iter().enumerate().find(twice) {
         return Err(Usage(format!("{} is named twice", target.path.display())).into());
     }

@@ -17,7 +17,13 @@ pub use request::{Effort, PlanError, Request};
 pub use shared_options::ERASE;
 pub use target_checks::still_fits;
 
-use crate::{findings::Findings, plan::Plan, record::Event};
+use crate::{
+    findings::Findings,
+    inventory::Inventory,
+    plan::Plan,
+    record::Event,
+    target::{Target, TargetError},
+};
 
 /// An experiment: a question about drives, its plan and its findings.
 #[derive(Debug)]
@@ -49,6 +55,14 @@ impl Experiment {
         match plan.steps.len() {
             steps if steps > MAX_STEPS => Err(PlanError::Steps { steps, most: MAX_STEPS }),
             _ => Ok(Plan { experiment: self.name.to_owned(), ..plan }),
+        }
+    }
+
+    /// The target that a person names; swap also knows compressed memory.
+    pub fn resolve(&self, inventory: &Inventory, text: &str) -> Result<Target, TargetError> {
+        match self.name == SWAP.name {
+            true => swap::resolve(inventory, text),
+            false => Target::resolve(inventory, text),
         }
     }
 
@@ -86,6 +100,7 @@ experiments! {
     layouts::LAYOUTS,
     pull::PULL,
     power::POWER,
+    swap::SWAP,
     #[cfg(test)] revisit::REVISIT,
 }
 

@@ -49,6 +49,10 @@ pub enum Quantity {
     RebuildTime,
     /// Bytes of acknowledged writes that are not there after a power cut.
     LostBytes,
+    /// How many times the memory that a program may have it can use before it is ten times as slow.
+    MemoryUsed,
+    /// Bytes written to a swap area in an hour of one load.
+    SwappedInAnHour,
     /// How long files of one size take.
     FilesTime {
         direction: Direction,
@@ -231,8 +235,8 @@ impl Quantity {
             | Self::CostPerFile(_)
             | Self::SyncCost
             | Self::CostPerTransfer => Unit::Seconds,
-            Self::CacheSize | Self::Knee | Self::LostBytes => Unit::Bytes,
-            Self::VarianceShare(_) | Self::RelativeSpeed(_) | Self::Ratio(_) => Unit::None,
+            Self::CacheSize | Self::Knee | Self::LostBytes | Self::SwappedInAnHour => Unit::Bytes,
+            Self::MemoryUsed | Self::VarianceShare(_) | Self::RelativeSpeed(_) | Self::Ratio(_) => Unit::None,
         }
     }
 }

@@ -81,6 +81,8 @@ fn words(quantity: &Quantity, scope: Scope) -> String {
         (Quantity::RebuildTime, Scope::Predicted) => "rebuild, predicted".to_owned(),
         (Quantity::RebuildTime, _) => "rebuild".to_owned(),
         (Quantity::LostBytes, _) => "acknowledged writes lost".to_owned(),
+        (Quantity::MemoryUsed, _) => "memory used, as a multiple of what is allowed".to_owned(),
+        (Quantity::SwappedInAnHour, _) => "swapped in an hour".to_owned(),
         (Quantity::FilesTime { direction, files, size: bytes }, _) => {
             let set = format!("{} {} of {}", verb(direction), count(*files, "file"), size(*bytes));
             if scope == Scope::Predicted { format!("{set}, predicted") } else { set }

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 pub use act::{
     Act, AtLeast, BuildPool, Changes, FILL, FileSet, FileTree, FileWork, Files, FillTree, Measure,
     MoveDrives, NotPredicted, Pause, PowerCut, Predict, Prediction, Pull, PullBy, PullInUse, RebuildPool,
-    RemovePool, Rule, ScratchFile, SecondPull, Standby, TREE_DIRECTORIES, zone_bytes,
+    RemovePool, Rule, ScratchFile, SecondPull, Standby, SwapMedium, SwapTest, SwapWhat, SwapWork,
+    TREE_DIRECTORIES, zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};
@@ -206,6 +207,11 @@ impl Plan {
     /// The step that predicts pools.
     pub fn predict(&self) -> Option<(&Step, &Predict)> {
         self.each(|act| if let Act::Predict(p) = act { Some(p) } else { None }).next()
+    }
+
+    /// The steps that swap to their targets.
+    pub fn swaps(&self) -> impl Iterator<Item = (&Step, &SwapTest)> {
+        self.each(|act| if let Act::Swap(swap) = act { Some(swap) } else { None })
     }
 
     /// It looks at what a power cut left: of a pool, drives may be missing by then.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cut, Imported, Pulled};
+use super::{Cut, Imported, Pulled, Swapped};
 use crate::{
     conditions::{Check, Processors},
     inventory::{Drive, Inventory},
@@ -159,6 +159,9 @@ pub struct ActResult {
     /// What a power cut left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<Box<Cut>>,
+    /// What a program saw that used more memory than it might have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub swapped: Option<Box<Swapped>>,
     /// The inventory of each target's drive in its bay, in the order of the targets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drives: Vec<Drive>,

@@ -12,6 +12,7 @@ mod run;
 mod schema1;
 mod store;
 mod summary;
+mod swapped;
 mod writer;
 
 pub use atomic_file::{AtomicFile, Unnamed, keep_new_dir, sweep_beside};
@@ -27,4 +28,5 @@ pub use reader::{ReadError, Reader, open_regular};
 pub use run::{Flag, Load, Run, Step, Windows};
 pub use store::{Store, StoreError, is_name};
 pub use summary::Summary;
+pub use swapped::{SwapLoad, Swapped};
 pub use writer::{Log, Writer};

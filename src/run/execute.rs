@@ -63,8 +63,12 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         act::wake(&mut run);
     }
     run.steps(&mut failed)?;
-    // Counters of drives that were moved or pulled started again at 0, and building pools moves bytes that no load counts.
-    if !moves && planned.builds().next().is_none() && planned.pulls_in_use().next().is_none() {
+    // Counters of drives that were moved or pulled started again at 0, and building pools and swapping move bytes that no load counts.
+    if !moves
+        && planned.builds().next().is_none()
+        && planned.pulls_in_use().next().is_none()
+        && planned.swaps().next().is_none()
+    {
         run.look_after(&before)?;
     }
     for at in 0..run.plan.targets.len() {
@@ -180,6 +184,10 @@ impl Execution<'_, '_> {
         self.time.pass(watched);
         let now = self.snapshot();
         for (target, on) in self.plan.targets.clone().iter().enumerate() {
+            // Compressed memory is meant to be memory.
+            if on.is_memory() && self.planned.swaps().any(|(step, _)| step.is_on(target)) {
+                continue;
+            }
             if let Some(share) = self.ctx.world.filled_share(on).filter(|share| *share < 0.99) {
                 let (path, share) = (on.path.display(), percent(1.0 - share));
                 let text = format!("{share} of {path} are holes, which read faster than any drive.");

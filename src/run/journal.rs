@@ -50,6 +50,16 @@ pub(super) enum Undo {
     Unplugged {
         back: PathBuf,
     },
+    /// The kernel swaps to this file or device: it is to stop that; a device is removed.
+    Swap {
+        path: PathBuf,
+    },
+    /// A control group: what runs in it is ended, and it is removed.
+    Group {
+        dir: PathBuf,
+    },
+    /// zswap was off.
+    ZswapOff,
     /// A drive was sent to standby. The next access wakes it, so there is nothing to do.
     Standby {
         device: String,
@@ -120,13 +130,17 @@ pub(super) struct Entry {
     journal: Journal,
 }
 
-/// The entry of a drive's standby is the right to change that drive's state.
+/// The entry of a drive's standby, or of a swap area, is the right to change its state.
 impl Right<State> for Entry {
     fn covers(&self, path: &str) -> Result<(), String> {
-        match &self.undo {
-            Undo::Standby { device } if device == path => Ok(()),
-            other => Err(format!("the journal's entry is for another change, {other:?}")),
-        }
+        self.undo.covers(path)
+    }
+}
+
+/// What was not undone may be undone later.
+impl Right<State> for Left {
+    fn covers(&self, path: &str) -> Result<(), String> {
+        self.undo.covers(path)
     }
 }
 
@@ -159,6 +173,11 @@ impl Journal {
         open.next += 1;
         open.left.insert(id);
         Ok(Entry { id, undo, place, journal: self.clone() })
+    }
+
+    /// The run's name.
+    pub(super) fn run(&self) -> String {
+        self.lock().run.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -202,7 +221,19 @@ impl Undo {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::File { path } | Self::Directory { path } | Self::Output { path, .. } => Some(path),
-            Self::Unplugged { .. } | Self::Standby { .. } => None,
+            Self::Unplugged { .. }
+            | Self::Standby { .. }
+            | Self::Swap { .. }
+            | Self::Group { .. }
+            | Self::ZswapOff => None,
+        }
+    }
+
+    fn covers(&self, path: &str) -> Result<(), String> {
+        match self {
+            Self::Standby { device } if device == path => Ok(()),
+            Self::Swap { path: own } if own.to_str() == Some(path) => Ok(()),
+            other => Err(format!("the journal's entry is for another change, {other:?}")),
         }
     }
 }

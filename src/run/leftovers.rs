@@ -16,7 +16,7 @@ use super::{
     output_note,
     place::Away,
     pull::{Kept as Ledger, Switch, power_dir},
-    scratch_dir, scratch_name,
+    scratch_dir, scratch_name, swap,
 };
 use crate::{
     record::{Host, Store, Unnamed, lock},
@@ -152,6 +152,13 @@ fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
                 }
                 false
             }
+            Undo::Swap { .. } | Undo::Group { .. } | Undo::ZswapOff => {
+                // After a reboot nothing of it is there.
+                if journal.owner == 0 && journal.host.boot_id == here.boot_id {
+                    kept.extend(stop_swapping(left, &journal.run, ended, &or_else));
+                }
+                false
+            }
             // The next access wakes the drive.
             Undo::Standby { .. } => false,
         };
@@ -176,6 +183,25 @@ fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
         kept.extend(why.map(|why| Leftover { path, ended, kept: Some(Kept { why, remedy: rm_journal }) }));
     }
     kept
+}
+
+/// Ends a test of swap: its area, its group or its setting.
+fn stop_swapping(left: &Left, run: &str, ended: &'static str, or_else: &str) -> Option<Leftover> {
+    /// Little is in the area once the program has ended.
+    const LIMIT: Duration = Duration::from_secs(120);
+    let undone = {
+        let (left, run) = (left.clone(), run.to_owned());
+        within(LIMIT, move || swap::undo(&left, &run))
+    };
+    let (path, kept) = match undone {
+        Ok(path) => (path?, None),
+        Err(e) => {
+            let (Undo::Swap { path } | Undo::Group { dir: path }) = &left.undo else { return None };
+            let why = format!("it is still used: {e}");
+            (path.clone(), Some(Kept { why, remedy: or_else.to_owned() }))
+        }
+    };
+    Some(Leftover { path, ended, kept })
 }
 
 /// Lets the kernel have a drive again that was taken away.
@@ -207,7 +233,7 @@ fn whole(undo: &Undo, path: &Path, done: io::Result<()>) -> Removal {
     let (path, command) = match undo {
         Undo::Output { .. } => (path.parent().unwrap_or(path), None),
         Undo::Directory { .. } => (path, Some("rm -r")),
-        Undo::File { .. } | Undo::Standby { .. } | Undo::Unplugged { .. } => (path, Some("rm")),
+        _ => (path, Some("rm")),
     };
     Removal { path: path.to_owned(), command, done }
 }
@@ -232,7 +258,7 @@ fn remove(left: &Left, process: Option<u32>, owner: u32) -> io::Result<Vec<Remov
             };
             Ok(each.map(removal).collect())
         }
-        Undo::Standby { .. } | Undo::Unplugged { .. } => Ok(Vec::new()),
+        _ => Ok(Vec::new()),
     }
 }
 
@@ -289,9 +315,17 @@ fn leftover(one: Removal, ended: &'static str, or_else: &str) -> Option<Leftover
 pub(super) fn patiently<T: Send + 'static>(
     remove: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
+    within(REMOVAL_LIMIT, remove)
+}
+
+/// The same with another limit.
+pub(super) fn within<T: Send + 'static>(
+    limit: Duration,
+    remove: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
     let (done, removed) = mpsc::channel();
     thread::Builder::new().spawn(move || done.send(remove()))?;
-    removed.recv_timeout(REMOVAL_LIMIT).unwrap_or_else(|_| {
+    removed.recv_timeout(limit).unwrap_or_else(|_| {
         Err(io::Error::new(
             io::ErrorKind::TimedOut,
             "it took too long: the drive is slow, or does not respond",

@@ -22,12 +22,13 @@ use super::{
     pull::{self, Away, AwayInUse, Site},
     scratch::{Scratch, reserve},
     scratch_dir::Folder,
+    swap,
 };
 use crate::{
     engine::{self, Cancel, Clock, Engine, EngineError, FileTarget},
     inventory::Inventory,
-    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool},
-    record::{ActResult, Back, Cut, Pulled, Store},
+    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool, SwapTest},
+    record::{ActResult, Back, Cut, Pulled, Store, Swapped},
     sysroot::Sysroot,
     target::{Kind, NotFound, Target},
     tools::{Runner, System, dmesg, filefrag},
@@ -348,6 +349,16 @@ impl World for Local<'_> {
 
     fn power_checked(&mut self, target: &Target, act: &PowerCut) -> Result<(), RunError> {
         Ok(self.place(target, act)?.clear()?)
+    }
+
+    fn swap(
+        &mut self,
+        on: (usize, &Target),
+        act: &SwapTest,
+        cancel: &Cancel,
+        says: &mut dyn FnMut(&str),
+    ) -> Result<Swapped, RunError> {
+        swap::swap_test(on, act, (&self.journal, &self.tools), cancel, says)
     }
 
     fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<Rebuilt, RunError> {

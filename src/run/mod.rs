@@ -18,6 +18,7 @@ mod pull;
 mod scratch;
 mod scratch_dir;
 mod scratch_name;
+mod swap;
 mod time_left;
 mod world;
 mod zones;
@@ -42,6 +43,7 @@ pub use pool::{
     removal, remove, replace, resync, scrub, stop, to_remove, unclean, uuid,
 };
 pub use pull::{can_pull, ready_to_pull, restore_record};
+pub use swap::work as use_memory;
 pub use world::World;
 
 use crate::{
@@ -87,6 +89,8 @@ pub enum RunError {
     Pool(#[from] BuildError),
     #[error(transparent)]
     Power(#[from] pull::PowerError),
+    #[error("{0}")]
+    Swap(String),
     #[error(
         "sending {0} to standby and reading its power state needs root, even if you may read it: \
          run it with sudo"

@@ -24,15 +24,18 @@ use crate::{
         sim::{Board, Model, Sim},
     },
     inventory::{Drive, Inventory},
-    plan::{BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, PullInUse, RebuildPool},
+    plan::{
+        BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, PullInUse, RebuildPool, SwapTest,
+        SwapWork,
+    },
     record::{
         ActResult, Back, Cut, Done, Event, FilesFound, How, LedgerFound, Log, Moment, Operations, Probe,
-        Pulled, Second, What,
+        Pulled, Second, SwapLoad, Swapped, What,
     },
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
     tools::{Output, Query, Runner, ToolError, ToolResult},
-    units::{Caching, Direction, Extent, KIB, Layout, Load, MIB, Parity, Pattern, PoolState},
+    units::{Caching, Direction, Extent, Histogram, KIB, Layout, Load, MIB, Parity, Pattern, PoolState},
 };
 
 /// A machine that exists only as a model. Its drives are the targets of a plan, in their order.
@@ -323,6 +326,38 @@ impl World for Modelled {
 
     fn power_checked(&mut self, _: &Target, _: &PowerCut) -> Result<(), RunError> {
         Ok(())
+    }
+
+    /// Each fault takes 1 ms, and half of the pages beyond what is allowed have to be read.
+    fn swap(
+        &mut self,
+        _: (usize, &Target),
+        act: &SwapTest,
+        _: &Cancel,
+        _: &mut dyn FnMut(&str),
+    ) -> Result<Swapped, RunError> {
+        let load = |run: u32, work: &SwapWork| {
+            let missing = 1.0 - 100.0 / f64::from(work.percent.max(100));
+            let nanoseconds = 100_000 + (missing * 16e6) as u64;
+            let operations = (act.seconds * 1e9) as u64 / nanoseconds;
+            let mut latency = Histogram::default();
+            latency.add(nanoseconds, operations);
+            let bytes = (missing * operations as f64) as u64 * 16 * 4096;
+            SwapLoad {
+                work: *work,
+                run,
+                seconds: act.seconds,
+                operations,
+                latency,
+                processor: act.seconds / 10.0,
+                stalled: Some(act.seconds * missing),
+                swapped_in: bytes,
+                swapped_out: bytes,
+                written: Some(bytes),
+            }
+        };
+        let loads = (1..=act.runs).flat_map(|run| act.works.iter().map(move |work| load(run, work)));
+        Ok(Swapped { made: 3.0, loads: loads.collect(), ..Swapped::default() })
     }
 
     fn rebuild_pool(&mut self, _: usize, _: &RebuildPool, _: &Cancel) -> Result<Rebuilt, RunError> {

@@ -44,7 +44,8 @@ impl Scratch {
         }
     }
 
-    fn named(dir: &Path, journal: &Journal, at: usize) -> io::Result<Self> {
+    /// A file with a name, which the kernel can be given.
+    pub(super) fn named(dir: &Path, journal: &Journal, at: usize) -> io::Result<Self> {
         let path = journal.scratch_path(dir, at, scratch_name::FILE)?;
         let (above, name) = (held::above(&path)?, path.file_name().unwrap_or_default());
         let entry = journal.will(Undo::File { path: path.clone() })?;

@@ -16,6 +16,7 @@ mod replay;
 pub mod sgdisk;
 pub mod smartctl;
 pub mod ssh;
+pub mod swap;
 mod system;
 pub mod systemctl;
 pub mod udevadm;

@@ -28,6 +28,9 @@ const KILL: Duration = Duration::from_millis(50);
 /// The maximum size of a program's output, bytes.
 pub const LONGEST: u64 = 64 << 20;
 
+/// This program.
+pub(super) const OWN: Tool = Tool { name: "drivebench", package: "drivebench", without: "" };
+
 /// Runs programs of this machine: by absolute path, in the C locale, without a shell; only a [`Talk`] has a standard input.
 #[derive(Debug, Default)]
 pub struct System {
@@ -37,6 +40,9 @@ pub struct System {
 impl System {
     /// The path of a program: in `PATH`, or in the directories of administration programs.
     pub fn find(&self, tool: Tool) -> Result<PathBuf, ToolError> {
+        if tool == OWN {
+            return Ok("/proc/self/exe".into());
+        }
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = found.get(tool.name) {
             return Ok(path.clone());

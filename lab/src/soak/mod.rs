@@ -7,6 +7,7 @@ mod power;
 mod predictions;
 mod pulled;
 mod reboots;
+mod swap;
 
 use std::{fmt::Write as _, fs, path::Path, time::Duration};
 
@@ -22,6 +23,7 @@ pub use power::{cut_once, lost_power, write_hole};
 pub use predictions::predictions;
 pub use pulled::{By, pulled};
 pub use reboots::{Pool, reboot, reboots};
+pub use swap::swap_kills;
 
 use crate::{
     Machine, MachineError, Options, Scenario,

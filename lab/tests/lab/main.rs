@@ -9,6 +9,7 @@ mod pools;
 mod pulls;
 mod reboots;
 mod spinup;
+mod swap;
 mod together;
 
 use std::{

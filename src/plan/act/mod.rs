@@ -6,6 +6,7 @@ mod load;
 mod pool;
 mod power;
 mod pull;
+mod swap;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,7 @@ pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
 pub use pool::{BuildPool, NotPredicted, Predict, Prediction, RebuildPool, RemovePool};
 pub use power::PowerCut;
 pub use pull::{FileTree, FillTree, Pull, PullBy, SecondPull, TREE_DIRECTORIES};
+pub use swap::{SwapMedium, SwapTest, SwapWhat, SwapWork};
 
 use super::{Cost, StepId};
 use crate::units::{count, decimal_bytes, duration};
@@ -73,6 +75,7 @@ pub enum Act {
     Pull(Pull),
     PullInUse(PullInUse),
     PowerCut(PowerCut),
+    Swap(SwapTest),
 }
 
 /// What an act changes.
@@ -117,6 +120,7 @@ impl Act {
             Self::FillTree(_) => "files".to_owned(),
             Self::Pull(_) | Self::PullInUse(_) => "pull".to_owned(),
             Self::PowerCut(_) => "power cut".to_owned(),
+            Self::Swap(_) => "swap".to_owned(),
         }
     }
 
@@ -135,6 +139,12 @@ impl Act {
             // Filling takes as long as the drive needs.
             Self::PowerCut(cut) => {
                 Cost { written: cut.tree.bytes.saturating_add(cut.most), seconds: None, ..Cost::default() }
+            }
+            // Filling memory takes as long as the medium needs.
+            Self::Swap(swap) => {
+                let area = if matches!(swap.medium, SwapMedium::Zram { .. }) { 0 } else { swap.area };
+                let most = if area == 0 { 0 } else { swap.most };
+                Cost { written: area.saturating_add(most), seconds: None, ..Cost::default() }
             }
             Self::Load(m) => m.cost(),
             Self::Files(files) => files.cost(),
@@ -172,6 +182,9 @@ impl Act {
             Self::PullInUse(_) => Changes::DriveState(
                 "a drive of a pool in use is taken away and brought back; no file is written",
             ),
+            Self::Swap(_) => {
+                Changes::DriveState("the kernel swaps to an area of ours, which is removed afterwards")
+            }
             Self::Pause(_) | Self::Predict(_) => Changes::Nothing,
             Self::BuildPool(BuildPool { drives, .. }) => Changes::Erases(drives.clone()),
             Self::RebuildPool(_) => Changes::DriveState("a drive is taken out of the pool and filled again"),
@@ -223,6 +236,7 @@ impl Act {
                     "{files}, {bytes}; then synced writes until a person cuts the power, for at most {seconds}; after that, a check{ledger}"
                 ))
             }
+            Self::Swap(swap) => Some(swap.describe()),
             Self::Pause(pause) => Some(format!("idle for {}", duration(pause.seconds))),
             Self::Standby(standby) => {
                 let patience = duration(standby.patience);
@@ -272,5 +286,6 @@ acts!(
     FillTree(FillTree),
     Pull(Pull),
     PullInUse(PullInUse),
-    PowerCut(PowerCut)
+    PowerCut(PowerCut),
+    Swap(SwapTest)
 );

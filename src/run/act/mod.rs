@@ -8,6 +8,7 @@ mod pull;
 mod pull_in_use;
 mod scratch_file;
 mod standby;
+mod swap;
 
 pub use move_drives::{Move, Wanted, movable};
 
@@ -39,6 +40,7 @@ pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubl
         Act::Pull(act) => pull::pull(run, step, act),
         Act::PullInUse(act) => pull_in_use::pull(run, step, act),
         Act::PowerCut(act) => power::cut(run, step, act),
+        Act::Swap(act) => swap::perform(run, step, act),
     }
 }
 

@@ -1,0 +1,249 @@
+//! Findings of swap: how far memory can be overcommitted with each medium, and what that costs.
+
+use super::{
+    super::common::Series,
+    footprint::{Footprint, LONGER, footprint, time},
+};
+use crate::{
+    analyse::{Estimate, repeat},
+    findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Style, Table, Unit, short},
+    plan::{Act, Plan, Step, SwapMedium, SwapTest, SwapWhat},
+    record::{Run, SwapLoad, Swapped},
+    units::{Histogram, MIB, count, decimal_bytes, duration, percent, rate},
+};
+
+/// A wait from which people say that the machine hangs, s.
+const HANGS: f64 = 1.0;
+/// The load whose writes and waits are shown: half more than there is.
+const TYPICAL: u32 = 150;
+
+/// What the columns say.
+const LEGEND: &str = "'memory used': how many times the memory that it may have a program can use before its requests take 10 times as long as when all \
+    fits. A request touches 16 pages anywhere and works a little. 'longest wait': the longest request or touch of all loads beyond what fits. 'request': of the load that uses 1.5 times its \
+    memory, half of them took less, and 99 % took less than '99 %'. 'written in an hour': to the medium, if that load went on; zram writes to no drive. 'waiting': the part of the time in which \
+    the program waited for memory (PSI full).";
+
+/// One medium.
+struct Case<'a> {
+    given: &'a str,
+    act: &'a SwapTest,
+    swapped: &'a Swapped,
+    footprint: Option<Footprint>,
+}
+
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+    let case = |step: &'_ Step| {
+        let at = step.targets().next()?;
+        let swapped = run.acts.get(&(step.id, at))?.swapped.as_deref()?;
+        Some((at, swapped))
+    };
+    let mut cases = Vec::new();
+    for step in &plan.steps {
+        let (Act::Swap(act), Some((at, swapped))) = (&step.act, case(step)) else { continue };
+        let given = plan.targets[at].given.as_str();
+        cases.push(Case { given, act, swapped, footprint: footprint(&swapped.loads) });
+    }
+    let Some(first) = cases.first() else { return };
+    findings.verdicts.extend(verdicts(&cases));
+    findings.tables.extend([summary(&cases), speeds(first.act, &cases)]);
+    findings.figures.extend(figure(&cases));
+    for case in &cases {
+        findings.estimates.extend(case.metrics());
+        let settings = case.swapped.settings.iter().map(|(name, value)| format!("{name} {value}"));
+        let settings: Vec<String> = settings.collect();
+        let settings = (!settings.is_empty()).then(|| format!("{}: {}.", case.given, settings.join(", ")));
+        let ended = case.swapped.ended.as_ref().map(|why| format!("{} was ended early: {why}.", case.given));
+        findings.details.sentences.extend(settings.into_iter().chain(ended));
+    }
+    findings.details.sentences.push(LEGEND.to_owned());
+    findings.context.push(format!(
+        "a program with {} of memory, {} % of each page incompressible",
+        decimal_bytes(first.act.memory),
+        first.act.random
+    ));
+}
+
+impl Case<'_> {
+    fn of(&self, what: SwapWhat, percent: u32) -> impl Iterator<Item = &SwapLoad> {
+        self.swapped.loads.iter().filter(move |load| load.work.what == what && load.work.percent == percent)
+    }
+
+    /// The longest operation of all loads that use more than there is, s.
+    fn longest(&self) -> Option<f64> {
+        let is_beyond = |load: &&SwapLoad| load.work.percent > 100 && load.work.what != SwapWhat::Sweep;
+        let all = self.swapped.loads.iter().filter(is_beyond);
+        all.filter_map(|load| load.latency.max()).max().map(|ns| ns as f64 / 1e9)
+    }
+
+    /// The median over runs of a number of each load.
+    fn middle(
+        &self,
+        what: SwapWhat,
+        percent: u32,
+        of: impl Fn(&SwapLoad) -> Option<f64>,
+    ) -> Option<Estimate> {
+        repeat::middle(&self.of(what, percent).filter_map(of).collect::<Vec<f64>>())
+    }
+
+    fn quantile(&self, q: f64) -> Option<f64> {
+        let mut all = Histogram::default();
+        self.of(SwapWhat::Requests, TYPICAL).for_each(|load| all.merge(&load.latency));
+        all.quantile(q).map(|ns| ns as f64 / 1e9)
+    }
+
+    fn is_zram(&self) -> bool {
+        matches!(self.act.medium, SwapMedium::Zram { .. })
+    }
+
+    /// Bytes in an hour of requests with half more than there is.
+    fn written_in_an_hour(&self) -> Option<Estimate> {
+        let of = |load: &SwapLoad| load.written.map(|written| written as f64 / load.seconds * 3600.0);
+        self.middle(SwapWhat::Requests, TYPICAL, of).filter(|_| !self.is_zram())
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        let new = |quantity, estimate| Metric::new(self.given, quantity, estimate);
+        let used = self.footprint.as_ref().map(|footprint| match footprint {
+            Footprint::Of(estimate) => estimate.clone(),
+            Footprint::MoreThan(most) => Estimate::unbounded(*most, "not reached"),
+        });
+        let longest = self.longest().map(|longest| Estimate::unbounded(longest, "the longest of all"));
+        let all = [
+            (Quantity::MemoryUsed, used),
+            (Quantity::LongestOperation, longest),
+            (Quantity::SwappedInAnHour, self.written_in_an_hour()),
+        ];
+        all.into_iter().filter_map(|(quantity, estimate)| Some(new(quantity, estimate?))).collect()
+    }
+
+    fn times(&self) -> String {
+        match &self.footprint {
+            Some(Footprint::Of(estimate)) => estimate.text(|value| format!("{value:.2} times")),
+            Some(Footprint::MoreThan(most)) => format!("over {most:.2} times"),
+            None => "-".to_owned(),
+        }
+    }
+}
+
+fn summary(cases: &[Case<'_>]) -> Table {
+    let row = |case: &Case<'_>| {
+        let seconds = |q: f64| case.quantile(q).map_or("-".to_owned(), duration);
+        let waiting = case.middle(SwapWhat::Requests, TYPICAL, |load| Some(load.stalled? / load.seconds));
+        vec![
+            short(case.given),
+            case.times(),
+            case.longest().map_or("-".to_owned(), duration),
+            seconds(0.5),
+            seconds(0.99),
+            waiting.map_or("-".to_owned(), |share| percent(share.value)),
+            match case.written_in_an_hour() {
+                Some(written) => decimal_bytes(written.value as u64),
+                None if case.is_zram() => "nothing".to_owned(),
+                None => "-".to_owned(),
+            },
+        ]
+    };
+    let mut columns = Column::all([
+        ("swap on", false),
+        ("memory used", true),
+        ("longest wait", true),
+        ("request", true),
+        ("99 %", true),
+        ("waiting", true),
+        ("written in an hour", true),
+    ]);
+    columns[5].optional = true;
+    Table { title: String::new(), columns, rows: cases.iter().map(row).collect() }
+}
+
+/// What each load moved.
+fn speeds(act: &SwapTest, cases: &[Case<'_>]) -> Table {
+    let works: Vec<_> = act.works.iter().filter(|work| work.percent > 100).collect();
+    let name = |what: SwapWhat, percent: u32| format!("{} {:.2}", what.words(), f64::from(percent) / 100.0);
+    let mut columns = Column::all([("swap on", false)]);
+    columns.extend(works.iter().map(|work| Column::new(&name(work.what, work.percent), true)));
+    let row = |case: &Case<'_>| {
+        let cell = |what: SwapWhat, percent: u32| {
+            let each = |load: &SwapLoad| Some(load.operations as f64 / load.seconds);
+            let speed = case.middle(what, percent, each)?.value;
+            // A piece of a sweep has 1 MiB.
+            Some(if what == SwapWhat::Sweep { rate(speed * MIB as f64) } else { format!("{speed:.0}/s") })
+        };
+        let cells = works.iter().map(|work| cell(work.what, work.percent).unwrap_or("-".to_owned()));
+        std::iter::once(short(case.given)).chain(cells).collect::<Vec<_>>()
+    };
+    Table {
+        title: "Requests, pages touched and bytes swept, by how many times its memory the program uses"
+            .to_owned(),
+        columns,
+        rows: cases.iter().map(row).collect(),
+    }
+}
+
+/// Times of requests over the memory that is used.
+fn figure(cases: &[Case<'_>]) -> Option<Figure> {
+    let curve = |case: &Case<'_>| {
+        let all = || case.act.works.iter().filter(|work| work.what == SwapWhat::Requests);
+        let middle = |percent| case.middle(SwapWhat::Requests, percent, time).map(|e| e.value);
+        let fits = middle(all().next()?.percent)?;
+        let point = |percent: u32| Some(Point::new(f64::from(percent) / 100.0, middle(percent)? / fits));
+        let points: Vec<Point> = all().filter_map(|work| point(work.percent)).collect();
+        Some(Curve::new(case.given, Style::Line, points))
+    };
+    let curves: Vec<Curve> = cases.iter().filter_map(curve).collect();
+    let runs = cases.first()?.act.runs;
+    (!curves.is_empty()).then(|| Figure {
+        title: "How much longer requests take".to_owned(),
+        text: format!(
+            "Where a line crosses {LONGER:.0}, requests take {LONGER:.0} times as long as when all fits into memory."
+        ),
+        n: format!("medians of {}", count(u64::from(runs), "run")),
+        x: Axis::of("memory used, as a multiple of what is allowed", Unit::None),
+        y: Axis::of("time of a request, as a multiple of that in memory", Unit::None).log(),
+        curves,
+        ..Figure::default()
+    })
+}
+
+/// The best one first; then what hangs.
+fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
+    let mut known: Vec<&Case<'_>> = cases.iter().filter(|case| case.footprint.is_some()).collect();
+    let value = |case: &Case<'_>| match &case.footprint {
+        Some(Footprint::Of(estimate)) => estimate.value,
+        _ => f64::INFINITY,
+    };
+    let wait = |case: &Case<'_>| case.longest().unwrap_or(f64::INFINITY);
+    known.sort_by(|a, b| value(b).total_cmp(&value(a)).then(wait(a).total_cmp(&wait(b))));
+    let mut said = Vec::new();
+    if let Some(best) = known.first() {
+        let longest = best.longest().map_or("not known".to_owned(), duration);
+        let head = match known.get(1).map(|next| is_better(best, next)) {
+            None => format!("With swap on {}", best.given),
+            Some(true) => format!("Swap goes first on {}: there", best.given),
+            Some(false) => {
+                format!("{} was the best, but the next one does not differ clearly: there", best.given)
+            }
+        };
+        said.push(format!(
+            "{head} a program can use {} its memory before its requests take {LONGER:.0} times as long; the longest wait was {longest}.",
+            best.times()
+        ));
+    }
+    let others: Vec<String> =
+        known.iter().skip(1).map(|case| format!("{} {}", case.given, case.times())).collect();
+    said.extend((!others.is_empty()).then(|| format!("Others: {}.", others.join(", "))));
+    let hanging = cases.iter().filter_map(|case| Some((case.given, case.longest()?)));
+    said.extend(hanging.filter(|(_, longest)| *longest >= HANGS).map(|(given, longest)| {
+        format!("Not on {given} where something must answer: one wait lasted {}.", duration(longest))
+    }));
+    said
+}
+
+/// Whether the intervals show it.
+fn is_better(best: &Case<'_>, next: &Case<'_>) -> bool {
+    match (&best.footprint, &next.footprint) {
+        (Some(Footprint::Of(a)), Some(Footprint::Of(b))) => a.low > b.high,
+        (Some(Footprint::MoreThan(most)), Some(Footprint::Of(b))) => *most > b.high,
+        _ => false,
+    }
+}

@@ -1,0 +1,100 @@
+//! How far memory can be overcommitted before requests take ten times as long.
+
+use crate::{
+    analyse::{Estimate, repeat},
+    plan::SwapWhat,
+    record::SwapLoad,
+};
+
+/// So many times as long.
+pub(super) const LONGER: f64 = 10.0;
+
+/// What is used, as a multiple of what is allowed.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Footprint {
+    /// In each run requests took ten times as long at some point.
+    Of(Estimate),
+    /// Not even at this one, in at least one run.
+    MoreThan(f64),
+}
+
+/// From the requests of all runs; none without a run that has them.
+pub(super) fn footprint(loads: &[SwapLoad]) -> Option<Footprint> {
+    let mut runs: Vec<u32> = loads.iter().map(|load| load.run).collect();
+    runs.dedup();
+    let mut found = Vec::new();
+    for run in runs {
+        let of_run = loads.iter().filter(|load| load.run == run && load.work.what == SwapWhat::Requests);
+        let point = |load: &SwapLoad| Some((f64::from(load.work.percent) / 100.0, time(load)?));
+        let points: Vec<(f64, f64)> = of_run.filter_map(point).collect();
+        match (crossing(&points), points.last()) {
+            (Some(at), _) => found.push(at),
+            (None, Some((most, _))) if *most > 1.0 => return Some(Footprint::MoreThan(*most)),
+            // It was ended early, and says nothing.
+            _ => {}
+        }
+    }
+    repeat::typical(&found).map(Footprint::Of)
+}
+
+/// Seconds of a request, on average.
+pub(super) fn time(load: &SwapLoad) -> Option<f64> {
+    (load.operations > 0).then(|| load.seconds / load.operations as f64)
+}
+
+/// Where requests take ten times as long as those of the first point, which fits into memory. Between two points the time is taken to
+/// grow with the share of pages that are not in memory.
+fn crossing(points: &[(f64, f64)]) -> Option<f64> {
+    let (_, fits) = *points.first()?;
+    let missing = |of: f64| (1.0 - 1.0 / of).max(0.0);
+    let limit = fits * LONGER;
+    let mut before = (0.0, fits);
+    for (of, time) in &points[1..] {
+        let now = (missing(*of), *time);
+        if now.1 >= limit {
+            let share = (limit - before.1) / (now.1 - before.1);
+            return Some(1.0 / (1.0 - before.0 - share * (now.0 - before.0)));
+        }
+        before = now;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{plan::SwapWork, units::Histogram};
+
+    /// 0.1 ms of work, and 16 pages, of which those that are not in memory take this long.
+    fn loads(fault: f64, runs: u32) -> Vec<SwapLoad> {
+        let one = |run: u32, percent: u32| {
+            let missing = (1.0 - 100.0 / f64::from(percent)).max(0.0);
+            let operations = (500.0 / (0.1e-3 + 16.0 * missing * fault)) as u64;
+            SwapLoad {
+                work: SwapWork { what: SwapWhat::Requests, percent },
+                run,
+                seconds: 500.0,
+                operations,
+                latency: Histogram::default(),
+                processor: 0.0,
+                stalled: None,
+                swapped_in: 0,
+                swapped_out: 0,
+                written: None,
+            }
+        };
+        (1..=runs).flat_map(|run| [50, 110, 125, 150, 200].map(|percent| one(run, percent))).collect()
+    }
+
+    #[test]
+    fn the_footprint_is_where_requests_take_ten_times_as_long() {
+        for fault in [0.2e-3, 0.5e-3, 0.9e-3, 5e-3] {
+            let missing = 0.9e-3 / 16.0 / fault;
+            let Some(Footprint::Of(found)) = footprint(&loads(fault, 3)) else { panic!("{fault}") };
+            let truth = 1.0 / (1.0 - missing);
+            assert!((found.value / truth - 1.0).abs() < 0.01, "{} is not {truth}", found.value);
+        }
+        assert_eq!(footprint(&loads(0.05e-3, 3)), Some(Footprint::MoreThan(2.0)));
+        assert_eq!(footprint(&[]), None);
+    }
+}

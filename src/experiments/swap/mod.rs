@@ -1,0 +1,26 @@
+//! swap: where should swap go?
+
+mod findings;
+mod footprint;
+mod options;
+mod plan;
+
+use super::{Experiment, common};
+
+pub(super) use plan::resolve;
+
+/// A program uses more memory than it may have, with swap on each medium in turn.
+pub static SWAP: Experiment = Experiment {
+    name: "swap",
+    question: "where should swap go?",
+    options: options::OPTIONS,
+    examples: &[
+        "swap --plan /mnt/a zram     the steps, and what is written",
+        "swap /mnt/a /mnt/b zram     two drives, compressed memory",
+        "swap /mnt/a zswap+/mnt/a    a drive alone, and behind zswap",
+    ],
+    is_evidence: false,
+    default_target: None,
+    plan: plan::plan,
+    findings: |record| common::findings(common::read(record), findings::results),
+};

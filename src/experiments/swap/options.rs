@@ -1,0 +1,34 @@
+//! Options of swap.
+
+use super::super::{Declared, Opt, shared_options as shared, shared_options::*};
+
+/// Little enough for any board, and enough for several seconds of faults.
+pub const MEMORY: Opt<u64> =
+    Opt::new("memory", "SIZE", memory, "Memory that the test's program may have").default("64MiB");
+
+pub const RANDOM: Opt<u8> =
+    Opt::new("random", "PERCENT", percent, "How much of each page is incompressible").default("50");
+
+pub const RUNTIME: Opt<f64> = Opt::new("runtime", "TIME", shared::seconds, "Time of each load").default("5s");
+
+pub const TIMES: Opt<u32> = shared::RUNS.default("3");
+
+/// Sticks and cards wear out.
+pub const MOST: Opt<u64> =
+    shared::MAX_BYTES.default("4GiB").help("Most bytes that are swapped to each medium");
+
+pub const OPTIONS: &[&dyn Declared] = &[&MEMORY, &RANDOM, &RUNTIME, &TIMES, &MOST, &SEED];
+
+fn memory(text: &str) -> Result<u64, String> {
+    match shared::bytes(text)? {
+        bytes if (16 << 20..=16 << 30).contains(&bytes) => Ok(bytes),
+        _ => Err("from 16 MiB to 16 GiB".to_owned()),
+    }
+}
+
+fn percent(text: &str) -> Result<u8, String> {
+    match text.trim_end_matches('%').trim().parse() {
+        Ok(percent @ 1..=100) => Ok(percent),
+        _ => Err("a whole number from 1 to 100".to_owned()),
+    }
+}

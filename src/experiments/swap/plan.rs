@@ -1,0 +1,132 @@
+//! The plan of swap.
+
+use super::{
+    super::{PlanError, Request, target_checks::fits},
+    options,
+};
+use crate::{
+    inventory::Inventory,
+    plan::{Plan, Steps, SwapMedium, SwapTest, SwapWhat, SwapWork},
+    target::{Kind, Target, TargetError},
+};
+
+/// What is named to swap to compressed memory; an algorithm may follow.
+const ZRAM: &str = "zram";
+/// What stands before a directory for zswap in front of it.
+const ZSWAP: &str = "zswap+";
+/// Where what is in memory is looked for.
+const IN_MEMORY: [&str; 3] = ["/dev/shm", "/run", "/tmp"];
+
+/// Filesystems on which Linux swaps to a file without further conditions.
+const SWAPS: [&str; 8] = ["ext2", "ext3", "ext4", "xfs", "f2fs", "vfat", "exfat", "jfs"];
+
+/// Requests at so much of the memory that is allowed: the first one fits.
+const REQUESTS: [u32; 5] = [50, 110, 125, 150, 200];
+const TOUCHES: [u32; 3] = [125, 150, 200];
+const SWEEP: u32 = 200;
+
+/// Also knows compressed memory, and directories behind zswap.
+pub(in super::super) fn resolve(inventory: &Inventory, text: &str) -> Result<Target, TargetError> {
+    let given = |target: Target| Target { given: text.to_owned(), ..target };
+    if algorithm(text).is_some() {
+        let found = IN_MEMORY.iter().filter_map(|place| Target::resolve(inventory, place).ok());
+        if let Some(memory) = found.into_iter().find(Target::is_memory) {
+            return Ok(given(memory));
+        }
+    }
+    match text.strip_prefix(ZSWAP) {
+        Some(dir) => Target::resolve(inventory, dir).map(given),
+        None => Target::resolve(inventory, text),
+    }
+}
+
+/// The algorithm that is named, if it is zram; `Some(None)` for the kernel's own.
+fn algorithm(text: &str) -> Option<Option<String>> {
+    match text.strip_prefix(ZRAM)? {
+        "" => Some(None),
+        rest => {
+            let name = rest.strip_prefix(':')?;
+            let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+            is_name.then(|| Some(name.to_owned()))
+        }
+    }
+}
+
+fn medium(target: &Target) -> SwapMedium {
+    match algorithm(&target.given) {
+        Some(algorithm) if target.is_memory() => SwapMedium::Zram { algorithm },
+        _ if target.given.starts_with(ZSWAP) => SwapMedium::Zswap,
+        _ => SwapMedium::File,
+    }
+}
+
+pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
+    let memory = ask.values.get(&options::MEMORY);
+    // All that the largest load uses, though a part of it stays in memory: the kernel may run short of swap before it is full.
+    let area = memory * u64::from(SWEEP) / 100;
+    let mut steps = Steps::default();
+    for (at, target) in ask.targets.iter().enumerate() {
+        let medium = medium(target);
+        if !matches!(medium, SwapMedium::Zram { .. }) {
+            check(target)?;
+            fits(target, area).map_err(PlanError::without_limit)?;
+        }
+        steps.add(
+            &[at],
+            SwapTest {
+                medium,
+                area,
+                memory,
+                random: ask.values.get(&options::RANDOM),
+                works: works(),
+                runs: ask.values.get(&options::TIMES),
+                seconds: ask.values.get(&options::RUNTIME),
+                most: ask.values.get(&options::MOST),
+                seed: ask.seed,
+            },
+        );
+    }
+    Ok(Plan { limit: None, engine: None, ..ask.planned(steps) })
+}
+
+fn works() -> Vec<SwapWork> {
+    let each = |what: SwapWhat, all: &[u32]| {
+        all.iter().map(|percent| SwapWork { what, percent: *percent }).collect::<Vec<_>>()
+    };
+    let [requests, touches] = [each(SwapWhat::Requests, &REQUESTS), each(SwapWhat::Touch, &TOUCHES)];
+    [requests, touches, each(SwapWhat::Sweep, &[SWEEP])].concat()
+}
+
+/// Refuses what Linux can't swap to.
+fn check(target: &Target) -> Result<(), PlanError> {
+    if target.kind != Kind::Directory {
+        return Err(PlanError::NoDirectory { path: target.path.clone() });
+    }
+    let refused = |why: String| Err(PlanError::Unsuitable { path: target.path.clone(), why });
+    if target.is_memory() {
+        return refused("it is in memory: to swap to compressed memory, name zram".to_owned());
+    }
+    match &target.mount {
+        Some(mount) if SWAPS.contains(&mount.filesystem.as_str()) => Ok(()),
+        Some(mount) => refused(format!(
+            "a plain file on {} is no swap area: name a directory on {}",
+            mount.filesystem,
+            SWAPS.join(", ")
+        )),
+        None => refused("which filesystem it is on is not known".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zram_is_named_with_or_without_an_algorithm() {
+        assert_eq!(algorithm("zram"), Some(None));
+        assert_eq!(algorithm("zram:lz4"), Some(Some("lz4".to_owned())));
+        for other in ["zram:", "zram:a/b", "zram:a b", "zramdisk", "/mnt/zram"] {
+            assert_eq!(algorithm(other), None, "{other}");
+        }
+    }
+}

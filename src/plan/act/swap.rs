@@ -1,0 +1,91 @@
+//! Use more memory than there is, with swap on one medium.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{count, decimal_bytes, duration};
+
+/// Makes a swap area, has a program of ours use more memory than it may have, and removes the area.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SwapTest {
+    pub medium: SwapMedium,
+    /// Bytes of the swap area.
+    pub area: u64,
+    /// Bytes of memory that the program gets.
+    pub memory: u64,
+    /// How much of each page can't be compressed, percent.
+    pub random: u8,
+    pub works: Vec<SwapWork>,
+    /// Repetitions of all of them.
+    pub runs: u32,
+    /// Of each, s.
+    pub seconds: f64,
+    /// The most that is written to the medium besides making the area, bytes.
+    pub most: u64,
+    pub seed: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SwapMedium {
+    /// A file on the target.
+    File,
+    /// The same with zswap before it.
+    Zswap,
+    /// Compressed memory; `None` for the kernel's algorithm.
+    Zram { algorithm: Option<String> },
+}
+
+/// A load on memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwapWork {
+    pub what: SwapWhat,
+    /// How much memory it uses, in percent of what it may have.
+    pub percent: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SwapWhat {
+    /// All pages in order, again and again.
+    Sweep,
+    /// One page anywhere at a time.
+    Touch,
+    /// Requests: some pages anywhere, and some work of the processor.
+    Requests,
+}
+
+impl SwapWhat {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Sweep => "sweep",
+            Self::Touch => "touch",
+            Self::Requests => "requests",
+        }
+    }
+}
+
+impl SwapTest {
+    /// Of the loads; filling memory takes as long as the medium needs.
+    pub fn load_seconds(&self) -> f64 {
+        f64::from(self.runs) * self.works.len() as f64 * self.seconds
+    }
+
+    pub fn describe(&self) -> String {
+        let Self { memory, area, random, runs, .. } = self;
+        let on = match &self.medium {
+            SwapMedium::File => "in a file",
+            SwapMedium::Zswap => "in a file behind zswap",
+            SwapMedium::Zram { .. } => "in compressed memory",
+        };
+        let most = self.works.iter().map(|work| work.percent).max().unwrap_or(100);
+        format!(
+            "swap of {} {on}; a program that may have {} of memory uses up to {} of it, {random} % incompressible: {} of {}, {}",
+            decimal_bytes(*area),
+            decimal_bytes(*memory),
+            decimal_bytes(*memory * u64::from(most) / 100),
+            count(self.works.len() as u64, "load"),
+            duration(self.seconds),
+            count(u64::from(*runs), "time")
+        )
+    }
+}

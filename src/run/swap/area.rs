@@ -1,0 +1,165 @@
+//! A swap area of ours: made, used before all others, and removed.
+
+use std::{
+    fs,
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use super::kernel;
+use crate::{
+    engine::Cancel,
+    run::{
+        RunError,
+        journal::{Entry, Journal, Undo},
+        scratch::Scratch,
+    },
+    tools::{Change, Runner, State, swap},
+};
+
+/// The highest priority there is: the kernel fills other areas only when this one is full.
+const PRIORITY: u16 = 32767;
+/// Bytes of a write that makes a file.
+const BLOCK: usize = 1 << 20;
+
+const CONTROL: &str = "/sys/class/zram-control";
+
+/// A swap area that the kernel uses.
+#[derive(Debug)]
+pub struct Area {
+    /// The file or device.
+    path: PathBuf,
+    entry: Option<Entry>,
+    /// Of a file; removed after the area.
+    file: Option<Scratch>,
+    /// Of zram: its number.
+    zram: Option<u32>,
+}
+
+impl Area {
+    /// In a file in `dir`, written from its begin to its end: an area may have no holes.
+    pub fn file(
+        dir: &Path,
+        at: usize,
+        bytes: u64,
+        (journal, runner): (&Journal, &dyn Runner),
+        cancel: &Cancel,
+    ) -> Result<Self, RunError> {
+        let failed = |source| RunError::Scratch { dir: dir.to_owned(), bytes, source };
+        let scratch = Scratch::named(dir, journal, at).map_err(failed)?;
+        let path = scratch.path().map(Path::to_owned).unwrap_or_default();
+        let block = vec![0; BLOCK];
+        let mut left = bytes;
+        while left > 0 {
+            if cancel.is_set() {
+                return Err(RunError::Interrupted);
+            }
+            let length = left.min(BLOCK as u64);
+            (&scratch.file).write_all(&block[..length as usize]).map_err(failed)?;
+            left -= length;
+        }
+        scratch.file.sync_all().map_err(failed)?;
+        let mut area = Self { path, entry: None, file: Some(scratch), zram: None };
+        area.begin(journal, runner)?;
+        Ok(area)
+    }
+
+    /// In compressed memory, which takes no more than `bytes` of it.
+    pub fn zram(
+        algorithm: Option<&str>,
+        bytes: u64,
+        (journal, runner): (&Journal, &dyn Runner),
+    ) -> Result<Self, RunError> {
+        let no = |why: String| RunError::Swap(format!("zram can't be used: {why}"));
+        if !Path::new(CONTROL).exists() {
+            let said = runner.ask(&swap::load_zram())?;
+            if said.code != Some(0) {
+                return Err(no(said.complaint()));
+            }
+        }
+        let mut number = String::new();
+        fs::File::open(format!("{CONTROL}/hot_add"))
+            .and_then(|mut file| file.read_to_string(&mut number))
+            .map_err(|e| no(e.to_string()))?;
+        let number: u32 = number.trim().parse().map_err(|_| no(format!("the kernel calls it '{number}'")))?;
+        let path = PathBuf::from(format!("/dev/zram{number}"));
+        let mut area = Self { path, entry: None, file: None, zram: Some(number) };
+        let sys = format!("/sys/block/zram{number}");
+        let set = |file: &str, value: &str| {
+            kernel::set(format!("{sys}/{file}"), value).map_err(|e| no(e.to_string()))
+        };
+        if let Some(algorithm) = algorithm {
+            set("comp_algorithm", algorithm)?;
+        }
+        set("disksize", &bytes.to_string())?;
+        set("mem_limit", &bytes.to_string())?;
+        area.begin(journal, runner)?;
+        Ok(area)
+    }
+
+    fn begin(&mut self, journal: &Journal, runner: &dyn Runner) -> Result<(), RunError> {
+        let path = self.path.to_string_lossy().into_owned();
+        let entry = journal.will(Undo::Swap { path: self.path.clone() }).map_err(RunError::Journal)?;
+        let entry = self.entry.insert(entry);
+        run(&swap::make(&path), entry, runner)?;
+        run(&swap::on(&path, PRIORITY), entry, runner)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The kernel stops using it, and reads what is in it; then it is removed.
+    pub fn remove(mut self, runner: &dyn Runner) -> Result<(), RunError> {
+        self.clear_away(runner)
+    }
+
+    fn clear_away(&mut self, runner: &dyn Runner) -> Result<(), RunError> {
+        if let Some(entry) = self.entry.take() {
+            let path = self.path.to_string_lossy().into_owned();
+            if is_used(&self.path) {
+                if let Err(e) = run(&swap::off(&path), &entry, runner) {
+                    self.entry = Some(entry);
+                    return Err(e);
+                }
+            }
+            entry.done().map_err(RunError::Journal)?;
+        }
+        if let Some(number) = self.zram.take() {
+            remove_zram(number).map_err(|e| RunError::Swap(format!("/dev/zram{number} stays: {e}")))?;
+        }
+        let left = |source| RunError::Leftover { path: self.path.clone(), command: "rm", source };
+        self.file.take().map_or(Ok(()), Scratch::remove).map_err(left)
+    }
+}
+
+impl Drop for Area {
+    fn drop(&mut self) {
+        // Errors can't be reported from drop: the entry stays in the journal, and the next run removes the area.
+        let _ = self.clear_away(&crate::tools::System::default());
+    }
+}
+
+fn run(change: &Change<State>, entry: &Entry, runner: &dyn Runner) -> Result<(), RunError> {
+    let said = change.run(entry, runner)?;
+    match said.code {
+        Some(0) => Ok(()),
+        _ => Err(RunError::Swap(format!("'{change}' failed: {}", said.complaint()))),
+    }
+}
+
+/// Whether the kernel uses it as a swap area.
+pub fn is_used(path: &Path) -> bool {
+    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    // The kernel writes a space as \040.
+    let name = path.to_string_lossy().replace('\\', "\\134").replace(' ', "\\040").replace('\t', "\\011");
+    swaps.lines().skip(1).any(|line| line.split_whitespace().next() == Some(&name))
+}
+
+/// Gives its memory back.
+pub fn remove_zram(number: u32) -> io::Result<()> {
+    match Path::new(&format!("/sys/block/zram{number}")).exists() {
+        true => kernel::set(format!("{CONTROL}/hot_remove"), &number.to_string()),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,183 @@
+//! A control group that bounds what the program may use.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{
+    POLL,
+    kernel::{make_group, remove_group, set},
+};
+use crate::{
+    inventory::parse_mountinfo,
+    run::journal::{Entry, Journal, Undo},
+    sysroot::Sysroot,
+};
+
+/// How long processes may take to end: one that waits for its drive ends after that.
+const ENDS: Duration = Duration::from_secs(60);
+
+/// Its directory in sysfs; removed on drop, with what runs in it.
+#[derive(Debug)]
+pub struct Group {
+    dir: PathBuf,
+    entry: Option<Entry>,
+}
+
+impl Group {
+    /// With so much memory and swap. `zswap` before the area, where the kernel lets a group choose.
+    pub fn make(journal: &Journal, memory: u64, swap: u64, zswap: bool) -> io::Result<Self> {
+        let (above, two) = place(&Sysroot::live())?;
+        let dir = above.join(name(&journal.run()));
+        let entry = journal.will(Undo::Group { dir: dir.clone() })?;
+        make_group(&dir)?;
+        let group = Self { dir, entry: Some(entry) };
+        let set = |file: &str, value: u64| set(group.dir.join(file), &value.to_string());
+        match two {
+            true => {
+                set("memory.max", memory)?;
+                set("memory.swap.max", swap)?;
+                if !zswap && group.dir.join("memory.zswap.max").exists() {
+                    set("memory.zswap.max", 0)?;
+                }
+            }
+            false => {
+                set("memory.limit_in_bytes", memory)?;
+                if group.dir.join("memory.memsw.limit_in_bytes").exists() {
+                    set("memory.memsw.limit_in_bytes", memory + swap)?;
+                }
+            }
+        }
+        Ok(group)
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// How long nothing in it could go on for want of memory, s.
+    pub fn stalled(&self) -> Option<f64> {
+        full_stalls(&fs::read_to_string(self.dir.join("memory.pressure")).ok()?)
+    }
+
+    /// Whether the kernel ended a process of it because it had no memory left.
+    pub fn was_killed(&self) -> bool {
+        let events = fs::read_to_string(self.dir.join("memory.events")).unwrap_or_default();
+        let kills = |line: &str| line.strip_prefix("oom_kill ")?.trim().parse::<u64>().ok();
+        events.lines().filter_map(kills).any(|kills| kills > 0)
+    }
+
+    pub fn remove(mut self) -> io::Result<()> {
+        self.clear_away()
+    }
+
+    fn clear_away(&mut self) -> io::Result<()> {
+        let Some(entry) = self.entry.take() else { return Ok(()) };
+        remove(&self.dir)?;
+        entry.done()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The entry stays in the journal then, and the next run removes it.
+        let _ = self.clear_away();
+    }
+}
+
+/// Its name.
+pub fn name(run: &str) -> String {
+    format!("drivebench-{run}")
+}
+
+/// Whether a path of a journal is that of a run's group.
+pub fn is_of(run: &str, dir: &Path) -> bool {
+    let above = place(&Sysroot::live()).map(|(above, _)| above);
+    dir.file_name() == Some(name(run).as_ref()) && above.is_ok_and(|above| dir.parent() == Some(&above))
+}
+
+/// Ends what runs in a group, and removes it.
+pub fn remove(dir: &Path) -> io::Result<()> {
+    let until = Instant::now() + ENDS;
+    loop {
+        match remove_group(dir) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) if Instant::now() > until => return Err(e),
+            Err(_) => {}
+            Ok(()) => return Ok(()),
+        }
+        let pids = fs::read_to_string(dir.join("cgroup.procs")).unwrap_or_default();
+        for pid in pids.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        thread::sleep(POLL);
+    }
+}
+
+/// Where groups are made, and whether by version 2; or why none can bound memory.
+pub fn place(root: &Sysroot) -> io::Result<(PathBuf, bool)> {
+    let mounts = parse_mountinfo(&root.text("/proc/self/mountinfo").unwrap_or_default());
+    if let Some(mount) = mounts.iter().find(|mount| mount.filesystem == "cgroup2") {
+        let controllers = root.text(&format!("{}/cgroup.subtree_control", mount.path)).unwrap_or_default();
+        if controllers.split_whitespace().any(|name| name == "memory") {
+            return Ok((mount.path.clone().into(), true));
+        }
+    }
+    let one = |mount: &&crate::inventory::Mount| {
+        mount.filesystem == "cgroup" && root.text(&format!("{}/memory.limit_in_bytes", mount.path)).is_some()
+    };
+    if let Some(mount) = mounts.iter().find(one) {
+        return Ok((mount.path.clone().into(), false));
+    }
+    Err(io::Error::other(
+        "no control group bounds memory here, so the load could take all of it: mount cgroup2 with the memory controller; on a \
+         Raspberry Pi, add cgroup_enable=memory to /boot/firmware/cmdline.txt and restart",
+    ))
+}
+
+/// Of a file of the kernel's pressure stall information, s.
+pub fn full_stalls(text: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("full "))?;
+    let total = line.split_whitespace().find_map(|word| word.strip_prefix("total="))?;
+    Some(total.parse::<f64>().ok()? / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stalls_of_linux_6_1() {
+        let text = "some avg10=0.00 avg60=0.00 avg300=0.00 total=2500000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1750000\n";
+        assert_eq!(full_stalls(text), Some(1.75));
+        assert_eq!(full_stalls("some avg10=0.00 total=1\n"), None);
+    }
+
+    #[test]
+    fn a_group_is_made_only_where_memory_can_be_bounded() {
+        let home = tempfile::tempdir().expect("a directory");
+        let write = |path: &str, text: &str| {
+            let path = home.path().join(path);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("makes");
+            fs::write(path, text).expect("writes");
+        };
+        let root = Sysroot::at(home.path().to_owned());
+        let mount = |kind: &str, at: &str| format!("30 23 0:26 / {at} rw,nosuid - {kind} {kind} rw\n");
+        write("proc/self/mountinfo", &mount("cgroup2", "/sys/fs/cgroup"));
+        write("sys/fs/cgroup/cgroup.subtree_control", "cpuset cpu io pids\n");
+        let why = place(&root).expect_err("memory is left out").to_string();
+        assert!(why.contains("cgroup_enable=memory"), "{why}");
+        write("sys/fs/cgroup/cgroup.subtree_control", "cpuset cpu io memory pids\n");
+        assert_eq!(place(&root).expect("version 2"), ("/sys/fs/cgroup".into(), true));
+        write("proc/self/mountinfo", &mount("cgroup", "/sys/fs/cgroup/memory"));
+        write("sys/fs/cgroup/memory/memory.limit_in_bytes", "1\n");
+        assert_eq!(place(&root).expect("version 1"), ("/sys/fs/cgroup/memory".into(), false));
+        assert!(!is_of("rabc", Path::new("/sys/fs/cgroup/system.slice/drivebench-rabc")));
+        assert!(!is_of("rabc", Path::new("/home/drivebench-rabc")));
+    }
+}

@@ -1,0 +1,210 @@
+//! Makes a swap area on one medium, and has a program of ours use more memory than it may have.
+
+mod area;
+mod group;
+mod kernel;
+mod leftover;
+mod watch;
+mod worker;
+
+use std::{
+    fs, io,
+    path::Path,
+    sync::mpsc::RecvTimeoutError,
+    time::{Duration, Instant},
+};
+
+use rustix::process::geteuid;
+
+use self::{
+    area::Area,
+    group::Group,
+    watch::{Counters, Watch},
+    worker::{Answer, Order, READY},
+};
+use super::{RunError, journal::Journal};
+use crate::{
+    engine::Cancel,
+    inventory::Drive,
+    plan::{SwapMedium, SwapTest, SwapWork},
+    record::{SwapLoad, Swapped},
+    sysroot::Sysroot,
+    target::Target,
+    tools::{System, Talk, swap},
+};
+
+pub use worker::work;
+
+pub(super) use leftover::undo;
+
+/// How often what goes on is looked at.
+const POLL: Duration = Duration::from_millis(20);
+/// How long memory may take to be filled.
+const FILLS: Duration = Duration::from_secs(1800);
+
+/// All loads with one swap area. `says` receives what is done now.
+pub(super) fn swap_test(
+    (at, target): (usize, &Target),
+    act: &SwapTest,
+    (journal, tools): (&Journal, &System),
+    cancel: &Cancel,
+    says: &mut dyn FnMut(&str),
+) -> Result<Swapped, RunError> {
+    if !geteuid().is_root() {
+        return Err(RunError::Swap("making a swap area needs root: run it with sudo".to_owned()));
+    }
+    let root = Sysroot::live();
+    group::place(&root).map_err(|e| RunError::Swap(e.to_string()))?;
+    watch::has_room(&root, act)?;
+    let behind_zswap = act.medium == SwapMedium::Zswap;
+    let _zswap = behind_zswap.then(|| watch::Zswap::on(journal)).transpose()?;
+    says("making the swap area");
+    let begun = Instant::now();
+    let drive = drive(target, act);
+    let written_before = drive.as_ref().and_then(|drive| watch::written(&root, drive));
+    let area = match &act.medium {
+        SwapMedium::Zram { algorithm } => Area::zram(algorithm.as_deref(), act.area, (journal, tools))?,
+        _ => Area::file(&target.path, at, act.area, (journal, tools), cancel)?,
+    };
+    let mut swapped = Swapped { made: begun.elapsed().as_secs_f64(), ..Swapped::default() };
+    swapped.settings = watch::settings(&root, area.path());
+    // Of zram, what it holds.
+    let device = || area.path().file_name().map(|name| name.to_string_lossy().into_owned());
+    let medium = if matches!(act.medium, SwapMedium::Zram { .. }) { device() } else { drive.clone() };
+    let mut watch = Watch::new(root.clone(), medium, act.most);
+    'runs: for run in 1..=act.runs {
+        for work in &act.works {
+            says(&format!(
+                "{} with {} % of its memory, {run} of {}",
+                work.what.words(),
+                work.percent,
+                act.runs
+            ));
+            match one(act, (*work, run), (journal, tools), cancel, &mut watch) {
+                Ok(load) => swapped.loads.push(load),
+                Err(Ended::Because(why)) => {
+                    swapped.ended = Some(why);
+                    break 'runs;
+                }
+                Err(Ended::Error(e)) => return Err(e),
+            }
+        }
+    }
+    // After the program has ended, little is left in it.
+    area.remove(tools)?;
+    let written = drive.and_then(|drive| watch::written(&root, &drive));
+    swapped.written = written.zip(written_before).map(|(now, before)| now.saturating_sub(before));
+    Ok(swapped)
+}
+
+/// The drive that is written to, if it is one.
+fn drive(target: &Target, act: &SwapTest) -> Option<String> {
+    match (&act.medium, &target.drives[..]) {
+        (SwapMedium::File | SwapMedium::Zswap, [Drive { name, .. }]) => Some(name.clone()),
+        _ => None,
+    }
+}
+
+/// Why a load has no result.
+enum Ended {
+    /// The medium's other loads have none, either.
+    Because(String),
+    Error(RunError),
+}
+
+impl From<RunError> for Ended {
+    fn from(e: RunError) -> Self {
+        Self::Error(e)
+    }
+}
+
+fn one(
+    act: &SwapTest,
+    (work, run): (SwapWork, u32),
+    (journal, tools): (&Journal, &System),
+    cancel: &Cancel,
+    watch: &mut Watch,
+) -> Result<SwapLoad, Ended> {
+    let failed = |what: &str, e: io::Error| RunError::Swap(format!("{what}: {e}"));
+    let group = Group::make(journal, act.memory, act.area, act.medium == SwapMedium::Zswap)
+        .map_err(|e| failed("no control group could be made", e))?;
+    let order = Order {
+        group: group.dir().to_owned(),
+        what: work.what,
+        bytes: act.memory * u64::from(work.percent) / 100,
+        random: act.random,
+        seconds: act.seconds,
+        seed: act.seed.wrapping_add(u64::from(run)),
+    };
+    watch.begins();
+    let mut talk = tools.talk(&swap::worker()).map_err(RunError::from)?;
+    let order = serde_json::to_string(&order).unwrap_or_default() + "\n";
+    talk.say(&order).map_err(|e| failed("the program did not start", e))?;
+    let line = hear(&mut talk, FILLS, &group, watch, cancel)?;
+    if line != READY {
+        return Err(RunError::Swap(format!("the program that uses memory said: {line}")).into());
+    }
+    let before = Counters::read(watch, &group);
+    talk.say("\n").map_err(|e| failed("the program ended", e))?;
+    // Its last operation may take long.
+    let line = hear(&mut talk, Duration::from_secs_f64(act.seconds) + FILLS, &group, watch, cancel)?;
+    let after = Counters::read(watch, &group);
+    talk.end(Duration::from_secs(5));
+    let answer: Answer =
+        serde_json::from_str(&line).map_err(|e| RunError::Swap(format!("the program's answer: {e}")))?;
+    group.remove().map_err(|e| failed("the control group stays", e))?;
+    let Answer { seconds, operations, latency, processor } = answer;
+    let since = after.since(&before);
+    Ok(SwapLoad {
+        work,
+        run,
+        seconds,
+        operations,
+        latency,
+        processor,
+        stalled: since.stalled,
+        swapped_in: since.swapped_in,
+        swapped_out: since.swapped_out,
+        written: since.written,
+    })
+}
+
+/// The program's next line, unless it has to be ended.
+fn hear(
+    talk: &mut Talk,
+    limit: Duration,
+    group: &Group,
+    watch: &mut Watch,
+    cancel: &Cancel,
+) -> Result<String, Ended> {
+    let until = Instant::now() + limit;
+    loop {
+        match talk.hear(POLL) {
+            Ok(line) => return Ok(line),
+            Err(RecvTimeoutError::Disconnected) if group.was_killed() => {
+                return Err(Ended::Because(
+                    "the program needed more than memory and swap together".to_owned(),
+                ));
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                let said = talk.end(Duration::ZERO).complaint();
+                return Err(RunError::Swap(format!("the program that uses memory ended: {said}")).into());
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let why = match () {
+            () if cancel.is_set() => Some(Ended::Error(RunError::Interrupted)),
+            () if Instant::now() > until => Some(Ended::Because("it took too long".to_owned())),
+            () => watch.look(group).map(Ended::Because),
+        };
+        if let Some(why) = why {
+            talk.end(Duration::ZERO);
+            return Err(why);
+        }
+    }
+}
+
+/// The kernel's settings that a file of `/proc` or `/sys` has.
+fn word(path: impl AsRef<Path>) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}

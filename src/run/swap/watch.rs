@@ -1,0 +1,254 @@
+//! Counts what a load with swap costs, and ends it before other programs suffer.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use rustix::param::page_size;
+
+use super::{
+    group::{Group, full_stalls},
+    kernel::set,
+    word,
+};
+use crate::{
+    plan::{SwapMedium, SwapTest},
+    run::{
+        RunError,
+        journal::{Entry, Journal, Undo},
+    },
+    sysroot::Sysroot,
+    units::decimal_bytes,
+};
+
+/// Memory that other programs must have, at least, and as a share of all.
+const SPARE: u64 = 24 << 20;
+const SPARE_SHARE: u64 = 20;
+/// How much of the time other programs may be kept from going on for want of memory, and over which time.
+const SUFFERING: f64 = 0.25;
+const OVER: Duration = Duration::from_secs(5);
+
+pub const ZSWAP: &str = "/sys/module/zswap/parameters/enabled";
+
+/// Refuses a load that would leave other programs too little memory.
+pub fn has_room(root: &Sysroot, act: &SwapTest) -> Result<(), RunError> {
+    let Some((available, all)) = memory(root) else {
+        return Err(RunError::Swap("/proc/meminfo does not say how much memory is available".to_owned()));
+    };
+    let zram = if matches!(act.medium, SwapMedium::Zram { .. }) { act.area } else { 0 };
+    let needed = act.memory + zram + spare(all);
+    match available < needed {
+        true => Err(RunError::Swap(format!(
+            "{} of memory are available, and {} are needed, so that other programs keep some: end some of them, or name less with --memory",
+            decimal_bytes(available),
+            decimal_bytes(needed)
+        ))),
+        false => Ok(()),
+    }
+}
+
+fn spare(all: u64) -> u64 {
+    SPARE.max(all / SPARE_SHARE)
+}
+
+/// Bytes that are available, and all.
+fn memory(root: &Sysroot) -> Option<(u64, u64)> {
+    let text = root.text("/proc/meminfo")?;
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+    };
+    Some((field("MemAvailable")?, field("MemTotal")?))
+}
+
+/// Bytes written to a block device since it appeared; of zram, what it holds in compressed form.
+pub fn written(root: &Sysroot, name: &str) -> Option<u64> {
+    if name.starts_with("zram") {
+        let text = root.text(&format!("/sys/block/{name}/mm_stat"))?;
+        return text.split_whitespace().nth(1)?.parse().ok();
+    }
+    let text = root.text(&format!("/sys/block/{name}/stat"))?;
+    Some(text.split_whitespace().nth(6)?.parse::<u64>().ok()? * 512)
+}
+
+/// What decides how the kernel swaps.
+pub fn settings(root: &Sysroot, area: &Path) -> Vec<(String, String)> {
+    let name = area.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let files = [
+        ("vm.page-cluster", "/proc/sys/vm/page-cluster".to_owned()),
+        ("vm.swappiness", "/proc/sys/vm/swappiness".to_owned()),
+        ("MGLRU", "/sys/kernel/mm/lru_gen/enabled".to_owned()),
+        ("zswap", ZSWAP.to_owned()),
+        ("zram algorithm", format!("/sys/block/{name}/comp_algorithm")),
+        ("governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor".to_owned()),
+    ];
+    let found = files.into_iter().filter_map(|(what, path)| Some((what.to_owned(), root.word(&path)?)));
+    found.chain([("page size".to_owned(), page_size().to_string())]).collect()
+}
+
+#[derive(Debug)]
+pub struct Watch {
+    root: Sysroot,
+    /// The block device whose writes count.
+    medium: Option<String>,
+    /// The most that may be written to it, and what was when it began.
+    most: u64,
+    began: Option<u64>,
+    /// When the stalls of the whole machine, and of the group, were these.
+    before: Option<(Instant, f64, f64)>,
+}
+
+/// What the kernel counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Counters {
+    pub stalled: Option<f64>,
+    pub swapped_in: u64,
+    pub swapped_out: u64,
+    pub written: Option<u64>,
+}
+
+impl Watch {
+    pub fn new(root: Sysroot, medium: Option<String>, most: u64) -> Self {
+        let mut watch = Self { root, medium, most, began: None, before: None };
+        watch.began = watch.written();
+        watch
+    }
+
+    /// Another load begins, in a group whose stalls begin at 0.
+    pub fn begins(&mut self) {
+        self.before = None;
+    }
+
+    fn written(&self) -> Option<u64> {
+        written(&self.root, self.medium.as_ref()?)
+    }
+
+    /// Why the load must end, if so.
+    pub fn look(&mut self, group: &Group) -> Option<String> {
+        let written = self.written().zip(self.began).map(|(now, began)| now.saturating_sub(began));
+        if written.is_some_and(|written| written > self.most) {
+            return Some(format!(
+                "{} were written, as much as was allowed (--max-bytes)",
+                decimal_bytes(self.most)
+            ));
+        }
+        if let Some((available, all)) =
+            memory(&self.root).filter(|(available, all)| *available < spare(*all) / 2)
+        {
+            let (available, all) = (decimal_bytes(available), decimal_bytes(all));
+            return Some(format!("only {available} of {all} of memory were left for other programs"));
+        }
+        let of_all = full_stalls(&self.root.text("/proc/pressure/memory")?)?;
+        let of_group = group.stalled().unwrap_or(0.0);
+        let now = Instant::now();
+        let (since, all, own) = *self.before.get_or_insert((now, of_all, of_group));
+        let seconds = now.duration_since(since);
+        if seconds < OVER {
+            return None;
+        }
+        self.before = Some((now, of_all, of_group));
+        let share = ((of_all - all) - (of_group - own)) / seconds.as_secs_f64();
+        (share > SUFFERING).then(|| {
+            format!(
+                "other programs were kept waiting for memory for {:.0} % of {:.0} s",
+                share * 100.0,
+                seconds.as_secs_f64()
+            )
+        })
+    }
+}
+
+impl Counters {
+    pub fn read(watch: &Watch, group: &Group) -> Self {
+        let text = watch.root.text("/proc/vmstat").unwrap_or_default();
+        let pages = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            line.and_then(|count| count.parse::<u64>().ok()).unwrap_or(0) * page_size() as u64
+        };
+        Self {
+            stalled: group.stalled(),
+            swapped_in: pages("pswpin"),
+            swapped_out: pages("pswpout"),
+            written: watch.written(),
+        }
+    }
+
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            stalled: self.stalled.zip(before.stalled).map(|(now, was)| (now - was).max(0.0)),
+            swapped_in: self.swapped_in.saturating_sub(before.swapped_in),
+            swapped_out: self.swapped_out.saturating_sub(before.swapped_out),
+            written: self.written.zip(before.written).map(|(now, was)| now.saturating_sub(was)),
+        }
+    }
+}
+
+/// zswap, on as long as this lives.
+#[derive(Debug)]
+pub struct Zswap {
+    entry: Option<Entry>,
+}
+
+impl Zswap {
+    pub fn on(journal: &Journal) -> Result<Self, RunError> {
+        match word(ZSWAP).as_deref() {
+            None => Err(RunError::Swap("this kernel has no zswap".to_owned())),
+            Some("Y" | "1") => Ok(Self { entry: None }),
+            Some(_) => {
+                let entry = journal.will(Undo::ZswapOff).map_err(RunError::Journal)?;
+                set(ZSWAP, "Y").map_err(|e| RunError::Swap(format!("zswap can't be turned on: {e}")))?;
+                Ok(Self { entry: Some(entry) })
+            }
+        }
+    }
+}
+
+impl Drop for Zswap {
+    fn drop(&mut self) {
+        if let Some(entry) = self.entry.take() {
+            // The entry stays in the journal then, and the next run turns it off.
+            let _ = set(ZSWAP, "N").and_then(|()| entry.done());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::plan::{SwapWhat, SwapWork};
+
+    fn root(available: u64) -> (tempfile::TempDir, Sysroot) {
+        let home = tempfile::tempdir().expect("a directory");
+        fs::create_dir_all(home.path().join("proc")).expect("makes");
+        let text = format!(
+            "MemTotal:         507904 kB\nMemFree:          12 kB\nMemAvailable:     {} kB\n",
+            available >> 10
+        );
+        fs::write(home.path().join("proc/meminfo"), text).expect("writes");
+        let root = Sysroot::at(home.path().to_owned());
+        (home, root)
+    }
+
+    #[test]
+    fn a_load_that_leaves_others_too_little_memory_is_refused() {
+        let act = |medium| SwapTest {
+            medium,
+            area: 100 << 20,
+            memory: 64 << 20,
+            random: 50,
+            works: vec![SwapWork { what: SwapWhat::Touch, percent: 150 }],
+            runs: 1,
+            seconds: 5.0,
+            most: 1 << 30,
+            seed: 1,
+        };
+        let (_home, root) = root(150 << 20);
+        assert!(has_room(&root, &act(SwapMedium::File)).is_ok());
+        let zram = act(SwapMedium::Zram { algorithm: None });
+        let why = has_room(&root, &zram).expect_err("it takes memory itself").to_string();
+        assert!(why.contains("157 MB of memory are available, and 198 MB are needed"), "{why}");
+    }
+}

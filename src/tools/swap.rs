@@ -1,0 +1,51 @@
+//! mkswap, swapon and swapoff; and this program as the one that uses memory.
+
+use std::time::Duration;
+
+use super::{Change, Query, State, Tool};
+
+/// Reading all of a full swap area back from a slow stick.
+const LIMIT: Duration = Duration::from_secs(1800);
+
+const WITHOUT: &str = "without it, no swap area can be used";
+const MKSWAP: Tool = Tool { name: "mkswap", package: "util-linux", without: WITHOUT };
+const SWAPON: Tool = Tool { name: "swapon", package: "mount", without: WITHOUT };
+const SWAPOFF: Tool = Tool { name: "swapoff", package: "mount", without: WITHOUT };
+const MODPROBE: Tool =
+    Tool { name: "modprobe", package: "kmod", without: "without it, zram must be in the kernel" };
+
+pub fn make(path: &str) -> Change<State> {
+    Change::new(MKSWAP, &[], path)
+}
+
+/// The kernel fills the area with the highest priority first.
+pub fn on(path: &str, priority: u16) -> Change<State> {
+    Change::new(SWAPON, &["-p", &priority.to_string()], path)
+}
+
+pub fn off(path: &str) -> Change<State> {
+    Change::new(SWAPOFF, &[], path).within(LIMIT)
+}
+
+/// Loads zram without devices.
+pub fn load_zram() -> Query {
+    Query::new(MODPROBE, ["zram", "num_devices=0"])
+}
+
+/// This program, waiting for orders on standard input.
+pub fn worker() -> Query {
+    Query::new(super::system::OWN, ["swap-worker"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines() {
+        assert_eq!(make("/mnt/a b").to_string(), "mkswap '/mnt/a b'");
+        assert_eq!(on("/dev/zram1", 32767).to_string(), "swapon -p 32767 /dev/zram1");
+        assert_eq!(off("/dev/zram1").to_string(), "swapoff /dev/zram1");
+        assert_eq!(load_zram().to_string(), "modprobe zram num_devices=0");
+    }
+}
