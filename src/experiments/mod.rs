@@ -86,6 +86,7 @@ experiments! {
     layouts::LAYOUTS,
     pull::PULL,
     power::POWER,
+    boot::BOOT,
     #[cfg(test)] revisit::REVISIT,
 }
 

@@ -49,6 +49,10 @@ pub enum Quantity {
     RebuildTime,
     /// Bytes of acknowledged writes that are not there after a power cut.
     LostBytes,
+    /// A part of the start of a machine.
+    BootTime(BootPart),
+    /// Bytes read from the drive of the system since it was connected.
+    BootReads,
     /// How long files of one size take.
     FilesTime {
         direction: Direction,
@@ -85,6 +89,26 @@ pub enum Limiter {
     Processor,
     /// Something shared that the inventory doesn't show.
     Unknown,
+}
+
+/// A part of the start of a machine, or a target of systemd until it was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BootPart {
+    /// From the start of the kernel until all was started.
+    Whole,
+    Firmware,
+    Loader,
+    Kernel,
+    Initrd,
+    Userspace,
+    /// How long all reads from the drive took, added up.
+    Reads,
+    LocalFs,
+    Basic,
+    NetworkOnline,
+    MultiUser,
+    Graphical,
 }
 
 /// What was exchanged between arrangements.
@@ -146,6 +170,12 @@ pub enum Scope {
     /// By the difference between timed copies.
     ByCopies,
     Predicted,
+    /// Over several boots from one drive.
+    OverBoots,
+    /// By how much the boots from this drive take longer than those from the one that was started now.
+    BesideThis,
+    /// What does not depend on the time of reads.
+    WithoutReads,
 }
 
 /// The properties of a load that must be equal for a comparison; unknown ones of an import are `None`.
@@ -227,11 +257,12 @@ impl Quantity {
             | Self::ReadTime
             | Self::FirstSyncTime
             | Self::RebuildTime
+            | Self::BootTime(_)
             | Self::FilesTime { .. }
             | Self::CostPerFile(_)
             | Self::SyncCost
             | Self::CostPerTransfer => Unit::Seconds,
-            Self::CacheSize | Self::Knee | Self::LostBytes => Unit::Bytes,
+            Self::CacheSize | Self::Knee | Self::LostBytes | Self::BootReads => Unit::Bytes,
             Self::VarianceShare(_) | Self::RelativeSpeed(_) | Self::Ratio(_) => Unit::None,
         }
     }

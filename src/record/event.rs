@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cut, Imported, Pulled};
+use super::{Boots, Cut, Imported, Pulled};
 use crate::{
     conditions::{Check, Processors},
     inventory::{Drive, Inventory},
@@ -104,7 +104,10 @@ impl Event {
                     && lasts(o.seconds)
                     && lasts(o.fsync_seconds)
             }
-            Self::Act { result, .. } => result.bytes.max(result.files) < MOST && lasts(result.seconds),
+            Self::Act { result, .. } => {
+                let boots = result.boots.as_deref().is_none_or(|boots| boots.fits(lasts, MOST));
+                result.bytes.max(result.files) < MOST && lasts(result.seconds) && boots
+            }
             Self::Imported(imported) => imported.loads.iter().all(|load| load.seconds.is_none_or(lasts)),
             _ => true,
         };
@@ -159,6 +162,9 @@ pub struct ActResult {
     /// What a power cut left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<Box<Cut>>,
+    /// How the machine started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boots: Option<Box<Boots>>,
     /// The inventory of each target's drive in its bay, in the order of the targets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drives: Vec<Drive>,

@@ -15,7 +15,7 @@ use std::{
 use rustix::fs::{Advice, OFlags, fadvise};
 
 use super::{
-    RunError, SILENT, Watcher, World,
+    RunError, SILENT, Watcher, World, boot,
     journal::{Journal, host},
     leftovers::patiently,
     pool::{PoolForRun, Rebuilt, begin_for_run, rebuild_for_run, remove_for_run},
@@ -26,8 +26,8 @@ use super::{
 use crate::{
     engine::{self, Cancel, Clock, Engine, EngineError, FileTarget},
     inventory::Inventory,
-    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool},
-    record::{ActResult, Back, Cut, Pulled, Store},
+    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot},
+    record::{ActResult, Back, Boot, Boots, Cut, Pulled, Store},
     sysroot::Sysroot,
     target::{Kind, NotFound, Target},
     tools::{Runner, System, dmesg, filefrag},
@@ -348,6 +348,12 @@ impl World for Local<'_> {
 
     fn power_checked(&mut self, target: &Target, act: &PowerCut) -> Result<(), RunError> {
         Ok(self.place(target, act)?.clear()?)
+    }
+
+    fn boot(&mut self, target: &Target, act: &RecordBoot, experiment: &str) -> Result<Boots, RunError> {
+        let this = Boot { run: self.run.clone(), ..boot::read(self.sysroot, &self.tools, target)? };
+        let earlier = boot::earlier(&Store::at(self.store.clone()), experiment, &this, act.earlier as usize);
+        Ok(Boots { this, earlier })
     }
 
     fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<Rebuilt, RunError> {

@@ -24,10 +24,10 @@ use crate::{
         sim::{Board, Model, Sim},
     },
     inventory::{Drive, Inventory},
-    plan::{BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, PullInUse, RebuildPool},
+    plan::{BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot},
     record::{
-        ActResult, Back, Cut, Done, Event, FilesFound, How, LedgerFound, Log, Moment, Operations, Probe,
-        Pulled, Second, What,
+        ActResult, Back, Boot, Boots, Cut, Done, Event, FilesFound, How, LedgerFound, Log, Moment,
+        Operations, Probe, Pulled, Second, What,
     },
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
@@ -323,6 +323,12 @@ impl World for Modelled {
 
     fn power_checked(&mut self, _: &Target, _: &PowerCut) -> Result<(), RunError> {
         Ok(())
+    }
+
+    fn boot(&mut self, target: &Target, _: &RecordBoot, _: &str) -> Result<Boots, RunError> {
+        let root = target.drives.iter().map(Drive::identity).collect();
+        let this = Boot { root, label: target.label(), userspace: 4.2, finish: 17.6, ..Boot::default() };
+        Ok(Boots { this, earlier: Vec::new() })
     }
 
     fn rebuild_pool(&mut self, _: usize, _: &RebuildPool, _: &Cancel) -> Result<Rebuilt, RunError> {

@@ -10,8 +10,8 @@ use super::{
 use crate::{
     engine::{Cancel, Clock, Engine, EngineError},
     inventory::Inventory,
-    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool},
-    record::{ActResult, Back, Cut, Pulled},
+    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot},
+    record::{ActResult, Back, Boots, Cut, Pulled},
     sysroot::Sysroot,
     target::{NotFound, Target},
     tools::Runner,
@@ -157,6 +157,9 @@ pub trait World {
 
     /// Removes what was checked after a power cut, once that is recorded.
     fn power_checked(&mut self, target: &Target, act: &PowerCut) -> Result<(), RunError>;
+
+    /// How this machine started, and earlier boots that runs of this experiment have recorded.
+    fn boot(&mut self, target: &Target, act: &RecordBoot, experiment: &str) -> Result<Boots, RunError>;
 
     /// Takes a member out of the pool that was built for the target, and has the kernel fill it again.
     fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<Rebuilt, RunError>;

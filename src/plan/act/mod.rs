@@ -1,5 +1,6 @@
 //! The acts of steps: what each costs and changes, and how it is described.
 
+mod boot;
 mod files;
 mod in_use;
 mod load;
@@ -9,6 +10,7 @@ mod pull;
 
 use serde::{Deserialize, Serialize};
 
+pub use boot::RecordBoot;
 pub use files::{FileSet, FileWork, Files};
 pub use in_use::PullInUse;
 pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
@@ -73,6 +75,7 @@ pub enum Act {
     Pull(Pull),
     PullInUse(PullInUse),
     PowerCut(PowerCut),
+    RecordBoot(RecordBoot),
 }
 
 /// What an act changes.
@@ -117,6 +120,7 @@ impl Act {
             Self::FillTree(_) => "files".to_owned(),
             Self::Pull(_) | Self::PullInUse(_) => "pull".to_owned(),
             Self::PowerCut(_) => "power cut".to_owned(),
+            Self::RecordBoot(_) => "boot".to_owned(),
         }
     }
 
@@ -136,6 +140,7 @@ impl Act {
             Self::PowerCut(cut) => {
                 Cost { written: cut.tree.bytes.saturating_add(cut.most), seconds: None, ..Cost::default() }
             }
+            Self::RecordBoot(_) => Cost::of_seconds(RecordBoot::SECONDS),
             Self::Load(m) => m.cost(),
             Self::Files(files) => files.cost(),
             Self::Pause(pause) => Cost::of_seconds(pause.seconds),
@@ -172,7 +177,7 @@ impl Act {
             Self::PullInUse(_) => Changes::DriveState(
                 "a drive of a pool in use is taken away and brought back; no file is written",
             ),
-            Self::Pause(_) | Self::Predict(_) => Changes::Nothing,
+            Self::Pause(_) | Self::Predict(_) | Self::RecordBoot(_) => Changes::Nothing,
             Self::BuildPool(BuildPool { drives, .. }) => Changes::Erases(drives.clone()),
             Self::RebuildPool(_) => Changes::DriveState("a drive is taken out of the pool and filled again"),
             Self::RemovePool(_) => Changes::DriveState("the pool is removed"),
@@ -223,6 +228,9 @@ impl Act {
                     "{files}, {bytes}; then synced writes until a person cuts the power, for at most {seconds}; after that, a check{ledger}"
                 ))
             }
+            Self::RecordBoot(_) => {
+                Some("systemd's times of this boot, and what was read until now".to_owned())
+            }
             Self::Pause(pause) => Some(format!("idle for {}", duration(pause.seconds))),
             Self::Standby(standby) => {
                 let patience = duration(standby.patience);
@@ -272,5 +280,6 @@ acts!(
     FillTree(FillTree),
     Pull(Pull),
     PullInUse(PullInUse),
-    PowerCut(PowerCut)
+    PowerCut(PowerCut),
+    RecordBoot(RecordBoot)
 );
