@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{
     analyse::Estimate,
-    units::{Caching, Content, Direction, Load, Pattern, Percentile},
+    units::{Caching, Content, Direction, Load, Pattern, Percentile, Service},
 };
 
 /// A number that a run found. Code matches its fields; people read [`Metric::label`].
@@ -51,6 +51,8 @@ pub enum Quantity {
     LostBytes,
     /// A part of the start of a machine.
     BootTime(BootPart),
+    /// Until another machine first answers.
+    AnswerTime(Service),
     /// Bytes read from the drive of the system since it was connected.
     BootReads,
     /// How long files of one size take.
@@ -176,6 +178,10 @@ pub enum Scope {
     BesideThis,
     /// What does not depend on the time of reads.
     WithoutReads,
+    /// Since a person restarted a machine or switched it on.
+    SinceOrder,
+    /// Since a machine stopped answering.
+    SinceStop,
 }
 
 /// The properties of a load that must be equal for a comparison; unknown ones of an import are `None`.
@@ -258,6 +264,7 @@ impl Quantity {
             | Self::FirstSyncTime
             | Self::RebuildTime
             | Self::BootTime(_)
+            | Self::AnswerTime(_)
             | Self::FilesTime { .. }
             | Self::CostPerFile(_)
             | Self::SyncCost

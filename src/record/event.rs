@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Boots, Cut, Imported, Pulled};
+use super::{Boots, Cut, Imported, Pulled, Watched};
 use crate::{
     conditions::{Check, Processors},
     inventory::{Drive, Inventory},
@@ -84,6 +84,8 @@ pub enum Event {
     },
     /// Results of another tool; such a record has no plan.
     Imported(Box<Imported>),
+    /// What another machine answered; such a record has no plan.
+    Watched(Box<Watched>),
     /// The last line.
     End(End),
 }
@@ -108,6 +110,7 @@ impl Event {
                 let boots = result.boots.as_deref().is_none_or(|boots| boots.fits(lasts, MOST));
                 result.bytes.max(result.files) < MOST && lasts(result.seconds) && boots
             }
+            Self::Watched(watched) => watched.fits(lasts),
             Self::Imported(imported) => imported.loads.iter().all(|load| load.seconds.is_none_or(lasts)),
             _ => true,
         };

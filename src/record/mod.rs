@@ -13,6 +13,7 @@ mod run;
 mod schema1;
 mod store;
 mod summary;
+mod watched;
 mod writer;
 
 pub use atomic_file::{AtomicFile, Unnamed, keep_new_dir, sweep_beside};
@@ -29,4 +30,5 @@ pub use reader::{ReadError, Reader, open_regular};
 pub use run::{Flag, Load, Run, Step, Windows};
 pub use store::{Store, StoreError, is_name};
 pub use summary::Summary;
+pub use watched::{Answer, Between, Watched};
 pub use writer::{Log, Writer};
