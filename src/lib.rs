@@ -11,6 +11,7 @@ pub mod cli;
 mod advise;
 mod compare;
 mod open_loop;
+mod watch;
 
 pub mod analyse;
 pub mod conditions;

@@ -29,8 +29,8 @@ use drivebench::{
         sim::{Board, Cache, Model, Noise, Standby, Zone},
     },
     experiments::{
-        BASELINE, BAYS, CLIFF, Experiment, LAYOUTS, LoadName, PAGECACHE, POWER, PULL, REGISTER, Request,
-        SIZES, SMALLFILES, SPINUP, TOGETHER, Values,
+        BASELINE, BAYS, BOOT, CLIFF, Experiment, LAYOUTS, LoadName, PAGECACHE, POWER, PULL, REGISTER,
+        Request, SIZES, SMALLFILES, SPINUP, TOGETHER, Values,
     },
     plan::{Act, Plan, StepId},
     record::{Done, End, Event, How, Log, Resume, Run},
@@ -307,8 +307,17 @@ fn power() {
     Case { experiment: &POWER, ask: asked, board: board(vec![drive(20e6, 30e6)]) }.check(6);
 }
 
+#[test]
+fn boot() {
+    let mut root = target("card", 62 * GB, false);
+    root.path = "/".into();
+    let mut asked = ask(vec![root], rules(), MIB);
+    asked.values.set("now", "true");
+    Case { experiment: &BOOT, ask: asked, board: board(vec![drive(20e6, 30e6)]) }.check(2);
+}
+
 /// Experiments that have a test of their own above, as they need drives of their own kind.
-const ABOVE: [&str; 11] = [
+const ABOVE: [&str; 12] = [
     "baseline",
     "together",
     "bays",
@@ -320,6 +329,7 @@ const ABOVE: [&str; 11] = [
     "layouts",
     "pull",
     "power",
+    "boot",
 ];
 
 #[test]

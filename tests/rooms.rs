@@ -28,6 +28,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("import", &["units", "analyse", "record", "findings"]),
     ("compare", &["units", "analyse", "findings"]),
     ("open_loop", &["units", "analyse", "plan", "record", "findings"]),
+    // Another machine, seen from outside; no experiment, as it measures no drive.
+    ("watch", &["units", "analyse", "record", "findings"]),
     ("danger", &["units", "sysroot", "inventory", "tools"]),
     ("pool", &["units", "sysroot", "inventory", "tools"]),
     ("experiments", &["units", "inventory", "target", "conditions", "analyse", "plan", "record", "findings"]),
@@ -73,6 +75,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "run",
             "advise",
             "report",
+            "watch",
         ],
     ),
 ];

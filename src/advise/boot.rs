@@ -1,4 +1,4 @@
-//! Where to boot from. Boot times can't be measured yet; published ones are marked as such.
+//! Where to boot from. Boots that were recorded are not used; published times are marked as such.
 
 use super::{
     Answer, Evidence, Sure, Topic, commands,
@@ -16,7 +16,7 @@ use crate::{
 /// Below this gain another boot drive is not worth the move.
 const WORTH: f64 = 1.3;
 
-const NOT_HERE: &str = "This version can't measure boot times.";
+const NOT_HERE: &str = "Recorded boot times are not used here.";
 
 /// Whether a board can boot from a drive, as far as known; `None` for machines other than a Raspberry Pi.
 fn starts_from(machine: &Machine, drive: &Drive) -> Option<bool> {

@@ -238,7 +238,7 @@ fn a_card_at_the_limit_of_its_slot_needs_no_faster_card() {
     );
     holds(&money, &["Ultra Fit reads 3.9 times as fast"]);
     let boot = said(&answers, Topic::Boot);
-    holds(&boot, &["Stay with the SD card", "17.5 to 18.0 s", "can't measure boot times"]);
+    holds(&boot, &["Stay with the SD card", "17.5 to 18.0 s", "Recorded boot times are not used here"]);
     assert_eq!(sure(&answers, Topic::Boot), Sure::Published);
     // A card that is far from what its slot carries is no reason to keep it.
     let slow = [alone(&inventory, "r1", "mmcblk0", load(true, 4096, 64), within(20.0, 0.02), None)];

@@ -114,6 +114,11 @@ impl Estimate {
         Self::new(value, [0.0, f64::INFINITY], how, false)
     }
 
+    /// A value that lies between two known ones.
+    pub(crate) fn between(value: f64, ends: [f64; 2], how: &str) -> Self {
+        Self::new(value, ends, how, false)
+    }
+
     /// The speed of a load that a model predicts.
     pub(crate) fn predicted(load: &PredictedLoad) -> Self {
         // Those of older records may be on one side of the value.

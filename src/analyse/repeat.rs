@@ -81,6 +81,20 @@ pub fn difference(a: &[f64], b: &[f64]) -> Option<Estimate> {
     Some(Estimate::new(value, [value - half, value + half], how, false))
 }
 
+/// By how much the median of `a` exceeds that of `b`. Its interval is Welch's for the means, and holds the value in any case; without
+/// one where a side has one run only. `None` of none.
+pub fn difference_of_medians(a: &[f64], b: &[f64]) -> Option<Estimate> {
+    let (a, b) = (positive(a), positive(b));
+    if a.is_empty() || b.is_empty() {
+        return None;
+    }
+    let value = stalls::median(&a) - stalls::median(&b);
+    Some(match difference(&a, &b) {
+        Some(means) => Estimate { value, low: means.low.min(value), high: means.high.max(value), ..means },
+        None => Estimate::new(value, [value.min(0.0), f64::INFINITY], "one run, no interval", false),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,6 +120,12 @@ mod tests {
             "{e:?}"
         );
         assert_eq!(difference(&[1.0], &[1.0, 2.0]), None);
+        // The interval is around the difference of the means, 3.75.
+        let e = difference_of_medians(&[12.0, 13.0, 14.75], &[9.0, 9.5, 10.0]).expect("enough");
+        assert!(e.value == 3.5 && e.low < 3.5 && (e.high + e.low - 7.5).abs() < 1e-9, "{e:?}");
+        let one = difference_of_medians(&[12.0], &[9.0, 9.5]).expect("a value");
+        assert_eq!((one.value, one.high), (2.75, f64::INFINITY));
+        assert_eq!(difference_of_medians(&[], &[1.0]), None);
     }
 
     #[test]

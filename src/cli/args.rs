@@ -10,8 +10,9 @@ use clap_complete::Shell;
 
 use super::{options::Run, output::Color, pool::args::Pool};
 use crate::{
+    experiments::seconds,
     report::{Format, RowFormat},
-    units::hides,
+    units::{Service, hides},
 };
 
 /// Measure the drives of a small server: how fast, how slow at worst, and why.
@@ -60,6 +61,8 @@ pub enum Command {
     Bay(Bay),
     /// Build, show, repair and remove pools of drives
     Pool(Pool),
+    /// Time from outside when another machine answers after a restart
+    WatchBoot(WatchBoot),
     /// Save the description of this machine for a bug report
     Capture(Capture),
     /// Import results of fio, dd or PiBenchmarks
@@ -183,6 +186,36 @@ pub struct Capture {
     #[arg(long)]
     pub anonymise: bool,
 }
+
+#[derive(Debug, Group)]
+#[command(after_help = WATCH_NOTES)]
+pub struct WatchBoot {
+    /// The machine: a name or an address
+    pub host: String,
+
+    /// How long it is watched at most
+    #[arg(long = "for", value_name = "TIME", default_value = "15m", value_parser = seconds)]
+    pub most: f64,
+
+    /// What is waited for, of network, ssh and http
+    #[arg(long, value_name = "LIST", default_value = "network,ssh,http", value_delimiter = ',')]
+    #[arg(hide_possible_values = true)]
+    pub services: Vec<Service>,
+
+    /// Port of ssh
+    #[arg(long, value_name = "PORT", default_value_t = 22)]
+    pub ssh_port: u16,
+
+    /// Port of the web server
+    #[arg(long, value_name = "PORT", default_value_t = 80)]
+    pub http_port: u16,
+}
+
+const WATCH_NOTES: &str = "\
+Run it on another machine than HOST, then restart HOST or switch it on, and
+press Enter at that moment: times are counted from then, and from the last
+answer before the restart. Nothing is restarted by it, and only HOST is
+contacted. docs/watch-boot.md";
 
 #[derive(Debug, Group)]
 #[command(after_help = "A name can be a target: drivebench run baseline bay:top-left")]

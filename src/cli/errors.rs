@@ -8,7 +8,7 @@ use crate::{
     inventory::BayError,
     plan::{Suite, SuiteError},
     record::StoreError,
-    run::LockError,
+    run::{BootError, LockError},
     target::TargetError,
 };
 
@@ -31,6 +31,7 @@ pub(super) fn code(e: &anyhow::Error) -> u8 {
         || e.is::<TargetError>()
         || e.is::<Refusal>()
         || e.is::<BayError>()
+        || e.is::<BootError>()
         || e.is::<SuiteError>()
         || e.is::<CompareError>()
         || e.is::<ImportError>()

@@ -2,7 +2,7 @@
 
 use crate::{
     analyse::{Estimate, compare::Difference},
-    findings::{Findings, LoadKey, Metric, Quantity, Reference, Scope, Unit},
+    findings::{BootPart, Findings, LoadKey, Metric, Quantity, Reference, Scope, Unit},
     units::{Direction, MIB, Pattern, distinct, duration, percent, rate, short_load_name, size},
 };
 
@@ -21,6 +21,7 @@ fn is_answer(metric: &Metric) -> bool {
     let answer = matches!(
         metric.quantity,
         Quantity::WakeTime
+            | Quantity::BootTime(BootPart::Whole)
             | Quantity::Ceiling(_)
             | Quantity::CacheSize
             | Quantity::Knee
@@ -219,6 +220,7 @@ mod tests {
         let speed = |value, scope| metric("a", Quantity::Throughput, value, key()).at(scope);
         let alone = |quantity, value| of(vec![speed(1e9, Scope::Whole), metric("a", quantity, value, None)]);
         assert_eq!(alone(Quantity::WakeTime, 5.1), ["5.1 s spin-up time"]);
+        assert_eq!(alone(Quantity::BootTime(BootPart::Whole), 17.6), ["17.6 s boot"]);
         assert_eq!(alone(Quantity::Ceiling(Limiter::Bus), 34.6e6), ["34.6 MB/s limit"]);
         assert_eq!(alone(Quantity::Knee, 65536.0), ["64 KiB knee"]);
         assert_eq!(alone(Quantity::VarianceShare(Factor::Bays), 0.92), ["a 92 %"]);

@@ -26,6 +26,7 @@ mod shell_lines;
 mod signals;
 mod stored;
 mod tree;
+mod watch_boot;
 
 use std::{
     io::{self, ErrorKind},
@@ -82,6 +83,7 @@ pub fn main() -> ExitCode {
         Command::Pool(pool) => pool::pool(pool, &args.store, &output),
         Command::Report(report) => report::report(report, &args.store, &output),
         Command::Import(import) => import::import(import, &args.store, &output),
+        Command::WatchBoot(watch) => watch_boot::watch(watch, &args.store, &output),
         Command::Results(results) => results::results(results, &args.store, &output),
         Command::Show(show) => {
             stored::store(&args.store).and_then(|store| results::show(show, &store, &output))

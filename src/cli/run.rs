@@ -67,6 +67,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     let ask = Request::new(experiment, targets, values.clone())?;
     let plan = experiment.plan(&Request { memory: memory(&inventory), ..ask })?;
     run::movable(&plan, &inventory, store.dir())?;
+    run::has_booted(&plan)?;
     if args.plan {
         pull::check(&plan, &inventory, store.dir())?;
         let text = match args.format {

@@ -9,6 +9,7 @@ use crate::{
     import,
     record::{End, Event, ReadError, Store, Summary},
     units::{RunStatus, shell_word},
+    watch,
 };
 
 pub(super) fn store(dir: &Option<PathBuf>) -> anyhow::Result<Store> {
@@ -31,6 +32,8 @@ pub(super) fn read(store: &Store, run: &str) -> anyhow::Result<(Findings, Option
     let mut events = std::iter::once(Event::Start(start)).chain(record.by_ref());
     let mut findings = if name == import::EXPERIMENT {
         import::findings(&mut events)
+    } else if name == watch::EXPERIMENT {
+        watch::findings(&mut events)
     } else if let Some(experiment) = experiments::find(&name) {
         experiment.findings(&mut events)
     } else {

@@ -36,6 +36,9 @@ pub struct Activity {
     pub discarded: u64,
     /// Time with I/O in flight, s.
     pub busy: f64,
+    /// How long its reads took, added up, s.
+    #[serde(default)]
+    pub reading: f64,
     pub in_flight: u64,
 }
 
@@ -70,6 +73,7 @@ impl Snapshot {
             written: after.written.saturating_sub(before.written),
             discarded: after.discarded.saturating_sub(before.discarded),
             busy: (after.busy - before.busy).max(0.0),
+            reading: (after.reading - before.reading).max(0.0),
             ..after
         })
     }
@@ -86,6 +90,7 @@ fn activity(root: &Sysroot, drive: &str) -> Option<Activity> {
         discarded: fields.get(13).map_or(0, |sectors| sectors.saturating_mul(512)),
         in_flight: *fields.get(8)?,
         busy: *fields.get(9)? as f64 / 1000.0,
+        reading: *fields.get(3)? as f64 / 1000.0,
     })
 }
 
@@ -126,7 +131,7 @@ mod tests {
         let after = Snapshot::take(&tree.sysroot(), &inventory.drives);
         let activity = before.between(&after, "vda").expect("activity");
         assert_eq!((activity.read, activity.written, activity.in_flight), (1 << 20, 0, 3));
-        assert_eq!(before.drives[0].discarded, 214_904 * 512);
+        assert_eq!((before.drives[0].discarded, before.drives[0].reading), (214_904 * 512, 985.217));
         assert!((activity.busy - 0.5).abs() < 1e-9);
         assert_eq!((after.load, after.memory_available), (Some(0.08), Some(23_410_020 * 1024)));
         assert_eq!(before.between(&after, "sda"), None);

@@ -14,7 +14,7 @@ pub use options::{Declared, Opt, Spec, Values};
 pub use power::LEDGER;
 pub use pull::{PULL_DRIVE, pool_in_use};
 pub use request::{Effort, PlanError, Request};
-pub use shared_options::ERASE;
+pub use shared_options::{ERASE, seconds};
 pub use target_checks::still_fits;
 
 use crate::{
@@ -101,6 +101,7 @@ experiments! {
     pull::PULL,
     power::POWER,
     swap::SWAP,
+    boot::BOOT,
     #[cfg(test)] revisit::REVISIT,
 }
 

@@ -145,6 +145,8 @@ pub enum PlanError {
     Nameless { drive: String, why: String },
     #[error("{path} can't be measured in another bay: {why}", path = path.display())]
     Unmovable { path: PathBuf, why: String },
+    #[error("say which boots are measured: --now records the one that this machine runs from")]
+    WhichBoot,
     #[error(transparent)]
     Load(#[from] LoadError),
     #[error(

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{
     analyse::Estimate,
-    units::{Caching, Content, Direction, Load, Pattern, Percentile},
+    units::{Caching, Content, Direction, Load, Pattern, Percentile, Service},
 };
 
 /// A number that a run found. Code matches its fields; people read [`Metric::label`].
@@ -53,6 +53,12 @@ pub enum Quantity {
     MemoryUsed,
     /// Bytes written to a swap area in an hour of one load.
     SwappedInAnHour,
+    /// A part of the start of a machine.
+    BootTime(BootPart),
+    /// Until another machine first answers.
+    AnswerTime(Service),
+    /// Bytes read from the drive of the system since it was connected.
+    BootReads,
     /// How long files of one size take.
     FilesTime {
         direction: Direction,
@@ -89,6 +95,26 @@ pub enum Limiter {
     Processor,
     /// Something shared that the inventory doesn't show.
     Unknown,
+}
+
+/// A part of the start of a machine, or a target of systemd until it was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BootPart {
+    /// From the start of the kernel until all was started.
+    Whole,
+    Firmware,
+    Loader,
+    Kernel,
+    Initrd,
+    Userspace,
+    /// How long all reads from the drive took, added up.
+    Reads,
+    LocalFs,
+    Basic,
+    NetworkOnline,
+    MultiUser,
+    Graphical,
 }
 
 /// What was exchanged between arrangements.
@@ -150,6 +176,16 @@ pub enum Scope {
     /// By the difference between timed copies.
     ByCopies,
     Predicted,
+    /// Over several boots from one drive.
+    OverBoots,
+    /// By how much the boots from this drive take longer than those from the one that was started now.
+    BesideThis,
+    /// What does not depend on the time of reads.
+    WithoutReads,
+    /// Since a person restarted a machine or switched it on.
+    SinceOrder,
+    /// Since a machine stopped answering.
+    SinceStop,
 }
 
 /// The properties of a load that must be equal for a comparison; unknown ones of an import are `None`.
@@ -231,11 +267,15 @@ impl Quantity {
             | Self::ReadTime
             | Self::FirstSyncTime
             | Self::RebuildTime
+            | Self::BootTime(_)
+            | Self::AnswerTime(_)
             | Self::FilesTime { .. }
             | Self::CostPerFile(_)
             | Self::SyncCost
             | Self::CostPerTransfer => Unit::Seconds,
-            Self::CacheSize | Self::Knee | Self::LostBytes | Self::SwappedInAnHour => Unit::Bytes,
+            Self::CacheSize | Self::Knee | Self::LostBytes | Self::SwappedInAnHour | Self::BootReads => {
+                Unit::Bytes
+            }
             Self::MemoryUsed | Self::VarianceShare(_) | Self::RelativeSpeed(_) | Self::Ratio(_) => Unit::None,
         }
     }

@@ -7,7 +7,7 @@ mod words;
 use serde::{Deserialize, Serialize};
 
 pub use figure::{At, Axis, Band, Curve, Figure, Mark, Point, Style};
-pub use metric::{Claim, Factor, Limiter, LoadKey, Metric, On, Quantity, Reference, Scope, Unit};
+pub use metric::{BootPart, Claim, Factor, Limiter, LoadKey, Metric, On, Quantity, Reference, Scope, Unit};
 
 use crate::{
     analyse::{

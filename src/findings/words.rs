@@ -1,6 +1,6 @@
 //! Names of numbers and loads for people. Code matches the values, never these texts.
 
-use super::{LoadKey, Metric, Quantity, Reference, Scope, Unit};
+use super::{BootPart, LoadKey, Metric, Quantity, Reference, Scope, Unit};
 use crate::units::{Direction, Pattern, count, decimal_bytes, duration, rate, size};
 
 impl Unit {
@@ -83,6 +83,13 @@ fn words(quantity: &Quantity, scope: Scope) -> String {
         (Quantity::LostBytes, _) => "acknowledged writes lost".to_owned(),
         (Quantity::MemoryUsed, _) => "memory used, as a multiple of what is allowed".to_owned(),
         (Quantity::SwappedInAnHour, _) => "swapped in an hour".to_owned(),
+        (Quantity::BootReads, _) => "read since the boot".to_owned(),
+        (Quantity::BootTime(_), Scope::OverBoots) => "median boot".to_owned(),
+        (Quantity::BootTime(_), Scope::BesideThis) => "boot, longer than this one".to_owned(),
+        (Quantity::BootTime(_), Scope::WithoutReads) => "boot without reads".to_owned(),
+        (Quantity::AnswerTime(service), Scope::SinceOrder) => format!("{service} answers, since the order"),
+        (Quantity::AnswerTime(service), _) => format!("{service} answers, since the stop"),
+        (Quantity::BootTime(part), _) => boot_part(*part).to_owned(),
         (Quantity::FilesTime { direction, files, size: bytes }, _) => {
             let set = format!("{} {} of {}", verb(direction), count(*files, "file"), size(*bytes));
             if scope == Scope::Predicted { format!("{set}, predicted") } else { set }
@@ -97,6 +104,23 @@ fn words(quantity: &Quantity, scope: Scope) -> String {
         (Quantity::RelativeSpeed(Reference::Other), _) => ", as a multiple of the other".to_owned(),
         (Quantity::RelativeSpeed(Reference::Median), _) => ", as a multiple of the median".to_owned(),
         (Quantity::RelativeSpeed(Reference::Drive), _) => "as a multiple of the drive's".to_owned(),
+    }
+}
+
+fn boot_part(part: BootPart) -> &'static str {
+    match part {
+        BootPart::Whole => "boot",
+        BootPart::Firmware => "boot: firmware",
+        BootPart::Loader => "boot: loader",
+        BootPart::Kernel => "boot: kernel",
+        BootPart::Initrd => "boot: initrd",
+        BootPart::Userspace => "boot: userspace",
+        BootPart::Reads => "boot: reads",
+        BootPart::LocalFs => "until local-fs.target",
+        BootPart::Basic => "until basic.target",
+        BootPart::NetworkOnline => "until network-online.target",
+        BootPart::MultiUser => "until multi-user.target",
+        BootPart::Graphical => "until graphical.target",
     }
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use act::{
     Act, AtLeast, BuildPool, Changes, FILL, FileSet, FileTree, FileWork, Files, FillTree, Measure,
     MoveDrives, NotPredicted, Pause, PowerCut, Predict, Prediction, Pull, PullBy, PullInUse, RebuildPool,
-    RemovePool, Rule, ScratchFile, SecondPull, Standby, SwapMedium, SwapTest, SwapWhat, SwapWork,
+    RecordBoot, RemovePool, Rule, ScratchFile, SecondPull, Standby, SwapMedium, SwapTest, SwapWhat, SwapWork,
     TREE_DIRECTORIES, zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
@@ -217,6 +217,11 @@ impl Plan {
     /// It looks at what a power cut left: of a pool, drives may be missing by then.
     pub fn looks_after_power_cut(&self) -> bool {
         self.steps.iter().any(|step| matches!(step.act, Act::PowerCut(_)))
+    }
+
+    /// It only records what has happened: what the machine does meanwhile changes nothing.
+    pub fn looks_back(&self) -> bool {
+        !self.steps.is_empty() && self.steps.iter().all(|step| matches!(step.act, Act::RecordBoot(_)))
     }
 
     /// Where the ledger of its writes is, if it is on another machine.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cut, Imported, Pulled, Swapped};
+use super::{Boots, Cut, Imported, Pulled, Swapped, Watched};
 use crate::{
     conditions::{Check, Processors},
     inventory::{Drive, Inventory},
@@ -84,6 +84,8 @@ pub enum Event {
     },
     /// Results of another tool; such a record has no plan.
     Imported(Box<Imported>),
+    /// What another machine answered; such a record has no plan.
+    Watched(Box<Watched>),
     /// The last line.
     End(End),
 }
@@ -104,7 +106,11 @@ impl Event {
                     && lasts(o.seconds)
                     && lasts(o.fsync_seconds)
             }
-            Self::Act { result, .. } => result.bytes.max(result.files) < MOST && lasts(result.seconds),
+            Self::Act { result, .. } => {
+                let boots = result.boots.as_deref().is_none_or(|boots| boots.fits(lasts, MOST));
+                result.bytes.max(result.files) < MOST && lasts(result.seconds) && boots
+            }
+            Self::Watched(watched) => watched.fits(lasts),
             Self::Imported(imported) => imported.loads.iter().all(|load| load.seconds.is_none_or(lasts)),
             _ => true,
         };
@@ -162,6 +168,9 @@ pub struct ActResult {
     /// What a program saw that used more memory than it might have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swapped: Option<Box<Swapped>>,
+    /// How the machine started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boots: Option<Box<Boots>>,
     /// The inventory of each target's drive in its bay, in the order of the targets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drives: Vec<Drive>,

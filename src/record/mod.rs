@@ -1,6 +1,7 @@
 //! Records: one append-only file of JSON lines per run, and the store that keeps them.
 
 mod atomic_file;
+mod boot;
 mod event;
 mod imported;
 mod owner;
@@ -13,9 +14,11 @@ mod schema1;
 mod store;
 mod summary;
 mod swapped;
+mod watched;
 mod writer;
 
 pub use atomic_file::{AtomicFile, Unnamed, keep_new_dir, sweep_beside};
+pub use boot::{Boot, Boots, Reached, RootReads, SlowUnit};
 pub use event::{ActResult, End, Event, Host, How, Resume, SCHEMA, StandbyResult, Start, When};
 pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
 pub use owner::{PRIVATE, hand_over, home, lock, make_dir};
@@ -29,4 +32,5 @@ pub use run::{Flag, Load, Run, Step, Windows};
 pub use store::{Store, StoreError, is_name};
 pub use summary::Summary;
 pub use swapped::{SwapLoad, Swapped};
+pub use watched::{Answer, Between, Watched};
 pub use writer::{Log, Writer};

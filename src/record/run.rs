@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ActResult, End, Event, Imported, Start};
+use super::{ActResult, End, Event, Imported, Start, Watched};
 use crate::{
     conditions::Processors,
     inventory::Drive,
@@ -47,6 +47,8 @@ pub struct Run<T> {
     pub written: BTreeMap<usize, u64>,
     /// Results of another tool.
     pub imported: Option<Imported>,
+    /// What another machine answered.
+    pub watched: Option<Watched>,
     /// How it ended; `None` if it is running or was cut off.
     pub end: Option<End>,
 }
@@ -155,6 +157,7 @@ impl<T> Default for Run<T> {
             flags: Vec::new(),
             written: BTreeMap::new(),
             imported: None,
+            watched: None,
             end: None,
         }
     }
@@ -244,6 +247,7 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 run.acts.insert((step, target), *result);
             }
             Event::Imported(imported) => run.imported = Some(*imported),
+            Event::Watched(watched) => run.watched = Some(*watched),
             Event::Skipped { step } => {
                 run.acted.insert(step);
             }

@@ -58,17 +58,17 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         fell: BTreeSet::new(),
         noted: BTreeSet::new(),
     };
-    let before = run.look_before()?;
+    let before = if planned.looks_back() { None } else { Some(run.look_before()?) };
     if failed.is_empty() && !done.steps.is_empty() {
         act::wake(&mut run);
     }
     run.steps(&mut failed)?;
     // Counters of drives that were moved or pulled started again at 0, and building pools and swapping move bytes that no load counts.
-    if !moves
+    let counts = !moves
         && planned.builds().next().is_none()
         && planned.pulls_in_use().next().is_none()
-        && planned.swaps().next().is_none()
-    {
+        && planned.swaps().next().is_none();
+    if let Some(before) = before.filter(|_| counts) {
         run.look_after(&before)?;
     }
     for at in 0..run.plan.targets.len() {

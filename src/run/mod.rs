@@ -1,6 +1,7 @@
 //! Executes a plan step by step, appends to the record, and undoes its changes on every exit.
 
 mod act;
+mod boot;
 mod execute;
 mod execution;
 mod held;
@@ -29,6 +30,7 @@ use std::{
 };
 
 pub use act::{Move, Wanted, movable};
+pub use boot::{BootError, has_booted};
 pub use execute::execute;
 pub use journal::{Journal, host};
 pub use leftovers::{Kept, Leftover, look_alikes, sweep, waiting};
@@ -91,6 +93,8 @@ pub enum RunError {
     Power(#[from] pull::PowerError),
     #[error("{0}")]
     Swap(String),
+    #[error(transparent)]
+    Boot(#[from] BootError),
     #[error(
         "sending {0} to standby and reading its power state needs root, even if you may read it: \
          run it with sudo"

@@ -25,12 +25,12 @@ use crate::{
     },
     inventory::{Drive, Inventory},
     plan::{
-        BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, PullInUse, RebuildPool, SwapTest,
-        SwapWork,
+        BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot,
+        SwapTest, SwapWork,
     },
     record::{
-        ActResult, Back, Cut, Done, Event, FilesFound, How, LedgerFound, Log, Moment, Operations, Probe,
-        Pulled, Second, SwapLoad, Swapped, What,
+        ActResult, Back, Boot, Boots, Cut, Done, Event, FilesFound, How, LedgerFound, Log, Moment,
+        Operations, Probe, Pulled, Second, SwapLoad, Swapped, What,
     },
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
@@ -358,6 +358,12 @@ impl World for Modelled {
         };
         let loads = (1..=act.runs).flat_map(|run| act.works.iter().map(move |work| load(run, work)));
         Ok(Swapped { made: 3.0, loads: loads.collect(), ..Swapped::default() })
+    }
+
+    fn boot(&mut self, target: &Target, _: &RecordBoot, _: &str) -> Result<Boots, RunError> {
+        let root = target.drives.iter().map(Drive::identity).collect();
+        let this = Boot { root, label: target.label(), userspace: 4.2, finish: 17.6, ..Boot::default() };
+        Ok(Boots { this, earlier: Vec::new() })
     }
 
     fn rebuild_pool(&mut self, _: usize, _: &RebuildPool, _: &Cancel) -> Result<Rebuilt, RunError> {

@@ -8,6 +8,7 @@ mod outcome;
 mod percentile;
 mod pool;
 mod remote;
+mod service;
 mod size;
 mod visible;
 mod window;
@@ -21,6 +22,7 @@ pub use outcome::{Ended, EngineInfo, Outcome, RunStatus};
 pub use percentile::Percentile;
 pub use pool::{Action, MemberState, Pool, PoolState, PredictedLoad, Work};
 pub use remote::RemoteDir;
+pub use service::Service;
 pub use size::{
     KIB, MIB, SizeError, aim, count, decimal_bytes, duration, parse_size, percent, rate, signed_percent,
     size, thousands,

@@ -23,7 +23,7 @@ use drivebench::{
     record::{Event, ImportOptions, Imported, Reader},
     report::{Format, Style, render},
     sysroot::{Archive, Sysroot},
-    tools::{Output, smartctl},
+    tools::{Output, smartctl, systemctl},
     units::Direction,
 };
 use flate2::read::MultiGzDecoder;
@@ -116,6 +116,7 @@ pub fn targets() -> Vec<Target> {
         ("sysroot", trees(), damage_tree, sysroot),
         ("smartctl", files("tests/fixtures/smartctl", &["json"]), bytes, health),
         ("suite", files("suites", &["toml"]), bytes, suite),
+        ("systemctl", files("tests/fixtures/systemctl", &["txt"]), bytes, boot_times),
     ];
     let target = |(name, mut samples, damage, read): (&'static str, Vec<Vec<u8>>, Damage, Read)| {
         samples.extend(files("tests/fixtures/fuzz", &[name]));
@@ -314,6 +315,18 @@ fn imported(bytes: &[u8]) -> bool {
     assert_eq!(again, imported);
     printed(&import::findings(&mut std::iter::once(Event::Imported(Box::new(imported)))));
     true
+}
+
+/// The times of a boot, or of its units.
+fn boot_times(bytes: &[u8]) -> bool {
+    let stdout = String::from_utf8_lossy(bytes).into_owned();
+    let output = Output { code: Some(0), stdout, ..Output::default() };
+    let (manager, units) = (systemctl::parse_manager(&output), systemctl::parse_units(&output));
+    for unit in &units {
+        let took = unit.done().zip(unit.begun).map(|(done, begun)| done - begun);
+        assert!(took.is_none_or(|took| took.is_finite() && took >= 0.0), "{unit:?}");
+    }
+    manager.is_some() || !units.is_empty()
 }
 
 fn archive(bytes: &[u8]) -> bool {

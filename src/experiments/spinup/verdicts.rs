@@ -1,6 +1,9 @@
 //! Verdicts of spinup, in sentences.
 
-use super::{super::common::ONE_RUN, woken::Woken};
+use super::{
+    super::common::{ONE_RUN, signed_duration},
+    woken::Woken,
+};
 use crate::units::{MIB, Power, count, decimal_bytes, duration};
 
 pub(super) fn woken(woken: &Woken<'_>) -> String {
@@ -30,21 +33,18 @@ pub(super) fn woken(woken: &Woken<'_>) -> String {
 
 pub(super) fn both(woken: &Woken<'_>) -> String {
     let Some(direct) = woken.direct() else { return "No standby was seen.".to_owned() };
-    let direct =
-        format!("Spin-up takes {}, by the first read after standby.", direct.sentence(seconds, ONE_RUN));
+    let direct = format!(
+        "Spin-up takes {}, by the first read after standby.",
+        direct.sentence(signed_duration, ONE_RUN)
+    );
     match woken.by_copies() {
         Some(copies) => format!(
             "{direct} By the difference of copies it is {}; this interval is wider because the variation of both copies \
              adds to it.",
-            copies.sentence(seconds, ONE_RUN)
+            copies.sentence(signed_duration, ONE_RUN)
         ),
         None => direct,
     }
-}
-
-/// Differences may be below zero.
-fn seconds(s: f64) -> String {
-    if s < 0.0 { format!("−{}", duration(-s)) } else { duration(s) }
 }
 
 fn how(woken: &Woken<'_>) -> Option<String> {

@@ -1,5 +1,6 @@
 //! The acts of steps: what each costs and changes, and how it is described.
 
+mod boot;
 mod files;
 mod in_use;
 mod load;
@@ -10,6 +11,7 @@ mod swap;
 
 use serde::{Deserialize, Serialize};
 
+pub use boot::RecordBoot;
 pub use files::{FileSet, FileWork, Files};
 pub use in_use::PullInUse;
 pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
@@ -76,6 +78,7 @@ pub enum Act {
     PullInUse(PullInUse),
     PowerCut(PowerCut),
     Swap(SwapTest),
+    RecordBoot(RecordBoot),
 }
 
 /// What an act changes.
@@ -121,6 +124,7 @@ impl Act {
             Self::Pull(_) | Self::PullInUse(_) => "pull".to_owned(),
             Self::PowerCut(_) => "power cut".to_owned(),
             Self::Swap(_) => "swap".to_owned(),
+            Self::RecordBoot(_) => "boot".to_owned(),
         }
     }
 
@@ -146,6 +150,7 @@ impl Act {
                 let most = if area == 0 { 0 } else { swap.most };
                 Cost { written: area.saturating_add(most), seconds: None, ..Cost::default() }
             }
+            Self::RecordBoot(_) => Cost::of_seconds(RecordBoot::SECONDS),
             Self::Load(m) => m.cost(),
             Self::Files(files) => files.cost(),
             Self::Pause(pause) => Cost::of_seconds(pause.seconds),
@@ -185,7 +190,7 @@ impl Act {
             Self::Swap(_) => {
                 Changes::DriveState("the kernel swaps to an area of ours, which is removed afterwards")
             }
-            Self::Pause(_) | Self::Predict(_) => Changes::Nothing,
+            Self::Pause(_) | Self::Predict(_) | Self::RecordBoot(_) => Changes::Nothing,
             Self::BuildPool(BuildPool { drives, .. }) => Changes::Erases(drives.clone()),
             Self::RebuildPool(_) => Changes::DriveState("a drive is taken out of the pool and filled again"),
             Self::RemovePool(_) => Changes::DriveState("the pool is removed"),
@@ -237,6 +242,9 @@ impl Act {
                 ))
             }
             Self::Swap(swap) => Some(swap.describe()),
+            Self::RecordBoot(_) => {
+                Some("systemd's times of this boot, and what was read until now".to_owned())
+            }
             Self::Pause(pause) => Some(format!("idle for {}", duration(pause.seconds))),
             Self::Standby(standby) => {
                 let patience = duration(standby.patience);
@@ -287,5 +295,6 @@ acts!(
     Pull(Pull),
     PullInUse(PullInUse),
     PowerCut(PowerCut),
-    Swap(SwapTest)
+    Swap(SwapTest),
+    RecordBoot(RecordBoot)
 );

@@ -1,5 +1,6 @@
 //! How each kind of act is done and undone; the longer ones have a file. Closing a target undoes what was set up on it.
 
+mod boot;
 mod load;
 mod move_drives;
 mod pool;
@@ -41,6 +42,7 @@ pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubl
         Act::PullInUse(act) => pull_in_use::pull(run, step, act),
         Act::PowerCut(act) => power::cut(run, step, act),
         Act::Swap(act) => swap::perform(run, step, act),
+        Act::RecordBoot(act) => boot::record(run, step, act),
     }
 }
 

@@ -1,0 +1,147 @@
+//! Findings of boot.
+
+use super::{
+    super::common::{Series, signed_duration},
+    media::{Fit, Medium, fit, media},
+    verdicts,
+};
+use crate::{
+    analyse::Estimate,
+    findings::{BootPart, Column, Findings, Metric, Next, Quantity, Scope, Table},
+    plan::Plan,
+    record::{Boot, Run},
+    units::{decimal_bytes, duration},
+};
+
+/// One boot does not show how much boots differ.
+const ONE: &str = "one boot, no interval";
+
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+    // It measured nothing itself.
+    findings.spent = None;
+    let Some(boots) = run.acts.values().find_map(|act| act.boots.as_deref()) else { return };
+    let Some(target) = plan.targets.first() else { return };
+    let (this, media) = (&boots.this, media(boots));
+    let fit = fit(&media);
+    findings.verdicts = verdicts::all(this, &media, fit.as_ref());
+    findings.flags.extend(verdicts::unlike(boots));
+    findings.tables = vec![parts(this)];
+    if boots.earlier.is_empty() {
+        let question = "after a boot from another drive, for a comparison".to_owned();
+        findings.next.push(Next { command: "run boot --now".to_owned(), question });
+    } else {
+        findings.tables.push(compared(&media));
+    }
+    findings.tables.extend(fit.as_ref().map(fitted));
+    findings.tables.extend((!this.slowest.is_empty()).then(|| slowest(this)));
+    let given = &target.given;
+    let one = |(part, seconds): (BootPart, f64)| {
+        Metric::new(given, Quantity::BootTime(part), Estimate::unbounded(seconds, ONE))
+    };
+    findings.estimates = times(this).into_iter().map(|(part, _, seconds)| one((part, seconds))).collect();
+    if let Some(reads) = this.reads {
+        findings.estimates.push(one((BootPart::Reads, reads.seconds)));
+        let bytes = Estimate::unbounded(reads.bytes as f64, ONE);
+        findings.estimates.push(Metric::new(given, Quantity::BootReads, bytes));
+    }
+    let whole = || Quantity::BootTime(BootPart::Whole);
+    for (at, medium) in media.iter().enumerate().filter(|_| !boots.earlier.is_empty()) {
+        let metric = |estimate, scope| Metric::new(&medium.label, whole(), estimate).at(scope);
+        findings.estimates.extend(medium.whole().map(|e| metric(e, Scope::OverBoots)));
+        let longer = medium.longer_than(&media[0]).filter(|_| at > 0);
+        findings.estimates.extend(longer.map(|e| metric(e, Scope::BesideThis)));
+    }
+    let without = fit.map(|fit| Metric::new(given, whole(), fit.without_reads).at(Scope::WithoutReads));
+    findings.estimates.extend(without);
+    findings.conditions.push(format!("systemd {}", this.systemd));
+}
+
+/// The parts of a boot and the targets that it reached, s.
+fn times(boot: &Boot) -> Vec<(BootPart, String, f64)> {
+    let part = |part, name: &str, seconds| Some((part, name.to_owned(), seconds));
+    let parts = [
+        boot.firmware.and_then(|s| part(BootPart::Firmware, "firmware, as it says", s)),
+        boot.loader.and_then(|s| part(BootPart::Loader, "boot loader, as it says", s)),
+        part(BootPart::Kernel, "kernel", boot.kernel_seconds()),
+        boot.initrd_seconds().and_then(|s| part(BootPart::Initrd, "initrd", s)),
+        part(BootPart::Userspace, "userspace", boot.userspace_seconds()),
+        part(BootPart::Whole, "kernel to the end of userspace", boot.finish),
+    ];
+    let reached = boot.reached.iter().filter_map(|reached| {
+        let part = match reached.unit.as_str() {
+            "local-fs.target" => BootPart::LocalFs,
+            "basic.target" => BootPart::Basic,
+            "network-online.target" => BootPart::NetworkOnline,
+            "multi-user.target" => BootPart::MultiUser,
+            "graphical.target" => BootPart::Graphical,
+            _ => return None,
+        };
+        Some((part, format!("kernel to {}", reached.unit), reached.seconds))
+    });
+    parts.into_iter().flatten().chain(reached).collect()
+}
+
+fn parts(boot: &Boot) -> Table {
+    let mut rows: Vec<Vec<String>> =
+        times(boot).into_iter().map(|(_, name, seconds)| vec![name, duration(seconds)]).collect();
+    if let Some(reads) = boot.reads {
+        let until = duration(reads.until);
+        rows.push(vec![format!("all reads until {until}, added up"), duration(reads.seconds)]);
+        rows.push(vec![format!("read until {until}"), decimal_bytes(reads.bytes)]);
+    }
+    Table { title: String::new(), columns: Column::all([("", false), ("this boot", true)]), rows }
+}
+
+fn compared(media: &[Medium<'_>]) -> Table {
+    let text = |estimate: Option<Estimate>| estimate.map_or("-".to_owned(), |e| e.text(duration));
+    let row = |(at, medium): (usize, &Medium<'_>)| {
+        let longer = medium.longer_than(&media[0]).filter(|_| at > 0);
+        vec![
+            medium.label.clone(),
+            medium.boots.len().to_string(),
+            text(medium.median(|boot| boot.userspace)),
+            text(medium.median(Boot::userspace_seconds)),
+            text(medium.whole()),
+            longer.as_ref().map_or("-".to_owned(), verdicts::difference),
+            text(medium.reads()),
+        ]
+    };
+    let mut columns = Column::all([
+        ("from", false),
+        ("boots", true),
+        ("kernel", true),
+        ("userspace", true),
+        ("together", true),
+        ("longer", true),
+        ("reads", true),
+    ]);
+    // It is what the next two differ by.
+    columns[2].optional = true;
+    Table {
+        title: "Boots of this machine, medians".to_owned(),
+        columns,
+        rows: media.iter().enumerate().map(row).collect(),
+    }
+}
+
+fn fitted(fit: &Fit) -> Table {
+    let row = |what: &str, e: &Estimate| vec![what.to_owned(), e.with_ends(signed_duration)];
+    Table {
+        title: format!("A line through the medians of {} media, at no time of reads", fit.media),
+        columns: Column::all([("", false), ("time", true)]),
+        rows: vec![
+            row("a boot without reads", &fit.without_reads),
+            row("what this drive takes more", &fit.gain),
+        ],
+    }
+}
+
+fn slowest(boot: &Boot) -> Table {
+    let row =
+        |unit: &crate::record::SlowUnit| vec![unit.unit.clone(), duration(unit.took), duration(unit.done)];
+    Table {
+        title: "Slowest units before the default target".to_owned(),
+        columns: Column::all([("unit", false), ("took", true), ("started at", true)]),
+        rows: boot.slowest.iter().map(row).collect(),
+    }
+}

@@ -1,0 +1,26 @@
+//! boot: which medium should it boot from?
+
+mod findings;
+mod media;
+mod options;
+mod plan;
+#[cfg(test)]
+mod tests;
+mod verdicts;
+
+use super::{Experiment, common};
+
+/// What systemd says of this boot, beside earlier boots of the same machine from this and other drives.
+pub static BOOT: Experiment = Experiment {
+    name: "boot",
+    question: "which medium should it boot from?",
+    options: options::OPTIONS,
+    examples: &[
+        "boot --now                   records this boot of this machine",
+        "boot --now --store /mnt/nas  beside those of other media",
+    ],
+    is_evidence: false,
+    default_target: Some("/"),
+    plan: plan::plan,
+    findings: |record| common::findings(common::read(record), findings::results),
+};

@@ -1,0 +1,27 @@
+//! The plan of boot.
+
+use super::{
+    super::{PlanError, Request},
+    options,
+};
+use crate::plan::{Plan, RecordBoot, Steps};
+
+/// Runs of the store that are searched for earlier boots, at most.
+const EARLIER: u32 = 200;
+
+pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
+    if !ask.values.get(&options::NOW) {
+        return Err(PlanError::WhichBoot);
+    }
+    let [target] = &ask.targets[..] else { return Err(PlanError::TooMany { experiment: "boot", most: 1 }) };
+    let refuse = |why: &str| Err(PlanError::Unsuitable { path: target.path.clone(), why: why.to_owned() });
+    if target.path.as_os_str() != "/" {
+        return refuse("a machine boots from the drive that / is on: leave the target out");
+    }
+    if target.drives.is_empty() {
+        return refuse("no drive is known below it, so its boots can't be told from those of other drives");
+    }
+    let mut steps = Steps::default();
+    steps.add(&[0], RecordBoot { earlier: EARLIER });
+    Ok(Plan { limit: None, engine: None, ..ask.planned(steps) })
+}

@@ -1,0 +1,127 @@
+//! How a machine started, as systemd says.
+
+use serde::{Deserialize, Serialize};
+
+/// A boot, and those before it that it is compared with.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Boots {
+    pub this: Boot,
+    /// Of the same machine, oldest first, without their units.
+    pub earlier: Vec<Boot>,
+}
+
+/// Times are seconds since the kernel started.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Boot {
+    /// The run that recorded it.
+    pub run: String,
+    pub boot_id: String,
+    /// That of the system that was started; a copy of it on another drive has the same.
+    pub machine_id: Option<String>,
+    /// The serial number of the board, where it reports one.
+    pub board_serial: Option<String>,
+    /// The identity of the drive of its root, or of several.
+    pub root: String,
+    pub label: String,
+    /// How it is linked, as far as known: `mmc`, `usb 5000 Mb/s`.
+    pub link: String,
+    /// Such as `Linux 6.1.0-rpi7 aarch64`, and the distribution.
+    pub linux: Option<String>,
+    pub system: Option<String>,
+    pub systemd: String,
+    /// How long the firmware took, s, where it says.
+    pub firmware: Option<f64>,
+    /// How long the boot loader took, s, where it says.
+    pub loader: Option<f64>,
+    /// The start of a systemd in the initrd.
+    pub initrd: Option<f64>,
+    /// The start of systemd.
+    pub userspace: f64,
+    /// When systemd had started all.
+    pub finish: f64,
+    pub reached: Vec<Reached>,
+    /// The units that took longest, of those that were started before the default target.
+    pub slowest: Vec<SlowUnit>,
+    pub reads: Option<RootReads>,
+}
+
+/// When a target was reached.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reached {
+    /// Such as `basic.target`.
+    pub unit: String,
+    pub seconds: f64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SlowUnit {
+    pub unit: String,
+    /// How long it took to start, s.
+    pub took: f64,
+    /// When it was started.
+    pub done: f64,
+}
+
+/// What was read from the drive of the root since it was connected.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RootReads {
+    pub bytes: u64,
+    /// How long all reads took, added up, s. Reads at the same time count each.
+    pub seconds: f64,
+    /// When these counters were read.
+    pub until: f64,
+}
+
+impl Boots {
+    /// Whether all times are such that `lasts` holds, and all counts below `most`.
+    pub(super) fn fits(&self, lasts: impl Fn(f64) -> bool, most: u64) -> bool {
+        self.earlier.iter().chain([&self.this]).all(|boot| {
+            let reads = boot.reads.unwrap_or_default();
+            let times = [boot.firmware, boot.loader, boot.initrd].into_iter().flatten();
+            let times = times.chain([boot.userspace, boot.finish, reads.seconds, reads.until]);
+            let reached = boot.reached.iter().map(|reached| reached.seconds);
+            let units = boot.slowest.iter().flat_map(|unit| [unit.took, unit.done]);
+            times.chain(reached).chain(units).all(&lasts) && reads.bytes < most
+        })
+    }
+}
+
+impl Boot {
+    /// Whether both are of the same machine: the same board, where both report that; else the same system or a copy of it.
+    pub fn is_same_machine(&self, other: &Self) -> bool {
+        match (&self.board_serial, &other.board_serial) {
+            (Some(a), Some(b)) => a == b,
+            _ => self.machine_id.is_some() && self.machine_id == other.machine_id,
+        }
+    }
+
+    /// The drive with its link, which both matter.
+    pub fn from(&self) -> String {
+        if self.link.is_empty() { self.label.clone() } else { format!("{} ({})", self.label, self.link) }
+    }
+
+    /// Whether both are from the same drive, linked in the same way.
+    pub fn is_same_medium(&self, other: &Self) -> bool {
+        (&self.root, &self.link) == (&other.root, &other.link)
+    }
+
+    /// From the start of the kernel to that of systemd, or of the systemd in the initrd, s.
+    pub fn kernel_seconds(&self) -> f64 {
+        self.initrd.unwrap_or(self.userspace)
+    }
+
+    /// From the start of the systemd in the initrd to that of the system, s.
+    pub fn initrd_seconds(&self) -> Option<f64> {
+        Some((self.userspace - self.initrd?).max(0.0))
+    }
+
+    /// From the start of systemd until all was started, s.
+    pub fn userspace_seconds(&self) -> f64 {
+        (self.finish - self.userspace).max(0.0)
+    }
+}

@@ -1,0 +1,169 @@
+//! Findings of a watch.
+
+use crate::{
+    analyse::Estimate,
+    findings::{Column, Findings, Metric, Origin, Quantity, Scope, Table},
+    record::{Between, End, Event, Run, Watched},
+    units::{RunStatus, Service, duration, listed},
+};
+
+/// What its records are kept under.
+pub const EXPERIMENT: &str = "watch-boot";
+
+/// The findings of the record of a watch.
+pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
+    let run = Run::of(record);
+    let mut findings = Findings {
+        run: run.start.as_ref().map(|s| s.run.clone()).unwrap_or_default(),
+        experiment: EXPERIMENT.to_owned(),
+        question: "when does it answer after a restart?".to_owned(),
+        ..Findings::default()
+    };
+    let Some(watched) = &run.watched else {
+        findings.flags.push("Nothing was kept: the record ends before what was seen.".to_owned());
+        return findings;
+    };
+    let ended = End::status(run.end.as_ref());
+    if let Some(start) = &run.start {
+        let (at, version) = (start.at.clone(), start.version.clone());
+        findings.conditions = vec![format!("drivebench {version} · {at}")];
+        findings.reproduce = vec![start.command.join(" ")];
+        findings.origin = Origin { at, version, ended, ..Origin::default() };
+    }
+    let by = if watched.by_ping { "by ping and TCP" } else { "by TCP only: this user may not ping" };
+    findings.context = vec![format!("{} ({}), {by}", watched.host, watched.address)];
+    let sinces = sinces(watched);
+    findings.verdicts = verdicts(watched, &sinces);
+    if ended == RunStatus::Interrupted {
+        findings.flags.push("Interrupted: the watch ended early.".to_owned());
+    }
+    findings.tables = vec![table(watched, &sinces)];
+    findings.estimates = sinces.iter().flat_map(|since| since.metrics(watched)).collect();
+    findings
+}
+
+/// A moment that times are counted from.
+struct Since {
+    /// None of the begin of the watch, which says nothing of the machine.
+    scope: Option<Scope>,
+    words: &'static str,
+    from: Between,
+}
+
+/// From the order, if a person gave the moment, and from the last answer; where neither is known, from the begin of the watch.
+fn sinces(watched: &Watched) -> Vec<Since> {
+    let since = |scope, words, from| Since { scope, words, from };
+    let order = watched.ordered.map(|at| Between { after: at, at });
+    let order = order.map(|from| since(Some(Scope::SinceOrder), "since the order", from));
+    let stop = watched.stopped;
+    let stop = stop.map(|from| since(Some(Scope::SinceStop), "since it stopped answering", from));
+    let known: Vec<Since> = order.into_iter().chain(stop).collect();
+    match known.is_empty() {
+        true => vec![since(None, "since the watch began", Between::default())],
+        false => known,
+    }
+}
+
+impl Since {
+    /// Seconds until then: between what the attempts before and after allow.
+    fn until(&self, then: Between) -> Estimate {
+        let ends = [then.after - self.from.at, then.at - self.from.after].map(|s: f64| s.max(0.0));
+        Estimate::between((then.at - self.from.after).max(0.0), ends, "between two attempts")
+    }
+
+    fn metrics<'a>(&'a self, watched: &'a Watched) -> impl Iterator<Item = Metric> + 'a {
+        watched.answers.iter().filter_map(move |answer| {
+            let quantity = Quantity::AnswerTime(answer.service);
+            Some(Metric::new(&watched.host, quantity, self.until(answer.when)).at(self.scope?))
+        })
+    }
+}
+
+fn verdicts(watched: &Watched, sinces: &[Since]) -> Vec<String> {
+    let host = &watched.host;
+    if watched.answer(Service::Network).is_none() {
+        return vec![match watched.stopped {
+            Some(_) => format!("{host} stopped answering and did not answer again."),
+            None => format!("{host} was not seen to restart."),
+        }];
+    }
+    let mut verdicts: Vec<String> = sinces
+        .iter()
+        .filter_map(|since| {
+            let answer = |service: &Service| {
+                let when = since.until(watched.answer(*service)?);
+                Some(format!("{service} {}", duration(when.value)))
+            };
+            let answers: Vec<String> = watched.services.iter().filter_map(answer).collect();
+            let said = || format!("{host} answers {}: {}.", since.words, listed(&answers));
+            (!answers.is_empty()).then(said)
+        })
+        .collect();
+    if sinces.iter().all(|since| since.scope.is_none()) {
+        verdicts.push(format!(
+            "{host} did not answer at first: press Enter when it is switched on, so that times have a start."
+        ));
+    }
+    let missing: Vec<Service> =
+        watched.services.iter().copied().filter(|service| watched.answer(*service).is_none()).collect();
+    if !missing.is_empty() {
+        let names = listed(&missing.iter().map(|service| service.name()).collect::<Vec<_>>());
+        verdicts.push(format!(
+            "No answer of {names} until the watch ended, {} after it began.",
+            duration(watched.ended)
+        ));
+    }
+    verdicts
+}
+
+fn table(watched: &Watched, sinces: &[Since]) -> Table {
+    let mut columns = vec![Column::new("answers", false)];
+    columns.extend(sinces.iter().map(|since| Column::new(since.words, true)));
+    let row = |service: &Service| {
+        let when = watched.answer(*service);
+        let cells = sinces.iter().map(|since| match when {
+            Some(when) => since.until(when).range(duration),
+            None => "no answer".to_owned(),
+        });
+        std::iter::once(service.name().to_owned()).chain(cells).collect()
+    };
+    Table { title: String::new(), columns, rows: watched.services.iter().map(row).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        record::Answer,
+        report::{Format, Style, render},
+    };
+
+    fn text(watched: Watched) -> String {
+        let found = findings(&mut std::iter::once(Event::Watched(Box::new(watched))));
+        render(&found, Format::Text, Style::PLAIN, false)
+    }
+
+    #[test]
+    fn answers_are_counted_from_the_order_and_from_the_stop() {
+        let answer = |service, after, at| Answer { service, when: Between { after, at } };
+        let whole = Watched {
+            host: "nas".to_owned(),
+            address: "192.168.1.7".to_owned(),
+            by_ping: true,
+            ordered: Some(5.0),
+            stopped: Some(Between { after: 9.9, at: 10.1 }),
+            answers: vec![
+                answer(Service::Network, 32.4, 32.7),
+                answer(Service::Http, 36.0, 36.2),
+                answer(Service::Ssh, 37.1, 37.3),
+            ],
+            services: vec![Service::Network, Service::Ssh, Service::Http],
+            ended: 37.3,
+        };
+        let off =
+            Watched { stopped: None, ordered: None, answers: whole.answers[..1].to_vec(), ..whole.clone() };
+        let never = Watched { answers: Vec::new(), by_ping: false, ..whole.clone() };
+        let up = Watched { stopped: None, ..never.clone() };
+        insta::assert_snapshot!([whole, off, never, up].map(text).join("----\n"));
+    }
+}
