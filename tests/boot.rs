@@ -80,7 +80,7 @@ fn what_is_no_finished_boot_is_refused_before_anything_is_recorded() {
         assert_eq!(done.code, 2, "{}", done.err);
         words(&done.err)
     };
-    let all = [&starting, MANAGER, "Version=252\n"].map(|manager| refused(manager));
+    let all = [&starting, MANAGER, "Version=252\n"].map(refused);
     if all[0].contains("no drive is known below it") {
         return;
     }
