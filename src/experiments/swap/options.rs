@@ -4,7 +4,7 @@ use super::super::{Declared, Opt, shared_options as shared, shared_options::*};
 
 /// Little enough for any board, and enough for several seconds of faults.
 pub const MEMORY: Opt<u64> =
-    Opt::new("memory", "SIZE", memory, "Memory that the test's program may have").default("64MiB");
+    Opt::new("memory", "SIZE", memory, "Memory that the program may have").default("64MiB");
 
 pub const RANDOM: Opt<u8> =
     Opt::new("random", "PERCENT", percent, "How much of each page is incompressible").default("50");
@@ -14,8 +14,7 @@ pub const RUNTIME: Opt<f64> = Opt::new("runtime", "TIME", shared::seconds, "Time
 pub const TIMES: Opt<u32> = shared::RUNS.default("3");
 
 /// Sticks and cards wear out.
-pub const MOST: Opt<u64> =
-    shared::MAX_BYTES.default("4GiB").help("Most bytes that are swapped to each medium");
+pub const MOST: Opt<u64> = shared::MAX_BYTES.default("4GiB").help("Most bytes swapped to each medium");
 
 pub const OPTIONS: &[&dyn Declared] = &[&MEMORY, &RANDOM, &RUNTIME, &TIMES, &MOST, &SEED];
 

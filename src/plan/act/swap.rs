@@ -79,7 +79,7 @@ impl SwapTest {
         };
         let most = self.works.iter().map(|work| work.percent).max().unwrap_or(100);
         format!(
-            "swap of {} {on}; a program that may have {} of memory uses up to {} of it, {random} % incompressible: {} of {}, {}",
+            "an area of {} {on}; a program that may have {} of memory uses up to {} of it, {random} % incompressible: {} of {}, {}",
             decimal_bytes(*area),
             decimal_bytes(*memory),
             decimal_bytes(*memory * u64::from(most) / 100),
