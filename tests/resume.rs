@@ -30,8 +30,9 @@ use drivebench::{
     },
     experiments::{
         BASELINE, BAYS, BOOT, CLIFF, Experiment, LAYOUTS, LoadName, PAGECACHE, POWER, PULL, REGISTER,
-        Request, SIZES, SMALLFILES, SPINUP, TOGETHER, Values,
+        Request, SIZES, SMALLFILES, SPINUP, SWAP, TOGETHER, Values,
     },
+    inventory::Mount,
     plan::{Act, Plan, StepId},
     record::{Done, End, Event, How, Log, Resume, Run},
     run::{Modelled, World},
@@ -316,8 +317,19 @@ fn boot() {
     Case { experiment: &BOOT, ask: asked, board: board(vec![drive(20e6, 30e6)]) }.check(2);
 }
 
+#[test]
+fn swap() {
+    let mut targets = directories(2);
+    for target in &mut targets {
+        target.mount = Some(Mount { filesystem: "ext4".to_owned(), ..Mount::default() });
+    }
+    let asked = ask(targets, rules(), MIB);
+    let board = board(vec![drive(20e6, 30e6), drive(10e6, 30e6)]);
+    Case { experiment: &SWAP, ask: asked, board }.check(6);
+}
+
 /// Experiments that have a test of their own above, as they need drives of their own kind.
-const ABOVE: [&str; 12] = [
+const ABOVE: [&str; 13] = [
     "baseline",
     "together",
     "bays",
@@ -330,6 +342,7 @@ const ABOVE: [&str; 12] = [
     "pull",
     "power",
     "boot",
+    "swap",
 ];
 
 #[test]
