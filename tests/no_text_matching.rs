@@ -46,7 +46,7 @@ const METHODS: [&str; 19] = [
 
 /// Names that are not drivebench's words: they come from the kernel, the hardware or the command line, and both sides
 /// know them from there.
-const GIVEN: [&str; 23] = [
+const GIVEN: [&str; 22] = [
     // processors and boards
     "bcm2711",
     "bcm2712",
@@ -65,7 +65,6 @@ const GIVEN: [&str; 23] = [
     "raid5",
     "raid6",
     "overlay",
-    "tmpfs",
     "partition",
     "squashfs",
     "/boot",

@@ -64,7 +64,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     let named = values.typed(&PULL_DRIVE);
     let values = &if args.plan { values.clone() } else { pull::named(experiment, values, &targets, output)? };
     let ask = Request::new(experiment, targets, values.clone())?;
-    let plan = experiment.plan(&Request { memory: memory(&inventory), ..ask })?;
+    let plan = experiment.plan(&Request { memory: Target::in_memory(&inventory), ..ask })?;
     run::movable(&plan, &inventory, store.dir())?;
     run::has_booted(&plan)?;
     if args.plan {
@@ -268,14 +268,6 @@ fn carry_out(
         _ => {}
     }
     Ok(code)
-}
-
-/// A writable tmpfs directory, if there is one.
-fn memory(inventory: &Inventory) -> Option<Target> {
-    let places = ["/dev/shm", "/run/shm", "/tmp"];
-    let found = places.iter().filter_map(|place| Target::resolve(inventory, place).ok());
-    let in_memory = |t: &Target| t.mount.as_ref().is_some_and(|m| m.filesystem == "tmpfs");
-    found.into_iter().find(|t| in_memory(t) && t.read_only.is_none())
 }
 
 /// Locks every drive of the plan, each once.

@@ -6,7 +6,7 @@ mod snapshot;
 use serde::{Deserialize, Serialize};
 
 pub use processors::{Core, ProcessorWatch, Processors};
-pub use snapshot::{Activity, Resync, Snapshot};
+pub use snapshot::{Activity, Resync, Snapshot, bytes_written};
 
 use crate::{
     inventory::{Drive, Inventory, Layer},

@@ -79,6 +79,11 @@ impl Snapshot {
     }
 }
 
+/// Bytes written to a block device since it was connected.
+pub fn bytes_written(root: &Sysroot, name: &str) -> Option<u64> {
+    activity(root, name).map(|activity| activity.written)
+}
+
 /// See the kernel's Documentation/block/stat.rst; sectors are of 512 bytes, times in ms.
 fn activity(root: &Sysroot, drive: &str) -> Option<Activity> {
     let text = root.word(&format!("/sys/block/{drive}/stat"))?;

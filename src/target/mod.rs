@@ -157,6 +157,13 @@ impl TargetError {
 }
 
 impl Target {
+    /// A writable directory in memory, if there is one.
+    pub fn in_memory(inventory: &Inventory) -> Option<Self> {
+        let places = ["/dev/shm", "/run/shm", "/tmp", "/run"];
+        let found = places.iter().filter_map(|place| Self::resolve(inventory, place).ok());
+        found.into_iter().find(|target| target.is_memory() && target.read_only.is_none())
+    }
+
     /// Whether it has no drive, only memory.
     pub fn is_memory(&self) -> bool {
         self.mount.as_ref().is_some_and(|mount| mount.filesystem == "tmpfs")

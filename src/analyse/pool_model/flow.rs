@@ -71,11 +71,15 @@ pub(super) fn seconds(pool: &Planned<'_>, phase: &Phase, ends: &mut [u64]) -> f6
 /// The mean where members with even numbers are so much faster, as a share, and the others slower. A stall of any member keeps
 /// the phase waiting, if it is longer than what other members need then: all of them add up. Two at once are waited for only once.
 fn seconds_with_stalls(pool: &Planned<'_>, phase: &Phase, ends: &mut [u64], lead: f64) -> f64 {
+    let stalls = |at: usize| *pool.stalls(phase.transfer, at);
+    if (0..pool.members.len()).all(|at| stalls(at).per_byte == 0.0) {
+        return seconds_of(pool, phase, ends, (lead, None)).0;
+    }
     let before = ends.to_vec();
     let (even, sent) = seconds_of(pool, phase, ends, (lead, None));
     let (mut stalled, mut sum, mut none) = (0.0, 0.0, 1.0);
     for (at, (bytes, requests)) in sent.into_iter().enumerate() {
-        let stalls = pool.stalls(phase.transfer, at);
+        let stalls = stalls(at);
         if requests == 0 || stalls.per_byte == 0.0 {
             continue;
         }

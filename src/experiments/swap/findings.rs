@@ -7,7 +7,7 @@ use super::{
 use crate::{
     analyse::{Estimate, repeat},
     findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Style, Table, Unit, short},
-    plan::{Act, Plan, Step, SwapMedium, SwapTest, SwapWhat},
+    plan::{Plan, Step, SwapMedium, SwapTest, SwapWhat},
     record::{Run, SwapLoad, Swapped},
     units::{Histogram, MIB, count, decimal_bytes, duration, percent, rate},
 };
@@ -32,17 +32,12 @@ struct Case<'a> {
 }
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
-    let case = |step: &'_ Step| {
-        let at = step.targets().next()?;
+    let case = |(step, act)| {
+        let at = Step::targets(step).next()?;
         let swapped = run.acts.get(&(step.id, at))?.swapped.as_deref()?;
-        Some((at, swapped))
+        Some(Case { given: &plan.targets[at].given, act, swapped, footprint: footprint(&swapped.loads) })
     };
-    let mut cases = Vec::new();
-    for step in &plan.steps {
-        let (Act::Swap(act), Some((at, swapped))) = (&step.act, case(step)) else { continue };
-        let given = plan.targets[at].given.as_str();
-        cases.push(Case { given, act, swapped, footprint: footprint(&swapped.loads) });
-    }
+    let cases: Vec<Case<'_>> = plan.swaps().filter_map(case).collect();
     let Some(first) = cases.first() else { return };
     findings.verdicts.extend(verdicts(&cases));
     findings.tables.extend([summary(&cases), speeds(first.act, &cases)]);

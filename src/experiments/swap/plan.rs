@@ -14,8 +14,6 @@ use crate::{
 const ZRAM: &str = "zram";
 /// What stands before a directory for zswap in front of it.
 const ZSWAP: &str = "zswap+";
-/// Where what is in memory is looked for.
-const IN_MEMORY: [&str; 3] = ["/dev/shm", "/run", "/tmp"];
 
 /// Filesystems on which Linux swaps to a file without further conditions.
 const SWAPS: [&str; 8] = ["ext2", "ext3", "ext4", "xfs", "f2fs", "vfat", "exfat", "jfs"];
@@ -29,8 +27,7 @@ const SWEEP: u32 = 200;
 pub(in super::super) fn resolve(inventory: &Inventory, text: &str) -> Result<Target, TargetError> {
     let given = |target: Target| Target { given: text.to_owned(), ..target };
     if algorithm(text).is_some() {
-        let found = IN_MEMORY.iter().filter_map(|place| Target::resolve(inventory, place).ok());
-        if let Some(memory) = found.into_iter().find(Target::is_memory) {
+        if let Some(memory) = Target::in_memory(inventory) {
             return Ok(given(memory));
         }
     }

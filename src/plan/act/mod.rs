@@ -146,9 +146,11 @@ impl Act {
             }
             // Filling memory takes as long as the medium needs.
             Self::Swap(swap) => {
-                let area = if matches!(swap.medium, SwapMedium::Zram { .. }) { 0 } else { swap.area };
-                let most = if area == 0 { 0 } else { swap.most };
-                Cost { written: area.saturating_add(most), seconds: None, ..Cost::default() }
+                let written = match swap.medium {
+                    SwapMedium::Zram { .. } => 0,
+                    SwapMedium::File | SwapMedium::Zswap => swap.area.saturating_add(swap.most),
+                };
+                Cost { written, seconds: None, ..Cost::default() }
             }
             Self::RecordBoot(_) => Cost::of_seconds(RecordBoot::SECONDS),
             Self::Load(m) => m.cost(),

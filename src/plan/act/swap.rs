@@ -65,11 +65,6 @@ impl SwapWhat {
 }
 
 impl SwapTest {
-    /// Of the loads; filling memory takes as long as the medium needs.
-    pub fn load_seconds(&self) -> f64 {
-        f64::from(self.runs) * self.works.len() as f64 * self.seconds
-    }
-
     pub fn describe(&self) -> String {
         let Self { memory, area, random, runs, .. } = self;
         let on = match &self.medium {

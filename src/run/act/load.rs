@@ -153,12 +153,12 @@ fn loads(
         }
     }
     ctx.log.sync()?;
-    if let Some(Begun { processors, since, suspended, latencies, .. }) = begun {
+    if let Some(Begun { processors, since, suspended, mut latencies, .. }) = begun {
         let did = processors.end(ctx.world.sysroot(), ctx.world.seconds() - since);
         // As in the record: a load of a fixed amount counts as a whole or not at all.
         if !suspended {
             let of = |(target, outcome): (&usize, &Outcome)| {
-                let latency = &latencies.get(target).cloned().unwrap_or_default();
+                let latency = &latencies.remove(target).unwrap_or_default();
                 Some(((step.id, *target), LoadSpeed::of(outcome, latency)?))
             };
             run.speeds.extend(on.iter().zip(&totals).filter_map(of));

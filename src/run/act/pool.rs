@@ -239,12 +239,11 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
 
     /// How often it stalls in such operations; where they were not measured, in all of this direction.
     fn stalls(&self, at: usize, transfer: Transfer, asked: &Asked) -> Stalls {
-        let all: Vec<&Measure> = self.measured_on(&[at]).map(|(_, m)| m).collect();
         let same = |m: &Measure| is(m, transfer, asked.pattern, asked.block);
-        let is_measured = all.iter().any(|m| same(m));
-        let counts =
-            |m: &Measure| if is_measured { same(m) } else { is(m, transfer, m.load.pattern, m.load.block) };
-        let steps = self.measured_on(&[at]).filter(|(_, m)| counts(m));
+        let is_measured = self.measured_on(&[at]).any(|(_, m)| same(m));
+        let of_direction = |m: &Measure| is(m, transfer, m.load.pattern, m.load.block);
+        let steps =
+            self.measured_on(&[at]).filter(|(_, m)| if is_measured { same(m) } else { of_direction(m) });
         let found = steps.filter_map(|(step, _)| self.run.speeds.get(&(step.id, at)));
         let (bytes, operations, seconds) =
             found.fold((0.0, 0, 0.0), |(bytes, operations, seconds), speed| {

@@ -1,6 +1,6 @@
 //! Brings a drive back to its pool, and checks all files again.
 
-use std::{fs, path::Path, thread, time::Instant};
+use std::{thread, time::Instant};
 
 use super::{
     HANG,
@@ -10,6 +10,7 @@ use super::{
     site::{Away, Site, THIRDS, cool, known, look},
 };
 use crate::{
+    conditions::bytes_written,
     danger::Claims,
     engine::Cancel,
     inventory::{Drive, Inventory},
@@ -88,10 +89,11 @@ fn again(
     let inventory = Inventory::read(&Sysroot::live());
     let drive =
         inventory.drive(&away.act.drive).ok_or_else(|| BuildError::Drives("it is gone again".to_owned()))?;
-    let device = built.build.device(&Sysroot::live(), &inventory);
+    let root = Sysroot::live();
+    let device = built.build.device(&root, &inventory);
     let device = device.ok_or_else(|| BuildError::Array(format!("{} is not active", built.build.name)))?;
     log.found(&device.path());
-    let written_before = sectors_written(&drive.name);
+    let written_before = bytes_written(&root, &drive.name);
     let load = Load::start(site.dir, away.act.tree, &away.ledger, away.act.most / THIRDS, None).ok();
     let from = Instant::now();
     let mut added = Ok(());
@@ -115,8 +117,8 @@ fn again(
     };
     let size = built.build.size.unwrap_or(0).max(1);
     let written =
-        sectors_written(&drive.name).zip(written_before).map(|(now, before)| now.saturating_sub(before));
-    back.copied = written.map(|sectors| sectors as f64 * 512.0 / size as f64);
+        bytes_written(&root, &drive.name).zip(written_before).map(|(now, before)| now.saturating_sub(before));
+    back.copied = written.map(|bytes| bytes as f64 / size as f64);
     filled
 }
 
@@ -160,10 +162,4 @@ fn restart(
     commands.appears(&build.path())?;
     let _ = site.runner.ask(&udevadm::settle());
     commands.alter(&mount::mount(&build.path(), build.filesystem.name(), &site.dir.to_string_lossy()), log)
-}
-
-/// Sectors that were written to a disk since it appeared.
-pub(super) fn sectors_written(name: &str) -> Option<u64> {
-    let stat = fs::read_to_string(Path::new("/sys/block").join(name).join("stat")).ok()?;
-    stat.split_whitespace().nth(6)?.parse().ok()
 }

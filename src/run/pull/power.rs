@@ -134,28 +134,22 @@ impl Place<'_> {
             noted.remove().map_err(|e| self.ledger(e))?;
             return Err(self.files(e));
         }
-        let mut ended = self.write(act, &noted, cancel, asks);
-        if !matches!(ended, Err(PowerError::Gone)) {
-            match (noted.ended(), ended) {
-                (Ok(()), done) => ended = done,
-                // Without their ledger, files that are gone would be losses.
-                (Err(source), Err(why)) => {
-                    return Err(PowerError::Stay { at: self.at().to_string(), why: Box::new(why), source });
-                }
-                // What was found must not be lost, whatever becomes of the files; `cleanup` names what stays.
-                (Err(_), Ok(cut)) => return Ok(Cut { stay: self.stays(self.remove(|| Ok(()))), ..cut }),
-            }
-            let removed = self.remove(|| noted.remove());
-            return match ended {
-                Ok(cut) => Ok(Cut { stay: self.stays(removed), ..cut }),
-                Err(why) => removed.and(Err(why)),
-            };
+        let ended = self.write(act, &noted, cancel, asks);
+        if matches!(ended, Err(PowerError::Gone)) {
+            return ended;
         }
-        ended
-    }
-
-    fn stays(&self, removed: Result<(), PowerError>) -> Option<String> {
-        removed.err().map(|e| e.to_string())
+        match (ended, noted.ended()) {
+            // What was found must not be lost, whatever becomes of the files; `cleanup` names what stays.
+            (Ok(cut), end) => {
+                let ledger = || end.map_or(Ok(()), |()| noted.remove());
+                Ok(Cut { stay: self.remove(ledger).err().map(|e| e.to_string()), ..cut })
+            }
+            // Without their ledger, files that are gone would be losses.
+            (Err(why), Err(source)) => {
+                Err(PowerError::Stay { at: self.at().to_string(), why: Box::new(why), source })
+            }
+            (Err(why), Ok(())) => self.remove(|| noted.remove()).and(Err(why)),
+        }
     }
 
     /// Returns why it ended, or what it found before any power cut.

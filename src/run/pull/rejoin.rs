@@ -47,9 +47,7 @@ pub(super) fn returns(
             FOUND_BY_HAND
         }
     };
-    away.gone
-        .restore()
-        .map_err(|e| BuildError::Drives(format!("{} can't be brought back: {e}", away.gone.drive.label())))?;
+    restore(away)?;
     // What the kernel was told to bring back comes, also for a person who wants the end; a hand may not.
     let unless = match away.gone.unplug {
         Unplug::Software { .. } => &Cancel::default(),
@@ -61,11 +59,14 @@ pub(super) fn returns(
     Ok(drive)
 }
 
+fn restore(away: &mut Away) -> Result<(), BuildError> {
+    let failed = |e, away: &Away| format!("{} can't be brought back: {e}", away.gone.drive.label());
+    away.gone.restore().map_err(|e| BuildError::Drives(failed(e, away)))
+}
+
 /// Lets the kernel have a drive again that it was told to let go, and waits until it has.
 pub fn bring_back(away: &mut Away) -> Result<(), BuildError> {
-    away.gone
-        .restore()
-        .map_err(|e| BuildError::Drives(format!("{} can't be brought back: {e}", away.gone.drive.label())))?;
+    restore(away)?;
     match away.gone.unplug {
         Unplug::Software { .. } => appeared(&away.gone.drive, APPEARS, &Cancel::default()).map(drop),
         Unplug::Hand => Ok(()),

@@ -8,8 +8,7 @@ mod watch;
 mod worker;
 
 use std::{
-    fs, io,
-    path::Path,
+    io,
     sync::mpsc::RecvTimeoutError,
     time::{Duration, Instant},
 };
@@ -202,9 +201,4 @@ fn hear(
             return Err(why);
         }
     }
-}
-
-/// The kernel's settings that a file of `/proc` or `/sys` has.
-fn word(path: impl AsRef<Path>) -> Option<String> {
-    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }

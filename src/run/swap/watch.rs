@@ -10,9 +10,10 @@ use rustix::param::page_size;
 use super::{
     group::{Group, full_stalls},
     kernel::set,
-    word,
 };
 use crate::{
+    conditions::bytes_written,
+    inventory::machine,
     plan::{SwapMedium, SwapTest},
     run::{
         RunError,
@@ -54,12 +55,7 @@ fn spare(all: u64) -> u64 {
 
 /// Bytes that are available, and all.
 fn memory(root: &Sysroot) -> Option<(u64, u64)> {
-    let text = root.text("/proc/meminfo")?;
-    let field = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-        Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
-    };
-    Some((field("MemAvailable")?, field("MemTotal")?))
+    Some((machine::memory(root, "MemAvailable")?, machine::memory(root, "MemTotal")?))
 }
 
 /// Bytes written to a block device since it appeared; of zram, what it holds in compressed form.
@@ -68,8 +64,7 @@ pub fn written(root: &Sysroot, name: &str) -> Option<u64> {
         let text = root.text(&format!("/sys/block/{name}/mm_stat"))?;
         return text.split_whitespace().nth(1)?.parse().ok();
     }
-    let text = root.text(&format!("/sys/block/{name}/stat"))?;
-    Some(text.split_whitespace().nth(6)?.parse::<u64>().ok()? * 512)
+    bytes_written(root, name)
 }
 
 /// What decides how the kernel swaps.
@@ -192,7 +187,7 @@ pub struct Zswap {
 
 impl Zswap {
     pub fn on(journal: &Journal) -> Result<Self, RunError> {
-        match word(ZSWAP).as_deref() {
+        match Sysroot::live().word(ZSWAP).as_deref() {
             None => Err(RunError::Swap("this kernel has no zswap".to_owned())),
             Some("Y" | "1") => Ok(Self { entry: None }),
             Some(_) => {

@@ -7,6 +7,7 @@ use std::{
 
 use super::{away::Away, reader::Reader};
 use crate::{
+    conditions::bytes_written,
     danger::{Claims, consent},
     engine::Cancel,
     inventory::{Block, Drive, Inventory, in_array, work},
@@ -16,7 +17,6 @@ use crate::{
         pool::{BuildError, Commands, exists},
         pull::{
             HANG, POLL,
-            back::sectors_written,
             files::empty_cache,
             load::sum,
             rejoin::{APPEARS, BY_ITSELF, FOUND_BY_HAND, PROGRESS, appeared},
@@ -75,7 +75,7 @@ pub fn put_back(
         thread::sleep(PROGRESS);
     }
     // Of one that was taken back by itself, the begin was not seen.
-    let written_before = sectors_written(&drive.name).filter(|_| !back.by_itself);
+    let written_before = bytes_written(&root, &drive.name).filter(|_| !back.by_itself);
     let from = Instant::now();
     let begun = if back.by_itself { here } else { from };
     if !back.by_itself {
@@ -103,9 +103,9 @@ pub fn put_back(
         }
     }
     let size = root.number::<u64>(&format!("/sys/block/{}/md/component_size", away.array.name));
-    let sectors = sectors_written(&drive.name).zip(written_before).map(|(now, was)| now.saturating_sub(was));
-    back.copied =
-        sectors.zip(size).map(|(sectors, size)| sectors as f64 * 512.0 / (size.max(1) * KIB) as f64);
+    let written =
+        bytes_written(&root, &drive.name).zip(written_before).map(|(now, was)| now.saturating_sub(was));
+    back.copied = written.zip(size).map(|(bytes, size)| bytes as f64 / (size.max(1) * KIB) as f64);
     // Who wants the end doesn't wait for files to be read once more.
     if !cancel.is_set() {
         let _ = within(HANG, empty_cache);
