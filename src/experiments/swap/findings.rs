@@ -100,7 +100,7 @@ impl Case<'_> {
         let new = |quantity, estimate| Metric::new(self.given, quantity, estimate);
         let used = self.footprint.as_ref().map(|footprint| match footprint {
             Footprint::Of(estimate) => estimate.clone(),
-            Footprint::MoreThan(most) => Estimate::unbounded(*most, "not reached"),
+            Footprint::AtLeast(least) => Estimate::unbounded(*least, "not reached in all runs"),
         });
         let longest = self.longest().map(|longest| Estimate::unbounded(longest, "the longest of all"));
         let all = [
@@ -114,7 +114,7 @@ impl Case<'_> {
     fn times(&self) -> String {
         match &self.footprint {
             Some(Footprint::Of(estimate)) => estimate.text(|value| format!("{value:.2} times")),
-            Some(Footprint::MoreThan(most)) => format!("over {most:.2} times"),
+            Some(Footprint::AtLeast(least)) => format!("at least {least:.2} times"),
             None => "-".to_owned(),
         }
     }
@@ -205,7 +205,8 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
     let mut known: Vec<&Case<'_>> = cases.iter().filter(|case| case.footprint.is_some()).collect();
     let value = |case: &Case<'_>| match &case.footprint {
         Some(Footprint::Of(estimate)) => estimate.value,
-        _ => f64::INFINITY,
+        Some(Footprint::AtLeast(least)) => *least,
+        None => 0.0,
     };
     let wait = |case: &Case<'_>| case.longest().unwrap_or(f64::INFINITY);
     known.sort_by(|a, b| value(b).total_cmp(&value(a)).then(wait(a).total_cmp(&wait(b))));
@@ -238,7 +239,7 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
 fn is_better(best: &Case<'_>, next: &Case<'_>) -> bool {
     match (&best.footprint, &next.footprint) {
         (Some(Footprint::Of(a)), Some(Footprint::Of(b))) => a.low > b.high,
-        (Some(Footprint::MoreThan(most)), Some(Footprint::Of(b))) => *most > b.high,
+        (Some(Footprint::AtLeast(least)), Some(Footprint::Of(b))) => *least > b.high,
         _ => false,
     }
 }
