@@ -279,8 +279,10 @@ mod tests {
                     SMALL as f64 / mean_seconds(&model, ceiling, write, 0, SMALL)
                 };
                 let fill = fill.next_multiple_of(SMALL);
+                // Stalls at random distances: a gigabyte has too few of them to find their mean within 1 %.
+                let some = if model.stalls.is_empty() { 1 << 30 } else { 16 << 30 };
                 close("read", simulated(&board(&model), false, 0, SMALL, 0, 1 << 30), small(false));
-                close("write", simulated(&board(&model), true, 0, SMALL, fill, 1 << 30), small(true));
+                close("write", simulated(&board(&model), true, 0, SMALL, fill, some), small(true));
             }
         }
         assert!(count > 0, "no scenario in {}", directory.display());
