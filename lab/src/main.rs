@@ -241,6 +241,8 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
                 "ssds-and-sticks",
                 "market-sticks",
                 "attic-box",
+                "loft-sticks",
+                "closet-mix",
             ]
             .map(named);
             let scenarios = scenarios.into_iter().collect::<Result<Vec<_>>>()?;

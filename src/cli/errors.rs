@@ -8,7 +8,7 @@ use crate::{
     inventory::BayError,
     plan::{Suite, SuiteError},
     record::StoreError,
-    run::{BootError, LockError},
+    run::{BootError, LockError, SwapRefusal},
     target::TargetError,
 };
 
@@ -32,6 +32,7 @@ pub(super) fn code(e: &anyhow::Error) -> u8 {
         || e.is::<Refusal>()
         || e.is::<BayError>()
         || e.is::<BootError>()
+        || e.is::<SwapRefusal>()
         || e.is::<SuiteError>()
         || e.is::<CompareError>()
         || e.is::<ImportError>()

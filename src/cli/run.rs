@@ -43,6 +43,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
             run::restore_record(&store, run, at)?;
         }
         let (plan, _) = unfinished(experiment, run, &store.unfinished(run)?, &store)?;
+        run::can_swap(&plan)?;
         if ledger.is_some() && plan.ledger() != ledger.as_ref() {
             let is = plan.ledger().map_or_else(|| "the store".to_owned(), ToString::to_string);
             return Err(Usage(format!("the ledger of {run} is in {is}: resume it without --ledger")).into());
@@ -81,6 +82,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         output.result(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
+    run::can_swap(&plan)?;
     let erase = values.typed(&ERASE).unwrap_or_default();
     let erase = pool::consent_to(&plan, erase, &inventory, store.dir(), output)?;
     pull::consent_to(&plan, named, &inventory, store.dir(), output)?;

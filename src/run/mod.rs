@@ -45,7 +45,7 @@ pub use pool::{
     removal, remove, replace, resync, scrub, stop, to_remove, unclean, uuid,
 };
 pub use pull::{can_pull, ready_to_pull, restore_record};
-pub use swap::work as use_memory;
+pub use swap::{SwapRefusal, can_swap, work as use_memory};
 pub use world::World;
 
 use crate::{

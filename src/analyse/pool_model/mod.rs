@@ -21,7 +21,7 @@ pub struct Queue {
     pub request: u64,
     /// Reads, and writes, that the drive has or that wait for it. Who sends one more waits until one is completed.
     pub depth: [usize; 2],
-    /// Of copies, two wait at most, and whoever had to wait goes on only once the drive has none left.
+    /// Of copies and parity, two writes wait at most, and whoever had to wait goes on only once the drive has none left.
     pub drains: bool,
 }
 
@@ -195,14 +195,12 @@ impl Planned<'_> {
         pass(cycle) / (all * block) as f64
     }
 
-    /// Requests that a member's queue holds, and whether all of them must be done before whoever found it full goes on. Copies
-    /// are throttled, because md takes the mark of a direct write (`REQ_IDLE`) from them; linear and raid0 pass it on, and parity
-    /// is written by a thread of md's, which the lab shows not to wait like that.
+    /// Requests that a member's queue holds, and whether all of them must be done before whoever found it full goes on. The kernel
+    /// throttles writes without the mark of a direct one (`REQ_IDLE`): linear and raid0 pass it on, copies and parity don't.
     fn room(&self, transfer: Transfer, at: usize) -> (usize, bool) {
         let queue = &self.members[at].queue;
         let depth = queue.depth[transfer as usize];
-        let is_copied = matches!(self.layout, Layout::Raid1 | Layout::Raid10);
-        match queue.drains && is_copied && transfer == Transfer::Write {
+        match queue.drains && self.layout.is_redundant() && transfer == Transfer::Write {
             true => (depth.min(THROTTLED), true),
             false => (depth, false),
         }

@@ -25,7 +25,7 @@ use super::{RunError, journal::Journal};
 use crate::{
     engine::Cancel,
     inventory::Drive,
-    plan::{SwapMedium, SwapTest, SwapWork},
+    plan::{Plan, SwapMedium, SwapTest, SwapWork},
     record::{SwapLoad, Swapped},
     sysroot::Sysroot,
     target::Target,
@@ -41,6 +41,24 @@ const POLL: Duration = Duration::from_millis(20);
 /// How long memory may take to be filled.
 const FILLS: Duration = Duration::from_secs(1800);
 
+/// Why no swap area can be tested here, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SwapRefusal(String);
+
+/// Refuses, before anything is changed, a plan whose swap tests can't be done here.
+pub fn can_swap(plan: &Plan) -> Result<(), SwapRefusal> {
+    plan.swaps().try_for_each(|(_, act)| possible(&Sysroot::live(), act))
+}
+
+fn possible(root: &Sysroot, act: &SwapTest) -> Result<(), SwapRefusal> {
+    if !geteuid().is_root() {
+        return Err(SwapRefusal("making a swap area needs root: run it with sudo".to_owned()));
+    }
+    group::place(root).map_err(|e| SwapRefusal(e.to_string()))?;
+    watch::has_room(root, act).map_err(SwapRefusal)
+}
+
 /// All loads with one swap area. `says` receives what is done now.
 pub(super) fn swap_test(
     (at, target): (usize, &Target),
@@ -49,12 +67,8 @@ pub(super) fn swap_test(
     cancel: &Cancel,
     says: &mut dyn FnMut(&str),
 ) -> Result<Swapped, RunError> {
-    if !geteuid().is_root() {
-        return Err(RunError::Swap("making a swap area needs root: run it with sudo".to_owned()));
-    }
     let root = Sysroot::live();
-    group::place(&root).map_err(|e| RunError::Swap(e.to_string()))?;
-    watch::has_room(&root, act)?;
+    possible(&root, act).map_err(|e| RunError::Swap(e.to_string()))?;
     let behind_zswap = act.medium == SwapMedium::Zswap;
     let _zswap = behind_zswap.then(|| watch::Zswap::on(journal)).transpose()?;
     says("making the swap area");

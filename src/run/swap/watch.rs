@@ -33,18 +33,18 @@ const OVER: Duration = Duration::from_secs(5);
 pub const ZSWAP: &str = "/sys/module/zswap/parameters/enabled";
 
 /// Refuses a load that would leave other programs too little memory.
-pub fn has_room(root: &Sysroot, act: &SwapTest) -> Result<(), RunError> {
+pub fn has_room(root: &Sysroot, act: &SwapTest) -> Result<(), String> {
     let Some((available, all)) = memory(root) else {
-        return Err(RunError::Swap("/proc/meminfo does not say how much memory is available".to_owned()));
+        return Err("/proc/meminfo does not say how much memory is available".to_owned());
     };
     let zram = if matches!(act.medium, SwapMedium::Zram { .. }) { act.area } else { 0 };
     let needed = act.memory + zram + spare(all);
     match available < needed {
-        true => Err(RunError::Swap(format!(
+        true => Err(format!(
             "{} of memory are available, and {} are needed, so that other programs keep some: end some of them, or name less with --memory",
             decimal_bytes(available),
             decimal_bytes(needed)
-        ))),
+        )),
         false => Ok(()),
     }
 }
