@@ -103,12 +103,18 @@ impl Machine {
         let state = State::new().map_err(|e| MachineError::new("no directory for the machine", e))?;
         let drives = options.keep.clone().unwrap_or_else(|| state.path().to_owned());
         make_drives(scenario, &drives).map_err(|e| MachineError::new("the drives could not be made", e))?;
-        let nbdkit = serve(scenario, &plugin, &drives, &state)?;
-
         if scenario.guest == Guest::Systemd {
-            disk::make(&guest, state.path()).map_err(|e| MachineError::new("no disk for the guest", e))?;
+            let root = root(scenario, &drives, &state);
+            let made = if scenario.root.is_some() {
+                disk::make_on(&guest, &root)
+            } else {
+                disk::make(&guest, &root)
+            };
+            made.map_err(|e| MachineError::new("no disk for the guest", e))?;
         }
-        let Power { agent, qmp, qemu, greeting } = power_on(scenario, &guest, options.terminal, &state)?;
+        let nbdkit = serve(scenario, &plugin, &drives, &state)?;
+        let Power { agent, qmp, qemu, greeting } =
+            power_on(scenario, &guest, options.terminal, (&drives, &state))?;
         // All connections are made, but those of later boots. Without sockets, a crash leaves none behind.
         if scenario.guest == Guest::Lab {
             fs::remove_file(state.file("nbd")).map_err(|e| MachineError::new("QEMU did not start", e))?;
@@ -249,8 +255,22 @@ impl Machine {
         if self.scenario.guest != Guest::Systemd {
             return Err(self.wrong("reboot", "the guest has no systemd"));
         }
+        self.restart_without(Some(&["systemctl", "reboot"]), absent)
+    }
+
+    /// A command that restarts the guest.
+    pub fn restarts(&mut self, argv: &[&str]) -> Result<(), MachineError> {
+        self.restart_without(Some(argv), &[])
+    }
+
+    /// Waits until a guest that restarts by itself has done so.
+    pub fn restarts_itself(&mut self) -> Result<(), MachineError> {
+        self.restart_without(None, &[])
+    }
+
+    fn restart_without(&mut self, argv: Option<&[&str]>, absent: &[usize]) -> Result<(), MachineError> {
         // The connection ends before or after its answer.
-        let _running = self.begin(&["systemctl", "reboot"])?;
+        let _running = argv.map(|argv| self.begin(argv)).transpose()?;
         let start = Instant::now();
         while self.qemu.ended().is_none() {
             if start.elapsed() > BOOT {
@@ -266,7 +286,7 @@ impl Machine {
 
     fn power_on_again(&mut self) -> Result<(), MachineError> {
         self.qemu.end();
-        let power = power_on(&self.scenario, &self.guest, self.terminal, &self.state)?;
+        let power = power_on(&self.scenario, &self.guest, self.terminal, (&self.drives, &self.state))?;
         (self.agent, self.qmp, self.qemu) = (power.agent, power.qmp, power.qemu);
         self.boot(power.greeting)
     }
@@ -412,10 +432,23 @@ struct Power {
     greeting: Greeting,
 }
 
-fn power_on(scenario: &Scenario, guest: &Path, terminal: bool, state: &State) -> Result<Power, MachineError> {
+/// The disk that a guest with systemd boots from.
+fn root(scenario: &Scenario, drives: &Path, state: &State) -> PathBuf {
+    match scenario.root.and_then(|root| scenario.drives.get(root)) {
+        Some(drive) => drives.join(format!("{}.img", drive.bay)),
+        None => state.file(disk::ROOT),
+    }
+}
+
+fn power_on(
+    scenario: &Scenario,
+    guest: &Path,
+    terminal: bool,
+    (drives, state): (&Path, &State),
+) -> Result<Power, MachineError> {
     let greets = |e| MachineError::new("QEMU did not start", e);
     if scenario.guest == Guest::Systemd {
-        disk::load(guest, state.path()).map_err(greets)?;
+        disk::load(guest, &root(scenario, drives, state), state.path()).map_err(greets)?;
     }
     let files = qemu::Files { guest, state: state.path(), terminal };
     let log = state.file("qemu.log");

@@ -60,13 +60,16 @@ pub(crate) fn arguments(scenario: &Scenario, files: &Files<'_>) -> Vec<String> {
                 Guest::Systemd => {
                     // A second boot in one QEMU is far slower than in a new one.
                     add("-no-reboot");
-                    add(&format!(
-                        "-blockdev driver=file,filename={},node-name=root,cache.no-flush=on",
-                        own(disk::ROOT)
-                    ));
+                    if scenario.root.is_none() {
+                        add(&format!(
+                            "-blockdev driver=file,filename={},node-name=root,cache.no-flush=on",
+                            own(disk::ROOT)
+                        ));
+                        add("-device virtio-blk-pci,drive=root");
+                    }
                     add(&shared(&guest("programs.ext4"), "programs"));
-                    add("-device virtio-blk-pci,drive=root -device virtio-blk-pci,drive=programs");
-                    kernel += " root=/dev/vda ro";
+                    add("-device virtio-blk-pci,drive=programs");
+                    kernel += " root=LABEL=lab-root ro";
                 }
             }
             add("-device virtio-serial-pci");

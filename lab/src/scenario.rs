@@ -40,6 +40,9 @@ pub struct Scenario {
     /// The random seed.
     #[serde(default)]
     pub seed: u64,
+    /// With systemd: the drive that it boots from, counted from 0; without it, it boots from a disk that is no model.
+    #[serde(default)]
+    pub root: Option<usize>,
     /// Ceilings that drives share.
     #[serde(default, rename = "bus")]
     pub buses: Vec<Ceiling>,
@@ -158,6 +161,7 @@ impl Default for Scenario {
             usb: usb(),
             speed: one(),
             seed: 0,
+            root: None,
             buses: Vec::new(),
             drives: Vec::new(),
         }
@@ -264,6 +268,13 @@ impl Scenario {
         }
         if self.machine == Machine::Raspi3b && self.guest == Guest::Systemd {
             return Err("a raspi3b has no guest with systemd".to_owned());
+        }
+        if let Some(root) = self.root {
+            if self.guest != Guest::Systemd || self.drives.get(root).is_none_or(|d| d.filesystem.is_some()) {
+                return Err(format!(
+                    "drive {root} can't be the root: that needs systemd, and a drive without a filesystem"
+                ));
+            }
         }
         for ceiling in &self.buses {
             if !(ceiling.rate.is_finite() && ceiling.rate > 0.0) {
