@@ -34,6 +34,12 @@ pub struct WrongReads {
 }
 
 impl Cut {
+    /// Whether all counts are below `most`.
+    pub(super) fn fits(&self, most: u64) -> bool {
+        let early = self.early.as_ref().is_none_or(|early| early.reads.max(early.wrong) < most);
+        self.files.fits(most) && self.ledger.fits(most) && self.missing < most && early
+    }
+
     /// All that was acknowledged is there.
     pub fn is_whole(&self) -> bool {
         let Self { files, ledger, .. } = self;

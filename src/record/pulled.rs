@@ -226,7 +226,60 @@ pub struct LedgerFound {
     pub examples: Vec<String>,
 }
 
+impl Pulled {
+    /// Whether all counts are below `most`.
+    pub(super) fn fits(&self, most: u64) -> bool {
+        let second = self.back.as_ref().and_then(|back| back.second.as_ref());
+        let operations = [Some(&self.before), Some(&self.away), self.back.as_ref().map(|back| &back.during)];
+        let operations = operations.into_iter().chain([second.map(|second| &second.away)]).flatten();
+        let files = [Some(&self.files), self.back.as_ref().map(|back| &back.files)];
+        let files = files.into_iter().chain([second.map(|second| &second.files)]).flatten();
+        let ledgers = [Some(&self.ledger), self.back.as_ref().map(|back| &back.ledger)];
+        let ledgers = ledgers.into_iter().chain([second.map(|second| &second.ledger)]).flatten();
+        let differ = self.back.as_ref().and_then(|back| back.mismatches).unwrap_or(0);
+        let fits = |counts: &[u64]| counts.iter().all(|n| *n < most);
+        fits(&[self.missing, differ])
+            && operations.map(Operations::counts).all(|counts| fits(&counts))
+            && files.into_iter().all(|files| files.fits(most))
+            && ledgers.into_iter().all(|ledger| ledger.fits(most))
+    }
+}
+
+impl Operations {
+    fn counts(&self) -> [u64; 8] {
+        [
+            self.reads,
+            self.read_bytes,
+            self.writes,
+            self.written_bytes,
+            self.failed_reads,
+            self.failed_writes,
+            self.wrong_reads,
+            self.hanging,
+        ]
+    }
+}
+
+impl LedgerFound {
+    pub(super) fn fits(&self, most: u64) -> bool {
+        let bytes = [
+            self.acknowledged_bytes,
+            self.kept_bytes,
+            self.lost_bytes,
+            self.unreadable_bytes,
+            self.torn_bytes,
+        ];
+        bytes.into_iter().chain([self.acknowledged, self.refused, self.unsteady]).all(|n| n < most)
+    }
+}
+
 impl FilesFound {
+    pub(super) fn fits(&self, most: u64) -> bool {
+        let on = [self.on_drive.unwrap_or(0), self.on_drive_whole.unwrap_or(0), self.lost_bytes];
+        let files = [self.whole, self.failed, self.wrong, self.unread, self.unsteady, self.changed];
+        on.into_iter().chain(files).all(|n| n < most)
+    }
+
     pub fn all(&self) -> u64 {
         self.whole + self.failed + self.wrong + self.unread
     }

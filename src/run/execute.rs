@@ -62,7 +62,12 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
     if failed.is_empty() && !done.steps.is_empty() {
         act::wake(&mut run);
     }
-    run.steps(&mut failed)?;
+    let ended = run.steps(&mut failed);
+    if ended.is_err() {
+        // The record can't be written: what was opened and built is removed all the same.
+        run.remove_all(&mut failed);
+    }
+    ended?;
     // Counters of drives that were moved or pulled started again at 0, and building pools and swapping move bytes that no load counts.
     let counts = !moves
         && planned.builds().next().is_none()
@@ -71,12 +76,7 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
     if let Some(before) = before.filter(|_| counts) {
         run.look_after(&before)?;
     }
-    for at in 0..run.plan.targets.len() {
-        let world = &mut run.ctx.world;
-        if let Err(e) = world.close(at).and_then(|()| world.remove_pool(at)) {
-            failed.push((at, e.to_string()));
-        }
-    }
+    run.remove_all(&mut failed);
     if let (Some(limit), false) = (planned.limit, run.late.is_empty() || run.ctx.cancel.is_asked()) {
         let (late, all) = (run.late.len(), planned.steps.len());
         let limit = duration(limit.seconds);
@@ -104,6 +104,16 @@ fn is_skipped(step: &Step, failed: &Troubles) -> bool {
 }
 
 impl Execution<'_, '_> {
+    /// Closes all targets, and removes the pools that were built.
+    fn remove_all(&mut self, failed: &mut Troubles) {
+        for at in 0..self.plan.targets.len() {
+            let world = &mut self.ctx.world;
+            if let Err(e) = world.close(at).and_then(|()| world.remove_pool(at)) {
+                failed.push((at, e.to_string()));
+            }
+        }
+    }
+
     fn steps(&mut self, failed: &mut Troubles) -> io::Result<()> {
         let mut arrangement: Option<&MoveDrives> = None;
         let mut over = false;

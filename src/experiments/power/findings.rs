@@ -85,11 +85,15 @@ fn verdict(cut: &Cut, pool: Option<&Pool>) -> String {
             reason(cut, pool)
         ),
         true => format!(
-            "Nothing was lost. {what} after {written}{}; all {} and all {} of acknowledged writes are there. That is one power cut: \
-             a drive that loses data now and then may need many.",
+            "Nothing was lost. {what} after {written}{}; all {} and all {} of acknowledged writes are there. {}",
             lacks(cut, pool).map(|lacks| format!(", and {lacks}")).unwrap_or_default(),
             count(files.whole, "file"),
-            decimal_bytes(ledger.kept_bytes)
+            decimal_bytes(ledger.kept_bytes),
+            match cut.only_drive {
+                true =>
+                    "If its power was cut then, that is one power cut; after a reset or an error of the filesystem it shows nothing.",
+                false => "That is one power cut: a drive that loses data now and then may need many.",
+            }
         ),
     }
 }

@@ -4,7 +4,7 @@ use super::{
     super::common::Series,
     cases::{self, Case},
     read_only,
-    shown::{figure, figure_back, kept, kernel, moments, probes, waited, waits, whole},
+    shown::{figure, figure_back, kept, kernel, moments, probes, waits, whole},
     verdicts::{Rank, verdict},
 };
 use crate::{
@@ -98,8 +98,6 @@ fn summary(all: &[(Layout, Vec<&Case<'_>>)]) -> Option<Table> {
         let away = |of: &dyn Fn(&Pulled) -> f64| cases.iter().map(|case| of(case.pulled)).fold(0.0, f64::max);
         let lost = away(&|pulled| pulled.ledger.lost_bytes as f64) as u64;
         let least = cases.iter().map(|case| &case.pulled.files).min_by_key(|files| files.whole)?;
-        let errors =
-            cases.iter().any(|case| case.pulled.away.failed_reads + case.pulled.away.failed_writes > 0);
         let healed: Option<Vec<f64>> = cases.iter().map(|case| case.pulled.back.as_ref()?.healed).collect();
         let longest = healed.and_then(|all| all.into_iter().reduce(f64::max));
         Some(vec![
@@ -112,7 +110,7 @@ fn summary(all: &[(Layout, Vec<&Case<'_>>)]) -> Option<Table> {
             },
             whole(least),
             if lost == 0 { "none".to_owned() } else { decimal_bytes(lost) },
-            waited(away(&|pulled| pulled.away.longest), errors),
+            waits(cases.iter().map(|case| &case.pulled.away)),
             longest.map_or("-".to_owned(), duration),
         ])
     };
@@ -146,7 +144,7 @@ fn away(layout: Layout, cases: &[&Case<'_>]) -> Table {
             whole(files),
             files.wrong.to_string(),
             kept(ledger),
-            waits(away),
+            waits([away]),
             format!("{} of {}", away.failed_writes, away.failed_writes + away.writes),
         ]
     };
@@ -176,7 +174,7 @@ fn second(cases: &[&Case<'_>]) -> Option<Table> {
             whole(files),
             files.wrong.to_string(),
             kept(ledger),
-            waits(away),
+            waits([away]),
             healed.map_or("-".to_owned(), duration),
         ])
     };
@@ -215,7 +213,7 @@ fn back(layout: Layout, cases: &[&Case<'_>]) -> Table {
                 back.name.clone(),
                 taken_back(case, back).to_owned(),
                 back.healed.map_or("-".to_owned(), duration),
-                waits(&back.during),
+                waits([&back.during]),
                 back.copied.map_or("-".to_owned(), percent),
                 whole(&back.files),
                 kept(&back.ledger),

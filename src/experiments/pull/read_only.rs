@@ -2,7 +2,7 @@
 
 use super::{
     cases::Case,
-    shown::{figure, kernel, moments, probes, waited, whole},
+    shown::{figure, kernel, moments, probes, waits, whole},
     verdicts::broken,
 };
 use crate::{
@@ -50,10 +50,7 @@ fn away(case: &Case<'_>) -> Table {
     let reads = away.reads + away.failed_reads + away.wrong_reads;
     let mut row = vec![short(&case.drive)];
     row.extend(files_of(files));
-    row.extend([
-        if reads + away.hanging == 0 { "-".to_owned() } else { waited(away.longest, away.failed_reads > 0) },
-        format!("{} of {reads}", away.failed_reads),
-    ]);
+    row.extend([waits([away]), format!("{} of {reads}", away.failed_reads)]);
     let title = format!("{} in use, one drive away, reading only", case.layout);
     Table {
         title,

@@ -12,15 +12,14 @@ const KERNEL_LINES: usize = 12;
 /// Marks of a figure that are less than this share of its time apart would be one line.
 const NEAR: f64 = 0.1;
 
-/// How long the longest wait was says little where errors followed.
-pub(super) fn waited(seconds: f64, errors: bool) -> String {
-    if errors { "errors".to_owned() } else { duration(seconds) }
-}
-
-/// The same of some operations, if there were any.
-pub(super) fn waits(of: &Operations) -> String {
-    match of.longest > 0.0 {
-        true => waited(of.longest, of.failed_reads + of.failed_writes > 0),
+/// How long the longest operation of all of these took, which says little where errors followed.
+pub(super) fn waits<'a>(all: impl IntoIterator<Item = &'a Operations> + Clone) -> String {
+    let sum = |of: fn(&Operations) -> u64| all.clone().into_iter().map(of).fold(0, u64::saturating_add);
+    let longest = all.clone().into_iter().map(|of| of.longest).fold(0.0, f64::max);
+    match longest > 0.0 {
+        _ if sum(|of| of.failed_reads.saturating_add(of.failed_writes)) > 0 => "errors".to_owned(),
+        _ if sum(|of| of.hanging) > 0 => format!("hung for {}", duration(longest)),
+        true => duration(longest),
         false => "-".to_owned(),
     }
 }
@@ -99,7 +98,7 @@ pub(super) fn figure_back(case: &Case<'_>) -> Option<Figure> {
         (None, Some(_)) => "the drive is filled",
         (None, None) => "filling ends",
     };
-    let longest = waits(&back.during);
+    let longest = waits([&back.during]);
     let end = Mark { label: until.to_owned(), at: At::X(back.during.seconds) };
     Some(Figure {
         title: format!("{}: {} filled again", case.layout, case.drive),

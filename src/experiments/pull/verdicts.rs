@@ -3,7 +3,7 @@
 use super::cases::Case;
 use crate::{
     record::{Back, FilesFound, LedgerFound, Operations, Probe, Pulled, Second, What},
-    units::{Layout, count, decimal_bytes, duration, listed},
+    units::{Layout, capital, count, decimal_bytes, duration, listed},
 };
 
 /// The text of an error without its number.
@@ -59,6 +59,11 @@ pub(super) fn broken(case: &Case<'_>) -> Vec<String> {
     if before.wrong_reads > 0 {
         broken.push(format!("{} returned wrong data before the pull", count(before.wrong_reads, "read")));
     }
+    // With a hand, the kernel notices later than operations do.
+    let early = before.failed_reads + before.failed_writes;
+    if early > 0 {
+        broken.push(format!("{} failed that began before the pull was noticed", count(early, "operation")));
+    }
     if wrong > 0 {
         broken.push(format!("{} returned wrong data", count(wrong, "read")));
     }
@@ -88,6 +93,20 @@ fn redundant(layout: Layout, cases: &[&Case<'_>]) -> (Rank, String) {
         let text = format!("{layout} broke its promise in {} of {pulls}. {}.", bad.len(), bad.join("; "));
         return (Rank::BrokenPromise, text);
     }
+    // What works without a drive is not known where the array had it all the time.
+    let (cases, unnoticed): (Vec<&Case<'_>>, Vec<&Case<'_>>) =
+        cases.iter().copied().partition(|case| case.pulled.missing > 0);
+    let unnoticed = match unnoticed.len() {
+        0 => String::new(),
+        n => format!(
+            " In {n} of {pulls} the array did not notice that the drive was away: those show nothing."
+        ),
+    };
+    let pulls = count(cases.len() as u64, "pull");
+    if cases.is_empty() {
+        return (Rank::BrokenPromise, format!("{layout}: nothing is known.{unnoticed}"));
+    }
+    let cases = &cases[..];
     let files = cases.first().map_or(0, |case| case.pulled.files.whole);
     let kept: u64 = cases.iter().map(|case| case.pulled.ledger.kept_bytes).sum();
     let longest = cases.iter().map(|case| case.pulled.away.longest).fold(0.0, f64::max);
@@ -100,7 +119,7 @@ fn redundant(layout: Layout, cases: &[&Case<'_>]) -> (Rank, String) {
     };
     let text = format!(
         "{layout} survived {pulls} of one drive: all {} and all synced writes, {}, were whole each time. Reads and writes \
-         waited at most {} without the drive{}{went_on}. {}{}",
+         waited at most {} without the drive{}{went_on}. {}{}{unnoticed}",
         count(files, "file"),
         decimal_bytes(kept),
         duration(longest),
@@ -132,16 +151,21 @@ fn healed(cases: &[&Case<'_>]) -> String {
     let backs: Vec<&Back> = cases.iter().filter_map(|case| case.pulled.back.as_ref()).collect();
     let times: Vec<f64> = backs.iter().filter_map(|back| back.healed).collect();
     if times.len() < cases.len() {
-        return format!("{} of {} came back into it.", times.len(), count(cases.len() as u64, "drive"));
+        let why = |case: &&Case<'_>| {
+            let back = case.pulled.back.as_ref().filter(|back| back.healed.is_none())?;
+            Some(format!(" {}: {}.", capital(&case.drive), back.refused.last()?))
+        };
+        let why: String = cases.iter().filter_map(why).collect();
+        return format!("{} of {} came back into it.{why}", times.len(), count(cases.len() as u64, "drive"));
     }
     let (least, most) = times.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), t| (a.min(*t), b.max(*t)));
     let [least, most] = [least, most].map(duration);
     let time = if least == most { most } else { format!("{least} to {most}") };
     match backs.iter().find(|back| !back.by_itself).and_then(|back| back.commands.last()) {
         Some(_) if cases.iter().all(|case| case.act.is_some_and(|act| act.second.is_some())) => {
-            format!(
-                "Added as a new one, the first drive was filled in {time}, while the other one was pulled."
-            )
+            let is_during = |back: &&Back| back.second.as_ref().is_some_and(|second| second.filled < 1.0);
+            let during = if backs.iter().all(is_during) { ", while the other one was pulled" } else { "" };
+            format!("Added as a new one, the first drive was filled in {time}{during}.")
         }
         Some(_) if cases.iter().all(|case| case.act.is_some_and(|act| act.as_new)) => {
             format!("A drive that was wiped and added as a new one was filled in {time}.")
@@ -176,16 +200,25 @@ fn without_copies(layout: Layout, cases: &[&Case<'_>]) -> (Rank, String) {
         };
         cases.iter().filter(ok).count()
     };
-    let backs = cases.iter().filter_map(|case| case.pulled.back.as_ref());
-    let started = backs.clone().filter(|back| back.healed.is_some()).count();
+    // Of a pool that was not started again, nothing is known.
+    let backs =
+        cases.iter().filter_map(|case| case.pulled.back.as_ref().filter(|back| back.healed.is_some()));
+    let started = backs.clone().count();
     let lost: u64 = backs.clone().map(|back| back.files.all() - back.files.whole).sum();
     let bytes: u64 = backs.map(|back| back.ledger.lost_bytes).sum();
     let lost = if lost == 0 { "no file".to_owned() } else { count(lost, "file") };
     let bytes = if bytes == 0 { "no".to_owned() } else { format!("{} of", decimal_bytes(bytes)) };
+    let after = match started {
+        0 => "The pool was not started with all its drives again, so what is lost then is not known."
+            .to_owned(),
+        _ => format!(
+            "Plugged in again, a drive does not rejoin; after the pool was stopped and started with all its drives (`drivebench pool \
+             status` shows the commands), in {started} of {n}, {lost} and {bytes} synced writes were lost."
+        ),
+    };
     let text = format!(
         "{loud}{layout} has no copies: with one drive away, {range} of {all} files were not whole. `ls` worked in {} of {n} pulls \
-         all the same, fsync in {}. Plugged in again, a drive does not rejoin; after the pool was stopped and started \
-         with all its drives (`drivebench pool status` shows the commands), in {started} of {n}, {lost} and {bytes} synced writes were lost.",
+         all the same, fsync in {}. {after}",
         works("ls"),
         works("fsync")
     );

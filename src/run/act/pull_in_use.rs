@@ -1,5 +1,7 @@
 //! Takes a drive of a pool that is in use away, and brings it back.
 
+use std::io;
+
 use super::{Execution, RunError, Troubles};
 use crate::{
     plan::{PullInUse, Step},
@@ -25,8 +27,15 @@ pub(super) fn pull(run: &mut Execution<'_, '_>, step: &Step, act: &PullInUse) ->
         let saved = run.emit_act(step.id, Some(target), result(&pulled, seconds));
         let saved = saved.and_then(|()| run.ctx.log.sync());
         let back = run.ctx.world.put_back_in_use(target, &cancel, run.ctx.watcher);
-        saved?;
-        let pulled = Pulled { back: Some(back?), ..pulled };
+        let back = match (saved, back) {
+            // A pool that lacks a drive matters more than a record that can't be written.
+            (Err(e), Err(why)) => return Err(RunError::Record(io::Error::other(format!("{e}; {why}")))),
+            (saved, back) => {
+                saved?;
+                back?
+            }
+        };
+        let pulled = Pulled { back: Some(back), ..pulled };
         let seconds = run.ctx.world.seconds() - since;
         run.emit_act(step.id, Some(target), result(&pulled, seconds))?;
         let back = pulled.back.filter(|back| back.healed.is_none());

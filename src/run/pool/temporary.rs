@@ -163,7 +163,7 @@ pub fn remove_for_run(name: &str, erase: &[String], store: &Path) -> Result<Vec<
     let touched = built.touched();
     let found = touched.iter().zip(built.find(&touched, &inventory));
     let drives = found
-        .map(|((at, member), drive)| Ok((*at, drive.ok_or_else(|| away(&member.identity))?)))
+        .map(|((at, member), drive)| Ok((*at, drive.ok_or_else(|| lacks(name, &member.label))?)))
         .collect::<Result<Vec<_>, BuildError>>()?;
     let all: Vec<&Drive> = drives.iter().map(|(_, drive)| *drive).collect();
     let locked = Claims::lock(&all)?;
@@ -177,6 +177,13 @@ pub fn remove_for_run(name: &str, erase: &[String], store: &Path) -> Result<Vec<
 
 fn find<'i>(inventory: &'i Inventory, identity: &str) -> Result<&'i Drive, BuildError> {
     inventory.drive(identity).ok_or_else(|| away(identity))
+}
+
+/// A pool is removed from all of its drives.
+fn lacks(name: &str, label: &str) -> BuildError {
+    BuildError::Drives(format!(
+        "{label} is not here, so {name} stays: plug it in, then `drivebench pool status {name}` shows what removes it"
+    ))
 }
 
 fn away(identity: &str) -> BuildError {

@@ -15,7 +15,7 @@ use super::{
     ledger::Ledger,
     load::{Load, SAMPLE, sample, sum},
     probes::probes,
-    site::{Away, Site, THIRDS, cool, known, look},
+    site::{Away, Site, THIRDS, cool, its_drive, known, look},
     unplug::Unplug,
     watch::{self, Watch},
 };
@@ -38,9 +38,7 @@ pub fn pull(
 ) -> Result<(Pulled, Away), BuildError> {
     let inventory = Inventory::read(&Sysroot::live());
     let (_, built) = known(site)?;
-    let drive = inventory
-        .drive(&act.drive)
-        .ok_or_else(|| BuildError::Drives(format!("the drive {} is not here any more", act.drive)))?;
+    let drive = its_drive(&built, &inventory, (act.member, &act.drive))?;
     let unplug = unplug_of(&inventory, drive, act)?;
     let on_drive = placement(site, act, &built);
     let mut ledger = Ledger { seed: act.tree.seed, writes: Vec::new() };

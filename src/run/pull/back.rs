@@ -34,7 +34,7 @@ pub fn put_back(
 ) -> Result<Back, BuildError> {
     let zero = Instant::now();
     let member = away.act.member as usize;
-    let drive = returns(site, away, cancel, asks)?;
+    let drive = returns(&mut away.gone, site.runner, cancel, asks)?;
     let mut back =
         Back { name: drive.name.clone(), appeared: zero.elapsed().as_secs_f64(), ..Back::default() };
     let here = Instant::now();
@@ -93,7 +93,8 @@ fn again(
     let device = built.build.device(&root, &inventory);
     let device = device.ok_or_else(|| BuildError::Array(format!("{} is not active", built.build.name)))?;
     log.found(&device.path());
-    let written_before = bytes_written(&root, &drive.name);
+    // Of one that was taken back by itself, the begin was not seen.
+    let written_before = bytes_written(&root, &drive.name).filter(|_| !back.by_itself);
     let load = Load::start(site.dir, away.act.tree, &away.ledger, away.act.most / THIRDS, None).ok();
     let from = Instant::now();
     let mut added = Ok(());

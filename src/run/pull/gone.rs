@@ -56,15 +56,19 @@ impl Gone {
     pub fn has_left(&self, answer: Answer) -> Result<(), BuildError> {
         match answer.map(|answer| answer.recv_timeout(HANG)) {
             Some(Ok(Err(e))) => Err(self.stays(&e)),
-            _ => Ok(()),
+            Some(Err(_)) => {
+                Err(self.stays(&io::Error::other("the kernel did not answer within two minutes")))
+            }
+            Some(Ok(Ok(()))) | None => Ok(()),
         }
     }
 
     /// Lets the kernel have the drive again; what it does with it is not waited for.
     pub fn restore(&mut self) -> io::Result<()> {
-        if let Some(entry) = self.entry.take() {
+        if self.entry.is_some() {
             self.unplug.bring_back(HANG)?;
-            entry.done()?;
+            // Where the journal can't be written, its entry stays: bringing back what is there changes nothing.
+            let _ = self.entry.take().map(Entry::done);
         }
         Ok(())
     }

@@ -77,8 +77,8 @@ struct Shared {
     /// The ledger that outlives this process, where there is one, and why it could not be written.
     noted: Option<Arc<Noted>>,
     unnoted: Mutex<Option<io::Error>>,
-    /// Since when all writes fail.
-    failing: Mutex<Option<Instant>>,
+    /// Since when all writes fail, and with which error the first one did.
+    failing: Mutex<Option<(Instant, io::Error)>>,
     /// The first place that held something else than was synced to it.
     wrong: Mutex<Option<String>>,
 }
@@ -159,8 +159,16 @@ impl Load {
 
     /// For how long all writes have failed.
     pub fn failing(&self) -> Duration {
-        let since = self.shared.failing.lock().unwrap_or_else(PoisonError::into_inner);
-        since.map(|since| since.elapsed()).unwrap_or_default()
+        let failing = self.shared.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        failing.as_ref().map(|(since, _)| since.elapsed()).unwrap_or_default()
+    }
+
+    /// An error of writes that a drive without power does not give: there is no room.
+    pub fn is_full(&self) -> Option<io::Error> {
+        let is_full =
+            |e: &io::Error| matches!(e.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+        let mut failing = self.shared.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        failing.take_if(|(_, e)| is_full(e)).map(|(_, e)| e)
     }
 
     pub fn ops(&self) -> MutexGuard<'_, Vec<Op>> {
@@ -285,16 +293,20 @@ impl Shared {
             let mut bytes = vec![0; write.length as usize];
             let source = self.ledger.lock().unwrap_or_else(PoisonError::into_inner).source(&write);
             source.fill(write.offset, &mut bytes);
+            let mut error = None;
             let outcome = self.time(true, write.length, || match self.store(area, &write, &bytes) {
                 Ok(()) => Outcome::Done,
-                Err(_) => Outcome::Failed,
+                Err(e) => {
+                    error = Some(e);
+                    Outcome::Failed
+                }
             });
             let acknowledged = outcome == Outcome::Done;
             if !acknowledged {
                 self.budget.fetch_add(write.length, Ordering::Relaxed);
             }
             let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
-            *failing = if acknowledged { None } else { failing.or(Some(Instant::now())) };
+            *failing = error.and_then(|e| failing.take().or(Some((Instant::now(), e))));
             drop(failing);
             if let Some(Err(e)) = self.noted.as_ref().map(|noted| noted.answer(write.number, acknowledged)) {
                 return self.give_up(e);
@@ -348,8 +360,9 @@ pub fn sum(ops: &[Op], hanging: &[Instant], from: Instant, to: Instant) -> Opera
             (Outcome::Wrong, _) => all.wrong_reads += 1,
         }
     }
+    // They were waited for beyond the time in question.
     for since in hanging {
-        all.longest = all.longest.max(to.saturating_duration_since(*since).as_secs_f64());
+        all.longest = all.longest.max(since.elapsed().as_secs_f64());
     }
     all
 }

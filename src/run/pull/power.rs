@@ -140,11 +140,11 @@ impl Place<'_> {
         }
         match (ended, noted.ended()) {
             // What was found must not be lost, whatever becomes of the files; `cleanup` names what stays.
-            (Ok(cut), end) => {
-                let ledger = || end.map_or(Ok(()), |()| noted.remove());
-                Ok(Cut { stay: self.remove(ledger).err().map(|e| e.to_string()), ..cut })
+            (Ok(cut), Ok(())) => {
+                Ok(Cut { stay: self.remove(|| noted.remove()).err().map(|e| e.to_string()), ..cut })
             }
             // Without their ledger, files that are gone would be losses.
+            (Ok(cut), Err(e)) => Ok(Cut { stay: Some(self.ledger(e).to_string()), ..cut }),
             (Err(why), Err(source)) => {
                 Err(PowerError::Stay { at: self.at().to_string(), why: Box::new(why), source })
             }
@@ -184,6 +184,9 @@ impl Place<'_> {
         ));
         let why = loop {
             thread::sleep(POLL);
+            if let Some(e) = load.is_full() {
+                break self.files(e);
+            }
             let failing = load.failing();
             // Also one that is just about to be: its power may have been cut.
             if failing > GONE || failing > Duration::ZERO && cancel.is_set() {

@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::{
+    gone::Gone,
     site::{Away, Site},
     unplug::Unplug,
 };
@@ -18,55 +19,52 @@ use crate::{
     run::pool::{BuildError, Built, Commands, exists},
     sysroot::Sysroot,
     tools::{
+        Runner,
         mdadm::{self, MemberFlags},
         udevadm, wipefs,
     },
 };
 
 /// How long a drive may take to appear, and a pool to take it back without a command.
-pub(super) const APPEARS: Duration = Duration::from_secs(120);
+const APPEARS: Duration = Duration::from_secs(120);
 /// The same where a person plugs it in.
-pub(super) const FOUND_BY_HAND: Duration = Duration::from_secs(3600);
-pub(super) const BY_ITSELF: Duration = Duration::from_secs(3);
+const FOUND_BY_HAND: Duration = Duration::from_secs(3600);
+pub const BY_ITSELF: Duration = Duration::from_secs(3);
 /// The time between two looks at an array that is filled.
-pub(super) const PROGRESS: Duration = Duration::from_millis(100);
+pub const PROGRESS: Duration = Duration::from_millis(100);
 
-/// Plugs the drive in again, or has a person do so; the drive as the kernel has it now.
-pub(super) fn returns(
-    site: &Site<'_>,
-    away: &mut Away,
+/// Plugs the drive in again, or has a person do so, unless they want the end; the drive as the kernel has it now.
+pub fn returns(
+    gone: &mut Gone,
+    runner: &dyn Runner,
     cancel: &Cancel,
     asks: &mut dyn FnMut(&str),
 ) -> Result<Drive, BuildError> {
-    let patience = match away.gone.unplug {
-        Unplug::Software { .. } => APPEARS,
-        Unplug::Hand => {
-            // Without a serial of its own it is known by its bay.
-            let bay = if away.gone.drive.unique_serial().is_some() { "any bay" } else { "the same bay" };
-            asks(&format!("Plug {} in again, into {bay}.", away.gone.drive.model_and_serial()));
-            FOUND_BY_HAND
-        }
-    };
-    restore(away)?;
+    let by_hand = matches!(gone.unplug, Unplug::Hand);
+    if by_hand && !cancel.is_set() {
+        // Without a serial of its own it is known by its bay.
+        let bay = if gone.drive.unique_serial().is_some() { "any bay" } else { "the same bay" };
+        asks(&format!("Plug {} in again, into {bay}.", gone.drive.model_and_serial()));
+    }
+    restore(gone)?;
     // What the kernel was told to bring back comes, also for a person who wants the end; a hand may not.
-    let unless = match away.gone.unplug {
-        Unplug::Software { .. } => &Cancel::default(),
-        Unplug::Hand => cancel,
+    let drive = match by_hand {
+        true => appeared(&gone.drive, FOUND_BY_HAND, cancel)?,
+        false => appeared(&gone.drive, APPEARS, &Cancel::default())?,
     };
-    let drive = appeared(&away.gone.drive, patience, unless)?;
     // Without udev, nothing handles the drive.
-    let _ = site.runner.ask(&udevadm::settle());
+    let _ = runner.ask(&udevadm::settle());
     Ok(drive)
 }
 
-fn restore(away: &mut Away) -> Result<(), BuildError> {
-    let failed = |e, away: &Away| format!("{} can't be brought back: {e}", away.gone.drive.label());
-    away.gone.restore().map_err(|e| BuildError::Drives(failed(e, away)))
+fn restore(gone: &mut Gone) -> Result<(), BuildError> {
+    let label = gone.drive.label();
+    gone.restore().map_err(|e| BuildError::Drives(format!("{label} can't be brought back: {e}")))
 }
 
 /// Lets the kernel have a drive again that it was told to let go, and waits until it has.
 pub fn bring_back(away: &mut Away) -> Result<(), BuildError> {
-    restore(away)?;
+    restore(&mut away.gone)?;
     match away.gone.unplug {
         Unplug::Software { .. } => appeared(&away.gone.drive, APPEARS, &Cancel::default()).map(drop),
         Unplug::Hand => Ok(()),
@@ -74,7 +72,7 @@ pub fn bring_back(away: &mut Away) -> Result<(), BuildError> {
 }
 
 /// Waits until the kernel has the drive, and its partitions, which it reads later.
-pub(super) fn appeared(was: &Drive, patience: Duration, cancel: &Cancel) -> Result<Drive, BuildError> {
+fn appeared(was: &Drive, patience: Duration, cancel: &Cancel) -> Result<Drive, BuildError> {
     let (identity, until) = (was.identity(), Instant::now() + patience);
     loop {
         let is_late = Instant::now() > until || cancel.is_set();

@@ -7,12 +7,12 @@ use std::{
 };
 
 use super::{
-    HANG, POLL,
+    HANG,
     away::unplug_of,
     gone::{Gone, interrupted},
     load::{Load, SAMPLE, sample, sum},
     rejoin::{PROGRESS, health, joins, returns},
-    site::{Away, Site, cool, look},
+    site::{Away, Site, cool, its_drive, look},
 };
 use crate::{
     engine::Cancel,
@@ -36,13 +36,7 @@ pub fn pull_second(
     asks: &mut dyn FnMut(&str),
 ) -> Result<(), BuildError> {
     let inventory = Inventory::read(&Sysroot::live());
-    let gone = || {
-        BuildError::Drives(format!(
-            "{} is not here any more",
-            built.build.members[second.member as usize].label
-        ))
-    };
-    let drive = inventory.drive(&second.drive).ok_or_else(gone)?;
+    let drive = its_drive(built, &inventory, (second.member, &second.drive))?;
     let act = Pull {
         member: second.member,
         drive: second.drive.clone(),
@@ -60,8 +54,11 @@ pub fn pull_second(
     let is_filled = health(built).members[first.act.member as usize] == MemberState::InSync;
     let so_far = if is_filled { 1.0 } else { so_far };
     let until = zero + Duration::from_secs_f64(away.act.seconds);
+    let mut seen = None;
     while Instant::now() < until && !cancel.is_set() {
-        thread::sleep(POLL);
+        let is_filled = || health(built).members[first.act.member as usize] == MemberState::InSync;
+        seen = seen.or_else(|| is_filled().then(|| from.elapsed()));
+        thread::sleep(PROGRESS);
     }
     let end = Instant::now();
     let (ops, hanging) = load.end(HANG);
@@ -71,7 +68,10 @@ pub fn pull_second(
     let during = sum(&ops, &hanging, zero, end);
     // The kernel goes on to fill the first one while files are checked.
     let (first_filled, (files, ledger)) = thread::scope(|scope| {
-        let fill = || filled(&built.build, Some(second.member as usize), cancel).map(|()| from.elapsed());
+        let fill = || {
+            filled(&built.build, Some(second.member as usize), cancel)
+                .map(|()| seen.unwrap_or_else(|| from.elapsed()))
+        };
         let fill = scope.spawn(fill);
         cool(site.dir);
         let found = look(site.dir, &away);
@@ -82,7 +82,7 @@ pub fn pull_second(
     let found = Second { filled: so_far, away: during, files, ledger, ..Second::default() };
     let found = back.second.insert(found);
     // Also after an error: a pool is removed with all its drives.
-    let drive = returns(site, &mut away, cancel, asks)?;
+    let drive = returns(&mut away.gone, site.runner, cancel, asks)?;
     back.healed = Some(first_filled?.as_secs_f64());
     let device = built.build.device(&Sysroot::live(), &Inventory::read(&Sysroot::live()));
     let device = device.ok_or_else(|| BuildError::Array(format!("{} is not active", built.build.name)))?;

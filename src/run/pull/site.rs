@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     engine::Aligned,
+    inventory::{Drive, Inventory},
     plan::{FileTree, Pull},
     record::{FilesFound, LedgerFound},
     run::{
@@ -51,6 +52,21 @@ pub struct Away {
 /// The pool and its drive, by the log of the pool.
 pub fn known(site: &Site<'_>) -> Result<(PoolLog, Built), BuildError> {
     PoolLog::open(site.store, site.pool).map_err(BuildError::NoLog)
+}
+
+/// A drive of the pool, by its place and its identity: an edited record may name another drive of the machine.
+pub fn its_drive<'i>(
+    built: &Built,
+    inventory: &'i Inventory,
+    (member, identity): (u32, &str),
+) -> Result<&'i Drive, BuildError> {
+    let found = built.build.drives(inventory).get(member as usize).copied().flatten();
+    found.filter(|drive| drive.identity() == identity).ok_or_else(|| {
+        BuildError::Drives(format!(
+            "the drive {identity} is not here, or not number {member} of {}",
+            built.build.name
+        ))
+    })
 }
 
 /// Does what may hang on a thread of its own; none if it takes too long.

@@ -32,6 +32,7 @@ use crate::{
             load::{SAMPLE, sample, sum},
             probes::probe,
             site::{checked, within},
+            unplug::Unplug,
             watch::{self, Watch},
         },
     },
@@ -160,8 +161,16 @@ pub fn pull(
     pulled.sample = sample(&ops, zero, SAMPLE);
     // Who wants the end wants the drive back first.
     if cancel.is_set() {
-        watcher
-            .waits("Bringing the drive back. A second Ctrl-C leaves it away: then run `drivebench cleanup`");
+        let array = &away.array.name;
+        watcher.waits(&match away.gone.unplug {
+            Unplug::Software { .. } => {
+                "Bringing the drive back. A second Ctrl-C leaves it away: then run `drivebench cleanup`".to_owned()
+            }
+            Unplug::Hand => format!(
+                "The run ends once the drive is back. A second Ctrl-C ends it without: then plug the drive in, and mdadm /dev/{array} \
+                 --re-add PARTITION, which `drivebench list` shows"
+            ),
+        });
     } else {
         pulled.probes = probes(target, &away, false);
         let _ = within(HANG, empty_cache);

@@ -19,13 +19,12 @@ use crate::{
             HANG, POLL,
             files::empty_cache,
             load::sum,
-            rejoin::{APPEARS, BY_ITSELF, FOUND_BY_HAND, PROGRESS, appeared},
+            rejoin::{BY_ITSELF, PROGRESS, returns},
             site::within,
-            unplug::Unplug,
         },
     },
     sysroot::Sysroot,
-    tools::{Runner, mdadm, udevadm},
+    tools::{Runner, mdadm},
     units::{Action, KIB, MemberState, duration},
 };
 
@@ -47,22 +46,12 @@ pub fn put_back(
         let (drive, status) = (&away.act.label, &away.act.status);
         BuildError::Array(format!("{e}. {shown} lacks {drive} now: plug it in, and see `{status}`"))
     };
-    let patience = match away.gone.unplug {
-        Unplug::Software { .. } => APPEARS,
-        Unplug::Hand => {
-            watcher.asks(&format!("Plug {} in again, into any bay.", away.gone.drive.model_and_serial()));
-            FOUND_BY_HAND
-        }
-    };
-    if let Err(e) = away.gone.restore() {
-        return Err(lacks(BuildError::Drives(format!("the drive can't be brought back: {e}")), away));
-    }
-    let drive = appeared(&away.gone.drive, patience, &Cancel::default()).map_err(|e| lacks(e, away))?;
+    // Also for a person who wants the end: a pool in use is not left without its drive.
+    let returned = returns(&mut away.gone, runner, &Cancel::default(), &mut |text| watcher.asks(text));
+    let drive = returned.map_err(|e| lacks(e, away))?;
     let mut back =
         Back { name: drive.name.clone(), appeared: zero.elapsed().as_secs_f64(), ..Back::default() };
     let here = Instant::now();
-    // Without udev, nothing handles the drive.
-    let _ = runner.ask(&udevadm::settle());
     let root = Sysroot::live();
     let member = place(away, &Inventory::read(&root)).map_err(|e| lacks(e, away))?;
     let is_left_out = |e: BuildError, away: &Away| {
@@ -202,12 +191,20 @@ fn is_former(away: &Away, member: &Place, runner: &dyn Runner) -> Result<(), Bui
     if superblock.uuid != away.array.uuid {
         return Err(refused("it has the superblock of another array".to_owned()));
     }
-    let of_array = mdadm::events(&runner.ask(&mdadm::detail(&format!("/dev/{}", away.array.name)))?);
-    match of_array {
-        Some(events) if superblock.events > events => {
-            Err(refused("it was used without the others, and has newer data".to_owned()))
-        }
-        _ => Ok(()),
+    // One that only left says that all drives were there. What one that was started elsewhere wrote since, no bitmap marks.
+    let used = |has: &str| {
+        Err(refused(format!(
+            "it was used without the others{has}. To fill it as a new one: wipefs --all {path}; mdadm /dev/{} --add {path}",
+            away.array.name
+        )))
+    };
+    if !superblock.complete {
+        return used("");
+    }
+    match mdadm::events(&runner.ask(&mdadm::detail(&format!("/dev/{}", away.array.name)))?) {
+        Some(events) if superblock.events > events => used(", and has newer data"),
+        Some(_) => Ok(()),
+        None => Err(refused("mdadm does not say how many events the pool has had".to_owned())),
     }
 }
 
