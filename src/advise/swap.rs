@@ -6,6 +6,7 @@ use super::{
     evidence::Wanted,
 };
 use crate::{
+    findings::Quantity,
     inventory::Drive,
     units::{capital, duration, listed, size},
 };
@@ -75,23 +76,35 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
             Answer::new(Topic::Swap, Sure::Measured, says).because(stops(context, all)).rests_on(runs)
         }
     };
+    let (tested, of_tests): (Vec<_>, Vec<_>) = drives.iter().filter_map(|d| tested(context, d)).unzip();
     let measured = !worst.is_empty();
     let bad = |d: &&Drive| worst.iter().any(|w| w.drive == *d && w.seconds >= LONG);
     let stay: Vec<&Drive> = used.iter().copied().filter(bad).collect();
     let move_it = (!stay.is_empty()).then(|| format!("Swap is now on {}: move it.", context.names(&stay)));
     let wear = drives.iter().any(|d| !Context::rotates(d));
     let wear = wear.then(|| "Swap wears flash.".to_owned());
-    let mut why: Vec<String> = move_it.into_iter().collect();
-    let mut other = Vec::new();
+    let mut why: Vec<String> = move_it.into_iter().chain(tested).collect();
+    let mut other = of_tests;
     if !measured && !drives.is_empty() {
         why.push("Small random writes, one at a time, as swap makes them, are not measured.".to_owned());
         let (sentences, from): (Vec<_>, Vec<_>) =
             context.other_stalls(&drives, Wanted::RANDOM_WRITE).into_iter().unzip();
         why.extend(sentences);
-        other = from;
+        other.extend(from);
     }
     let decide = answer.decide.clone().or_else(|| commands::writes(context.inventory, &unmeasured));
     vec![answer.because(why.into_iter().chain(wear)).rests_on(other).decide(decide)]
+}
+
+/// What `run swap` found of a drive last.
+fn tested<'a>(context: &Context<'a>, drive: &Drive) -> Option<(String, &'a Evidence)> {
+    let (from, used) = context.of(drive).rev().find_map(|e| {
+        let used = e.numbers.iter().find(|m| m.quantity == Quantity::MemoryUsed)?;
+        Some((e, &used.estimate))
+    })?;
+    let least = if used.is_bounded() { "" } else { "at least " };
+    let times = format!("{least}{:.2} times", used.value);
+    Some((format!("With swap on {}, a program could use {times} its memory.", context.name(drive)), from))
 }
 
 /// The longest small random write of each drive, where it was measured under the load that most drives share.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::Output;
 use crate::{
     record::Store,
-    run::{Leftover, sweep, waiting},
+    run::{Leftover, LeftoverKind, sweep, waiting},
 };
 
 pub(super) fn cleanup(store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
@@ -18,12 +18,18 @@ pub(super) fn cleanup(store: &Store, output: &Output) -> anyhow::Result<ExitCode
 pub(super) fn describe(left: &Leftover) -> String {
     let Leftover { path, ended, kept } = left;
     let path = path.display();
-    match kept {
-        None if left.is_drive() => format!(
+    match (kept, left.kind()) {
+        (None, LeftoverKind::Zswap) => format!("Turned zswap off again, which {ended} had turned on."),
+        (None, LeftoverKind::ControlGroup) => {
+            format!("Ended what ran in the control group {path}, left by {ended}, and removed it.")
+        }
+        (None, LeftoverKind::Drive) => format!(
             "Brought back the drive at {path}, taken away by {ended}. If it is of a pool, `drivebench list` says whether the pool lacks it, and \
              `mdadm ARRAY --re-add PARTITION` gives it back."
         ),
-        None => format!("Removed {path}, left by {ended}."),
-        Some(kept) => format!("{path}, left by {ended}, can't be removed ({}): {}", kept.why, kept.remedy),
+        (None, LeftoverKind::File) => format!("Removed {path}, left by {ended}."),
+        (Some(kept), _) => {
+            format!("{path}, left by {ended}, can't be removed ({}): {}", kept.why, kept.remedy)
+        }
     }
 }

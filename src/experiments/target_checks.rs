@@ -5,7 +5,7 @@ use super::{
     request::{PlanError, Request},
 };
 use crate::{
-    plan::{Act, Plan},
+    plan::{Act, Plan, SwapMedium},
     target::{Kind, Target},
     units::{Caching, Load, MIB},
 };
@@ -53,6 +53,7 @@ pub fn still_fits(left: &Plan) -> Result<(), PlanError> {
             Act::ScratchFile(file) => file.bytes,
             Act::Files(files) => files.set.on_disk(),
             Act::Load(m) if m.load.writes() => m.reach,
+            Act::Swap(swap) if !matches!(swap.medium, SwapMedium::Zram { .. }) => swap.area,
             _ => 0,
         });
         if let Some(needed) = held.max().filter(|bytes| *bytes > 0) {

@@ -163,6 +163,14 @@ impl Plan {
             if matches!(&step.act, Act::MoveDrives(a) if a.bays.len() != all || nameless()) {
                 return wrong("moves other drives than those of the targets".to_owned());
             }
+            if let Act::Pull(pull) = &step.act {
+                let drives = step.targets().filter_map(|at| self.build(at)).map(|build| build.drives.len());
+                let fewest = drives.min().unwrap_or(0);
+                let members = pull.second.iter().map(|second| second.member).chain([pull.member]);
+                if let Some(member) = members.into_iter().find(|member| *member as usize >= fewest) {
+                    return wrong(format!("pulls member {member} of {fewest}"));
+                }
+            }
             step.act.check().or_else(wrong)?;
         }
         Ok(())

@@ -29,6 +29,9 @@ pub struct Boot {
     pub link: String,
     /// Such as `Linux 6.1.0-rpi7 aarch64`, and the distribution.
     pub linux: Option<String>,
+    /// Board, processors and memory, as far as they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub computer: Option<String>,
     pub system: Option<String>,
     pub systemd: String,
     /// How long the firmware took, s, where it says.

@@ -108,7 +108,11 @@ impl Event {
             }
             Self::Act { result, .. } => {
                 let boots = result.boots.as_deref().is_none_or(|boots| boots.fits(lasts, MOST));
-                result.bytes.max(result.files) < MOST && lasts(result.seconds) && boots
+                let pulled = result.pulled.as_deref().is_none_or(|pulled| pulled.fits(MOST));
+                let cut = result.cut.as_deref().is_none_or(|cut| cut.fits(MOST));
+                let swapped = result.swapped.as_deref().is_none_or(|swapped| swapped.fits(lasts, MOST));
+                let all = boots && pulled && cut && swapped;
+                result.bytes.max(result.files) < MOST && lasts(result.seconds) && all
             }
             Self::Watched(watched) => watched.fits(lasts),
             Self::Imported(imported) => imported.loads.iter().all(|load| load.seconds.is_none_or(lasts)),

@@ -57,6 +57,14 @@ pub fn hand_over(file: &File, dir: &File) -> io::Result<()> {
     }
 }
 
+/// Takes a file back from the user who called `sudo`.
+pub fn keep_for_root(file: &File) -> io::Result<()> {
+    match caller() {
+        Some(_) => fchown(file, Some(0), Some(0)),
+        None => Ok(()),
+    }
+}
+
 /// Locks a file or directory while it is open, if the filesystem supports locks; the error is `WouldBlock`.
 pub fn lock(file: &File) -> io::Result<()> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {

@@ -18,6 +18,21 @@ pub struct Swapped {
     /// Why it ended before all loads were done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
+    /// That was because as much was written as was allowed.
+    pub enough: bool,
+}
+
+impl Swapped {
+    /// Whether all times are such that `lasts` holds, and all counts below `most`.
+    pub(super) fn fits(&self, lasts: impl Fn(f64) -> bool, most: u64) -> bool {
+        let load = |load: &SwapLoad| {
+            let counts = [load.operations, load.swapped_in, load.swapped_out, load.written.unwrap_or(0)];
+            load.seconds > 0.0
+                && [load.seconds, load.processor, load.stalled.unwrap_or(0.0)].into_iter().all(&lasts)
+                && counts.iter().all(|n| *n < most)
+        };
+        lasts(self.made) && self.written.unwrap_or(0) < most && self.loads.iter().all(load)
+    }
 }
 
 /// One load, after its memory was filled.

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{place::Place, scratch_name};
 use crate::{
-    record::{Host, PRIVATE, hand_over, make_dir},
+    record::{Host, PRIVATE, hand_over, keep_for_root, make_dir},
     sysroot::Sysroot,
     tools::{Right, State},
 };
@@ -170,6 +170,9 @@ impl Journal {
         let mut open = self.lock();
         let id = open.next;
         open.append(&Line::Will { id, undo: undo.clone(), place: place.clone() })?;
+        if undo.is_roots() {
+            open.keep_for_root()?;
+        }
         open.next += 1;
         open.left.insert(id);
         Ok(Entry { id, undo, place, journal: self.clone() })
@@ -229,6 +232,14 @@ impl Undo {
         }
     }
 
+    /// It is undone on root's word only, which is a journal that nobody else can write.
+    pub fn is_roots(&self) -> bool {
+        match self {
+            Self::Unplugged { .. } | Self::Swap { .. } | Self::Group { .. } | Self::ZswapOff => true,
+            Self::File { .. } | Self::Directory { .. } | Self::Output { .. } | Self::Standby { .. } => false,
+        }
+    }
+
     fn covers(&self, path: &str) -> Result<(), String> {
         match self {
             Self::Standby { device } if device == path => Ok(()),
@@ -256,6 +267,14 @@ impl Open {
             File::open(dir)?.sync_all()?;
         }
         self.file.as_ref().map_or(Ok(()), |file| write(file, line))
+    }
+
+    /// With sudo, journals belong to the user who called it: not this one.
+    fn keep_for_root(&self) -> io::Result<()> {
+        match &self.file {
+            Some((_, file)) => keep_for_root(file),
+            None => Ok(()),
+        }
     }
 
     /// Creates the file. Names are numbered, because a resumed run may have left a journal earlier.

@@ -37,10 +37,25 @@ pub struct Leftover {
     pub kept: Option<Kept>,
 }
 
+/// What kind of thing was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeftoverKind {
+    /// A file, a directory, or a swap area.
+    File,
+    /// A drive that was taken away.
+    Drive,
+    ControlGroup,
+    Zswap,
+}
+
 impl Leftover {
-    /// A drive that was taken away, not a file.
-    pub fn is_drive(&self) -> bool {
-        self.path.starts_with("/sys")
+    pub fn kind(&self) -> LeftoverKind {
+        match &self.path {
+            path if path == Path::new(swap::ZSWAP) => LeftoverKind::Zswap,
+            path if path.starts_with("/sys/fs/cgroup") => LeftoverKind::ControlGroup,
+            path if path.starts_with("/sys") => LeftoverKind::Drive,
+            _ => LeftoverKind::File,
+        }
     }
 }
 
@@ -139,14 +154,20 @@ fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
     let or_else = format!("run `{}`, or if it is gone for good: {rm_journal}", cleanup(store));
     let mut kept = Vec::new();
     for left in &journal.left {
+        if left.undo.is_roots() && journal.host.boot_id == here.boot_id && journal.owner != 0 {
+            let why = "it says that root changed something, but it is no file of root's".to_owned();
+            let remedy = format!("check what it says, then {rm_journal}");
+            kept.push(Leftover { path: journal.path.clone(), ended, kept: Some(Kept { why, remedy }) });
+            continue;
+        }
         let own = match &left.undo {
             Undo::File { path } => scratch_name::is_of(&journal.run, path, scratch_name::FILE),
             Undo::Directory { path } => scratch_name::is_of(&journal.run, path, scratch_name::DIRECTORY),
             Undo::Output { .. } => process.is_some(),
-            // After a reboot all drives are there. What root did is undone on root's word only.
+            // After a reboot all drives are there.
             Undo::Unplugged { back } => {
-                if let Some(switch) = Switch::of_journal(back)
-                    .filter(|_| journal.owner == 0 && journal.host.boot_id == here.boot_id)
+                if let Some(switch) =
+                    Switch::of_journal(back).filter(|_| journal.host.boot_id == here.boot_id)
                 {
                     kept.extend(bring_back(&switch, ended, &or_else));
                 }
@@ -154,7 +175,7 @@ fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
             }
             Undo::Swap { .. } | Undo::Group { .. } | Undo::ZswapOff => {
                 // After a reboot nothing of it is there.
-                if journal.owner == 0 && journal.host.boot_id == here.boot_id {
+                if journal.host.boot_id == here.boot_id {
                     kept.extend(stop_swapping(left, &journal.run, ended, &or_else));
                 }
                 false
@@ -196,9 +217,11 @@ fn stop_swapping(left: &Left, run: &str, ended: &'static str, or_else: &str) -> 
     let (path, kept) = match undone {
         Ok(path) => (path?, None),
         Err(e) => {
-            let (Undo::Swap { path } | Undo::Group { dir: path }) = &left.undo else { return None };
-            let why = format!("it is still used: {e}");
-            (path.clone(), Some(Kept { why, remedy: or_else.to_owned() }))
+            let path = match &left.undo {
+                Undo::Swap { path } | Undo::Group { dir: path } => path.clone(),
+                _ => swap::ZSWAP.into(),
+            };
+            (path, Some(Kept { why: format!("it is still used: {e}"), remedy: or_else.to_owned() }))
         }
     };
     Some(Leftover { path, ended, kept })

@@ -1,20 +1,111 @@
-//! Kills `drivebench run swap` at random moments: nothing may be left after the next start, and nothing else may be killed.
+//! Compares media with `drivebench run swap`; and kills it at random moments: nothing may be left after the next start, and nothing else may be
+//! killed.
 
 use std::{thread, time::Duration};
 
+use drivebench::findings::{Findings, Quantity};
 use rand::Rng;
 
 use super::{LIMIT, Summary, rounds};
-use crate::{Machine, MachineError, Options, Scenario, pools::sh};
+use crate::{
+    Machine, MachineError, Options, Scenario,
+    pools::{require, sh},
+};
+
+/// A guest without systemd mounts none.
+const CONTROL_GROUPS: &str = "mkdir -p /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && echo +memory >/sys/fs/cgroup/cgroup.subtree_control";
 
 /// Kills come at most so long after the start, s: a run takes about as long.
 const MOST: f64 = 30.0;
 
+/// Compares all drives and zram, with five repeats and with the usual three: the ranking is that of the ledgers, and both find the same.
+pub fn swap_media(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
+    let mut lines = Vec::new();
+    let summary = rounds(times, seed, |round, _| {
+        media(options, scenario, seed.wrapping_add(round.into()), &mut lines).map(Some)
+    });
+    Summary { lines, ..summary }
+}
+
+/// By how much the usual repeats may differ from five.
+const DIFFER: f64 = 0.1;
+/// Hours are not needed: five media have nine loads, whose memory is filled each time.
+const MEDIA_LIMIT: Duration = Duration::from_secs(3 * 3600);
+
+/// The largest difference of the usual repeats from five, as a share.
+fn media(
+    options: &Options,
+    scenario: &Scenario,
+    seed: u64,
+    lines: &mut Vec<String>,
+) -> Result<f64, MachineError> {
+    let machine = Machine::start(scenario, options)?;
+    sh(&machine, CONTROL_GROUPS)?;
+    let letters = ["a", "b", "c", "d"];
+    let dirs: Vec<String> = letters.iter().take(scenario.drives.len()).map(|l| format!("/mnt/{l}")).collect();
+    let run = |runs: u32| {
+        let command = format!(
+            "drivebench run swap {} zram --memory 16MiB --runtime 2s --runs {runs} --max-bytes 64GiB --seed {seed} --format json 2>/work/said || \
+             {{ tail -n 5 /work/said >&2; false; }}",
+            dirs.join(" ")
+        );
+        let output = machine.run(&["sh", "-c", &command], MEDIA_LIMIT)?;
+        require(&machine, output.code == 0, &command, String::from_utf8_lossy(&output.stderr))?;
+        serde_json::from_str::<Findings>(&output.text()).map_err(|e| machine.wrong("findings", e))
+    };
+    let five = run(5)?;
+    let ledgers = (0..dirs.len()).map(|i| machine.ledger(i)).collect::<Result<Vec<_>, _>>()?;
+    let usual = run(3)?;
+    let of = |found: &Findings, target: &str, quantity: &Quantity| {
+        found
+            .estimates
+            .iter()
+            .find(|m| m.target == target && m.quantity == *quantity)
+            .map(|m| m.estimate.clone())
+    };
+    let mut worst = 0.0_f64;
+    let mut ranked = Vec::new();
+    for (at, target) in dirs.iter().map(String::as_str).chain(["zram"]).enumerate() {
+        let [Some(a), Some(b)] = [&five, &usual].map(|found| of(found, target, &Quantity::MemoryUsed)) else {
+            return Err(machine.wrong("findings", format!("nothing of {target}")));
+        };
+        let wait = of(&five, target, &Quantity::LongestOperation).map_or(0.0, |e| e.value);
+        // Of a drive: its seconds for each byte.
+        let cost = ledgers.get(at).map(|ledger| {
+            let (ns, bytes) =
+                ledger.iter().fold((0, 0), |(ns, bytes), e| (ns + e.end_ns - e.start_ns, bytes + e.length));
+            ns as f64 / bytes.max(1) as f64
+        });
+        lines.push(format!(
+            "{target}: memory used {:.2} ({:.2} to {:.2}) times, with three runs {:.2}; longest wait {wait:.2} s; the ledger has {:.0} ns a byte",
+            a.value, a.low, a.high, b.value, cost.unwrap_or(0.0)
+        ));
+        if a.is_bounded() && b.is_bounded() {
+            worst = worst.max((b.value / a.value - 1.0).abs());
+        }
+        ranked.push((a, cost.unwrap_or(0.0), target));
+    }
+    lines.extend(five.verdicts.iter().cloned());
+    // Faster drives allow more.
+    for (a, cost, name) in &ranked {
+        for (b, other_cost, other) in &ranked {
+            let is_apart = a.is_bounded() && b.is_bounded() && a.high < b.low;
+            require(
+                &machine,
+                !is_apart || cost > other_cost,
+                "the ranking",
+                format!("{name} before {other}"),
+            )?;
+        }
+    }
+    require(&machine, worst <= DIFFER, "three runs and five", format!("differ by {:.1} %", worst * 100.0))?;
+    Ok(worst)
+}
+
 /// One machine for all kills.
 pub fn swap_kills(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
     let machine = Machine::start(scenario, options).and_then(|machine| {
-        let mount = "mkdir -p /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && echo +memory >/sys/fs/cgroup/cgroup.subtree_control";
-        sh(&machine, mount)?;
+        sh(&machine, CONTROL_GROUPS)?;
         // What the kernel might end instead.
         let bystander = machine.begin(&["sleep", "1000000"])?;
         Ok((machine, bystander))

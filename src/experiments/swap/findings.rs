@@ -35,7 +35,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let case = |(step, act)| {
         let at = Step::targets(step).next()?;
         let swapped = run.acts.get(&(step.id, at))?.swapped.as_deref()?;
-        Some(Case { given: &plan.targets[at].given, act, swapped, footprint: footprint(&swapped.loads) })
+        let footprint = footprint(&swapped.loads, SwapTest::most_used(act, SwapWhat::Requests));
+        Some(Case { given: &plan.targets[at].given, act, swapped, footprint })
     };
     let cases: Vec<Case<'_>> = plan.swaps().filter_map(case).collect();
     let Some(first) = cases.first() else { return };

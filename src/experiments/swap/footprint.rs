@@ -18,25 +18,28 @@ pub(super) enum Footprint {
     AtLeast(f64),
 }
 
-/// From the requests of all runs; none without a run that has them.
-pub(super) fn footprint(loads: &[SwapLoad]) -> Option<Footprint> {
+/// From the requests of all runs, of which a whole one uses up to `most` percent; none without a run that says something.
+pub(super) fn footprint(loads: &[SwapLoad], most: u32) -> Option<Footprint> {
     let mut runs: Vec<u32> = loads.iter().map(|load| load.run).collect();
     runs.dedup();
-    let (mut found, mut not_reached) = (Vec::new(), None);
+    let (mut found, mut not_reached, mut ended) = (Vec::new(), false, 0.0_f64);
+    let most = f64::from(most) / 100.0;
     for run in runs {
         let of_run = loads.iter().filter(|load| load.run == run && load.work.what == SwapWhat::Requests);
         let point = |load: &SwapLoad| Some((f64::from(load.work.percent) / 100.0, time(load)?));
         let points: Vec<(f64, f64)> = of_run.filter_map(point).collect();
         match (crossing(&points), points.last()) {
             (Some(at), _) => found.push(at),
-            (None, Some((most, _))) if *most > 1.0 => not_reached = Some(*most),
-            // It was ended early, and says nothing.
+            (None, Some((last, _))) if *last >= most => not_reached = true,
+            // It was ended early: it holds until there.
+            (None, Some((last, _))) if *last > 1.0 => ended = ended.max(*last),
             _ => {}
         }
     }
-    match not_reached {
-        Some(most) => Some(Footprint::AtLeast(found.into_iter().fold(most, f64::min))),
-        None => repeat::typical(&found).map(Footprint::Of),
+    match (not_reached, found.is_empty()) {
+        (true, _) => Some(Footprint::AtLeast(found.into_iter().fold(most, f64::min))),
+        (false, true) => (ended > 1.0).then_some(Footprint::AtLeast(ended)),
+        (false, false) => repeat::typical(&found).map(Footprint::Of),
     }
 }
 
@@ -93,17 +96,23 @@ mod tests {
     fn the_footprint_is_where_requests_take_ten_times_as_long() {
         for fault in [0.2e-3, 0.5e-3, 0.9e-3, 5e-3] {
             let missing = 0.9e-3 / 16.0 / fault;
-            let Some(Footprint::Of(found)) = footprint(&loads(fault, 3)) else { panic!("{fault}") };
+            let Some(Footprint::Of(found)) = footprint(&loads(fault, 3), 200) else { panic!("{fault}") };
             let truth = 1.0 / (1.0 - missing);
             assert!((found.value / truth - 1.0).abs() < 0.01, "{} is not {truth}", found.value);
         }
-        assert_eq!(footprint(&loads(0.05e-3, 3)), Some(Footprint::AtLeast(2.0)));
+        assert_eq!(footprint(&loads(0.05e-3, 3), 200), Some(Footprint::AtLeast(2.0)));
         // Where only some runs reach it, no more is claimed than holds for all.
         let mut mixed = loads(0.2e-3, 3);
         mixed.retain(|load| load.run < 3);
         mixed.extend(loads(0.05e-3, 3).into_iter().filter(|load| load.run == 3));
-        let Some(Footprint::AtLeast(least)) = footprint(&mixed) else { panic!("{mixed:?}") };
+        let Some(Footprint::AtLeast(least)) = footprint(&mixed, 200) else { panic!("{mixed:?}") };
         assert!((least * (1.0 - 0.9e-3 / 16.0 / 0.2e-3) - 1.0).abs() < 0.01, "{least}");
-        assert_eq!(footprint(&[]), None);
+        assert_eq!(footprint(&[], 200), None);
+        // A run that was ended early neither replaces others, nor says more than it saw.
+        let mut cut = loads(0.2e-3, 2);
+        cut.retain(|load| load.run < 2 || load.work.percent <= 110);
+        assert_eq!(footprint(&cut, 200), footprint(&loads(0.2e-3, 1), 200));
+        cut.retain(|load| load.run == 2);
+        assert_eq!(footprint(&cut, 200), Some(Footprint::AtLeast(1.1)));
     }
 }

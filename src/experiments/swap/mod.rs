@@ -19,7 +19,7 @@ pub static SWAP: Experiment = Experiment {
         "swap /mnt/a /mnt/b zram     two drives, compressed memory",
         "swap /mnt/a zswap+/mnt/a    a drive alone, and behind zswap",
     ],
-    is_evidence: false,
+    is_evidence: true,
     default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),

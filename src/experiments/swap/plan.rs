@@ -1,13 +1,14 @@
 //! The plan of swap.
 
 use super::{
-    super::{PlanError, Request, target_checks::fits},
+    super::{PlanError, Request, free_space::largest_file, target_checks::fits},
     options,
 };
 use crate::{
     inventory::Inventory,
     plan::{Plan, Steps, SwapMedium, SwapTest, SwapWhat, SwapWork},
     target::{Kind, Target, TargetError},
+    units::decimal_bytes,
 };
 
 /// What is named to swap to compressed memory; an algorithm may follow.
@@ -67,6 +68,14 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         if !matches!(medium, SwapMedium::Zram { .. }) {
             check(target)?;
             fits(target, area).map_err(PlanError::without_limit)?;
+            if let Some(most) = largest_file(target).filter(|most| *most < area) {
+                let why = format!(
+                    "no file there may be larger than {}, and the swap area needs {}: name less with --memory",
+                    decimal_bytes(most),
+                    decimal_bytes(area)
+                );
+                return Err(PlanError::Unsuitable { path: target.path.clone(), why });
+            }
         }
         steps.add(
             &[at],

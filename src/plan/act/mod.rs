@@ -167,13 +167,18 @@ impl Act {
         let (cost, size) = match self {
             Self::Load(m) => m.check().map(|()| (m.cost(), m.reach))?,
             Self::ScratchFile(file) => (Cost::default(), file.bytes),
+            Self::Swap(swap) => swap.check().map(|()| (self.cost(), swap.area))?,
             act => (act.cost(), 0),
         };
         let bytes = cost.written.max(cost.read).max(size);
         if bytes > i64::MAX as u64 {
             return Err(format!("has {bytes} bytes, more than any drive"));
         }
-        match cost.seconds {
+        let seconds = match self {
+            Self::Pull(Pull { seconds, .. }) | Self::PullInUse(PullInUse { seconds, .. }) => Some(*seconds),
+            _ => cost.seconds,
+        };
+        match seconds {
             Some(seconds) if !(0.0..=LONG).contains(&seconds) => Err(format!("lasts {seconds} s")),
             _ => Ok(()),
         }

@@ -1,5 +1,7 @@
 //! Use more memory than there is, with swap on one medium.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 use crate::units::{count, decimal_bytes, duration};
@@ -65,6 +67,26 @@ impl SwapWhat {
 }
 
 impl SwapTest {
+    /// The most that loads of a kind use, in percent of what the program may have.
+    pub fn most_used(&self, what: SwapWhat) -> u32 {
+        self.works.iter().filter(|work| work.what == what).map(|work| work.percent).max().unwrap_or(0)
+    }
+
+    /// Refuses what can't be done, as a damaged or edited record may contain.
+    pub fn check(&self) -> Result<(), String> {
+        /// Of memory that a program may have, in bytes.
+        const MEMORY: RangeInclusive<u64> = 1 << 20..=1 << 40;
+        /// Of a load, s.
+        const SECONDS: RangeInclusive<f64> = 0.0..=1e6;
+        let largest = self.works.iter().map(|work| work.percent).max().unwrap_or(100);
+        let fits = MEMORY.contains(&self.memory)
+            && MEMORY.contains(&self.area)
+            && (1..=1000).contains(&largest)
+            && self.works.iter().all(|work| work.percent > 0)
+            && SECONDS.contains(&self.seconds);
+        if fits { Ok(()) } else { Err("swaps with sizes or times that make no sense".to_owned()) }
+    }
+
     pub fn describe(&self) -> String {
         let Self { memory, area, random, runs, .. } = self;
         let on = match &self.medium {

@@ -23,7 +23,12 @@ pub(super) fn perform(
         let seconds = run.ctx.world.seconds() - since;
         let bytes = swapped.written.unwrap_or(0);
         run.account(target, 0, bytes);
-        troubles.extend(swapped.ended.as_ref().map(|why| (target, format!("swap was ended: {why}"))));
+        if let Some(why) = swapped.ended.as_ref().map(|why| format!("swap was ended: {why}")) {
+            match swapped.enough {
+                true => run.note(Some(target), format!("{why}."))?,
+                false => troubles.push((target, why)),
+            }
+        }
         let result = ActResult { seconds, bytes, swapped: Some(Box::new(swapped)), ..ActResult::default() };
         run.emit_act(step.id, Some(target), result)?;
         // The next medium may take long.

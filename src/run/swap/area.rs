@@ -4,9 +4,11 @@ use std::{
     fs,
     io::{self, Read, Write},
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 
-use super::kernel;
+use super::{POLL, kernel};
 use crate::{
     engine::Cancel,
     run::{
@@ -18,7 +20,7 @@ use crate::{
 };
 
 /// The highest priority there is: the kernel fills other areas only when this one is full.
-const PRIORITY: u16 = 32767;
+pub const PRIORITY: u16 = 32767;
 /// Bytes of a write that makes a file.
 const BLOCK: usize = 1 << 20;
 
@@ -84,12 +86,17 @@ impl Area {
         let number: u32 = number.trim().parse().map_err(|_| no(format!("the kernel calls it '{number}'")))?;
         let path = PathBuf::from(format!("/dev/zram{number}"));
         let mut area = Self { path, entry: None, file: None, zram: Some(number) };
+        // From here on it has to be removed, whatever happens.
+        area.entry = Some(area.will(journal)?);
         let sys = format!("/sys/block/zram{number}");
         let set = |file: &str, value: &str| {
             kernel::set(format!("{sys}/{file}"), value).map_err(|e| no(e.to_string()))
         };
         if let Some(algorithm) = algorithm {
-            set("comp_algorithm", algorithm)?;
+            let known = fs::read_to_string(format!("{sys}/comp_algorithm")).unwrap_or_default();
+            let known = known.replace(['[', ']'], "");
+            set("comp_algorithm", algorithm)
+                .map_err(|e| no(format!("{e}; this kernel has: {}", known.trim())))?;
         }
         set("disksize", &bytes.to_string())?;
         set("mem_limit", &bytes.to_string())?;
@@ -97,9 +104,16 @@ impl Area {
         Ok(area)
     }
 
+    fn will(&self, journal: &Journal) -> Result<Entry, RunError> {
+        journal.will(Undo::Swap { path: self.path.clone() }).map_err(RunError::Journal)
+    }
+
     fn begin(&mut self, journal: &Journal, runner: &dyn Runner) -> Result<(), RunError> {
         let path = self.path.to_string_lossy().into_owned();
-        let entry = journal.will(Undo::Swap { path: self.path.clone() }).map_err(RunError::Journal)?;
+        let entry = match self.entry.take() {
+            Some(entry) => entry,
+            None => self.will(journal)?,
+        };
         let entry = self.entry.insert(entry);
         run(&swap::make(&path), entry, runner)?;
         run(&swap::on(&path, PRIORITY), entry, runner)
@@ -115,18 +129,17 @@ impl Area {
     }
 
     fn clear_away(&mut self, runner: &dyn Runner) -> Result<(), RunError> {
-        if let Some(entry) = self.entry.take() {
+        if let Some(entry) = &self.entry {
             let path = self.path.to_string_lossy().into_owned();
             if is_used(&self.path) {
-                if let Err(e) = run(&swap::off(&path), &entry, runner) {
-                    self.entry = Some(entry);
-                    return Err(e);
-                }
+                run(&swap::off(&path), entry, runner)?;
             }
-            entry.done().map_err(RunError::Journal)?;
+            if let Some(number) = self.zram {
+                remove_zram(number).map_err(|e| RunError::Swap(format!("/dev/zram{number} stays: {e}")))?;
+            }
         }
-        if let Some(number) = self.zram.take() {
-            remove_zram(number).map_err(|e| RunError::Swap(format!("/dev/zram{number} stays: {e}")))?;
+        if let Some(entry) = self.entry.take() {
+            entry.done().map_err(RunError::Journal)?;
         }
         let left = |source| RunError::Leftover { path: self.path.clone(), command: "rm", source };
         self.file.take().map_or(Ok(()), Scratch::remove).map_err(left)
@@ -156,10 +169,23 @@ pub fn is_used(path: &Path) -> bool {
     swaps.lines().skip(1).any(|line| line.split_whitespace().next() == Some(&name))
 }
 
-/// Gives its memory back.
+/// Gives its memory back. Where udev has it open for a moment, that is waited for.
 pub fn remove_zram(number: u32) -> io::Result<()> {
-    match Path::new(&format!("/sys/block/zram{number}")).exists() {
-        true => kernel::set(format!("{CONTROL}/hot_remove"), &number.to_string()),
-        false => Ok(()),
+    const PATIENCE: Duration = Duration::from_secs(5);
+    let until = Instant::now() + PATIENCE;
+    while Path::new(&format!("/sys/block/zram{number}")).exists() {
+        match kernel::set(format!("{CONTROL}/hot_remove"), &number.to_string()) {
+            Err(e) if e.kind() == io::ErrorKind::ResourceBusy && Instant::now() < until => {
+                thread::sleep(POLL)
+            }
+            removed => return removed,
+        }
     }
+    Ok(())
+}
+
+/// The highest priority of all areas that the kernel swaps to.
+pub fn highest_priority() -> Option<i32> {
+    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next_back()?.parse().ok()).max()
 }

@@ -65,11 +65,18 @@ impl Group {
         full_stalls(&fs::read_to_string(self.dir.join("memory.pressure")).ok()?)
     }
 
+    /// Bytes of it that are in swap.
+    pub fn swapped(&self) -> Option<u64> {
+        fs::read_to_string(self.dir.join("memory.swap.current")).ok()?.trim().parse().ok()
+    }
+
     /// Whether the kernel ended a process of it because it had no memory left.
     pub fn was_killed(&self) -> bool {
-        let events = fs::read_to_string(self.dir.join("memory.events")).unwrap_or_default();
+        // Of version 2, and of version 1.
+        let events = ["memory.events", "memory.oom_control"]
+            .map(|file| fs::read_to_string(self.dir.join(file)).unwrap_or_default());
         let kills = |line: &str| line.strip_prefix("oom_kill ")?.trim().parse::<u64>().ok();
-        events.lines().filter_map(kills).any(|kills| kills > 0)
+        events.iter().flat_map(|text| text.lines()).filter_map(kills).any(|kills| kills > 0)
     }
 
     pub fn remove(mut self) -> io::Result<()> {
@@ -123,9 +130,18 @@ pub fn remove(dir: &Path) -> io::Result<()> {
 pub fn place(root: &Sysroot) -> io::Result<(PathBuf, bool)> {
     let mounts = parse_mountinfo(&root.text("/proc/self/mountinfo").unwrap_or_default());
     if let Some(mount) = mounts.iter().find(|mount| mount.filesystem == "cgroup2") {
-        let controllers = root.text(&format!("{}/cgroup.subtree_control", mount.path)).unwrap_or_default();
-        if controllers.split_whitespace().any(|name| name == "memory") {
+        let has_memory = |file: &str| {
+            let controllers = root.text(&format!("{}/{file}", mount.path)).unwrap_or_default();
+            controllers.split_whitespace().any(|name| name == "memory")
+        };
+        if has_memory("cgroup.subtree_control") {
             return Ok((mount.path.clone().into(), true));
+        }
+        if has_memory("cgroup.controllers") {
+            return Err(io::Error::other(format!(
+                "control groups don't bound memory here yet: echo +memory > {}/cgroup.subtree_control",
+                mount.path
+            )));
         }
     }
     let one = |mount: &&crate::inventory::Mount| {

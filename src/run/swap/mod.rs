@@ -32,6 +32,7 @@ use crate::{
     tools::{System, Talk, swap},
 };
 
+pub use watch::ZSWAP;
 pub use worker::work;
 
 pub(super) use leftover::undo;
@@ -55,7 +56,15 @@ fn possible(root: &Sysroot, act: &SwapTest) -> Result<(), SwapRefusal> {
     if !geteuid().is_root() {
         return Err(SwapRefusal("making a swap area needs root: run it with sudo".to_owned()));
     }
-    group::place(root).map_err(|e| SwapRefusal(e.to_string()))?;
+    let (_, two) = group::place(root).map_err(|e| SwapRefusal(e.to_string()))?;
+    if two && root.number::<u32>("/proc/sys/vm/swappiness") == Some(0) {
+        let why = "vm.swappiness is 0, and then the kernel swaps no program of a control group: sysctl vm.swappiness=60, until this is done";
+        return Err(SwapRefusal(why.to_owned()));
+    }
+    if area::highest_priority() >= Some(i32::from(area::PRIORITY)) {
+        let why = "the kernel swaps to another area of the highest priority, so that both would be filled in turn: /proc/swaps names it. Of a run                    of drivebench's, `drivebench cleanup` removes it; else swapoff it";
+        return Err(SwapRefusal(why.to_owned()));
+    }
     watch::has_room(root, act).map_err(SwapRefusal)
 }
 
@@ -84,7 +93,7 @@ pub(super) fn swap_test(
     // Of zram, what it holds.
     let device = || area.path().file_name().map(|name| name.to_string_lossy().into_owned());
     let medium = if matches!(act.medium, SwapMedium::Zram { .. }) { device() } else { drive.clone() };
-    let mut watch = Watch::new(root.clone(), medium, act.most);
+    let mut watch = Watch::new(root.clone(), medium, act.most, area.path());
     'runs: for run in 1..=act.runs {
         for work in &act.works {
             says(&format!(
@@ -95,16 +104,22 @@ pub(super) fn swap_test(
             ));
             match one(act, (*work, run), (journal, tools), cancel, &mut watch) {
                 Ok(load) => swapped.loads.push(load),
-                Err(Ended::Because(why)) => {
-                    swapped.ended = Some(why);
+                Err(ended @ (Ended::Because(_) | Ended::Enough(_))) => {
+                    swapped.enough = matches!(ended, Ended::Enough(_));
+                    swapped.ended = ended.why();
                     break 'runs;
                 }
                 Err(Ended::Error(e)) => return Err(e),
             }
         }
     }
-    // After the program has ended, little is left in it.
-    area.remove(tools)?;
+    swapped.settings.extend(watch.found());
+    // After the program has ended, little is left in it. What was measured counts, whatever becomes of the area.
+    if let Err(e) = area.remove(tools) {
+        swapped.ended = Some(format!(
+            "its swap area may still be in use ({e}): end some programs, then run `drivebench cleanup`"
+        ));
+    }
     let written = drive.and_then(|drive| watch::written(&root, &drive));
     swapped.written = written.zip(written_before).map(|(now, before)| now.saturating_sub(before));
     Ok(swapped)
@@ -122,7 +137,18 @@ fn drive(target: &Target, act: &SwapTest) -> Option<String> {
 enum Ended {
     /// The medium's other loads have none, either.
     Because(String),
+    /// The same, as was asked for.
+    Enough(String),
     Error(RunError),
+}
+
+impl Ended {
+    fn why(self) -> Option<String> {
+        match self {
+            Self::Because(why) | Self::Enough(why) => Some(why),
+            Self::Error(_) => None,
+        }
+    }
 }
 
 impl From<RunError> for Ended {
@@ -163,6 +189,7 @@ fn one(
     let line = hear(&mut talk, Duration::from_secs_f64(act.seconds) + FILLS, &group, watch, cancel)?;
     let after = Counters::read(watch, &group);
     talk.end(Duration::from_secs(5));
+    watch.others(&group);
     let answer: Answer =
         serde_json::from_str(&line).map_err(|e| RunError::Swap(format!("the program's answer: {e}")))?;
     group.remove().map_err(|e| failed("the control group stays", e))?;
@@ -201,13 +228,14 @@ fn hear(
             }
             Err(RecvTimeoutError::Disconnected) => {
                 let said = talk.end(Duration::ZERO).complaint();
-                return Err(RunError::Swap(format!("the program that uses memory ended: {said}")).into());
+                return Err(Ended::Because(format!("the program that uses memory was ended: {said}")));
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
         let why = match () {
             () if cancel.is_set() => Some(Ended::Error(RunError::Interrupted)),
             () if Instant::now() > until => Some(Ended::Because("it took too long".to_owned())),
+            () if watch.is_enough() => Some(Ended::Enough(watch.enough())),
             () => watch.look(group).map(Ended::Because),
         };
         if let Some(why) = why {

@@ -1,7 +1,8 @@
 //! Counts what a load with swap costs, and ends it before other programs suffer.
 
 use std::{
-    path::Path,
+    collections::BTreeMap,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -30,6 +31,8 @@ const SPARE_SHARE: u64 = 20;
 const SUFFERING: f64 = 0.25;
 const OVER: Duration = Duration::from_secs(5);
 
+/// Of the whole machine.
+const PRESSURE: &str = "/proc/pressure/memory";
 pub const ZSWAP: &str = "/sys/module/zswap/parameters/enabled";
 
 /// Refuses a load that would leave other programs too little memory.
@@ -75,6 +78,8 @@ pub fn settings(root: &Sysroot, area: &Path) -> Vec<(String, String)> {
         ("vm.swappiness", "/proc/sys/vm/swappiness".to_owned()),
         ("MGLRU", "/sys/kernel/mm/lru_gen/enabled".to_owned()),
         ("zswap", ZSWAP.to_owned()),
+        ("zswap algorithm", "/sys/module/zswap/parameters/compressor".to_owned()),
+        ("zswap's most of memory, percent", "/sys/module/zswap/parameters/max_pool_percent".to_owned()),
         ("zram algorithm", format!("/sys/block/{name}/comp_algorithm")),
         ("governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor".to_owned()),
     ];
@@ -90,8 +95,11 @@ pub struct Watch {
     /// The most that may be written to it, and what was when it began.
     most: u64,
     began: Option<u64>,
-    /// When the stalls of the whole machine, and of the group, were these.
-    before: Option<(Instant, f64, f64)>,
+    /// When the stalls of others were these, by the name of their control group.
+    before: Option<(Instant, BTreeMap<String, f64>)>,
+    /// The swap area, and the most that other programs had in it, bytes.
+    area: PathBuf,
+    others: u64,
 }
 
 /// What the kernel counted.
@@ -104,8 +112,9 @@ pub struct Counters {
 }
 
 impl Watch {
-    pub fn new(root: Sysroot, medium: Option<String>, most: u64) -> Self {
-        let mut watch = Self { root, medium, most, began: None, before: None };
+    pub fn new(root: Sysroot, medium: Option<String>, most: u64, area: &Path) -> Self {
+        let area = area.to_owned();
+        let mut watch = Self { root, medium, most, began: None, before: None, area, others: 0 };
         watch.began = watch.written();
         watch
     }
@@ -119,31 +128,49 @@ impl Watch {
         written(&self.root, self.medium.as_ref()?)
     }
 
+    /// As much was written as is allowed.
+    pub fn is_enough(&self) -> bool {
+        let written = self.written().zip(self.began).map(|(now, began)| now.saturating_sub(began));
+        written.is_some_and(|written| written > self.most)
+    }
+
+    pub fn enough(&self) -> String {
+        format!("{} were written, as much as was allowed (--max-bytes)", decimal_bytes(self.most))
+    }
+
+    /// What other programs have in the area, which is the first one that the kernel fills.
+    pub fn others(&mut self, group: &Group) {
+        let used = used(&self.root, &self.area).zip(group.swapped());
+        self.others = self.others.max(used.map_or(0, |(all, own)| all.saturating_sub(own)));
+    }
+
+    /// What should be known of the loads, besides what they did.
+    pub fn found(&self) -> Vec<(String, String)> {
+        let unwatched = self.root.text(PRESSURE).is_none();
+        let unwatched =
+            unwatched.then(|| ("waits of other programs".to_owned(), "not watched: no PSI".to_owned()));
+        let others = (self.others > 0)
+            .then(|| ("of other programs in the area, at most".to_owned(), decimal_bytes(self.others)));
+        unwatched.into_iter().chain(others).collect()
+    }
+
     /// Why the load must end, if so.
     pub fn look(&mut self, group: &Group) -> Option<String> {
-        let written = self.written().zip(self.began).map(|(now, began)| now.saturating_sub(began));
-        if written.is_some_and(|written| written > self.most) {
-            return Some(format!(
-                "{} were written, as much as was allowed (--max-bytes)",
-                decimal_bytes(self.most)
-            ));
-        }
         if let Some((available, all)) =
             memory(&self.root).filter(|(available, all)| *available < spare(*all) / 2)
         {
             let (available, all) = (decimal_bytes(available), decimal_bytes(all));
             return Some(format!("only {available} of {all} of memory were left for other programs"));
         }
-        let of_all = full_stalls(&self.root.text("/proc/pressure/memory")?)?;
-        let of_group = group.stalled().unwrap_or(0.0);
         let now = Instant::now();
-        let (since, all, own) = *self.before.get_or_insert((now, of_all, of_group));
-        let seconds = now.duration_since(since);
-        if seconds < OVER {
+        let seconds = now.duration_since(self.before.as_ref().map_or(now, |(since, _)| *since));
+        if self.before.is_some() && seconds < OVER {
             return None;
         }
-        self.before = Some((now, of_all, of_group));
-        let share = ((of_all - all) - (of_group - own)) / seconds.as_secs_f64();
+        let stalls = self.stalls_of_others(group);
+        let (_, before) = self.before.replace((now, stalls.clone()))?;
+        let longer = stalls.iter().filter_map(|(name, now)| Some(now - before.get(name)?));
+        let share = longer.fold(0.0, f64::max) / seconds.as_secs_f64();
         (share > SUFFERING).then(|| {
             format!(
                 "other programs were kept waiting for memory for {:.0} % of {:.0} s",
@@ -152,6 +179,37 @@ impl Watch {
             )
         })
     }
+}
+
+impl Watch {
+    /// How long nothing in each other control group beside this one could go on for want of memory, s; without others, what the whole
+    /// machine could not beyond this group. None where the kernel does not say of the group itself: that would count as others'.
+    fn stalls_of_others(&self, group: &Group) -> BTreeMap<String, f64> {
+        let (Some(own), Some(above)) = (group.stalled(), group.dir().parent()) else {
+            return BTreeMap::new();
+        };
+        let above = above.to_string_lossy();
+        let is_other = |name: &String| group.dir().file_name() != Some(name.as_ref());
+        let stalls = |name: String| {
+            let text = self.root.text(&format!("{above}/{name}/memory.pressure"))?;
+            Some((name, full_stalls(&text)?))
+        };
+        let all: BTreeMap<String, f64> =
+            self.root.list(&above).into_iter().filter(is_other).filter_map(stalls).collect();
+        if !all.is_empty() {
+            return all;
+        }
+        let whole = self.root.text(PRESSURE).and_then(|text| full_stalls(&text));
+        whole.map(|whole| (String::new(), whole - own)).into_iter().collect()
+    }
+}
+
+/// Bytes that are in a swap area.
+fn used(root: &Sysroot, area: &Path) -> Option<u64> {
+    let text = root.text("/proc/swaps")?;
+    let line =
+        text.lines().skip(1).find(|line| line.split_whitespace().next().map(Path::new) == Some(area))?;
+    Some(line.split_whitespace().rev().nth(1)?.parse::<u64>().ok()? << 10)
 }
 
 impl Counters {

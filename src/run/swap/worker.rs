@@ -65,6 +65,8 @@ pub fn work(input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<()> {
     let order: Order = serde_json::from_str(&line)?;
     // 0 is the process that writes it.
     set(order.group.join("cgroup.procs"), "0")?;
+    // If the whole machine runs short of memory, this is what the kernel ends.
+    let _ = set("/proc/self/oom_score_adj", "1000");
     let mut random = Xoshiro256PlusPlus::seed_from_u64(order.seed);
     let mut memory = vec![0_u8; order.bytes as usize];
     fill(&mut memory, order.random, &mut random);
