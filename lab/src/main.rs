@@ -108,6 +108,8 @@ enum Campaign {
     LostPower,
     /// Cut the power of a raid5 while `drivebench run power` writes, take one drive away, and check what it finds
     WriteHole,
+    /// `drivebench run swap` on four drives and zram, with five repeats and with three
+    SwapMedia,
     /// `drivebench run swap` is killed at random moments
     SwapKills,
     /// Cut the power of two healthy drives and of one that loses what it acknowledged, and use one that forgets writes or flips
@@ -115,6 +117,10 @@ enum Campaign {
     Lying,
     /// Run `drivebench run layouts` on one scenario after the other, and compare its predictions with what it measures
     Predictions,
+    /// `drivebench run boot --times` restarts a machine three times; in every other round it is ended after the first one
+    Boots,
+    /// The same five times from each of four drives
+    BootMedia,
     /// Build a pool of each layout that is kept, reboot, reboot without one of its drives, mend and destroy it
     Reboots,
 }
@@ -222,6 +228,7 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
         }
         Campaign::LostPower => soak::lost_power(&Options::default(), &named("pools")?, times, seed),
         Campaign::WriteHole => soak::write_hole(&Options::default(), &named("pools")?, times, seed),
+        Campaign::SwapMedia => soak::swap_media(&Options::default(), &named("pi-zero")?, times, seed),
         Campaign::SwapKills => soak::swap_kills(&Options::default(), &named("pi-zero")?, times, seed),
         Campaign::Lying => soak::lying(&Options::default(), &named("pools")?, times, seed),
         Campaign::Layouts => soak::layouts(&Options::default(), &named("pools")?, times, seed),
@@ -254,6 +261,8 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
             let scenarios = scenarios.into_iter().collect::<Result<Vec<_>>>()?;
             soak::baselines(&Options::default(), &scenarios, times)
         }
+        Campaign::BootMedia => soak::boot_media(&Options::default(), &named("boot-media")?, times, seed),
+        Campaign::Boots => soak::boots(&Options::default(), &named("pools")?, times, seed),
         Campaign::Reboots => soak::reboots(&Options::default(), &named("pools")?, times, seed.max(1)),
     };
     let name = what.to_possible_value().map(|v| v.get_name().to_owned()).unwrap_or_default();

@@ -86,6 +86,9 @@ pub enum Command {
     /// Use memory for `run swap`, as its child
     #[command(hide = true)]
     SwapWorker,
+    /// Record a boot of `run boot --times`, as its unit of systemd
+    #[command(hide = true, name = crate::run::BOOT_SERIES)]
+    BootSeries,
     /// Print a man page
     #[command(hide = true)]
     Man {

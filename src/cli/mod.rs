@@ -3,6 +3,7 @@
 mod advise;
 mod args;
 mod bay;
+mod boot_series;
 mod capture;
 mod cleanup;
 mod completions;
@@ -69,7 +70,10 @@ pub fn main() -> ExitCode {
     };
     let output = Output::new(args.ascii);
     let done = match &args.command {
-        Command::Run(run) => run::run(run, &args.store, &output),
+        Command::Run(run) => match boot_series::asked(run) {
+            Some(asked) => boot_series::begin(asked, &args.store, &output),
+            None => run::run(run, &args.store, &output),
+        },
         Command::List(list) => list::list(list, &args.store, &output),
         Command::Advise(advise) => advise::answer(advise, &args.store, &output),
         Command::Capture(capture) => capture::capture(capture, &args.store, &output),
@@ -79,6 +83,7 @@ pub fn main() -> ExitCode {
         Command::SwapWorker => crate::run::use_memory(&mut io::stdin().lock(), &mut output::to_parent())
             .map(|()| ExitCode::SUCCESS)
             .map_err(Into::into),
+        Command::BootSeries => boot_series::go_on(&output),
         Command::Bay(bay) => bay::bay(bay, &output),
         Command::Pool(pool) => pool::pool(pool, &args.store, &output),
         Command::Report(report) => report::report(report, &args.store, &output),

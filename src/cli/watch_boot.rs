@@ -43,7 +43,11 @@ pub(super) fn watch(args: &WatchBoot, store: &Option<PathBuf>, output: &Output) 
         address.ip(),
         duration(args.most)
     ));
-    let mut tell = |seen, watched: &Watched| output.note(&said(seen, watched));
+    let mut was_up = false;
+    let mut tell = |seen, watched: &Watched| {
+        was_up |= seen == Seen::Up;
+        output.note(&said(seen, watched));
+    };
     let watched = observe(&mut remote, asked, args.most, &|| cancel.is_set(), &mut tell);
     let complete = watched.is_complete();
     let how = match signals.code() {
@@ -56,7 +60,14 @@ pub(super) fn watch(args: &WatchBoot, store: &Option<PathBuf>, output: &Output) 
         // Nothing was seen, so nothing is kept.
         return match code {
             Some(code) => Ok(code),
-            None => Err(anyhow!("{host} was not seen to restart within {}", duration(watched.ended))),
+            None if was_up => {
+                Err(anyhow!("{host} was not seen to restart within {}", duration(watched.ended)))
+            }
+            None => Err(anyhow!(
+                "{host} ({}) did not answer within {}: check its address, and that it answers pings or the ports of --ssh-port and --http-port",
+                address.ip(),
+                duration(watched.ended)
+            )),
         };
     }
     let name = keep(&store, watched, how)?;

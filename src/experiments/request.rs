@@ -145,7 +145,9 @@ pub enum PlanError {
     Nameless { drive: String, why: String },
     #[error("{path} can't be measured in another bay: {why}", path = path.display())]
     Unmovable { path: PathBuf, why: String },
-    #[error("say which boots are measured: --now records the one that this machine runs from")]
+    #[error(
+        "say which boots are measured: --now records the one that this machine runs from, --times N restarts it N times"
+    )]
     WhichBoot,
     #[error(transparent)]
     Load(#[from] LoadError),

@@ -92,7 +92,10 @@ pub(super) fn read(root: &Sysroot, runner: &dyn Runner, target: &Target) -> Resu
     Ok(Boot {
         boot_id,
         machine_id: before.machine_id,
-        board_serial: root.word("/proc/device-tree/serial-number"),
+        // Some have none, and say 0.
+        board_serial: root
+            .word("/proc/device-tree/serial-number")
+            .filter(|serial| serial.chars().any(|c| c.is_ascii_alphanumeric() && c != '0')),
         root: target.drives.iter().map(Drive::identity).collect::<Vec<_>>().join(" "),
         label: target.drives.iter().map(Drive::model_and_serial).collect::<Vec<_>>().join(" + "),
         systemd: manager.version,
@@ -127,6 +130,24 @@ fn slowest(units: &[Unit], default: f64) -> Vec<SlowUnit> {
     all.sort_by(|a, b| b.took.total_cmp(&a.took));
     all.truncate(SLOWEST);
     all
+}
+
+/// Whether the newest run of an experiment has recorded this boot.
+pub fn is_recorded(store: &Store, experiment: &str, boot_id: &str) -> bool {
+    let (runs, _) = store.list().unwrap_or_default();
+    let newest = runs.iter().rev().find(|run| run.experiment == experiment);
+    let record = newest.and_then(|run| store.open(&run.run).ok());
+    let boots =
+        record.into_iter().flat_map(|record| Run::of(record).acts.into_values().filter_map(|act| act.boots));
+    boots.into_iter().any(|boots| boots.this.boot_id == boot_id)
+}
+
+/// Refuses a system that systemd did not start.
+pub fn has_systemd() -> Result<(), BootError> {
+    match finished(&System::default()) {
+        Err(BootError::Starting { .. } | BootError::SoftReboot) | Ok(_) => Ok(()),
+        Err(e) => Err(e),
+    }
 }
 
 /// Boots of the same machine that the newest runs of an experiment have recorded, oldest first; of each the first record.

@@ -25,6 +25,26 @@ pub fn daemon_reload() -> Query {
     Query::new(SYSTEMCTL, ["daemon-reload"]).within(Duration::from_secs(60))
 }
 
+/// Starts a unit at each start of the machine.
+pub fn enable(unit: &str) -> Query {
+    Query::new(SYSTEMCTL, ["enable", unit]).within(Duration::from_secs(60))
+}
+
+/// No longer does.
+pub fn disable(unit: &str) -> Query {
+    Query::new(SYSTEMCTL, ["disable", unit]).within(Duration::from_secs(60))
+}
+
+/// Returns once the system has started all.
+pub fn wait_for_start() -> Query {
+    Query::new(SYSTEMCTL, ["is-system-running", "--wait"]).within(Duration::from_secs(600))
+}
+
+/// Ends all programs, and restarts the machine.
+pub fn restart() -> Query {
+    Query::new(SYSTEMCTL, ["reboot"]).within(Duration::from_secs(60))
+}
+
 /// When systemd started the system.
 pub fn manager() -> Query {
     Query::new(TIMES, ["show", OF_MANAGER])
@@ -137,7 +157,17 @@ mod tests {
     #[test]
     fn command_lines() {
         insta::assert_snapshot!(
-            [daemon_reload(), manager(), units()].map(|query| query.to_string()).join("\n")
+            [
+                daemon_reload(),
+                enable("a.service"),
+                disable("a.service"),
+                wait_for_start(),
+                restart(),
+                manager(),
+                units()
+            ]
+            .map(|query| query.to_string())
+            .join("\n")
         );
     }
 

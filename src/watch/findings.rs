@@ -68,7 +68,7 @@ impl Since {
     /// Seconds until then: between what the attempts before and after allow.
     fn until(&self, then: Between) -> Estimate {
         let ends = [then.after - self.from.at, then.at - self.from.after].map(|s: f64| s.max(0.0));
-        Estimate::between((then.at - self.from.after).max(0.0), ends, "between two attempts")
+        Estimate::between((ends[0] + ends[1]) / 2.0, ends, "between two attempts")
     }
 
     fn metrics<'a>(&'a self, watched: &'a Watched) -> impl Iterator<Item = Metric> + 'a {
@@ -92,7 +92,7 @@ fn verdicts(watched: &Watched, sinces: &[Since]) -> Vec<String> {
         .filter_map(|since| {
             let answer = |service: &Service| {
                 let when = since.until(watched.answer(*service)?);
-                Some(format!("{service} {}", duration(when.value)))
+                Some(format!("{service} {}", when.range(duration)))
             };
             let answers: Vec<String> = watched.services.iter().filter_map(answer).collect();
             let said = || format!("{host} answers {}: {}.", since.words, listed(&answers));

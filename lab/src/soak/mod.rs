@@ -1,6 +1,7 @@
 //! Long campaigns: repeat a test many times with random variations.
 
 mod baselines;
+mod boots;
 mod lying;
 mod pools;
 mod power;
@@ -17,13 +18,14 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;
 
 pub use baselines::baselines;
+pub use boots::{boot_media, boots};
 pub use lying::lying;
 pub use pools::{joined, layouts, pools};
 pub use power::{cut_once, lost_power, write_hole};
 pub use predictions::predictions;
 pub use pulled::{By, pulled};
 pub use reboots::{Pool, reboot, reboots};
-pub use swap::swap_kills;
+pub use swap::{swap_kills, swap_media};
 
 use crate::{
     Machine, MachineError, Options, Scenario,

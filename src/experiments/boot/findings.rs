@@ -109,7 +109,7 @@ fn compared(media: &[Medium<'_>]) -> Table {
     let mut columns = Column::all([
         ("from", false),
         ("boots", true),
-        ("kernel", true),
+        ("to userspace", true),
         ("userspace", true),
         ("together", true),
         ("longer", true),

@@ -8,6 +8,8 @@ mod plan;
 mod tests;
 mod verdicts;
 
+pub use options::{RESTART, STOP, TIMES};
+
 use super::{Experiment, common};
 
 /// What systemd says of this boot, beside earlier boots of the same machine from this and other drives.
@@ -18,6 +20,7 @@ pub static BOOT: Experiment = Experiment {
     examples: &[
         "boot --now                   records this boot of this machine",
         "boot --now --store /mnt/nas  beside those of other media",
+        "boot --times 5 --plan        what five restarts would do",
     ],
     is_evidence: false,
     default_target: Some("/"),

@@ -98,7 +98,10 @@ pub(super) fn unlike(boots: &Boots) -> Vec<String> {
         let names = distinct(all().filter_map(|boot| of(boot).clone()));
         (names.len() > 1).then(|| listed(&names))
     };
-    let systems = [different(|boot| &boot.system), different(|boot| &boot.linux)].into_iter().flatten();
+    let systems =
+        [different(|boot| &boot.computer), different(|boot| &boot.system), different(|boot| &boot.linux)]
+            .into_iter()
+            .flatten();
     let said =
         |names: String| format!("The boots are of {names}: differences need not be those of the drives.");
     systems.map(said).collect()

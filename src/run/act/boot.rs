@@ -17,6 +17,7 @@ pub(super) fn record(
         let mut boots = run.ctx.world.boot(&run.plan.targets[target], act, &run.planned.experiment)?;
         let machine = &run.ctx.inventory.machine;
         (boots.this.linux, boots.this.system) = (machine.linux(), machine.system.clone());
+        boots.this.computer = machine.computer();
         let seconds = run.ctx.world.seconds() - since;
         let result = ActResult { seconds, boots: Some(Box::new(boots)), ..ActResult::default() };
         run.emit_act(step.id, Some(target), result)?;

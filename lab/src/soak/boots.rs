@@ -1,0 +1,116 @@
+//! `drivebench run boot --times` in a machine with systemd: it restarts by itself until enough boots are recorded, and removes itself.
+
+use std::time::Duration;
+
+use super::{Summary, rounds};
+use crate::{
+    Machine, MachineError, Options, Scenario, ledger::Kind, pools::sh, scenario::Guest, state::State,
+};
+
+/// The boots of a series.
+const TIMES: u32 = 3;
+/// The same from each medium.
+const FROM_EACH: u32 = 5;
+/// How long the last boot may take to be recorded.
+const LIMIT: Duration = Duration::from_secs(180);
+const UNIT: &str = "/etc/systemd/system/drivebench-boot.service";
+/// What a series leaves between boots.
+const LEFT: &str = "ls -d /var/lib/drivebench /etc/systemd/system/drivebench-boot.service \
+    /etc/systemd/system/multi-user.target.wants/drivebench-boot.service 2>/dev/null; true";
+
+/// Each round is a series in a machine of its own. In every other one, a person ends it after the first boot.
+pub fn boots(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
+    let scenario = Scenario { guest: Guest::Systemd, ..scenario.clone() };
+    let mut lines = Vec::new();
+    let summary =
+        rounds(times, seed, |round, _| series(options, &scenario, round % 2 == 0, &mut lines).map(|()| None));
+    Summary { lines, ..summary }
+}
+
+/// Boots from each drive of the scenario in turn, a series of five each, with one store.
+pub fn boot_media(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
+    let mut lines = Vec::new();
+    let summary = rounds(times, seed, |_, _| media(options, scenario, &mut lines).map(|()| None));
+    Summary { lines, ..summary }
+}
+
+fn media(options: &Options, scenario: &Scenario, lines: &mut Vec<String>) -> Result<(), MachineError> {
+    let store = State::new().map_err(|e| MachineError::new("no directory", e))?;
+    for root in 0..scenario.drives.len() {
+        let mut scenario = Scenario { guest: Guest::Systemd, root: Some(root), ..scenario.clone() };
+        scenario.drives.iter_mut().for_each(|drive| drive.filesystem = None);
+        let mut machine = Machine::start(&scenario, options)?;
+        sh(&machine, "mkdir -p /root/runs")?;
+        for file in
+            store.path().read_dir().into_iter().flatten().flatten().filter(|file| file.path().is_file())
+        {
+            machine.put(&file.path(), &format!("/root/runs/{}", file.file_name().to_string_lossy()))?;
+        }
+        let run = format!(
+            "exec drivebench --store /root/runs run boot --times {FROM_EACH} --restart $(cat /proc/sys/kernel/hostname)"
+        );
+        machine.restarts(&["sh", "-c", &run])?;
+        for _ in 1..FROM_EACH {
+            machine.restarts_itself()?;
+        }
+        sh(&machine, &format!("until ! test -e {UNIT}; do sleep 0.2; done"))?;
+        machine.get("/root/runs", store.path())?;
+        let ledger = machine.ledger(root)?;
+        let reads = ledger.iter().filter(|e| e.kind == Kind::Read);
+        let (ns, bytes) = reads.fold((0, 0), |(ns, bytes), e| (ns + e.end_ns - e.start_ns, bytes + e.length));
+        lines.push(format!(
+            "{}: {} boots; the ledger has {:.0} MB read from it in {:.1} s",
+            scenario.drives[root].product,
+            FROM_EACH + 1,
+            bytes as f64 / 1e6,
+            ns as f64 / 1e9
+        ));
+        let last = sh(
+            &machine,
+            "drivebench --store /root/runs results | grep ' boot ' | tail -n 1 | cut -d' ' -f1",
+        )?;
+        lines.push(sh(&machine, &format!("drivebench --store /root/runs show {}", last.trim()))?);
+    }
+    Ok(())
+}
+
+fn series(
+    options: &Options,
+    scenario: &Scenario,
+    stopped: bool,
+    lines: &mut Vec<String>,
+) -> Result<(), MachineError> {
+    let mut machine = Machine::start(scenario, options)?;
+    let name = sh(&machine, "cat /proc/sys/kernel/hostname")?;
+    let name = name.trim();
+    let refused =
+        sh(&machine, &format!("drivebench run boot --times {TIMES} --restart x{name} 2>&1; test $? = 2"))?;
+    lines.push(refused.split_whitespace().collect::<Vec<_>>().join(" "));
+    let run = format!("exec drivebench --store /root/runs run boot --times {TIMES} --restart {name}");
+    machine.restarts(&["sh", "-c", &run])?;
+    if stopped {
+        // It says so 30 s before it restarts the machine.
+        sh(
+            &machine,
+            "until journalctl -b -u drivebench-boot.service | grep -q 'is restarted in'; do sleep 0.2; done; drivebench run boot --stop",
+        )?;
+    } else {
+        for _ in 1..TIMES {
+            machine.restarts_itself()?;
+        }
+        machine.run(&["sh", "-c", &format!("until ! test -e {UNIT}; do sleep 0.2; done")], LIMIT)?;
+    }
+    let left = sh(&machine, LEFT)?;
+    if !left.is_empty() {
+        return Err(machine.wrong("something was left", left));
+    }
+    let runs = sh(&machine, "drivebench --store /root/runs results | grep ' boot '")?;
+    let recorded = runs.lines().count();
+    let expected = if stopped { 1 } else { TIMES };
+    if recorded != expected as usize {
+        return Err(machine.wrong("boots that were recorded", format!("{recorded} instead of {expected}")));
+    }
+    let last = runs.lines().last().and_then(|line| line.split_whitespace().next()).unwrap_or_default();
+    lines.push(sh(&machine, &format!("drivebench --store /root/runs show {last}"))?);
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! `drivebench run boot --times` and `--stop`: restarts of this machine, each of which is recorded.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    thread,
+    time::Duration,
+};
+
+use anyhow::anyhow;
+use clap::Parser;
+use rustix::process::geteuid;
+
+use super::{
+    args::{Args, Command},
+    errors::Usage,
+    options::Run,
+    output::Output,
+    stored,
+};
+use crate::{
+    experiments::{BOOT, RESTART, STOP, TIMES},
+    inventory::Inventory,
+    record::Store,
+    run::{self, Next, PAUSE, Series},
+    sysroot::Sysroot,
+    target::Target,
+    tools::System,
+};
+
+/// What was asked of a series.
+pub(super) enum Asked {
+    /// So many restarts, of the machine with the name that was typed; or what they would do.
+    Times {
+        times: u32,
+        named: Option<String>,
+        plan: bool,
+    },
+    Stop,
+}
+
+pub(super) fn asked(Run { experiment, values, options }: &Run) -> Option<Asked> {
+    if experiment.name != BOOT.name {
+        return None;
+    }
+    match values.typed(&TIMES) {
+        Some(times) => Some(Asked::Times { times, named: values.typed(&RESTART), plan: options.plan }),
+        None => values.get(&STOP).then_some(Asked::Stop),
+    }
+}
+
+pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
+    let root = Sysroot::live();
+    let (times, named, plan) = match asked {
+        Asked::Times { times, named, plan } => (times, named, plan),
+        Asked::Stop => return stop(output),
+    };
+    let store = stored::store(store)?;
+    let boot_id = run::host(&root).boot_id.ok_or(run::BootError::NoBootId)?;
+    let host = root.word("/proc/sys/kernel/hostname").unwrap_or_default();
+    let dir = std::path::absolute(store.dir())?;
+    let shown = dir.to_string_lossy();
+    let series = Series::new(&shown, times, &boot_id);
+    if plan {
+        output.result(&series.describe(&host))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !geteuid().is_root() {
+        return Err(Usage("restarting the machine needs root: run it with sudo".to_owned()).into());
+    }
+    if dir.to_str().is_none() {
+        return Err(
+            Usage(format!("the store {shown} has a name that is no UTF-8: choose another one")).into()
+        );
+    }
+    is_kept(&root, &dir)?;
+    run::has_systemd()?;
+    if run::is_armed() {
+        let why = "a series of restarts is under way already: end it with `drivebench run boot --stop`";
+        return Err(Usage(why.to_owned()).into());
+    }
+    if named.as_ref() != Some(&host) {
+        let wrong = named.map_or(String::new(), |named| format!(" '{named}' is not its name."));
+        return Err(Usage(format!(
+            "this restarts {host} {times} times, and ends its programs each time.{wrong} If that is what you want, add: --restart {host}"
+        ))
+        .into());
+    }
+    let runner = System::default();
+    if let Err(e) = series.arm(&runner) {
+        let undone = run::disarm(&runner);
+        return Err(anyhow!(
+            "the restarts can't be prepared: {e}{}",
+            undone.map_or_else(left, |()| String::new())
+        ));
+    }
+    output.note(&series.describe(&host));
+    if let Err(e) = run::restart(&runner) {
+        let undone = run::disarm(&runner);
+        return Err(anyhow!(
+            "the machine can't be restarted: {e}{}",
+            undone.map_or_else(left, |()| String::new())
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn left(e: std::io::Error) -> String {
+    format!("; and not all is removed ({e}): drivebench run boot --stop")
+}
+
+/// What is stored in memory is gone after a restart.
+fn is_kept(root: &Sysroot, dir: &Path) -> anyhow::Result<()> {
+    // It may not exist yet.
+    let there = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
+    let target = Target::resolve(&Inventory::read(root), &there.to_string_lossy())?;
+    match target.drives.is_empty() {
+        true => Err(Usage(format!(
+            "no drive is known below the store {}, so records may not be there after a restart: choose another directory with --store DIR",
+            dir.display()
+        ))
+        .into()),
+        false => Ok(()),
+    }
+}
+
+fn stop(output: &Output) -> anyhow::Result<ExitCode> {
+    if !run::is_armed() {
+        output.note("No restarts are under way.");
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !geteuid().is_root() {
+        return Err(Usage("ending the restarts needs root: run it with sudo".to_owned()).into());
+    }
+    let series = Series::read().ok().flatten();
+    run::disarm(&System::default()).map_err(|e| anyhow!("not all of it is removed: {e}"))?;
+    let recorded =
+        series.map_or_else(String::new, |s| format!(" {} of {} boots are recorded.", s.recorded, s.times));
+    output.note(&format!("The machine is not restarted any more.{recorded}"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the unit does after each start. Whatever goes wrong, the machine is then not restarted again.
+pub(super) fn go_on(output: &Output) -> anyhow::Result<ExitCode> {
+    let runner = System::default();
+    match next(output, &runner) {
+        Ok(Some(Next::Restart)) => {
+            output.note(&format!(
+                "The machine is restarted in {PAUSE} s. To end this: drivebench run boot --stop"
+            ));
+            thread::sleep(Duration::from_secs(PAUSE));
+            // It may have been stopped meanwhile.
+            if run::is_armed() {
+                run::restart(&runner)?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Ok(Some(Next::End(why))) => {
+            output.note(&format!("The machine is not restarted any more: {why}."));
+            run::disarm(&runner)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Ok(None) => Ok(ExitCode::SUCCESS),
+        Err(e) => {
+            run::disarm(&runner)?;
+            Err(e)
+        }
+    }
+}
+
+/// Records this boot; none if that was tried already.
+fn next(output: &Output, runner: &System) -> anyhow::Result<Option<Next>> {
+    let mut series = Series::read()?.ok_or_else(|| anyhow!("there is no series of restarts"))?;
+    let boot_id = run::host(&Sysroot::live()).boot_id.ok_or(run::BootError::NoBootId)?;
+    if !series.begins(&boot_id) {
+        return Ok(None);
+    }
+    series.save()?;
+    run::has_started(runner)?;
+    if let Err(e) = record(&series, output) {
+        output.error(&e, None);
+    }
+    let store = Store::at(series.store.clone().into());
+    let next = series.ended(run::is_recorded(&store, BOOT.name, &boot_id));
+    series.save()?;
+    Ok(Some(next))
+}
+
+fn record(series: &Series, output: &Output) -> anyhow::Result<()> {
+    let typed = ["drivebench", "--store", series.store.as_str(), "run", "boot", "--now"];
+    let args = Args::try_parse_from(typed)?;
+    let Command::Run(now) = &args.command else { return Err(anyhow!("it is no run")) };
+    super::run::run(now, &args.store, output).map(drop)
+}

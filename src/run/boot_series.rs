@@ -1,0 +1,234 @@
+//! A series of restarts: after each, a unit of systemd records the boot and restarts the machine, until there are enough.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::Path,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    record::{AtomicFile, PRIVATE, make_dir},
+    tools::{Query, Runner, systemctl},
+    units::count,
+};
+
+/// What is left of a series between boots. None of it is on the drive of the store.
+const DIR: &str = "/var/lib/drivebench";
+const STATE: &str = "/var/lib/drivebench/boot-series.json";
+/// A copy: the program that was run may be changed or moved meanwhile, by others than root, too.
+const PROGRAM: &str = "/var/lib/drivebench/drivebench";
+const UNIT: &str = "/etc/systemd/system/drivebench-boot.service";
+const NAME: &str = "drivebench-boot.service";
+/// The command of the unit.
+pub const COMMAND: &str = "boot-series";
+/// Boots in a row that can't be recorded until a series ends.
+const FAILURES: u32 = 2;
+/// A person needs time to end a series, s.
+pub const PAUSE: u64 = 30;
+
+/// How far a series is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// The directory of the store.
+    pub store: String,
+    /// Boots that are to be recorded, and that were.
+    pub times: u32,
+    pub recorded: u32,
+    /// Boots in a row that could not be recorded.
+    pub failed: u32,
+    /// The boot in which it was last active: it does nothing twice in one.
+    pub boot_id: String,
+}
+
+/// What comes after a boot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    Restart,
+    /// Why it ends.
+    End(String),
+}
+
+impl Series {
+    /// Of so many boots, the first of which is the next one.
+    pub fn new(store: &str, times: u32, boot_id: &str) -> Self {
+        Self { store: store.to_owned(), times, recorded: 0, failed: 0, boot_id: boot_id.to_owned() }
+    }
+
+    /// None if there is no series.
+    pub fn read() -> io::Result<Option<Self>> {
+        match fs::read(STATE) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => Ok(Some(serde_json::from_slice(&read?)?)),
+        }
+    }
+
+    /// Saved, also over a power cut, before anything that depends on it is done.
+    pub fn save(&self) -> io::Result<()> {
+        write(Path::new(STATE), PRIVATE, &serde_json::to_vec(self)?)
+    }
+
+    /// Whether this boot is one that the series has not seen. It counts as failed until it is recorded: a machine that dies meanwhile
+    /// does not restart for ever.
+    pub fn begins(&mut self, boot_id: &str) -> bool {
+        let is_new = self.boot_id != boot_id;
+        if is_new {
+            boot_id.clone_into(&mut self.boot_id);
+            self.failed += 1;
+        }
+        is_new
+    }
+
+    /// After a boot was recorded, or could not be.
+    pub fn ended(&mut self, was_recorded: bool) -> Next {
+        if was_recorded {
+            (self.recorded, self.failed) = (self.recorded + 1, 0);
+        }
+        let so_far = format!("{} of {} recorded", self.recorded, count(u64::from(self.times), "boot"));
+        match (self.recorded >= self.times, self.failed >= FAILURES) {
+            (true, _) => Next::End(so_far),
+            (false, true) => Next::End(format!("{so_far}; the last {FAILURES} could not be")),
+            (false, false) => Next::Restart,
+        }
+    }
+
+    /// What a person agrees to.
+    pub fn describe(&self, host: &str) -> String {
+        format!(
+            "{host} is restarted {}. After each start it is recorded how long that took, and {PAUSE} s later the machine is restarted.\n\
+             Programs end, and are not asked; what they have not saved is lost.\n\
+             It ends after {}, after {FAILURES} in a row that could not be recorded, or with\n  \
+             drivebench run boot --stop\n\
+             Then all of this is removed:\n  \
+             {UNIT}\n{}  \
+             {PROGRAM}, a copy of this program\n  \
+             {STATE}\n\
+             Records go to {}.\n",
+            if self.times == 1 { "once".to_owned() } else { format!("{} times", self.times) },
+            count(u64::from(self.times), "recorded boot"),
+            unit().lines().map(|line| format!("    {line}\n")).collect::<String>(),
+            self.store
+        )
+    }
+
+    /// From here on the next start of the machine is recorded.
+    pub fn arm(&self, runner: &dyn Runner) -> io::Result<()> {
+        make_dir(Path::new(DIR))?;
+        self.save()?;
+        let program = fs::read(std::env::current_exe()?)?;
+        write(Path::new(PROGRAM), 0o755, &program)?;
+        write(Path::new(UNIT), 0o644, unit().as_bytes())?;
+        asked(&systemctl::daemon_reload(), runner)?;
+        asked(&systemctl::enable(NAME), runner)
+    }
+}
+
+/// Whether anything of a series is there.
+pub fn is_armed() -> bool {
+    [UNIT, STATE].iter().any(|path| Path::new(path).symlink_metadata().is_ok())
+}
+
+/// Removes all of a series: after that no start of the machine is followed by a restart.
+pub fn disarm(runner: &dyn Runner) -> io::Result<()> {
+    // Without its state the unit does nothing but remove itself.
+    let removed = [STATE, UNIT, PROGRAM].map(|path| match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+            Err(io::Error::new(e.kind(), format!("{path}: {e}")))
+        }
+        _ => Ok(()),
+    });
+    // Also without its file, the unit's link is removed.
+    let disabled = asked(&systemctl::disable(NAME), runner);
+    let _ = asked(&systemctl::daemon_reload(), runner);
+    // Others may have files in it.
+    let _ = fs::remove_dir(DIR);
+    removed.into_iter().collect::<io::Result<()>>()?;
+    disabled
+}
+
+/// Waits until systemd has started all, and restarts the machine.
+pub fn has_started(runner: &dyn Runner) -> io::Result<()> {
+    // Its exit code says whether units failed, which is no reason not to record a boot.
+    runner.ask(&systemctl::wait_for_start()).map(drop).map_err(io::Error::other)
+}
+
+pub fn restart(runner: &dyn Runner) -> io::Result<()> {
+    asked(&systemctl::restart(), runner)
+}
+
+fn asked(query: &Query, runner: &dyn Runner) -> io::Result<()> {
+    let output = runner.ask(query).map_err(io::Error::other)?;
+    match output.code {
+        Some(0) => Ok(()),
+        _ => Err(io::Error::other(format!("'{query}' failed: {}", output.complaint()))),
+    }
+}
+
+fn write(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
+    let file = AtomicFile::create(path, mode)?;
+    file.file().write_all(content)?;
+    file.keep()
+}
+
+/// It starts when all else has, so that it delays nothing, and systemd does not wait for its end.
+fn unit() -> String {
+    format!(
+        "[Unit]\n\
+         Description=drivebench records this boot and restarts the machine (stop it with: drivebench run boot --stop)\n\
+         After=multi-user.target graphical.target\n\n\
+         [Service]\n\
+         Type=simple\n\
+         ExecStart={PROGRAM} {COMMAND}\n\n\
+         [Install]\n\
+         WantedBy=multi-user.target\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Boots of a series, each of which is recorded or not: how many there are, and why it ends.
+    fn boots(times: u32, recorded: &[bool]) -> (usize, Next) {
+        let mut series = Series::new("/srv/runs", times, "0");
+        let mut next = Next::Restart;
+        let mut all = 0;
+        for (nth, recorded) in recorded.iter().enumerate() {
+            if next != Next::Restart {
+                break;
+            }
+            assert!(series.begins(&format!("{}", nth + 1)));
+            assert!(!series.begins(&format!("{}", nth + 1)), "the same boot");
+            next = series.ended(*recorded);
+            all += 1;
+        }
+        (all, next)
+    }
+
+    #[test]
+    fn a_series_ends_with_enough_boots_or_after_two_failures_in_a_row() {
+        let end = |why: &str| Next::End(why.to_owned());
+        assert_eq!(boots(3, &[true; 9]), (3, end("3 of 3 boots recorded")));
+        assert_eq!(boots(3, &[true, false, true, true]), (4, end("3 of 3 boots recorded")));
+        let failed = "1 of 3 boots recorded; the last 2 could not be";
+        assert_eq!(boots(3, &[false, true, false, false, true]), (4, end(failed)));
+        // A machine that dies before it is recorded has failed, too.
+        let mut series = Series::new("/srv/runs", 5, "0");
+        assert!(series.begins("1") && series.begins("2"));
+        assert!(matches!(series.ended(false), Next::End(_)));
+    }
+
+    #[test]
+    fn the_next_boot_is_new_and_this_one_is_not() {
+        let mut series = Series::new("/srv/runs", 1, "now");
+        assert!(!series.begins("now") && series.begins("next"));
+        let json = serde_json::to_vec(&series).expect("is written");
+        assert_eq!(serde_json::from_slice::<Series>(&json).expect("is read"), series);
+    }
+
+    #[test]
+    fn what_a_person_agrees_to() {
+        insta::assert_snapshot!(Series::new("/srv/runs", 5, "0").describe("pi4"));
+    }
+}
