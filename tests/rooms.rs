@@ -164,6 +164,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
         &[
             "record/atomic_file.rs",
             "record/store.rs",
+            "run/boot_series.rs",
             "run/held.rs",
             "run/journal.rs",
             "run/leftovers.rs",

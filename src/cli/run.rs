@@ -282,6 +282,10 @@ fn lock(
 ) -> Result<Vec<Lock>, LockError> {
     let locks = Locks::open(store.dir())?;
     let mut keys: Vec<(String, String)> = plan.targets.iter().flat_map(Target::lock_keys).collect();
+    if plan.swaps().next().is_some() {
+        // Two areas of the highest priority would be filled in turn.
+        keys.push(("swap".to_owned(), "the swap of this machine".to_owned()));
+    }
     keys.sort();
     keys.dedup_by(|a, b| a.0 == b.0);
     let take = |(identity, label): &(String, String)| match locks.take(identity, label) {

@@ -9,6 +9,7 @@ mod shared_options;
 mod target_checks;
 mod whole_drives;
 
+pub use boot::{RESTART, STOP, TIMES};
 pub use load_name::LoadName;
 pub use options::{Declared, Opt, Spec, Values};
 pub use power::LEDGER;

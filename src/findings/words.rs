@@ -82,7 +82,7 @@ fn words(quantity: &Quantity, scope: Scope) -> String {
         (Quantity::RebuildTime, _) => "rebuild".to_owned(),
         (Quantity::LostBytes, _) => "acknowledged writes lost".to_owned(),
         (Quantity::MemoryUsed, _) => "memory used, as a multiple of what is allowed".to_owned(),
-        (Quantity::SwappedInAnHour, _) => "swapped in an hour".to_owned(),
+        (Quantity::SwappedInAnHour, _) => "written in an hour".to_owned(),
         (Quantity::BootReads, _) => "read since the boot".to_owned(),
         (Quantity::BootTime(_), Scope::OverBoots) => "median boot".to_owned(),
         (Quantity::BootTime(_), Scope::BesideThis) => "boot, longer than this one".to_owned(),

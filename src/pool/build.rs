@@ -288,10 +288,11 @@ impl Build {
     /// The command that starts the pool again, which changes nothing on its drives; `drives` are the paths of those that
     /// are plugged in. None if too many are missing.
     pub fn start(&self, drives: &[Option<String>]) -> Option<String> {
-        let missing = drives.iter().filter(|drive| drive.is_none()).count();
-        if missing > self.layout.survives(drives.len()) {
+        let absent: Vec<bool> = drives.iter().map(Option::is_none).collect();
+        if !self.layout.starts_without(&absent) {
             return None;
         }
+        let missing = absent.iter().filter(|is| **is).count();
         Some(match drives.iter().cloned().collect::<Option<Vec<_>>>() {
             Some(all) if self.layout.is_mapped() => self.change(Step::Join, &all).to_string(),
             _ => {

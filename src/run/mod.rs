@@ -2,6 +2,7 @@
 
 mod act;
 mod boot;
+mod boot_series;
 mod execute;
 mod execution;
 mod held;
@@ -30,10 +31,11 @@ use std::{
 };
 
 pub use act::{Move, Wanted, movable};
-pub use boot::{BootError, has_booted};
+pub use boot::{BootError, has_booted, has_systemd, is_recorded};
+pub use boot_series::{COMMAND as BOOT_SERIES, Next, PAUSE, Series, disarm, has_started, is_armed, restart};
 pub use execute::execute;
 pub use journal::{Journal, host};
-pub use leftovers::{Kept, Leftover, look_alikes, sweep, waiting};
+pub use leftovers::{Kept, Leftover, LeftoverKind, look_alikes, sweep, waiting};
 pub use local::{Local, now};
 pub use lock::{Lock, LockError, Locks};
 pub use measure::Progress;
@@ -42,7 +44,7 @@ pub use output_note::OutputNote;
 pub use pool::{
     BuildError, Built, Commands, Former, PoolLog, Replacement, Unclean, can_build, can_keep, claim,
     claim_begun, complete, erase, exists, fill, former, give_up, in_no_pool, is_left, join, pools, ready,
-    removal, remove, replace, resync, scrub, stop, to_remove, unclean, uuid,
+    ready_for, removal, remove, remove_for_run, replace, resync, scrub, stop, to_remove, unclean, uuid,
 };
 pub use pull::{can_pull, ready_to_pull, restore_record};
 pub use swap::{SwapRefusal, can_swap, work as use_memory};

@@ -103,6 +103,18 @@ impl Layout {
         }
     }
 
+    /// Whether it starts although these members are missing. Of raid10 (near, 2 copies) a copy of everything must be there.
+    pub fn starts_without(self, missing: &[bool]) -> bool {
+        let (n, lost) = (missing.len(), missing.iter().filter(|is| **is).count());
+        let pair_is_lost = |first: usize| missing[first] && missing[(first + 1) % n];
+        match self {
+            Self::Raid10 => {
+                lost < n && (0..n).step_by(if n % 2 == 0 { 2 } else { 1 }).all(|at| !pair_is_lost(at))
+            }
+            _ => lost <= self.survives(n),
+        }
+    }
+
     /// How many members have data of their own in a stripe; the others have copies or parity of it.
     pub const fn data_members(self, members: usize) -> usize {
         match self {
@@ -170,6 +182,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_raid10_starts_with_a_copy_of_everything() {
+        let without = |layout: Layout, n: usize, gone: &[usize]| {
+            let missing: Vec<bool> = (0..n).map(|at| gone.contains(&at)).collect();
+            layout.starts_without(&missing)
+        };
+        assert!(without(Layout::Raid10, 4, &[0, 2]) && without(Layout::Raid10, 4, &[1, 2]));
+        assert!(!without(Layout::Raid10, 4, &[0, 1]) && !without(Layout::Raid10, 4, &[2, 3]));
+        // Of three, any two neighbours share something.
+        assert!(without(Layout::Raid10, 3, &[1]) && !without(Layout::Raid10, 3, &[0, 2]));
+        assert!(without(Layout::Raid10, 2, &[1]) && !without(Layout::Raid10, 2, &[0, 1]));
+        assert!(without(Layout::Raid6, 4, &[0, 1]) && !without(Layout::Raid5, 4, &[0, 1]));
+        assert!(!without(Layout::Raid0, 2, &[1]) && without(Layout::Raid0, 2, &[]));
+    }
 
     #[test]
     fn the_sticks_of_the_post_lose_no_sector_in_a_line() {

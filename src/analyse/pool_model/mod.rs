@@ -106,6 +106,8 @@ pub struct Planned<'a> {
 const THROTTLED: usize = 2;
 /// Operations that are followed at most, from each start.
 const MOST: u64 = 20_000;
+/// The model follows no more members.
+pub const MOST_MEMBERS: usize = 128;
 /// Where in a chunk a file begins is not known: the mean of so many places.
 const STARTS: u64 = 8;
 

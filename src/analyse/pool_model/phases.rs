@@ -42,19 +42,21 @@ impl Part {
 pub(super) const ROW: u64 = 4 * KIB;
 /// Rows that md keeps in memory: its `stripe_cache_size`.
 const ROWS: usize = 256;
-/// The rows whose content md still has, with a bit for each member.
+/// A bit for each member.
+type Bits = u128;
+/// The rows whose content md still has, with their members.
 #[derive(Debug, Default)]
 pub(super) struct RowCache {
-    known: HashMap<(u64, u64), u64>,
+    known: HashMap<(u64, u64), Bits>,
     order: VecDeque<(u64, u64)>,
 }
 
 impl RowCache {
-    fn known(&self, row: (u64, u64)) -> u64 {
+    fn known(&self, row: (u64, u64)) -> Bits {
         self.known.get(&row).copied().unwrap_or(0)
     }
 
-    fn learn(&mut self, row: (u64, u64), members: u64) {
+    fn learn(&mut self, row: (u64, u64), members: Bits) {
         let known = self.known.entry(row).or_insert_with(|| {
             self.order.push_back(row);
             0
@@ -197,7 +199,7 @@ impl Planned<'_> {
                 }
                 let is_whole = touched.len() as u64 == data;
                 let touched = bits(&touched);
-                let all = (1 << n) - 1;
+                let all = Bits::MAX >> (Bits::BITS as usize - n);
                 let (targets, known) = (touched | parity_bits, cache.known((stripe, row)));
                 let [rewrite, rebuild] = [targets & !known, all & !targets & !known];
                 let is_rewritten = rewrite.count_ones() < rebuild.count_ones();
@@ -205,9 +207,9 @@ impl Planned<'_> {
                 // What was there is taken out of the parity before, or all data is combined.
                 combined += ROW * if is_rewritten { 2 * u64::from(touched.count_ones()) } else { data };
                 for at in 0..n {
-                    read[at] += ROW * (sources >> at & 1);
+                    read[at] += if sources >> at & 1 == 1 { ROW } else { 0 };
                     let written = if is_whole { &mut whole } else { &mut written };
-                    written[at] += ROW * (targets >> at & 1);
+                    written[at] += if targets >> at & 1 == 1 { ROW } else { 0 };
                 }
                 cache.learn((stripe, row), targets | sources);
             }
@@ -235,6 +237,6 @@ impl Planned<'_> {
     }
 }
 
-fn bits(members: &[usize]) -> u64 {
+fn bits(members: &[usize]) -> Bits {
     members.iter().fold(0, |bits, at| bits | 1 << at)
 }

@@ -5,6 +5,8 @@ use std::{
     path::Path,
 };
 
+use anyhow::anyhow;
+
 use super::{claim, describe, in_no_pool, say};
 use crate::{
     cli::{errors::Usage, output::Output},
@@ -55,6 +57,18 @@ pub(in crate::cli) fn consent_to(
     let typed = ask(&drives, &erase, output)?;
     let erase = [erase, typed].concat();
     if left {
+        // What is there is taken apart before its drives can be claimed.
+        let unnamed = drives.iter().map(|drive| consent(drive)).filter(|serial| !erase.contains(serial));
+        let unnamed: Vec<String> = unnamed.map(|serial| erase_option(&serial)).collect();
+        if !unnamed.is_empty() {
+            return Err(Usage(format!("nothing was changed: add {}", unnamed.join(" "))).into());
+        }
+        for (_, build) in plan.builds().filter(|(_, build)| is_left(&build.name)) {
+            let commands = run::remove_for_run(&build.name, &erase, store)
+                .map_err(|e| anyhow!("what a killed run left of {} can't be removed: {e}", build.name))?;
+            output.note(&format!("Removed {}, left by a run that was killed:", build.name));
+            commands.iter().for_each(|command| output.marked("  ", command));
+        }
         return Ok(erase);
     }
     // Each is claimed again when it is changed.

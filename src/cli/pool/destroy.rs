@@ -65,7 +65,7 @@ pub(super) fn destroy(
     }
     let says = &mut |command: &str| output.marked("  ", command);
     let mut commands = Commands { runner: &System::default(), says, exists: &run::exists };
-    run::ready(&built.build, None, &System::default())?;
+    run::ready_for(&built.build, &[], &System::default())?;
     // Before the array stops: udev would assemble it again.
     let locked = Claims::lock(&all)?;
     let names: Vec<&str> = all.iter().map(|drive| drive.name.as_str()).collect();

@@ -123,8 +123,8 @@ impl Forecast {
             format!(" The first sync takes {first}, filling a new drive {rebuild}.")
         });
         format!(
-            "Predicted, one operation at a time: {sequential}random 4 KiB, {random}.{seeks}{} From {from}{together}. The error of \
-             the model comes on top (drivebench pool predictions).\n",
+            "Predicted, one operation at a time: {sequential}random 4 KiB, {random}.{seeks}{} From {from}{together}. Drives that stall \
+             make copies and parity slower than this. The error of the model comes on top (drivebench pool predictions).\n",
             fill.unwrap_or_default()
         )
     }
@@ -306,8 +306,8 @@ mod tests {
         assert_eq!(
             said(&pi, &all),
             "Predicted, one operation at a time: sequential 1 MiB, writes 18.2 MB/s ±10 %, reads 36.5 MB/s ±10 %; random \
-             4 KiB, writes 1.00 MB/s ±10 %, reads 2.00 MB/s ±10 %. From r1 and r2, as if the drives shared nothing. The \
-             error of the model comes on top (drivebench pool predictions).\n"
+             4 KiB, writes 1.00 MB/s ±10 %, reads 2.00 MB/s ±10 %. From r1 and r2, as if the drives shared nothing. \
+             Drives that stall make copies and parity slower than this. The error of the model comes on top (drivebench pool predictions).\n"
         );
         // One run has no upper end.
         let mut once = all.clone();
@@ -370,7 +370,7 @@ mod tests {
         let text = said(&pi, &both);
         assert!(
             text.starts_with("Predicted, one operation at a time: sequential 1 MiB, writes 12.0 MB/s")
-                && text.contains("From r1, r2 and r3. The error"),
+                && text.contains("From r1, r2 and r3. Drives that stall"),
             "{text}"
         );
         assert!(text.contains("reads 36.5 MB/s"), "{text}");

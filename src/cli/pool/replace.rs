@@ -62,9 +62,7 @@ pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::
         let calm = Health { work, ..health.clone() };
         possible(&built, begun, &calm, at, new, &inventory).map_err(Usage)?;
         in_no_pool(&[new], &inventory, store, Some(&name))?;
-        run::ready(&built.build, None, &System::default())?;
-        run::resync(&before, &mut log, &mut commands, &mut progress(output))
-            .map_err(|e| anyhow!("{e}. The state, and how to go on: drivebench pool status {name}"))?;
+        run::ready_for(&built.build, &built.build.preparation(at), &System::default())?;
         // What is wiped already has nothing to take back.
         let is_back = is_member(&built, at, new, &inventory) && !(begun && built.reached);
         let back = is_back && can_be_taken_back(&built, at, new, &health)?;
@@ -73,8 +71,18 @@ pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::
             false => "This erases",
         };
         say(output, &format!("{erases}:\n{}", describe(&[new])));
+        let old = before.build.drives(&inventory)[at];
+        if let Some(old) = old.filter(|old| old.name != new.name && args.erase.contains(&consent(old))) {
+            say(output, &format!("Once {name} no longer needs it, this erases, too:\n{}", describe(&[old])));
+        }
         let mut erase = args.erase.clone();
         erase.extend(ask(&[new], &erase, output)?);
+        if !erase.contains(&consent(new)) {
+            let add = erase_option(&consent(new));
+            return Err(Usage(format!("nothing was changed: add {add}")).into());
+        }
+        run::resync(&before, &mut log, &mut commands, &mut progress(output))
+            .map_err(|e| anyhow!("{e}. The state, and how to go on: drivebench pool status {name}"))?;
         let mut give_up = |lost: &(Member, Option<&Drive>)| {
             let drive = lost.1.map(Drive::node);
             run::give_up(&before, drive.as_deref(), &mut log, &mut commands)?;
@@ -85,10 +93,6 @@ pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::
         let is_new = |lost: &&(Member, Option<&Drive>)| lost.1.is_some_and(|drive| drive.name == new.name);
         // It failed and is named again. Until the array gives it up, it can't be claimed.
         if let Some(again) = lost.as_ref().filter(is_new) {
-            if !erase.contains(&consent(new)) {
-                let add = erase_option(&consent(new));
-                return Err(Usage(format!("nothing was changed: add {add}")).into());
-            }
             give_up(again)?;
         }
         let claims = match begun {
@@ -112,15 +116,22 @@ pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::
         .and_then(|()| run::fill(&built, &replacement, &new_path, &mut log, &mut commands, shows))
         .map_err(|e| anyhow!("{e}. The state, and how to go on: drivebench pool status {name}"))?;
     let old = clean(&built.build.members[at].label);
-    let rest = if is_member(&built, at, new, &inventory) {
-        String::new()
-    } else if erase_old(&built, at, &args.erase, store, &mut commands)? {
-        format!("; {old} is erased")
-    } else {
-        format!("; {old} is in no pool now, and keeps what was on it")
+    let kept = format!("; {old} is in no pool now, and keeps what was on it");
+    let (rest, failed) = match is_member(&built, at, new, &inventory) {
+        true => (String::new(), None),
+        false => match erase_old(&built, at, &args.erase, store, &mut commands) {
+            Ok(true) => (format!("; {old} is erased"), None),
+            Ok(false) => (kept, None),
+            Err(e) => (kept, Some(e)),
+        },
     };
     output.result(&format!("{} is a drive of {name} now{rest}.\n", new.label()))?;
-    Ok(ExitCode::SUCCESS)
+    match failed {
+        Some(e) => Err(anyhow!(
+            "{old} was not erased: {e}. To do so, wipefs --all its partitions, then the drive itself"
+        )),
+        None => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// The pool and the number of the member that was named, which may not be plugged in.
@@ -247,6 +258,15 @@ fn possible(
         return Err(format!("{name} lacks a drive: replace that one before {}", old.label));
     }
     let is_old = is_member(built, at, new, inventory);
+    if is_old && health.members[at] == MemberState::Failed {
+        if let Some(device) = &health.device {
+            let part = build.member_path(at, &new.node());
+            let remove = mdadm::remove(&device.path(), &part);
+            return Err(format!(
+                "{label} failed, and is still in {name}. To try it again: {remove}, then this command once more"
+            ));
+        }
+    }
     if is_old && health.members[at] != MemberState::Unused {
         return Err(format!("{label} is in {name} already"));
     }

@@ -29,6 +29,8 @@ pub(super) fn status(name: Option<&str>, store: &Path, output: &Output) -> anyho
         output.warn(&format!("{} can't be read: {why}", path.display()));
     }
     match (pools.is_empty(), name) {
+        // Its log may be one of those.
+        (true, Some(_)) if !damaged.is_empty() => return Ok(ExitCode::FAILURE),
         (true, Some(name)) => return Err(Usage(format!("there is no pool {name}")).into()),
         (true, None) => output.result("No pools were built by drivebench.\n")?,
         _ => {}
@@ -195,7 +197,11 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
         State::Inactive if health.members.contains(&MemberState::Unused) => {
             format!("assembled in part; to add the others: {}", to_add(pool, health, inventory))
         }
-        State::Inactive if health.missing > build.layout.survives(build.members.len()) as u64 => {
+        State::Inactive
+            if !build.layout.starts_without(
+                &health.members.iter().map(|state| *state != MemberState::Waiting).collect::<Vec<_>>(),
+            ) =>
+        {
             "assembled in part: too many drives are missing".to_owned()
         }
         State::Inactive => match &health.device {

@@ -1,6 +1,6 @@
 //! Findings of layouts: what each is like, predicted beside measured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     super::common::{self, FileSets, Group, MeasuredFiles, Series, all_file_sets, file_metrics},
@@ -27,7 +27,10 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let files = all_file_sets(plan, &run.acts);
     let groups = common::group(run, plan);
     let labels: Vec<String> = common::labels(&groups).into_iter().map(str::to_owned).collect();
-    let drives = plan.builds().filter(|(_, build)| build.drives.len() == 1).count();
+    // A damaged record may build one twice.
+    let singles: BTreeSet<usize> =
+        plan.builds().filter(|(_, build)| build.drives.len() == 1).map(|(at, _)| at).collect();
+    let drives = singles.len();
     let names = names(plan, drives);
     let compared: Vec<Compared> = labels
         .iter()
@@ -176,18 +179,18 @@ fn candidates(plan: &Plan, drives: usize, compared: &[Compared]) -> Vec<Candidat
     let of = |label: &str, at: usize| {
         compared.iter().find(|c| c.label == label).and_then(|c| c.measured[at].clone())
     };
-    let pools = plan.builds().filter(|(at, _)| *at >= drives);
+    let pools: BTreeMap<usize, _> = plan.builds().filter(|(at, _)| *at >= drives).collect();
     let candidate = |(at, build): (usize, &crate::plan::BuildPool)| {
         let sectors: Vec<u64> = plan.targets[at].drives.iter().map(|drive| drive.sectors).collect();
         Candidate {
             layout: build.layout,
             drives,
-            holds: build.layout.capacity(&sectors, build.chunk / 512) * 512,
+            holds: build.layout.capacity(&sectors, (build.chunk / 512).max(1)).saturating_mul(512),
             write: of("write 1M", at),
             read: of("read 1M", at),
         }
     };
-    pools.map(candidate).collect()
+    pools.into_iter().map(candidate).collect()
 }
 
 /// What the layouts are, without speeds.
@@ -203,7 +206,11 @@ fn about(candidates: &[Candidate], times: &[[Timed; 2]], drives: usize) -> Optio
     ]);
     let rows = candidates.iter().zip(drives..).map(|(one, at)| {
         let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), duration);
-        let times = times[at].iter().flat_map(|timed| [time(timed.measured), time(timed.predicted)]);
+        let times = times
+            .get(at)
+            .into_iter()
+            .flatten()
+            .flat_map(|timed| [time(timed.measured), time(timed.predicted)]);
         let survives = one.layout.survives(drives).to_string();
         [one.layout.to_string(), decimal_bytes(one.holds), survives].into_iter().chain(times).collect()
     });

@@ -59,8 +59,10 @@ pub(super) fn recommend(all: &[Candidate], want: Option<&str>, survive: usize) -
 /// A speed of a layout, where it was measured.
 type Speed = fn(&Candidate) -> Option<&Estimate>;
 
-const SPEEDS: [(&str, Speed); 2] =
-    [("reading", |one| one.read.as_ref()), ("writing", |one| one.write.as_ref())];
+const SPEEDS: [(&str, Speed); 2] = [
+    ("sequential 1 MiB reads", |one| one.read.as_ref()),
+    ("sequential 1 MiB writes", |one| one.write.as_ref()),
+];
 
 fn names(of: &[&Candidate]) -> String {
     listed(&of.iter().map(|one| one.layout.name()).collect::<Vec<_>>())
@@ -171,16 +173,16 @@ mod tests {
         let speed = |all: &[Candidate]| recommend(all, Some("speed"), 0).join("\n");
         assert_eq!(
             speed(&[low.clone(), candidate(Layout::Raid10, 120, high), once.clone()]),
-            "Speed: not decided at reading: raid0 has one run; the highest measured is raid0, 22.0 MB/s."
+            "Speed: not decided at sequential 1 MiB reads: raid0 has one run; the highest measured is raid0, 22.0 MB/s."
         );
         assert_eq!(
             speed(&[low.clone(), noisy]),
-            "Speed: not decided at reading: the runs of raid5 differ too much; the highest measured is raid5, 12.0 MB/s (0.00–40.0)."
+            "Speed: not decided at sequential 1 MiB reads: the runs of raid5 differ too much; the highest measured is raid5, 12.0 MB/s (0.00–40.0)."
         );
         let other = candidate(Layout::Raid1, 60, (0.0, 10e6, f64::INFINITY));
         assert_eq!(
             speed(&[other, once]),
-            "Speed: not decided at reading: with one run nothing says which is faster; the highest measured is raid0, 22.0 MB/s."
+            "Speed: not decided at sequential 1 MiB reads: with one run nothing says which is faster; the highest measured is raid0, 22.0 MB/s."
         );
         assert!(!speed(&[low]).contains("fastest"), "of one nothing is the fastest");
     }
@@ -196,7 +198,7 @@ mod tests {
             recommend(&all, Some("safety"), 0),
             [
                 "Safety: raid5 and raid10 survive the failure of any 1 drive. A pool is no backup.",
-                "Speed: raid5 is the fastest at reading of these, 15.0 MB/s ±6.7 %.",
+                "Speed: raid5 is the fastest at sequential 1 MiB reads of these, 15.0 MB/s ±6.7 %.",
             ]
         );
     }

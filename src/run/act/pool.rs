@@ -5,7 +5,9 @@ use crate::{
     analyse::{
         Estimate, Stalled,
         ceiling_fit::{self, fit_ceilings},
-        pool_model::{Cost, End, Planned, Queue, Shared, Speeds, Stalls, Transfer, jumps, seeks},
+        pool_model::{
+            Cost, End, MOST_MEMBERS, Planned, Queue, Shared, Speeds, Stalls, Transfer, jumps, seeks,
+        },
         repeat,
     },
     inventory::Drive,
@@ -206,6 +208,9 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
             let stalls = both.map(|transfer| self.stalls(*at, transfer, &asked));
             Some(Speeds { read, write, stalls, queue: self.queue(*at), rotates, processor })
         };
+        if on.len() > MOST_MEMBERS {
+            return None;
+        }
         let members: Vec<Speeds> = on.iter().map(of).collect::<Option<_>>()?;
         let cores = self.run.processors.values().map(|used| used.cores).max().unwrap_or(1).max(1);
         let shared: Vec<Shared> =

@@ -49,9 +49,10 @@ pub fn in_no_pool(
 ) -> Result<(), BuildError> {
     let (pools, damaged) = pools(store);
     if let Some((path, why)) = damaged.first() {
-        let path = path.display();
+        let (word, old) = (shell_word(path), shell_word(&format!("{}.old", path.display())));
         return Err(BuildError::Drives(format!(
-            "{path} can't be read: {why}. So it is not known which drives are of this pool"
+            "{} can't be read: {why}. So it is not known which drives are of this pool. If it is needed no more: mv {word} {old}",
+            path.display()
         )));
     }
     let others = || pools.iter().filter(|pool| own != Some(pool.build.name.as_str()));

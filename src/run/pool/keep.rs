@@ -1,7 +1,7 @@
 //! Lines in the system's configuration: added and removed atomically, with a copy of the file as it was.
 
 use std::{
-    fs,
+    fs::{self, File},
     io::{self, Write},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -59,7 +59,9 @@ pub fn can_keep(name: &str, lines: &Lines) -> io::Result<()> {
 }
 
 fn taken(name: &str) -> io::Error {
-    io::Error::other(format!("it has lines of a pool {name} already"))
+    io::Error::other(format!(
+        "it has lines of a pool {name} already: remove those between the marks of that name, if no such pool is there"
+    ))
 }
 
 /// Removes the lines of a pool, and the copy.
@@ -80,10 +82,15 @@ fn take_out(name: &str, file: &Path) -> io::Result<()> {
         Without::Text(without) => write(file, &without, mode(file)?)?,
         Without::Same => {}
     }
-    match fs::remove_file(copy) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-        _ => Ok(()),
+    match fs::remove_file(&copy) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
     }
+    // A power cut must not bring back what no log names any more.
+    for path in [followed(file), copy] {
+        File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()?;
+    }
+    Ok(())
 }
 
 fn read(path: &Path) -> io::Result<Option<String>> {

@@ -189,14 +189,18 @@ pub fn exists(path: &str) -> bool {
     Path::new(path).exists()
 }
 
-/// Whether all programs that build, mount, stop and remove the pool are installed, so that it doesn't end halfway.
-pub fn ready(build: &Build, dir: Option<&Path>, system: &System) -> Result<(), ToolError> {
+/// Whether all programs that do these steps, stop the pool and remove it are installed, so that it doesn't end halfway.
+pub fn ready_for(build: &Build, steps: &[Step], system: &System) -> Result<(), ToolError> {
     let paths = vec![String::new(); build.members.len()];
-    let steps = build.steps();
     steps.iter().try_for_each(|step| system.has(&build.change(*step, &paths)))?;
-    let undo = (0..paths.len()).flat_map(|at| build.undo(at, &steps, ""));
+    let undo = (0..paths.len()).flat_map(|at| build.undo(at, &build.steps(), ""));
     undo.into_iter().try_for_each(|change| system.has(&change))?;
-    system.has(&build.stop(&build.path()))?;
+    system.has(&build.stop(&build.path()))
+}
+
+/// The same for a new pool, which may be mounted.
+pub fn ready(build: &Build, dir: Option<&Path>, system: &System) -> Result<(), ToolError> {
+    ready_for(build, &build.steps(), system)?;
     dir.map_or(Ok(()), |dir| {
         let dir = dir.to_string_lossy();
         system.has(&mount::mount(&build.path(), build.filesystem.name(), &dir))?;
