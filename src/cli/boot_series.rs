@@ -14,6 +14,7 @@ use rustix::process::geteuid;
 use super::{
     args::{Args, Command},
     errors::Usage,
+    indented,
     options::Run,
     output::Output,
     stored,
@@ -21,7 +22,8 @@ use super::{
 use crate::{
     experiments::{BOOT, RESTART, STOP, TIMES},
     inventory::Inventory,
-    record::Store,
+    record::{Store, make_dir},
+    report::wrapped,
     run::{self, Next, PAUSE, Series},
     sysroot::Sysroot,
     target::Target,
@@ -59,10 +61,13 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
     let boot_id = run::host(&root).boot_id.ok_or(run::BootError::NoBootId)?;
     let host = root.word("/proc/sys/kernel/hostname").unwrap_or_default();
     let dir = std::path::absolute(store.dir())?;
+    let dir = dir.canonicalize().unwrap_or(dir);
     let shown = dir.to_string_lossy();
     let series = Series::new(&shown, times, &boot_id);
     if plan {
-        output.result(&series.describe(&host))?;
+        let text = series.describe(&host);
+        let lines = text.lines().map(indented).map(|(indent, line)| wrapped(line, indent, output.style));
+        output.result(&lines.collect::<String>())?;
         return Ok(ExitCode::SUCCESS);
     }
     if !geteuid().is_root() {
@@ -79,6 +84,12 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
         let why = "a series of restarts is under way already: end it with `drivebench run boot --stop`";
         return Err(Usage(why.to_owned()).into());
     }
+    if host.is_empty() {
+        return Err(Usage(
+            "this machine has no name that could be typed: hostnamectl hostname NAME".to_owned(),
+        )
+        .into());
+    }
     if named.as_ref() != Some(&host) {
         let wrong = named.map_or(String::new(), |named| format!(" '{named}' is not its name."));
         return Err(Usage(format!(
@@ -87,6 +98,7 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
         .into());
     }
     let runner = System::default();
+    make_dir(&dir)?;
     if let Err(e) = series.arm(&runner) {
         let undone = run::disarm(&runner);
         return Err(anyhow!(
@@ -94,7 +106,7 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
             undone.map_or_else(left, |()| String::new())
         ));
     }
-    output.note(&series.describe(&host));
+    series.describe(&host).lines().map(indented).for_each(|(indent, line)| output.marked(indent, line));
     if let Err(e) = run::restart(&runner) {
         let undone = run::disarm(&runner);
         return Err(anyhow!(
@@ -176,6 +188,10 @@ fn next(output: &Output, runner: &System) -> anyhow::Result<Option<Next>> {
         return Ok(None);
     }
     series.save()?;
+    // Who may write to a directory above it could lead root elsewhere.
+    if Path::new(&series.store).canonicalize()? != Path::new(&series.store) {
+        return Err(anyhow!("the store is not where it was, {}", series.store));
+    }
     run::has_started(runner)?;
     if let Err(e) = record(&series, output) {
         output.error(&e, None);

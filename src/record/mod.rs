@@ -21,7 +21,7 @@ pub use atomic_file::{AtomicFile, Unnamed, keep_new_dir, sweep_beside};
 pub use boot::{Boot, Boots, Reached, RootReads, SlowUnit};
 pub use event::{ActResult, End, Event, Host, How, Resume, SCHEMA, StandbyResult, Start, When};
 pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
-pub use owner::{PRIVATE, hand_over, home, keep_for_root, lock, make_dir};
+pub use owner::{PRIVATE, caller, hand_over, home, keep_for_root, lock, make_dir};
 pub use power::{Cut, WrongReads};
 pub use progress::{Done, LoadSpeed, ProcessorUse, Refill};
 pub use pulled::{

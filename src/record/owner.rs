@@ -17,7 +17,7 @@ use rustix::{
 pub const PRIVATE: u32 = 0o600;
 
 /// The user and group who called `sudo`.
-fn caller() -> Option<(u32, u32)> {
+pub fn caller() -> Option<(u32, u32)> {
     let id = |name: &str| env::var(name).ok()?.parse::<u32>().ok();
     let uid = id("SUDO_UID").filter(|uid| *uid != 0 && rustix::process::geteuid().is_root())?;
     Some((uid, id("SUDO_GID")?))

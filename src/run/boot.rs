@@ -20,6 +20,8 @@ use crate::{
 /// Targets that a boot passes, in their usual order.
 const TARGETS: [&str; 5] =
     ["local-fs.target", "basic.target", "network-online.target", "multi-user.target", "graphical.target"];
+/// Of firmware or a boot loader, s.
+const LONGEST: f64 = 86_400.0;
 /// How many of the slowest units are kept.
 const SLOWEST: usize = 10;
 
@@ -100,9 +102,12 @@ pub(super) fn read(root: &Sysroot, runner: &dyn Runner, target: &Target) -> Resu
         label: target.drives.iter().map(Drive::model_and_serial).collect::<Vec<_>>().join(" + "),
         systemd: manager.version,
         link: distinct(target.drives.iter().map(link)).join(" + "),
-        // Both count back from the start of the kernel.
-        firmware: manager.firmware.map(|begun| (begun - manager.loader.unwrap_or(0.0)).max(0.0)),
-        loader: manager.loader,
+        // Both count back from the start of the kernel. Some report nonsense.
+        firmware: manager
+            .firmware
+            .map(|begun| (begun - manager.loader.unwrap_or(0.0)).max(0.0))
+            .filter(|seconds| *seconds < LONGEST),
+        loader: manager.loader.filter(|seconds| *seconds < LONGEST),
         initrd: manager.initrd.filter(|at| *at <= userspace),
         userspace,
         finish,

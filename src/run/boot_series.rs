@@ -9,7 +9,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    record::{AtomicFile, PRIVATE, make_dir},
+    record::{AtomicFile, PRIVATE, caller, make_dir},
     tools::{Query, Runner, systemctl},
     units::count,
 };
@@ -60,7 +60,9 @@ impl Series {
     pub fn read() -> io::Result<Option<Self>> {
         match fs::read(STATE) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-            read => Ok(Some(serde_json::from_slice(&read?)?)),
+            read => serde_json::from_slice(&read?)
+                .map(Some)
+                .map_err(|e| io::Error::other(format!("{STATE} is damaged: {e}"))),
         }
     }
 
@@ -96,10 +98,10 @@ impl Series {
     /// What a person agrees to.
     pub fn describe(&self, host: &str) -> String {
         format!(
-            "{host} is restarted {}. After each start it is recorded how long that took, and {PAUSE} s later the machine is restarted.\n\
-             Programs end, and are not asked; what they have not saved is lost.\n\
-             It ends after {}, after {FAILURES} in a row that could not be recorded, or with\n  \
-             drivebench run boot --stop\n\
+            "{host} is restarted {}. PROGRAMS END EACH TIME; what they have not saved is lost.\n\
+             After each start it is recorded how long that took, and {PAUSE} s later the machine is restarted.\n\
+             It ends after {}, after {FAILURES} in a row that could not be recorded, or, in the {PAUSE} s after a start, with\n  \
+             sudo drivebench run boot --stop\n\
              Then all of this is removed:\n  \
              {UNIT}\n{}  \
              {PROGRAM}, a copy of this program\n  \
@@ -173,13 +175,16 @@ fn write(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
 
 /// It starts when all else has, so that it delays nothing, and systemd does not wait for its end.
 fn unit() -> String {
+    // Records belong to the user who called sudo, as always.
+    let owner =
+        caller().map(|(uid, gid)| format!("Environment=SUDO_UID={uid} SUDO_GID={gid}\n")).unwrap_or_default();
     format!(
         "[Unit]\n\
          Description=drivebench records this boot and restarts the machine (stop it with: drivebench run boot --stop)\n\
          After=multi-user.target graphical.target\n\n\
          [Service]\n\
          Type=simple\n\
-         ExecStart={PROGRAM} {COMMAND}\n\n\
+         {owner}ExecStart={PROGRAM} {COMMAND}\n\n\
          [Install]\n\
          WantedBy=multi-user.target\n"
     )

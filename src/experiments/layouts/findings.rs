@@ -1,6 +1,9 @@
 //! Findings of layouts: what each is like, predicted beside measured.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use super::{
     super::common::{self, FileSets, Group, MeasuredFiles, Series, all_file_sets, file_metrics},
@@ -47,6 +50,10 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     if let Some((_, predict)) = plan.predict() {
         findings.verdicts = recommend(&candidates, predict.want.as_deref(), predict.survive as usize);
     }
+    let labels = [("write 1M", "writes"), ("read 1M", "reads")];
+    findings.verdicts.extend(labels.iter().filter_map(|(label, way)| {
+        slower_than_a_drive(compared.iter().find(|c| c.label == *label)?, way, &names, drives)
+    }));
     if !compared.is_empty() {
         findings.details.sentences.push(LEGEND.to_owned());
     }
@@ -191,6 +198,25 @@ fn candidates(plan: &Plan, drives: usize, compared: &[Compared]) -> Vec<Candidat
         }
     };
     pools.into_iter().map(candidate).collect()
+}
+
+/// Where one drive alone was faster than each layout, which few expect.
+fn slower_than_a_drive(c: &Compared, way: &str, names: &[String], drives: usize) -> Option<String> {
+    let known = |range: Range<usize>| {
+        let each = range.filter_map(|at| Some((at, c.measured.get(at)?.as_ref()?.value)));
+        each.max_by(|a, b| a.1.total_cmp(&b.1))
+    };
+    let (drive, alone) = known(0..drives)?;
+    let (layout, fastest) = known(drives..c.measured.len())?;
+    (fastest < alone).then(|| {
+        format!(
+            "No layout was measured to be faster at sequential 1 MiB {way} than {} alone: {}; the fastest, {}, {}.",
+            names[drive],
+            rate(alone),
+            names[layout],
+            rate(fastest)
+        )
+    })
 }
 
 /// What the layouts are, without speeds.

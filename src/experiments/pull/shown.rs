@@ -9,6 +9,8 @@ use crate::{
 
 /// Lines of the kernel that a report shows.
 const KERNEL_LINES: usize = 12;
+/// A last write before this share of the time is no accident.
+const ENDED: f64 = 0.8;
 /// Marks of a figure that are less than this share of its time apart would be one line.
 const NEAR: f64 = 0.1;
 
@@ -100,10 +102,16 @@ pub(super) fn figure_back(case: &Case<'_>) -> Option<Figure> {
     };
     let longest = waits([&back.during]);
     let end = Mark { label: until.to_owned(), at: At::X(back.during.seconds) };
+    // They may write only so much.
+    let last = back.sample.iter().filter(|op| op.write).map(|op| op.at + op.seconds).fold(0.0, f64::max);
+    let writes = match last < back.during.seconds * ENDED {
+        true => format!(" Writes ended after {}: as much was written as the plan allows.", duration(last)),
+        false => String::new(),
+    };
     Some(Figure {
         title: format!("{}: {} filled again", case.layout, case.drive),
         text: format!(
-            "How long each operation took while the drive was filled, {}. Longest wait: {longest}.",
+            "How long each operation took while the drive was filled, {}. Longest wait: {longest}.{writes}",
             duration(back.during.seconds)
         ),
         x: Axis::of("time since the pool has the drive again", Unit::Seconds),

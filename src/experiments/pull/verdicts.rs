@@ -118,10 +118,11 @@ fn redundant(layout: Layout, cases: &[&Case<'_>]) -> (Rank, String) {
         false => "; not all writes went on before the drive was back",
     };
     let text = format!(
-        "{layout} survived {pulls} of one drive: all {} and all synced writes, {}, were whole each time. Reads and writes \
+        "{layout} survived {pulls} of one drive: all {} and all synced writes, {}, were whole{}. Reads and writes \
          waited at most {} without the drive{}{went_on}. {}{}{unnoticed}",
         count(files, "file"),
         decimal_bytes(kept),
+        if cases.len() > 1 { " each time" } else { "" },
         duration(longest),
         if filling > 0.0 { format!(", {} while it was filled", duration(filling)) } else { String::new() },
         second(cases),

@@ -35,7 +35,8 @@ pub fn undo(left: &Left, run: &str) -> io::Result<Option<PathBuf>> {
             if let Some(number) = zram(path) {
                 remove_zram(number)?;
             }
-            Ok(was_used.then(|| path.clone()))
+            // A file is removed, and named, after that.
+            Ok((was_used && zram(path).is_some()).then(|| path.clone()))
         }
         Undo::Group { dir } if group::is_of(run, dir) && dir.exists() => {
             group::remove(dir).map(|()| Some(dir.clone()))

@@ -62,7 +62,7 @@ fn possible(root: &Sysroot, act: &SwapTest) -> Result<(), SwapRefusal> {
         return Err(SwapRefusal(why.to_owned()));
     }
     if area::highest_priority() >= Some(i32::from(area::PRIORITY)) {
-        let why = "the kernel swaps to another area of the highest priority, so that both would be filled in turn: /proc/swaps names it. Of a run                    of drivebench's, `drivebench cleanup` removes it; else swapoff it";
+        let why = "the kernel swaps to another area of the highest priority, so that both would be filled in turn: /proc/swaps names it. If another run of swap is under way, wait for its end; of one that was killed, `drivebench cleanup` removes it; else swapoff it";
         return Err(SwapRefusal(why.to_owned()));
     }
     watch::has_room(root, act).map_err(SwapRefusal)
