@@ -129,14 +129,11 @@ impl Area {
     }
 
     fn clear_away(&mut self, runner: &dyn Runner) -> Result<(), RunError> {
-        if let Some(entry) = &self.entry {
-            let path = self.path.to_string_lossy().into_owned();
-            if is_used(&self.path) {
-                run(&swap::off(&path), entry, runner)?;
-            }
-            if let Some(number) = self.zram {
-                remove_zram(number).map_err(|e| RunError::Swap(format!("/dev/zram{number} stays: {e}")))?;
-            }
+        if let Some(entry) = self.entry.as_ref().filter(|_| is_used(&self.path)) {
+            run(&swap::off(&self.path.to_string_lossy()), entry, runner)?;
+        }
+        if let Some(number) = self.zram {
+            remove_zram(number).map_err(|e| RunError::Swap(format!("/dev/zram{number} stays: {e}")))?;
         }
         if let Some(entry) = self.entry.take() {
             entry.done().map_err(RunError::Journal)?;
