@@ -1,10 +1,6 @@
 //! The disk of a guest with systemd: a copy for each machine, from which it is started as a boot loader would. It may be a modelled drive.
 
-use std::{
-    fs,
-    io::{self, Write},
-    path::Path,
-};
+use std::{fs, io, path::Path};
 
 use crate::process;
 
@@ -14,20 +10,18 @@ pub(crate) const ROOT: &str = "root.ext4";
 /// The initial RAM disk of the next boot, beside it.
 pub(crate) const INITRD: &str = "initrd";
 
-/// Makes the disk of a new machine at `to`.
+/// Makes the disk of a new machine at `to`. A drive that is there keeps its size.
 pub(crate) fn make(guest: &Path, to: &Path) -> io::Result<()> {
+    let size = to.metadata().map_or(0, |drive| drive.len());
     let how = ["--reflink=auto", "--sparse=always"].map(Path::new);
-    process::run("cp", [how[0], how[1], &guest.join(ROOT), to]).map(drop)
-}
-
-/// The same on a drive, which keeps its size.
-pub(crate) fn make_on(guest: &Path, drive: &Path) -> io::Result<()> {
-    let size = drive.metadata()?.len();
-    make(guest, drive)?;
-    let mut file = fs::OpenOptions::new().append(true).open(drive)?;
-    match file.metadata()?.len() > size {
-        true => Err(io::Error::other(format!("{} is smaller than the guest's disk", drive.display()))),
-        false => file.set_len(size).and_then(|()| file.flush()),
+    process::run("cp", [how[0], how[1], &guest.join(ROOT), to])?;
+    let needed = to.metadata()?.len();
+    match size {
+        0 => Ok(()),
+        size if size < needed => {
+            Err(io::Error::other(format!("{} has less than {needed} bytes", to.display())))
+        }
+        size => fs::OpenOptions::new().write(true).open(to)?.set_len(size),
     }
 }
 

@@ -81,6 +81,11 @@ pub fn read(path: &Path) -> csv::Result<Vec<Entry>> {
     csv::Reader::from_reader(whole(&fs::read(path)?)).deserialize().collect()
 }
 
+/// How long a drive worked on these operations, ns, and their bytes.
+pub fn work<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> (u64, u64) {
+    entries.into_iter().fold((0, 0), |(ns, bytes), e| (ns + e.end_ns - e.start_ns, bytes + e.length))
+}
+
 /// The complete lines of `text`.
 fn whole(text: &[u8]) -> &[u8] {
     let end = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);

@@ -104,12 +104,7 @@ impl Machine {
         let drives = options.keep.clone().unwrap_or_else(|| state.path().to_owned());
         make_drives(scenario, &drives).map_err(|e| MachineError::new("the drives could not be made", e))?;
         if scenario.guest == Guest::Systemd {
-            let root = root(scenario, &drives, &state);
-            let made = if scenario.root.is_some() {
-                disk::make_on(&guest, &root)
-            } else {
-                disk::make(&guest, &root)
-            };
+            let made = disk::make(&guest, &root(scenario, &drives, &state));
             made.map_err(|e| MachineError::new("no disk for the guest", e))?;
         }
         let nbdkit = serve(scenario, &plugin, &drives, &state)?;

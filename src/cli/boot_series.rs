@@ -30,6 +30,9 @@ use crate::{
     tools::System,
 };
 
+/// Ends a series.
+const STOP_IT: &str = "sudo drivebench run boot --stop";
+
 /// What was asked of a series.
 pub(super) enum Asked {
     /// So many restarts, of the machine with the name that was typed; or what they would do.
@@ -81,8 +84,8 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
     is_kept(&root, &dir)?;
     run::has_systemd()?;
     if run::is_armed() {
-        let why = "a series of restarts is under way already: end it with `drivebench run boot --stop`";
-        return Err(Usage(why.to_owned()).into());
+        let why = format!("a series of restarts is under way already: end it with `{STOP_IT}`");
+        return Err(Usage(why).into());
     }
     if host.is_empty() {
         return Err(Usage(
@@ -99,26 +102,16 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
     }
     let runner = System::default();
     make_dir(&dir)?;
-    if let Err(e) = series.arm(&runner) {
-        let undone = run::disarm(&runner);
-        return Err(anyhow!(
-            "the restarts can't be prepared: {e}{}",
-            undone.map_or_else(left, |()| String::new())
-        ));
-    }
-    series.describe(&host).lines().map(indented).for_each(|(indent, line)| output.marked(indent, line));
-    if let Err(e) = run::restart(&runner) {
-        let undone = run::disarm(&runner);
-        return Err(anyhow!(
-            "the machine can't be restarted: {e}{}",
-            undone.map_or_else(left, |()| String::new())
-        ));
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn left(e: std::io::Error) -> String {
-    format!("; and not all is removed ({e}): drivebench run boot --stop")
+    let begun = series.arm(&runner).and_then(|()| {
+        series.describe(&host).lines().map(indented).for_each(|(indent, line)| output.marked(indent, line));
+        run::restart(&runner)
+    });
+    let Err(e) = begun else { return Ok(ExitCode::SUCCESS) };
+    let left = match run::disarm(&runner) {
+        Ok(()) => String::new(),
+        Err(e) => format!("; and not all is removed ({e}): {STOP_IT}"),
+    };
+    Err(anyhow!("the machine is not restarted: {e}{left}"))
 }
 
 /// What is stored in memory is gone after a restart.
@@ -155,29 +148,23 @@ fn stop(output: &Output) -> anyhow::Result<ExitCode> {
 /// What the unit does after each start. Whatever goes wrong, the machine is then not restarted again.
 pub(super) fn go_on(output: &Output) -> anyhow::Result<ExitCode> {
     let runner = System::default();
-    match next(output, &runner) {
-        Ok(Some(Next::Restart)) => {
-            output.note(&format!(
-                "The machine is restarted in {PAUSE} s. To end this: drivebench run boot --stop"
-            ));
+    let done = next(output, &runner).and_then(|next| match next {
+        None => Ok(()),
+        Some(Next::Restart) => {
+            output.note(&format!("The machine is restarted in {PAUSE} s. To end this: {STOP_IT}"));
             thread::sleep(Duration::from_secs(PAUSE));
             // It may have been stopped meanwhile.
-            if run::is_armed() {
-                run::restart(&runner)?;
-            }
-            Ok(ExitCode::SUCCESS)
+            if run::is_armed() { Ok(run::restart(&runner)?) } else { Ok(()) }
         }
-        Ok(Some(Next::End(why))) => {
+        Some(Next::End(why)) => {
             output.note(&format!("The machine is not restarted any more: {why}."));
-            run::disarm(&runner)?;
-            Ok(ExitCode::SUCCESS)
+            Ok(run::disarm(&runner)?)
         }
-        Ok(None) => Ok(ExitCode::SUCCESS),
-        Err(e) => {
-            run::disarm(&runner)?;
-            Err(e)
-        }
+    });
+    if done.is_err() {
+        run::disarm(&runner)?;
     }
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// Records this boot; none if that was tried already.

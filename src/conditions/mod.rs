@@ -252,13 +252,10 @@ fn memory(total: Option<u64>, now: &Snapshot) -> Check {
 fn load(cpus: Option<u32>, now: &Snapshot) -> Check {
     let Some(load) = now.load else { return check("load", "unknown", None) };
     let Some(cpus) = cpus else { return check("load", format!("{load:.2}"), None) };
-    let flag = (load > 0.75 * f64::from(cpus)).then(|| {
-        format!(
-            "The load average is {load:.2} on {}: other programs are running.",
-            count(u64::from(cpus), "processor")
-        )
-    });
-    check("load", format!("{load:.2} on {}", count(u64::from(cpus), "processor")), flag)
+    let value = format!("{load:.2} on {}", count(u64::from(cpus), "processor"));
+    let flag = (load > 0.75 * f64::from(cpus))
+        .then(|| format!("The load average is {value}: other programs are running."));
+    check("load", value, flag)
 }
 
 fn governor(governor: Option<&str>) -> Check {

@@ -229,19 +229,19 @@ pub struct LedgerFound {
 impl Pulled {
     /// Whether all counts are below `most`.
     pub(super) fn fits(&self, most: u64) -> bool {
-        let second = self.back.as_ref().and_then(|back| back.second.as_ref());
-        let operations = [Some(&self.before), Some(&self.away), self.back.as_ref().map(|back| &back.during)];
-        let operations = operations.into_iter().chain([second.map(|second| &second.away)]).flatten();
-        let files = [Some(&self.files), self.back.as_ref().map(|back| &back.files)];
-        let files = files.into_iter().chain([second.map(|second| &second.files)]).flatten();
-        let ledgers = [Some(&self.ledger), self.back.as_ref().map(|back| &back.ledger)];
-        let ledgers = ledgers.into_iter().chain([second.map(|second| &second.ledger)]).flatten();
-        let differ = self.back.as_ref().and_then(|back| back.mismatches).unwrap_or(0);
+        let back = self.back.as_ref();
+        let second = back.and_then(|back| back.second.as_ref());
+        let away = [
+            Some((&self.away, &self.files, &self.ledger)),
+            back.map(|back| (&back.during, &back.files, &back.ledger)),
+            second.map(|second| (&second.away, &second.files, &second.ledger)),
+        ];
         let fits = |counts: &[u64]| counts.iter().all(|n| *n < most);
-        fits(&[self.missing, differ])
-            && operations.map(Operations::counts).all(|counts| fits(&counts))
-            && files.into_iter().all(|files| files.fits(most))
-            && ledgers.into_iter().all(|ledger| ledger.fits(most))
+        let found = |(used, files, ledger): (&Operations, &FilesFound, &LedgerFound)| {
+            fits(&used.counts()) && files.fits(most) && ledger.fits(most)
+        };
+        let differ = back.and_then(|back| back.mismatches).unwrap_or(0);
+        fits(&[self.missing, differ]) && fits(&self.before.counts()) && away.into_iter().flatten().all(found)
     }
 }
 

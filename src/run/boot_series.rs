@@ -149,12 +149,13 @@ pub fn disarm(runner: &dyn Runner) -> io::Result<()> {
     disabled
 }
 
-/// Waits until systemd has started all, and restarts the machine.
+/// Waits until systemd has started all.
 pub fn has_started(runner: &dyn Runner) -> io::Result<()> {
     // Its exit code says whether units failed, which is no reason not to record a boot.
     runner.ask(&systemctl::wait_for_start()).map(drop).map_err(io::Error::other)
 }
 
+/// Ends all programs, and restarts the machine.
 pub fn restart(runner: &dyn Runner) -> io::Result<()> {
     asked(&systemctl::restart(), runner)
 }
@@ -180,7 +181,7 @@ fn unit() -> String {
         caller().map(|(uid, gid)| format!("Environment=SUDO_UID={uid} SUDO_GID={gid}\n")).unwrap_or_default();
     format!(
         "[Unit]\n\
-         Description=drivebench records this boot and restarts the machine (stop it with: drivebench run boot --stop)\n\
+         Description=drivebench records this boot and restarts the machine (stop it with: sudo drivebench run boot --stop)\n\
          After=multi-user.target graphical.target\n\n\
          [Service]\n\
          Type=simple\n\

@@ -144,7 +144,8 @@ fn is_of(journal: &Host, here: &Host) -> bool {
 
 fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
     let process = output_note::process(&journal.run);
-    let ended = match (journal.host.boot_id == here.boot_id, process) {
+    let is_this_boot = journal.host.boot_id == here.boot_id;
+    let ended = match (is_this_boot, process) {
         (true, None) => "a run that was killed",
         (false, None) => "a run that a reboot or power cut ended",
         (true, Some(_)) => "a command that was killed",
@@ -154,7 +155,11 @@ fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
     let or_else = format!("run `{}`, or if it is gone for good: {rm_journal}", cleanup(store));
     let mut kept = Vec::new();
     for left in &journal.left {
-        if left.undo.is_roots() && journal.host.boot_id == here.boot_id && journal.owner != 0 {
+        // After a reboot all drives are there, and nothing swaps.
+        if left.undo.is_roots() && !is_this_boot {
+            continue;
+        }
+        if left.undo.is_roots() && journal.owner != 0 {
             let why = "it says that root changed something, but it is no file of root's".to_owned();
             let remedy = format!("check what it says, then {rm_journal}");
             kept.push(Leftover { path: journal.path.clone(), ended, kept: Some(Kept { why, remedy }) });
@@ -164,20 +169,13 @@ fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
             Undo::File { path } => scratch_name::is_of(&journal.run, path, scratch_name::FILE),
             Undo::Directory { path } => scratch_name::is_of(&journal.run, path, scratch_name::DIRECTORY),
             Undo::Output { .. } => process.is_some(),
-            // After a reboot all drives are there.
             Undo::Unplugged { back } => {
-                if let Some(switch) =
-                    Switch::of_journal(back).filter(|_| journal.host.boot_id == here.boot_id)
-                {
-                    kept.extend(bring_back(&switch, ended, &or_else));
-                }
+                let switch = Switch::of_journal(back);
+                kept.extend(switch.and_then(|switch| bring_back(&switch, ended, &or_else)));
                 false
             }
             Undo::Swap { .. } | Undo::Group { .. } | Undo::ZswapOff => {
-                // After a reboot nothing of it is there.
-                if journal.host.boot_id == here.boot_id {
-                    kept.extend(stop_swapping(left, &journal.run, ended, &or_else));
-                }
+                kept.extend(stop_swapping(left, &journal.run, ended, &or_else));
                 false
             }
             // The next access wakes the drive.

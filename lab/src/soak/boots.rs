@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use super::{Summary, rounds};
 use crate::{
-    Machine, MachineError, Options, Scenario, ledger::Kind, pools::sh, scenario::Guest, state::State,
+    Machine, MachineError, Options, Scenario,
+    ledger::{self, Kind},
+    pools::sh,
+    scenario::Guest,
+    state::State,
 };
 
 /// The boots of a series.
@@ -52,11 +56,10 @@ fn media(options: &Options, scenario: &Scenario, lines: &mut Vec<String>) -> Res
         for _ in 1..FROM_EACH {
             machine.restarts_itself()?;
         }
-        machine.run(&["sh", "-c", &format!("until test -z \"$({LEFT})\"; do sleep 0.2; done")], LIMIT)?;
+        nothing_is_left(&machine)?;
         machine.get("/root/runs", store.path())?;
         let ledger = machine.ledger(root)?;
-        let reads = ledger.iter().filter(|e| e.kind == Kind::Read);
-        let (ns, bytes) = reads.fold((0, 0), |(ns, bytes), e| (ns + e.end_ns - e.start_ns, bytes + e.length));
+        let (ns, bytes) = ledger::work(ledger.iter().filter(|e| e.kind == Kind::Read));
         lines.push(format!(
             "{}: {} boots; the ledger has {:.0} MB read from it in {:.1} s",
             scenario.drives[root].product,
@@ -71,6 +74,11 @@ fn media(options: &Options, scenario: &Scenario, lines: &mut Vec<String>) -> Res
         lines.push(sh(&machine, &format!("drivebench --store /root/runs show {}", last.trim()))?);
     }
     Ok(())
+}
+
+/// Waits until the last boot is recorded, and the series has removed itself.
+fn nothing_is_left(machine: &Machine) -> Result<(), MachineError> {
+    machine.run(&["sh", "-c", &format!("until test -z \"$({LEFT})\"; do sleep 0.2; done")], LIMIT).map(drop)
 }
 
 fn series(
@@ -98,8 +106,7 @@ fn series(
             machine.restarts_itself()?;
         }
     }
-    // The last boot is recorded first.
-    machine.run(&["sh", "-c", &format!("until test -z \"$({LEFT})\"; do sleep 0.2; done")], LIMIT)?;
+    nothing_is_left(&machine)?;
     let runs = sh(&machine, "drivebench --store /root/runs results | grep ' boot '")?;
     let recorded = runs.lines().count();
     let expected = if stopped { 1 } else { TIMES };

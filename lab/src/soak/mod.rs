@@ -25,7 +25,7 @@ pub use power::{cut_once, lost_power, write_hole};
 pub use predictions::predictions;
 pub use pulled::{By, pulled};
 pub use reboots::{Pool, reboot, reboots};
-pub use swap::{swap_kills, swap_media};
+pub use swap::{CONTROL_GROUPS, swap_kills, swap_media};
 
 use crate::{
     Machine, MachineError, Options, Scenario,

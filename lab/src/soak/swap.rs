@@ -8,12 +8,12 @@ use rand::Rng;
 
 use super::{LIMIT, Summary, rounds};
 use crate::{
-    Machine, MachineError, Options, Scenario,
+    Machine, MachineError, Options, Scenario, ledger,
     pools::{require, sh},
 };
 
-/// A guest without systemd mounts none.
-const CONTROL_GROUPS: &str = "mkdir -p /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && echo +memory >/sys/fs/cgroup/cgroup.subtree_control";
+/// Mounts control groups: a guest without systemd has none.
+pub const CONTROL_GROUPS: &str = "mkdir -p /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && echo +memory >/sys/fs/cgroup/cgroup.subtree_control";
 
 /// Kills come at most so long after the start, s: a run takes about as long.
 const MOST: f64 = 30.0;
@@ -72,8 +72,7 @@ fn media(
         let wait = of(&five, target, &Quantity::LongestOperation).map_or(0.0, |e| e.value);
         // Of a drive: its seconds for each byte.
         let cost = ledgers.get(at).map(|ledger| {
-            let (ns, bytes) =
-                ledger.iter().fold((0, 0), |(ns, bytes), e| (ns + e.end_ns - e.start_ns, bytes + e.length));
+            let (ns, bytes) = ledger::work(ledger);
             ns as f64 / bytes.max(1) as f64
         });
         lines.push(format!(

@@ -3,19 +3,11 @@
 use std::time::{Duration, Instant};
 
 use drivebench::findings::{Findings, Quantity};
-use drivebench_lab::{Machine, ledger::Kind};
+use drivebench_lab::{Machine, ledger::Kind, soak::CONTROL_GROUPS};
 
 use super::{LIMIT, findings, out, scenario, start, turn};
 
 const QUICK: &str = "--memory 24MiB --runs 1 --runtime 2s";
-
-/// A guest without systemd mounts no control groups.
-fn prepare(machine: &Machine) {
-    out(
-        machine,
-        "mkdir -p /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && echo +memory >/sys/fs/cgroup/cgroup.subtree_control",
-    );
-}
 
 fn nothing_is_left(machine: &Machine) {
     let left = out(
@@ -34,7 +26,7 @@ fn of(found: &Findings, target: &str, quantity: &Quantity) -> f64 {
 fn compressed_memory_is_no_worse_than_a_stick_and_a_killed_run_leaves_nothing() {
     let _turn = turn();
     let machine = start(&scenario("pi-zero"));
-    prepare(&machine);
+    out(&machine, CONTROL_GROUPS);
     let found = findings(&machine, &format!("swap /mnt/a zram {QUICK}"));
     let used = |target| of(&found, target, &Quantity::MemoryUsed);
     eprintln!("memory used: stick {:.2} times, zram {:.2} times", used("/mnt/a"), used("zram"));

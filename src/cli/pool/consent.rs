@@ -58,11 +58,7 @@ pub(in crate::cli) fn consent_to(
     let erase = [erase, typed].concat();
     if left {
         // What is there is taken apart before its drives can be claimed.
-        let unnamed = drives.iter().map(|drive| consent(drive)).filter(|serial| !erase.contains(serial));
-        let unnamed: Vec<String> = unnamed.map(|serial| erase_option(&serial)).collect();
-        if !unnamed.is_empty() {
-            return Err(Usage(format!("nothing was changed: add {}", unnamed.join(" "))).into());
-        }
+        all_named(&drives, &erase)?;
         for (_, build) in plan.builds().filter(|(_, build)| is_left(&build.name)) {
             let commands = run::remove_for_run(&build.name, &erase, store)
                 .map_err(|e| anyhow!("what a killed run left of {} can't be removed: {e}", build.name))?;
@@ -93,6 +89,16 @@ pub(super) fn known(erase: &[String], drives: &[&Drive], others: &[String]) -> R
     Err(Usage(format!(
         "{given}: no drive of this command has that serial{alone}. Nothing was changed: {then}"
     )))
+}
+
+/// Refuses drives that were not named.
+pub(super) fn all_named(drives: &[&Drive], erase: &[String]) -> Result<(), Usage> {
+    let unnamed = drives.iter().map(|drive| consent(drive)).filter(|serial| !erase.contains(serial));
+    let unnamed: Vec<String> = unnamed.map(|serial| erase_option(&serial)).collect();
+    match unnamed.is_empty() {
+        true => Ok(()),
+        false => Err(Usage(format!("nothing was changed: add {}", unnamed.join(" ")))),
+    }
 }
 
 /// The serials that are typed for drives that were not named with `--erase`, at a terminal.

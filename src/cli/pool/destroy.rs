@@ -4,10 +4,10 @@ use std::{path::Path, process::ExitCode};
 
 use anyhow::anyhow;
 
-use super::{describe, known, namesake, open, say, settled};
+use super::{all_named, describe, known, namesake, open, say, settled};
 use crate::{
     cli::{errors::Usage, output::Output},
-    danger::{Claims, consent, erase_option, holds},
+    danger::{Claims, holds},
     inventory::{Drive, Inventory, name_in},
     run::{self, Built, Commands},
     sysroot::Sysroot,
@@ -58,11 +58,7 @@ pub(super) fn destroy(
     if !all.is_empty() {
         say(output, &format!("This erases:\n{}{}", describe(&all), content(&built, &inventory)));
     }
-    let unnamed = all.iter().map(|drive| consent(drive)).filter(|serial| !erase.contains(serial));
-    let unnamed: Vec<String> = unnamed.map(|serial| erase_option(&serial)).collect();
-    if !unnamed.is_empty() {
-        return Err(Usage(format!("nothing was changed: add {}", unnamed.join(" "))).into());
-    }
+    all_named(&all, erase)?;
     let says = &mut |command: &str| output.marked("  ", command);
     let mut commands = Commands { runner: &System::default(), says, exists: &run::exists };
     run::ready_for(&built.build, &[], &System::default())?;

@@ -21,7 +21,7 @@ use anyhow::Context;
 
 use args::{Create, Pool, PoolAction, Replace};
 pub(super) use consent::consent_to;
-use consent::{ask, known};
+use consent::{all_named, ask, known};
 
 use super::{bay, errors::Usage, indented, output::Output, stored};
 use crate::{

@@ -5,12 +5,12 @@ use std::{path::Path, process::ExitCode};
 use anyhow::anyhow;
 
 use super::{
-    Replace, ask, claim, describe, drive, in_no_pool, known, not_claimed, open, say, settled,
+    Replace, all_named, ask, claim, describe, drive, in_no_pool, known, not_claimed, open, say, settled,
     status::{idle, progress},
 };
 use crate::{
     cli::{errors::Usage, output::Output},
-    danger::{consent, erase_option},
+    danger::consent,
     inventory::{Drive, Inventory, name_in},
     pool::{
         Member,
@@ -77,10 +77,7 @@ pub(super) fn replace(args: &Replace, store: &Path, output: &Output) -> anyhow::
         }
         let mut erase = args.erase.clone();
         erase.extend(ask(&[new], &erase, output)?);
-        if !erase.contains(&consent(new)) {
-            let add = erase_option(&consent(new));
-            return Err(Usage(format!("nothing was changed: add {add}")).into());
-        }
+        all_named(&[new], &erase)?;
         run::resync(&before, &mut log, &mut commands, &mut progress(output))
             .map_err(|e| anyhow!("{e}. The state, and how to go on: drivebench pool status {name}"))?;
         let mut give_up = |lost: &(Member, Option<&Drive>)| {

@@ -9,18 +9,18 @@ use crate::{
 
 /// Lines of the kernel that a report shows.
 const KERNEL_LINES: usize = 12;
-/// A last write before this share of the time is no accident.
+/// A last write before this share of the time is said: a picture without writes looks as if they hung.
 const ENDED: f64 = 0.8;
 /// Marks of a figure that are less than this share of its time apart would be one line.
 const NEAR: f64 = 0.1;
 
 /// How long the longest operation of all of these took, which says little where errors followed.
-pub(super) fn waits<'a>(all: impl IntoIterator<Item = &'a Operations> + Clone) -> String {
-    let sum = |of: fn(&Operations) -> u64| all.clone().into_iter().map(of).fold(0, u64::saturating_add);
-    let longest = all.clone().into_iter().map(|of| of.longest).fold(0.0, f64::max);
+pub(super) fn waits<'a>(all: impl IntoIterator<Item = &'a Operations>) -> String {
+    let all: Vec<&Operations> = all.into_iter().collect();
+    let longest = all.iter().map(|of| of.longest).fold(0.0, f64::max);
     match longest > 0.0 {
-        _ if sum(|of| of.failed_reads.saturating_add(of.failed_writes)) > 0 => "errors".to_owned(),
-        _ if sum(|of| of.hanging) > 0 => format!("hung for {}", duration(longest)),
+        _ if all.iter().any(|of| of.failed_reads.max(of.failed_writes) > 0) => "errors".to_owned(),
+        _ if all.iter().any(|of| of.hanging > 0) => format!("hung for {}", duration(longest)),
         true => duration(longest),
         false => "-".to_owned(),
     }
@@ -102,11 +102,12 @@ pub(super) fn figure_back(case: &Case<'_>) -> Option<Figure> {
     };
     let longest = waits([&back.during]);
     let end = Mark { label: until.to_owned(), at: At::X(back.during.seconds) };
-    // They may write only so much.
-    let last = back.sample.iter().filter(|op| op.write).map(|op| op.at + op.seconds).fold(0.0, f64::max);
-    let writes = match last < back.during.seconds * ENDED {
-        true => format!(" Writes ended after {}: as much was written as the plan allows.", duration(last)),
-        false => String::new(),
+    let last = back.sample.iter().filter(|op| op.write).map(|op| op.at + op.seconds).reduce(f64::max);
+    let writes = match last.filter(|last| *last < back.during.seconds * ENDED) {
+        Some(last) => {
+            format!(" The last write ended after {}: the plan limits how much is written.", duration(last))
+        }
+        None => String::new(),
     };
     Some(Figure {
         title: format!("{}: {} filled again", case.layout, case.drive),

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     analyse::{Estimate, repeat},
     findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Style, Table, Unit, short},
-    plan::{Plan, Step, SwapMedium, SwapTest, SwapWhat},
+    plan::{Plan, SwapTest, SwapWhat},
     record::{Run, SwapLoad, Swapped},
     units::{Histogram, MIB, count, decimal_bytes, duration, percent, rate},
 };
@@ -32,13 +32,15 @@ struct Case<'a> {
 }
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
-    let case = |(step, act)| {
-        let at = Step::targets(step).next()?;
-        let swapped = run.acts.get(&(step.id, at))?.swapped.as_deref()?;
-        let footprint = footprint(&swapped.loads, SwapTest::most_used(act, SwapWhat::Requests));
-        Some(Case { given: &plan.targets[at].given, act, swapped, footprint })
-    };
-    let cases: Vec<Case<'_>> = plan.swaps().filter_map(case).collect();
+    let cases: Vec<Case<'_>> = plan
+        .swaps()
+        .filter_map(|(step, act)| {
+            let at = step.targets().next()?;
+            let swapped = run.acts.get(&(step.id, at))?.swapped.as_deref()?;
+            let footprint = footprint(&swapped.loads, act.most_used(SwapWhat::Requests));
+            Some(Case { given: &plan.targets[at].given, act, swapped, footprint })
+        })
+        .collect();
     let Some(first) = cases.first() else { return };
     findings.verdicts.extend(verdicts(&cases));
     findings.tables.extend([summary(&cases), speeds(first.act, &cases)]);
@@ -88,7 +90,7 @@ impl Case<'_> {
     }
 
     fn is_zram(&self) -> bool {
-        matches!(self.act.medium, SwapMedium::Zram { .. })
+        self.act.medium.is_zram()
     }
 
     /// Bytes in an hour of requests with half more than there is.

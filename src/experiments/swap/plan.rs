@@ -65,7 +65,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
         let medium = medium(target);
-        if !matches!(medium, SwapMedium::Zram { .. }) {
+        if !medium.is_zram() {
             check(target)?;
             fits(target, area).map_err(PlanError::without_limit)?;
             if let Some(most) = largest_file(target).filter(|most| *most < area) {

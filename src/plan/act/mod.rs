@@ -146,10 +146,7 @@ impl Act {
             }
             // Filling memory takes as long as the medium needs.
             Self::Swap(swap) => {
-                let written = match swap.medium {
-                    SwapMedium::Zram { .. } => 0,
-                    SwapMedium::File | SwapMedium::Zswap => swap.area.saturating_add(swap.most),
-                };
+                let written = if swap.medium.is_zram() { 0 } else { swap.area.saturating_add(swap.most) };
                 Cost { written, seconds: None, ..Cost::default() }
             }
             Self::RecordBoot(_) => Cost::of_seconds(RecordBoot::SECONDS),

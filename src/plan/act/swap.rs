@@ -37,6 +37,13 @@ pub enum SwapMedium {
     Zram { algorithm: Option<String> },
 }
 
+impl SwapMedium {
+    /// It is in memory, and writes to no drive.
+    pub fn is_zram(&self) -> bool {
+        matches!(self, Self::Zram { .. })
+    }
+}
+
 /// A load on memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwapWork {

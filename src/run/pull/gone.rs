@@ -56,10 +56,10 @@ impl Gone {
     pub fn has_left(&self, answer: Answer) -> Result<(), BuildError> {
         match answer.map(|answer| answer.recv_timeout(HANG)) {
             Some(Ok(Err(e))) => Err(self.stays(&e)),
-            Some(Err(_)) => {
+            Some(Err(_)) if is_here(&self.drive) => {
                 Err(self.stays(&io::Error::other("the kernel did not answer within two minutes")))
             }
-            Some(Ok(Ok(()))) | None => Ok(()),
+            Some(Ok(Ok(())) | Err(_)) | None => Ok(()),
         }
     }
 
@@ -97,7 +97,6 @@ fn by_hand(
     cancel: &Cancel,
     asks: &mut dyn FnMut(&str),
 ) -> Result<(), BuildError> {
-    let is_here = |drive: &Drive| Path::new("/sys/block").join(&drive.name).exists();
     asks(&format!(
         "Pull {} {} NOW. Leave it out until you are asked to plug it in.",
         drive.model_and_serial(),
@@ -120,6 +119,10 @@ fn by_hand(
         thread::sleep(POLL);
     }
     Ok(())
+}
+
+fn is_here(drive: &Drive) -> bool {
+    Path::new("/sys/block").join(&drive.name).exists()
 }
 
 /// Where a drive is, for a person who looks for it.

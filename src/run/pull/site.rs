@@ -63,7 +63,8 @@ pub fn its_drive<'i>(
     let found = built.build.drives(inventory).get(member as usize).copied().flatten();
     found.filter(|drive| drive.identity() == identity).ok_or_else(|| {
         BuildError::Drives(format!(
-            "the drive {identity} is not here, or not number {member} of {}",
+            "the drive {identity} is not here, or is not drive {} of {}",
+            member + 1,
             built.build.name
         ))
     })

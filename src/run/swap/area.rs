@@ -158,12 +158,38 @@ fn run(change: &Change<State>, entry: &Entry, runner: &dyn Runner) -> Result<(),
     }
 }
 
-/// Whether the kernel uses it as a swap area.
-pub fn is_used(path: &Path) -> bool {
-    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+/// A swap area in use: its path as the kernel writes it, the bytes in it, and its priority.
+type InUse = (String, u64, i32);
+
+fn in_use() -> Vec<InUse> {
+    parse(&fs::read_to_string("/proc/swaps").unwrap_or_default())
+}
+
+fn parse(swaps: &str) -> Vec<InUse> {
+    let read = |line: &str| {
+        let mut words = line.split_whitespace();
+        let path = words.next()?.to_owned();
+        let kib: u64 = words.nth(2)?.parse().ok()?;
+        Some((path, kib << 10, words.next()?.parse().ok()?))
+    };
+    swaps.lines().skip(1).filter_map(read).collect()
+}
+
+/// Bytes in a swap area, if the kernel uses it.
+pub fn used(path: &Path) -> Option<u64> {
     // The kernel writes a space as \040.
     let name = path.to_string_lossy().replace('\\', "\\134").replace(' ', "\\040").replace('\t', "\\011");
-    swaps.lines().skip(1).any(|line| line.split_whitespace().next() == Some(&name))
+    in_use().into_iter().find(|(path, ..)| *path == name).map(|(_, bytes, _)| bytes)
+}
+
+/// Whether the kernel uses it as a swap area.
+pub fn is_used(path: &Path) -> bool {
+    used(path).is_some()
+}
+
+/// The highest priority of all areas that the kernel swaps to.
+pub fn highest_priority() -> Option<i32> {
+    in_use().into_iter().map(|(.., priority)| priority).max()
 }
 
 /// Gives its memory back. Where udev has it open for a moment, that is waited for.
@@ -181,8 +207,18 @@ pub fn remove_zram(number: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// The highest priority of all areas that the kernel swaps to.
-pub fn highest_priority() -> Option<i32> {
-    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
-    swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next_back()?.parse().ok()).max()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn areas_of_linux_6_1() {
+        let text = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n\
+                    /mnt/a\\040b/.drivebench-r1t40.scratch       file\t\t131068\t\t24576\t\t32767\n\
+                    /dev/zram0                              partition\t65532\t\t0\t\t-2\n";
+        let expected =
+            [(r"/mnt/a\040b/.drivebench-r1t40.scratch", 24576 << 10, 32767), ("/dev/zram0", 0, -2)];
+        assert_eq!(parse(text), expected.map(|(path, bytes, priority)| (path.to_owned(), bytes, priority)));
+        assert_eq!(parse("Filename\tType\tSize\tUsed\tPriority\n/swapfile file\n"), []);
+    }
 }

@@ -24,19 +24,17 @@ use crate::{
 pub fn undo(left: &Left, run: &str) -> io::Result<Option<PathBuf>> {
     match &left.undo {
         Undo::Swap { path } if is_area(run, path) => {
-            let was_used = is_used(path);
-            if was_used {
+            if is_used(path) {
                 let off = swap::off(&path.to_string_lossy());
                 let said = off.run(left, &System::default()).map_err(io::Error::other)?;
                 if said.code != Some(0) {
                     return Err(io::Error::other(said.complaint()));
                 }
             }
-            if let Some(number) = zram(path) {
-                remove_zram(number)?;
-            }
             // A file is removed, and named, after that.
-            Ok((was_used && zram(path).is_some()).then(|| path.clone()))
+            let Some(number) = zram(path) else { return Ok(None) };
+            let was_there = path.exists();
+            remove_zram(number).map(|()| was_there.then(|| path.clone()))
         }
         Undo::Group { dir } if group::is_of(run, dir) && dir.exists() => {
             group::remove(dir).map(|()| Some(dir.clone()))

@@ -92,7 +92,7 @@ pub(super) fn swap_test(
     swapped.settings = watch::settings(&root, area.path());
     // Of zram, what it holds.
     let device = || area.path().file_name().map(|name| name.to_string_lossy().into_owned());
-    let medium = if matches!(act.medium, SwapMedium::Zram { .. }) { device() } else { drive.clone() };
+    let medium = if act.medium.is_zram() { device() } else { drive.clone() };
     let mut watch = Watch::new(root.clone(), medium, act.most, area.path());
     'runs: for run in 1..=act.runs {
         for work in &act.works {
@@ -104,9 +104,12 @@ pub(super) fn swap_test(
             ));
             match one(act, (*work, run), (journal, tools), cancel, &mut watch) {
                 Ok(load) => swapped.loads.push(load),
-                Err(ended @ (Ended::Because(_) | Ended::Enough(_))) => {
-                    swapped.enough = matches!(ended, Ended::Enough(_));
-                    swapped.ended = ended.why();
+                Err(Ended::Because(why)) => {
+                    swapped.ended = Some(why);
+                    break 'runs;
+                }
+                Err(Ended::Enough(why)) => {
+                    (swapped.ended, swapped.enough) = (Some(why), true);
                     break 'runs;
                 }
                 Err(Ended::Error(e)) => return Err(e),
@@ -116,6 +119,8 @@ pub(super) fn swap_test(
     swapped.settings.extend(watch.found());
     // After the program has ended, little is left in it. What was measured counts, whatever becomes of the area.
     if let Err(e) = area.remove(tools) {
+        // Whatever was enough before, this is a failure.
+        swapped.enough = false;
         swapped.ended = Some(format!(
             "its swap area may still be in use ({e}): end some programs, then run `drivebench cleanup`"
         ));
@@ -140,15 +145,6 @@ enum Ended {
     /// The same, as was asked for.
     Enough(String),
     Error(RunError),
-}
-
-impl Ended {
-    fn why(self) -> Option<String> {
-        match self {
-            Self::Because(why) | Self::Enough(why) => Some(why),
-            Self::Error(_) => None,
-        }
-    }
 }
 
 impl From<RunError> for Ended {
@@ -188,8 +184,9 @@ fn one(
     // Its last operation may take long.
     let line = hear(&mut talk, Duration::from_secs_f64(act.seconds) + FILLS, &group, watch, cancel)?;
     let after = Counters::read(watch, &group);
-    talk.end(Duration::from_secs(5));
+    // As long as it has its own pages there.
     watch.others(&group);
+    talk.end(Duration::from_secs(5));
     let answer: Answer =
         serde_json::from_str(&line).map_err(|e| RunError::Swap(format!("the program's answer: {e}")))?;
     group.remove().map_err(|e| failed("the control group stays", e))?;

@@ -9,13 +9,14 @@ use std::{
 use rustix::param::page_size;
 
 use super::{
+    area,
     group::{Group, full_stalls},
     kernel::set,
 };
 use crate::{
     conditions::bytes_written,
     inventory::machine,
-    plan::{SwapMedium, SwapTest},
+    plan::SwapTest,
     run::{
         RunError,
         journal::{Entry, Journal, Undo},
@@ -40,7 +41,7 @@ pub fn has_room(root: &Sysroot, act: &SwapTest) -> Result<(), String> {
     let Some((available, all)) = memory(root) else {
         return Err("/proc/meminfo does not say how much memory is available".to_owned());
     };
-    let zram = if matches!(act.medium, SwapMedium::Zram { .. }) { act.area } else { 0 };
+    let zram = if act.medium.is_zram() { act.area } else { 0 };
     let needed = act.memory + zram + spare(all);
     match available < needed {
         true => Err(format!(
@@ -140,7 +141,7 @@ impl Watch {
 
     /// What other programs have in the area, which is the first one that the kernel fills.
     pub fn others(&mut self, group: &Group) {
-        let used = used(&self.root, &self.area).zip(group.swapped());
+        let used = area::used(&self.area).zip(group.swapped());
         self.others = self.others.max(used.map_or(0, |(all, own)| all.saturating_sub(own)));
     }
 
@@ -179,9 +180,7 @@ impl Watch {
             )
         })
     }
-}
 
-impl Watch {
     /// How long nothing in each other control group beside this one could go on for want of memory, s; without others, what the whole
     /// machine could not beyond this group. None where the kernel does not say of the group itself: that would count as others'.
     fn stalls_of_others(&self, group: &Group) -> BTreeMap<String, f64> {
@@ -202,14 +201,6 @@ impl Watch {
         let whole = self.root.text(PRESSURE).and_then(|text| full_stalls(&text));
         whole.map(|whole| (String::new(), whole - own)).into_iter().collect()
     }
-}
-
-/// Bytes that are in a swap area.
-fn used(root: &Sysroot, area: &Path) -> Option<u64> {
-    let text = root.text("/proc/swaps")?;
-    let line =
-        text.lines().skip(1).find(|line| line.split_whitespace().next().map(Path::new) == Some(area))?;
-    Some(line.split_whitespace().rev().nth(1)?.parse::<u64>().ok()? << 10)
 }
 
 impl Counters {
@@ -271,7 +262,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::plan::{SwapWhat, SwapWork};
+    use crate::plan::{SwapMedium, SwapWhat, SwapWork};
 
     fn root(available: u64) -> (tempfile::TempDir, Sysroot) {
         let home = tempfile::tempdir().expect("a directory");
