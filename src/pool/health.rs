@@ -46,6 +46,9 @@ pub struct Health {
     pub mismatches: Option<u64>,
     /// By member of the pool.
     pub members: Vec<MemberState>,
+    /// Block devices that the array uses, on drives that are none of its members by their serials: in another USB case a
+    /// drive has another one.
+    pub others: Vec<String>,
 }
 
 impl Build {
@@ -90,18 +93,30 @@ impl Build {
         let md = device.as_ref().map(|device| format!("/sys/block/{}/md", device.name));
         let number = |file: &str| root.number::<u64>(&format!("{}/{file}", md.as_deref()?));
         let word = |file: &str| root.word(&format!("{}/{file}", md.as_deref()?));
-        let drives = self.drives(inventory).into_iter().enumerate();
-        let members = drives.map(|(at, drive)| self.member(at, drive, device.as_ref(), root));
+        let drives = self.drives(inventory);
+        let known: Vec<String> = drives
+            .iter()
+            .enumerate()
+            .filter_map(|(at, drive)| Some(self.member_path(at, &drive.as_ref()?.name)))
+            .collect();
+        let members = drives.into_iter().enumerate();
+        let members = members.map(|(at, drive)| self.member(at, drive, device.as_ref(), root));
         let array_state = word("array_state");
         let inactive = matches!(array_state.as_deref(), Some("clear" | "inactive"));
         // All that an array has before its start look like spares.
         let members: Vec<MemberState> = members
             .map(|state| if inactive && state == MemberState::Spare { MemberState::Waiting } else { state })
             .collect();
+        let others: Vec<String> = device
+            .iter()
+            .flat_map(|device| used_by(device, root, inventory))
+            .filter(|name| !known.contains(name))
+            .collect();
+        let in_sync = members.iter().filter(|state| **state == MemberState::InSync).count() + others.len();
         let degraded = match self.layout.is_redundant() {
             _ if inactive => members.iter().filter(|state| **state != MemberState::Waiting).count() as u64,
             true => number("degraded").unwrap_or(0),
-            false => members.iter().filter(|state| **state != MemberState::InSync).count() as u64,
+            false => members.len().saturating_sub(in_sync) as u64,
         };
         let filling = members.iter().filter(|state| **state == MemberState::Filling).count() as u64;
         let state = match (&device, array_state.as_deref()) {
@@ -109,7 +124,7 @@ impl Build {
             _ if inactive => State::Inactive,
             (_, Some("broken")) => State::Broken,
             _ if !self.layout.is_redundant() && degraded > 0 => State::Broken,
-            _ if !members.contains(&MemberState::InSync) => State::Broken,
+            _ if in_sync == 0 => State::Broken,
             // Whether a raid10 of which two are missing is broken depends on which: then its array_state has it.
             _ if self.layout.has_parity() && degraded > self.layout.survives(members.len()) as u64 => {
                 State::Broken
@@ -134,6 +149,7 @@ impl Build {
             work,
             mismatches,
             members,
+            others,
             device,
         }
     }
@@ -161,6 +177,17 @@ impl Build {
     pub fn mapping_uuid(&self) -> String {
         format!("drivebench-{}", self.uuids[0])
     }
+}
+
+/// The block devices that are here and that the array has data on.
+fn used_by(device: &Device, root: &Sysroot, inventory: &Inventory) -> Vec<String> {
+    let files = root.list(&format!("/sys/block/{}/md", device.name));
+    let names = files.iter().filter_map(|file| file.strip_prefix("dev-"));
+    let is_used = |name: &&str| {
+        in_array(&device.name, name, root) == MemberState::InSync
+            && inventory.blocks().any(|block| block.name() == *name)
+    };
+    names.filter(is_used).map(str::to_owned).collect()
 }
 
 /// The digits of a UUID: programs separate them differently.
@@ -251,9 +278,12 @@ mod tests {
         let lines = cases.map(|(section, members, plugged)| {
             let (root, inventory) = machine(section, plugged);
             let health = build(Layout::Raid5, UUID, members).health(&root, &inventory);
-            let Health { device, state, degraded, missing, work, mismatches, members } = health;
+            let Health { device, state, degraded, missing, work, mismatches, members, others } = health;
             assert_eq!(device.is_some(), state != State::Stopped);
             assert_eq!(mismatches, None);
+            // The drive that took the place of another one, for a pool that does not know of it.
+            let expected: &[&str] = if section == "replaced" { &["sdd1"] } else { &[] };
+            assert_eq!(others, expected, "{section}");
             format!("{section}: {state:?}, degraded {degraded}, {missing} missing, {members:?}\n    {work:?}")
         });
         insta::assert_snapshot!(lines.join("\n"));
@@ -280,6 +310,24 @@ mod tests {
         let device = Device { name: "md127".to_owned(), number: (9, 127) };
         let paths: Vec<&str> = device.mounts(&inventory).iter().map(|mount| mount.path.as_str()).collect();
         assert_eq!(paths, ["/ext4", "/btrfs"]);
+    }
+
+    /// A USB case has a serial of its own, which the drive in it gets.
+    #[test]
+    fn an_array_whose_drives_were_put_into_other_cases_is_as_healthy_as_before() {
+        let (root, mut inventory) = machine("idle", "abc");
+        let pool = build(Layout::Raid5, UUID, "abc");
+        for (drive, moved) in inventory.drives.iter_mut().zip(1..) {
+            drive.serial = Some(format!("case-{moved}"));
+            let health =
+                pool.health(&root, &Inventory { drives: vec![drive.clone()], ..Inventory::default() });
+            assert_eq!(health.others, [drive.partitions[0].name.as_str()]);
+        }
+        let health = pool.health(&root, &inventory);
+        assert_eq!((health.state, health.degraded, health.others.len()), (State::Active, 0, 3));
+        assert_eq!(health.members, [MemberState::Absent; 3]);
+        inventory.drives.clear();
+        assert_eq!(pool.health(&root, &inventory).state, State::Broken, "all are gone");
     }
 
     #[test]

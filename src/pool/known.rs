@@ -18,7 +18,9 @@ impl Build {
             State::Stopped => *state == MemberState::Absent,
             _ => matches!(state, MemberState::Absent | MemberState::Failed | MemberState::Unused),
         };
-        let away = health.members.iter().enumerate().filter(|(_, state)| is_away(state));
+        // Which member a drive with another serial is, isn't known.
+        let is_known = health.others.is_empty();
+        let away = health.members.iter().enumerate().filter(|(_, state)| is_known && is_away(state));
         let absent = away.map(|(at, _)| self.name_of(at).to_owned()).collect();
         // The labels of sticks say their bays.
         let is_there = |member: &Member| inventory.drives.iter().any(|drive| drive.label() == member.label);

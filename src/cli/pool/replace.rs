@@ -391,6 +391,7 @@ mod tests {
             work: action,
             mismatches: None,
             members: vec![MemberState::InSync, MemberState::Absent],
+            others: Vec::new(),
         };
         let none = Inventory::default();
         // Another one is named, and the one before is not plugged in.

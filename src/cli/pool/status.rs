@@ -76,6 +76,18 @@ fn describe(pool: &Built, inventory: &Inventory, root: &Sysroot) -> String {
         };
         text += &format!("  {}: {what}\n", clean(&label));
     }
+    for name in &health.others {
+        let Some(block) = inventory.blocks().find(|block| block.name() == name) else { continue };
+        let [drive] = inventory.stack_of(Some(block)).drives[..] else { continue };
+        let is_new = pool.replacing.iter().any(|new| new.member.identity == drive.identity());
+        if !is_new {
+            text += &format!(
+                "  {}: {}, in use; its serial is of no drive that the pool was built with (a USB case can report its own)\n",
+                drive.label(),
+                block.path()
+            );
+        }
+    }
     if let Some(new) = &pool.replacing {
         let old = clean(&build.members[new.at].label);
         let how = match pool.busy {
@@ -226,7 +238,9 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
     let is_out = |state: &MemberState| {
         matches!(state, MemberState::Absent | MemberState::Failed | MemberState::Unused)
     };
-    if health.state == State::Active && health.missing > 0 && !pool.is_of_run() {
+    // Which member a drive with another serial is, isn't known.
+    let is_known = health.others.is_empty();
+    if health.state == State::Active && health.missing > 0 && is_known && !pool.is_of_run() {
         let out = health.members.iter().position(is_out);
         states.extend(out.map(|at| to_complete(pool, at, health, inventory)));
     }
