@@ -29,7 +29,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("compare", &["units", "analyse", "findings"]),
     ("open_loop", &["units", "analyse", "plan", "record", "findings"]),
     // Another machine, seen from outside; no experiment, as it measures no drive.
-    ("watch", &["units", "analyse", "record", "findings"]),
+    ("watch", &["units", "tools", "analyse", "record", "findings"]),
     ("danger", &["units", "sysroot", "inventory", "tools"]),
     ("pool", &["units", "sysroot", "inventory", "tools"]),
     ("experiments", &["units", "inventory", "target", "conditions", "analyse", "plan", "record", "findings"]),

@@ -20,4 +20,5 @@ pub mod soak;
 mod state;
 
 pub use machine::{Machine, MachineError, Options};
+pub use qemu::Link;
 pub use scenario::Scenario;

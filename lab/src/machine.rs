@@ -17,7 +17,7 @@ use crate::{
     ledger::{self, Entry},
     medium::switch_power,
     process::{self, Daemon},
-    qemu,
+    qemu::{self, Link},
     qmp::Qmp,
     scenario::{Guest, Machine as Kind, SECTOR, Scenario},
     state::State,
@@ -54,6 +54,8 @@ pub struct Options {
     pub terminal: bool,
     /// The directory that keeps the drives' content and ledgers after the machine ends.
     pub keep: Option<PathBuf>,
+    /// A network with another machine.
+    pub link: Option<Link>,
 }
 
 /// A running machine. It ends when this is dropped, or when the thread that started it ends.
@@ -62,8 +64,7 @@ pub struct Machine {
     scenario: Scenario,
     /// The directory of what it boots.
     guest: PathBuf,
-    /// Its console is the terminal.
-    terminal: bool,
+    options: Options,
     /// The bay of each USB drive.
     bays: Vec<Option<String>>,
     /// Where the drives' content and ledgers are.
@@ -108,8 +109,7 @@ impl Machine {
             made.map_err(|e| MachineError::new("no disk for the guest", e))?;
         }
         let nbdkit = serve(scenario, &plugin, &drives, &state)?;
-        let Power { agent, qmp, qemu, greeting } =
-            power_on(scenario, &guest, options.terminal, (&drives, &state))?;
+        let Power { agent, qmp, qemu, greeting } = power_on(scenario, &guest, options, (&drives, &state))?;
         // All connections are made, but those of later boots. Without sockets, a crash leaves none behind.
         if scenario.guest == Guest::Lab {
             fs::remove_file(state.file("nbd")).map_err(|e| MachineError::new("QEMU did not start", e))?;
@@ -118,7 +118,7 @@ impl Machine {
         let mut machine = Self {
             scenario: scenario.clone(),
             guest,
-            terminal: options.terminal,
+            options: options.clone(),
             bays,
             drives,
             agent,
@@ -250,20 +250,20 @@ impl Machine {
         if self.scenario.guest != Guest::Systemd {
             return Err(self.wrong("reboot", "the guest has no systemd"));
         }
-        self.restart_without(Some(&["systemctl", "reboot"]), absent)
+        self.restart_without(Some(&["systemctl", "reboot"]), absent).map(drop)
     }
 
-    /// A command that restarts the guest.
-    pub fn restarts(&mut self, argv: &[&str]) -> Result<(), MachineError> {
+    /// A command that restarts the guest; returns when it had ended.
+    pub fn restarts(&mut self, argv: &[&str]) -> Result<Instant, MachineError> {
         self.restart_without(Some(argv), &[])
     }
 
     /// Waits until a guest that restarts by itself has done so.
     pub fn restarts_itself(&mut self) -> Result<(), MachineError> {
-        self.restart_without(None, &[])
+        self.restart_without(None, &[]).map(drop)
     }
 
-    fn restart_without(&mut self, argv: Option<&[&str]>, absent: &[usize]) -> Result<(), MachineError> {
+    fn restart_without(&mut self, argv: Option<&[&str]>, absent: &[usize]) -> Result<Instant, MachineError> {
         // The connection ends before or after its answer.
         let _running = argv.map(|argv| self.begin(argv)).transpose()?;
         let start = Instant::now();
@@ -273,15 +273,16 @@ impl Machine {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+        let ended = Instant::now();
         for &i in absent {
             self.bays[i] = None;
         }
-        self.power_on_again()
+        self.power_on_again().map(|()| ended)
     }
 
     fn power_on_again(&mut self) -> Result<(), MachineError> {
         self.qemu.end();
-        let power = power_on(&self.scenario, &self.guest, self.terminal, (&self.drives, &self.state))?;
+        let power = power_on(&self.scenario, &self.guest, &self.options, (&self.drives, &self.state))?;
         (self.agent, self.qmp, self.qemu) = (power.agent, power.qmp, power.qemu);
         self.boot(power.greeting)
     }
@@ -313,6 +314,11 @@ impl Machine {
 
     fn switch_drives(&self) -> Result<(), MachineError> {
         switch_power(&self.drives).map_err(|e| self.wrong("the power of the drives can't be switched", e))
+    }
+
+    /// What its console has printed since it was powered on is in this file.
+    pub fn console(&self) -> PathBuf {
+        self.state.file("console")
     }
 
     /// The ledger of drive `i` so far.
@@ -365,7 +371,7 @@ impl Machine {
         what: &str,
         why: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> MachineError {
-        let console = fs::read(self.state.file("console")).unwrap_or_default();
+        let console = fs::read(self.console()).unwrap_or_default();
         let console = String::from_utf8_lossy(&console).into_owned();
         let lines: Vec<&str> = console.lines().collect();
         let last = &lines[lines.len().saturating_sub(30)..];
@@ -438,14 +444,15 @@ fn root(scenario: &Scenario, drives: &Path, state: &State) -> PathBuf {
 fn power_on(
     scenario: &Scenario,
     guest: &Path,
-    terminal: bool,
+    options: &Options,
     (drives, state): (&Path, &State),
 ) -> Result<Power, MachineError> {
     let greets = |e| MachineError::new("QEMU did not start", e);
     if scenario.guest == Guest::Systemd {
         disk::load(guest, &root(scenario, drives, state), state.path()).map_err(greets)?;
     }
-    let files = qemu::Files { guest, state: state.path(), terminal };
+    let (terminal, link) = (options.terminal, options.link.as_ref());
+    let files = qemu::Files { guest, state: state.path(), terminal, link };
     let log = state.file("qemu.log");
     let arguments = qemu::arguments(scenario, &files);
     let mut qemu =

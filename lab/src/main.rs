@@ -117,10 +117,13 @@ enum Campaign {
     Lying,
     /// Run `drivebench run layouts` on one scenario after the other, and compare its predictions with what it measures
     Predictions,
-    /// `drivebench run boot --times` restarts a machine three times; in every other round it is ended after the first one
+    /// `drivebench run boot --times` restarts a machine three times; in turn nothing happens, it is ended after the first boot, or
+    /// the power is cut in the third one
     Boots,
     /// The same five times from each of four drives
     BootMedia,
+    /// A machine restarts while another one watches it with `drivebench watch-boot`
+    WatchedBoots,
     /// Build a pool of each layout that is kept, reboot, reboot without one of its drives, mend and destroy it
     Reboots,
 }
@@ -262,6 +265,9 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
             soak::baselines(&Options::default(), &scenarios, times)
         }
         Campaign::BootMedia => soak::boot_media(&Options::default(), &named("boot-media")?, times, seed),
+        Campaign::WatchedBoots => {
+            soak::watched_boots(&Options::default(), &named("two-sticks")?, times, seed)
+        }
         Campaign::Boots => soak::boots(&Options::default(), &named("pools")?, times, seed),
         Campaign::Reboots => soak::reboots(&Options::default(), &named("pools")?, times, seed.max(1)),
     };
@@ -271,7 +277,7 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
 }
 
 fn start(which: &Which, terminal: bool) -> Result<Machine> {
-    let options = Options { kit: None, terminal, keep: which.keep.clone() };
+    let options = Options { terminal, keep: which.keep.clone(), ..Options::default() };
     Ok(Machine::start(&named(&which.scenario)?.faster(which.speed), &options)?)
 }
 

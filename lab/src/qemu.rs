@@ -1,6 +1,6 @@
 //! QEMU's arguments, as values.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -17,6 +17,16 @@ pub(crate) struct Files<'a> {
     pub state: &'a Path,
     /// The console is the terminal, not a file.
     pub terminal: bool,
+    pub link: Option<&'a Link>,
+}
+
+/// A network of two machines. The one that listens starts first, and waits for the other again when that restarts.
+#[derive(Debug, Clone)]
+pub struct Link {
+    /// A socket of the host.
+    pub socket: PathBuf,
+    /// It makes the socket; the other one connects.
+    pub listens: bool,
 }
 
 /// The program that emulates a machine.
@@ -99,6 +109,17 @@ pub(crate) fn arguments(scenario: &Scenario, files: &Files<'_>) -> Vec<String> {
         add("-serial chardev:agent");
     }
     line.extend(["-append".to_owned(), kernel]);
+    if let Some(Link { socket, listens }) = files.link {
+        let (server, last) = if *listens { ("on", 1) } else { ("off", 2) };
+        let socket = socket.display();
+        line.extend([
+            "-netdev".to_owned(),
+            format!("stream,id=link,server={server},addr.type=unix,addr.path={socket}"),
+            "-device".to_owned(),
+            // Nothing boots from it, so it needs no ROM.
+            format!("virtio-net-pci,netdev=link,mac=52:54:00:00:00:0{last},romfile="),
+        ]);
+    }
     for hub in hubs(scenario) {
         let port = format!("usb-hub,bus={},port={hub},id=hub{hub}", usb_bus(scenario.machine));
         line.extend(["-device".to_owned(), port]);

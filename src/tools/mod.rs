@@ -8,6 +8,7 @@ pub mod dmsetup;
 pub mod filefrag;
 pub mod fio;
 pub mod hdparm;
+pub mod ip;
 pub mod lsblk;
 pub mod mdadm;
 pub mod mkfs;
@@ -20,6 +21,7 @@ pub mod swap;
 mod system;
 pub mod systemctl;
 pub mod udevadm;
+pub mod vcgencmd;
 pub mod wipefs;
 
 pub use replay::Replay;
@@ -174,11 +176,6 @@ pub trait Runner: Send {
     /// Runs a program and passes on its lines, without line ends, while it runs. Once `stop` is true it is ended:
     /// by SIGTERM, then SIGKILL, and abandoned after 150 ms if it hangs in the kernel.
     fn stream(&self, query: &Query, stop: &dyn Fn() -> bool, line: &mut dyn FnMut(&str)) -> ToolResult;
-}
-
-#[cfg(test)]
-pub(crate) fn mkswap(path: &str) -> Change<Content> {
-    Change::new(Tool { name: "mkswap", package: "util-linux", without: "only a test needs it" }, &[], path)
 }
 
 #[cfg(test)]

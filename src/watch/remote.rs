@@ -9,18 +9,28 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketType, connect, ipproto, recv, send, socket,
-    sockopt::{Timeout, set_socket_timeout},
+use rustix::{
+    net::{
+        AddressFamily, RecvFlags, SendFlags, SocketType, connect, ipproto, recv, send, socket,
+        sockopt::{Timeout, set_socket_timeout},
+    },
+    process::geteuid,
 };
 
 use super::observe::Host;
-use crate::units::Service;
+use crate::{
+    tools::{Runner, System, ip},
+    units::Service,
+};
 
 /// Between two rounds of attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 /// For the answer to a ping or a connection: about what a link over half the world takes.
 const ANSWER: Duration = Duration::from_millis(250);
+/// The least that is waited for a reply, however soon earlier ones came.
+const LEAST: Duration = Duration::from_millis(100);
+/// How often the kernel asks for the hardware address of a machine that does not answer, s: `retrans_time_ms`.
+const RESOLVES: f64 = 1.0;
 /// For the first bytes of a server that has accepted a connection.
 const GREETING: Duration = Duration::from_secs(1);
 
@@ -44,6 +54,10 @@ pub struct Remote {
     /// None where this user may not ping.
     ping: Option<OwnedFd>,
     sequence: u16,
+    /// The longest that a reply took; zero before the first one.
+    slowest: Duration,
+    /// Whether the kernel can be told to ask for its hardware address with each attempt; none if not known yet.
+    asks: Option<bool>,
     began: Instant,
     pressed: Receiver<Instant>,
 }
@@ -52,7 +66,8 @@ impl Remote {
     /// `pressed` receives when the person says that the order was given.
     pub fn new(address: SocketAddr, ports: Ports, pressed: Receiver<Instant>) -> Self {
         let ping = ping_socket(address).ok();
-        Self { address, ports, ping, sequence: 0, began: Instant::now(), pressed }
+        let (slowest, asks, began) = (Duration::ZERO, None, Instant::now());
+        Self { address, ports, ping, sequence: 0, slowest, asks, began, pressed }
     }
 
     pub fn pings(&self) -> bool {
@@ -63,25 +78,51 @@ impl Remote {
     fn ping(&mut self) -> bool {
         let Some(ping) = &self.ping else { return false };
         self.sequence = self.sequence.wrapping_add(1);
+        let mut packet = [0_u8; 64];
+        // Replies that came too late answer nothing any more.
+        while recv(ping, &mut packet[..], RecvFlags::DONTWAIT).is_ok() {}
         let [high, low] = self.sequence.to_be_bytes();
         let (request, reply) = if self.address.is_ipv4() { (8, 0) } else { (128, 129) };
         // The kernel fills in checksum and identifier.
         if send(ping, &[request, 0, 0, 0, 0, 0, high, low], SendFlags::empty()).is_err() {
             return false;
         }
-        let until = Instant::now() + ANSWER;
-        let mut packet = [0_u8; 64];
-        while Instant::now() < until {
+        let sent = Instant::now();
+        loop {
+            let patience = match self.slowest.is_zero() {
+                true => ANSWER,
+                false => (self.slowest * 4).clamp(LEAST, ANSWER),
+            };
+            let left = patience.saturating_sub(sent.elapsed());
+            if left.is_zero() || set_socket_timeout(ping, Timeout::Recv, Some(left)).is_err() {
+                return false;
+            }
             match recv(ping, &mut packet[..], RecvFlags::empty()) {
-                // An earlier reply may come late.
-                Ok((_, length)) if length >= 8 && packet[0] == reply && packet[6..8] == [high, low] => {
-                    return true;
+                Ok((_, length)) if length >= 8 && packet[0] == reply => {
+                    if packet[6..8] == [high, low] {
+                        self.slowest = self.slowest.max(sent.elapsed());
+                        return true;
+                    }
+                    // Of an earlier request: longer has to be waited for.
+                    self.slowest = ANSWER;
                 }
                 Ok(_) => {}
                 Err(_) => return false,
             }
         }
-        false
+    }
+
+    /// Has the next attempt ask for its hardware address at once, where it is on the local network and this user may do that.
+    fn forget(&mut self) {
+        let (address, system) = (self.address.ip(), System::default());
+        let is_local = || {
+            let known = system.ask(&ip::neighbour(address));
+            geteuid().is_root() && known.is_ok_and(|said| !said.stdout.trim().is_empty())
+        };
+        if *self.asks.get_or_insert_with(is_local) {
+            // Without it, the answer is seen later.
+            self.asks = Some(system.ask(&ip::forget(address)).is_ok_and(|said| said.code == Some(0)));
+        }
     }
 
     fn connect(&self, port: u16) -> io::Result<TcpStream> {
@@ -125,7 +166,14 @@ impl Host for Remote {
 
     fn answers(&mut self, service: Service) -> bool {
         match service {
-            Service::Network => self.ping() || self.is_there(),
+            Service::Network => {
+                // Whatever answers pings needs no second way, which takes time.
+                let answers = self.ping() || self.slowest.is_zero() && self.is_there();
+                if !answers {
+                    self.forget();
+                }
+                answers
+            }
             Service::Ssh => self.greets(self.ports.ssh, b"", b"SSH-"),
             Service::Http => {
                 let request =
@@ -133,6 +181,10 @@ impl Host for Remote {
                 self.greets(self.ports.http, request.as_bytes(), b"HTTP/")
             }
         }
+    }
+
+    fn blind(&self) -> f64 {
+        if self.asks == Some(true) { 0.0 } else { RESOLVES }
     }
 
     fn pause(&mut self) {
@@ -147,7 +199,6 @@ fn ping_socket(address: SocketAddr) -> rustix::io::Result<OwnedFd> {
         SocketAddr::V6(_) => (AddressFamily::INET6, ipproto::ICMPV6),
     };
     let ping = socket(family, SocketType::DGRAM, Some(protocol))?;
-    set_socket_timeout(&ping, Timeout::Recv, Some(ANSWER))?;
     connect(&ping, &address)?;
     Ok(ping)
 }

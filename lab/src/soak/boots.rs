@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use drivebench::findings::{Findings, Scope};
+
 use super::{Summary, rounds};
 use crate::{
     Machine, MachineError, Options, Scenario,
     ledger::{self, Kind},
-    pools::sh,
+    pools::{require, sh},
     scenario::Guest,
     state::State,
 };
@@ -15,29 +17,45 @@ use crate::{
 const TIMES: u32 = 3;
 /// The same from each medium.
 const FROM_EACH: u32 = 5;
+/// How far a line through three media may be from the fourth, as a share.
+const OFF: f64 = 0.1;
 /// How long the last boot may take to be recorded.
 const LIMIT: Duration = Duration::from_secs(180);
 /// What a series leaves between boots.
-const LEFT: &str = "ls -d /var/lib/drivebench /etc/systemd/system/drivebench-boot.service \
-    /etc/systemd/system/multi-user.target.wants/drivebench-boot.service 2>/dev/null; true";
+const LEFT: &str = "ls -d /var/lib/drivebench /run/drivebench* /etc/systemd/system/drivebench* \
+    /etc/systemd/system/*.target.wants/drivebench* 2>/dev/null; true";
 
-/// Each round is a series in a machine of its own. In every other one, a person ends it after the first boot.
+/// What happens in a series.
+#[derive(Clone, Copy, PartialEq)]
+enum Meanwhile {
+    Nothing,
+    /// A person ends it after the first boot.
+    Stop,
+    /// The power is cut in the third boot.
+    Cut,
+}
+
+/// Each round is a series in a machine of its own.
 pub fn boots(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
     let scenario = Scenario { guest: Guest::Systemd, ..scenario.clone() };
     let mut lines = Vec::new();
-    let summary =
-        rounds(times, seed, |round, _| series(options, &scenario, round % 2 == 0, &mut lines).map(|()| None));
+    let all = [Meanwhile::Nothing, Meanwhile::Stop, Meanwhile::Cut];
+    let summary = rounds(times, seed, |round, _| {
+        series(options, &scenario, all[(round as usize - 1) % all.len()], &mut lines).map(|()| None)
+    });
     Summary { lines, ..summary }
 }
 
 /// Boots from each drive of the scenario in turn, a series of five each, with one store.
 pub fn boot_media(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
     let mut lines = Vec::new();
-    let summary = rounds(times, seed, |_, _| media(options, scenario, &mut lines).map(|()| None));
+    let summary = rounds(times, seed, |_, _| media(options, scenario, &mut lines).map(Some));
     Summary { lines, ..summary }
 }
 
-fn media(options: &Options, scenario: &Scenario, lines: &mut Vec<String>) -> Result<(), MachineError> {
+/// The largest error of a line through three media, as a share.
+fn media(options: &Options, scenario: &Scenario, lines: &mut Vec<String>) -> Result<f64, MachineError> {
+    let mut worst = 0.0_f64;
     let store = State::new().map_err(|e| MachineError::new("no directory", e))?;
     for root in 0..scenario.drives.len() {
         let mut scenario = Scenario { guest: Guest::Systemd, root: Some(root), ..scenario.clone() };
@@ -71,9 +89,25 @@ fn media(options: &Options, scenario: &Scenario, lines: &mut Vec<String>) -> Res
             &machine,
             "drivebench --store /root/runs results | grep ' boot ' | tail -n 1 | cut -d' ' -f1",
         )?;
-        lines.push(sh(&machine, &format!("drivebench --store /root/runs show {}", last.trim()))?);
+        let show = format!("drivebench --store /root/runs show {}", last.trim());
+        lines.push(sh(&machine, &show)?);
+        let json = sh(&machine, &format!("{show} --format json"))?;
+        let found: Findings = serde_json::from_str(&json).map_err(|e| machine.wrong("findings", e))?;
+        let of = |scope| found.estimates.iter().filter(move |m| m.scope == scope);
+        for predicted in of(Scope::Predicted) {
+            let whole = of(Scope::OverBoots).find(|m| m.target == predicted.target);
+            let whole = whole.ok_or_else(|| machine.wrong("findings", "a medium has no boots"))?;
+            worst = worst.max((predicted.estimate.value / whole.estimate.value - 1.0).abs());
+        }
+        let is_last = root + 1 == scenario.drives.len();
+        require(
+            &machine,
+            !is_last || (worst > 0.0 && worst <= OFF),
+            "a line through three media",
+            format!("is off by {:.1} %", worst * 100.0),
+        )?;
     }
-    Ok(())
+    Ok(worst)
 }
 
 /// Waits until the last boot is recorded, and the series has removed itself.
@@ -84,7 +118,7 @@ fn nothing_is_left(machine: &Machine) -> Result<(), MachineError> {
 fn series(
     options: &Options,
     scenario: &Scenario,
-    stopped: bool,
+    meanwhile: Meanwhile,
     lines: &mut Vec<String>,
 ) -> Result<(), MachineError> {
     let mut machine = Machine::start(scenario, options)?;
@@ -95,7 +129,7 @@ fn series(
     lines.push(refused.split_whitespace().collect::<Vec<_>>().join(" "));
     let run = format!("exec drivebench --store /root/runs run boot --times {TIMES} --restart {name}");
     machine.restarts(&["sh", "-c", &run])?;
-    if stopped {
+    if meanwhile == Meanwhile::Stop {
         // It says so 30 s before it restarts the machine.
         sh(
             &machine,
@@ -105,11 +139,21 @@ fn series(
         for _ in 1..TIMES {
             machine.restarts_itself()?;
         }
+        if meanwhile == Meanwhile::Cut {
+            let recorded = sh(&machine, "drivebench --store /root/runs results | grep -c ' boot '")?;
+            require(
+                &machine,
+                recorded.trim() == "2",
+                "the third boot",
+                "is recorded before the power is cut",
+            )?;
+            machine.cut_power()?;
+        }
     }
     nothing_is_left(&machine)?;
     let runs = sh(&machine, "drivebench --store /root/runs results | grep ' boot '")?;
     let recorded = runs.lines().count();
-    let expected = if stopped { 1 } else { TIMES };
+    let expected = if meanwhile == Meanwhile::Stop { 1 } else { TIMES };
     if recorded != expected as usize {
         return Err(machine.wrong("boots that were recorded", format!("{recorded} instead of {expected}")));
     }

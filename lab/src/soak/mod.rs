@@ -9,6 +9,7 @@ mod predictions;
 mod pulled;
 mod reboots;
 mod swap;
+mod watch;
 
 use std::{fmt::Write as _, fs, path::Path, time::Duration};
 
@@ -26,6 +27,7 @@ pub use predictions::predictions;
 pub use pulled::{By, pulled};
 pub use reboots::{Pool, reboot, reboots};
 pub use swap::{CONTROL_GROUPS, swap_kills, swap_media};
+pub use watch::watched_boots;
 
 use crate::{
     Machine, MachineError, Options, Scenario,

@@ -111,25 +111,36 @@ pub fn swap_kills(options: &Options, scenario: &Scenario, times: u32, seed: u64)
     });
     match machine {
         Ok((machine, _bystander)) => {
-            rounds(times, seed, |_, random| one(&machine, random.random_range(0.0..MOST)).map(Some))
+            let mut swapped = 0;
+            let summary = rounds(times, seed, |_, random| {
+                let after = random.random_range(0.0..MOST);
+                swapped += u32::from(one(&machine, after)?);
+                Ok(Some(after))
+            });
+            let lines = vec![format!("an area was in use at {swapped} of {times} kills")];
+            Summary { lines, ..summary }
         }
         Err(e) => Summary { failures: vec![(0, e.to_string())], ..Summary::default() },
     }
 }
 
-/// How long the run had been going on when it was killed, s.
-fn one(machine: &Machine, after: f64) -> Result<f64, MachineError> {
-    let run = "exec drivebench run swap --wait /mnt/c zram --memory 16MiB --runs 1 --runtime 500ms >/work/said 2>&1";
+/// Whether the kernel swapped to an area of the run when that was killed.
+fn one(machine: &Machine, after: f64) -> Result<bool, MachineError> {
+    let run =
+        "exec drivebench run swap --wait /mnt/c zram --memory 16MiB --runs 1 --runtime 1s >/work/said 2>&1";
     let run = machine.begin(&["sh", "-c", run])?;
     thread::sleep(Duration::from_secs_f64(after));
+    let in_use = !sh(machine, "tail -n +2 /proc/swaps")?.is_empty();
     // It may have ended.
     let _ = run.signal(9);
-    run.wait(LIMIT).map_err(|e| machine.wrong("the run that was killed", e))?;
+    let ended = run.wait(LIMIT).map_err(|e| machine.wrong("the run that was killed", e))?;
+    let said = sh(machine, "cat /work/said")?;
+    require(machine, [0, 128 + 9].contains(&ended.code), "the run that was killed", said)?;
     let left = "drivebench cleanup >/work/cleaned 2>&1; tail -n +2 /proc/swaps; ls -d /sys/fs/cgroup/drivebench* /sys/block/zram*; \
                 ls -A /mnt/c | grep drivebench; busybox pidof sleep >/dev/null || echo the bystander is gone; \
                 dmesg | grep -i 'out of memory'; true";
     match sh(machine, &format!("{{ {left}; }} 2>/dev/null"))? {
-        left if left.is_empty() => Ok(after),
+        left if left.is_empty() => Ok(in_use),
         left => Err(machine.wrong("what was killed", format!("after {after:.1} s this is left: {left}"))),
     }
 }
