@@ -1,4 +1,4 @@
-//! Where to boot from. Boots that were recorded are not used; published times are marked as such.
+//! Where to boot from: by boots that were recorded, else by small random reads. Published times are marked as such.
 
 use super::{
     Answer, Evidence, Sure, Topic, commands,
@@ -8,15 +8,19 @@ use super::{
     sentences::{speed, times},
 };
 use crate::{
-    analyse::compare::{self, Difference, Ratio},
+    analyse::{
+        Estimate,
+        compare::{self, Difference, Ratio},
+    },
+    findings::{BootPart, Quantity, Scope},
     inventory::{Drive, Machine},
-    units::duration,
+    units::{duration, signed_duration},
 };
 
 /// Below this gain another boot drive is not worth the move.
 const WORTH: f64 = 1.3;
 
-const NOT_HERE: &str = "Recorded boot times are not used here.";
+const NOT_COMPARED: &str = "No boots of this machine from several drives are recorded.";
 
 /// Whether a board can boot from a drive, as far as known; `None` for machines other than a Raspberry Pi.
 fn starts_from(machine: &Machine, drive: &Drive) -> Option<bool> {
@@ -59,11 +63,15 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let likely = if pi { Sure::Published } else { Sure::Inferred };
     let field = [&system[..1], &others[..]].concat();
     let reads = Reads::of(context, &field);
+    let recorded = Boots::of(context, now);
     let (sure, says) = if failing {
         let says = format!(
             "Boot from another drive soon: {name} reports failing or unreadable sectors. Copy what is on it first."
         );
         (Sure::Inferred, says)
+    } else if let Some(boots) = &recorded {
+        let sure = if boots.from.flagged { Sure::Inferred } else { Sure::Measured };
+        (sure, boots.says(&name))
     } else if rotates {
         let to = others.first().map_or("flash".to_owned(), |d| context.name(d));
         (likely, format!("Boot from {to} rather than from {name}, a disk that has to spin up and seek."))
@@ -78,16 +86,21 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     };
     let wakes = context.wakes(now).filter(|_| rotates && !failing);
     let spin_up = wakes.map(|n| format!("Spin-up takes {}.", duration(n.estimate.value)));
-    let published = (pi && !failing).then(|| published::BOOT.to_owned());
+    let published = (pi && !failing && recorded.is_none()).then(|| published::BOOT.to_owned());
     let sentence = reads.as_ref().map(|reads| reads.sentence(context));
+    let medians = match &recorded {
+        Some(boots) => boots.sentence(&name),
+        None => NOT_COMPARED.to_owned(),
+    };
     let stalls = stalls(context, now);
     let (stall, writes) = stalls.unzip();
-    let undecided = reads.is_none() && !others.is_empty();
+    let undecided = reads.is_none() && recorded.is_none() && !others.is_empty();
     // One other drive is enough to compare.
     let decide = || commands::baseline(context.inventory, &field[..2]);
     let runs = reads.iter().flat_map(|reads| [reads.own.from, reads.best.from]);
+    let runs = recorded.iter().map(|boots| boots.from).chain(runs);
     let answer = Answer::new(Topic::Boot, sure, says)
-        .because([sentence, stall, spin_up, published, Some(NOT_HERE.to_owned())].into_iter().flatten())
+        .because([sentence, stall, spin_up, published, Some(medians)].into_iter().flatten())
         .rests_on(runs.chain(writes).chain(wakes.map(|n| n.from)))
         .decide(undecided.then(decide).flatten());
     vec![if failing { answer.problem() } else { answer }]
@@ -99,6 +112,56 @@ fn stalls<'a>(context: &Context<'a>, now: &Drive) -> Option<(String, &'a Evidenc
     let (seconds, from) = worst.filter(|(seconds, _)| *seconds >= LONG)?;
     let (name, longest) = (context.name(now), duration(seconds));
     Some((format!("Small random writes on {name} stall for up to {longest}: the system waits."), from))
+}
+
+/// Boots of this machine from several drives, as the newest run has them that compares some.
+struct Boots<'a> {
+    /// The median boot from the drive of the system, s.
+    here: &'a Estimate,
+    /// Of the others the one whose boots are shortest, and how much longer they are than those from here, s.
+    best: (&'a str, &'a Estimate),
+    from: &'a Evidence,
+}
+
+impl<'a> Boots<'a> {
+    fn of(context: &Context<'a>, now: &Drive) -> Option<Self> {
+        let whole = &Quantity::BootTime(BootPart::Whole);
+        context.of(now).rev().find_map(|from| {
+            let all = |scope| from.numbers.iter().filter(move |m| m.quantity == *whole && m.scope == scope);
+            // That of the run itself is the first.
+            let here = &all(Scope::OverBoots).next()?.estimate;
+            let others = all(Scope::BesideThis);
+            let best = others.min_by(|a, b| a.estimate.value.total_cmp(&b.estimate.value))?;
+            Some(Self { here, best: (&best.target, &best.estimate), from })
+        })
+    }
+
+    fn says(&self, name: &str) -> String {
+        let (label, longer) = self.best;
+        if longer.high < 0.0 {
+            let (gain, whole) = (duration(-longer.value), duration(self.here.value));
+            format!("Boot from {label}: that gained {gain} of {whole}.")
+        } else if longer.low > 0.0 {
+            format!("Stay with {name}: of the drives whose boots are recorded, it boots fastest.")
+        } else {
+            format!("Stay with {name}: no recorded boot shows that another drive is faster.")
+        }
+    }
+
+    /// The medians behind it.
+    fn sentence(&self, name: &str) -> String {
+        let (label, longer) = self.best;
+        let (here, there) = (duration(self.here.value), duration(self.here.value + longer.value));
+        let unlike = match self.from.flagged {
+            true => format!(" Not only the drives differ: drivebench show {}.", self.from.run),
+            false => String::new(),
+        };
+        let text = match longer.high.is_finite() {
+            true => longer.with_ends(signed_duration),
+            false => "no interval: one of them has one boot".to_owned(),
+        };
+        format!("Boots: {here} from {name}, {there} from {label} (difference {text}).{unlike}")
+    }
 }
 
 /// Small random reads, the main load of a boot: the fastest other drive against the current boot drive.

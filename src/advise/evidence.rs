@@ -37,6 +37,8 @@ pub struct Evidence {
     pub at_once: bool,
     /// The figures are of bays that differ, whatever drive is in them.
     pub of_bays: bool,
+    /// The run has a warning.
+    pub flagged: bool,
     /// The load; none where the experiment has none, as spinup and smallfiles.
     pub load: Option<LoadKey>,
     pub numbers: Vec<Metric>,
@@ -102,7 +104,9 @@ impl Evidence {
             findings.estimates.iter().chain(&findings.evidence).filter(whole).collect();
         let mut all = Vec::new();
         for carrier in &findings.origin.carriers {
-            let own = numbers.iter().copied().filter(|m| m.target == carrier.target);
+            // Boots from other drives are beside those from this one.
+            let beside = |m: &Metric| matches!(m.scope, Scope::OverBoots | Scope::BesideThis);
+            let own = numbers.iter().copied().filter(|m| m.target == carrier.target || beside(m));
             for (load, numbers) in by_load(own) {
                 all.push(Self { load, numbers, ..Self::about(findings, &carrier.target, &[carrier]) });
             }
@@ -151,6 +155,7 @@ impl Evidence {
             at: findings.origin.at.clone(),
             experiment: findings.experiment.clone(),
             modelled: findings.modelled,
+            flagged: !findings.flags.is_empty(),
             board: findings.origin.board.clone(),
             target: target.to_owned(),
             drives: drives().map(|drive| drive.identity.clone()).collect(),

@@ -1,11 +1,11 @@
 //! Which layout: capacity and redundancy follow from sizes, speed from drives measured at once.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::BTreeSet};
 
 use super::{
     Answer, Sure, Topic, commands,
     context::{Context, Number},
-    evidence::Wanted,
+    evidence::{Evidence, Wanted},
     limits::{Flow, Held},
     network_link::NetworkLink,
     published,
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     inventory::{Drive, Layer},
-    units::{Pool, capital, count, decimal_bytes, listed, percent, rate},
+    units::{Layout, Pool, capital, count, decimal_bytes, distinct, listed, percent, rate},
 };
 
 /// Below this gain raid0 is not worth twice the risk.
@@ -120,14 +120,48 @@ fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
         let who = the_drives(members.len());
         why.push(format!("Not known whether raid0 would help: {who} were not measured at once."));
     }
-    why.push(
-        "Predicted, not measured. To build it, which erases the drives: drivebench pool create.".to_owned(),
-    );
+    let (tested, of_tests) = tested(context, &members);
+    let build = "To build it, which erases the drives: drivebench pool create.";
+    why.push(match tested {
+        Some(text) => format!("{text} {build}"),
+        None => format!("Predicted, not measured. {build}"),
+    });
     let decide = (!measured).then(|| commands::together(context.inventory, all)).flatten();
     Answer::new(Topic::Layout, Sure::Inferred, says)
         .because(why)
-        .rests_on(numbers.iter().map(|n| n.from))
+        .rests_on(numbers.iter().map(|n| n.from).chain(of_tests))
         .decide(decide)
+}
+
+/// What the newest run of `layouts` measured of exactly these drives.
+fn tested<'a>(context: &Context<'a>, members: &[&Drive]) -> (Option<String>, Vec<&'a Evidence>) {
+    let identities = |drives: &mut dyn Iterator<Item = String>| drives.collect::<BTreeSet<String>>();
+    let wanted = identities(&mut members.iter().map(|drive| drive.identity()));
+    let is_of = |e: &&'a Evidence| {
+        Layout::of_name(&e.target).is_some()
+            && !e.at_once
+            && identities(&mut e.drives.iter().cloned()) == wanted
+    };
+    let all: Vec<&'a Evidence> = context.all().filter(is_of).collect();
+    let Some(newest) = all.last().map(|e| &e.run) else { return (None, Vec::new()) };
+    let all: Vec<&'a Evidence> = all.into_iter().filter(|e| e.run == *newest).collect();
+    let speed_of = |layout: &String, want: Wanted| {
+        let fitting = all.iter().filter(|e| e.target == *layout);
+        let best = fitting.filter_map(|e| Some((e.fit(want)?, e.speed()?))).min_by_key(|(fit, _)| *fit);
+        best.map(|(_, speed)| rate(speed.value))
+    };
+    let each = distinct(all.iter().map(|e| e.target.clone())).into_iter().filter_map(|layout| {
+        let (writes, reads) = (speed_of(&layout, Wanted::WRITE)?, speed_of(&layout, Wanted::READ)?);
+        Some(format!("{layout} {writes} and {reads}"))
+    });
+    let each: Vec<String> = each.collect();
+    match each.is_empty() {
+        true => (None, Vec::new()),
+        false => (
+            Some(format!("Measured of these drives, writes and reads of large blocks: {}.", each.join(", "))),
+            all,
+        ),
+    }
 }
 
 /// The members: the group of drives of similar size with the largest capacity; all drives where no two are similar.

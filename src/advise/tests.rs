@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     analyse::Estimate,
-    findings::{Limiter, LoadKey, On, Quantity},
+    findings::{BootPart, Limiter, LoadKey, Metric, On, Quantity, Scope},
     inventory::{Drive, Inventory, Medium, fixtures},
     units::Health,
 };
@@ -238,11 +238,44 @@ fn a_card_at_the_limit_of_its_slot_needs_no_faster_card() {
     );
     holds(&money, &["Ultra Fit reads 3.9 times as fast"]);
     let boot = said(&answers, Topic::Boot);
-    holds(&boot, &["Stay with the SD card", "17.5 to 18.0 s", "Recorded boot times are not used here"]);
+    holds(
+        &boot,
+        &[
+            "Stay with the SD card",
+            "17.5 to 18.0 s",
+            "No boots of this machine from several drives are recorded",
+        ],
+    );
     assert_eq!(sure(&answers, Topic::Boot), Sure::Published);
     // A card that is far from what its slot carries is no reason to keep it.
     let slow = [alone(&inventory, "r1", "mmcblk0", load(true, 4096, 64), within(20.0, 0.02), None)];
     assert!(!said(&advise(&inventory, &slow), Topic::Money).contains("SD card"));
+}
+
+#[test]
+fn recorded_boots_decide_where_to_boot_from() {
+    let (inventory, random) = card_and_flash();
+    let whole = || Quantity::BootTime(BootPart::Whole);
+    let boots = |longer: [f64; 3]| {
+        let [value, low, high] = longer;
+        let longer = Estimate { value, low, high, ..within(1.0, 0.1) };
+        let numbers = vec![
+            Metric::new("the card", whole(), within(18.0, 0.02)).at(Scope::OverBoots),
+            Metric::new("an SSD", whole(), within(18.0 + value, 0.02)).at(Scope::OverBoots),
+            Metric::new("an SSD", whole(), longer).at(Scope::BesideThis),
+        ];
+        let recorded =
+            Evidence { experiment: "boot".to_owned(), numbers, ..of(&inventory, "r20", &["mmcblk0"]) };
+        let answers = advise(&inventory, &[random.clone(), vec![recorded]].concat());
+        assert_eq!(sure(&answers, Topic::Boot), Sure::Measured);
+        said(&answers, Topic::Boot)
+    };
+    let gains = boots([-9.0, -9.6, -8.4]);
+    holds(&gains, &["Boot from an SSD: that gained", "Boots: "]);
+    assert!(!gains.contains("Published") && !gains.contains("No boots"), "{gains}");
+    holds(&boots([2.0, 1.5, 2.5]), &["Stay with the SD card: of the drives whose boots are recorded"]);
+    holds(&boots([-1.0, -3.0, 1.0]), &["Stay with the SD card: no recorded boot shows"]);
+    holds(&boots([-9.0, -9.0, f64::INFINITY]), &["no recorded boot shows", "one of them has one boot"]);
 }
 
 #[test]

@@ -71,28 +71,12 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
         let text = series.describe(&host);
         let lines = text.lines().map(indented).map(|(indent, line)| wrapped(line, indent, output.style));
         output.result(&lines.collect::<String>())?;
+        if let Err(e) = can_begin(&root, &dir, &host) {
+            output.warn(&format!("as things are, it is refused: {e}"));
+        }
         return Ok(ExitCode::SUCCESS);
     }
-    if !geteuid().is_root() {
-        return Err(Usage("restarting the machine needs root: run it with sudo".to_owned()).into());
-    }
-    if dir.to_str().is_none() {
-        return Err(
-            Usage(format!("the store {shown} has a name that is no UTF-8: choose another one")).into()
-        );
-    }
-    is_kept(&root, &dir)?;
-    run::has_systemd()?;
-    if run::is_armed() {
-        let why = format!("a series of restarts is under way already: end it with `{STOP_IT}`");
-        return Err(Usage(why).into());
-    }
-    if host.is_empty() {
-        return Err(Usage(
-            "this machine has no name that could be typed: hostnamectl hostname NAME".to_owned(),
-        )
-        .into());
-    }
+    can_begin(&root, &dir, &host)?;
     if named.as_ref() != Some(&host) {
         let wrong = named.map_or(String::new(), |named| format!(" '{named}' is not its name."));
         return Err(Usage(format!(
@@ -112,6 +96,27 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
         Err(e) => format!("; and not all is removed ({e}): {STOP_IT}"),
     };
     Err(anyhow!("the machine is not restarted: {e}{left}"))
+}
+
+/// Refuses a series that can't be recorded here, whoever consents.
+fn can_begin(root: &Sysroot, dir: &Path, host: &str) -> anyhow::Result<()> {
+    let refused = |why: String| Err(Usage(why).into());
+    if !geteuid().is_root() {
+        return refused("restarting the machine needs root: run it with sudo".to_owned());
+    }
+    if dir.to_str().is_none() {
+        let shown = dir.display();
+        return refused(format!("the store {shown} has a name that is no UTF-8: choose another one"));
+    }
+    is_kept(root, dir)?;
+    run::has_systemd()?;
+    if run::is_armed() {
+        return refused(format!("a series of restarts is under way already: end it with `{STOP_IT}`"));
+    }
+    match host.is_empty() {
+        true => refused("this machine has no name that could be typed: hostnamectl hostname NAME".to_owned()),
+        false => Ok(()),
+    }
 }
 
 /// What is stored in memory is gone after a restart.
@@ -175,11 +180,11 @@ fn next(output: &Output, runner: &System) -> anyhow::Result<Option<Next>> {
         return Ok(None);
     }
     series.save()?;
+    run::has_started(runner)?;
     // Who may write to a directory above it could lead root elsewhere.
     if Path::new(&series.store).canonicalize()? != Path::new(&series.store) {
         return Err(anyhow!("the store is not where it was, {}", series.store));
     }
-    run::has_started(runner)?;
     if let Err(e) = record(&series, output) {
         output.error(&e, None);
     }

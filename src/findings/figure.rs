@@ -50,7 +50,7 @@ pub enum Style {
     Line,
     /// Each a dot, with its interval as a bar.
     Dots,
-    /// Each a bar from zero.
+    /// Each a bar from zero, over those of the curves before: with sums as values they stand on each other.
     Bars,
 }
 

@@ -48,6 +48,9 @@ pub struct Boot {
     /// The units that took longest, of those that were started before the default target.
     pub slowest: Vec<SlowUnit>,
     pub reads: Option<RootReads>,
+    /// How the boot loader is configured, where it can be asked: `BOOT_ORDER=0xf41`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub configured: Option<String>,
 }
 
 /// When a target was reached.
@@ -57,6 +60,9 @@ pub struct Reached {
     /// Such as `basic.target`.
     pub unit: String,
     pub seconds: f64,
+    /// What was read from the drive of the root until soon after that, where a unit noted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads: Option<RootReads>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -84,12 +90,14 @@ impl Boots {
     /// Whether all times are such that `lasts` holds, and all counts below `most`.
     pub(super) fn fits(&self, lasts: impl Fn(f64) -> bool, most: u64) -> bool {
         self.earlier.iter().chain([&self.this]).all(|boot| {
-            let reads = boot.reads.unwrap_or_default();
+            let noted = boot.reached.iter().filter_map(|reached| reached.reads);
+            let reads: Vec<RootReads> = noted.chain(boot.reads).collect();
             let times = [boot.firmware, boot.loader, boot.initrd].into_iter().flatten();
-            let times = times.chain([boot.userspace, boot.finish, reads.seconds, reads.until]);
+            let times = times.chain([boot.userspace, boot.finish]);
+            let times = times.chain(reads.iter().flat_map(|reads| [reads.seconds, reads.until]));
             let reached = boot.reached.iter().map(|reached| reached.seconds);
             let units = boot.slowest.iter().flat_map(|unit| [unit.took, unit.done]);
-            times.chain(reached).chain(units).all(&lasts) && reads.bytes < most
+            times.chain(reached).chain(units).all(&lasts) && reads.iter().all(|reads| reads.bytes < most)
         })
     }
 }

@@ -21,6 +21,13 @@ const STATE: &str = "/var/lib/drivebench/boot-series.json";
 const PROGRAM: &str = "/var/lib/drivebench/drivebench";
 const UNIT: &str = "/etc/systemd/system/drivebench-boot.service";
 const NAME: &str = "drivebench-boot.service";
+/// Notes what was read from drives until a target is reached, which is the name of the instance.
+const MARK: &str = "/etc/systemd/system/drivebench-boot-mark@.service";
+/// What those units write, in memory: a file for each target.
+pub const NOTES: &str = "/run/drivebench-boot";
+/// Targets that a boot passes, in their usual order.
+pub const TARGETS: [&str; 5] =
+    ["local-fs.target", "basic.target", "network-online.target", "multi-user.target", "graphical.target"];
 /// The command of the unit.
 pub const COMMAND: &str = "boot-series";
 /// Boots in a row that can't be recorded until a series ends.
@@ -104,12 +111,14 @@ impl Series {
              sudo drivebench run boot --stop\n\
              Then all of this is removed:\n  \
              {UNIT}\n{}  \
+             {MARK}\n{}  \
              {PROGRAM}, a copy of this program\n  \
              {STATE}\n\
              Records go to {}.\n",
             if self.times == 1 { "once".to_owned() } else { format!("{} times", self.times) },
             count(u64::from(self.times), "recorded boot"),
-            unit().lines().map(|line| format!("    {line}\n")).collect::<String>(),
+            indented(&unit()),
+            indented(&mark()),
             self.store
         )
     }
@@ -118,35 +127,41 @@ impl Series {
     pub fn arm(&self, runner: &dyn Runner) -> io::Result<()> {
         make_dir(Path::new(DIR))?;
         self.save()?;
-        let program = fs::read(std::env::current_exe()?)?;
+        // What runs now, whatever is at its path by now.
+        let program = fs::read("/proc/self/exe")?;
         write(Path::new(PROGRAM), 0o755, &program)?;
         write(Path::new(UNIT), 0o644, unit().as_bytes())?;
+        write(Path::new(MARK), 0o644, mark().as_bytes())?;
         asked(&systemctl::daemon_reload(), runner)?;
-        asked(&systemctl::enable(NAME), runner)
+        units().try_for_each(|unit| asked(&systemctl::enable(&unit), runner))
     }
 }
 
 /// Whether anything of a series is there.
 pub fn is_armed() -> bool {
-    [UNIT, STATE].iter().any(|path| Path::new(path).symlink_metadata().is_ok())
+    [UNIT, MARK, STATE].iter().any(|path| Path::new(path).symlink_metadata().is_ok())
 }
 
 /// Removes all of a series: after that no start of the machine is followed by a restart.
 pub fn disarm(runner: &dyn Runner) -> io::Result<()> {
-    // Without its state the unit does nothing but remove itself.
-    let removed = [STATE, UNIT, PROGRAM].map(|path| match fs::remove_file(path) {
+    let remove = |path: &str| match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => {
             Err(io::Error::new(e.kind(), format!("{path}: {e}")))
         }
         _ => Ok(()),
-    });
-    // Also without its file, the unit's link is removed.
-    let disabled = asked(&systemctl::disable(NAME), runner);
+    };
+    // Without its state the unit does nothing but remove itself.
+    let mut removed = vec![remove(STATE)];
+    // Its links are found by its file.
+    let is_there = |unit: &String| Path::new(if unit == NAME { UNIT } else { MARK }).exists();
+    removed.extend(units().filter(is_there).map(|unit| asked(&systemctl::disable(&unit), runner)));
+    removed.extend([UNIT, MARK, PROGRAM].map(remove));
     let _ = asked(&systemctl::daemon_reload(), runner);
     // Others may have files in it.
     let _ = fs::remove_dir(DIR);
-    removed.into_iter().collect::<io::Result<()>>()?;
-    disabled
+    // It is in memory, and not there where no boot was noted.
+    let _ = fs::remove_dir_all(NOTES);
+    removed.into_iter().collect()
 }
 
 /// Waits until systemd has started all.
@@ -172,6 +187,31 @@ fn write(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
     let file = AtomicFile::create(path, mode)?;
     file.file().write_all(content)?;
     file.keep()
+}
+
+/// The units that are enabled.
+fn units() -> impl Iterator<Item = String> {
+    let marks = TARGETS.iter().map(|target| target.trim_end_matches(".target"));
+    [NAME.to_owned()].into_iter().chain(marks.map(|target| format!("drivebench-boot-mark@{target}.service")))
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}\n")).collect()
+}
+
+/// It reads nothing from the store, and nothing waits for it.
+fn mark() -> String {
+    format!(
+        "[Unit]\n\
+         Description=drivebench notes what was read until %i.target\n\
+         DefaultDependencies=no\n\
+         After=%i.target\n\n\
+         [Service]\n\
+         Type=oneshot\n\
+         ExecStart=/bin/sh -c 'mkdir -p {NOTES} && cat /proc/uptime /proc/diskstats >{NOTES}/%i'\n\n\
+         [Install]\n\
+         WantedBy=%i.target\n"
+    )
 }
 
 /// It starts when all else has, so that it delays nothing, and systemd does not wait for its end.

@@ -93,6 +93,15 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// A difference of times, which may be below zero.
+pub fn signed_duration(seconds: f64) -> String {
+    match seconds {
+        0.0 => "0 s".to_owned(),
+        s if s < 0.0 => format!("−{}", duration(-s)),
+        s => duration(s),
+    }
+}
+
 /// A share as a percentage: `1.8 %`, from 0.018.
 pub fn percent(share: f64) -> String {
     if !share.is_finite() {

@@ -1,16 +1,19 @@
 //! Findings of boot.
 
 use super::{
-    super::common::{Series, signed_duration},
-    media::{Fit, Medium, fit, media},
+    super::common::{Series, range},
+    media::{Fit, LeftOut, Medium, fit, left_out, media},
     verdicts,
 };
 use crate::{
     analyse::Estimate,
-    findings::{BootPart, Column, Findings, Metric, Next, Quantity, Scope, Table},
+    findings::{
+        Axis, BootPart, Column, Curve, Figure, Findings, Metric, Next, Point, Quantity, Scope, Style, Table,
+        Unit,
+    },
     plan::Plan,
     record::{Boot, Run},
-    units::{decimal_bytes, duration},
+    units::{decimal_bytes, duration, signed_duration, signed_percent},
 };
 
 /// One boot does not show how much boots differ.
@@ -22,8 +25,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let Some(boots) = run.acts.values().find_map(|act| act.boots.as_deref()) else { return };
     let Some(target) = plan.targets.first() else { return };
     let (this, media) = (&boots.this, media(boots));
-    let fit = fit(&media);
-    findings.verdicts = verdicts::all(this, &media, fit.as_ref());
+    let (fit, left_out) = (fit(&media), left_out(&media));
+    findings.verdicts = verdicts::all(this, &media, fit.as_ref(), &left_out);
     findings.flags.extend(verdicts::unlike(boots));
     findings.tables = vec![parts(this)];
     if boots.earlier.is_empty() {
@@ -32,7 +35,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     } else {
         findings.tables.push(compared(&media));
     }
+    findings.figures.extend((media.len() > 1).then(|| figure(&media)));
     findings.tables.extend(fit.as_ref().map(fitted));
+    findings.tables.extend((!left_out.is_empty()).then(|| beside_others(&left_out)));
     findings.tables.extend((!this.slowest.is_empty()).then(|| slowest(this)));
     let given = &target.given;
     let one = |(part, seconds): (BootPart, f64)| {
@@ -51,9 +56,14 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         let longer = medium.longer_than(&media[0]).filter(|_| at > 0);
         findings.estimates.extend(longer.map(|e| metric(e, Scope::BesideThis)));
     }
+    findings.estimates.extend(left_out.iter().map(|one| {
+        let line = Estimate::unbounded(one.line, "a line through the other media");
+        Metric::new(&one.label, whole(), line).at(Scope::Predicted)
+    }));
     let without = fit.map(|fit| Metric::new(given, whole(), fit.without_reads).at(Scope::WithoutReads));
     findings.estimates.extend(without);
     findings.conditions.push(format!("systemd {}", this.systemd));
+    findings.conditions.extend(this.configured.as_ref().map(|how| format!("boot loader: {how}")));
 }
 
 /// The parts of a boot and the targets that it reached, s.
@@ -82,8 +92,12 @@ fn times(boot: &Boot) -> Vec<(BootPart, String, f64)> {
 }
 
 fn parts(boot: &Boot) -> Table {
-    let mut rows: Vec<Vec<String>> =
-        times(boot).into_iter().map(|(_, name, seconds)| vec![name, duration(seconds)]).collect();
+    let row = |(_, name, seconds): (BootPart, String, f64)| vec![name, duration(seconds)];
+    let mut rows: Vec<Vec<String>> = times(boot).into_iter().map(row).collect();
+    rows.extend(boot.reached.iter().filter_map(|reached| {
+        let bytes = decimal_bytes(reached.reads?.bytes);
+        Some(vec![format!("read until soon after {}", reached.unit), bytes])
+    }));
     if let Some(reads) = boot.reads {
         let until = duration(reads.until);
         rows.push(vec![format!("all reads until {until}, added up"), duration(reads.seconds)]);
@@ -124,6 +138,38 @@ fn compared(media: &[Medium<'_>]) -> Table {
     }
 }
 
+/// The parts of the median boot from each medium, on each other.
+fn figure(media: &[Medium<'_>]) -> Figure {
+    let has_initrd = media.iter().flat_map(|medium| &medium.boots).any(|boot| boot.initrd.is_some());
+    let until = |name: &str, of: fn(&Boot) -> f64| {
+        let points = media.iter().enumerate();
+        let points = points.filter_map(|(at, medium)| Some(Point::new(at as f64, medium.median(of)?.value)));
+        Curve::new(name, Style::Bars, points)
+    };
+    let initrd = has_initrd.then(|| until("initrd", |boot| boot.userspace));
+    let said = media.iter().filter_map(|medium| Some((&medium.label, medium.whole()?.value)));
+    let said: Vec<String> = said.map(|(label, whole)| format!("{label} {}", duration(whole))).collect();
+    let (least, most) = range(media.iter().map(|medium| medium.boots.len() as f64));
+    let n = match (least as u64, most as u64) {
+        (1, 1) => "one boot from each".to_owned(),
+        (a, b) if a == b => format!("medians of {a} boots from each"),
+        (a, b) => format!("medians of {a} to {b} boots from each"),
+    };
+    Figure {
+        title: "Parts of a boot".to_owned(),
+        text: format!("From the start of the kernel until all was started: {}.", said.join(", ")),
+        n,
+        x: Axis::named("", media.iter().map(|medium| medium.label.clone())),
+        y: Axis::of("time", Unit::Seconds),
+        curves: [until("userspace", |boot| boot.finish)]
+            .into_iter()
+            .chain(initrd)
+            .chain([until("kernel", Boot::kernel_seconds)])
+            .collect(),
+        ..Figure::default()
+    }
+}
+
 fn fitted(fit: &Fit) -> Table {
     let row = |what: &str, e: &Estimate| vec![what.to_owned(), e.with_ends(signed_duration)];
     Table {
@@ -133,6 +179,22 @@ fn fitted(fit: &Fit) -> Table {
             row("a boot without reads", &fit.without_reads),
             row("what this drive takes more", &fit.gain),
         ],
+    }
+}
+
+fn beside_others(left_out: &[LeftOut]) -> Table {
+    let row = |one: &LeftOut| {
+        vec![
+            one.label.clone(),
+            duration(one.took),
+            duration(one.line),
+            signed_percent(one.line / one.took - 1.0),
+        ]
+    };
+    Table {
+        title: "Each medium beside the line through the others".to_owned(),
+        columns: Column::all([("from", false), ("median", true), ("line", true), ("off by", true)]),
+        rows: left_out.iter().map(row).collect(),
     }
 }
 

@@ -22,7 +22,7 @@ pub static BOOT: Experiment = Experiment {
         "boot --now --store /mnt/nas  beside those of other media",
         "boot --times 5 --plan        what five restarts would do",
     ],
-    is_evidence: false,
+    is_evidence: true,
     default_target: Some("/"),
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),

@@ -1,22 +1,20 @@
 //! Verdicts of boot, in sentences.
 
-use super::{
-    super::common::signed_duration,
-    media::{Fit, Medium},
-};
+use super::media::{Fit, LeftOut, Medium};
 use crate::{
     analyse::Estimate,
     record::{Boot, Boots},
-    units::{count, distinct, duration, listed},
+    units::{count, distinct, duration, listed, percent, signed_duration},
 };
 
-pub(super) fn all(this: &Boot, media: &[Medium<'_>], fit: Option<&Fit>) -> Vec<String> {
+pub(super) fn all(this: &Boot, media: &[Medium<'_>], fit: Option<&Fit>, left_out: &[LeftOut]) -> Vec<String> {
     let mut verdicts = vec![took(this)];
     verdicts.extend(at_most(this));
     if let [here, others @ ..] = media {
         verdicts.extend(others.iter().filter_map(|other| beside(here, other)));
     }
     verdicts.extend(fit.map(line));
+    verdicts.extend(fit.filter(|fit| fit.depends).and_then(|_| foretold(left_out)));
     verdicts
 }
 
@@ -89,6 +87,18 @@ fn line(fit: &Fit) -> String {
         fit.without_reads.with_ends(signed_duration),
         fit.gain.with_ends(signed_duration)
     )
+}
+
+/// How well the line foretells a medium that was not tried.
+fn foretold(left_out: &[LeftOut]) -> Option<String> {
+    let worst = left_out.iter().max_by(|a, b| a.error().total_cmp(&b.error()))?;
+    Some(format!(
+        "Each medium left out in turn, the line through the others is off by at most {} ({}: {} instead of {}).",
+        percent(worst.error()),
+        worst.label,
+        duration(worst.line),
+        duration(worst.took)
+    ))
 }
 
 /// Where not only the drive differs.

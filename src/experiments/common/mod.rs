@@ -10,19 +10,10 @@ pub(super) use load_summary::{Series, Summary};
 pub(super) use loaded_run::{findings, on, read};
 pub(super) use loads::{Group, group, labels, load_key, longest};
 
-use crate::{target::Target, units::duration};
+use crate::target::Target;
 
 /// Follows a value of a single run.
 pub(super) const ONE_RUN: &str = " (one run, so no interval)";
-
-/// A difference of times, which may be below zero.
-pub(super) fn signed_duration(seconds: f64) -> String {
-    match seconds {
-        0.0 => "0 s".to_owned(),
-        s if s < 0.0 => format!("−{}", duration(-s)),
-        s => duration(s),
-    }
-}
 
 /// The least and the largest of positive numbers.
 pub(super) fn range(of: impl IntoIterator<Item = f64>) -> (f64, f64) {

@@ -19,7 +19,7 @@ pub static LAYOUTS: Experiment = Experiment {
         "layouts --erase SERIAL --erase SERIAL bay:1.1 bay:1.2",
         "layouts --layouts raid1,raid5 bay:1.1 bay:1.2 bay:1.3",
     ],
-    is_evidence: false,
+    is_evidence: true,
     default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),

@@ -1,10 +1,7 @@
 //! Verdicts of spinup, in sentences.
 
-use super::{
-    super::common::{ONE_RUN, signed_duration},
-    woken::Woken,
-};
-use crate::units::{MIB, Power, count, decimal_bytes, duration};
+use super::{super::common::ONE_RUN, woken::Woken};
+use crate::units::{MIB, Power, count, decimal_bytes, duration, signed_duration};
 
 pub(super) fn woken(woken: &Woken<'_>) -> String {
     let (slept, all) = (woken.wakings().len() as u64, woken.reads.len() as u64);

@@ -100,8 +100,8 @@ fn bar(area: &Area, look: usize) -> Markup {
 
 /// All curves, and what they cover.
 pub fn curves(figure: &Figure, frame: &Frame) -> (Markup, Vec<Area>) {
-    // At places with names, dots and bars of several curves stand side by side.
-    let beside = |c: &Curve| c.style != Style::Line && !figure.x.names.is_empty();
+    // At places with names, dots of several curves stand side by side.
+    let beside = |c: &Curve| c.style == Style::Dots && !figure.x.names.is_empty();
     let all = figure.curves.iter().filter(|c| beside(c)).count();
     let (mut nth, mut covered, mut drawn) = (0, Vec::new(), Vec::new());
     for (curve, look) in figure.curves.iter().zip(looks(&figure.curves)) {
