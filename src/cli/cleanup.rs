@@ -27,6 +27,9 @@ pub(super) fn describe(left: &Leftover) -> String {
             "Brought back the drive at {path}, taken away by {ended}. If it is of a pool, `drivebench list` says whether the pool lacks it, and \
              `mdadm ARRAY --re-add PARTITION` gives it back."
         ),
+        (None, LeftoverKind::SwapDevice) => format!(
+            "The kernel no longer swaps to {path}, as {ended} had it do; the signature of swap is still on it."
+        ),
         (None, LeftoverKind::File) => format!("Removed {path}, left by {ended}."),
         (Some(kept), _) => {
             format!("{path}, left by {ended}, can't be removed ({}): {}", kept.why, kept.remedy)

@@ -50,7 +50,7 @@ pub(super) enum Undo {
     Unplugged {
         back: PathBuf,
     },
-    /// The kernel swaps to this file or device: it is to stop that; a device is removed.
+    /// The kernel swaps to this file or device: it is to stop that; one of zram is removed.
     Swap {
         path: PathBuf,
     },

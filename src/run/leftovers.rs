@@ -46,6 +46,8 @@ pub enum LeftoverKind {
     Drive,
     ControlGroup,
     Zswap,
+    /// A device that the kernel swapped to.
+    SwapDevice,
 }
 
 impl Leftover {
@@ -54,6 +56,9 @@ impl Leftover {
             path if path == Path::new(swap::ZSWAP) => LeftoverKind::Zswap,
             path if path.starts_with("/sys/fs/cgroup") => LeftoverKind::ControlGroup,
             path if path.starts_with("/sys") => LeftoverKind::Drive,
+            path if path.starts_with("/dev") && !path.to_string_lossy().contains("zram") => {
+                LeftoverKind::SwapDevice
+            }
             _ => LeftoverKind::File,
         }
     }

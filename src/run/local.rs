@@ -358,7 +358,7 @@ impl World for Local<'_> {
         cancel: &Cancel,
         says: &mut dyn FnMut(&str),
     ) -> Result<Swapped, RunError> {
-        swap::swap_test(on, act, (&self.journal, &self.tools), cancel, says)
+        swap::swap_test(on, act, (&self.journal, &self.tools), &self.erase, cancel, says)
     }
 
     fn boot(&mut self, target: &Target, act: &RecordBoot, experiment: &str) -> Result<Boots, RunError> {

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use super::{Change, Query, State, Tool};
+use super::{Change, Content, Query, State, Tool};
+use crate::units::KIB;
 
 /// Reading all of a full swap area back from a slow stick.
 const LIMIT: Duration = Duration::from_secs(1800);
+
+/// By this, an area on a device is known as one of ours.
+pub const LABEL: &str = "drivebench";
 
 const WITHOUT: &str = "without it, no swap area can be used";
 const MKSWAP: Tool = Tool { name: "mkswap", package: "util-linux", without: WITHOUT };
@@ -16,6 +20,12 @@ const MODPROBE: Tool =
 
 pub fn make(path: &str) -> Change<State> {
     Change::new(MKSWAP, &[], path)
+}
+
+/// At the begin of a device, whose content is lost.
+pub fn make_on(device: &str, bytes: u64) -> Change<Content> {
+    let kib = (bytes / KIB).to_string();
+    Change::of(Query::new(MKSWAP, ["--label", LABEL, device, &kib]), [device])
 }
 
 /// The kernel fills the area with the highest priority first.
@@ -44,6 +54,7 @@ mod tests {
     #[test]
     fn command_lines() {
         assert_eq!(make("/mnt/a b").to_string(), "mkswap '/mnt/a b'");
+        assert_eq!(make_on("/dev/sda1", 1 << 20).to_string(), "mkswap --label drivebench /dev/sda1 1024");
         assert_eq!(on("/dev/zram1", 32767).to_string(), "swapon -p 32767 /dev/zram1");
         assert_eq!(off("/dev/zram1").to_string(), "swapoff /dev/zram1");
         assert_eq!(load_zram().to_string(), "modprobe zram num_devices=0");

@@ -12,8 +12,9 @@ use crate::{
     cli::{errors::Usage, output::Output},
     danger::{consent, erase_option},
     inventory::{Drive, Inventory},
-    plan::Plan,
+    plan::{Plan, SwapMedium},
     run,
+    units::{clean, listed},
 };
 
 /// Shows the drives that a plan erases and takes the consent to each; returns their serials. Refuses, before anything is
@@ -46,14 +47,30 @@ pub(in crate::cli) fn consent_to(
             }
         }
     }
+    let mut areas: Vec<String> = Vec::new();
+    for (step, act) in plan.swaps() {
+        let SwapMedium::Device { drive: identity } = &act.medium else { continue };
+        let drive = inventory.drive(identity);
+        let drive = drive.ok_or_else(|| Usage(format!("{} is not plugged in", clean(identity))))?;
+        if drives.iter().all(|other| other.name != drive.name) {
+            drives.push(drive);
+        }
+        // A resumed run finds it under another name, perhaps.
+        let now = |at: usize| plan.targets[at].find_again(inventory);
+        let found = step.targets().map(now).collect::<Result<Vec<_>, _>>()?;
+        areas.extend(found.into_iter().map(|target| target.path.display().to_string()));
+    }
+    known(&erase, &drives, &[])?;
     if drives.is_empty() {
         return Ok(Vec::new());
     }
-    known(&erase, &drives, &[])?;
     if !left {
         in_no_pool(&drives, inventory, store, None)?;
     }
     say(output, &format!("This erases:\n{}", describe(&drives)));
+    if !areas.is_empty() {
+        say(output, &format!("Of that only {}.", listed(&areas)));
+    }
     let typed = ask(&drives, &erase, output)?;
     let erase = [erase, typed].concat();
     if left {

@@ -25,7 +25,7 @@ use consent::{all_named, ask, known};
 
 use super::{bay, errors::Usage, indented, output::Output, stored};
 use crate::{
-    danger::{Claims, erase_option},
+    danger::{Claims, Refusal, Why, consent, erase_option},
     inventory::{Drive, Inventory},
     pool::Member,
     run::{self, BuildError, Built, PoolLog, pools},
@@ -91,7 +91,22 @@ fn in_no_pool(
 
 /// Claims drives as they were shown.
 fn claim(shown: &[&Drive], erase: &[String], store: &Path, own: Option<&str>) -> anyhow::Result<Claims> {
-    run::claim(shown, erase, store, own).map_err(not_claimed)
+    run::claim(shown, erase, store, own).map_err(|e| {
+        let BuildError::Refused(Refusal {
+            why: Why::Holds { consent: first, .. } | Why::Unknown(first), ..
+        }) = &e
+        else {
+            return not_claimed(e);
+        };
+        // All that must be named, not only the first one.
+        let names = shown.iter().map(|drive| consent(drive));
+        let others = names.filter(|name| name != first && !erase.contains(name));
+        let others: Vec<String> = others.map(|name| erase_option(&name)).collect();
+        match others.is_empty() {
+            true => not_claimed(e),
+            false => Usage(format!("{e}; of the others: {}", others.join(" "))).into(),
+        }
+    })
 }
 
 fn not_claimed(e: BuildError) -> anyhow::Error {

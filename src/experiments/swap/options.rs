@@ -16,7 +16,7 @@ pub const TIMES: Opt<u32> = shared::RUNS.default("3");
 /// Sticks and cards wear out.
 pub const MOST: Opt<u64> = shared::MAX_BYTES.default("4GiB").help("Most bytes swapped to each medium");
 
-pub const OPTIONS: &[&dyn Declared] = &[&MEMORY, &RANDOM, &RUNTIME, &TIMES, &MOST, &SEED];
+pub const OPTIONS: &[&dyn Declared] = &[&MEMORY, &RANDOM, &RUNTIME, &TIMES, &MOST, &SEED, &ERASE];
 
 fn memory(text: &str) -> Result<u64, String> {
     match shared::bytes(text)? {

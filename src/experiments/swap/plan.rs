@@ -50,11 +50,27 @@ fn algorithm(text: &str) -> Option<Option<String>> {
     }
 }
 
-fn medium(target: &Target) -> SwapMedium {
-    match algorithm(&target.given) {
+fn medium(target: &Target) -> Result<SwapMedium, PlanError> {
+    Ok(match algorithm(&target.given) {
         Some(algorithm) if target.is_memory() => SwapMedium::Zram { algorithm },
         _ if target.given.starts_with(ZSWAP) => SwapMedium::Zswap,
+        _ if target.kind == Kind::BlockDevice => device(target)?,
         _ => SwapMedium::File,
+    })
+}
+
+/// A whole drive without partitions, or a partition.
+fn device(target: &Target) -> Result<SwapMedium, PlanError> {
+    let refused = |why: &str| Err(PlanError::Unsuitable { path: target.path.clone(), why: why.to_owned() });
+    match &target.drives[..] {
+        [drive] if target.layers.is_empty() => {
+            let is_whole = target.path.to_str() == Some(&drive.node());
+            match is_whole && !drive.partitions.is_empty() {
+                true => refused("it has partitions: name one of them"),
+                false => Ok(SwapMedium::Device { drive: drive.identity() }),
+            }
+        }
+        _ => refused("it is neither a drive nor a partition of one: name one, or a directory"),
     }
 }
 
@@ -64,17 +80,19 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let area = memory * u64::from(SWEEP) / 100;
     let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
-        let medium = medium(target);
-        if !medium.is_zram() {
+        let medium = medium(target)?;
+        let refused = |why| PlanError::Unsuitable { path: target.path.clone(), why };
+        if let SwapMedium::Device { .. } = &medium {
+            let holds = target.size.unwrap_or(0);
+            if holds < area {
+                return Err(refused(format!("it {}", too_small(holds, area))));
+            }
+        }
+        if medium.is_file() {
             check(target)?;
             fits(target, area).map_err(PlanError::without_limit)?;
             if let Some(most) = largest_file(target).filter(|most| *most < area) {
-                let why = format!(
-                    "no file there may be larger than {}, and the swap area needs {}: name less with --memory",
-                    decimal_bytes(most),
-                    decimal_bytes(area)
-                );
-                return Err(PlanError::Unsuitable { path: target.path.clone(), why });
+                return Err(refused(format!("a file there {}", too_small(most, area))));
             }
         }
         steps.add(
@@ -93,6 +111,11 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         );
     }
     Ok(Plan { limit: None, engine: None, ..ask.planned(steps) })
+}
+
+fn too_small(holds: u64, area: u64) -> String {
+    let (holds, area) = (decimal_bytes(holds), decimal_bytes(area));
+    format!("holds at most {holds}, and the swap area needs {area}: name less with --memory")
 }
 
 fn works() -> Vec<SwapWork> {

@@ -146,7 +146,8 @@ impl Act {
             }
             // Filling memory takes as long as the medium needs.
             Self::Swap(swap) => {
-                let written = if swap.medium.is_zram() { 0 } else { swap.area.saturating_add(swap.most) };
+                let made = if swap.medium.is_file() { swap.area } else { 0 };
+                let written = if swap.medium.is_zram() { 0 } else { made.saturating_add(swap.most) };
                 Cost { written, seconds: None, ..Cost::default() }
             }
             Self::RecordBoot(_) => Cost::of_seconds(RecordBoot::SECONDS),
@@ -191,6 +192,9 @@ impl Act {
             Self::PullInUse(_) => Changes::DriveState(
                 "a drive of a pool in use is taken away and brought back; no file is written",
             ),
+            Self::Swap(SwapTest { medium: SwapMedium::Device { drive }, .. }) => {
+                Changes::Erases(vec![drive.clone()])
+            }
             Self::Swap(_) => {
                 Changes::DriveState("the kernel swaps to an area of ours, which is removed afterwards")
             }

@@ -33,6 +33,8 @@ pub enum SwapMedium {
     File,
     /// The same with zswap before it.
     Zswap,
+    /// The target itself, a whole drive or a partition, which is erased; the identity of the drive.
+    Device { drive: String },
     /// Compressed memory; `None` for the kernel's algorithm.
     Zram { algorithm: Option<String> },
 }
@@ -41,6 +43,11 @@ impl SwapMedium {
     /// It is in memory, and writes to no drive.
     pub fn is_zram(&self) -> bool {
         matches!(self, Self::Zram { .. })
+    }
+
+    /// It is in a file on a filesystem.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Self::File | Self::Zswap)
     }
 }
 
@@ -99,6 +106,7 @@ impl SwapTest {
         let on = match &self.medium {
             SwapMedium::File => "in a file",
             SwapMedium::Zswap => "in a file behind zswap",
+            SwapMedium::Device { .. } => "on the device itself, which is erased",
             SwapMedium::Zram { .. } => "in compressed memory",
         };
         let most = self.works.iter().map(|work| work.percent).max().unwrap_or(100);

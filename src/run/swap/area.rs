@@ -10,13 +10,16 @@ use std::{
 
 use super::{POLL, kernel};
 use crate::{
+    danger::Claims,
     engine::Cancel,
+    inventory::Drive,
     run::{
         RunError,
         journal::{Entry, Journal, Undo},
         scratch::Scratch,
     },
-    tools::{Change, Runner, State, swap},
+    target::Target,
+    tools::{Change, Output, Runner, State, swap, wipefs},
 };
 
 /// The highest priority there is: the kernel fills other areas only when this one is full.
@@ -36,6 +39,8 @@ pub struct Area {
     file: Option<Scratch>,
     /// Of zram: its number.
     zram: Option<u32>,
+    /// Of a device: the right to erase it.
+    claims: Option<Claims>,
 }
 
 impl Area {
@@ -61,7 +66,7 @@ impl Area {
             left -= length;
         }
         scratch.file.sync_all().map_err(failed)?;
-        let mut area = Self { path, entry: None, file: Some(scratch), zram: None };
+        let mut area = Self { path, entry: None, file: Some(scratch), zram: None, claims: None };
         area.begin(journal, runner)?;
         Ok(area)
     }
@@ -85,7 +90,7 @@ impl Area {
             .map_err(|e| no(e.to_string()))?;
         let number: u32 = number.trim().parse().map_err(|_| no(format!("the kernel calls it '{number}'")))?;
         let path = PathBuf::from(format!("/dev/zram{number}"));
-        let mut area = Self { path, entry: None, file: None, zram: Some(number) };
+        let mut area = Self { path, entry: None, file: None, zram: Some(number), claims: None };
         // From here on it has to be removed, whatever happens.
         area.entry = Some(area.will(journal)?);
         let sys = format!("/sys/block/zram{number}");
@@ -104,19 +109,47 @@ impl Area {
         Ok(area)
     }
 
+    /// On a drive or a partition, whose content is lost. `erase` holds the serials of drives of which that is allowed.
+    pub fn device(
+        target: &Target,
+        bytes: u64,
+        erase: &[String],
+        (journal, runner): (&Journal, &dyn Runner),
+    ) -> Result<Self, RunError> {
+        let shown: Vec<&Drive> = target.drives.iter().collect();
+        let claims = Claims::of(&shown, erase).map_err(|e| RunError::Swap(e.to_string()))?;
+        let path = target.path.to_string_lossy();
+        let make = swap::make_on(&path, bytes);
+        done(&make, make.run(&claims, runner)?)?;
+        let path = target.path.clone();
+        let mut area = Self { path, entry: None, file: None, zram: None, claims: Some(claims) };
+        area.turn_on(journal, runner)?;
+        Ok(area)
+    }
+
     fn will(&self, journal: &Journal) -> Result<Entry, RunError> {
         journal.will(Undo::Swap { path: self.path.clone() }).map_err(RunError::Journal)
     }
 
     fn begin(&mut self, journal: &Journal, runner: &dyn Runner) -> Result<(), RunError> {
         let path = self.path.to_string_lossy().into_owned();
+        let entry = self.noted(journal)?;
+        run(&swap::make(&path), entry, runner)?;
+        self.turn_on(journal, runner)
+    }
+
+    fn turn_on(&mut self, journal: &Journal, runner: &dyn Runner) -> Result<(), RunError> {
+        let path = self.path.to_string_lossy().into_owned();
+        run(&swap::on(&path, PRIORITY), self.noted(journal)?, runner)
+    }
+
+    /// Its entry in the journal, which is written first.
+    fn noted(&mut self, journal: &Journal) -> Result<&Entry, RunError> {
         let entry = match self.entry.take() {
             Some(entry) => entry,
             None => self.will(journal)?,
         };
-        let entry = self.entry.insert(entry);
-        run(&swap::make(&path), entry, runner)?;
-        run(&swap::on(&path, PRIORITY), entry, runner)
+        Ok(self.entry.insert(entry))
     }
 
     pub fn path(&self) -> &Path {
@@ -135,6 +168,11 @@ impl Area {
         if let Some(number) = self.zram {
             remove_zram(number).map_err(|e| RunError::Swap(format!("/dev/zram{number} stays: {e}")))?;
         }
+        if let Some(claims) = &self.claims {
+            let wipe = wipefs::wipe(&self.path.to_string_lossy());
+            done(&wipe, wipe.run(claims, runner)?)?;
+            self.claims = None;
+        }
         if let Some(entry) = self.entry.take() {
             entry.done().map_err(RunError::Journal)?;
         }
@@ -151,7 +189,10 @@ impl Drop for Area {
 }
 
 fn run(change: &Change<State>, entry: &Entry, runner: &dyn Runner) -> Result<(), RunError> {
-    let said = change.run(entry, runner)?;
+    done(change, change.run(entry, runner)?)
+}
+
+fn done<A>(change: &Change<A>, said: Output) -> Result<(), RunError> {
     match said.code {
         Some(0) => Ok(()),
         _ => Err(RunError::Swap(format!("'{change}' failed: {}", said.complaint()))),
@@ -179,7 +220,9 @@ fn parse(swaps: &str) -> Vec<InUse> {
 pub fn used(path: &Path) -> Option<u64> {
     // The kernel writes a space as \040.
     let name = path.to_string_lossy().replace('\\', "\\134").replace(' ', "\\040").replace('\t', "\\011");
-    in_use().into_iter().find(|(path, ..)| *path == name).map(|(_, bytes, _)| bytes)
+    // Of a drive that was unplugged.
+    let deleted = format!("{name}\\040(deleted)");
+    in_use().into_iter().find(|(path, ..)| [&name, &deleted].contains(&path)).map(|(_, bytes, _)| bytes)
 }
 
 /// Whether the kernel uses it as a swap area.

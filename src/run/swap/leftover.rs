@@ -1,7 +1,8 @@
 //! Undoes what a killed run left of a swap test.
 
 use std::{
-    io,
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
 
@@ -16,14 +17,17 @@ use crate::{
         journal::{Left, Undo},
         scratch_name,
     },
-    tools::{System, swap},
+    tools::{
+        System,
+        swap::{self, LABEL},
+    },
 };
 
 /// Undoes it; returns what it was, if it was there. Whoever can write to the store can edit a journal, so only what has the name of
 /// the run is touched.
 pub fn undo(left: &Left, run: &str) -> io::Result<Option<PathBuf>> {
     match &left.undo {
-        Undo::Swap { path } if is_area(run, path) => {
+        Undo::Swap { path } if is_area(run, path)? => {
             if is_used(path) {
                 let off = swap::off(&path.to_string_lossy());
                 let said = off.run(left, &System::default()).map_err(io::Error::other)?;
@@ -31,8 +35,10 @@ pub fn undo(left: &Left, run: &str) -> io::Result<Option<PathBuf>> {
                     return Err(io::Error::other(said.complaint()));
                 }
             }
-            // A file is removed, and named, after that.
-            let Some(number) = zram(path) else { return Ok(None) };
+            let Some(number) = zram(path) else {
+                // A file is removed, and named, after that.
+                return Ok(path.starts_with("/dev").then(|| path.clone()));
+            };
             let was_there = path.exists();
             remove_zram(number).map(|()| was_there.then(|| path.clone()))
         }
@@ -44,9 +50,23 @@ pub fn undo(left: &Left, run: &str) -> io::Result<Option<PathBuf>> {
     }
 }
 
-/// A file of the run, or a device of zram.
-fn is_area(run: &str, path: &Path) -> bool {
-    scratch_name::is_of(run, path, scratch_name::FILE) || zram(path).is_some()
+/// A file of the run, a device of zram, or a device that the kernel swaps to and that has our label.
+fn is_area(run: &str, path: &Path) -> io::Result<bool> {
+    if scratch_name::is_of(run, path, scratch_name::FILE) || zram(path).is_some() {
+        return Ok(true);
+    }
+    Ok(path.starts_with("/dev") && is_used(path) && label(&mut File::open(path)?)? == LABEL)
+}
+
+/// The label of a swap area.
+fn label(area: &mut (impl Read + Seek)) -> io::Result<String> {
+    /// Behind the version, the last page, the bad pages and the UUID in the kernel's `union swap_header`.
+    const AT: u64 = 1024 + 3 * 4 + 16;
+    let mut label = [0; 16];
+    area.seek(SeekFrom::Start(AT))?;
+    area.read_exact(&mut label)?;
+    let end = label.iter().position(|byte| *byte == 0).unwrap_or(label.len());
+    Ok(String::from_utf8_lossy(&label[..end]).into_owned())
 }
 
 /// The number of a device of zram.
@@ -58,14 +78,25 @@ fn zram(path: &Path) -> Option<u32> {
 mod tests {
     use super::*;
 
+    /// The kernel's header: version, last page, number of bad pages, UUID, label.
+    #[test]
+    fn the_label_of_an_area_is_found() {
+        let mut area = vec![0; 4096];
+        area[1024..1028].copy_from_slice(&1_u32.to_le_bytes());
+        area[1036..1052].fill(0xab);
+        area[1052..1062].copy_from_slice(b"drivebench");
+        assert_eq!(label(&mut io::Cursor::new(&area)).expect("a label"), LABEL);
+        assert!(label(&mut io::Cursor::new(&area[..1060])).is_err(), "too short");
+    }
+
     #[test]
     fn only_areas_of_the_run_are_touched() {
-        assert!(is_area("rabc", Path::new("/mnt/a/.drivebench-rabc0.scratch")));
-        assert!(is_area("rabc", Path::new("/dev/zram1")));
+        let is_area = |path: &str| super::is_area("rabc", Path::new(path)).expect("nothing is read");
+        assert!(is_area("/mnt/a/.drivebench-rabc0.scratch") && is_area("/dev/zram1"));
         for other in
             ["/mnt/a/.drivebench-rxyz0.scratch", "/swapfile", "/dev/sda2", "/dev/zram1/../sda", "/dev/zram"]
         {
-            assert!(!is_area("rabc", Path::new(other)), "{other}");
+            assert!(!is_area(other), "{other}");
         }
     }
 }

@@ -16,7 +16,7 @@ use std::{
 use rustix::process::geteuid;
 
 use self::{
-    area::Area,
+    area::{Area, is_used},
     group::Group,
     watch::{Counters, Watch},
     worker::{Answer, Order, READY},
@@ -68,11 +68,12 @@ fn possible(root: &Sysroot, act: &SwapTest) -> Result<(), SwapRefusal> {
     watch::has_room(root, act).map_err(SwapRefusal)
 }
 
-/// All loads with one swap area. `says` receives what is done now.
+/// All loads with one swap area; `erase` as in [`Claims::of`](crate::danger::Claims::of). `says` receives what is done now.
 pub(super) fn swap_test(
     (at, target): (usize, &Target),
     act: &SwapTest,
     (journal, tools): (&Journal, &System),
+    erase: &[String],
     cancel: &Cancel,
     says: &mut dyn FnMut(&str),
 ) -> Result<Swapped, RunError> {
@@ -86,7 +87,10 @@ pub(super) fn swap_test(
     let written_before = drive.as_ref().and_then(|drive| watch::written(&root, drive));
     let area = match &act.medium {
         SwapMedium::Zram { algorithm } => Area::zram(algorithm.as_deref(), act.area, (journal, tools))?,
-        _ => Area::file(&target.path, at, act.area, (journal, tools), cancel)?,
+        SwapMedium::Device { .. } => Area::device(target, act.area, erase, (journal, tools))?,
+        SwapMedium::File | SwapMedium::Zswap => {
+            Area::file(&target.path, at, act.area, (journal, tools), cancel)?
+        }
     };
     let mut swapped = Swapped { made: begun.elapsed().as_secs_f64(), ..Swapped::default() };
     swapped.settings = watch::settings(&root, area.path());
@@ -118,12 +122,16 @@ pub(super) fn swap_test(
     }
     swapped.settings.extend(watch.found());
     // After the program has ended, little is left in it. What was measured counts, whatever becomes of the area.
+    let path = area.path().to_owned();
     if let Err(e) = area.remove(tools) {
         // Whatever was enough before, this is a failure.
         swapped.enough = false;
-        swapped.ended = Some(format!(
-            "its swap area may still be in use ({e}): end some programs, then run `drivebench cleanup`"
-        ));
+        swapped.ended = Some(match is_used(&path) {
+            true => format!(
+                "its swap area is still in use ({e}): end some programs, then run `drivebench cleanup`"
+            ),
+            false => format!("its swap area is not removed completely: {e}"),
+        });
     }
     let written = drive.and_then(|drive| watch::written(&root, &drive));
     swapped.written = written.zip(written_before).map(|(now, before)| now.saturating_sub(before));
@@ -132,8 +140,8 @@ pub(super) fn swap_test(
 
 /// The drive that is written to, if it is one.
 fn drive(target: &Target, act: &SwapTest) -> Option<String> {
-    match (&act.medium, &target.drives[..]) {
-        (SwapMedium::File | SwapMedium::Zswap, [Drive { name, .. }]) => Some(name.clone()),
+    match &target.drives[..] {
+        [Drive { name, .. }] if !act.medium.is_zram() => Some(name.clone()),
         _ => None,
     }
 }
