@@ -8,7 +8,7 @@ use crate::{
     inventory::BayError,
     plan::{Suite, SuiteError},
     record::StoreError,
-    run::{BootError, LockError, SwapRefusal},
+    run::{BootError, LockError, ShareRefusal, SwapRefusal},
     target::TargetError,
 };
 
@@ -33,6 +33,7 @@ pub(super) fn code(e: &anyhow::Error) -> u8 {
         || e.is::<BayError>()
         || e.is::<BootError>()
         || e.is::<SwapRefusal>()
+        || e.is::<ShareRefusal>()
         || e.is::<SuiteError>()
         || e.is::<CompareError>()
         || e.is::<ImportError>()

@@ -83,6 +83,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         return Ok(ExitCode::SUCCESS);
     }
     run::can_swap(&plan)?;
+    run::can_share(&plan)?;
     let erase = values.typed(&ERASE).unwrap_or_default();
     let erase = pool::consent_to(&plan, erase, &inventory, store.dir(), output)?;
     pull::consent_to(&plan, named, &inventory, store.dir(), output)?;

@@ -107,6 +107,7 @@ experiments! {
     pull::PULL,
     power::POWER,
     swap::SWAP,
+    share::SHARE,
     boot::BOOT,
     #[cfg(test)] revisit::REVISIT,
 }

@@ -186,6 +186,12 @@ pub enum Scope {
     SinceOrder,
     /// Since a machine stopped answering.
     SinceStop,
+    /// What a client of a share gets.
+    Client,
+    /// The same with the share in memory, with the client on the server, and with both.
+    WithoutDrive,
+    WithoutLink,
+    WithoutBoth,
 }
 
 /// The properties of a load that must be equal for a comparison; unknown ones of an import are `None`.

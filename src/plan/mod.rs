@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use act::{
-    Act, AtLeast, BuildPool, Changes, FILL, FileSet, FileTree, FileWork, Files, FillTree, Measure,
+    Act, AtLeast, BuildPool, Changes, Errand, FILL, FileSet, FileTree, FileWork, Files, FillTree, Measure,
     MoveDrives, NotPredicted, Pause, PowerCut, Predict, Prediction, Pull, PullBy, PullInUse, RebuildPool,
-    RecordBoot, RemovePool, Rule, ScratchFile, SecondPull, Standby, SwapMedium, SwapTest, SwapWhat, SwapWork,
-    TREE_DIRECTORIES, zone_bytes,
+    RecordBoot, RemovePool, Rule, ScratchFile, SecondPull, ShareTest, Standby, SwapMedium, SwapTest,
+    SwapWhat, SwapWork, TREE_DIRECTORIES, Via, zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};
@@ -220,6 +220,10 @@ impl Plan {
     /// The steps that swap to their targets.
     pub fn swaps(&self) -> impl Iterator<Item = (&Step, &SwapTest)> {
         self.each(|act| if let Act::Swap(swap) = act { Some(swap) } else { None })
+    }
+
+    pub fn shares(&self) -> impl Iterator<Item = (&Step, &ShareTest)> {
+        self.each(|act| if let Act::Share(share) = act { Some(share) } else { None })
     }
 
     /// It looks at what a power cut left: of a pool, drives may be missing by then.

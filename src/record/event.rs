@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Boots, Cut, Imported, Pulled, Swapped, Watched};
+use super::{Boots, Cut, Imported, Pulled, Shared, Swapped, Watched};
 use crate::{
     conditions::{Check, Processors},
     inventory::{Drive, Inventory},
@@ -111,7 +111,8 @@ impl Event {
                 let pulled = result.pulled.as_deref().is_none_or(|pulled| pulled.fits(MOST));
                 let cut = result.cut.as_deref().is_none_or(|cut| cut.fits(MOST));
                 let swapped = result.swapped.as_deref().is_none_or(|swapped| swapped.fits(lasts, MOST));
-                let all = boots && pulled && cut && swapped;
+                let shared = result.shared.as_deref().is_none_or(|shared| shared.fits(lasts, MOST));
+                let all = boots && pulled && cut && swapped && shared;
                 result.bytes.max(result.files) < MOST && lasts(result.seconds) && all
             }
             Self::Watched(watched) => watched.fits(lasts),
@@ -172,6 +173,9 @@ pub struct ActResult {
     /// What a program saw that used more memory than it might have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swapped: Option<Box<Swapped>>,
+    /// What a client got from a share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<Box<Shared>>,
     /// How the machine started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub boots: Option<Box<Boots>>,

@@ -11,6 +11,7 @@ mod pulled;
 mod reader;
 mod run;
 mod schema1;
+mod shared;
 mod store;
 mod summary;
 mod swapped;
@@ -29,6 +30,7 @@ pub use pulled::{
 };
 pub use reader::{ReadError, Reader, open_regular};
 pub use run::{Flag, Load, Run, Step, Windows};
+pub use shared::{Negotiated, ShareLoad, Shared};
 pub use store::{Store, StoreError, is_name};
 pub use summary::Summary;
 pub use swapped::{SwapLoad, Swapped};

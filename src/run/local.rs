@@ -22,13 +22,15 @@ use super::{
     pull::{self, Away, AwayInUse, Site},
     scratch::{Scratch, reserve},
     scratch_dir::Folder,
-    swap,
+    share, swap,
 };
 use crate::{
     engine::{self, Cancel, Clock, Engine, EngineError, FileTarget},
     inventory::Inventory,
-    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot, SwapTest},
-    record::{ActResult, Back, Boot, Boots, Cut, Pulled, Store, Swapped},
+    plan::{
+        BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot, ShareTest, SwapTest,
+    },
+    record::{ActResult, Back, Boot, Boots, Cut, Pulled, Shared, Store, Swapped},
     sysroot::Sysroot,
     target::{Kind, NotFound, Target},
     tools::{Runner, System, dmesg, filefrag},
@@ -359,6 +361,16 @@ impl World for Local<'_> {
         says: &mut dyn FnMut(&str),
     ) -> Result<Swapped, RunError> {
         swap::swap_test(on, act, (&self.journal, &self.tools), &self.erase, cancel, says)
+    }
+
+    fn share(
+        &mut self,
+        on: (usize, &Target),
+        act: &ShareTest,
+        cancel: &Cancel,
+        says: &mut dyn FnMut(&str),
+    ) -> Result<Shared, RunError> {
+        share::share_test(on, act, (&self.journal, &self.tools), cancel, says)
     }
 
     fn boot(&mut self, target: &Target, act: &RecordBoot, experiment: &str) -> Result<Boots, RunError> {

@@ -20,6 +20,7 @@ mod pull;
 mod scratch;
 mod scratch_dir;
 mod scratch_name;
+mod share;
 mod swap;
 mod time_left;
 mod world;
@@ -47,6 +48,7 @@ pub use pool::{
     ready_for, removal, remove, remove_for_run, replace, resync, scrub, stop, to_remove, unclean, uuid,
 };
 pub use pull::{can_pull, ready_to_pull, restore_record};
+pub use share::{ShareRefusal, can_share};
 pub use swap::{SwapRefusal, can_swap, work as use_memory};
 pub use world::World;
 
@@ -95,6 +97,8 @@ pub enum RunError {
     Power(#[from] pull::PowerError),
     #[error("{0}")]
     Swap(String),
+    #[error("{0}")]
+    Share(String),
     #[error(transparent)]
     Boot(#[from] BootError),
     #[error(

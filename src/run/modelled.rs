@@ -25,12 +25,12 @@ use crate::{
     },
     inventory::{Drive, Inventory},
     plan::{
-        BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot,
-        SwapTest, SwapWork,
+        BuildPool, Errand, FileTree, FileWork, Files, Plan, PowerCut, Pull, PullInUse, RebuildPool,
+        RecordBoot, ShareTest, SwapTest, SwapWork, Via,
     },
     record::{
         ActResult, Back, Boot, Boots, Cut, Done, Event, FilesFound, How, LedgerFound, Log, Moment,
-        Operations, Probe, Pulled, Second, SwapLoad, Swapped, What,
+        Operations, Probe, Pulled, Second, ShareLoad, Shared, SwapLoad, Swapped, What,
     },
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
@@ -326,6 +326,29 @@ impl World for Modelled {
 
     fn power_checked(&mut self, _: &Target, _: &PowerCut) -> Result<(), RunError> {
         Ok(())
+    }
+
+    /// The drive moves 20 MB/s, the link 12, all else ten times that.
+    fn share(
+        &mut self,
+        _: (usize, &Target),
+        act: &ShareTest,
+        _: &Cancel,
+        _: &mut dyn FnMut(&str),
+    ) -> Result<Shared, RunError> {
+        let load = |run: u32, via: Via, errand: Errand| {
+            let drive = if via.has_drive() { 20e6 } else { 200e6 };
+            let speed = if via.has_link() { f64::min(drive, 12e6) } else { drive };
+            let bytes = act.moved(errand);
+            ShareLoad { errand, via, run, bytes, seconds: bytes as f64 / speed }
+        };
+        let mut loads = Vec::new();
+        for run in 1..=act.runs {
+            for via in Via::ALL {
+                loads.extend(Errand::ALL.map(|errand| load(run, via, errand)));
+            }
+        }
+        Ok(Shared { server: "Samba".to_owned(), negotiated: None, loads })
     }
 
     /// Each fault takes 1 ms, and half of the pages beyond what is allowed have to be read.

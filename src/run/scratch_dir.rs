@@ -114,6 +114,12 @@ impl Folder {
         }
     }
 
+    /// So many files will be made in it by others.
+    pub fn will_have(&mut self, files: u64) -> io::Result<()> {
+        self.files = self.files.max(files);
+        self.entry.as_ref().map_or(Ok(()), |entry| entry.files(files))
+    }
+
     /// Removes it and reports errors, which `drop` can't.
     pub fn remove(mut self) -> io::Result<()> {
         self.clear_away()

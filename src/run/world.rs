@@ -10,8 +10,10 @@ use super::{
 use crate::{
     engine::{Cancel, Clock, Engine, EngineError},
     inventory::Inventory,
-    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot, SwapTest},
-    record::{ActResult, Back, Boots, Cut, Pulled, Swapped},
+    plan::{
+        BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot, ShareTest, SwapTest,
+    },
+    record::{ActResult, Back, Boots, Cut, Pulled, Shared, Swapped},
     sysroot::Sysroot,
     target::{NotFound, Target},
     tools::Runner,
@@ -166,6 +168,15 @@ pub trait World {
         cancel: &Cancel,
         says: &mut dyn FnMut(&str),
     ) -> Result<Swapped, RunError>;
+
+    /// Shares a directory of ours on the target with a client on a network of its own. `says` receives what is done now.
+    fn share(
+        &mut self,
+        on: (usize, &Target),
+        act: &ShareTest,
+        cancel: &Cancel,
+        says: &mut dyn FnMut(&str),
+    ) -> Result<Shared, RunError>;
 
     /// How this machine started, and earlier boots that runs of this experiment have recorded.
     fn boot(&mut self, target: &Target, act: &RecordBoot, experiment: &str) -> Result<Boots, RunError>;

@@ -97,6 +97,11 @@ pub struct Talk {
 }
 
 impl Talk {
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// An error means that it has ended.
     pub fn say(&mut self, text: &str) -> io::Result<()> {
         self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write_all(text.as_bytes())

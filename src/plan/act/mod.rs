@@ -7,6 +7,7 @@ mod load;
 mod pool;
 mod power;
 mod pull;
+mod share;
 mod swap;
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,7 @@ pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
 pub use pool::{BuildPool, NotPredicted, Predict, Prediction, RebuildPool, RemovePool};
 pub use power::PowerCut;
 pub use pull::{FileTree, FillTree, Pull, PullBy, SecondPull, TREE_DIRECTORIES};
+pub use share::{Errand, ShareTest, Via};
 pub use swap::{SwapMedium, SwapTest, SwapWhat, SwapWork};
 
 use super::{Cost, StepId};
@@ -78,6 +80,7 @@ pub enum Act {
     PullInUse(PullInUse),
     PowerCut(PowerCut),
     Swap(SwapTest),
+    Share(ShareTest),
     RecordBoot(RecordBoot),
 }
 
@@ -124,6 +127,7 @@ impl Act {
             Self::Pull(_) | Self::PullInUse(_) => "pull".to_owned(),
             Self::PowerCut(_) => "power cut".to_owned(),
             Self::Swap(_) => "swap".to_owned(),
+            Self::Share(_) => "share".to_owned(),
             Self::RecordBoot(_) => "boot".to_owned(),
         }
     }
@@ -150,6 +154,13 @@ impl Act {
                 let written = if swap.medium.is_zram() { 0 } else { made.saturating_add(swap.most) };
                 Cost { written, seconds: None, ..Cost::default() }
             }
+            // As long as the link and the drive need.
+            Self::Share(share) => {
+                let each = share.held().saturating_mul(u64::from(share.runs));
+                // Through the link, without it, and without a client.
+                let moved = each.saturating_mul(3);
+                Cost { written: moved, read: moved, seconds: None }
+            }
             Self::RecordBoot(_) => Cost::of_seconds(RecordBoot::SECONDS),
             Self::Load(m) => m.cost(),
             Self::Files(files) => files.cost(),
@@ -165,6 +176,7 @@ impl Act {
         let (cost, size) = match self {
             Self::Load(m) => m.check().map(|()| (m.cost(), m.reach))?,
             Self::ScratchFile(file) => (Cost::default(), file.bytes),
+            Self::Share(share) => share.check().map(|()| (self.cost(), share.held()))?,
             Self::Swap(swap) => swap.check().map(|()| (self.cost(), swap.area))?,
             act => (act.cost(), 0),
         };
@@ -185,9 +197,12 @@ impl Act {
     pub fn changes(&self) -> Changes {
         match self {
             Self::Load(m) if !m.load.writes() => Changes::Nothing,
-            Self::ScratchFile(_) | Self::Load(_) | Self::Files(_) | Self::FillTree(_) | Self::PowerCut(_) => {
-                Changes::OwnFiles
-            }
+            Self::ScratchFile(_)
+            | Self::Load(_)
+            | Self::Files(_)
+            | Self::FillTree(_)
+            | Self::PowerCut(_)
+            | Self::Share(_) => Changes::OwnFiles,
             Self::Pull(_) => Changes::DriveState("a drive is taken away and brought back"),
             Self::PullInUse(_) => Changes::DriveState(
                 "a drive of a pool in use is taken away and brought back; no file is written",
@@ -250,6 +265,7 @@ impl Act {
                 ))
             }
             Self::Swap(swap) => Some(swap.describe()),
+            Self::Share(share) => Some(share.describe()),
             Self::RecordBoot(_) => {
                 Some("systemd's times of this boot, and what was read until now".to_owned())
             }
@@ -304,5 +320,6 @@ acts!(
     PullInUse(PullInUse),
     PowerCut(PowerCut),
     Swap(SwapTest),
+    Share(ShareTest),
     RecordBoot(RecordBoot)
 );

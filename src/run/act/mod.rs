@@ -8,6 +8,7 @@ mod power;
 mod pull;
 mod pull_in_use;
 mod scratch_file;
+mod share;
 mod standby;
 mod swap;
 
@@ -42,6 +43,7 @@ pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubl
         Act::PullInUse(act) => pull_in_use::pull(run, step, act),
         Act::PowerCut(act) => power::cut(run, step, act),
         Act::Swap(act) => swap::perform(run, step, act),
+        Act::Share(act) => share::perform(run, step, act),
         Act::RecordBoot(act) => boot::record(run, step, act),
     }
 }

@@ -1,0 +1,25 @@
+//! share: what does a client get, and what limits it?
+
+mod findings;
+mod limit;
+mod options;
+mod plan;
+#[cfg(test)]
+mod tests;
+
+use super::{Experiment, common};
+
+/// A client on a network of its own uses a share of the target, as it is and with parts of the way left out.
+pub static SHARE: Experiment = Experiment {
+    name: "share",
+    question: "what does a client get, and what limits it?",
+    options: options::OPTIONS,
+    examples: &[
+        "share --plan /srv/data            the steps, what is written",
+        "share --rate 100Mb /srv/data      over a link of 100 Mb/s",
+    ],
+    is_evidence: false,
+    default_target: None,
+    plan: plan::plan,
+    findings: |record| common::findings(common::read(record), findings::results),
+};

@@ -1,0 +1,43 @@
+//! What a client got from a share.
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Errand, Via};
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Shared {
+    /// Such as `Samba 4.17.12-Debian`.
+    pub server: String,
+    /// As the server says of the client's connection.
+    pub negotiated: Option<Negotiated>,
+    pub loads: Vec<ShareLoad>,
+}
+
+/// What client and server agreed upon.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Negotiated {
+    /// Such as `SMB3_11`.
+    pub dialect: String,
+    pub signing: String,
+    pub encryption: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShareLoad {
+    pub errand: Errand,
+    pub via: Via,
+    /// The repetition, from 1 on.
+    pub run: u32,
+    pub bytes: u64,
+    /// Until all is on the drive, or has been read.
+    pub seconds: f64,
+}
+
+impl Shared {
+    /// Whether all times are such that `lasts` holds, and all counts below `most`.
+    pub(super) fn fits(&self, lasts: impl Fn(f64) -> bool, most: u64) -> bool {
+        self.loads.iter().all(|load| load.seconds > 0.0 && lasts(load.seconds) && load.bytes < most)
+    }
+}

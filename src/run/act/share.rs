@@ -1,0 +1,30 @@
+//! A client uses a share.
+
+use super::{Execution, RunError, Troubles};
+use crate::{
+    plan::{ShareTest, Step},
+    record::ActResult,
+};
+
+pub(super) fn perform(
+    run: &mut Execution<'_, '_>,
+    step: &Step,
+    act: &ShareTest,
+) -> Result<Troubles, RunError> {
+    run.ctx.watcher.begins(step);
+    for target in step.targets() {
+        let since = run.ctx.world.seconds();
+        let (on, cancel) = (run.plan.targets[target].clone(), run.cancel.clone());
+        let watcher = &mut *run.ctx.watcher;
+        let given = on.given.clone();
+        let mut says = |text: &str| watcher.waits(&format!("{given}: {text}"));
+        let shared = run.ctx.world.share((target, &on), act, &cancel, &mut says)?;
+        let seconds = run.ctx.world.seconds() - since;
+        let bytes = shared.loads.iter().filter(|load| load.errand.puts() && load.via.has_drive());
+        let bytes = bytes.map(|load| load.bytes).sum();
+        run.account(target, bytes, bytes);
+        let result = ActResult { seconds, bytes, shared: Some(Box::new(shared)), ..ActResult::default() };
+        run.emit_act(step.id, Some(target), result)?;
+    }
+    Ok(Troubles::new())
+}

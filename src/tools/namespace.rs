@@ -1,0 +1,110 @@
+//! unshare, nsenter and setpriv: programs with a network and mounts of their own, which vanish with them; ip and tc for their link.
+
+use super::{Query, Tool};
+
+const WITHOUT: &str = "without it, there is no network for tests";
+const SETPRIV: Tool = Tool { name: "setpriv", package: "util-linux", without: WITHOUT };
+const NSENTER: Tool = Tool { name: "nsenter", package: "util-linux", without: WITHOUT };
+const IP: Tool = Tool { name: "ip", package: "iproute2", without: WITHOUT };
+const TC: Tool = Tool { name: "tc", package: "iproute2", without: "without it, the link has no limit" };
+
+/// A shell in a network, mounts and process numbers of its own. All in it ends when this program ends, however it does: the
+/// kernel ends `setpriv`'s child with its parent, and all processes with the first one of their numbers.
+pub fn apart(script: &str, args: &[&str]) -> Query {
+    let unshare = [
+        "--pdeathsig",
+        "KILL",
+        "unshare",
+        "--net",
+        "--mount",
+        "--propagation",
+        "private",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--",
+        "sh",
+        "-c",
+        script,
+        "drivebench",
+    ];
+    Query::new(SETPRIV, unshare.iter().chain(args).copied())
+}
+
+/// Runs a program in the network of one process, and with the mounts of another; so its processes end with that one.
+pub fn within(network: u32, mounts: u32, program: &Query) -> Query {
+    let enter = [
+        format!("--net=/proc/{network}/ns/net"),
+        format!("--mount=/proc/{mounts}/ns/mnt"),
+        format!("--pid=/proc/{mounts}/ns/pid"),
+        "--".to_owned(),
+        program.tool.name.to_owned(),
+    ];
+    let args = enter.into_iter().map(Into::into).chain(program.args.iter().cloned());
+    Query { tool: NSENTER, args: args.collect(), limit: program.limit }
+}
+
+/// Joins the networks of two processes by a pair of devices.
+pub fn join(a: (&str, u32), b: (&str, u32)) -> Query {
+    let (first, second) = (a.1.to_string(), b.1.to_string());
+    Query::new(
+        IP,
+        ["link", "add", "name", a.0, "netns", &first, "type", "veth", "peer", "name", b.0, "netns", &second],
+    )
+}
+
+pub fn address(device: &str, address: &str) -> Query {
+    Query::new(IP, ["address", "add", address, "dev", device])
+}
+
+pub fn up(device: &str) -> Query {
+    Query::new(IP, ["link", "set", device, "up"])
+}
+
+/// Limits what a device sends, bits per second.
+pub fn limit(device: &str, rate: u64) -> Query {
+    // Packets of a millisecond, at least twenty.
+    let burst = (rate / 8 / 1000).max(32_768);
+    Query::new(
+        TC,
+        [
+            "qdisc",
+            "add",
+            "dev",
+            device,
+            "root",
+            "tbf",
+            "rate",
+            &format!("{rate}bit"),
+            "burst",
+            &format!("{burst}b"),
+            "latency",
+            "50ms",
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines() {
+        assert_eq!(
+            within(7, 8, &up("lo")).to_string(),
+            "nsenter --net=/proc/7/ns/net --mount=/proc/8/ns/mnt --pid=/proc/8/ns/pid -- ip link set lo up"
+        );
+        assert_eq!(
+            join(("server", 7), ("client", 8)).to_string(),
+            "ip link add name server netns 7 type veth peer name client netns 8"
+        );
+        assert_eq!(address("server", "192.0.2.1/30").to_string(), "ip address add 192.0.2.1/30 dev server");
+        assert_eq!(
+            limit("server", 100_000_000).to_string(),
+            "tc qdisc add dev server root tbf rate 100000000bit burst 32768b latency 50ms"
+        );
+        assert!(
+            apart("echo \"$1\"", &["a b"]).to_string().ends_with(r#"-- sh -c 'echo "$1"' drivebench 'a b'"#)
+        );
+    }
+}
