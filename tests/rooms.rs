@@ -126,6 +126,9 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "run/lock.rs",
             "run/scratch.rs",
             "run/scratch_dir.rs",
+            // Files of a client and a server, in memory and in a directory of the run.
+            "run/share/errands.rs",
+            "run/share/mod.rs",
             // Settings of the kernel, and its control groups.
             "run/swap/kernel.rs",
         ],
@@ -150,6 +153,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "run/pull/files.rs",
             "run/pull/power.rs",
             "run/scratch_dir.rs",
+            "run/share/mod.rs",
             "run/swap/kernel.rs",
         ],
     ),
