@@ -123,7 +123,7 @@ fn a_verdict_says_no_more_than_reading_shows() {
         });
     });
     assert!(stopped.contains("The pool was not complete when the run ended: interrupted."), "{stopped}");
-    assert!(stopped.contains("were whole while Ultra 4C530001 in bay 1.2 was away. Reads"), "{stopped}");
+    assert!(stopped.contains("while Ultra 4C530001 in bay 1.2 was away. Reads"), "{stopped}");
     let added = verdict(|pulled| {
         back(pulled, |back| back.commands.push("mdadm /dev/md127 --add /dev/sdz1".to_owned()));
     });
