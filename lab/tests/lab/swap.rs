@@ -67,7 +67,7 @@ fn a_partition_is_erased_by_consent_only_and_zswap_is_put_back() {
     out(&machine, &format!("wipefs -q --all {device}; sgdisk --new 1:0:+400M {device}; udevadm settle"));
     out(
         &machine,
-        &format!("mke2fs -q -t ext4 -L precious {device}1; udevadm settle; mount {device}1 /mnt/d"),
+        &format!("/sbin/mke2fs -q -t ext4 -L precious {device}1; udevadm settle; mount {device}1 /mnt/d"),
     );
     let small = "--memory 16MiB --runs 1 --runtime 1s";
     let refused = |target: &str, options: &str| {
