@@ -155,7 +155,7 @@ fn restarted(
         if meanwhile == Meanwhile::Cut {
             let recorded = sh(machine, "drivebench --store /root/runs results | grep -c ' boot '")?;
             require(
-                &machine,
+                machine,
                 recorded.trim() == "2",
                 "the third boot",
                 "is recorded before the power is cut",
