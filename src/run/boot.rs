@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    boot_series::{NOTES, TARGETS},
+    boot_series::{MARKS, NOTES, TARGETS},
     journal::host,
 };
 use crate::{
@@ -153,7 +153,9 @@ fn link(drive: &Drive) -> String {
 
 /// The units that took longest, of those that were started until `default`.
 fn slowest(units: &[Unit], default: f64) -> Vec<SlowUnit> {
+    // Those that note what was read are no part of the system.
     let slow = |unit: &Unit| {
+        let unit = Some(unit).filter(|unit| !unit.id.starts_with(MARKS))?;
         let done = unit.done().filter(|at| *at <= default)?;
         let took = done - unit.begun?;
         (took > 0.0).then(|| SlowUnit { unit: unit.id.clone(), took, done })

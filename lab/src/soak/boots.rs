@@ -153,13 +153,8 @@ fn restarted(
             machine.restarts_itself()?;
         }
         if meanwhile == Meanwhile::Cut {
-            let recorded = sh(machine, "drivebench --store /root/runs results | grep -c ' boot '")?;
-            require(
-                machine,
-                recorded.trim() == "2",
-                "the third boot",
-                "is recorded before the power is cut",
-            )?;
+            // The state says so until the third one is recorded.
+            sh(machine, "grep '\"recorded\":2' /var/lib/drivebench/boot-series.json")?;
             machine.cut_power()?;
         }
     }
