@@ -118,8 +118,11 @@ fn stalls<'a>(context: &Context<'a>, now: &Drive) -> Option<(String, &'a Evidenc
 struct Boots<'a> {
     /// The median boot from the drive of the system, s.
     here: &'a Estimate,
-    /// Of the others the one whose boots are shortest, and how much longer they are than those from here, s.
+    /// Of the others the one to name, and how much longer its boots are than those from here, s: the shortest, of those
+    /// that show a gain where any does.
     best: (&'a str, &'a Estimate),
+    /// Boots from every other drive take longer.
+    fastest: bool,
     from: &'a Evidence,
 }
 
@@ -130,9 +133,12 @@ impl<'a> Boots<'a> {
             let all = |scope| from.numbers.iter().filter(move |m| m.quantity == *whole && m.scope == scope);
             // That of the run itself is the first.
             let here = &all(Scope::OverBoots).next()?.estimate;
-            let others = all(Scope::BesideThis);
-            let best = others.min_by(|a, b| a.estimate.value.total_cmp(&b.estimate.value))?;
-            Some(Self { here, best: (&best.target, &best.estimate), from })
+            let open = |longer: &Estimate| longer.high >= 0.0;
+            let best = all(Scope::BesideThis)
+                .map(|m| (&*m.target, &m.estimate))
+                .min_by(|(_, a), (_, b)| open(a).cmp(&open(b)).then(a.value.total_cmp(&b.value)))?;
+            let fastest = all(Scope::BesideThis).all(|m| m.estimate.low > 0.0);
+            Some(Self { here, best, fastest, from })
         })
     }
 
@@ -141,7 +147,7 @@ impl<'a> Boots<'a> {
         if longer.high < 0.0 {
             let (gain, whole) = (duration(-longer.value), duration(self.here.value));
             format!("Boot from {label}: that gained {gain} of {whole}.")
-        } else if longer.low > 0.0 {
+        } else if self.fastest {
             format!("Stay with {name}: of the drives whose boots are recorded, it boots fastest.")
         } else {
             format!("Stay with {name}: no recorded boot shows that another drive is faster.")

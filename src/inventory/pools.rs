@@ -11,6 +11,8 @@ use crate::{
 
 /// How the UUID of a mapping begins that drivebench made.
 const OURS: &str = "drivebench-";
+/// The share after which the time left is known.
+const BEGUN: f64 = 0.02;
 /// Layers on one device, or on several that are no pool: paths to one disk, a drive and its cache.
 const NO_POOLS: [&str; 5] = ["crypt", "multipath", "bcache", "loop", "partition"];
 
@@ -179,7 +181,9 @@ pub fn work(root: &Sysroot, md: &str) -> Option<Work> {
     });
     let rate = root.number::<u64>(&format!("{md}/sync_speed")).filter(|rate| *rate > 0);
     let rate = rate.map(|rate| rate.saturating_mul(KIB) as f64);
-    let left = of.zip(rate).map(|((done, all), rate)| (all - done) * 512.0 / rate);
+    // At first the kernel's rate is far too low.
+    let known = of.filter(|(done, all)| *done >= BEGUN * all);
+    let left = known.zip(rate).map(|((done, all), rate)| (all - done) * 512.0 / rate);
     Some(Work { action, done: of.map(|(done, all)| done / all), rate, left })
 }
 

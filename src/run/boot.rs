@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    boot_series::{NOTES, TARGETS},
+    boot_series::{MARKS, NOTES, TARGETS},
     journal::host,
 };
 use crate::{
@@ -158,7 +158,9 @@ fn slowest(units: &[Unit], default: f64) -> Vec<SlowUnit> {
         let took = done - unit.begun?;
         (took > 0.0).then(|| SlowUnit { unit: unit.id.clone(), took, done })
     };
-    let mut all: Vec<SlowUnit> = units.iter().filter_map(slow).collect();
+    // Those that note what was read are no part of the system.
+    let own = units.iter().filter(|unit| !unit.id.starts_with(MARKS));
+    let mut all: Vec<SlowUnit> = own.filter_map(slow).collect();
     all.sort_by(|a, b| b.took.total_cmp(&a.took));
     all.truncate(SLOWEST);
     all

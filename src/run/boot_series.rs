@@ -23,6 +23,8 @@ const UNIT: &str = "/etc/systemd/system/drivebench-boot.service";
 const NAME: &str = "drivebench-boot.service";
 /// Notes what was read from drives until a target is reached, which is the name of the instance.
 const MARK: &str = "/etc/systemd/system/drivebench-boot-mark@.service";
+/// How their names begin.
+pub const MARKS: &str = "drivebench-boot-mark@";
 /// What those units write, in memory: a file for each target.
 pub const NOTES: &str = "/run/drivebench-boot";
 /// Targets that a boot passes, in their usual order.
@@ -192,7 +194,7 @@ fn write(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
 /// The units that are enabled.
 fn units() -> impl Iterator<Item = String> {
     let marks = TARGETS.iter().map(|target| target.trim_end_matches(".target"));
-    [NAME.to_owned()].into_iter().chain(marks.map(|target| format!("drivebench-boot-mark@{target}.service")))
+    [NAME.to_owned()].into_iter().chain(marks.map(|target| format!("{MARKS}{target}.service")))
 }
 
 fn indented(text: &str) -> String {

@@ -67,7 +67,7 @@ fn a_partition_is_erased_by_consent_only_and_zswap_is_put_back() {
     out(&machine, &format!("wipefs -q --all {device}; sgdisk --new 1:0:+400M {device}; udevadm settle"));
     out(
         &machine,
-        &format!("mke2fs -q -t ext4 -L precious {device}1; udevadm settle; mount {device}1 /mnt/d"),
+        &format!("/sbin/mke2fs -q -t ext4 -L precious {device}1; udevadm settle; mount {device}1 /mnt/d"),
     );
     let small = "--memory 16MiB --runs 1 --runtime 1s";
     let refused = |target: &str, options: &str| {
@@ -94,10 +94,12 @@ fn a_partition_is_erased_by_consent_only_and_zswap_is_put_back() {
 
     let zswap = "cat /sys/module/zswap/parameters/enabled";
     let before = out(&machine, zswap);
-    let found = findings(&machine, &format!("swap {part} zswap+/mnt/a {erase} {small} 2>/work/said"));
-    for target in [part.as_str(), "zswap+/mnt/a"] {
-        assert!(of(&found, target, &Quantity::MemoryUsed) > 1.0);
-    }
+    let found = findings(&machine, &format!("swap {part} {erase} {small} 2>/work/said"));
+    assert!(of(&found, &part, &Quantity::MemoryUsed) > 1.0);
+    // What zswap holds counts as the program's memory, which may not be enough for twice of it: then the run says so, and fails.
+    let run = format!("drivebench run swap zswap+/mnt/a {small} --format json 2>/work/said || test $? = 1");
+    let found: Findings = serde_json::from_str(&out(&machine, &run)).expect("findings");
+    assert!(of(&found, "zswap+/mnt/a", &Quantity::MemoryUsed) > 1.0);
     assert_eq!(out(&machine, zswap), before);
     assert_eq!(out(&machine, &format!("wipefs {part}")), "", "nothing is left of the area");
     nothing_is_left(&machine);

@@ -98,6 +98,8 @@ pub struct Planned<'a> {
     pub shared: &'a [Shared],
     /// Processors that work at the same time.
     pub cores: usize,
+    /// What one operation asks of several drives is sent to the last of them first, as some kernels do.
+    pub last_first: bool,
     /// How fast the kernel computes parity.
     pub parity: Parity,
 }

@@ -143,7 +143,9 @@ impl Members {
             chunk: build.chunk,
             members: &self.members,
             shared: &self.shared,
+            // What processors take is not known, and without it the order is of no account.
             cores: 1,
+            last_first: false,
             parity: Parity::default(),
         }
     }

@@ -35,7 +35,7 @@ pub(super) fn plan(ask: &Request, serial: &str) -> Result<Plan, PlanError> {
     if !pool.is_quiet() {
         let state = pool.state_in_words(None);
         return Err(refused(format!(
-            "its pool, {name}, is {state}: --pull takes a drive of a complete pool only"
+            "its pool, {name}, is not complete and idle ({state}), and --pull takes a drive of such a pool only: `drivebench list` shows how far it is"
         )));
     }
     let survives = pool.survives().unwrap_or(0);

@@ -8,10 +8,12 @@ use super::{
 use crate::{
     findings::{Column, Findings, Table, short},
     record::{Back, FilesFound, Pulled, ReadOnly, What},
-    units::{count, decimal_bytes, duration, listed, percent},
+    units::{capital, count, decimal_bytes, duration, listed, percent},
 };
 
 pub(super) fn of(findings: &mut Findings, case: &Case<'_>) {
+    // What md copies back is in no count of bytes.
+    findings.spent = None;
     findings.verdicts.push(verdict(case));
     findings.tables.extend([away(case), probes(&[case]), back(case)]);
     findings.details.tables.push(moments(case.layout, &[case]));
@@ -101,17 +103,9 @@ fn taken_back(back: &Back) -> &'static str {
 
 /// How the files were chosen.
 fn chosen(case: &Case<'_>) -> String {
-    let ReadOnly { files, bytes, found, more, unreadable, changing } =
-        case.pulled.read.clone().unwrap_or_default();
+    let ReadOnly { files, bytes, found, more, .. } = case.pulled.read.clone().unwrap_or_default();
     let least = if more { "at least " } else { "" };
-    let mut left = Vec::new();
-    if unreadable > 0 {
-        left.push(format!("{unreadable} could not be read"));
-    }
-    if changing > 0 {
-        left.push(format!("{changing} were being changed"));
-    }
-    let left = if left.is_empty() { String::new() } else { format!("; {}", listed(&left)) };
+    let left = left_out(case).map(|left| format!("; {left}")).unwrap_or_default();
     format!(
         "{} of {least}{} below {} were read, {} of them{left}.",
         count(files, "file"),
@@ -119,6 +113,15 @@ fn chosen(case: &Case<'_>) -> String {
         case.pool,
         decimal_bytes(bytes)
     )
+}
+
+/// Files of which nothing is said.
+fn left_out(case: &Case<'_>) -> Option<String> {
+    let ReadOnly { unreadable, changing, .. } = case.pulled.read.clone()?;
+    let of = |n: u64, why: &str| (n > 0).then(|| format!("{} {why}", count(n, "file")));
+    let why = [of(unreadable, "could not be read"), of(changing, "changed within the last 3 s")];
+    let why: Vec<String> = why.into_iter().flatten().collect();
+    (!why.is_empty()).then(|| format!("left out: {}", listed(&why)))
 }
 
 fn verdict(case: &Case<'_>) -> String {
@@ -172,13 +175,14 @@ fn verdict(case: &Case<'_>) -> String {
             count(n, "other file")
         ),
     };
+    let left = left_out(case).map(|left| format!(" {}.", capital(&left))).unwrap_or_default();
     let reads = match moments.iter().any(|moment| moment.what == What::ReadWorks) {
         true => format!("Reads waited at most {}, and went on.", duration(away.longest)),
         false if away.reads > 0 => format!("Reads waited at most {}.", duration(away.longest)),
         false => "No read ended while it was away.".to_owned(),
     };
     format!(
-        "{head} survived a pull of one drive, reading only: {} (at most {bytes} of them read) were whole while {} was away{then}.{changed} {reads} {} {WRITES}",
+        "{head} survived a pull of one drive, reading only: {} were whole, as far as they were read ({bytes} of all that were chosen), while {} was away{then}.{changed}{left} {reads} {} {WRITES}",
         count(files.whole, "file"),
         case.drive,
         healed(case)

@@ -39,7 +39,8 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
         }
         _ if pool.missing > 0 => {
             let says = format!("{what} is degraded: it lacks {missing}. {}", survives(pool));
-            (Code::Degraded, says, replace(layer, pool))
+            let advice = [former(inventory, layer), Some(replace(layer, pool))];
+            (Code::Degraded, says, advice.into_iter().flatten().collect::<Vec<_>>().join(" "))
         }
         _ => return None,
     };
@@ -65,6 +66,24 @@ fn back(pool: &Pool) -> String {
     format!("Connect the missing drives again; without them its data is lost.{which}")
 }
 
+/// The command that takes a drive back that has the array's superblock, and is plugged in.
+fn former(inventory: &Inventory, layer: &Layer) -> Option<String> {
+    if layer.pool.as_ref()?.ours {
+        return None;
+    }
+    let is_of_array = |block: &Block<'_>| block.content().filesystem.as_deref() == Some("linux_raid_member");
+    let member = |name: &String| inventory.blocks().find(|block| block.name() == name).filter(is_of_array);
+    let uuid = layer.members.iter().find_map(member)?.content().uuid.clone()?;
+    let is_former = |block: &Block<'_>| {
+        is_of_array(block)
+            && block.content().uuid.as_ref() == Some(&uuid)
+            && !layer.members.iter().any(|member| member == block.name())
+    };
+    let block = inventory.blocks().find(is_former)?;
+    let node = block.path();
+    Some(format!("{node} was part of it. To take that back: sudo mdadm /dev/{} --re-add {node}.", layer.name))
+}
+
 /// The command that fills another drive.
 fn replace(layer: &Layer, pool: &Pool) -> String {
     let node = format!("/dev/{}", layer.name);
@@ -78,4 +97,43 @@ fn replace(layer: &Layer, pool: &Pool) -> String {
         _ => return "Replace the missing drive with the program that built it.".to_owned(),
     };
     format!("Fill another drive: {command}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::{Drive, Partition, Signature};
+
+    #[test]
+    fn a_drive_that_left_its_array_is_named_with_the_command_that_takes_it_back() {
+        let drive = |name: &str, uuid: &str| {
+            let (filesystem, uuid) = (Some("linux_raid_member".to_owned()), Some(uuid.to_owned()));
+            let content = Signature { filesystem, uuid, ..Signature::default() };
+            let part = Partition { name: format!("{name}1"), content, ..Partition::default() };
+            Drive { name: name.to_owned(), partitions: vec![part], ..Drive::default() }
+        };
+        let kind = "raid1".to_owned();
+        let pool = Pool {
+            kind: kind.clone(),
+            layout: Some(kind),
+            members: 2,
+            missing: 1,
+            degraded: 1,
+            ..Pool::default()
+        };
+        let layer = Layer {
+            name: "md0".to_owned(),
+            members: vec!["sda1".to_owned()],
+            pool: Some(pool),
+            ..Layer::default()
+        };
+        let said = |other: &str| {
+            let drives = vec![drive("sda", "a"), drive("sdb", other)];
+            let inventory = Inventory { drives, layers: vec![layer.clone()], ..Inventory::default() };
+            former(&inventory, &inventory.layers[0])
+        };
+        let back = "/dev/sdb1 was part of it. To take that back: sudo mdadm /dev/md0 --re-add /dev/sdb1.";
+        assert_eq!(said("a").as_deref(), Some(back));
+        assert_eq!(said("b"), None, "another array's");
+    }
 }

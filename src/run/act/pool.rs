@@ -216,7 +216,9 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         let shared: Vec<Shared> =
             both.into_iter().flat_map(|transfer| self.shared(&on, transfer, asked.end)).collect();
         let (layout, chunk) = (build.layout, build.chunk);
-        let pool = Planned { layout, chunk, members: &members, shared: &shared, cores, parity: self.parity };
+        let last_first = self.run.ctx.inventory.machine.sends_to_last_drive_first();
+        let (members, shared, parity) = (&members, &shared, self.parity);
+        let pool = Planned { layout, chunk, members, shared, cores, last_first, parity };
         if layout == Layout::Linear && asked.one_drive {
             return pool.singles().next().map(with);
         }
