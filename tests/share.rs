@@ -43,7 +43,7 @@ fn a_slow_link_limits_and_nothing_is_left() {
     }
     assert_eq!(done.code, 0, "{}", done.err);
     let found: Findings = serde_json::from_str(&done.out).expect("findings");
-    for load in ["put 2", "get 2"] {
+    for load in ["put 2.10", "get 2.10", "put 524", "get 524"] {
         let client = speed(&found, load, Scope::Client);
         assert!(client < speed(&found, load, Scope::WithoutLink) / 2.0, "{found:#?}");
         assert!(client < 1.3e6, "ten megabits are 1.25 MB/s: {client}");

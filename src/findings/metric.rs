@@ -188,10 +188,13 @@ pub enum Scope {
     SinceStop,
     /// What a client of a share gets.
     Client,
-    /// The same with the share in memory, with the client on the server, and with both.
+    /// The same with the share in memory, with the client on the server, without signing or encryption, with the client's files in
+    /// memory, and with all of these.
     WithoutDrive,
     WithoutLink,
-    WithoutBoth,
+    WithoutProtection,
+    WithoutClientDrive,
+    WithoutAll,
 }
 
 /// The properties of a load that must be equal for a comparison; unknown ones of an import are `None`.

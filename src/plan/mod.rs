@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 pub use act::{
     Act, AtLeast, BuildPool, Changes, Errand, FILL, FileSet, FileTree, FileWork, Files, FillTree, Measure,
-    MoveDrives, NotPredicted, Pause, PowerCut, Predict, Prediction, Pull, PullBy, PullInUse, RebuildPool,
-    RecordBoot, RemovePool, Rule, ScratchFile, SecondPull, ShareTest, Standby, SwapMedium, SwapTest,
-    SwapWhat, SwapWork, TREE_DIRECTORIES, Via, zone_bytes,
+    MoveDrives, NotPredicted, Part, Pause, PowerCut, Predict, Prediction, Protection, Pull, PullBy,
+    PullInUse, RebuildPool, RecordBoot, RemovePool, Rule, ScratchFile, SecondPull, ShareTest, Standby,
+    SwapMedium, SwapTest, SwapWhat, SwapWork, TREE_DIRECTORIES, Via, zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};

@@ -1,15 +1,18 @@
-//! What a client got from a share.
+//! What clients got from a share.
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Errand, Via};
+use crate::{
+    conditions::Core,
+    plan::{Errand, Via},
+};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Shared {
     /// Such as `Samba 4.17.12-Debian`.
     pub server: String,
-    /// As the server says of the client's connection.
+    /// As the server says of a client's connection.
     pub negotiated: Option<Negotiated>,
     pub loads: Vec<ShareLoad>,
 }
@@ -20,6 +23,7 @@ pub struct Shared {
 pub struct Negotiated {
     /// Such as `SMB3_11`.
     pub dialect: String,
+    /// Such as `AES-128-GMAC, partial`, which is only of the messages that open a session.
     pub signing: String,
     pub encryption: String,
 }
@@ -33,6 +37,9 @@ pub struct ShareLoad {
     pub bytes: u64,
     /// Until all is on the drive, or has been read.
     pub seconds: f64,
+    /// The processors of the machine meanwhile: of server and client, where both are on one.
+    #[serde(default)]
+    pub cores: Vec<Core>,
 }
 
 impl Shared {

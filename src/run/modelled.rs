@@ -25,7 +25,7 @@ use crate::{
     },
     inventory::{Drive, Inventory},
     plan::{
-        BuildPool, Errand, FileTree, FileWork, Files, Plan, PowerCut, Pull, PullInUse, RebuildPool,
+        BuildPool, Errand, FileTree, FileWork, Files, Part, Plan, PowerCut, Pull, PullInUse, RebuildPool,
         RecordBoot, ShareTest, SwapTest, SwapWork, Via,
     },
     record::{
@@ -337,15 +337,15 @@ impl World for Modelled {
         _: &mut dyn FnMut(&str),
     ) -> Result<Shared, RunError> {
         let load = |run: u32, via: Via, errand: Errand| {
-            let drive = if via.has_drive() { 20e6 } else { 200e6 };
-            let speed = if via.has_link() { f64::min(drive, 12e6) } else { drive };
+            let drive = if via.has(Part::Drive) { 20e6 } else { 200e6 };
+            let speed = if via.has(Part::Link) { f64::min(drive, 12e6) } else { drive };
             let bytes = act.moved(errand);
-            ShareLoad { errand, via, run, bytes, seconds: bytes as f64 / speed }
+            ShareLoad { errand, via, run, bytes, seconds: bytes as f64 / speed, cores: Vec::new() }
         };
         let mut loads = Vec::new();
         for run in 1..=act.runs {
-            for via in Via::ALL {
-                loads.extend(Errand::ALL.map(|errand| load(run, via, errand)));
+            for via in act.ways() {
+                loads.extend(act.errands().map(|errand| load(run, via, errand)));
             }
         }
         Ok(Shared { server: "Samba".to_owned(), negotiated: None, loads })

@@ -1,22 +1,25 @@
-//! Findings of share: what the client gets, and what it would get with parts of the way left out.
+//! Findings of share: what clients get, and what they would get with parts of the way left out.
 
 use super::{
     super::common::Series,
-    limit::{Limit, Part, Speeds, limit},
+    limit::{self, Gain, Limit},
 };
 use crate::{
     analyse::{Estimate, repeat},
     findings::{
         Axis, Column, Curve, Figure, Findings, LoadKey, Metric, Point, Quantity, Scope, Style, Table,
     },
-    plan::{Errand, Plan, ShareTest, Via},
+    plan::{Errand, Part, Plan, ShareTest, Via},
     record::{Run, Shared},
-    units::{Direction, count, rate, size},
+    units::{Direction, count, listed, percent, rate},
 };
 
 /// What the columns say.
-const LEGEND: &str = "'client': what the client gets. 'without drive': of a share in memory. 'without link': of a client on the server itself. 'drive alone': the server's \
-    own programs, without a client. What is put counts until the server has it on the drive; what is got is not in the server's memory.";
+const LEGEND: &str = "'client': what clients get. 'without the drive': of a share in memory. 'without the link': of clients on the server itself. 'drive alone': the \
+    server's own programs, without a client. What is put counts until the server has it on the drive; what is got is not in the server's memory before.";
+
+/// A core that is busy for this share of the time may be what limits.
+const BUSY: f64 = 0.9;
 
 /// One share.
 struct Case<'a> {
@@ -37,9 +40,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let several = cases.len() > 1;
     for case in &cases {
         let of = if several { format!("{}: ", case.given) } else { String::new() };
-        findings
-            .verdicts
-            .extend(Errand::ALL.iter().filter_map(|errand| Some(of.clone() + &case.verdict(*errand)?)));
+        let verdicts = case.act.errands().filter_map(|errand| Some(of.clone() + &case.verdict(errand)?));
+        findings.verdicts.extend(verdicts);
         findings.tables.push(case.table(if several { case.given } else { "" }));
         findings.figures.extend(case.figure());
         findings.estimates.extend(case.metrics());
@@ -51,88 +53,112 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
 }
 
 impl Case<'_> {
-    /// The mean speed over the runs, bytes per second.
-    fn speed(&self, errand: Errand, via: Via) -> Option<Estimate> {
+    /// Of each repetition, bytes per second.
+    fn speeds(&self, errand: Errand, via: Via) -> Vec<f64> {
         let own = self.shared.loads.iter().filter(|load| (load.errand, load.via) == (errand, via));
-        repeat::mean(&own.map(|load| load.bytes as f64 / load.seconds).collect::<Vec<_>>())
+        own.map(|load| load.bytes as f64 / load.seconds).collect()
     }
 
-    fn limit(&self, errand: Errand) -> Option<(Estimate, Limit)> {
-        let whole = self.speed(errand, Via::Whole)?;
-        let [drive, link, both] =
-            [Via::WithoutDrive, Via::WithoutLink, Via::WithoutBoth].map(|via| self.speed(errand, via));
-        let speeds = Speeds {
-            whole: &whole,
-            without_drive: drive.as_ref(),
-            without_link: link.as_ref(),
-            without_both: both.as_ref(),
-        };
-        let limit = limit(&speeds);
-        Some((whole, limit))
+    fn speed(&self, errand: Errand, via: Via) -> Option<Estimate> {
+        repeat::typical(&self.speeds(errand, via))
+    }
+
+    fn limit(&self, errand: Errand) -> Limit {
+        let whole = self.speeds(errand, Via::Whole);
+        let gain = |via| limit::gain(&self.speeds(errand, via), &whole);
+        let parts =
+            self.act.parts().filter_map(|part| Some(Gain { part, estimate: gain(Via::Without(part))? }));
+        limit::limit(&parts.collect::<Vec<_>>(), gain(Via::WithoutAll).as_ref())
     }
 
     fn verdict(&self, errand: Errand) -> Option<String> {
-        let (whole, limit) = self.limit(errand)?;
-        let (name, gets) = (self.act.name(errand), whole.text(rate));
-        let without = |via| self.speed(errand, via).map_or("-".to_owned(), |speed| rate(speed.value));
-        Some(match limit {
-            Limit::Part(Part::Drive, _) => format!(
-                "{name}: {gets}. The drive limits: {} with the share in memory.",
-                without(Via::WithoutDrive)
-            ),
-            Limit::Part(Part::Link, _) => {
-                format!("{name}: {gets}. The link limits: {} without it.", without(Via::WithoutLink))
+        let whole = self.speed(errand, Via::Whole)?.text(rate);
+        let said = |via| self.speed(errand, via).map_or("-".to_owned(), |speed| rate(speed.value));
+        let alone = match self.speed(errand, Via::Server) {
+            Some(alone) => format!(", the drive alone {}", rate(alone.value)),
+            None => String::new(),
+        };
+        let gets = format!("{}: {whole}{alone}.", self.act.name(errand));
+        let without = |gain: &Gain| {
+            let Gain { part, estimate } = gain;
+            let (times, least) = (factor(estimate.value), factor(estimate.low));
+            let (speed, part) = (said(Via::Without(*part)), self.act.part(*part));
+            format!("{speed} without {part}, {times} times as much (at least {least})")
+        };
+        let parts =
+            || listed(&self.act.parts().map(|part| self.act.part(part).to_owned()).collect::<Vec<_>>());
+        Some(match self.limit(errand) {
+            Limit::Part(gain) => {
+                format!("{gets} {} limits: {}.", capital(self.act.part(gain.part)), without(&gain))
             }
-            Limit::Both(_) => format!(
-                "{name}: {gets}. Drive and link limit alike: {} without the drive, {} without the link, {} without both.",
-                without(Via::WithoutDrive),
-                without(Via::WithoutLink),
-                without(Via::WithoutBoth)
+            Limit::Alike(gains) => {
+                let each: Vec<String> = gains.iter().map(without).collect();
+                format!("{gets} No single part limits: {}.", each.join("; "))
+            }
+            Limit::Together => format!(
+                "{gets} At least two of {} are as slow as each other: leaving out one gains nothing, without all it is {}.",
+                parts(),
+                said(Via::WithoutAll)
             ),
             Limit::Rest => format!(
-                "{name}: {gets}. Neither the drive nor the link limits: without both it is {}. What is left are the protocol, the programs of both sides and the \
-                 processor.",
-                without(Via::WithoutBoth)
+                "{gets} None of {} limits: without all it is {}. What is left are the protocol, the programs and the processors{}.",
+                parts(),
+                said(Via::WithoutAll),
+                self.busiest(errand)
             ),
-            Limit::Open => format!(
-                "{name}: {gets}. What limits can't be told from these runs: more --runs, or a larger --size."
-            ),
+            Limit::Open => {
+                format!("{gets} What limits can't be told from these runs: more --runs, or a larger --size.")
+            }
         })
     }
 
-    fn table(&self, title: &str) -> Table {
-        let row = |errand: Errand| {
-            let speed = |via| self.speed(errand, via).map_or("-".to_owned(), |speed| speed.text(rate));
-            [self.act.name(errand)].into_iter().chain(Via::ALL.map(speed)).collect()
+    /// How busy the busiest core was, and whether one file is faster than many.
+    fn busiest(&self, errand: Errand) -> String {
+        let loads = self.shared.loads.iter().filter(|load| (load.errand, load.via) == (errand, Via::Whole));
+        let most = loads.filter_map(|load| load.cores.iter().map(|core| core.busy).reduce(f64::max));
+        let busy = repeat::middle(&most.collect::<Vec<_>>()).map(|e| e.value).filter(|busy| *busy >= BUSY);
+        let busy = busy.map_or_else(String::new, |busy| format!("; one core was busy for {}", percent(busy)));
+        let one = match errand {
+            Errand::PutSmall => self.speed(Errand::Put, Via::Whole),
+            Errand::GetSmall => self.speed(Errand::Get, Via::Whole),
+            _ => None,
         };
+        let one = one.map_or_else(String::new, |one| format!("; one large file: {}", rate(one.value)));
+        busy + &one
+    }
+
+    fn table(&self, title: &str) -> Table {
+        let ways: Vec<Via> = self.act.ways().collect();
+        let row = |errand: Errand| {
+            let speed = |via: &Via| self.speed(errand, *via).map_or("-".to_owned(), |speed| speed.text(rate));
+            [self.act.name(errand)].into_iter().chain(ways.iter().map(speed)).collect()
+        };
+        let name = |via: &Via| match via {
+            Via::Whole => "client".to_owned(),
+            Via::WithoutAll => "without all".to_owned(),
+            via => self.act.way(*via),
+        };
+        let columns = ways.iter().map(|via| Column::new(&name(via), true));
         Table {
             title: title.to_owned(),
-            columns: Column::all([
-                ("", false),
-                ("client", true),
-                ("without drive", true),
-                ("without link", true),
-                ("without both", true),
-                ("drive alone", true),
-            ]),
-            rows: Errand::ALL.into_iter().map(row).collect(),
+            columns: [Column::new("", false)].into_iter().chain(columns).collect(),
+            rows: self.act.errands().map(row).collect(),
         }
     }
 
     /// From the drive alone to what the client gets.
     fn figure(&self) -> Option<Figure> {
-        const WAY: [Via; 3] = [Via::Drive, Via::WithoutLink, Via::Whole];
+        const WAY: [Via; 3] = [Via::Server, Via::Without(Part::Link), Via::Whole];
         let curve = |errand: Errand| {
             let points = WAY.iter().enumerate();
             let points =
                 points.filter_map(|(at, via)| Some(Point::of(at as f64, &self.speed(errand, *via)?)));
             Curve::new(self.act.name(errand), Style::Dots, points)
         };
-        let curves: Vec<Curve> =
-            Errand::ALL.into_iter().map(curve).filter(|c| !c.points.is_empty()).collect();
-        let said = Errand::ALL.iter().filter_map(|errand| {
-            let (drive, client) = (self.speed(*errand, Via::Drive)?, self.speed(*errand, Via::Whole)?);
-            Some(format!("{} {} and {}", self.act.name(*errand), rate(drive.value), rate(client.value)))
+        let curves: Vec<Curve> = self.act.errands().map(curve).filter(|c| !c.points.is_empty()).collect();
+        let said = self.act.errands().filter_map(|errand| {
+            let (drive, client) = (self.speed(errand, Via::Server)?, self.speed(errand, Via::Whole)?);
+            Some(format!("{} {} and {}", self.act.name(errand), rate(drive.value), rate(client.value)))
         });
         let said: Vec<String> = said.collect();
         (!curves.is_empty()).then(|| Figure {
@@ -149,13 +175,15 @@ impl Case<'_> {
     fn metrics(&self) -> Vec<Metric> {
         let scope = |via| match via {
             Via::Whole => Scope::Client,
-            Via::WithoutDrive => Scope::WithoutDrive,
-            Via::WithoutLink => Scope::WithoutLink,
-            Via::WithoutBoth => Scope::WithoutBoth,
-            Via::Drive => Scope::Alone,
+            Via::Without(Part::Drive) => Scope::WithoutDrive,
+            Via::Without(Part::Link) => Scope::WithoutLink,
+            Via::Without(Part::Protection) => Scope::WithoutProtection,
+            Via::Without(Part::ClientDrive) => Scope::WithoutClientDrive,
+            Via::WithoutAll => Scope::WithoutAll,
+            Via::Server => Scope::Alone,
         };
         let mut all = Vec::new();
-        for errand in Errand::ALL {
+        for errand in self.act.errands() {
             let direction = if errand.puts() { Direction::Write } else { Direction::Read };
             let load = LoadKey {
                 name: self.act.name(errand),
@@ -168,7 +196,7 @@ impl Case<'_> {
                 let speed = self.speed(errand, via)?;
                 Some(Metric::new(self.given, Quantity::Throughput, speed).of(&load).at(scope(via)))
             };
-            all.extend(Via::ALL.into_iter().filter_map(metric));
+            all.extend(self.act.ways().filter_map(metric));
         }
         all
     }
@@ -179,15 +207,22 @@ impl Case<'_> {
             None => "a link without a limit on this machine".to_owned(),
         };
         let agreed = self.shared.negotiated.as_ref().map_or_else(String::new, |agreed| {
-            let or_none =
-                |text: &str| if text.is_empty() || text == "-" { "none".to_owned() } else { text.to_owned() };
-            format!(
-                ", {}, signing {}, encryption {}",
-                agreed.dialect,
-                or_none(&agreed.signing),
-                or_none(&agreed.encryption)
-            )
+            format!(", {}, signing {}, encryption {}", agreed.dialect, agreed.signing, agreed.encryption)
         });
-        format!("{}{agreed}; smbclient over {link}; files of {}", self.shared.server, size(self.act.small))
+        format!("{}{agreed}; smbclient over {link}", self.shared.server)
     }
+}
+
+/// With two or three digits.
+fn factor(times: f64) -> String {
+    match times {
+        ..2.0 => format!("{times:.2}"),
+        ..20.0 => format!("{times:.1}"),
+        _ => format!("{times:.0}"),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

@@ -1,90 +1,83 @@
 //! What limits a client: what makes it faster when it is left out.
 
-use crate::analyse::{
-    Estimate,
-    compare::{self, Ratio},
+use crate::{
+    analyse::{Estimate, repeat},
+    plan::Part,
 };
 
-/// A part whose removal gains less than this is no limit, and neither of two is, whose removals gain as much.
+/// A part whose removal gains less than this is no limit, and of two whose gains differ by less none is named.
 const ALIKE: f64 = 1.05;
 
-/// Speeds of one errand, where they are known.
-pub struct Speeds<'a> {
-    pub whole: &'a Estimate,
-    pub without_drive: Option<&'a Estimate>,
-    pub without_link: Option<&'a Estimate>,
-    pub without_both: Option<&'a Estimate>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    Drive,
-    Link,
+/// How many times as much the client gets without a part.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gain {
+    pub part: Part,
+    pub estimate: Estimate,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Limit {
-    /// Without it the client gets so many times as much.
-    Part(Part, Ratio),
-    /// Each of both limits: leaving out one gains as much as leaving out the other, or nothing without the other.
-    Both(Ratio),
-    /// Neither: the server's and the client's programs, the protocol, the processor.
+    /// Leaving it out gains more than leaving out any other.
+    Part(Gain),
+    /// Leaving out each of these gains, and about as much.
+    Alike(Vec<Gain>),
+    /// Leaving out one gains nothing, all of them do: at least two are as slow as each other.
+    Together,
+    /// None of them: the server's and the client's programs, the protocol, the processor.
     Rest,
     /// The differences are within the intervals.
     Open,
 }
 
-pub fn limit(speeds: &Speeds<'_>) -> Limit {
-    let gain = |without: Option<&Estimate>| compare::ratio(without?, speeds.whole);
-    let is_gain = |gain: &Option<Ratio>| {
-        gain.as_ref().is_some_and(|gain| gain.estimate.low > 1.0 && gain.estimate.value >= ALIKE)
+/// The gain of each repetition, in which both followed one another.
+pub fn gain(without: &[f64], whole: &[f64]) -> Option<Estimate> {
+    let each: Vec<f64> = without.iter().zip(whole).map(|(without, whole)| without / whole).collect();
+    repeat::typical(&each)
+}
+
+pub fn limit(gains: &[Gain], without_all: Option<&Estimate>) -> Limit {
+    let is_sure = |e: &Estimate| e.low > 1.0 && e.value >= ALIKE;
+    let may_be = |e: &Estimate| e.high >= ALIKE;
+    let mut gains = gains.to_vec();
+    gains.sort_by(|a, b| b.estimate.value.total_cmp(&a.estimate.value));
+    let (sure, others): (Vec<Gain>, Vec<Gain>) = gains.into_iter().partition(|gain| is_sure(&gain.estimate));
+    let Some(first) = sure.first() else {
+        return match without_all {
+            _ if others.is_empty() || others.iter().any(|gain| may_be(&gain.estimate)) => Limit::Open,
+            Some(all) if is_sure(all) => Limit::Together,
+            Some(all) if !may_be(all) => Limit::Rest,
+            _ => Limit::Open,
+        };
     };
-    // How much it could gain at most.
-    let could_gain = |gain: &Option<Ratio>| gain.as_ref().is_none_or(|gain| gain.estimate.high >= ALIKE);
-    let (drive, link) = (gain(speeds.without_drive), gain(speeds.without_link));
-    let both = gain(speeds.without_both);
-    let alike = |a: &Ratio, b: &Ratio| {
-        let (a, b) = (a.estimate.value, b.estimate.value);
-        a.max(b) / a.min(b) < ALIKE
-    };
-    match (is_gain(&drive), is_gain(&link), drive, link) {
-        (true, true, Some(drive), Some(link)) if alike(&drive, &link) => Limit::Both(drive),
-        (true, true, Some(drive), Some(link)) => match drive.estimate.value > link.estimate.value {
-            true => Limit::Part(Part::Drive, drive),
-            false => Limit::Part(Part::Link, link),
-        },
-        (true, false, Some(drive), _) => Limit::Part(Part::Drive, drive),
-        (false, true, _, Some(link)) => Limit::Part(Part::Link, link),
-        (_, _, drive, link) => match both {
-            both if is_gain(&both) => both.map_or(Limit::Open, Limit::Both),
-            both if [&drive, &link, &both].into_iter().any(could_gain) => Limit::Open,
-            _ => Limit::Rest,
-        },
+    let near = first.estimate.value / ALIKE;
+    // What isn't sure may be the larger one.
+    if others.iter().any(|gain| gain.estimate.value > near) {
+        return Limit::Open;
     }
+    let alike: Vec<Gain> = sure.iter().filter(|gain| gain.estimate.value > near).cloned().collect();
+    if alike.len() > 1 { Limit::Alike(alike) } else { Limit::Part(first.clone()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn speed(value: f64) -> Estimate {
-        let (low, high) = (value * 0.99, value * 1.01);
-        Estimate { value, low, high, how: "t, 3 runs".to_owned(), converged: true, within: None }
+    fn estimate(value: f64, by: f64) -> Estimate {
+        let (low, high, how) = (value / by, value * by, "t over logarithms, 5 runs".to_owned());
+        Estimate { value, low, high, how, converged: false, within: None }
     }
 
-    fn found(whole: f64, drive: f64, link: f64, both: f64) -> Limit {
-        let [whole, drive, link, both] = [whole, drive, link, both].map(speed);
-        limit(&Speeds {
-            whole: &whole,
-            without_drive: Some(&drive),
-            without_link: Some(&link),
-            without_both: Some(&both),
-        })
+    fn found(gains: &[(Part, f64)], all: f64) -> Limit {
+        let gains: Vec<Gain> = gains
+            .iter()
+            .map(|(part, value)| Gain { part: *part, estimate: estimate(*value, 1.01) })
+            .collect();
+        limit(&gains, Some(&estimate(all, 1.01)))
     }
 
-    fn part(limit: Limit) -> Option<Part> {
+    fn part(limit: &Limit) -> Option<Part> {
         match limit {
-            Limit::Part(part, _) => Some(part),
+            Limit::Part(gain) => Some(gain.part),
             _ => None,
         }
     }
@@ -92,28 +85,44 @@ mod tests {
     #[test]
     fn what_is_left_out_and_makes_it_faster_is_the_limit() {
         // A raid0 of 27.9 MB/s behind Ethernet of 11.8, and sticks of 6 behind the same.
-        assert_eq!(part(found(11.8, 11.8, 27.9, 400.0)), Some(Part::Link));
-        assert_eq!(part(found(6.0, 11.8, 6.0, 400.0)), Some(Part::Drive));
-        // Both slow each other down, one of them more.
-        assert_eq!(part(found(9.0, 11.8, 20.0, 400.0)), Some(Part::Link));
-        assert!(matches!(found(300.0, 301.0, 300.0, 302.0), Limit::Rest));
+        assert_eq!(part(&found(&[(Part::Drive, 1.0), (Part::Link, 2.36)], 30.0)), Some(Part::Link));
+        assert_eq!(part(&found(&[(Part::Drive, 1.97), (Part::Link, 1.0)], 60.0)), Some(Part::Drive));
+        // They hold each other up, one of them more.
+        assert_eq!(part(&found(&[(Part::Drive, 1.3), (Part::Link, 2.2)], 40.0)), Some(Part::Link));
+        let three = [(Part::Drive, 1.0), (Part::Link, 1.01), (Part::Protection, 1.8)];
+        assert_eq!(part(&found(&three, 1.8)), Some(Part::Protection));
+        assert_eq!(found(&[(Part::Drive, 1.0), (Part::Link, 1.0)], 1.01), Limit::Rest);
     }
 
     #[test]
-    fn no_limit_is_named_where_two_are_as_good() {
-        assert!(matches!(found(10.0, 13.0, 13.2, 400.0), Limit::Both(_)));
+    fn none_is_named_where_two_are_within_five_percent() {
+        let Limit::Alike(both) = found(&[(Part::Drive, 1.3), (Part::Link, 1.32)], 40.0) else {
+            panic!("both gain")
+        };
+        assert_eq!(both.iter().map(|gain| gain.part).collect::<Vec<_>>(), [Part::Link, Part::Drive]);
         // Each is as slow as the other, so leaving out one gains nothing.
-        assert!(matches!(found(11.8, 11.9, 11.9, 400.0), Limit::Both(_)));
+        assert_eq!(found(&[(Part::Drive, 1.01), (Part::Link, 1.01)], 30.0), Limit::Together);
     }
 
     #[test]
     fn wide_intervals_decide_nothing() {
-        let wide = |value: f64| Estimate { low: value * 0.5, high: value * 2.0, ..speed(value) };
-        let [whole, other] = [10.0, 12.0].map(wide);
-        let all = Some(&other);
-        let speeds = Speeds { whole: &whole, without_drive: all, without_link: all, without_both: all };
-        assert_eq!(limit(&speeds), Limit::Open);
-        let none = Speeds { whole: &whole, without_drive: None, without_link: None, without_both: None };
-        assert_eq!(limit(&none), Limit::Open);
+        let wide = |part, value| Gain { part, estimate: estimate(value, 2.0) };
+        let all = estimate(30.0, 1.01);
+        // The link surely limits, and the drive perhaps more.
+        let link = Gain { part: Part::Link, estimate: estimate(1.3, 1.01) };
+        assert_eq!(limit(&[wide(Part::Drive, 1.4), link.clone()], Some(&all)), Limit::Open);
+        assert_eq!(part(&limit(&[wide(Part::Drive, 1.1), link], Some(&all))), Some(Part::Link));
+        // Without both there is more, but either may be what limits alone.
+        assert_eq!(limit(&[wide(Part::Drive, 1.2), wide(Part::Link, 1.0)], Some(&all)), Limit::Open);
+        assert_eq!(limit(&[], Some(&all)), Limit::Open);
+        assert_eq!(limit(&[wide(Part::Drive, 0.4), wide(Part::Link, 0.4)], None), Limit::Open);
+    }
+
+    #[test]
+    fn gains_are_those_of_each_repetition() {
+        // The machine was half as fast in the second one.
+        let gain = gain(&[20.0, 10.0, 21.0], &[10.0, 5.0, 10.0]).expect("runs");
+        assert!((gain.value - 2.033).abs() < 0.001 && gain.low > 1.8 && gain.high < 2.3, "{gain:?}");
+        assert_eq!(super::gain(&[], &[1.0]), None);
     }
 }

@@ -1,6 +1,9 @@
 //! Options of share.
 
-use super::super::{Declared, Opt, shared_options as shared};
+use std::path::PathBuf;
+
+use super::super::{Declared, Opt, options::parsed, shared_options as shared};
+use crate::plan::Protection;
 
 pub const RATE: Opt<u64> =
     Opt::new("rate", "RATE", rate, "Of the link, such as 100Mb or 1Gb a second [default: no limit]");
@@ -10,9 +13,20 @@ pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", shared::bytes, "Of the large
 
 pub const FILES: Opt<u64> = Opt::new("files", "N", files, "Small files, of 16 KiB each").default("1000");
 
-pub const TIMES: Opt<u32> = shared::RUNS.default("3");
+pub const CLIENTS: Opt<u32> =
+    Opt::new("clients", "N", clients, "At once, after one alone; 1: only that").default("4");
 
-pub const OPTIONS: &[&dyn Declared] = &[&RATE, &SIZE, &FILES, &TIMES];
+pub const PROTECTION: Opt<Option<Protection>> =
+    Opt::new("client-protection", "WHAT", protection, "What clients insist on, as Windows 11 does on sign")
+        .choices(&["off", "sign", "encrypt"])
+        .default("off");
+
+pub const CLIENT_DIR: Opt<PathBuf> =
+    Opt::new("client-dir", "DIR", parsed, "Where the client has its files [default: in memory]");
+
+pub const TIMES: Opt<u32> = shared::RUNS.default("5");
+
+pub const OPTIONS: &[&dyn Declared] = &[&RATE, &SIZE, &FILES, &CLIENTS, &PROTECTION, &CLIENT_DIR, &TIMES];
 
 /// Bits per second.
 fn rate(text: &str) -> Result<u64, String> {
@@ -35,6 +49,22 @@ fn files(text: &str) -> Result<u64, String> {
     }
 }
 
+fn clients(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(clients @ 1..=64) => Ok(clients),
+        _ => Err("a whole number from 1 to 64".to_owned()),
+    }
+}
+
+fn protection(text: &str) -> Result<Option<Protection>, String> {
+    match text {
+        "off" => Ok(None),
+        "sign" => Ok(Some(Protection::Signing)),
+        "encrypt" => Ok(Some(Protection::Encryption)),
+        _ => Err("off, sign or encrypt".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,5 +79,17 @@ mod tests {
         for wrong in ["", "fast", "0", "-1Mb", "1e99", "1b", "ſMb"] {
             assert!(rate(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn numbers_out_of_range_and_unknown_words_are_refused() {
+        assert!(
+            files("0").is_err()
+                && files("100001").is_err()
+                && clients("0").is_err()
+                && clients("65").is_err()
+        );
+        assert_eq!(protection("sign"), Ok(Some(Protection::Signing)));
+        assert!(protection("maybe").is_err());
     }
 }

@@ -19,11 +19,18 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         if target.kind != Kind::Directory {
             return Err(PlanError::NoDirectory { path: target.path.clone() });
         }
+        let client_dir = ask.values.typed(&options::CLIENT_DIR);
+        if let Some(dir) = client_dir.as_ref().filter(|dir: &&std::path::PathBuf| !dir.is_dir()) {
+            return Err(PlanError::NoDirectory { path: dir.clone() });
+        }
         let test = ShareTest {
             rate: ask.values.typed(&options::RATE),
+            protection: ask.values.get(&options::PROTECTION),
+            client_dir,
             bytes: ask.values.get(&options::SIZE),
             files: ask.values.get(&options::FILES),
             small: SMALL,
+            clients: ask.values.get(&options::CLIENTS),
             runs: ask.values.get(&options::TIMES),
         };
         fits(target, test.held()).map_err(PlanError::without_limit)?;

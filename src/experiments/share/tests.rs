@@ -2,17 +2,19 @@
 
 use super::SHARE;
 use crate::{
+    conditions::Core,
     experiments::{Request, Values},
     findings::{Findings, Scope},
-    plan::{Changes, Errand, Plan, StepId, Via},
+    plan::{Changes, Plan, StepId},
     record::{ActResult, End, Event, How, Negotiated, ShareLoad, Shared},
     report::{Format, Style, render},
     target::Target,
 };
 
-fn planned() -> Plan {
+fn planned(options: &[(&str, &str)]) -> Plan {
     let mut values = Values::default();
     values.set("rate", "100Mb");
+    options.iter().for_each(|(name, value)| values.set(name, value));
     let target = Target {
         given: "/srv/data".to_owned(),
         path: "/srv/data".into(),
@@ -24,47 +26,75 @@ fn planned() -> Plan {
     SHARE.plan(&Request::new(&SHARE, vec![target], values).expect("no suite")).expect("plans")
 }
 
-/// Speeds in MB/s of putting and getting a large file, as `Via::ALL` has them; small files at a tenth of that.
-fn found(speeds: [[f64; 5]; 2]) -> Findings {
+/// Speeds in MB/s of putting and getting, as `ShareTest::ways` has them; small files at a tenth of that.
+fn found(plan: Plan, speeds: [&[f64]; 2]) -> Findings {
+    let (_, act) = plan.shares().next().expect("a share");
     let mut loads = Vec::new();
-    for run in 1..=3 {
-        for errand in Errand::ALL {
-            for (via, speed) in Via::ALL.into_iter().zip(speeds[usize::from(!errand.puts())]) {
+    for run in 1..=act.runs {
+        for errand in act.errands() {
+            for (via, speed) in act.ways().zip(speeds[usize::from(!errand.puts())]) {
                 let speed = speed * 1e6 * if errand.is_small() { 0.1 } else { 1.0 };
-                let bytes = 64 << 20;
+                let bytes = act.moved(errand);
                 let seconds = bytes as f64 / speed * (1.0 + 0.002 * f64::from(run));
-                loads.push(ShareLoad { errand, via, run, bytes, seconds });
+                let core = Core { busy: 0.97, ..Core::default() };
+                loads.push(ShareLoad {
+                    errand,
+                    via,
+                    run,
+                    bytes,
+                    seconds,
+                    cores: vec![Core::default(), core],
+                });
             }
         }
     }
     let negotiated = Negotiated {
         dialect: "SMB3_11".to_owned(),
-        signing: "AES-128-GMAC".to_owned(),
-        ..Negotiated::default()
+        signing: "AES-128-GMAC, partial".to_owned(),
+        encryption: "none".to_owned(),
     };
     let shared = Shared { server: "Samba 4.17.12".to_owned(), negotiated: Some(negotiated), loads };
     let result = Box::new(ActResult { shared: Some(Box::new(shared)), ..ActResult::default() });
     let act = Event::Act { step: StepId(0), target: Some(0), at: String::new(), result };
     let end = Event::End(End { how: How::Finished, at: String::new() });
-    SHARE.findings(&mut [Event::Plan { plan: planned() }, act, end].into_iter())
+    SHARE.findings(&mut [Event::Plan { plan }, act, end].into_iter())
 }
 
 #[test]
 fn a_raid0_behind_ethernet() {
-    let found = found([[10.1, 11.4, 10.4, 380.0, 10.5], [11.6, 11.6, 27.0, 600.0, 27.9]]);
+    let plan = planned(&[("clients", "1")]);
+    let found = found(plan, [&[10.1, 11.4, 10.4, 380.0, 10.5], &[11.6, 11.6, 27.0, 600.0, 27.9]]);
     assert_eq!(found.estimates.iter().filter(|m| m.scope == Scope::Client).count(), 4);
     insta::assert_snapshot!(render(&found, Format::Text, Style::PLAIN, false));
 }
 
 #[test]
 fn what_can_not_be_told_is_not_said() {
-    let found = found([[300.0, 301.0, 300.0, 302.0, 900.0], [11.8, 11.9, 11.9, 600.0, 12.1]]);
+    let plan = planned(&[("clients", "1")]);
+    let found = found(plan, [&[300.0, 301.0, 300.0, 302.0, 900.0], &[11.8, 11.9, 11.9, 600.0, 12.1]]);
     insta::assert_snapshot!(found.verdicts.join("\n"));
 }
 
 #[test]
+fn signing_and_the_drive_of_a_client_may_limit() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path().to_str().expect("UTF-8");
+    let plan = planned(&[("client-protection", "sign"), ("client-dir", dir)]);
+    // All of it, without the drive, the link, signing, the client's drive, and all; the drive alone.
+    let speeds: [&[f64]; 2] =
+        [&[40.0, 40.1, 41.0, 72.0, 40.2, 400.0, 90.0], &[9.0, 9.0, 9.1, 9.0, 60.0, 400.0, 90.0]];
+    let verdicts = found(plan, speeds).verdicts;
+    assert!(
+        verdicts[0].contains("Signing limits: 71.") && verdicts[0].contains("1.80 times"),
+        "{verdicts:#?}"
+    );
+    assert!(verdicts[1].contains("The client's drive limits"), "{verdicts:#?}");
+    assert!(verdicts[4].starts_with("put 16.8 MB by each of 4 clients: "), "{verdicts:#?}");
+}
+
+#[test]
 fn own_files_are_all_that_it_changes() {
-    let plan = planned();
+    let plan = planned(&[]);
     assert!(plan.steps.iter().all(|step| step.act.changes() == Changes::OwnFiles));
     insta::assert_snapshot!(plan.describe());
 }

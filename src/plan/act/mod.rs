@@ -19,7 +19,7 @@ pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
 pub use pool::{BuildPool, NotPredicted, Predict, Prediction, RebuildPool, RemovePool};
 pub use power::PowerCut;
 pub use pull::{FileTree, FillTree, Pull, PullBy, SecondPull, TREE_DIRECTORIES};
-pub use share::{Errand, ShareTest, Via};
+pub use share::{Errand, Part, Protection, ShareTest, Via};
 pub use swap::{SwapMedium, SwapTest, SwapWhat, SwapWork};
 
 use super::{Cost, StepId};
@@ -156,9 +156,9 @@ impl Act {
             }
             // As long as the link and the drive need.
             Self::Share(share) => {
-                let each = share.held().saturating_mul(u64::from(share.runs));
-                // Through the link, without it, and without a client.
-                let moved = each.saturating_mul(3);
+                let each = share.kept().saturating_mul(u64::from(share.runs));
+                let ways = share.ways().filter(|via| via.has(Part::Drive)).count() as u64;
+                let moved = each.saturating_mul(ways);
                 Cost { written: moved, read: moved, seconds: None }
             }
             Self::RecordBoot(_) => Cost::of_seconds(RecordBoot::SECONDS),

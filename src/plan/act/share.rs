@@ -1,24 +1,40 @@
-//! Move files between a client and a share.
+//! Move files between clients and a share.
+
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::{count, decimal_bytes};
 
-/// A client puts files on a share and gets them, as it is and with parts of the way left out.
+/// Clients put files on a share and get them, as it is and with parts of the way left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShareTest {
     /// Of the link between client and server, bits per second; none without a limit.
     pub rate: Option<u64>,
-    /// Bytes of the large file.
+    /// What clients insist on.
+    pub protection: Option<Protection>,
+    /// Where clients have their files; in memory if none.
+    pub client_dir: Option<PathBuf>,
+    /// Bytes of the large file. Several clients at once share them.
     pub bytes: u64,
     /// Small files, and bytes of each.
     pub files: u64,
     pub small: u64,
+    /// At once, after one alone.
+    pub clients: u32,
     /// Repetitions of all.
     pub runs: u32,
 }
 
-/// What a client does.
+/// What protects messages of SMB against changes, or against readers, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protection {
+    Signing,
+    Encryption,
+}
+
+/// What clients do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Errand {
@@ -26,76 +42,120 @@ pub enum Errand {
     Get,
     PutSmall,
     GetSmall,
+    PutSeveral,
+    GetSeveral,
 }
 
-/// What is between the client and the files.
+/// What is between the files of the server and those of the client, and can be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Else the share is in memory.
+    Drive,
+    /// Else the client is in the server's own network.
+    Link,
+    /// Else messages are as they are.
+    Protection,
+    /// Else the files of the client are in memory.
+    ClientDrive,
+}
+
+/// The way that files take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Via {
     /// All of it.
     Whole,
-    /// The share is in memory.
-    WithoutDrive,
-    /// The client is on the server.
-    WithoutLink,
-    /// Both.
-    WithoutBoth,
+    Without(Part),
+    WithoutAll,
     /// No client: the server's own programs use the files.
-    Drive,
+    Server,
 }
 
 impl Errand {
-    pub const ALL: [Self; 4] = [Self::Put, Self::Get, Self::PutSmall, Self::GetSmall];
+    const ALL: [Self; 6] =
+        [Self::Put, Self::Get, Self::PutSmall, Self::GetSmall, Self::PutSeveral, Self::GetSeveral];
 
     pub fn puts(self) -> bool {
-        matches!(self, Self::Put | Self::PutSmall)
+        matches!(self, Self::Put | Self::PutSmall | Self::PutSeveral)
     }
 
     pub fn is_small(self) -> bool {
         matches!(self, Self::PutSmall | Self::GetSmall)
     }
+
+    pub fn has_several_clients(self) -> bool {
+        matches!(self, Self::PutSeveral | Self::GetSeveral)
+    }
 }
 
 impl Via {
-    pub const ALL: [Self; 5] =
-        [Self::Whole, Self::WithoutDrive, Self::WithoutLink, Self::WithoutBoth, Self::Drive];
-
-    pub fn has_drive(self) -> bool {
-        matches!(self, Self::Whole | Self::WithoutLink | Self::Drive)
-    }
-
-    pub fn has_link(self) -> bool {
-        matches!(self, Self::Whole | Self::WithoutDrive)
-    }
-
-    pub fn words(self) -> &'static str {
+    pub fn has(self, part: Part) -> bool {
         match self {
-            Self::Whole => "all of it",
-            Self::WithoutDrive => "without the drive",
-            Self::WithoutLink => "without the link",
-            Self::WithoutBoth => "without both",
-            Self::Drive => "drive alone",
+            Self::Whole => true,
+            Self::Without(left_out) => left_out != part,
+            Self::WithoutAll => false,
+            Self::Server => part == Part::Drive,
         }
     }
 }
 
 impl ShareTest {
+    pub fn errands(&self) -> impl Iterator<Item = Errand> + use<> {
+        let several = self.clients > 1;
+        Errand::ALL.into_iter().filter(move |errand| several || !errand.has_several_clients())
+    }
+
+    /// The parts that there are.
+    pub fn parts(&self) -> impl Iterator<Item = Part> {
+        let protection = self.protection.map(|_| Part::Protection);
+        let client = self.client_dir.as_ref().map(|_| Part::ClientDrive);
+        [Part::Drive, Part::Link].into_iter().chain(protection).chain(client)
+    }
+
+    pub fn ways(&self) -> impl Iterator<Item = Via> {
+        let without = self.parts().map(Via::Without);
+        [Via::Whole].into_iter().chain(without).chain([Via::WithoutAll, Via::Server])
+    }
+
     /// `put 64.0 MB`.
     pub fn name(&self, errand: Errand) -> String {
         let verb = if errand.puts() { "put" } else { "get" };
-        match errand.is_small() {
-            true => format!("{verb} {} of {}", count(self.files, "file"), decimal_bytes(self.small)),
-            false => format!("{verb} {}", decimal_bytes(self.bytes)),
+        let (files, bytes) = self.set(errand);
+        match files {
+            1 => format!("{verb} {}", decimal_bytes(bytes)),
+            _ if errand.is_small() => {
+                format!("{verb} {} of {}", count(files, "file"), decimal_bytes(bytes))
+            }
+            _ => format!("{verb} {} by each of {files} clients", decimal_bytes(bytes)),
+        }
+    }
+
+    /// How many files, and bytes of each.
+    pub fn set(&self, errand: Errand) -> (u64, u64) {
+        match errand {
+            Errand::Put | Errand::Get => (1, self.bytes),
+            Errand::PutSmall | Errand::GetSmall => (self.files, self.small),
+            Errand::PutSeveral | Errand::GetSeveral => {
+                let clients = u64::from(self.clients);
+                (clients, (self.bytes / clients).max(1))
+            }
         }
     }
 
     pub fn moved(&self, errand: Errand) -> u64 {
-        if errand.is_small() { self.files.saturating_mul(self.small) } else { self.bytes }
+        let (files, bytes) = self.set(errand);
+        files.saturating_mul(bytes)
     }
 
-    /// Bytes of all files that are there at a time.
+    /// Bytes of the largest set of files: one is there at a time.
     pub fn held(&self) -> u64 {
-        self.bytes.saturating_add(self.moved(Errand::PutSmall))
+        self.bytes.max(self.moved(Errand::PutSmall))
+    }
+
+    /// Of the files that clients put, one set of each kind.
+    pub fn kept(&self) -> u64 {
+        self.errands().filter(|errand| errand.puts()).map(|errand| self.moved(errand)).sum()
     }
 
     /// Refuses what can't be done, as a damaged or edited record may contain.
@@ -104,6 +164,7 @@ impl ShareTest {
         let fits = (1..=MOST).contains(&self.bytes)
             && (1..=100_000).contains(&self.files)
             && (1..=MOST).contains(&self.small)
+            && (1..=64).contains(&self.clients)
             && (1..=100).contains(&self.runs)
             && self.rate.is_none_or(|rate| (1_000..=1 << 40).contains(&rate));
         if fits { Ok(()) } else { Err("shares files of sizes that make no sense".to_owned()) }
@@ -112,10 +173,33 @@ impl ShareTest {
     pub fn describe(&self) -> String {
         let link =
             self.rate.map_or_else(String::new, |rate| format!(" over a link of {} Mb/s", rate as f64 / 1e6));
+        let parts: Vec<&str> = self.parts().map(|part| self.part(part)).collect();
         format!(
-            "smbd with a configuration of its own, and a client on a network of their own{link}: {}; with and without the drive and the link, {}",
-            Errand::ALL.map(|errand| self.name(errand)).join(", "),
+            "smbd with a configuration of its own, and clients on a network of their own{link}: {}; with all of {}, without each, and without \
+             all; {}",
+            self.errands().map(|errand| self.name(errand)).collect::<Vec<_>>().join(", "),
+            parts.join(", "),
             count(u64::from(self.runs), "time")
         )
+    }
+
+    /// What a part is called.
+    pub fn part(&self, part: Part) -> &'static str {
+        match part {
+            Part::Drive => "the drive",
+            Part::Link => "the link",
+            Part::Protection if self.protection == Some(Protection::Encryption) => "encryption",
+            Part::Protection => "signing",
+            Part::ClientDrive => "the client's drive",
+        }
+    }
+
+    pub fn way(&self, via: Via) -> String {
+        match via {
+            Via::Whole => "all of the way".to_owned(),
+            Via::Without(part) => format!("without {}", self.part(part)),
+            Via::WithoutAll => "without all of these".to_owned(),
+            Via::Server => "drive alone".to_owned(),
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Execution, RunError, Troubles};
 use crate::{
-    plan::{ShareTest, Step},
+    plan::{Part, ShareTest, Step},
     record::ActResult,
 };
 
@@ -20,7 +20,7 @@ pub(super) fn perform(
         let mut says = |text: &str| watcher.waits(&format!("{given}: {text}"));
         let shared = run.ctx.world.share((target, &on), act, &cancel, &mut says)?;
         let seconds = run.ctx.world.seconds() - since;
-        let bytes = shared.loads.iter().filter(|load| load.errand.puts() && load.via.has_drive());
+        let bytes = shared.loads.iter().filter(|load| load.errand.puts() && load.via.has(Part::Drive));
         let bytes = bytes.map(|load| load.bytes).sum();
         run.account(target, bytes, bytes);
         let result = ActResult { seconds, bytes, shared: Some(Box::new(shared)), ..ActResult::default() };

@@ -17,13 +17,18 @@ use rustix::process::geteuid;
 use self::apart::{Apart, failed, join, succeeded};
 use super::{RunError, journal::Journal, scratch_dir::Folder};
 use crate::{
+    conditions::{Core, ProcessorWatch},
     engine::Cancel,
     inventory::machine,
-    plan::{Errand, Plan, ShareTest, Via},
+    plan::{Errand, Part, Plan, Protection, ShareTest, Via},
     record::{Negotiated, PRIVATE, ShareLoad, Shared},
     sysroot::Sysroot,
     target::Target,
-    tools::{Query, Runner, System, Talk, namespace::within, samba},
+    tools::{
+        Query, Runner, System, Talk,
+        namespace::within,
+        samba::{self, Mounted, is_mark},
+    },
     units::decimal_bytes,
 };
 
@@ -35,6 +40,10 @@ const PORT: u16 = 4450;
 /// How long smbd may take to answer.
 const BEGINS: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
+/// The client's directory on the drive of a target has the target's number and this.
+const CLIENTS: usize = 100;
+/// The directory in the client's memory for what it got.
+const GOT: &str = "got";
 /// Memory that stays for others, bytes.
 const RESERVE: u64 = 64 << 20;
 
@@ -57,7 +66,7 @@ fn possible(root: &Sysroot, act: &ShareTest) -> Result<(), ShareRefusal> {
         tools.find(tool).map_err(|e| ShareRefusal(e.to_string()))?;
     }
     // What the client puts and gets, and the share in memory.
-    let needed = act.held().saturating_mul(3).saturating_add(RESERVE);
+    let needed = act.kept().saturating_add(2 * act.held()).saturating_add(RESERVE);
     match machine::memory(root, "MemAvailable") {
         Some(free) if free < needed => Err(ShareRefusal(format!(
             "{} of memory are free, and this needs {}: name less with --size",
@@ -78,34 +87,45 @@ pub(super) fn share_test(
 ) -> Result<Shared, RunError> {
     possible(&Sysroot::live(), act).map_err(|e| RunError::Share(e.to_string()))?;
     says("starting a server and a client");
-    let mut folder = Folder::create(&target.path, journal, at)
-        .map_err(|source| RunError::Folder { dir: target.path.clone(), source })?;
-    folder.will_have(act.files + 1).map_err(RunError::Journal)?;
-    let site = Site::start(&folder.path(), act, tools)?;
+    let most = act.errands().map(|errand| act.set(errand).0).max().unwrap_or(0);
+    let folder = |dir: &Path, at: usize| -> Result<Folder, RunError> {
+        let failed = |source| RunError::Folder { dir: dir.to_owned(), source };
+        let mut folder = Folder::create(dir, journal, at).map_err(failed)?;
+        folder.will_have(most).map_err(RunError::Journal)?;
+        Ok(folder)
+    };
+    let on_drive = folder(&target.path, at)?;
+    let of_client = act.client_dir.as_deref().map(|dir| folder(dir, at + CLIENTS)).transpose()?;
+    let paths = (on_drive.path(), of_client.as_ref().map(Folder::path));
+    let mut site = Site::start(paths, act, tools)?;
     let mut shared = Shared { server: server(tools), ..Shared::default() };
     'runs: for run in 1..=act.runs {
-        for via in Via::ALL {
-            for errand in Errand::ALL {
+        site.restart()?;
+        for via in act.ways() {
+            for errand in act.errands() {
                 if cancel.is_set() {
                     break 'runs;
                 }
-                says(&format!("{}, {}, {run} of {}", act.name(errand), via.words(), act.runs));
-                let seconds = site.time(errand, via)?;
-                if run == 1 {
-                    site.verify(errand, via)?;
+                says(&format!("{}, {}, {run} of {}", act.name(errand), act.way(via), act.runs));
+                match site.time((errand, via), run == 1, cancel) {
+                    Ok((seconds, cores)) => {
+                        let bytes = act.moved(errand);
+                        shared.loads.push(ShareLoad { errand, via, run, bytes, seconds, cores });
+                    }
+                    // What was cut off is no failure.
+                    Err(_) if cancel.is_set() => break 'runs,
+                    Err(e) => return Err(e),
                 }
-                let bytes = act.moved(errand);
-                shared.loads.push(ShareLoad { errand, via, run, bytes, seconds });
             }
         }
         shared.negotiated = shared.negotiated.or_else(|| site.negotiated());
     }
     drop(site);
-    folder.remove().map_err(|source| RunError::Leftover {
-        path: target.path.clone(),
-        command: "rm -r",
-        source,
-    })?;
+    for (folder, path) in [(Some(on_drive), Some(&target.path)), (of_client, act.client_dir.as_ref())] {
+        let (Some(folder), Some(path)) = (folder, path) else { continue };
+        let leftover = |source| RunError::Leftover { path: path.clone(), command: "rm -r", source };
+        folder.remove().map_err(leftover)?;
+    }
     if cancel.is_set() { Err(RunError::Interrupted) } else { Ok(shared) }
 }
 
@@ -120,136 +140,233 @@ fn server(tools: &System) -> String {
 struct Site<'a> {
     act: &'a ShareTest,
     tools: &'a System,
-    /// On the drive.
-    folder: PathBuf,
+    /// On the server's drive, and on the client's.
+    on_drive: PathBuf,
+    of_client: Option<PathBuf>,
     server: Apart,
     client: Apart,
-    _serves: Talk,
+    serves: Option<Talk>,
 }
 
 impl<'a> Site<'a> {
-    fn start(folder: &Path, act: &'a ShareTest, tools: &'a System) -> Result<Self, RunError> {
-        let server = Apart::start(tools, folder)?;
-        let client = Apart::start(tools, folder)?;
+    fn start(
+        (on_drive, of_client): (PathBuf, Option<PathBuf>),
+        act: &'a ShareTest,
+        tools: &'a System,
+    ) -> Result<Self, RunError> {
+        let server = Apart::start(tools, &on_drive)?;
+        let client = Apart::start(tools, of_client.as_deref().unwrap_or(&on_drive))?;
         join((&server, &format!("{SERVER}/30")), (&client, &format!("{CLIENT}/30")), act.rate, tools)?;
         let cannot = |e: io::Error| failed(&format!("files in memory: {e}"));
         let password = password()?;
         for dir in ["private", "lock", "state", "cache", "pid", "ncalrpc", "memory"] {
             make_dir(&server.file(dir)).map_err(cannot)?;
         }
-        write(&server.file("conf"), &config(&server.room, folder)).map_err(cannot)?;
+        write(&server.file("conf"), &config(&server.room, &on_drive)).map_err(cannot)?;
         write(&client.file("login"), &format!("username=root\npassword={password}\n")).map_err(cannot)?;
-        for dir in ["from", "to"] {
-            make_dir(&client.file(dir)).map_err(cannot)?;
+        make_dir(&client.file(GOT)).map_err(cannot)?;
+        for (seed, errand) in act.errands().filter(|errand| errand.puts()).enumerate() {
+            let dir = client.file(set_name(errand));
+            make_dir(&dir)
+                .and_then(|()| errands::make(&dir, act.set(errand), seed as u64))
+                .map_err(cannot)?;
         }
-        errands::make(&client.file("from"), act).map_err(cannot)?;
         let conf = server.room.join("conf");
-        let conf = conf.to_string_lossy();
-        let mut asks = tools.talk(&within(server.pid, server.pid, &samba::add_user(&conf, "root")))?;
+        let mut asks =
+            tools.talk(&within(server.pid, server.pid, &samba::add_user(&conf.to_string_lossy(), "root")))?;
         asks.say(&format!("{password}\n{password}\n")).map_err(cannot)?;
         let said = asks.end(BEGINS);
         if said.code != Some(0) {
             return Err(failed(&format!("pdbedit made no user: {}", said.complaint())));
         }
-        let serves = tools.talk(&within(server.pid, server.pid, &samba::serve(&conf)))?;
-        let site = Self { act, tools, folder: folder.to_owned(), server, client, _serves: serves };
+        Ok(Self { act, tools, on_drive, of_client, server, client, serves: None })
+    }
+
+    /// A server that has just started, and served once: the first transfers of some are slower.
+    fn restart(&mut self) -> Result<(), RunError> {
+        if let Some(mut serves) = self.serves.take() {
+            serves.end(BEGINS);
+        }
+        let conf = self.server.room.join("conf");
+        let serve = within(self.server.pid, self.server.pid, &samba::serve(&conf.to_string_lossy()));
+        self.serves = Some(self.tools.talk(&serve)?);
         let since = Instant::now();
-        while let Err(e) = succeeded(&site.client(Via::Whole, "exit"), tools) {
+        while let Err(e) = succeeded(&self.mounted(Via::Whole, |m| m.client("ls")), self.tools) {
             if since.elapsed() > BEGINS {
                 return Err(e);
             }
             thread::sleep(POLL);
         }
-        Ok(site)
+        for errand in [Errand::Put, Errand::Get] {
+            self.time((errand, Via::WithoutAll), false, &Cancel::default())?;
+        }
+        Ok(())
     }
 
-    /// The client with these commands.
-    fn client(&self, via: Via, commands: &str) -> Query {
-        let (network, address) = match via.has_link() {
+    /// A client, from where this way begins.
+    fn mounted(&self, via: Via, client: impl Fn(&Mounted<'_>) -> Query) -> Query {
+        let (network, address) = match via.has(Part::Link) {
             true => (self.client.pid, SERVER),
             false => (self.server.pid, "127.0.0.1"),
         };
-        let share = if via.has_drive() { "drive" } else { "memory" };
+        let share = if via.has(Part::Drive) { "drive" } else { "memory" };
+        let protection = match self.act.protection.filter(|_| via.has(Part::Protection)) {
+            Some(Protection::Signing) => "sign",
+            Some(Protection::Encryption) => "encrypt",
+            None => "off",
+        };
         let login = self.client.room.join("login");
-        within(
-            network,
-            self.client.pid,
-            &samba::client(&format!("//{address}/{share}"), PORT, &login, commands),
-        )
+        let mounted =
+            Mounted { share: format!("//{address}/{share}"), port: PORT, login: &login, protection };
+        within(network, self.client.pid, &client(&mounted))
     }
 
     /// Where the files of the share are, as this program sees them.
     fn files(&self, via: Via) -> PathBuf {
-        if via.has_drive() { self.folder.clone() } else { self.server.file("memory") }
+        if via.has(Part::Drive) { self.on_drive.clone() } else { self.server.file("memory") }
     }
 
-    /// How long it takes, without the connection, s.
-    fn time(&self, errand: Errand, via: Via) -> Result<f64, RunError> {
-        let (files, names) = (self.files(via), errands::names(self.act, errand));
-        let on_drive = |e: io::Error| failed(&format!("files in {}: {e}", self.folder.display()));
-        if !errand.puts() {
-            errands::cool(&files, &names).map_err(on_drive)?;
+    /// Where the client's files are, as it sees them and as this program does.
+    fn files_of_client(&self, name: &str, via: Via) -> [PathBuf; 2] {
+        match self.of_client.as_ref().filter(|_| via.has(Part::ClientDrive)) {
+            Some(dir) => [dir.clone(), dir.clone()],
+            None => [self.client.room.join(name), self.client.file(name)],
         }
-        if via == Via::Drive {
-            let begun = Instant::now();
-            match errand.puts() {
-                true => errands::put(&self.client.file("from"), &files, &names).map_err(on_drive)?,
-                false => errands::get(&files, &names).map_err(on_drive)?,
+    }
+
+    /// How long it takes, s, and how busy the processors are meanwhile. What has come is compared, in length or byte by byte.
+    fn time(
+        &self,
+        (errand, via): (Errand, Via),
+        read: bool,
+        cancel: &Cancel,
+    ) -> Result<(f64, Vec<Core>), RunError> {
+        let on_drive = |e: io::Error| failed(&format!("{}: {e}", self.act.name(errand)));
+        let (files, source) = (self.files(via), self.client.file(set_name(errand)));
+        let count = self.act.set(errand).0;
+        let most = self.act.errands().map(|errand| self.act.set(errand).0).max().unwrap_or(0);
+        let has_drive = self.of_client.is_some() && via.has(Part::ClientDrive) && via != Via::Server;
+        let name = if errand.puts() { set_name(errand) } else { GOT };
+        let [seen, own] = self.files_of_client(name, via);
+        let ready = || {
+            if has_drive || !errand.puts() {
+                errands::clear(&own, most)?;
             }
-            return Ok(begun.elapsed().as_secs_f64());
+            match errand.puts() {
+                true => {
+                    errands::clear(&files, most)?;
+                    if has_drive {
+                        errands::put(&source, &own, count)?;
+                        errands::cool(&own, count)?;
+                    }
+                    errands::sync(&files)
+                }
+                false => errands::cool(&files, count),
+            }
+        };
+        ready().map_err(on_drive)?;
+        let root = Sysroot::live();
+        let (watch, since) = (ProcessorWatch::begin(&root), Instant::now());
+        let seconds = match (via, errand.puts()) {
+            (Via::Server, true) => {
+                errands::put(&source, &files, count).map_err(on_drive)?;
+                since.elapsed().as_secs_f64()
+            }
+            (Via::Server, false) => {
+                errands::get(&files, count).map_err(on_drive)?;
+                since.elapsed().as_secs_f64()
+            }
+            _ => {
+                let moving = self.clients((errand, via), &seen, cancel)?;
+                let moved = Instant::now();
+                if errand.puts() {
+                    errands::sync(&files).map_err(on_drive)?;
+                } else if has_drive {
+                    errands::sync(&own).map_err(on_drive)?;
+                }
+                moving + moved.elapsed().as_secs_f64()
+            }
+        };
+        let cores = watch.end(&root, since.elapsed().as_secs_f64()).cores;
+        let came = match (via, errand.puts()) {
+            (Via::Server, false) => return Ok((seconds, cores)),
+            (_, true) => &files,
+            (_, false) => &own,
+        };
+        match errands::differs(&source, came, count, read) {
+            Ok(None) => Ok((seconds, cores)),
+            Ok(Some(number)) => Err(failed(&format!(
+                "WRONG DATA: file {number} of {} is not what it was before, {}",
+                self.act.name(errand),
+                self.act.way(via)
+            ))),
+            Err(e) => Err(on_drive(e)),
         }
-        let begun = Instant::now();
-        succeeded(&self.client(via, "exit"), self.tools)?;
-        let connected = begun.elapsed().as_secs_f64();
-        let begun = Instant::now();
-        succeeded(&self.client(via, &errands::commands(errand, &self.client.room)), self.tools)?;
-        if errand.puts() {
-            errands::sync(&files).map_err(on_drive)?;
-        }
-        // A connection may take longer once than another time.
-        let seconds = begun.elapsed().as_secs_f64();
-        Ok(if seconds > 2.0 * connected { seconds - connected } else { seconds })
     }
 
-    /// That what was put or got is what was there.
-    fn verify(&self, errand: Errand, via: Via) -> Result<(), RunError> {
-        let names = errands::names(self.act, errand);
-        let (from, to) = match errand.puts() {
-            true => (self.client.file("from"), self.files(via)),
-            false if via == Via::Drive => return Ok(()),
-            false => (self.files(via), self.client.file("to")),
+    /// From when the first client begins until the last one ends, s, without their connections.
+    fn clients(&self, (errand, via): (Errand, Via), dir: &Path, cancel: &Cancel) -> Result<f64, RunError> {
+        let dir = dir.display();
+        let each = match (errand, errand.puts()) {
+            (Errand::PutSmall, _) => vec![format!("lcd {dir}; prompt; mput *")],
+            (Errand::GetSmall, _) => vec![format!("lcd {dir}; prompt; mget *")],
+            (_, puts) => {
+                let verb = if puts { "put" } else { "get" };
+                (0..self.act.set(errand).0).map(|number| format!("lcd {dir}; {verb} {number}")).collect()
+            }
         };
-        match errands::differs(&from, &to, &names) {
-            Ok(None) => Ok(()),
-            Ok(Some(name)) => Err(failed(&format!(
-                "WRONG DATA: file {name} is not what it was before, {}, {}",
-                self.act.name(errand),
-                via.words()
-            ))),
-            Err(e) => Err(failed(&format!("files can't be compared: {e}"))),
-        }
+        let queries: Vec<Query> =
+            each.iter().map(|commands| self.mounted(via, |m| m.client(commands))).collect();
+        let tools = self.tools;
+        let times = thread::scope(|scope| {
+            let start = |query| scope.spawn(move || one_client(query, tools, cancel));
+            let all: Vec<_> = queries.iter().map(start).collect();
+            let ended = |client: thread::ScopedJoinHandle<'_, Result<[Instant; 2], RunError>>| {
+                client.join().unwrap_or_else(|_| Err(failed("a client ended unexpectedly")))
+            };
+            all.into_iter().map(ended).collect::<Result<Vec<_>, _>>()
+        })?;
+        let begins = times.iter().map(|[begins, _]| *begins).min();
+        let ends = times.iter().map(|[_, ends]| *ends).max();
+        Ok(begins.zip(ends).map_or(0.0, |(begins, ends)| (ends - begins).as_secs_f64()))
     }
 
     /// What the server says of a connection.
     fn negotiated(&self) -> Option<Negotiated> {
         let conf = self.server.room.join("conf");
-        let mut client = self.tools.talk(&self.client_that_stays()).ok()?;
+        let mut client = self.tools.talk(&self.mounted(Via::Whole, |m| m.client_that_stays())).ok()?;
         // It is connected once it answers.
         client.say("pwd\n").ok()?;
-        client.hear(BEGINS).ok()?;
+        while !is_mark(&client.hear(BEGINS).ok()?) {}
         let said = self.server.run(&samba::connections(&conf.to_string_lossy()), self.tools).ok();
         client.end(Duration::ZERO);
         let [dialect, signing, encryption] = samba::negotiated(&said?)?;
         Some(Negotiated { dialect, signing, encryption })
     }
+}
 
-    fn client_that_stays(&self) -> Query {
-        let login = self.client.room.join("login");
-        within(
-            self.client.pid,
-            self.client.pid,
-            &samba::client_that_stays(&format!("//{SERVER}/drive"), PORT, &login),
-        )
+/// When a client begins, once it is connected, and ends.
+fn one_client(query: &Query, tools: &System, cancel: &Cancel) -> Result<[Instant; 2], RunError> {
+    let (mut marks, mut said) = (Vec::new(), String::new());
+    let output = tools.stream(query, &|| cancel.is_set(), &mut |line| match is_mark(line) {
+        true => marks.push(Instant::now()),
+        false => said.extend([line.trim(), " "]),
+    })?;
+    match (output.code, &marks[..]) {
+        (Some(0), [begins, ends]) => Ok([*begins, *ends]),
+        _ => {
+            let said = [said.trim(), output.stderr.trim()].join(" ");
+            Err(failed(&format!("'{query}' failed: {}", said.trim())))
+        }
+    }
+}
+
+/// The directory of the client with the files of an errand.
+fn set_name(errand: Errand) -> &'static str {
+    match errand {
+        Errand::Put | Errand::Get => "large",
+        Errand::PutSmall | Errand::GetSmall => "small",
+        Errand::PutSeveral | Errand::GetSeveral => "several",
     }
 }
 
