@@ -32,15 +32,24 @@ fn speed(found: &Findings, load: &str, scope: Scope) -> f64 {
     metric.unwrap_or_else(|| panic!("no {load:?}, {scope:?} in {found:#?}")).estimate.value
 }
 
+/// Without root nothing is shared, and that is said; true if so.
+fn is_refused_without_root(cli: &Cli, path: &str) -> bool {
+    if geteuid().is_root() {
+        return false;
+    }
+    let done = cli.run(SMALL.into_iter().chain(["1", path]));
+    assert!(done.code == 2 && words(&done.err).contains("needs root"), "{}", done.err);
+    true
+}
+
 #[test]
 fn a_slow_link_limits_and_nothing_is_left() {
     let (cli, dir) = (Cli::new(), Cli::directory());
     let path = dir.path().to_str().expect("UTF-8");
-    let done = cli.run(SMALL.into_iter().chain(["2", "--format", "json", path]));
-    if !geteuid().is_root() {
-        assert!(done.code == 2 && words(&done.err).contains("needs root"), "{}", done.err);
+    if is_refused_without_root(&cli, path) {
         return;
     }
+    let done = cli.run(SMALL.into_iter().chain(["3", "--format", "json", path]));
     assert_eq!(done.code, 0, "{}", done.err);
     let found: Findings = serde_json::from_str(&done.out).expect("findings");
     for load in ["put 2.10", "get 2.10", "put 524", "get 524"] {
@@ -50,18 +59,50 @@ fn a_slow_link_limits_and_nothing_is_left() {
         let verdict = found.verdicts.iter().find(|v| v.starts_with(load)).expect("a verdict");
         assert!(verdict.contains("The link limits"), "{verdict}");
     }
-    assert!(found.context[0].contains("SMB3") && found.context[0].contains("Samba 4"), "{:?}", found.context);
+    let context = found.context.join(" ");
+    assert!(context.contains("SMB3") && context.contains("Samba 4"), "{context}");
     assert_eq!(names(dir.path()), [""; 0]);
     assert_eq!(running(&["smbd", "/conf"]), 0);
 }
 
 #[test]
-fn a_killed_run_leaves_no_server() {
-    if !geteuid().is_root() {
+fn what_clients_insist_on_is_what_the_server_says() {
+    let (cli, dir, client) = (Cli::new(), Cli::directory(), Cli::directory());
+    let [path, files] = [&dir, &client].map(|dir| dir.path().to_str().expect("UTF-8"));
+    if is_refused_without_root(&cli, path) {
         return;
     }
+    let args =
+        ["1", "--clients", "1", "--client-protection", "encrypt", "--client-dir", files, "--format", "json"];
+    let done = cli.run(SMALL.into_iter().chain(args).chain([path]));
+    assert_eq!(done.code, 0, "{}", done.err);
+    let found: Findings = serde_json::from_str(&done.out).expect("findings");
+    let context = found.context.join(" ");
+    assert!(context.contains("encryption AES") && context.contains("full"), "{context}");
+    for scope in [Scope::WithoutProtection, Scope::WithoutClientDrive, Scope::WithoutAll] {
+        assert!(speed(&found, "get 2.10", scope) > 0.0);
+    }
+    // One run has no interval.
+    assert!(found.verdicts.iter().all(|v| v.contains("can't be told")), "{:#?}", found.verdicts);
+    assert_eq!((names(dir.path()), names(client.path())), (vec![], vec![]));
+}
+
+#[test]
+fn a_missing_client_directory_is_refused_before_anything_is_changed() {
     let (cli, dir) = (Cli::new(), Cli::directory());
     let path = dir.path().to_str().expect("UTF-8");
+    let done = cli.run(SMALL.into_iter().chain(["1", "--client-dir", "/nowhere", path]));
+    assert!(done.code == 2 && done.err.contains("/nowhere"), "{}", done.err);
+    assert_eq!(names(dir.path()), [""; 0]);
+}
+
+#[test]
+fn a_killed_run_leaves_no_server() {
+    let (cli, dir) = (Cli::new(), Cli::directory());
+    let path = dir.path().to_str().expect("UTF-8");
+    if is_refused_without_root(&cli, path) {
+        return;
+    }
     let mut run = cli.command(SMALL.into_iter().chain(["3", path])).spawn().expect("starts");
     let since = Instant::now();
     let is_big = |path: &Path| path.metadata().is_ok_and(|about| about.len() > 0);

@@ -96,12 +96,12 @@ impl Case<'_> {
                 format!("{gets} No single part limits: {}.", each.join("; "))
             }
             Limit::Together => format!(
-                "{gets} At least two of {} are as slow as each other: leaving out one gains nothing, without all it is {}.",
+                "{gets} At least two are as slow as each other: leaving out one of {} gains nothing, without all it is {}.",
                 parts(),
                 said(Via::WithoutAll)
             ),
             Limit::Rest => format!(
-                "{gets} None of {} limits: without all it is {}. What is left are the protocol, the programs and the processors{}.",
+                "{gets} Leaving out {} gains nothing: {} without all. What is left are the protocol, the programs and the processors{}.",
                 parts(),
                 said(Via::WithoutAll),
                 self.busiest(errand)
@@ -135,7 +135,7 @@ impl Case<'_> {
         };
         let name = |via: &Via| match via {
             Via::Whole => "client".to_owned(),
-            Via::WithoutAll => "without all".to_owned(),
+            Via::Server => "drive alone".to_owned(),
             via => self.act.way(*via),
         };
         let columns = ways.iter().map(|via| Column::new(&name(via), true));

@@ -173,12 +173,12 @@ impl ShareTest {
     pub fn describe(&self) -> String {
         let link =
             self.rate.map_or_else(String::new, |rate| format!(" over a link of {} Mb/s", rate as f64 / 1e6));
-        let parts: Vec<&str> = self.parts().map(|part| self.part(part)).collect();
+        let ways: Vec<String> = self.ways().map(|via| self.way(via)).collect();
+        let errands: Vec<String> = self.errands().map(|errand| self.name(errand)).collect();
         format!(
-            "smbd with a configuration of its own, and clients on a network of their own{link}: {}; with all of {}, without each, and without \
-             all; {}",
-            self.errands().map(|errand| self.name(errand)).collect::<Vec<_>>().join(", "),
-            parts.join(", "),
+            "smbd with a configuration of its own, and clients on a network of their own{link}: {}; each with {}; {}",
+            errands.join(", "),
+            ways.join(", "),
             count(u64::from(self.runs), "time")
         )
     }
@@ -198,8 +198,8 @@ impl ShareTest {
         match via {
             Via::Whole => "all of the way".to_owned(),
             Via::Without(part) => format!("without {}", self.part(part)),
-            Via::WithoutAll => "without all of these".to_owned(),
-            Via::Server => "drive alone".to_owned(),
+            Via::WithoutAll => "without all".to_owned(),
+            Via::Server => "the drive alone".to_owned(),
         }
     }
 }
