@@ -253,6 +253,8 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
                 "attic-box",
                 "loft-sticks",
                 "closet-mix",
+                "shelf-pair",
+                "dock-four",
             ]
             .map(named);
             let scenarios = scenarios.into_iter().collect::<Result<Vec<_>>>()?;
