@@ -128,7 +128,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "run/scratch_dir.rs",
             // Files of a client and a server, in memory and in a directory of the run.
             "run/share/errands.rs",
-            "run/share/mod.rs",
+            "run/share/site.rs",
             // Settings of the kernel, and its control groups.
             "run/swap/kernel.rs",
         ],
@@ -153,7 +153,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "run/pull/files.rs",
             "run/pull/power.rs",
             "run/scratch_dir.rs",
-            "run/share/mod.rs",
+            "run/share/site.rs",
             "run/swap/kernel.rs",
         ],
     ),
@@ -179,6 +179,8 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "run/pull/power.rs",
             "run/scratch.rs",
             "run/scratch_dir.rs",
+            // Of a directory that the run made, where it is mounted for a client and a server.
+            "run/share/errands.rs",
             "run/swap/kernel.rs",
         ],
     ),

@@ -4,7 +4,7 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 
 use super::{
     Estimate,
-    interval::{average, deviation, student},
+    interval::{average, deviation, student, student_of},
     stalls,
 };
 
@@ -17,25 +17,36 @@ fn positive(runs: &[f64]) -> Vec<f64> {
 pub fn mean(runs: &[f64]) -> Option<Estimate> {
     let runs = positive(runs);
     let ends = |value: f64, half: f64| [(value - half).max(0.0), value + half];
-    over_runs(&runs, average(&runs), "t", ends)
+    over_runs(1, &runs, average(&runs), "t", ends)
 }
 
 /// The geometric mean of whole runs with Student's interval over their logarithms, for results that differ by factors:
 /// the interval never reaches zero. `None` of none.
 pub fn typical(runs: &[f64]) -> Option<Estimate> {
+    typical_of(1, runs)
+}
+
+/// The same for one of `several` results, all of whose intervals are to be right at once (Bonferroni).
+pub fn typical_of(several: usize, runs: &[f64]) -> Option<Estimate> {
     let logs: Vec<f64> = positive(runs).iter().map(|r| r.ln()).collect();
     let ends = |value: f64, half: f64| [value / half.exp(), value * half.exp()];
-    over_runs(&logs, average(&logs).exp(), "t over logarithms", ends)
+    over_runs(several, &logs, average(&logs).exp(), "t over logarithms", ends)
 }
 
 /// `value` with the `ends` that follow from half of Student's interval over `x`. Nobody asked for a precision; the runs
 /// are as many as they are, so it has not converged.
-fn over_runs(x: &[f64], value: f64, how: &str, ends: impl Fn(f64, f64) -> [f64; 2]) -> Option<Estimate> {
+fn over_runs(
+    several: usize,
+    x: &[f64],
+    value: f64,
+    how: &str,
+    ends: impl Fn(f64, f64) -> [f64; 2],
+) -> Option<Estimate> {
     match x.len() {
         0 => None,
         1 => Some(Estimate::unbounded(value, "one run, no interval")),
         n => {
-            let half = student(n - 1) * deviation(x) / (n as f64).sqrt();
+            let half = student_of(several, n - 1) * deviation(x) / (n as f64).sqrt();
             Some(Estimate::new(value, ends(value, half), format!("{how}, {n} runs"), false))
         }
     }

@@ -369,8 +369,11 @@ impl World for Local<'_> {
         act: &ShareTest,
         cancel: &Cancel,
         says: &mut dyn FnMut(&str),
-    ) -> Result<Shared, RunError> {
-        share::share_test(on, act, (&self.journal, &self.tools), cancel, says)
+    ) -> (Shared, Result<(), RunError>) {
+        match stays(on.1) {
+            Ok(()) => share::share_test(on, act, (&self.journal, &self.tools), cancel, says),
+            Err(source) => (Shared::default(), Err(RunError::Folder { dir: on.1.path.clone(), source })),
+        }
     }
 
     fn boot(&mut self, target: &Target, act: &RecordBoot, experiment: &str) -> Result<Boots, RunError> {

@@ -13,6 +13,7 @@ mod lock;
 mod measure;
 mod modelled;
 mod modelled_pulls;
+mod modelled_uses;
 mod output_note;
 mod place;
 mod pool;
@@ -99,6 +100,8 @@ pub enum RunError {
     Swap(String),
     #[error("{0}")]
     Share(String),
+    #[error("WRONG DATA: {0}")]
+    WrongData(String),
     #[error(transparent)]
     Boot(#[from] BootError),
     #[error(

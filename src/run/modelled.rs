@@ -15,7 +15,7 @@ use std::{
 use super::{
     Move, RunContext, RunError, Wanted, Watcher, World, execute,
     journal::Journal,
-    modelled_pulls,
+    modelled_pulls, modelled_uses,
     pool::{PoolForRun, Rebuilt},
 };
 use crate::{
@@ -25,17 +25,17 @@ use crate::{
     },
     inventory::{Drive, Inventory},
     plan::{
-        BuildPool, Errand, FileTree, FileWork, Files, Part, Plan, PowerCut, Pull, PullInUse, RebuildPool,
-        RecordBoot, ShareTest, SwapTest, SwapWork, Via,
+        BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot,
+        ShareTest, SwapTest,
     },
     record::{
         ActResult, Back, Boot, Boots, Cut, Done, Event, FilesFound, How, LedgerFound, Log, Moment,
-        Operations, Probe, Pulled, Second, ShareLoad, Shared, SwapLoad, Swapped, What,
+        Operations, Probe, Pulled, Second, Shared, Swapped, What,
     },
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
     tools::{Output, Query, Runner, ToolError, ToolResult},
-    units::{Caching, Direction, Extent, Histogram, KIB, Layout, Load, MIB, Parity, Pattern, PoolState},
+    units::{Caching, Direction, Extent, KIB, Layout, Load, MIB, Parity, Pattern, PoolState},
 };
 
 /// A machine that exists only as a model. Its drives are the targets of a plan, in their order.
@@ -328,30 +328,16 @@ impl World for Modelled {
         Ok(())
     }
 
-    /// The drive moves 20 MB/s, the link 12, all else ten times that.
     fn share(
         &mut self,
         _: (usize, &Target),
         act: &ShareTest,
         _: &Cancel,
         _: &mut dyn FnMut(&str),
-    ) -> Result<Shared, RunError> {
-        let load = |run: u32, via: Via, errand: Errand| {
-            let drive = if via.has(Part::Drive) { 20e6 } else { 200e6 };
-            let speed = if via.has(Part::Link) { f64::min(drive, 12e6) } else { drive };
-            let bytes = act.moved(errand);
-            ShareLoad { errand, via, run, bytes, seconds: bytes as f64 / speed, cores: Vec::new() }
-        };
-        let mut loads = Vec::new();
-        for run in 1..=act.runs {
-            for via in act.ways() {
-                loads.extend(act.errands().map(|errand| load(run, via, errand)));
-            }
-        }
-        Ok(Shared { server: "Samba".to_owned(), negotiated: None, loads })
+    ) -> (Shared, Result<(), RunError>) {
+        (modelled_uses::share(act), Ok(()))
     }
 
-    /// Each fault takes 1 ms, and half of the pages beyond what is allowed have to be read.
     fn swap(
         &mut self,
         _: (usize, &Target),
@@ -359,28 +345,7 @@ impl World for Modelled {
         _: &Cancel,
         _: &mut dyn FnMut(&str),
     ) -> Result<Swapped, RunError> {
-        let load = |run: u32, work: &SwapWork| {
-            let missing = 1.0 - 100.0 / f64::from(work.percent.max(100));
-            let nanoseconds = 100_000 + (missing * 16e6) as u64;
-            let operations = (act.seconds * 1e9) as u64 / nanoseconds;
-            let mut latency = Histogram::default();
-            latency.add(nanoseconds, operations);
-            let bytes = (missing * operations as f64) as u64 * 16 * 4096;
-            SwapLoad {
-                work: *work,
-                run,
-                seconds: act.seconds,
-                operations,
-                latency,
-                processor: act.seconds / 10.0,
-                stalled: Some(act.seconds * missing),
-                swapped_in: bytes,
-                swapped_out: bytes,
-                written: Some(bytes),
-            }
-        };
-        let loads = (1..=act.runs).flat_map(|run| act.works.iter().map(move |work| load(run, work)));
-        Ok(Swapped { made: 3.0, loads: loads.collect(), ..Swapped::default() })
+        Ok(modelled_uses::swap(act))
     }
 
     fn boot(&mut self, target: &Target, _: &RecordBoot, _: &str) -> Result<Boots, RunError> {

@@ -15,7 +15,8 @@ use rand::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::{
     fs::{
-        Advice, AtFlags, Dir, FileType, Mode, OFlags, fadvise, fstatvfs, mkdirat, openat, syncfs, unlinkat,
+        Advice, AtFlags, Dir, FileType, Mode, OFlags, Stat, fadvise, fstat, fstatvfs, mkdirat, openat,
+        syncfs, unlinkat,
     },
     io::Errno,
     path::Arg,
@@ -112,6 +113,12 @@ impl Folder {
                 Err(_) => {}
             }
         }
+    }
+
+    /// Whether it is what has these properties.
+    pub fn is(&self, other: &Stat) -> io::Result<bool> {
+        let own = fstat(&self.dir)?;
+        Ok((own.st_dev, own.st_ino) == (other.st_dev, other.st_ino))
     }
 
     /// So many files will be made in it by others.

@@ -169,14 +169,15 @@ pub trait World {
         says: &mut dyn FnMut(&str),
     ) -> Result<Swapped, RunError>;
 
-    /// Shares a directory of ours on the target with a client on a network of its own. `says` receives what is done now.
+    /// Shares a directory of ours on the target with clients on a network of their own: what was measured, and why it ended early. `says`
+    /// receives what is done now.
     fn share(
         &mut self,
         on: (usize, &Target),
         act: &ShareTest,
         cancel: &Cancel,
         says: &mut dyn FnMut(&str),
-    ) -> Result<Shared, RunError>;
+    ) -> (Shared, Result<(), RunError>);
 
     /// How this machine started, and earlier boots that runs of this experiment have recorded.
     fn boot(&mut self, target: &Target, act: &RecordBoot, experiment: &str) -> Result<Boots, RunError>;

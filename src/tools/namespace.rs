@@ -1,16 +1,21 @@
 //! unshare, nsenter and setpriv: programs with a network and mounts of their own, which vanish with them; ip and tc for their link.
 
-use super::{Query, Tool};
+use std::ffi::OsStr;
+
+use super::{Query, System, Tool, ToolError};
 
 const WITHOUT: &str = "without it, there is no network for tests";
+/// All of them but `tc`.
+pub const TOOLS: [Tool; 3] = [SETPRIV, NSENTER, IP];
 const SETPRIV: Tool = Tool { name: "setpriv", package: "util-linux", without: WITHOUT };
 const NSENTER: Tool = Tool { name: "nsenter", package: "util-linux", without: WITHOUT };
 const IP: Tool = Tool { name: "ip", package: "iproute2", without: WITHOUT };
-const TC: Tool = Tool { name: "tc", package: "iproute2", without: "without it, the link has no limit" };
+pub const TC: Tool = Tool { name: "tc", package: "iproute2", without: "without it, the link has no limit" };
 
 /// A shell in a network, mounts and process numbers of its own. All in it ends when this program ends, however it does: the
-/// kernel ends `setpriv`'s child with its parent, and all processes with the first one of their numbers.
-pub fn apart(script: &str, args: &[&str]) -> Query {
+/// kernel ends `setpriv`'s child with its parent, and all processes with the first one of their numbers. What is unmounted elsewhere is
+/// unmounted there, too.
+pub fn apart(script: &str, args: &[&OsStr]) -> Query {
     let unshare = [
         "--pdeathsig",
         "KILL",
@@ -18,7 +23,7 @@ pub fn apart(script: &str, args: &[&str]) -> Query {
         "--net",
         "--mount",
         "--propagation",
-        "private",
+        "slave",
         "--pid",
         "--fork",
         "--kill-child",
@@ -28,20 +33,20 @@ pub fn apart(script: &str, args: &[&str]) -> Query {
         script,
         "drivebench",
     ];
-    Query::new(SETPRIV, unshare.iter().chain(args).copied())
+    Query::new(SETPRIV, unshare.iter().map(OsStr::new).chain(args.iter().copied()))
 }
 
 /// Runs a program in the network of one process, and with the mounts of another; so its processes end with that one.
-pub fn within(network: u32, mounts: u32, program: &Query) -> Query {
+pub fn within(network: u32, mounts: u32, program: &Query, tools: &System) -> Result<Query, ToolError> {
     let enter = [
         format!("--net=/proc/{network}/ns/net"),
         format!("--mount=/proc/{mounts}/ns/mnt"),
         format!("--pid=/proc/{mounts}/ns/pid"),
         "--".to_owned(),
-        program.tool.name.to_owned(),
     ];
-    let args = enter.into_iter().map(Into::into).chain(program.args.iter().cloned());
-    Query { tool: NSENTER, args: args.collect(), limit: program.limit }
+    let path = tools.find(program.tool)?.into_os_string();
+    let args = enter.into_iter().map(Into::into).chain([path]).chain(program.args.iter().cloned());
+    Ok(Query { tool: NSENTER, args: args.collect(), limit: program.limit })
 }
 
 /// Joins the networks of two processes by a pair of devices.
@@ -90,10 +95,10 @@ mod tests {
 
     #[test]
     fn command_lines() {
-        assert_eq!(
-            within(7, 8, &up("lo")).to_string(),
-            "nsenter --net=/proc/7/ns/net --mount=/proc/8/ns/mnt --pid=/proc/8/ns/pid -- ip link set lo up"
-        );
+        let inside = within(7, 8, &up("lo"), &System::default()).expect("ip is there").to_string();
+        let (before, after) = inside.split_once(" -- ").expect("a program");
+        assert_eq!(before, "nsenter --net=/proc/7/ns/net --mount=/proc/8/ns/mnt --pid=/proc/8/ns/pid");
+        assert!(after.starts_with('/') && after.ends_with("/ip link set lo up"), "{after}");
         assert_eq!(
             join(("server", 7), ("client", 8)).to_string(),
             "ip link add name server netns 7 type veth peer name client netns 8"
@@ -104,7 +109,9 @@ mod tests {
             "tc qdisc add dev server root tbf rate 100000000bit burst 32768b latency 50ms"
         );
         assert!(
-            apart("echo \"$1\"", &["a b"]).to_string().ends_with(r#"-- sh -c 'echo "$1"' drivebench 'a b'"#)
+            apart("echo \"$1\"", &[OsStr::new("a b")])
+                .to_string()
+                .ends_with(r#"-- sh -c 'echo "$1"' drivebench 'a b'"#)
         );
     }
 }

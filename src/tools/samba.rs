@@ -1,6 +1,10 @@
 //! smbd, pdbedit, smbclient and smbstatus: a server of our own, and its client.
 
-use std::{path::Path, time::Duration};
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+    time::Duration,
+};
 
 use serde_json::Value;
 
@@ -8,19 +12,19 @@ use super::{Output, Query, Tool};
 
 const WITHOUT_SERVER: &str = "without it, nothing can be shared";
 pub const SMBD: Tool = Tool { name: "smbd", package: "samba", without: WITHOUT_SERVER };
-const SMBSTATUS: Tool =
+pub const SMBSTATUS: Tool =
     Tool { name: "smbstatus", package: "samba", without: "without it, what was negotiated is not known" };
 pub const PDBEDIT: Tool = Tool { name: "pdbedit", package: "samba", without: WITHOUT_SERVER };
 pub const SMBCLIENT: Tool =
     Tool { name: "smbclient", package: "smbclient", without: "without it, no client can be measured" };
 /// It runs smbclient, whose lines else come all at its end.
-const STDBUF: Tool =
+pub const STDBUF: Tool =
     Tool { name: "stdbuf", package: "coreutils", without: "without it, no client can be measured" };
 
-/// A large file over a slow link.
-const LIMIT: Duration = Duration::from_secs(3600);
+/// All that are needed.
+pub const TOOLS: [Tool; 5] = [SMBD, SMBSTATUS, PDBEDIT, SMBCLIENT, STDBUF];
 
-/// Serves in the foreground. It ends all of its process group when it is told to end.
+/// Serves in the foreground, until its standard input ends.
 pub fn serve(config: &str) -> Query {
     Query::new(SMBD, ["--foreground", "--no-process-group", "--configfile", config])
 }
@@ -33,6 +37,10 @@ pub fn version() -> Query {
 /// A share as a client sees it.
 #[derive(Debug)]
 pub struct Mounted<'a> {
+    /// Where [`SMBCLIENT`] is.
+    pub program: &'a Path,
+    /// Its configuration, instead of the system's.
+    pub config: &'a Path,
     /// `//ADDRESS/NAME`.
     pub share: String,
     pub port: u16,
@@ -44,30 +52,33 @@ pub struct Mounted<'a> {
 
 impl Mounted<'_> {
     /// Commands of the client. The line that [`is_mark`] knows comes before them and after them.
-    pub fn client(&self, commands: &str) -> Query {
+    pub fn client(&self, commands: &str, limit: Duration) -> Query {
         let commands = format!("pwd; {commands}; pwd");
-        let all = self.args().into_iter().chain(["--command".to_owned(), commands]);
-        Query::new(STDBUF, all).within(LIMIT)
+        let all = self.args().into_iter().chain(["--command".into(), commands.into()]);
+        Query::new(STDBUF, all).within(limit)
     }
 
-    /// The client that waits for commands on its standard input.
+    /// The client that waits for commands on its standard input, one line at a time, until that ends.
     pub fn client_that_stays(&self) -> Query {
         Query::new(STDBUF, self.args())
     }
 
-    fn args(&self) -> Vec<String> {
-        [
-            "--output=L",
-            SMBCLIENT.name,
-            &self.share,
-            "--port",
-            &self.port.to_string(),
-            "--authentication-file",
-            &self.login.to_string_lossy(),
-            &format!("--client-protection={}", self.protection),
-        ]
-        .map(str::to_owned)
-        .to_vec()
+    fn args(&self) -> Vec<OsString> {
+        let port = self.port.to_string();
+        let protection = format!("--client-protection={}", self.protection);
+        let args: [&OsStr; 10] = [
+            "--output=L".as_ref(),
+            self.program.as_ref(),
+            self.share.as_ref(),
+            "--configfile".as_ref(),
+            self.config.as_ref(),
+            "--port".as_ref(),
+            port.as_ref(),
+            "--authentication-file".as_ref(),
+            self.login.as_ref(),
+            protection.as_ref(),
+        ];
+        args.map(OsStr::to_owned).to_vec()
     }
 }
 
@@ -79,6 +90,12 @@ pub fn is_mark(line: &str) -> bool {
 /// Adds a user, whose password is read twice from standard input.
 pub fn add_user(config: &str, user: &str) -> Query {
     Query::new(PDBEDIT, ["--configfile", config, "--create", "--password-from-stdin", "--user", user])
+}
+
+/// Major and minor number of a version such as `Version 4.17.12-Debian`.
+pub fn numbers(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.trim().strip_prefix("Version ")?.split(['.', '-']).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 /// Connections of the server, as JSON.
@@ -104,12 +121,12 @@ mod tests {
 
     #[test]
     fn command_lines() {
-        let login = Path::new("/mnt/login");
         let share = "//192.0.2.1/drive".to_owned();
-        let mounted = Mounted { share, port: 4450, login, protection: "sign" };
+        let [program, config, login] = ["/bin/smbclient", "/mnt/conf", "/mnt/login"].map(Path::new);
+        let mounted = Mounted { program, config, share, port: 4450, login, protection: "sign" };
         assert_eq!(
-            mounted.client("put 0").to_string(),
-            "stdbuf --output=L smbclient //192.0.2.1/drive --port 4450 --authentication-file /mnt/login \
+            mounted.client("put 0", Duration::from_secs(1)).to_string(),
+            "stdbuf --output=L /bin/smbclient //192.0.2.1/drive --configfile /mnt/conf --port 4450 --authentication-file /mnt/login \
              --client-protection=sign --command 'pwd; put 0; pwd'"
         );
         assert!(
@@ -117,6 +134,12 @@ mod tests {
                 && !is_mark("NT_STATUS_OBJECT_NAME_NOT_FOUND")
         );
         assert_eq!(connections("/mnt/conf").to_string(), "smbstatus --configfile /mnt/conf --json");
+    }
+
+    #[test]
+    fn versions_have_two_numbers() {
+        let all = ["Version 4.17.12-Debian\n", "Version 4.9-rc1", "4.17", "Version x"];
+        assert_eq!(all.map(numbers), [Some((4, 17)), Some((4, 9)), None, None]);
     }
 
     /// Shortened from what Samba 4.17.12 said.

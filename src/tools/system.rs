@@ -112,6 +112,25 @@ impl Talk {
         self.lines.recv_timeout(limit)
     }
 
+    /// Its input ends.
+    pub fn says_no_more(&mut self) {
+        drop(self.stdin.take());
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Its next line; none if it has ended or `stop` is true.
+    pub fn next_line(&mut self, stop: &dyn Fn() -> bool) -> Option<String> {
+        loop {
+            match self.lines.recv_timeout(POLL) {
+                Err(RecvTimeoutError::Timeout) if !stop() => {}
+                line => return line.ok(),
+            }
+        }
+    }
+
     /// Closes its input, and waits so long for its end; then it is killed.
     pub fn end(&mut self, limit: Duration) -> Output {
         drop(self.stdin.take());

@@ -8,6 +8,7 @@ mod machines;
 mod pools;
 mod pulls;
 mod reboots;
+mod shares;
 mod spinup;
 mod swap;
 mod together;

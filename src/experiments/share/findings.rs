@@ -2,7 +2,7 @@
 
 use super::{
     super::common::Series,
-    limit::{self, Gain, Limit},
+    limit::{Gain, Limit, Runs, limit},
 };
 use crate::{
     analyse::{Estimate, repeat},
@@ -11,7 +11,7 @@ use crate::{
     },
     plan::{Errand, Part, Plan, ShareTest, Via},
     record::{Run, Shared},
-    units::{Direction, count, listed, percent, rate},
+    units::{Direction, capital, count, listed, percent, rate},
 };
 
 /// What the columns say.
@@ -33,7 +33,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         .shares()
         .filter_map(|(step, act)| {
             let at = step.targets().next()?;
-            let shared = run.acts.get(&(step.id, at))?.shared.as_deref()?;
+            let shared = run.acts.get(&(step.id, at))?.shared.as_deref().filter(|shared| !shared.loads.is_empty())?;
             Some(Case { given: &plan.targets[at].given, act, shared })
         })
         .collect();
@@ -53,22 +53,21 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
 }
 
 impl Case<'_> {
-    /// Of each repetition, bytes per second.
-    fn speeds(&self, errand: Errand, via: Via) -> Vec<f64> {
+    fn speeds(&self, errand: Errand, via: Via) -> Runs {
         let own = self.shared.loads.iter().filter(|load| (load.errand, load.via) == (errand, via));
-        own.map(|load| load.bytes as f64 / load.seconds).collect()
+        own.map(|load| (load.run, load.bytes as f64 / load.seconds)).collect()
     }
 
     fn speed(&self, errand: Errand, via: Via) -> Option<Estimate> {
-        repeat::typical(&self.speeds(errand, via))
+        repeat::typical(&self.speeds(errand, via).into_values().collect::<Vec<_>>())
     }
 
     fn limit(&self, errand: Errand) -> Limit {
-        let whole = self.speeds(errand, Via::Whole);
-        let gain = |via| limit::gain(&self.speeds(errand, via), &whole);
-        let parts =
-            self.act.parts().filter_map(|part| Some(Gain { part, estimate: gain(Via::Without(part))? }));
-        limit::limit(&parts.collect::<Vec<_>>(), gain(Via::WithoutAll).as_ref())
+        let speeds = |via| self.speeds(errand, via);
+        let without: Vec<(Part, Runs)> =
+            self.act.parts().map(|part| (part, speeds(Via::Without(part)))).collect();
+        let all = self.act.ways().any(|via| via == Via::WithoutAll).then(|| speeds(Via::WithoutAll));
+        limit(&speeds(Via::Whole), &without, all.as_ref())
     }
 
     fn verdict(&self, errand: Errand) -> Option<String> {
@@ -85,8 +84,12 @@ impl Case<'_> {
             let (speed, part) = (said(Via::Without(*part)), self.act.part(*part));
             format!("{speed} without {part}, {times} times as much (at least {least})")
         };
-        let parts =
-            || listed(&self.act.parts().map(|part| self.act.part(part).to_owned()).collect::<Vec<_>>());
+        let parts: Vec<String> = self.act.parts().map(|part| self.act.part(part).to_owned()).collect();
+        let all = match &parts[..] {
+            [one] => format!("{} without {one}", said(Via::Without(Part::Drive))),
+            _ => format!("{} without all of these", said(Via::WithoutAll)),
+        };
+        let parts = listed(&parts);
         Some(match self.limit(errand) {
             Limit::Part(gain) => {
                 format!("{gets} {} limits: {}.", capital(self.act.part(gain.part)), without(&gain))
@@ -95,15 +98,13 @@ impl Case<'_> {
                 let each: Vec<String> = gains.iter().map(without).collect();
                 format!("{gets} No single part limits: {}.", each.join("; "))
             }
-            Limit::Together => format!(
-                "{gets} At least two are as slow as each other: leaving out one of {} gains nothing, without all it is {}.",
-                parts(),
-                said(Via::WithoutAll)
-            ),
+            Limit::Together => {
+                format!(
+                    "{gets} Leaving out one of {parts} gains less than 5 %, but it is {all}: no single part limits."
+                )
+            }
             Limit::Rest => format!(
-                "{gets} Leaving out {} gains nothing: {} without all. What is left are the protocol, the programs and the processors{}.",
-                parts(),
-                said(Via::WithoutAll),
+                "{gets} Leaving out {parts} gains less than 5 %: {all}. What is left are the protocol, the programs and the processors{}.",
                 self.busiest(errand)
             ),
             Limit::Open => {
@@ -164,7 +165,7 @@ impl Case<'_> {
         (!curves.is_empty()).then(|| Figure {
             title: "from the drive to the client".to_owned(),
             text: format!("Drive alone and client: {}.", said.join("; ")),
-            n: format!("means of {}, 95 % intervals", count(u64::from(self.act.runs), "run")),
+            n: format!("geometric means of {}, 95 % intervals", count(u64::from(self.act.runs), "run")),
             x: Axis::named("", ["drive alone", "shared", "over the link"].map(str::to_owned)),
             y: Axis::speed(),
             curves,
@@ -189,7 +190,7 @@ impl Case<'_> {
                 name: self.act.name(errand),
                 direction: Some(direction),
                 cold: !errand.puts(),
-                engine: "smbclient".to_owned(),
+                engine: self.setup(),
                 ..LoadKey::default()
             };
             let metric = |via: Via| {
@@ -201,15 +202,18 @@ impl Case<'_> {
         all
     }
 
+    /// What another run must have in common, to be compared: `smbclient over 100 Mb/s, signing`.
+    fn setup(&self) -> String {
+        let link = self.act.rate.map(|rate| format!(" over {} Mb/s", rate as f64 / 1e6)).unwrap_or_default();
+        let parts = self.act.parts().filter(|part| !matches!(part, Part::Drive | Part::Link));
+        parts.fold(format!("smbclient{link}"), |setup, part| setup + ", " + self.act.part(part))
+    }
+
     fn context(&self) -> String {
-        let link = match self.act.rate {
-            Some(rate) => format!("a link of {} Mb/s on this machine", rate as f64 / 1e6),
-            None => "a link without a limit on this machine".to_owned(),
-        };
         let agreed = self.shared.negotiated.as_ref().map_or_else(String::new, |agreed| {
             format!(", {}, signing {}, encryption {}", agreed.dialect, agreed.signing, agreed.encryption)
         });
-        format!("{}{agreed}; smbclient over {link}", self.shared.server)
+        format!("{}{agreed}; {}; server and clients on this machine", self.shared.server, self.setup())
     }
 }
 
@@ -220,9 +224,4 @@ fn factor(times: f64) -> String {
         ..20.0 => format!("{times:.1}"),
         _ => format!("{times:.0}"),
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

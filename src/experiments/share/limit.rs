@@ -1,12 +1,17 @@
 //! What limits a client: what makes it faster when it is left out.
 
+use std::collections::BTreeMap;
+
 use crate::{
     analyse::{Estimate, repeat},
     plan::Part,
 };
 
-/// A part whose removal gains less than this is no limit, and of two whose gains differ by less none is named.
+/// Gains below this are none, and of two parts whose gains differ by less none is named.
 const ALIKE: f64 = 1.05;
+
+/// Speeds by repetition, bytes per second.
+pub type Runs = BTreeMap<u32, f64>;
 
 /// How many times as much the client gets without a part.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,62 +22,76 @@ pub struct Gain {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Limit {
-    /// Leaving it out gains more than leaving out any other.
+    /// Leaving it out surely gains more than leaving out any other.
     Part(Gain),
-    /// Leaving out each of these gains, and about as much.
+    /// Leaving out each of these gains, and which gains more is not sure, or the difference is small.
     Alike(Vec<Gain>),
-    /// Leaving out one gains nothing, all of them do: at least two are as slow as each other.
+    /// Leaving out one gains less than 5 %, all of them gain more.
     Together,
-    /// None of them: the server's and the client's programs, the protocol, the processor.
+    /// Leaving out all of them gains less than 5 %.
     Rest,
     /// The differences are within the intervals.
     Open,
 }
 
-/// The gain of each repetition, in which both followed one another.
-pub fn gain(without: &[f64], whole: &[f64]) -> Option<Estimate> {
-    let each: Vec<f64> = without.iter().zip(whole).map(|(without, whole)| without / whole).collect();
-    repeat::typical(&each)
+/// `a` as a multiple of `b`, from the repetitions that both have: what slows down a whole repetition does not count. All of so many
+/// intervals are to be right at once.
+fn times(a: &Runs, b: &Runs, intervals: usize) -> Option<Estimate> {
+    let each: Vec<f64> = a.iter().filter_map(|(run, speed)| Some(speed / b.get(run)?)).collect();
+    repeat::typical_of(intervals, &each)
 }
 
-pub fn limit(gains: &[Gain], without_all: Option<&Estimate>) -> Limit {
+/// From the speeds of all of the way, of it without each part, and without all of them where there are several.
+pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>) -> Limit {
+    // Each part, all, and the first one beside each other.
+    let intervals = 2 * without.len();
     let is_sure = |e: &Estimate| e.low > 1.0 && e.value >= ALIKE;
     let may_be = |e: &Estimate| e.high >= ALIKE;
-    let mut gains = gains.to_vec();
-    gains.sort_by(|a, b| b.estimate.value.total_cmp(&a.estimate.value));
-    let (sure, others): (Vec<Gain>, Vec<Gain>) = gains.into_iter().partition(|gain| is_sure(&gain.estimate));
-    let Some(first) = sure.first() else {
-        return match without_all {
-            _ if others.is_empty() || others.iter().any(|gain| may_be(&gain.estimate)) => Limit::Open,
-            Some(all) if is_sure(all) => Limit::Together,
-            Some(all) if !may_be(all) => Limit::Rest,
+    let of =
+        |(part, runs): &(Part, Runs)| Some(Gain { part: *part, estimate: times(runs, whole, intervals)? });
+    let Some(gains) = without.iter().map(of).collect::<Option<Vec<Gain>>>() else { return Limit::Open };
+    let sure = |gain: &&Gain| is_sure(&gain.estimate);
+    let largest = |a: &&Gain, b: &&Gain| a.estimate.value.total_cmp(&b.estimate.value);
+    let Some(first) = gains.iter().filter(sure).max_by(largest) else {
+        let all = without_all.and_then(|all| times(all, whole, intervals));
+        return match all {
+            _ if gains.is_empty() || gains.iter().any(|gain| may_be(&gain.estimate)) => Limit::Open,
+            None if without_all.is_none() => Limit::Rest,
+            Some(all) if is_sure(&all) => Limit::Together,
+            Some(all) if !may_be(&all) => Limit::Rest,
             _ => Limit::Open,
         };
     };
-    let near = first.estimate.value / ALIKE;
-    // What isn't sure may be the larger one.
-    if others.iter().any(|gain| gain.estimate.value > near) {
-        return Limit::Open;
+    let speeds = |part: Part| without.iter().find(|(other, _)| *other == part).map(|(_, runs)| runs);
+    let is_near = |gain: &&Gain| {
+        let both = speeds(first.part).zip(speeds(gain.part));
+        gain.part != first.part
+            && !both.and_then(|(a, b)| times(a, b, intervals)).is_some_and(|times| is_sure(&times))
+    };
+    let near: Vec<&Gain> = gains.iter().filter(is_near).collect();
+    match &near[..] {
+        [] => Limit::Part(first.clone()),
+        // What isn't sure may be the larger one.
+        near if near.iter().any(|gain| !is_sure(&gain.estimate)) => Limit::Open,
+        near => Limit::Alike([first].into_iter().chain(near.iter().copied()).cloned().collect()),
     }
-    let alike: Vec<Gain> = sure.iter().filter(|gain| gain.estimate.value > near).cloned().collect();
-    if alike.len() > 1 { Limit::Alike(alike) } else { Limit::Part(first.clone()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn estimate(value: f64, by: f64) -> Estimate {
-        let (low, high, how) = (value / by, value * by, "t over logarithms, 5 runs".to_owned());
-        Estimate { value, low, high, how, converged: false, within: None }
+    /// Five repetitions, each by so much above or below.
+    fn runs(speed: f64, by: f64) -> Runs {
+        let factors = [1.0, by, 1.0 / by, by.sqrt(), 1.0 / by.sqrt()];
+        factors.into_iter().enumerate().map(|(run, factor)| (run as u32 + 1, speed * factor)).collect()
     }
 
-    fn found(gains: &[(Part, f64)], all: f64) -> Limit {
-        let gains: Vec<Gain> = gains
-            .iter()
-            .map(|(part, value)| Gain { part: *part, estimate: estimate(*value, 1.01) })
-            .collect();
-        limit(&gains, Some(&estimate(all, 1.01)))
+    fn found(whole: f64, without: &[(Part, f64)], all: f64) -> Limit {
+        let without: Vec<_> = without.iter().map(|(part, speed)| (*part, runs(*speed, 1.005))).collect();
+        // Another order, so that the differences don't cancel out.
+        let whole = runs(whole, 1.0 / 1.004);
+        limit(&whole, &without, Some(&runs(all, 1.005)))
     }
 
     fn part(limit: &Limit) -> Option<Part> {
@@ -85,44 +104,56 @@ mod tests {
     #[test]
     fn what_is_left_out_and_makes_it_faster_is_the_limit() {
         // A raid0 of 27.9 MB/s behind Ethernet of 11.8, and sticks of 6 behind the same.
-        assert_eq!(part(&found(&[(Part::Drive, 1.0), (Part::Link, 2.36)], 30.0)), Some(Part::Link));
-        assert_eq!(part(&found(&[(Part::Drive, 1.97), (Part::Link, 1.0)], 60.0)), Some(Part::Drive));
+        assert_eq!(part(&found(11.8, &[(Part::Drive, 11.8), (Part::Link, 27.9)], 400.0)), Some(Part::Link));
+        assert_eq!(part(&found(6.0, &[(Part::Drive, 11.8), (Part::Link, 6.0)], 400.0)), Some(Part::Drive));
         // They hold each other up, one of them more.
-        assert_eq!(part(&found(&[(Part::Drive, 1.3), (Part::Link, 2.2)], 40.0)), Some(Part::Link));
-        let three = [(Part::Drive, 1.0), (Part::Link, 1.01), (Part::Protection, 1.8)];
-        assert_eq!(part(&found(&three, 1.8)), Some(Part::Protection));
-        assert_eq!(found(&[(Part::Drive, 1.0), (Part::Link, 1.0)], 1.01), Limit::Rest);
+        assert_eq!(part(&found(9.0, &[(Part::Drive, 11.8), (Part::Link, 20.0)], 400.0)), Some(Part::Link));
+        let three = [(Part::Drive, 40.0), (Part::Link, 40.4), (Part::Protection, 72.0)];
+        assert_eq!(part(&found(40.0, &three, 73.0)), Some(Part::Protection));
+        assert_eq!(found(300.0, &[(Part::Drive, 301.0), (Part::Link, 300.0)], 302.0), Limit::Rest);
     }
 
     #[test]
     fn none_is_named_where_two_are_within_five_percent() {
-        let Limit::Alike(both) = found(&[(Part::Drive, 1.3), (Part::Link, 1.32)], 40.0) else {
+        let Limit::Alike(both) = found(10.0, &[(Part::Drive, 13.0), (Part::Link, 13.5)], 400.0) else {
             panic!("both gain")
         };
         assert_eq!(both.iter().map(|gain| gain.part).collect::<Vec<_>>(), [Part::Link, Part::Drive]);
         // Each is as slow as the other, so leaving out one gains nothing.
-        assert_eq!(found(&[(Part::Drive, 1.01), (Part::Link, 1.01)], 30.0), Limit::Together);
+        assert_eq!(found(11.8, &[(Part::Drive, 11.9), (Part::Link, 11.9)], 400.0), Limit::Together);
+    }
+
+    #[test]
+    fn one_part_alone_needs_no_other_to_be_left_out() {
+        let whole = runs(10.0, 1.01);
+        let alone = |speed| limit(&whole, &[(Part::Drive, runs(speed, 1.005))], None);
+        assert_eq!((part(&alone(20.0)), alone(10.05)), (Some(Part::Drive), Limit::Rest));
     }
 
     #[test]
     fn wide_intervals_decide_nothing() {
-        let wide = |part, value| Gain { part, estimate: estimate(value, 2.0) };
-        let all = estimate(30.0, 1.01);
-        // The link surely limits, and the drive perhaps more.
-        let link = Gain { part: Part::Link, estimate: estimate(1.3, 1.01) };
-        assert_eq!(limit(&[wide(Part::Drive, 1.4), link.clone()], Some(&all)), Limit::Open);
-        assert_eq!(part(&limit(&[wide(Part::Drive, 1.1), link], Some(&all))), Some(Part::Link));
+        let (whole, all) = (runs(10.0, 1.005), runs(400.0, 1.005));
+        let found =
+            |drive: Runs, link: Runs| limit(&whole, &[(Part::Drive, drive), (Part::Link, link)], Some(&all));
+        // The link surely limits, and the drive perhaps more, or less.
+        assert_eq!(found(runs(14.0, 2.0), runs(13.0, 1.005)), Limit::Open);
+        assert_eq!(found(runs(11.0, 2.0), runs(13.0, 1.005)), Limit::Open);
+        assert_eq!(part(&found(runs(10.0, 1.1), runs(13.0, 1.005))), Some(Part::Link));
         // Without both there is more, but either may be what limits alone.
-        assert_eq!(limit(&[wide(Part::Drive, 1.2), wide(Part::Link, 1.0)], Some(&all)), Limit::Open);
-        assert_eq!(limit(&[], Some(&all)), Limit::Open);
-        assert_eq!(limit(&[wide(Part::Drive, 0.4), wide(Part::Link, 0.4)], None), Limit::Open);
+        assert_eq!(found(runs(12.0, 2.0), runs(10.0, 2.0)), Limit::Open);
+        assert_eq!(limit(&whole, &[], Some(&all)), Limit::Open);
+        let one = |speed| Runs::from([(1, speed)]);
+        assert_eq!(limit(&one(10.0), &[(Part::Drive, one(30.0))], None), Limit::Open, "one run");
     }
 
     #[test]
     fn gains_are_those_of_each_repetition() {
-        // The machine was half as fast in the second one.
-        let gain = gain(&[20.0, 10.0, 21.0], &[10.0, 5.0, 10.0]).expect("runs");
+        // The machine was half as fast in the second one, and the third one lacks something.
+        let without = Runs::from([(1, 20.0), (2, 10.0), (4, 21.0)]);
+        let whole = Runs::from([(1, 10.0), (2, 5.0), (3, 1.0), (4, 10.0)]);
+        let gain = times(&without, &whole, 1).expect("runs");
         assert!((gain.value - 2.033).abs() < 0.001 && gain.low > 1.8 && gain.high < 2.3, "{gain:?}");
-        assert_eq!(super::gain(&[], &[1.0]), None);
+        assert!(times(&without, &whole, 4).expect("runs").low < gain.low);
+        assert_eq!(times(&Runs::new(), &whole, 1), None);
     }
 }

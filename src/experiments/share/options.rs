@@ -6,7 +6,7 @@ use super::super::{Declared, Opt, options::parsed, shared_options as shared};
 use crate::plan::Protection;
 
 pub const RATE: Opt<u64> =
-    Opt::new("rate", "RATE", rate, "Of the link, such as 100Mb or 1Gb a second [default: no limit]");
+    Opt::new("rate", "RATE", rate, "Of the link, such as 100Mb or 1Gb (bits per second) [default: no limit]");
 
 /// A few seconds over a slow link.
 pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", shared::bytes, "Of the large file").default("64MiB");
@@ -28,10 +28,12 @@ pub const TIMES: Opt<u32> = shared::RUNS.default("5");
 
 pub const OPTIONS: &[&dyn Declared] = &[&RATE, &SIZE, &FILES, &CLIENTS, &PROTECTION, &CLIENT_DIR, &TIMES];
 
-/// Bits per second.
+/// Bits per second. Bytes (`MB`) are refused: that would be eight times as much.
 fn rate(text: &str) -> Result<u64, String> {
     let wrong = || "a rate in bits per second, such as 10Mb, 100Mb or 1Gb".to_owned();
-    let text = text.trim().trim_end_matches("it").trim_end_matches(['b', 'B']);
+    let text = text.trim();
+    let text = text.strip_suffix("/s").unwrap_or(text);
+    let text = text.strip_suffix("bit").or_else(|| text.strip_suffix('b')).unwrap_or(text);
     let (number, factor) = match text.char_indices().last() {
         Some((at, 'k' | 'K')) => (&text[..at], 1_000.0),
         Some((at, 'm' | 'M')) => (&text[..at], 1e6),
@@ -72,11 +74,11 @@ mod tests {
     #[test]
     fn rates_are_bits_per_second() {
         for (text, bits) in
-            [("100Mb", 100_000_000), ("1Gb", 1_000_000_000), ("10mbit", 10_000_000), ("300000", 300_000)]
+            [("100Mb", 100_000_000), ("1Gb/s", 1_000_000_000), ("10mbit/s", 10_000_000), ("300000", 300_000)]
         {
             assert_eq!(rate(text), Ok(bits), "{text}");
         }
-        for wrong in ["", "fast", "0", "-1Mb", "1e99", "1b", "ſMb"] {
+        for wrong in ["", "fast", "0", "-1Mb", "1e99", "1b", "ſMb", "100MB", "1Mbitit"] {
             assert!(rate(wrong).is_err(), "{wrong}");
         }
     }

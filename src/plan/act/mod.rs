@@ -157,7 +157,10 @@ impl Act {
             // As long as the link and the drive need.
             Self::Share(share) => {
                 let each = share.kept().saturating_mul(u64::from(share.runs));
-                let ways = share.ways().filter(|via| via.has(Part::Drive)).count() as u64;
+                // The server's drive, and the client's: of each way, and once more after each start of the server.
+                let times = |part| 1 + share.ways().filter(|via| via.has(part)).count() as u64;
+                let of_client = if share.client_dir.is_some() { 2 * times(Part::ClientDrive) } else { 0 };
+                let ways = times(Part::Drive) + of_client;
                 let moved = each.saturating_mul(ways);
                 Cost { written: moved, read: moved, seconds: None }
             }

@@ -106,16 +106,18 @@ impl ShareTest {
         Errand::ALL.into_iter().filter(move |errand| several || !errand.has_several_clients())
     }
 
-    /// The parts that there are.
+    /// The parts that there are. A link without a limit is this machine's memory, as is the way without it.
     pub fn parts(&self) -> impl Iterator<Item = Part> {
+        let link = self.rate.map(|_| Part::Link);
         let protection = self.protection.map(|_| Part::Protection);
         let client = self.client_dir.as_ref().map(|_| Part::ClientDrive);
-        [Part::Drive, Part::Link].into_iter().chain(protection).chain(client)
+        [Part::Drive].into_iter().chain(link).chain(protection).chain(client)
     }
 
     pub fn ways(&self) -> impl Iterator<Item = Via> {
         let without = self.parts().map(Via::Without);
-        [Via::Whole].into_iter().chain(without).chain([Via::WithoutAll, Via::Server])
+        let all = (self.parts().count() > 1).then_some(Via::WithoutAll);
+        [Via::Whole].into_iter().chain(without).chain(all).chain([Via::Server])
     }
 
     /// `put 64.0 MB`.
@@ -148,7 +150,12 @@ impl ShareTest {
         files.saturating_mul(bytes)
     }
 
-    /// Bytes of the largest set of files: one is there at a time.
+    /// The largest number of files: one set is there at a time.
+    pub fn most_files(&self) -> u64 {
+        self.errands().map(|errand| self.set(errand).0).max().unwrap_or(0)
+    }
+
+    /// Bytes of the largest set of files.
     pub fn held(&self) -> u64 {
         self.bytes.max(self.moved(Errand::PutSmall))
     }
@@ -175,11 +182,14 @@ impl ShareTest {
             self.rate.map_or_else(String::new, |rate| format!(" over a link of {} Mb/s", rate as f64 / 1e6));
         let ways: Vec<String> = self.ways().map(|via| self.way(via)).collect();
         let errands: Vec<String> = self.errands().map(|errand| self.name(errand)).collect();
+        let client =
+            self.client_dir.as_ref().map(|dir| format!("; the client's files are in {}", dir.display()));
         format!(
-            "smbd with a configuration of its own, and clients on a network of their own{link}: {}; each with {}; {}",
+            "smbd with a configuration of its own, and clients on a network of their own{link}: {}; each with {}; {}{}",
             errands.join(", "),
             ways.join(", "),
-            count(u64::from(self.runs), "time")
+            count(u64::from(self.runs), "time"),
+            client.unwrap_or_default()
         )
     }
 
@@ -198,7 +208,7 @@ impl ShareTest {
         match via {
             Via::Whole => "all of the way".to_owned(),
             Via::Without(part) => format!("without {}", self.part(part)),
-            Via::WithoutAll => "without all".to_owned(),
+            Via::WithoutAll => "without all of these".to_owned(),
             Via::Server => "the drive alone".to_owned(),
         }
     }

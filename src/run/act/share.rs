@@ -18,13 +18,20 @@ pub(super) fn perform(
         let watcher = &mut *run.ctx.watcher;
         let given = on.given.clone();
         let mut says = |text: &str| watcher.waits(&format!("{given}: {text}"));
-        let shared = run.ctx.world.share((target, &on), act, &cancel, &mut says)?;
+        let (shared, done) = run.ctx.world.share((target, &on), act, &cancel, &mut says);
         let seconds = run.ctx.world.seconds() - since;
         let bytes = shared.loads.iter().filter(|load| load.errand.puts() && load.via.has(Part::Drive));
         let bytes = bytes.map(|load| load.bytes).sum();
         run.account(target, bytes, bytes);
-        let result = ActResult { seconds, bytes, shared: Some(Box::new(shared)), ..ActResult::default() };
-        run.emit_act(step.id, Some(target), result)?;
+        // What was measured until it ended is kept; to resume means to begin again.
+        let cut_short = done.is_err();
+        let shared = Some(Box::new(shared));
+        run.emit_act(
+            step.id,
+            Some(target),
+            ActResult { seconds, bytes, cut_short, shared, ..ActResult::default() },
+        )?;
+        done?;
     }
     Ok(Troubles::new())
 }

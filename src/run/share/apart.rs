@@ -1,27 +1,38 @@
 //! A network and mounts of their own for the server and for the client, joined by a link. They vanish with this program, however it ends.
 
 use std::{
-    fs, io,
+    fs::File,
+    io,
+    os::fd::AsRawFd,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
+use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
+
 use crate::{
-    run::RunError,
+    run::{RunError, scratch_dir::Folder},
     tools::{
         Output, Query, Runner, System, Talk,
         namespace::{self, within},
     },
 };
 
-/// The first line of what keeps a network and mounts.
-const READY: &str = "drivebench: ready";
-/// Memory is mounted on the directory, and kept as long as the standard input is open.
-const KEEP: &str = r#"mount -t tmpfs -o mode=700 drivebench "$1" && ip link set lo up && echo "drivebench: ready" && exec cat >/dev/null"#;
-/// How long programs may take to begin.
+/// The first word of what keeps a network and mounts; its process follows.
+const READY: &str = "drivebench-ready ";
+/// Memory is mounted on the first argument, and in it the second one, which may be moved or replaced before: so it is compared
+/// afterwards. Kept as long as the standard input is open.
+const KEEP: &str = r#"PATH=/usr/sbin:/usr/bin:/sbin:/bin
+if [ -n "$2" ]; then cd "$2" || exit; fi
+mount -t tmpfs -o "mode=700,size=$3,nr_inodes=$4" drivebench "$1" || exit
+if [ -n "$2" ]; then mkdir "$1/own" && mount --no-canonicalize --bind . "$1/own" || exit; fi
+cd / && ip link set lo up && read -r pid rest </proc/self/stat && echo "drivebench-ready $pid" && exec cat >/dev/null"#;
+/// How long programs may take to begin, and to end.
 const BEGINS: Duration = Duration::from_secs(30);
-/// Directories that every system has; one that the target is not below is hidden by memory, for these programs only.
-const ROOMS: [&str; 5] = ["/media", "/srv", "/opt", "/mnt", "/home"];
+/// Directories that systems have. One is hidden by memory, for these programs only.
+const ROOMS: [&str; 5] = ["/mnt", "/srv", "/media", "/opt", "/home"];
+/// Where a directory on a drive is in the memory.
+pub const OWN: &str = "own";
 
 /// One side.
 #[derive(Debug)]
@@ -30,30 +41,56 @@ pub struct Apart {
     pub pid: u32,
     /// A directory in memory, as programs there see it.
     pub room: PathBuf,
-    _keeps: Talk,
+    /// The same directory, whatever becomes of the path and the process.
+    dir: File,
+    keeps: Talk,
 }
 
 impl Apart {
-    pub fn start(tools: &System, beside: &Path) -> Result<Self, RunError> {
-        let room = ROOMS.iter().map(Path::new).find(|room| room.is_dir() && !beside.starts_with(room));
-        let room = room.ok_or_else(|| failed("no directory could be used for memory"))?;
-        let mut keeps = tools.talk(&namespace::apart(KEEP, &[&room.to_string_lossy()]))?;
-        if keeps.hear(BEGINS).ok().as_deref() != Some(READY) {
+    /// With room for so many bytes and files, and the files of `folder` in [`OWN`].
+    pub fn start(tools: &System, folder: Option<&Folder>, room_for: (u64, u64)) -> Result<Self, RunError> {
+        let is_room = |room: &&Path| room.symlink_metadata().is_ok_and(|about| about.is_dir());
+        let room = ROOMS.iter().map(Path::new).find(is_room);
+        let room = room.ok_or_else(|| failed(&format!("none of {} is a directory", ROOMS.join(", "))))?;
+        let path = folder.map(Folder::path).unwrap_or_default();
+        let (bytes, files) = (room_for.0.to_string(), room_for.1.to_string());
+        let args = [room.as_os_str(), path.as_os_str(), bytes.as_ref(), files.as_ref()];
+        let mut keeps = tools.talk(&namespace::apart(KEEP, &args))?;
+        let said = keeps.hear(BEGINS).unwrap_or_default();
+        let Some(pid) = said.strip_prefix(READY).and_then(|pid| pid.parse().ok()) else {
             return Err(failed(&format!("no network for tests: {}", keeps.end(Duration::ZERO).complaint())));
+        };
+        let seen =
+            Path::new("/proc").join(format!("{pid}/root")).join(room.strip_prefix("/").unwrap_or(room));
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let open = |at: &File, name: &str| openat(at, name, flags, Mode::empty()).map(File::from);
+        let cannot = |e: io::Error| failed(&format!("the memory of a network for tests: {e}"));
+        let dir = openat(CWD, &seen, flags, Mode::empty()).map_err(|e| cannot(e.into()))?;
+        let apart = Self { pid, room: room.to_owned(), dir: dir.into(), keeps };
+        if let Some(folder) = folder {
+            let own = open(&apart.dir, OWN).and_then(fstat).map_err(|e| cannot(e.into()))?;
+            if !folder.is(&own).map_err(cannot)? {
+                return Err(failed(&format!("{} was replaced by something else", path.display())));
+            }
         }
-        let pid = first_of(keeps.id()).ok_or_else(|| failed("its first process is not known"))?;
-        Ok(Self { pid, room: room.to_owned(), _keeps: keeps })
+        Ok(apart)
     }
 
     /// A file in its memory, as this program sees it.
     pub fn file(&self, name: &str) -> PathBuf {
-        let room = self.room.strip_prefix("/").unwrap_or(&self.room);
-        Path::new("/proc").join(self.pid.to_string()).join("root").join(room).join(name)
+        Path::new("/proc/self/fd").join(self.dir.as_raw_fd().to_string()).join(name)
     }
 
     /// Runs a program there, which must succeed.
     pub fn run(&self, program: &Query, tools: &System) -> Result<Output, RunError> {
-        succeeded(&within(self.pid, self.pid, program), tools)
+        succeeded(&within(self.pid, self.pid, program, tools)?, tools)
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        // The kernel ends all that runs there before its first process has ended.
+        self.keeps.end(BEGINS);
     }
 }
 
@@ -86,20 +123,4 @@ pub fn join(
 
 pub fn failed(why: &str) -> RunError {
     RunError::Share(why.to_owned())
-}
-
-/// The only child of a process, once it is there.
-fn first_of(pid: u32) -> Option<u32> {
-    let since = Instant::now();
-    let children = || -> io::Result<Option<u32>> {
-        let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))?;
-        Ok(text.split_whitespace().next().and_then(|pid| pid.parse().ok()))
-    };
-    while since.elapsed() < BEGINS {
-        match children() {
-            Ok(None) => std::thread::sleep(Duration::from_millis(5)),
-            found => return found.ok().flatten(),
-        }
-    }
-    None
 }

@@ -1,9 +1,10 @@
-//! What the client and the server's own programs do with files. They are named by numbers.
+//! What the client and the server's own programs do with files. They are named by numbers. Work that is stopped ends with an error.
 
 use std::{
     fs::{self, File},
     io::{self, Read, Write},
     path::Path,
+    thread,
 };
 
 use rand::{RngCore, SeedableRng};
@@ -12,14 +13,22 @@ use rustix::fs::{Advice, fadvise, syncfs};
 
 const PIECE: usize = 1 << 20;
 
+/// Whether work is to end early.
+pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
+
+fn go_on(stop: Stop<'_>) -> io::Result<()> {
+    if stop() { Err(io::Error::other("it was interrupted")) } else { Ok(()) }
+}
+
 /// Makes so many files of so many bytes, which can't be compressed.
-pub fn make(dir: &Path, (files, bytes): (u64, u64), seed: u64) -> io::Result<()> {
+pub fn make(dir: &Path, (files, bytes): (u64, u64), seed: u64, stop: Stop<'_>) -> io::Result<()> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut piece = vec![0; PIECE];
     for number in 0..files {
         let mut file = File::create_new(dir.join(number.to_string()))?;
         let mut left = bytes;
         while left > 0 {
+            go_on(stop)?;
             let length = left.min(PIECE as u64) as usize;
             random.fill_bytes(&mut piece[..length]);
             file.write_all(&piece[..length])?;
@@ -40,23 +49,44 @@ pub fn clear(dir: &Path, files: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes them as the server's own programs do, until they are on the drive.
-pub fn put(from: &Path, to: &Path, files: u64) -> io::Result<()> {
-    for number in 0..files {
-        let name = number.to_string();
-        fs::copy(from.join(&name), to.join(&name))?;
-    }
+/// Writes them as the server's own programs do, until they are on the drive; some `at_once`, if each client has one.
+pub fn put(from: &Path, to: &Path, files: u64, at_once: bool, stop: Stop<'_>) -> io::Result<()> {
+    each(files, at_once, &|name| {
+        let (mut from, mut to) = (File::open(from.join(name))?, File::create_new(to.join(name))?);
+        copy(&mut from, &mut to, stop)
+    })?;
     sync(to)
 }
 
 /// Reads them as the server's own programs do.
-pub fn get(from: &Path, files: u64) -> io::Result<()> {
+pub fn get(from: &Path, files: u64, at_once: bool, stop: Stop<'_>) -> io::Result<()> {
+    each(files, at_once, &|name| copy(&mut File::open(from.join(name))?, &mut io::sink(), stop))
+}
+
+fn copy(from: &mut File, to: &mut dyn Write, stop: Stop<'_>) -> io::Result<()> {
     let mut piece = vec![0; PIECE];
-    for number in 0..files {
-        let mut file = File::open(from.join(number.to_string()))?;
-        while file.read(&mut piece)? > 0 {}
+    loop {
+        go_on(stop)?;
+        match from.read(&mut piece)? {
+            0 => return Ok(()),
+            length => to.write_all(&piece[..length])?,
+        }
     }
-    Ok(())
+}
+
+/// One after the other, or all at once.
+fn each(files: u64, at_once: bool, work: &(dyn Fn(&str) -> io::Result<()> + Sync)) -> io::Result<()> {
+    let mut names = (0..files).map(|number| number.to_string());
+    if !at_once {
+        return names.try_for_each(|name| work(&name));
+    }
+    thread::scope(|scope| {
+        let all: Vec<_> = names.map(|name| scope.spawn(move || work(&name))).collect();
+        let ended = all.into_iter().map(|work| work.join());
+        ended
+            .map(|done| done.unwrap_or_else(|_| Err(io::Error::other("a thread ended unexpectedly"))))
+            .collect()
+    })
 }
 
 /// All that was written is on the drive.
@@ -73,26 +103,45 @@ pub fn cool(dir: &Path, files: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// The first file that is missing or has another length; of all bytes, if they are `read`, too.
-pub fn differs(a: &Path, b: &Path, files: u64, read: bool) -> io::Result<Option<u64>> {
+/// How a file differs from what it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Differs {
+    /// It is missing, or shorter or longer.
+    Length,
+    /// It has other bytes.
+    Bytes,
+}
+
+/// The number of the first file that differs, of all bytes only if they are `read`.
+pub fn differs(
+    a: &Path,
+    b: &Path,
+    files: u64,
+    read: bool,
+    stop: Stop<'_>,
+) -> io::Result<Option<(u64, Differs)>> {
     for number in 0..files {
         let name = number.to_string();
         let mut first = File::open(a.join(&name))?;
         let mut second = match File::open(b.join(&name)) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Some(number)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Some((number, Differs::Length))),
             opened => opened?,
         };
-        if first.metadata()?.len() != second.metadata()?.len() || read && !same(&mut first, &mut second)? {
-            return Ok(Some(number));
+        if first.metadata()?.len() != second.metadata()?.len() {
+            return Ok(Some((number, Differs::Length)));
+        }
+        if read && !same(&mut first, &mut second, stop)? {
+            return Ok(Some((number, Differs::Bytes)));
         }
     }
     Ok(None)
 }
 
 /// Whether two files of one length have the same bytes.
-fn same(a: &mut File, b: &mut File) -> io::Result<bool> {
+fn same(a: &mut File, b: &mut File, stop: Stop<'_>) -> io::Result<bool> {
     let (mut of_a, mut of_b) = (vec![0; PIECE], vec![0; PIECE]);
     loop {
+        go_on(stop)?;
         let length = a.read(&mut of_a)?;
         b.read_exact(&mut of_b[..length])?;
         if length == 0 || of_a[..length] != of_b[..length] {
@@ -107,24 +156,35 @@ mod tests {
 
     #[test]
     fn files_are_copied_and_compared() {
+        let on = &|| false;
         let [from, to] = ["from", "to"].map(|_| tempfile::tempdir().expect("a directory"));
         let (from, to) = (from.path(), to.path());
-        for set in [(1, (3 << 20) + 5), (12, 100)] {
-            make(from, set, 1).expect("makes");
-            put(from, to, set.0).expect("copies");
-            cool(to, set.0).and_then(|()| get(to, set.0)).expect("reads");
-            assert_eq!(differs(from, to, set.0, true).expect("compares"), None);
+        for (set, at_once) in [((1, (3 << 20) + 5), false), ((12, 100), false), ((4, 2 << 20), true)] {
+            make(from, set, 1, on).expect("makes");
+            put(from, to, set.0, at_once, on).expect("copies");
+            cool(to, set.0).and_then(|()| get(to, set.0, at_once, on)).expect("reads");
+            assert_eq!(differs(from, to, set.0, true, on).expect("compares"), None);
             for dir in [from, to] {
                 clear(dir, set.0).and_then(|()| clear(dir, set.0)).expect("removes");
             }
         }
-        make(from, (12, 100), 1).and_then(|()| put(from, to, 12)).expect("makes");
+        make(from, (12, 100), 1, on).and_then(|()| put(from, to, 12, false, on)).expect("makes");
         fs::write(to.join("7"), vec![0; 100]).expect("writes");
-        let differs = |read| differs(from, to, 12, read).expect("compares");
-        assert_eq!([differs(false), differs(true)], [None, Some(7)]);
+        let differs = |read| differs(from, to, 12, read, on).expect("compares");
+        assert_eq!([differs(false), differs(true)], [None, Some((7, Differs::Bytes))]);
         fs::write(to.join("5"), "").expect("writes");
-        assert_eq!(differs(false), Some(5));
+        assert_eq!(differs(true), Some((5, Differs::Length)));
         fs::remove_file(to.join("3")).expect("removes");
-        assert_eq!(differs(false), Some(3));
+        assert_eq!(differs(false), Some((3, Differs::Length)));
+    }
+
+    #[test]
+    fn what_is_stopped_ends_with_an_error() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (on, off) = (&|| false, &|| true);
+        make(dir.path(), (1, 100), 1, off).expect_err("stopped");
+        clear(dir.path(), 1).and_then(|()| make(dir.path(), (1, 100), 1, on)).expect("makes");
+        get(dir.path(), 1, false, off).expect_err("stopped");
+        super::differs(dir.path(), dir.path(), 1, true, off).expect_err("stopped");
     }
 }

@@ -1,0 +1,374 @@
+//! A server and its clients.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{
+    super::{RunError, scratch_dir::Folder},
+    apart::{Apart, OWN, failed, join, succeeded},
+    errands::{self, Differs},
+    has_client_drive, set_name,
+};
+use crate::{
+    conditions::{Core, ProcessorWatch},
+    engine::Cancel,
+    plan::{Errand, Part, Protection, ShareTest, Via},
+    record::{Negotiated, PRIVATE},
+    sysroot::Sysroot,
+    tools::{
+        Query, Runner, System, Talk,
+        namespace::within,
+        samba::{self, Mounted, is_mark},
+    },
+};
+
+/// Addresses for documentation and tests: no network has them.
+const SERVER: &str = "192.0.2.1";
+const CLIENT: &str = "192.0.2.2";
+/// Of the server; nothing else is on its network.
+const PORT: u16 = 4450;
+/// How long smbd may take to answer.
+const BEGINS: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(50);
+/// How long a client may take at most: so long, and eight times what the link, or one of this rate, takes for the bytes.
+const LEAST: Duration = Duration::from_secs(600);
+const SLOW_LINK: u64 = 8_000_000;
+/// The directory in the client's memory for what it got.
+const GOT: &str = "got";
+/// The share in memory.
+const MEMORY: &str = "memory";
+/// Files of the server, and of a client, besides those that are moved.
+const OTHERS: u64 = 10_000;
+const OTHER_BYTES: u64 = 32 << 20;
+
+pub(super) struct Site<'a> {
+    act: &'a ShareTest,
+    tools: &'a System,
+    smbclient: PathBuf,
+    server: Apart,
+    client: Apart,
+    serves: Option<Talk>,
+}
+
+impl<'a> Site<'a> {
+    pub fn start(
+        (on_drive, of_client): (Option<&Folder>, Option<&Folder>),
+        act: &'a ShareTest,
+        tools: &'a System,
+        cancel: &Cancel,
+    ) -> Result<Self, RunError> {
+        let (bytes, files) = (act.held() + OTHER_BYTES, act.most_files() + OTHERS);
+        let server = Apart::start(tools, on_drive, (bytes, files))?;
+        let client = Apart::start(tools, of_client, (bytes + act.kept(), 3 * files))?;
+        join((&server, &format!("{SERVER}/30")), (&client, &format!("{CLIENT}/30")), act.rate, tools)?;
+        let cannot = |e: io::Error| failed(&format!("files in memory: {e}"));
+        let password = password()?;
+        for dir in ["private", "lock", "state", "cache", "pid", "ncalrpc", "winbindd", MEMORY] {
+            fs::create_dir(server.file(dir)).map_err(cannot)?;
+        }
+        write(&server.file("conf"), &config(&server.room)).map_err(cannot)?;
+        write(&client.file("conf"), "[global]\n").map_err(cannot)?;
+        write(&client.file("login"), &format!("username=root\npassword={password}\n")).map_err(cannot)?;
+        fs::create_dir(client.file(GOT)).map_err(cannot)?;
+        let stop = || cancel.is_set();
+        for (seed, errand) in act.errands().filter(|errand| errand.puts()).enumerate() {
+            let dir = client.file(set_name(errand));
+            fs::create_dir(&dir)
+                .and_then(|()| errands::make(&dir, act.set(errand), seed as u64, &stop))
+                .map_err(cannot)?;
+        }
+        let conf = server.room.join("conf");
+        let add = samba::add_user(&conf.to_string_lossy(), "root");
+        let mut asks = tools.talk(&within(server.pid, server.pid, &add, tools)?)?;
+        // If it has ended, it says why.
+        let _ = asks.say(&format!("{password}\n{password}\n"));
+        let said = asks.end(BEGINS);
+        if said.code != Some(0) {
+            return Err(failed(&format!("pdbedit made no user: {}", said.complaint())));
+        }
+        let smbclient = tools.find(samba::SMBCLIENT)?;
+        Ok(Self { act, tools, smbclient, server, client, serves: None })
+    }
+
+    /// A server that has just started, and served once: its first transfers may be slower.
+    pub fn restart(&mut self, cancel: &Cancel) -> Result<(), RunError> {
+        if let Some(mut serves) = self.serves.take() {
+            serves.end(BEGINS);
+        }
+        let conf = self.server.room.join("conf");
+        let serve = samba::serve(&conf.to_string_lossy());
+        let serve = within(self.server.pid, self.server.pid, &serve, self.tools)?;
+        self.serves = Some(self.tools.talk(&serve)?);
+        let since = Instant::now();
+        let limit = Duration::from_secs(10);
+        while let Err(e) = succeeded(&self.mounted(Via::Whole, |m| m.client("ls", limit))?, self.tools) {
+            let has_ended = self.serves.as_mut().is_some_and(Talk::has_ended);
+            if has_ended {
+                let log = fs::read_to_string(self.server.file("log")).unwrap_or_default();
+                let last =
+                    log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
+                return Err(failed(&format!("smbd has ended: {}", last.trim())));
+            }
+            if cancel.is_set() || since.elapsed() > BEGINS {
+                return Err(e);
+            }
+            thread::sleep(POLL);
+        }
+        for errand in [Errand::Put, Errand::Get] {
+            self.time((errand, Via::Whole), false, cancel)?;
+        }
+        Ok(())
+    }
+
+    /// A client, from where this way begins.
+    fn mounted(&self, via: Via, client: impl Fn(&Mounted<'_>) -> Query) -> Result<Query, RunError> {
+        let (network, address) = match via.has(Part::Link) {
+            true => (self.client.pid, SERVER),
+            false => (self.server.pid, "127.0.0.1"),
+        };
+        let share = if via.has(Part::Drive) { "drive" } else { MEMORY };
+        let protection = match self.act.protection.filter(|_| via.has(Part::Protection)) {
+            Some(Protection::Signing) => "sign",
+            Some(Protection::Encryption) => "encrypt",
+            None => "off",
+        };
+        let [config, login] = ["conf", "login"].map(|name| self.client.room.join(name));
+        let mounted = Mounted {
+            program: &self.smbclient,
+            config: &config,
+            share: format!("//{address}/{share}"),
+            port: PORT,
+            login: &login,
+            protection,
+        };
+        Ok(within(network, self.client.pid, &client(&mounted), self.tools)?)
+    }
+
+    /// Where the files of the share are, as this program sees them.
+    fn files(&self, via: Via) -> PathBuf {
+        self.server.file(if via.has(Part::Drive) { OWN } else { MEMORY })
+    }
+
+    /// How long it takes, s, and how busy the processors are meanwhile. What has come is compared, in length or byte by byte.
+    pub fn time(
+        &self,
+        (errand, via): (Errand, Via),
+        read: bool,
+        cancel: &Cancel,
+    ) -> Result<(f64, Vec<Core>), RunError> {
+        let name = self.act.name(errand);
+        let cannot = |e: io::Error| failed(&format!("{name}, {}: {e}", self.act.way(via)));
+        let stop = || cancel.is_set();
+        let (files, source) = (self.files(via), self.client.file(set_name(errand)));
+        let (count, most) = (self.act.set(errand).0, self.act.most_files());
+        let has_drive = has_client_drive(self.act, via);
+        let dir = match (has_drive, errand.puts()) {
+            (true, _) => OWN,
+            (false, true) => set_name(errand),
+            (false, false) => GOT,
+        };
+        let own = self.client.file(dir);
+        let ready = || {
+            if has_drive || !errand.puts() {
+                errands::clear(&own, most)?;
+            }
+            if !errand.puts() {
+                errands::sync(&own)?;
+                return errands::cool(&files, count);
+            }
+            errands::clear(&files, most)?;
+            if has_drive {
+                errands::put(&source, &own, count, false, &stop)?;
+                errands::cool(&own, count)?;
+            }
+            errands::sync(&files)
+        };
+        ready().map_err(cannot)?;
+        let root = Sysroot::live();
+        let (watch, since) = (ProcessorWatch::begin(&root), Instant::now());
+        let at_once = errand.has_several_clients();
+        let mut said = String::new();
+        let seconds = match (via, errand.puts()) {
+            (Via::Server, true) => {
+                errands::put(&source, &files, count, at_once, &stop).map_err(cannot)?;
+                since.elapsed().as_secs_f64()
+            }
+            (Via::Server, false) => {
+                errands::get(&files, count, at_once, &stop).map_err(cannot)?;
+                since.elapsed().as_secs_f64()
+            }
+            (_, puts) => {
+                let moved = self.clients((errand, via), &self.client.room.join(dir), cancel)?;
+                said = moved.said;
+                // What is put has come once it is on the drive, and so has what is got by a client with a drive.
+                match (puts, has_drive) {
+                    (true, _) => errands::sync(&files).map_err(cannot)?,
+                    (false, true) => errands::sync(&own).map_err(cannot)?,
+                    (false, false) => {}
+                }
+                let is_there = !puts && !has_drive;
+                let ends = if is_there { moved.ends } else { Instant::now() };
+                (ends - moved.begins).as_secs_f64()
+            }
+        };
+        let cores = watch.end(&root, since.elapsed().as_secs_f64()).cores;
+        let came = match (via, errand.puts()) {
+            (Via::Server, false) => return Ok((seconds, cores)),
+            (_, true) => &files,
+            (_, false) => &own,
+        };
+        let way = self.act.way(via);
+        match errands::differs(&source, came, count, read, &stop).map_err(cannot)? {
+            None => Ok((seconds, cores)),
+            Some((_, Differs::Length)) => Err(failed(&format!("{name}, {way}: not all came: {said}"))),
+            Some((number, Differs::Bytes)) => Err(RunError::WrongData(format!(
+                "{name}, {way}: file {number} of {} has other bytes than were put",
+                self.files(via).display()
+            ))),
+        }
+    }
+
+    fn clients(&self, (errand, via): (Errand, Via), dir: &Path, cancel: &Cancel) -> Result<Moved, RunError> {
+        let verb = if errand.puts() { "put" } else { "get" };
+        if errand.has_several_clients() {
+            return self.several((errand, via), dir, cancel);
+        }
+        let commands = match errand {
+            Errand::PutSmall | Errand::GetSmall => format!("lcd {}; prompt; m{verb} *", dir.display()),
+            _ => format!("lcd {}; {verb} 0", dir.display()),
+        };
+        let query = self.mounted(via, |m| m.client(&commands, self.longest(errand)))?;
+        let (mut marks, mut said) = (Vec::new(), String::new());
+        let output = self.tools.stream(&query, &|| cancel.is_set(), &mut |line| match is_mark(line) {
+            true => marks.push(Instant::now()),
+            false => said.extend([line.trim(), " "]),
+        })?;
+        let said = said + output.stderr.trim();
+        match (output.code, &marks[..]) {
+            (Some(0), [begins, ends]) => Ok(Moved { begins: *begins, ends: *ends, said }),
+            _ => Err(failed(&format!("'{query}' failed: {said}"))),
+        }
+    }
+
+    /// All are connected before any begins.
+    fn several(&self, (errand, via): (Errand, Via), dir: &Path, cancel: &Cancel) -> Result<Moved, RunError> {
+        let verb = if errand.puts() { "put" } else { "get" };
+        let query = self.mounted(via, |m| m.client_that_stays())?;
+        let gone = |_| failed(&format!("'{query}' has ended, or does not answer"));
+        let mut all = Vec::new();
+        for _ in 0..self.act.set(errand).0 {
+            let mut client = self.tools.talk(&query)?;
+            client.say("pwd\n").map_err(gone)?;
+            while !is_mark(&client.hear(BEGINS).map_err(|_| failed(&client.end(Duration::ZERO).complaint()))?)
+            {
+            }
+            all.push(client);
+        }
+        let begins = Instant::now();
+        for (number, client) in all.iter_mut().enumerate() {
+            let (there, here) = (number, dir.join(number.to_string()));
+            let line = match errand.puts() {
+                true => format!("{verb} {} {there}\n", here.display()),
+                false => format!("{verb} {there} {}\n", here.display()),
+            };
+            client.say(&line).map_err(gone)?;
+            client.says_no_more();
+        }
+        let (mut said, mut ends) = (String::new(), begins);
+        for client in &mut all {
+            while let Some(line) =
+                client.next_line(&|| cancel.is_set() || begins.elapsed() > self.longest(errand))
+            {
+                said.extend([line.trim(), " "]);
+            }
+            ends = ends.max(Instant::now());
+            let output = client.end(POLL);
+            if output.code != Some(0) {
+                return Err(failed(&format!("'{query}' failed: {said}{}", output.complaint())));
+            }
+        }
+        Ok(Moved { begins, ends, said })
+    }
+
+    /// How long a client may take.
+    fn longest(&self, errand: Errand) -> Duration {
+        let bits = self.act.moved(errand).saturating_mul(8).saturating_mul(8);
+        LEAST + Duration::from_secs(bits / self.act.rate.unwrap_or(SLOW_LINK).min(SLOW_LINK))
+    }
+
+    /// What the server says of a connection.
+    pub fn negotiated(&self) -> Option<Negotiated> {
+        let conf = self.server.room.join("conf");
+        let query = self.mounted(Via::Whole, |m| m.client_that_stays()).ok()?;
+        let mut client = self.tools.talk(&query).ok()?;
+        // It is connected once it answers.
+        client.say("pwd\n").ok()?;
+        while !is_mark(&client.hear(BEGINS).ok()?) {}
+        let said = self.server.run(&samba::connections(&conf.to_string_lossy()), self.tools).ok();
+        client.end(Duration::ZERO);
+        let [dialect, signing, encryption] = samba::negotiated(&said?)?;
+        Some(Negotiated { dialect, signing, encryption })
+    }
+}
+
+/// What clients did.
+struct Moved {
+    begins: Instant,
+    /// The last of them was done.
+    ends: Instant,
+    /// What they said.
+    said: String,
+}
+
+/// Nothing of a server that may run beside it is used, and nothing is told to other networks.
+fn config(room: &Path) -> String {
+    let room = room.display();
+    format!(
+        "[global]\n\
+         server role = standalone server\n\
+         bind interfaces only = yes\n\
+         interfaces = {SERVER}/30 127.0.0.1/8\n\
+         smb ports = {PORT}\n\
+         private dir = {room}/private\n\
+         lock directory = {room}/lock\n\
+         state directory = {room}/state\n\
+         cache directory = {room}/cache\n\
+         pid directory = {room}/pid\n\
+         ncalrpc dir = {room}/ncalrpc\n\
+         winbindd socket directory = {room}/winbindd\n\
+         log file = {room}/log\n\
+         passdb backend = tdbsam:{room}/private/passdb.tdb\n\
+         disable netbios = yes\n\
+         multicast dns register = no\n\
+         disable spoolss = yes\n\
+         load printers = no\n\
+         printing = bsd\n\
+         printcap name = /dev/null\n\
+         map to guest = never\n\
+         usershare max shares = 0\n\
+         [drive]\n\
+         path = {room}/{OWN}\n\
+         read only = no\n\
+         valid users = root\n\
+         [{MEMORY}]\n\
+         path = {room}/{MEMORY}\n\
+         read only = no\n\
+         valid users = root\n"
+    )
+}
+
+/// A random one, which nobody is told, and which is gone with the server.
+fn password() -> Result<String, RunError> {
+    let uuid = Sysroot::live().word("/proc/sys/kernel/random/uuid");
+    uuid.ok_or_else(|| failed("the kernel gives no random number for a password"))
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path)?.write_all(text.as_bytes())
+}
