@@ -134,11 +134,9 @@ fn spent<T>(run: &Run<T>, plan: &Plan) -> Spent {
         *of = of.saturating_add(act.bytes);
     }
     // Files that are used while a drive is taken away, or by clients.
-    let is_used = |act: &Act| match act {
-        Act::FillTree(_) | Act::Pull(_) | Act::PullInUse(_) | Act::PowerCut(_) => true,
-        Act::Swap(_) | Act::Share(_) => true,
-        _ => false,
-    };
+    let is_pulled =
+        |act: &Act| matches!(act, Act::FillTree(_) | Act::Pull(_) | Act::PullInUse(_) | Act::PowerCut(_));
+    let is_used = |act: &Act| is_pulled(act) || matches!(act, Act::Swap(_) | Act::Share(_));
     let used = plan.steps.iter().filter(|step| is_used(&step.act));
     for act in used.flat_map(|step| step.targets().filter_map(|at| run.acts.get(&(step.id, at)))) {
         spent.seconds += act.seconds;

@@ -44,7 +44,7 @@ fn times(a: &Runs, b: &Runs, intervals: usize) -> Option<Estimate> {
 /// From the speeds of all of the way, of it without each part, and without all of them where there are several.
 pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>) -> Limit {
     // Each part, all, and the first one beside each other.
-    let intervals = 2 * without.len();
+    let intervals = (2 * without.len()).max(1);
     let is_sure = |e: &Estimate| e.low > 1.0 && e.value >= ALIKE;
     let may_be = |e: &Estimate| e.high >= ALIKE;
     let of =

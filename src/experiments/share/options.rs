@@ -6,7 +6,7 @@ use super::super::{Declared, Opt, options::parsed, shared_options as shared};
 use crate::plan::Protection;
 
 pub const RATE: Opt<u64> =
-    Opt::new("rate", "RATE", rate, "Of the link, such as 100Mb or 1Gb (bits per second) [default: no limit]");
+    Opt::new("rate", "RATE", rate, "Bits/s of the link: 100Mb [default: no limit]");
 
 /// A few seconds over a slow link.
 pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", shared::bytes, "Of the large file").default("64MiB");
@@ -17,12 +17,12 @@ pub const CLIENTS: Opt<u32> =
     Opt::new("clients", "N", clients, "At once, after one alone; 1: only that").default("4");
 
 pub const PROTECTION: Opt<Option<Protection>> =
-    Opt::new("client-protection", "WHAT", protection, "What clients insist on, as Windows 11 does on sign")
+    Opt::new("protection", "WHAT", protection, "Windows 11 insists on sign")
         .choices(&["off", "sign", "encrypt"])
         .default("off");
 
 pub const CLIENT_DIR: Opt<PathBuf> =
-    Opt::new("client-dir", "DIR", parsed, "Where the client has its files [default: in memory]");
+    Opt::new("client-dir", "DIR", parsed, "Of its files [default: memory]");
 
 pub const TIMES: Opt<u32> = shared::RUNS.default("5");
 

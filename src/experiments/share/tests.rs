@@ -79,7 +79,7 @@ fn what_can_not_be_told_is_not_said() {
 fn signing_and_the_drive_of_a_client_may_limit() {
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path().to_str().expect("UTF-8");
-    let plan = planned(&[("client-protection", "sign"), ("client-dir", dir)]);
+    let plan = planned(&[("protection", "sign"), ("client-dir", dir)]);
     // All of it, without the drive, the link, signing, the client's drive, and all; the drive alone.
     let speeds: [&[f64]; 2] =
         [&[40.0, 40.1, 41.0, 72.0, 40.2, 400.0, 90.0], &[9.0, 9.0, 9.1, 9.0, 60.0, 400.0, 90.0]];

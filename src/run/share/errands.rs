@@ -82,10 +82,8 @@ fn each(files: u64, at_once: bool, work: &(dyn Fn(&str) -> io::Result<()> + Sync
     }
     thread::scope(|scope| {
         let all: Vec<_> = names.map(|name| scope.spawn(move || work(&name))).collect();
-        let ended = all.into_iter().map(|work| work.join());
-        ended
-            .map(|done| done.unwrap_or_else(|_| Err(io::Error::other("a thread ended unexpectedly"))))
-            .collect()
+        let gone = |_| Err(io::Error::other("a thread ended unexpectedly"));
+        all.into_iter().try_for_each(|work| work.join().unwrap_or_else(gone))
     })
 }
 

@@ -185,3 +185,21 @@ fn set_name(errand: Errand) -> &'static str {
 fn has_client_drive(act: &ShareTest, via: Via) -> bool {
     act.client_dir.is_some() && via.has(Part::ClientDrive)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_of_the_client_must_be_on_another_filesystem_and_have_room() {
+        let [here, there] = ["here", "there"].map(|_| tempfile::tempdir().expect("a directory"));
+        let same = of_client(there.path(), here.path(), 1).expect_err("the same filesystem");
+        assert!(same.contains("is on the filesystem that is shared"), "{same}");
+        let memory = tempfile::tempdir_in("/dev/shm").expect("a directory in memory");
+        assert_eq!(of_client(memory.path(), here.path(), 1), Ok(()));
+        let full = of_client(memory.path(), here.path(), 1 << 60).expect_err("too small");
+        assert!(full.contains("free, and this needs 1152"), "{full}");
+        let missing = of_client(Path::new("/nowhere"), here.path(), 1).expect_err("missing");
+        assert!(missing.contains("/nowhere"), "{missing}");
+    }
+}
