@@ -112,6 +112,10 @@ enum Campaign {
     SwapMedia,
     /// `drivebench run swap` is killed at random moments
     SwapKills,
+    /// `drivebench run share` where it is known what limits a client
+    Shares,
+    /// `drivebench run share` is killed at random moments
+    ShareKills,
     /// Cut the power of two healthy drives and of one that loses what it acknowledged, and use one that forgets writes or flips
     /// bits, while `drivebench run power` writes to each
     Lying,
@@ -233,6 +237,8 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
         Campaign::WriteHole => soak::write_hole(&Options::default(), &named("pools")?, times, seed),
         Campaign::SwapMedia => soak::swap_media(&Options::default(), &named("pi-zero")?, times, seed),
         Campaign::SwapKills => soak::swap_kills(&Options::default(), &named("pi-zero")?, times, seed),
+        Campaign::Shares => soak::shares(&Options::default(), &named("two-sticks")?, times, seed),
+        Campaign::ShareKills => soak::share_kills(&Options::default(), &named("two-sticks")?, times, seed),
         Campaign::Lying => soak::lying(&Options::default(), &named("pools")?, times, seed),
         Campaign::Layouts => soak::layouts(&Options::default(), &named("pools")?, times, seed),
         Campaign::Joined => soak::joined(&Options::default(), named("pi-zero")?, times),

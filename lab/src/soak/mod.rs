@@ -8,6 +8,7 @@ mod power;
 mod predictions;
 mod pulled;
 mod reboots;
+mod shares;
 mod swap;
 mod watch;
 
@@ -26,6 +27,7 @@ pub use power::{cut_once, lost_power, write_hole};
 pub use predictions::predictions;
 pub use pulled::{By, pulled};
 pub use reboots::{Pool, reboot, reboots};
+pub use shares::{share_kills, shares};
 pub use swap::{CONTROL_GROUPS, swap_kills, swap_media};
 pub use watch::watched_boots;
 

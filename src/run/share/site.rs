@@ -36,6 +36,8 @@ const PORT: u16 = 4450;
 /// How long smbd may take to answer.
 const BEGINS: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
+/// How long a client may take to be connected, or to end.
+const ANSWERS: Duration = Duration::from_secs(10);
 /// How long a client may take at most: so long, and eight times what the link, or one of this rate, takes for the bytes.
 const LEAST: Duration = Duration::from_secs(600);
 const SLOW_LINK: u64 = 8_000_000;
@@ -106,8 +108,7 @@ impl<'a> Site<'a> {
         let serve = within(self.server.pid, self.server.pid, &serve, self.tools)?;
         self.serves = Some(self.tools.talk(&serve)?);
         let since = Instant::now();
-        let limit = Duration::from_secs(10);
-        while let Err(e) = succeeded(&self.mounted(Via::Whole, |m| m.client("ls", limit))?, self.tools) {
+        while let Err(e) = succeeded(&self.mounted(Via::Whole, |m| m.client("ls", ANSWERS))?, self.tools) {
             let has_ended = self.serves.as_mut().is_some_and(Talk::has_ended);
             if has_ended {
                 let log = fs::read_to_string(self.server.file("log")).unwrap_or_default();
@@ -288,7 +289,7 @@ impl<'a> Site<'a> {
                 said.extend([line.trim(), " "]);
             }
             ends = ends.max(Instant::now());
-            let output = client.end(POLL);
+            let output = client.end(if cancel.is_set() { Duration::ZERO } else { ANSWERS });
             if output.code != Some(0) {
                 return Err(failed(&format!("'{query}' failed: {said}{}", output.complaint())));
             }

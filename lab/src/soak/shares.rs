@@ -1,0 +1,149 @@
+//! `drivebench run share` where it is known what limits; and killed at random moments: nothing may be left after the next start.
+
+use std::{thread, time::Duration};
+
+use drivebench::findings::Findings;
+use rand::Rng;
+
+use super::{LIMIT, Summary, rounds};
+use crate::{
+    Machine, MachineError, Options, Scenario,
+    pools::{done, named, prepare, require, sh},
+};
+
+/// The guest's kernel does not find modules by itself.
+const MODULES: &str = "for m in veth sch_tbf; do busybox modprobe $m; done; mkdir -p /mnt/pool /mnt/b/client";
+
+/// Where it is known what limits: how `run share` is called, what clients do, and what the verdict says of it, or doesn't.
+struct Case {
+    name: &'static str,
+    args: &'static str,
+    errand: &'static str,
+    says: &'static [&'static str],
+}
+
+/// Of two sticks that read 15 and write 5 MB/s. None is to be named of two that are as slow.
+const CASES: [Case; 7] = [
+    Case { name: "the drive", args: "/mnt/a", errand: "put 4.19 MB:", says: &["The drive limits"] },
+    Case {
+        name: "a slow link",
+        args: "--rate 10Mb /mnt/a",
+        errand: "get 4.19 MB:",
+        says: &["The link limits"],
+    },
+    Case {
+        name: "encryption on a slow processor",
+        args: "--rate 1Gb --protection encrypt /mnt/a",
+        errand: "get 4.19 MB:",
+        says: &["Encryption limits"],
+    },
+    Case {
+        name: "the drive of the client",
+        args: "--client-dir /mnt/b/client /mnt/a",
+        errand: "get 4.19 MB:",
+        says: &["The client's drive limits"],
+    },
+    Case {
+        name: "several clients on a slow link",
+        args: "--rate 10Mb /mnt/a",
+        errand: "get 1.05 MB by each of 4 clients:",
+        says: &["The link limits"],
+    },
+    Case {
+        name: "many files",
+        args: "--files 100 /mnt/a",
+        errand: "get 100 files of 16.4 kB:",
+        says: &["Leaving out the drive gains less than 5 %", "can't be told"],
+    },
+    Case {
+        name: "a drive and a link that are as slow",
+        args: "--rate 41Mb /mnt/a",
+        errand: "put 4.19 MB:",
+        says: &["No single part limits", "no single part limits", "can't be told"],
+    },
+];
+
+/// The same of a raid0 of both, which reads 25 MB/s.
+const OVER_RAID0: Case =
+    Case { name: "a raid0 behind a slow link", args: "--rate 40Mb /mnt/pool", ..CASES[1] };
+
+/// Each case, `times` times.
+pub fn shares(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
+    let mut lines = Vec::new();
+    let summary = rounds(times, seed, |_, _| {
+        let machine = Machine::start(scenario, options)?;
+        sh(&machine, MODULES)?;
+        let mut right = 0;
+        for case in &CASES {
+            right += u32::from(says(&machine, case, &mut lines)?);
+        }
+        sh(&machine, "umount /mnt/a /mnt/b")?;
+        prepare(&machine)?;
+        let (bays, erase) = named(&machine, &[0, 1]);
+        done(&machine, &format!("create --layout raid0 --mount /mnt/pool {bays} {erase}"))?;
+        right += u32::from(says(&machine, &OVER_RAID0, &mut lines)?);
+        let all = CASES.len() as u32 + 1;
+        require(
+            &machine,
+            right == all,
+            "what limits",
+            format!("{right} of {all} as expected: {}", lines.join("\n")),
+        )?;
+        Ok(Some(f64::from(right)))
+    });
+    Summary { lines, ..summary }
+}
+
+/// Whether the verdict is as expected.
+fn says(machine: &Machine, case: &Case, lines: &mut Vec<String>) -> Result<bool, MachineError> {
+    let command = format!(
+        "drivebench run share --size 4MiB --runs 5 {} --format json 2>/work/said || {{ tail -n 5 /work/said >&2; false; }}",
+        case.args
+    );
+    let output = machine.run(&["sh", "-c", &command], Duration::from_secs(1800))?;
+    require(machine, output.code == 0, &command, String::from_utf8_lossy(&output.stderr))?;
+    let found: Findings = serde_json::from_str(&output.text()).map_err(|e| machine.wrong("findings", e))?;
+    let verdict = found.verdicts.iter().find(|verdict| verdict.starts_with(case.errand));
+    let verdict = verdict.ok_or_else(|| machine.wrong("findings", format!("nothing of {}", case.errand)))?;
+    lines.push(format!("{}: {verdict}", case.name));
+    Ok(case.says.iter().any(|words| verdict.contains(words)))
+}
+
+/// Kills come at most so long after the start, s: a run takes longer.
+const MOST: f64 = 60.0;
+
+/// One machine for all kills.
+pub fn share_kills(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
+    let machine =
+        Machine::start(scenario, options).and_then(|machine| sh(&machine, MODULES).map(|_| machine));
+    match machine {
+        Ok(machine) => {
+            let mut served = 0;
+            let summary = rounds(times, seed, |_, random| {
+                let after = random.random_range(0.0..MOST);
+                served += u32::from(killed(&machine, after)?);
+                Ok(Some(after))
+            });
+            Summary { lines: vec![format!("a server ran at {served} of {times} kills")], ..summary }
+        }
+        Err(e) => Summary { failures: vec![(0, e.to_string())], ..Summary::default() },
+    }
+}
+
+/// Whether a server ran when drivebench was killed.
+fn killed(machine: &Machine, after: f64) -> Result<bool, MachineError> {
+    let run = "exec drivebench run share --wait --rate 10Mb --client-dir /mnt/b/client --size 4MiB --files 50 --runs 5 /mnt/a >/work/said 2>&1";
+    let run = machine.begin(&["sh", "-c", run])?;
+    thread::sleep(Duration::from_secs_f64(after));
+    let served = !sh(machine, "pidof smbd; true")?.is_empty();
+    let _ = run.signal(9);
+    let ended = run.wait(LIMIT).map_err(|e| machine.wrong("the run that was killed", e))?;
+    let said = sh(machine, "cat /work/said")?;
+    require(machine, ended.code == 128 + 9, "the run that was killed", said)?;
+    let left = "drivebench cleanup >/work/cleaned 2>&1; pidof smbd smbclient; find /mnt -name '.drivebench*'; \
+                ip -o link | grep veth; grep drivebench /proc/mounts; ls -A /mnt/b/client; true";
+    match sh(machine, &format!("{{ {left}; }} 2>/dev/null"))? {
+        left if left.is_empty() => Ok(served),
+        left => Err(machine.wrong("what was killed", format!("after {after:.1} s this is left: {left}"))),
+    }
+}
