@@ -32,7 +32,7 @@ impl Target {
                 about.extend(self.free.map(|free| format!("{} free", decimal_bytes(free))));
             }
             Kind::File => about.extend(self.size.map(|size| format!("a file of {}", decimal_bytes(size)))),
-            Kind::BlockDevice => about.push("read only".to_owned()),
+            Kind::BlockDevice => about.push("block device".to_owned()),
         }
         let label = match &self.drives[..] {
             [] if self.is_memory() => "memory".to_owned(),

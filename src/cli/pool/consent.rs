@@ -69,7 +69,7 @@ pub(in crate::cli) fn consent_to(
     }
     say(output, &format!("This erases:\n{}", describe(&drives)));
     if !areas.is_empty() {
-        say(output, &format!("Of that only {}.", listed(&areas)));
+        say(output, &format!("Overwritten: only {}.", listed(&areas)));
     }
     let typed = ask(&drives, &erase, output)?;
     let erase = [erase, typed].concat();
