@@ -69,6 +69,7 @@ pub fn put_back(
     let begun = if back.by_itself { here } else { from };
     if !back.by_itself {
         noticed(away, &member, &root)?;
+        lacks_only_this(away, &member, &root)?;
         join(away, &member, runner, &mut back, &root).map_err(|e| is_left_out(e, away))?;
     }
     // Reading goes on for as long as before; after that, what is filled gets all of the drives.
@@ -179,6 +180,20 @@ fn join(
     });
     back.refused.extend(refused);
     joined
+}
+
+/// Refuses to give a drive to an array that lost another one meanwhile: what is on both may be needed to put it together.
+fn lacks_only_this(away: &Away, member: &Place, root: &Sysroot) -> Result<(), BuildError> {
+    let array = &away.array.name;
+    match root.number::<u64>(&format!("/sys/block/{array}/md/degraded")) {
+        Some(missing @ 2..) => Err(BuildError::Drives(format!(
+            "{} is not given to {}: {missing} of its drives are missing now, and what is on this one may be needed. Erase none of them, and add \
+             none as a new one. Plug all of them in; if files can't be read any more, unmount it, then: mdadm --stop /dev/{array}; mdadm --assemble \
+             --force /dev/{array} --uuid={}",
+            member.node, away.array.shown, away.array.uuid
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses what is no former member of the array, and one that was used without it: that has newer data.
