@@ -82,11 +82,8 @@ impl Folder {
         let (dir, cancel, before) = (Arc::clone(&self.dir), cancel.clone(), self.files);
         let (all, took) = (set.bytes(), ActResult::default());
         let mut task = Task { dir, cancel: cancel.clone(), before, seconds, all, took };
-        if set.files > self.files {
-            if let Err(e) = self.entry.as_ref().map_or(Ok(()), |entry| entry.files(set.files)) {
-                return (ActResult { cut_short: true, ..ActResult::default() }, Some(e.to_string()));
-            }
-            self.files = set.files;
+        if let Err(e) = self.will_have(set.files) {
+            return (ActResult { cut_short: true, ..ActResult::default() }, Some(e.to_string()));
         }
         let pulse = Pulse::since(Instant::now());
         let spawned = thread::Builder::new().spawn(move || {
@@ -121,10 +118,13 @@ impl Folder {
         Ok((own.st_dev, own.st_ino) == (other.st_dev, other.st_ino))
     }
 
-    /// So many files will be made in it by others.
+    /// So many files will be in it: the journal knows before they are made.
     pub fn will_have(&mut self, files: u64) -> io::Result<()> {
-        self.files = self.files.max(files);
-        self.entry.as_ref().map_or(Ok(()), |entry| entry.files(files))
+        if files > self.files {
+            self.entry.as_ref().map_or(Ok(()), |entry| entry.files(files))?;
+            self.files = files;
+        }
+        Ok(())
     }
 
     /// Removes it and reports errors, which `drop` can't.

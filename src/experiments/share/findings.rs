@@ -149,11 +149,13 @@ impl Case<'_> {
 
     /// From the drive alone to what the client gets.
     fn figure(&self) -> Option<Figure> {
-        const WAY: [Via; 3] = [Via::Server, Via::Without(Part::Link), Via::Whole];
+        let link = self.act.rate.map(|_| [(Via::Without(Part::Link), "shared"), (Via::Whole, "over the link")]);
+        let shared = link.map_or_else(|| vec![(Via::Whole, "shared")], |both| both.to_vec());
+        let way: Vec<(Via, &str)> = [(Via::Server, "drive alone")].into_iter().chain(shared).collect();
         let curve = |errand: Errand| {
-            let points = WAY.iter().enumerate();
+            let points = way.iter().enumerate();
             let points =
-                points.filter_map(|(at, via)| Some(Point::of(at as f64, &self.speed(errand, *via)?)));
+                points.filter_map(|(at, (via, _))| Some(Point::of(at as f64, &self.speed(errand, *via)?)));
             Curve::new(self.act.name(errand), Style::Dots, points)
         };
         let curves: Vec<Curve> = self.act.errands().map(curve).filter(|c| !c.points.is_empty()).collect();
@@ -166,7 +168,7 @@ impl Case<'_> {
             title: "from the drive to the client".to_owned(),
             text: format!("Drive alone and client: {}.", said.join("; ")),
             n: format!("geometric means of {}, 95 % intervals", count(u64::from(self.act.runs), "run")),
-            x: Axis::named("", ["drive alone", "shared", "over the link"].map(str::to_owned)),
+            x: Axis::named("", way.iter().map(|(_, name)| (*name).to_owned())),
             y: Axis::speed(),
             curves,
             ..Figure::default()

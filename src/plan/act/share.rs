@@ -162,7 +162,8 @@ impl ShareTest {
 
     /// Of the files that clients put, one set of each kind.
     pub fn kept(&self) -> u64 {
-        self.errands().filter(|errand| errand.puts()).map(|errand| self.moved(errand)).sum()
+        let sets = self.errands().filter(|errand| errand.puts()).map(|errand| self.moved(errand));
+        sets.fold(0, u64::saturating_add)
     }
 
     /// Refuses what can't be done, as a damaged or edited record may contain.

@@ -15,7 +15,7 @@ use super::{RunError, journal::Journal, scratch_dir::Folder};
 use crate::{
     engine::Cancel,
     inventory::machine,
-    plan::{Errand, Part, Plan, ShareTest, Via},
+    plan::{Plan, ShareTest, Via},
     record::{ShareLoad, Shared},
     sysroot::Sysroot,
     target::Target,
@@ -38,8 +38,8 @@ pub struct ShareRefusal(String);
 /// Refuses, before anything is changed, a plan whose shares can't be made here.
 pub fn can_share(plan: &Plan) -> Result<(), ShareRefusal> {
     plan.shares().try_for_each(|(step, act)| {
-        let paths = step.targets().map(|at| plan.targets[at].path.as_path());
-        paths.into_iter().try_for_each(|path| possible(&Sysroot::live(), path, act))
+        let mut paths = step.targets().map(|at| plan.targets[at].path.as_path());
+        paths.try_for_each(|path| possible(&Sysroot::live(), path, act))
     })
 }
 
@@ -170,20 +170,6 @@ fn server(tools: &System) -> String {
     let said = tools.ask(&samba::version()).map(|said| said.stdout).unwrap_or_default();
     let version = said.trim().trim_start_matches("Version ");
     format!("Samba {version}").trim_end().to_owned()
-}
-
-/// The directory of the client with the files of an errand.
-fn set_name(errand: Errand) -> &'static str {
-    match errand {
-        Errand::Put | Errand::Get => "large",
-        Errand::PutSmall | Errand::GetSmall => "small",
-        Errand::PutSeveral | Errand::GetSeveral => "several",
-    }
-}
-
-/// Whether this way leads from a drive of the client.
-fn has_client_drive(act: &ShareTest, via: Via) -> bool {
-    act.client_dir.is_some() && via.has(Part::ClientDrive)
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ use super::{
     super::{RunError, scratch_dir::Folder},
     apart::{Apart, OWN, failed, join, succeeded},
     errands::{self, Differs},
-    has_client_drive, set_name,
 };
 use crate::{
     conditions::{Core, ProcessorWatch},
@@ -168,7 +167,7 @@ impl<'a> Site<'a> {
         let stop = || cancel.is_set();
         let (files, source) = (self.files(via), self.client.file(set_name(errand)));
         let (count, most) = (self.act.set(errand).0, self.act.most_files());
-        let has_drive = has_client_drive(self.act, via);
+        let has_drive = self.act.client_dir.is_some() && via.has(Part::ClientDrive);
         let dir = match (has_drive, errand.puts()) {
             (true, _) => OWN,
             (false, true) => set_name(errand),
@@ -262,15 +261,8 @@ impl<'a> Site<'a> {
         let verb = if errand.puts() { "put" } else { "get" };
         let query = self.mounted(via, |m| m.client_that_stays())?;
         let gone = |_| failed(&format!("'{query}' has ended, or does not answer"));
-        let mut all = Vec::new();
-        for _ in 0..self.act.set(errand).0 {
-            let mut client = self.tools.talk(&query)?;
-            client.say("pwd\n").map_err(gone)?;
-            while !is_mark(&client.hear(BEGINS).map_err(|_| failed(&client.end(Duration::ZERO).complaint()))?)
-            {
-            }
-            all.push(client);
-        }
+        let clients = 0..self.act.set(errand).0;
+        let mut all: Vec<Talk> = clients.map(|_| self.connected(&query)).collect::<Result<_, _>>()?;
         let begins = Instant::now();
         for (number, client) in all.iter_mut().enumerate() {
             let (there, here) = (number, dir.join(number.to_string()));
@@ -297,6 +289,23 @@ impl<'a> Site<'a> {
         Ok(Moved { begins, ends, said })
     }
 
+    /// A client that waits for commands: it is connected once it answers.
+    fn connected(&self, query: &Query) -> Result<Talk, RunError> {
+        let mut client = self.tools.talk(query)?;
+        // If it has ended, it does not answer.
+        let _ = client.say("pwd\n");
+        loop {
+            match client.hear(BEGINS) {
+                Ok(line) if is_mark(&line) => return Ok(client),
+                Ok(_) => {}
+                Err(_) => {
+                    let said = client.end(Duration::ZERO);
+                    return Err(failed(&format!("'{query}' failed: {}", said.complaint())));
+                }
+            }
+        }
+    }
+
     /// How long a client may take.
     fn longest(&self, errand: Errand) -> Duration {
         let bits = self.act.moved(errand).saturating_mul(8).saturating_mul(8);
@@ -307,14 +316,20 @@ impl<'a> Site<'a> {
     pub fn negotiated(&self) -> Option<Negotiated> {
         let conf = self.server.room.join("conf");
         let query = self.mounted(Via::Whole, |m| m.client_that_stays()).ok()?;
-        let mut client = self.tools.talk(&query).ok()?;
-        // It is connected once it answers.
-        client.say("pwd\n").ok()?;
-        while !is_mark(&client.hear(BEGINS).ok()?) {}
+        let mut client = self.connected(&query).ok()?;
         let said = self.server.run(&samba::connections(&conf.to_string_lossy()), self.tools).ok();
         client.end(Duration::ZERO);
         let [dialect, signing, encryption] = samba::negotiated(&said?)?;
         Some(Negotiated { dialect, signing, encryption })
+    }
+}
+
+/// The directory of the client with the files of an errand.
+fn set_name(errand: Errand) -> &'static str {
+    match errand {
+        Errand::Put | Errand::Get => "large",
+        Errand::PutSmall | Errand::GetSmall => "small",
+        Errand::PutSeveral | Errand::GetSeveral => "several",
     }
 }
 
