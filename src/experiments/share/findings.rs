@@ -33,7 +33,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         .shares()
         .filter_map(|(step, act)| {
             let at = step.targets().next()?;
-            let shared = run.acts.get(&(step.id, at))?.shared.as_deref().filter(|shared| !shared.loads.is_empty())?;
+            let shared =
+                run.acts.get(&(step.id, at))?.shared.as_deref().filter(|shared| !shared.loads.is_empty())?;
             Some(Case { given: &plan.targets[at].given, act, shared })
         })
         .collect();
@@ -149,7 +150,8 @@ impl Case<'_> {
 
     /// From the drive alone to what the client gets.
     fn figure(&self) -> Option<Figure> {
-        let link = self.act.rate.map(|_| [(Via::Without(Part::Link), "shared"), (Via::Whole, "over the link")]);
+        let link =
+            self.act.rate.map(|_| [(Via::Without(Part::Link), "shared"), (Via::Whole, "over the link")]);
         let shared = link.map_or_else(|| vec![(Via::Whole, "shared")], |both| both.to_vec());
         let way: Vec<(Via, &str)> = [(Via::Server, "drive alone")].into_iter().chain(shared).collect();
         let curve = |errand: Errand| {

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use super::super::{Declared, Opt, options::parsed, shared_options as shared};
 use crate::plan::Protection;
 
-pub const RATE: Opt<u64> =
-    Opt::new("rate", "RATE", rate, "Bits/s of the link: 100Mb [default: no limit]");
+pub const RATE: Opt<u64> = Opt::new("rate", "RATE", rate, "Bits/s of the link: 100Mb [default: no limit]");
 
 /// A few seconds over a slow link.
 pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", shared::bytes, "Of the large file").default("64MiB");
@@ -21,8 +20,7 @@ pub const PROTECTION: Opt<Option<Protection>> =
         .choices(&["off", "sign", "encrypt"])
         .default("off");
 
-pub const CLIENT_DIR: Opt<PathBuf> =
-    Opt::new("client-dir", "DIR", parsed, "Of its files [default: memory]");
+pub const CLIENT_DIR: Opt<PathBuf> = Opt::new("client-dir", "DIR", parsed, "Of its files [default: memory]");
 
 pub const TIMES: Opt<u32> = shared::RUNS.default("5");
 
