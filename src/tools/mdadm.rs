@@ -78,8 +78,6 @@ pub enum Without {
     None,
     /// Those that are missing.
     Missing,
-    /// Those, although it was not stopped properly, so that its parity may be wrong.
-    MissingAndUnclean,
 }
 
 /// Assembles the array with this UUID from its members.
@@ -87,9 +85,15 @@ pub fn assemble(path: &str, uuid: &str, without: Without) -> Change<State> {
     let options: &[&str] = match without {
         Without::None => &[],
         Without::Missing => &["--run"],
-        Without::MissingAndUnclean => &["--force", "--run"],
     };
     let args = ["--assemble", path, "--uuid", uuid].into_iter().chain(options.iter().copied());
+    Change::of(Query::new(MDADM, args), [path])
+}
+
+/// Assembles an array from these members alone, although it was not stopped properly, so that its parity may be wrong. By its UUID, mdadm would
+/// take members that missed what was written without them, too, and call them current.
+pub fn assemble_unclean(path: &str, members: &[String]) -> Change<State> {
+    let args = ["--assemble", "--force", "--run", path].into_iter().chain(members.iter().map(String::as_str));
     Change::of(Query::new(MDADM, args), [path])
 }
 
@@ -209,6 +213,11 @@ pub fn events(output: &Output) -> Option<u64> {
     field(&output.stdout, "Events")?.parse().ok()
 }
 
+/// Of an array, as [`detail`] printed it.
+pub fn uuid(output: &Output) -> Option<&str> {
+    field(&output.stdout, "UUID")
+}
+
 /// The value of a line such as `         Events : 60`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut fields = text.lines().filter_map(|line| line.split_once(" : "));
@@ -232,7 +241,7 @@ mod tests {
             .map(|part| {
                 let (name, shown) = part.split_once('\n').expect("a name");
                 let shown = printed(0, shown, "");
-                format!("{name}: {:?}, {:?}", superblock(&shown), events(&shown))
+                format!("{name}: {:?}, {:?}, {:?}", superblock(&shown), uuid(&shown), events(&shown))
             })
             .collect();
         insta::assert_snapshot!(lines.join("\n"));
@@ -274,7 +283,7 @@ mod tests {
         let array = "/dev/md/data";
         lines.extend([
             assemble(array, "053f7e0e:069fb954:415c8744:bbe3e33b", Without::Missing).to_string(),
-            assemble(array, "053f7e0e:069fb954:415c8744:bbe3e33b", Without::MissingAndUnclean).to_string(),
+            assemble_unclean(array, &["/dev/sda1".to_owned(), "/dev/sdb1".to_owned()]).to_string(),
             incremental("/dev/sde1").to_string(),
             run(array).to_string(),
             stop(array).to_string(),

@@ -13,11 +13,7 @@ use crate::{
     },
     run::{self, Built, Former, Replacement, Unclean, former, pools, to_remove},
     sysroot::Sysroot,
-    tools::{
-        Runner, System,
-        mdadm::{self, Without},
-        udevadm,
-    },
+    tools::{Runner, System, mdadm, udevadm},
     units::{clean, count, decimal_bytes, duration, listed, rate, shell_word, size},
 };
 
@@ -161,22 +157,26 @@ fn unclean(pool: &Built, health: &Health, inventory: &Inventory) -> Option<Strin
         return None;
     }
     let found = run::unclean(build, &parts, &System::default())?;
-    let force = mdadm::assemble(&build.path(), &build.uuids[0], Without::MissingAndUnclean);
-    let command = match &health.device {
-        Some(device) => format!("{} && {force}", mdadm::stop(&device.path())),
-        None => force.to_string(),
+    let command = |current: &[String]| {
+        let force = mdadm::assemble_unclean(&build.path(), current);
+        match &health.device {
+            Some(device) => format!("{} && {force}", mdadm::stop(&device.path())),
+            None => force.to_string(),
+        }
     };
     Some(match found {
         Unclean::Stale => "not active: too many drives are missing, or missed what was written without them. Plug in the others; \
                            with the outdated ones, its files would be damaged"
             .to_owned(),
-        Unclean::Short { complete: true } => format!(
+        Unclean::Short { complete: true, current } => format!(
             "not active: its writing was cut off, and a drive is missing. Plug that in; without it, what was being written may be \
-             wrong in other files, too. If it is gone, to start it without the others: {command}"
+             wrong in other files, too. If it is gone, to start it without the others: {}",
+            command(&current)
         ),
-        Unclean::Short { complete: false } => format!(
+        Unclean::Short { complete: false, current } => format!(
             "not active: its writing was cut off while a drive was missing, so what was being written may be wrong, in other files, \
-             too. Check them once it is mounted; to start it: {command}"
+             too. Check them once it is mounted; to start it: {}",
+            command(&current)
         ),
     })
 }

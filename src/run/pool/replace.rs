@@ -13,7 +13,7 @@ use crate::{
     sysroot::Sysroot,
     tools::{
         Runner,
-        mdadm::{self, MemberFlags},
+        mdadm::{self, MemberFlags, Superblock},
         udevadm,
     },
 };
@@ -87,11 +87,12 @@ pub fn former(build: &Build, part: &str, array: &str, runner: &dyn Runner) -> Re
 }
 
 /// What keeps md from starting a raid5 or raid6 by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unclean {
     /// Its writing was cut off, and it has now less than all of its members: what shares a stripe with what was being written can't be
-    /// computed from wrong parity. `complete`: none was missing then.
-    Short { complete: bool },
+    /// computed from wrong parity. `complete`: none was missing then. `current`: the parts with the newest data; with `--force` mdadm would take
+    /// older ones, too.
+    Short { complete: bool, current: Vec<String> },
     /// Too few of those that are plugged in have the newest data: with the others, its files would be damaged.
     Stale,
 }
@@ -101,16 +102,20 @@ pub fn unclean(build: &Build, parts: &[String], runner: &dyn Runner) -> Option<U
     let read = |part: &String| mdadm::superblock(&runner.ask(&mdadm::examine(part)).ok()?).ok()?;
     let found: Vec<_> = parts
         .iter()
-        .filter_map(read)
-        .filter(|found| digits(&found.uuid) == digits(&build.uuids[0]))
+        .filter_map(|part| Some((part, read(part)?)))
+        .filter(|(_, found)| digits(&found.uuid) == digits(&build.uuids[0]))
         .collect();
-    let newest = found.iter().max_by_key(|found| found.events)?;
+    let newest = found.iter().map(|(_, found)| found).max_by_key(|found| found.events)?;
     // mdadm takes one that missed the last change for up to date. One that is being filled has not all of its data.
-    let current = found.iter().filter(|found| found.events + 1 >= newest.events && !found.filling).count();
+    let is_current = |found: &Superblock| found.events + 1 >= newest.events && !found.filling;
+    let current: Vec<String> =
+        found.iter().filter(|(_, found)| is_current(found)).map(|(part, _)| (*part).clone()).collect();
     let members = build.members.len();
     match build.layout.has_parity() {
-        true if current + build.layout.survives(members) < members => Some(Unclean::Stale),
-        true if current < members && !newest.clean => Some(Unclean::Short { complete: newest.complete }),
+        true if current.len() + build.layout.survives(members) < members => Some(Unclean::Stale),
+        true if current.len() < members && !newest.clean => {
+            Some(Unclean::Short { complete: newest.complete, current })
+        }
         _ => None,
     }
 }

@@ -413,13 +413,18 @@ fn an_array_with_parity_that_was_cut_off_and_lacks_a_member_is_known() {
         let parts: Vec<String> = DRIVES[..members.len()].iter().map(|drive| format!("{drive}1")).collect();
         unclean(&plan, &parts, &tools)
     };
+    // With the newest data on these.
+    let short = |complete: bool, all: &[&str]| {
+        let current = all.iter().map(|drive| format!("{drive}1")).collect();
+        Some(Unclean::Short { complete, current })
+    };
     let members = plan(Layout::Raid5).members.len();
     let whole = vec![("active", 30, "AAAA"); members];
     let missing = &whole[1..];
     assert_eq!(shown(Layout::Raid5, &whole), None, "md compares all of it");
     assert_eq!(
         shown(Layout::Raid5, missing),
-        Some(Unclean::Short { complete: true }),
+        short(true, &DRIVES[..members - 1]),
         "the missing one would complete it"
     );
     assert_eq!(shown(Layout::Raid1, missing), None, "no parity");
@@ -428,14 +433,14 @@ fn an_array_with_parity_that_was_cut_off_and_lacks_a_member_is_known() {
     // The first one is plugged in again, but missed what was written without it.
     let mut stale = vec![("active", 30, ".AAA"); members];
     stale[0] = ("clean", 20, "AAAA");
-    assert_eq!(shown(Layout::Raid6, &stale), Some(Unclean::Short { complete: false }));
+    assert_eq!(shown(Layout::Raid6, &stale), short(false, &DRIVES[1..]));
     stale[0] = ("active", 29, "AAAA");
     assert_eq!(shown(Layout::Raid6, &stale), None, "mdadm takes it");
     // One more is not plugged in, and the one that missed everything must not take its place.
     stale[0] = ("clean", 20, "AAAA");
     assert_eq!(shown(Layout::Raid5, &stale[..members - 1]), Some(Unclean::Stale));
-    assert_eq!(shown(Layout::Raid5, &stale), Some(Unclean::Short { complete: false }));
+    assert_eq!(shown(Layout::Raid5, &stale), short(false, &DRIVES[1..]));
     // It is being filled.
     stale[0] = ("active\nRecovery Offset : 2048 sectors", 30, "AAAA");
-    assert_eq!(shown(Layout::Raid5, &stale), Some(Unclean::Short { complete: false }));
+    assert_eq!(shown(Layout::Raid5, &stale), short(false, &DRIVES[1..]));
 }
