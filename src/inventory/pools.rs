@@ -74,8 +74,10 @@ fn array(root: &Sysroot, layer: &Layer, states: &[MemberState]) -> Pool {
         _ => number("degraded").unwrap_or(0),
     };
     let lost = match layout {
-        // Whether a raid10 of which two are missing is broken depends on which: then its array_state has it.
-        Some(Layout::Raid1 | Layout::Raid10) | None => false,
+        // Whether a raid10 of which two are missing is broken depends on which: then its array_state has it. Of the last copy of a raid1
+        // md does not say that it is gone.
+        Some(Layout::Raid1 | Layout::Raid10) => count(MemberState::InSync) == 0 && !states.is_empty(),
+        None => false,
         Some(layout) => degraded > layout.survives(usize::try_from(members).unwrap_or(0)) as u64,
     };
     let state = match word("array_state").as_deref() {

@@ -96,6 +96,11 @@ impl Lock {
         Self::in_turn(&Path::new(OF_ROOT).join("drivebench-configuration.lock"), TURN)
     }
 
+    /// Held while a drive of the array with this kernel name may be away, by whichever user; needs root.
+    pub(super) fn of_array(name: &str) -> io::Result<Self> {
+        Self::in_turn(&Path::new(OF_ROOT).join(format!("drivebench-{name}.lock")), Duration::ZERO)
+    }
+
     fn in_turn(path: &Path, limit: Duration) -> io::Result<Self> {
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = File::from(openat(CWD, path, flags, Mode::RUSR | Mode::WUSR)?);

@@ -51,7 +51,7 @@ fn a_drive_of_an_array_in_use_is_pulled_and_no_file_is_changed() {
              mkfs.ext4 -q /dev/md/nas && mount /dev/md/nas /mnt/pool && mkdir /mnt/pool/files && \
              for i in $(seq 30); do head -c 1000000 /dev/urandom >/mnt/pool/files/$i; done; \
              cd /mnt/pool/files && sha256sum * >/work/sums && sync && cd / && \
-             (while sleep 1; do date >>/mnt/pool/log; sync; done >/dev/null 2>&1 &) && sleep 5"
+             (while sleep 1; do date >>/mnt/pool/log; sync; done >/dev/null 2>&1 & echo $! >/work/writer) && sleep 5"
         ),
     );
     let list = || out(&machine, "cd /mnt/pool && find . -type f | sort");
@@ -92,13 +92,22 @@ fn a_drive_of_an_array_in_use_is_pulled_and_no_file_is_changed() {
     let detail = out(&machine, "mdadm --detail /dev/md/nas");
     assert!(detail.contains("Active Devices : 3") && detail.contains("Failed Devices : 0"), "{detail}");
 
-    // Killed while the drive is away: the next cleanup brings it back.
+    // A run of another user, who has other locks, finds all drives there, but takes none away. Killed while the drive is away: the next
+    // cleanup brings it back.
     let killed = format!(
-        "d=$(lab-device {0}); drivebench run pull --pull {0} --size 96MiB --runtime 20s /mnt/pool >/work/said 2>&1 & \
+        "rm /run/drivebench-md*.lock; d=$(lab-device {0}); \
+         drivebench run pull --pull {0} --size 96MiB --runtime 30s /mnt/pool >/work/said 2>&1 & \
+         while [ ! -e /run/drivebench-md*.lock ]; do sleep 0.2; done; \
+         SUDO_UID=1000 drivebench run pull --pull {1} --store /work/other /mnt/pool 2>&1 && echo was taken; \
          while [ -e $d ]; do sleep 0.2; done; kill -9 $!; wait $!; true",
-        serial(&machine, 2)
+        serial(&machine, 2),
+        serial(&machine, 1)
     );
-    out(&machine, &killed);
+    let other = out(&machine, &killed).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        other.contains("is taken away: another drivebench, process ") && !other.contains("was taken"),
+        "{other}"
+    );
     let cleaned = out(&machine, "drivebench cleanup");
     assert!(
         cleaned.contains("Brought back the drive at /sys/") && cleaned.contains("drivebench list"),
@@ -121,5 +130,32 @@ fn a_drive_of_an_array_in_use_is_pulled_and_no_file_is_changed() {
     assert!(verdict.starts_with("raid5 of 3 drives in use survived a pull of one drive"), "{verdict}");
     assert_eq!(tables[2][2], "added", "{verdict}: {tables:?}");
     assert_eq!(list(), before);
+    same();
+
+    // Another drive leaves while one is away: nothing is given to the array, and what is printed puts it together.
+    let lost = format!(
+        "kill $(cat /work/writer); d=$(lab-device {0}); o=$(lab-device {1}); \
+         u=$(readlink -f /sys/block/${{o##*/}}/device/../../../..)/authorized; \
+         drivebench run pull --pull {0} --size 96MiB --runtime 4s /mnt/pool >/work/said 2>&1 & \
+         while [ -e $d ]; do sleep 0.1; done; echo 0 >$u; wait $! && echo all is well; echo 1 >$u; lab-device {1} >/dev/null; cat /work/said",
+        serial(&machine, 2),
+        serial(&machine, 1)
+    );
+    let lost = out(&machine, &lost).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(lost.contains(" was lost meanwhile") && !lost.contains("all is well"), "{lost}");
+    // It has the superblock that it had, and is in no array.
+    let untouched = format!(
+        "d=$(lab-device {}); mdadm --examine $d | grep 'Array State : AAA' && ! grep \"${{d##*/}}\\[\" /proc/mdstat",
+        serial(&machine, 2)
+    );
+    out(&machine, &untouched);
+    assert!(!lost.contains(" --add ") && !lost.contains("wipefs"), "{lost}");
+    let (_, printed) = lost.split_once(", which is older: ").unwrap_or_else(|| panic!("{lost}"));
+    let (commands, _) = printed.split_once("LOST. ").unwrap_or_else(|| panic!("{lost}"));
+    let put_together = format!(
+        "o=$(lab-device {}); umount /mnt/pool; for i in $(seq 40); do {{ {commands} $o; }} && break; sleep 0.5; done; mount /dev/md127 /mnt/pool",
+        serial(&machine, 1)
+    );
+    out(&machine, &put_together);
     same();
 }

@@ -129,6 +129,14 @@ fn verdict(case: &Case<'_>) -> String {
         "No file was written, so this says nothing about writes, and copies and parity were not compared.";
     let Pulled { files, away, moments, back, read, .. } = case.pulled;
     let head = format!("{} of {} drives in use", case.layout, case.drives);
+    // What no layout promises to survive says nothing of it.
+    if case.pulled.missing > 1 {
+        return format!(
+            "{head}: nothing is known of a pull of one drive, because another drive was lost while {} was away. {}",
+            case.drive,
+            healed(case)
+        );
+    }
     let bad = broken(case);
     if !bad.is_empty() {
         return format!(
@@ -181,8 +189,9 @@ fn verdict(case: &Case<'_>) -> String {
         false if away.reads > 0 => format!("Reads waited at most {}.", duration(away.longest)),
         false => "No read ended while it was away.".to_owned(),
     };
+    let (were, they) = if files.whole == 1 { ("was", "it was") } else { ("were", "they were") };
     format!(
-        "{head} survived a pull of one drive, reading only: {} were whole, as far as they were read ({bytes} of all that were chosen), while {} was away{then}.{changed}{left} {reads} {} {WRITES}",
+        "{head} survived a pull of one drive, reading only: {} {were} whole, as far as {they} read ({bytes} of all that were chosen), while {} was away{then}.{changed}{left} {reads} {} {WRITES}",
         count(files.whole, "file"),
         case.drive,
         healed(case)

@@ -23,9 +23,11 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
         PoolState::Broken if pool.missing > 0 => (
             Code::Broken,
             format!("{what} is broken: it lacks {missing}, and its data can't be read."),
-            back(pool),
+            back(inventory, layer, pool),
         ),
-        PoolState::Broken => (Code::Broken, format!("{what} is broken: its data can't be read."), back(pool)),
+        PoolState::Broken => {
+            (Code::Broken, format!("{what} is broken: its data can't be read."), back(inventory, layer, pool))
+        }
         PoolState::Inactive => {
             let says = format!("{what} is inactive: it is assembled in part, and its data can't be read.");
             let run =
@@ -39,7 +41,8 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
         }
         _ if pool.missing > 0 => {
             let says = format!("{what} is degraded: it lacks {missing}. {}", survives(pool));
-            let advice = [former(inventory, layer), Some(replace(layer, pool))];
+            let back = former(inventory, layer).map(|former| take_back(layer, former));
+            let advice = [back, Some(replace(layer, pool))];
             (Code::Degraded, says, advice.into_iter().flatten().collect::<Vec<_>>().join(" "))
         }
         _ => return None,
@@ -61,13 +64,21 @@ fn status(pool: &Pool) -> String {
     format!("drivebench pool status{name}")
 }
 
-fn back(pool: &Pool) -> String {
+fn back(inventory: &Inventory, layer: &Layer, pool: &Pool) -> String {
     let which = if pool.ours { format!(" Which these are: {}.", status(pool)) } else { String::new() };
-    format!("Connect the missing drives again; without them its data is lost.{which}")
+    let again = former(inventory, layer).map_or_else(String::new, |block| {
+        let (node, name) = (block.path(), &layer.name);
+        format!(
+            " {node} was part of it, and may be old: `sudo mdadm --examine` of each shows its Events. With the drives that have the most, and no \
+             others, once the array's filesystem is unmounted: sudo mdadm --stop /dev/{name}; sudo mdadm --assemble --force --run /dev/{name} \
+             DRIVES. Erase none, and add none as a new one."
+        )
+    });
+    format!("Connect the missing drives again; without them its data is lost.{which}{again}")
 }
 
-/// The command that takes a drive back that has the array's superblock, and is plugged in.
-fn former(inventory: &Inventory, layer: &Layer) -> Option<String> {
+/// A drive that has the array's superblock and is plugged in, but not used by it.
+fn former<'i>(inventory: &'i Inventory, layer: &Layer) -> Option<Block<'i>> {
     if layer.pool.as_ref()?.ours {
         return None;
     }
@@ -79,9 +90,16 @@ fn former(inventory: &Inventory, layer: &Layer) -> Option<String> {
             && block.content().uuid.as_ref() == Some(&uuid)
             && !layer.members.iter().any(|member| member == block.name())
     };
-    let block = inventory.blocks().find(is_former)?;
-    let node = block.path();
-    Some(format!("{node} was part of it. To take that back: sudo mdadm /dev/{} --re-add {node}.", layer.name))
+    inventory.blocks().find(is_former)
+}
+
+/// The command that takes a drive back.
+fn take_back(layer: &Layer, former: Block<'_>) -> String {
+    let node = former.path();
+    format!(
+        "{node} was part of it. To take that back, unless it was used elsewhere: sudo mdadm /dev/{} --re-add {node}.",
+        layer.name
+    )
 }
 
 /// The command that fills another drive.
@@ -130,10 +148,21 @@ mod tests {
         let said = |other: &str| {
             let drives = vec![drive("sda", "a"), drive("sdb", other)];
             let inventory = Inventory { drives, layers: vec![layer.clone()], ..Inventory::default() };
-            former(&inventory, &inventory.layers[0])
+            let layer = &inventory.layers[0];
+            former(&inventory, layer).map(|former| take_back(layer, former))
         };
-        let back = "/dev/sdb1 was part of it. To take that back: sudo mdadm /dev/md0 --re-add /dev/sdb1.";
+        let back = "/dev/sdb1 was part of it. To take that back, unless it was used elsewhere: sudo mdadm /dev/md0 --re-add /dev/sdb1.";
         assert_eq!(said("a").as_deref(), Some(back));
         assert_eq!(said("b"), None, "another array's");
+        let mut broken = layer.clone();
+        broken.pool.as_mut().expect("a pool").state = PoolState::Broken;
+        let drives = vec![drive("sda", "a"), drive("sdb", "a")];
+        let inventory = Inventory { drives, layers: vec![broken], ..Inventory::default() };
+        let advice = states(&inventory)[0].advice.clone();
+        assert!(
+            advice.contains("sudo mdadm --assemble --force --run /dev/md0 DRIVES. Erase none"),
+            "{advice}"
+        );
+        assert!(!advice.contains("--re-add"), "{advice}");
     }
 }

@@ -33,7 +33,11 @@ pub struct PullInUse {
 impl PullInUse {
     pub(super) fn describe(&self) -> String {
         let (seconds, how) = (duration(self.seconds), self.by.words());
-        format!("after {seconds} of reads, {} is away for {seconds} ({how}), then back", self.label)
+        let read = decimal_bytes(self.bytes);
+        format!(
+            "after {seconds} of reads, {} is away ({how}) for {seconds} and until {read} at most were read again, then back",
+            self.label
+        )
     }
 
     /// What a person should know before the drive is taken away.

@@ -2,6 +2,7 @@
 
 use std::{
     io,
+    path::Path,
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -9,7 +10,7 @@ use std::{
 
 use super::{
     check::{Member, is_free, member, unplug as how},
-    choose::{choose, open_dir},
+    choose::{Tree, choose},
     known::{Known, check, know},
     reader::Reader,
 };
@@ -23,6 +24,7 @@ use crate::{
     run::{
         Watcher,
         journal::Journal,
+        lock::Lock,
         pool::BuildError,
         pull::{
             HANG, POLL,
@@ -51,7 +53,9 @@ pub struct Away {
     pub act: PullInUse,
     pub gone: Gone,
     pub array: Array,
+    tree: Arc<Tree>,
     pub files: Arc<Vec<Known>>,
+    _only: Lock,
 }
 
 /// An array, and its member on the drive.
@@ -67,6 +71,20 @@ pub struct Array {
     /// Where the member's partition begins; none if it is the whole drive.
     pub start: Option<u64>,
     pub flags: MemberFlags,
+    /// The kernel's names of the other members.
+    pub others: Vec<String>,
+}
+
+impl Array {
+    /// Another member that has failed or is gone. md does not say so of the last copy of some data: that stays in use, though it gives
+    /// only errors.
+    pub fn lost(&self, root: &Sysroot) -> Option<&str> {
+        let works = |name: &str| {
+            in_array(&self.name, name, root) == MemberState::InSync
+                && root.number::<u64>(&format!("/sys/class/block/{name}/size")).is_some_and(|size| size > 0)
+        };
+        self.others.iter().map(String::as_str).find(|name| !works(name))
+    }
 }
 
 impl Away {
@@ -88,10 +106,12 @@ pub fn pull(
 ) -> Result<(Pulled, Away), BuildError> {
     let inventory = Inventory::read(&Sysroot::live());
     let found = member(act, target, &inventory)?;
+    // Held until the drive is back, and before the last check that all are there: of two runs, each would take one away.
+    let only = only_run(&found)?;
     let unplug = how(&found, act, &inventory)?;
     let array = array(&found, runner)?;
-    let chosen = choose(&target.path, act.bytes, act.seed, cancel).map_err(BuildError::file(&target.path))?;
-    let (files, about) = know(&chosen, cancel);
+    let tree = Arc::new(Tree::open(&target.path).map_err(BuildError::file(&target.path))?);
+    let (files, about) = know(&tree, &choose(&tree, act.bytes, act.seed, cancel), cancel);
     if cancel.is_set() {
         return Err(interrupted());
     }
@@ -132,10 +152,9 @@ pub fn pull(
     }
     let gone = Gone::will(journal, found.drive, unplug)?;
     let mut watch = Watch::of(Some((array.name.clone(), found.name.to_owned())), &gone.drive.name);
-    let away = Away { act: act.clone(), gone, array, files };
+    let away = Away { act: act.clone(), gone, array, tree, files, _only: only };
     let log_from = watch::kernel_now();
-    let others: Vec<&String> = found.layer.members.iter().filter(|name| *name != found.name).collect();
-    let still = || others_work(&away.array, &others, &root);
+    let still = || others_work(&away.array, &root);
     let shown = away.array.shown.clone();
     let way_back = |e: BuildError| match e {
         BuildError::Drives(why) => BuildError::Drives(format!(
@@ -149,13 +168,13 @@ pub fn pull(
         .leave(&members(&found, &inventory), &still, cancel, &mut |text| watcher.asks(text))
         .map_err(way_back)?;
     let zero = Instant::now();
-    while zero.elapsed() < seconds && !cancel.is_set() {
+    while zero.elapsed() < seconds && !cancel.is_set() && away.array.lost(&root).is_none() {
         watch.look(zero);
         thread::sleep(POLL);
     }
     let end = Instant::now();
     let (ops, hanging) = reader.end(HANG);
-    away.gone.has_left(answer)?;
+    away.gone.has_left(answer).map_err(way_back)?;
     watch.look(zero);
     (pulled.before, pulled.away) = (sum(&ops, &[], begun, zero), sum(&ops, &hanging, zero, end));
     pulled.sample = sample(&ops, zero, SAMPLE);
@@ -171,10 +190,10 @@ pub fn pull(
                  --re-add PARTITION, which `drivebench list` shows"
             ),
         });
-    } else {
-        pulled.probes = probes(target, &away, false);
+    } else if away.array.lost(&root).is_none() {
+        pulled.probes = probes(&away, false);
         let _ = within(HANG, empty_cache);
-        pulled.probes.extend(probes(target, &away, true));
+        pulled.probes.extend(probes(&away, true));
         pulled.files = away.look();
     }
     pulled.kernel = watch::messages(runner, log_from, &away.gone.drive.name);
@@ -185,11 +204,21 @@ pub fn pull(
     {
         (pulled.state, pulled.missing) = (pool.state, pool.missing);
     }
+    if away.array.lost(&root).is_some() {
+        pulled.missing = pulled.missing.max(2);
+    }
     Ok((pulled, away))
 }
 
 fn failed(e: io::Error) -> BuildError {
     BuildError::Array(e.to_string())
+}
+
+/// Refuses while another run may have a drive of the array away.
+fn only_run(found: &Member<'_>) -> Result<Lock, BuildError> {
+    let failed =
+        |e: io::Error| BuildError::Drives(format!("no drive of {} is taken away: {e}", found.layer.shown()));
+    Lock::of_array(&found.layer.name).map_err(failed)
 }
 
 /// What is needed to give the drive back to its array, and to no other.
@@ -209,13 +238,13 @@ fn array(found: &Member<'_>, runner: &dyn Runner) -> Result<Array, BuildError> {
         uuid: superblock.uuid,
         start: part.map(|part| part.start),
         flags: MemberFlags { write_mostly: is("write_mostly"), failfast: is("failfast") },
+        others: found.layer.members.iter().filter(|name| *name != found.name).cloned().collect(),
     })
 }
 
 /// While a person is waited for, another drive may fail: without this one, files would be lost.
-fn others_work(array: &Array, others: &[&String], root: &Sysroot) -> Result<(), BuildError> {
-    let works = |name: &&&String| in_array(&array.name, name, root) == MemberState::InSync;
-    match others.iter().find(|name| !works(name)) {
+fn others_work(array: &Array, root: &Sysroot) -> Result<(), BuildError> {
+    match array.lost(root) {
         Some(name) => Err(BuildError::Array(format!(
             "{name} of {} has failed meanwhile: don't pull another drive. Replace {name} first (drivebench pool status)",
             array.shown
@@ -230,12 +259,13 @@ fn members<'i>(found: &Member<'i>, inventory: &'i Inventory) -> Vec<Option<&'i D
 }
 
 /// What still works: only what reads.
-fn probes(target: &Target, away: &Away, cold: bool) -> Vec<Probe> {
-    let dir = target.path.clone();
-    let files = Arc::clone(&away.files);
+fn probes(away: &Away, cold: bool) -> Vec<Probe> {
+    let (tree, files) = (Arc::clone(&away.tree), Arc::clone(&away.files));
     vec![
         // So that its time of access stays.
-        probe("ls", cold, move || Dir::new(open_dir(&dir)?)?.try_for_each(|entry| Ok(entry.map(drop)?))),
+        probe("ls", cold, move || {
+            Dir::new(tree.dir(Path::new(""))?)?.try_for_each(|entry| Ok(entry.map(drop)?))
+        }),
         probe("read", cold, move || files.iter().find_map(Known::first_page).unwrap_or(Ok(()))),
     ]
 }

@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{away::Away, reader::Reader};
+use super::{
+    away::{Array, Away},
+    reader::Reader,
+};
 use crate::{
     conditions::bytes_written,
     danger::{Claims, consent},
@@ -54,10 +57,6 @@ pub fn put_back(
     let here = Instant::now();
     let root = Sysroot::live();
     let member = place(away, &Inventory::read(&root)).map_err(|e| lacks(e, away))?;
-    let is_left_out = |e: BuildError, away: &Away| {
-        let (array, drive, node) = (&away.array.name, &away.act.label, &member.node);
-        BuildError::Array(format!("{e}. {shown} lacks {drive} now: mdadm /dev/{array} --re-add {node}"))
-    };
     let until = Instant::now() + BY_ITSELF;
     while !back.by_itself && Instant::now() < until {
         back.by_itself = has(away, &member, &root);
@@ -68,9 +67,9 @@ pub fn put_back(
     let from = Instant::now();
     let begun = if back.by_itself { here } else { from };
     if !back.by_itself {
+        lacks_only_this(&away.array, &member.node, &root)?;
         noticed(away, &member, &root)?;
-        lacks_only_this(away, &member, &root)?;
-        join(away, &member, runner, &mut back, &root).map_err(|e| is_left_out(e, away))?;
+        join(away, &member, runner, &mut back, &root)?;
     }
     // Reading goes on for as long as before; after that, what is filled gets all of the drives.
     if let Ok(reader) = Reader::start(&away.files, away.act.seed ^ 1) {
@@ -179,47 +178,70 @@ fn join(
         commands.erase(&mdadm::add(&array, &member.node, away.array.flags), &claims)
     });
     back.refused.extend(refused);
-    joined
+    let (shown, drive, node) = (&away.array.shown, &away.act.label, &member.node);
+    joined.map_err(|e| {
+        BuildError::Array(format!("{e}. {shown} lacks {drive} now: mdadm {array} --re-add {node}"))
+    })
 }
 
-/// Refuses to give a drive to an array that lost another one meanwhile: what is on both may be needed to put it together.
-fn lacks_only_this(away: &Away, member: &Place, root: &Sysroot) -> Result<(), BuildError> {
-    let array = &away.array.name;
-    match root.number::<u64>(&format!("/sys/block/{array}/md/degraded")) {
-        Some(missing @ 2..) => Err(BuildError::Drives(format!(
-            "{} is not given to {}: {missing} of its drives are missing now, and what is on this one may be needed. Erase none of them, and add \
-             none as a new one. Plug all of them in; if files can't be read any more, unmount it, then: mdadm --stop /dev/{array}; mdadm --assemble \
-             --force /dev/{array} --uuid={}",
-            member.node, away.array.shown, away.array.uuid
-        ))),
-        _ => Ok(()),
-    }
+/// Refuses to give a drive to an array that lost another one meanwhile: what is on both may be needed to put it together. Nor to one of
+/// which that is not known.
+fn lacks_only_this(array: &Array, node: &str, root: &Sysroot) -> Result<(), BuildError> {
+    let Array { name, shown, uuid, .. } = array;
+    let degraded = root.number::<u64>(&format!("/sys/block/{name}/md/degraded"));
+    let lost = match (degraded, array.lost(root)) {
+        (Some(_), Some(other)) => other,
+        (Some(2..), None) => "another drive",
+        (Some(_), None) => return Ok(()),
+        (None, _) => {
+            return Err(BuildError::Drives(format!(
+                "{node} is not given to {shown}, whose state can't be read: it may have been stopped. To start it: mdadm --assemble /dev/{name} \
+                 --uuid={uuid}. If it lacks the drive then: mdadm /dev/{name} --re-add {node}"
+            )));
+        }
+    };
+    // Given no names, mdadm --force takes this drive, too, and calls it current: an array that was not closed needs all of them for it.
+    let there = array.others.iter().filter(|name| *name != lost).map(|name| format!("/dev/{name} "));
+    let there: String = there.collect();
+    Err(BuildError::Drives(format!(
+        "{node} is not given to {shown}: {lost} was lost meanwhile, and what is on both may be needed. Erase none of them, and add none as a new \
+         one (--add). Plug {lost} in again; unmount the filesystem of the array; then, with the name that it has now for LOST, and without {node}, \
+         which is older: mdadm --stop /dev/{name}; mdadm --assemble --force --run /dev/{name} {there}LOST. Once files can be read again: mdadm \
+         /dev/{name} --re-add {node}"
+    )))
 }
 
 /// Refuses what is no former member of the array, and one that was used without it: that has newer data.
 fn is_former(away: &Away, member: &Place, runner: &dyn Runner) -> Result<(), BuildError> {
+    let Array { name, shown, uuid, .. } = &away.array;
     let path = &member.node;
-    let refused =
-        |why: String| BuildError::Drives(format!("{path} is not given to {}: {why}", away.array.shown));
-    let superblock = mdadm::superblock(&runner.ask(&mdadm::examine(path))?).map_err(refused)?;
-    let superblock = superblock.ok_or_else(|| refused("it has no superblock of it any more".to_owned()))?;
-    if superblock.uuid != away.array.uuid {
-        return Err(refused("it has the superblock of another array".to_owned()));
+    let refused = |why: &str| BuildError::Drives(format!("{path} is not given to {shown}: {why}"));
+    let superblock = mdadm::superblock(&runner.ask(&mdadm::examine(path))?).map_err(|why| refused(&why))?;
+    let superblock = superblock.ok_or_else(|| refused("it has no superblock of it any more"))?;
+    if superblock.uuid != *uuid {
+        return Err(refused("it has the superblock of another array"));
+    }
+    let detail = runner.ask(&mdadm::detail(&format!("/dev/{name}")))?;
+    if mdadm::uuid(&detail) != Some(uuid) {
+        return Err(refused(&format!("/dev/{name} is another array now, or mdadm does not say which")));
     }
     // One that only left says that all drives were there. What one that was started elsewhere wrote since, no bitmap marks.
     let used = |has: &str| {
-        Err(refused(format!(
-            "it was used without the others{has}. To fill it as a new one: wipefs --all {path}; mdadm /dev/{} --add {path}",
-            away.array.name
+        Err(refused(&format!(
+            "{has}. To fill it as a new one, once the pool has been backed up: wipefs --all {path}; mdadm /dev/{name} --add {path}"
         )))
     };
     if !superblock.complete {
-        return used("");
+        return used(
+            "its superblock says that other drives were missing, so it may have been used without them",
+        );
     }
-    match mdadm::events(&runner.ask(&mdadm::detail(&format!("/dev/{}", away.array.name)))?) {
-        Some(events) if superblock.events > events => used(", and has newer data"),
+    match mdadm::events(&detail) {
+        Some(events) if superblock.events > events => {
+            used("it was used without the others, and has newer data")
+        }
         Some(_) => Ok(()),
-        None => Err(refused("mdadm does not say how many events the pool has had".to_owned())),
+        None => Err(refused("mdadm does not say how many events the pool has had")),
     }
 }
 
@@ -273,5 +295,58 @@ fn filled(
             told = Some(Instant::now());
         }
         thread::sleep(PROGRESS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{inventory::fixtures::Tree, tools::mdadm::MemberFlags};
+
+    #[test]
+    fn an_array_that_lost_another_drive_or_was_stopped_is_given_none() {
+        let array = Array {
+            name: "md127".to_owned(),
+            shown: "nas (md127)".to_owned(),
+            member: "sdb1".to_owned(),
+            uuid: "6d1a35b2:8c1a4d8e:01f3bb2c:9ce6a51f".to_owned(),
+            start: Some(2048),
+            flags: MemberFlags::default(),
+            others: vec!["sda1".to_owned(), "sdc1".to_owned()],
+        };
+        // What md says of the array and of another member, and whether that is there.
+        let said = |degraded: Option<&str>, state: &str, is_there: bool| {
+            let mut tree = Tree::new();
+            if let Some(degraded) = degraded {
+                tree.file("sys/block/md127/md/degraded", degraded);
+            }
+            tree.file("sys/block/md127/md/dev-sda1/state", "in_sync\n");
+            tree.file("sys/class/block/sda1/size", "1000\n");
+            tree.file("sys/block/md127/md/dev-sdc1/state", state);
+            if is_there {
+                tree.file("sys/class/block/sdc1/size", "1000\n");
+            }
+            let refused = lacks_only_this(&array, "/dev/sdd1", &tree.sysroot());
+            refused.err().map(|e| e.to_string()).unwrap_or_default()
+        };
+        assert_eq!(said(Some("1\n"), "in_sync\n", true), "");
+        // The last copy stays in use, though it is gone.
+        for (degraded, state, is_there, other, there) in [
+            ("2\n", "in_sync\n", true, "another drive", "/dev/sda1 /dev/sdc1"),
+            ("2\n", "faulty\n", true, "sdc1", "/dev/sda1"),
+            ("1\n", "in_sync\n", false, "sdc1", "/dev/sda1"),
+            ("1\n", "faulty\n", true, "sdc1", "/dev/sda1"),
+        ] {
+            let put_together =
+                format!("mdadm --stop /dev/md127; mdadm --assemble --force --run /dev/md127 {there} LOST. ");
+            let lost = said(Some(degraded), state, is_there);
+            assert!(
+                lost.contains(&format!("{other} was lost meanwhile")) && lost.contains(&put_together),
+                "{lost}"
+            );
+            assert!(!lost.contains(" --add ") && !lost.contains("wipefs"), "{lost}");
+        }
+        let stopped = said(None, "in_sync\n", true);
+        assert!(stopped.contains("whose state can't be read") && !stopped.contains(" --add "), "{stopped}");
     }
 }

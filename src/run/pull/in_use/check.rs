@@ -6,7 +6,7 @@ use rustix::process::geteuid;
 
 use super::{
     super::{away::carries_nothing_else, unplug::Unplug},
-    choose,
+    choose::{self, Tree},
 };
 use crate::{
     danger::{opened_by, unused},
@@ -35,7 +35,7 @@ pub fn can_pull(plan: &Plan, inventory: &Inventory, store: &Path) -> Result<(), 
         let member = member(act, &target, inventory)?;
         is_elsewhere(&member, inventory, store)?;
         unplug(&member, act, inventory)?;
-        let found = choose::any(&target.path).map_err(BuildError::file(&target.path))?;
+        let found = choose::any(&Tree::open(&target.path).map_err(BuildError::file(&target.path))?);
         if found.files.is_empty() {
             let why = match (found.unreadable, found.changing) {
                 (0, 0) => String::new(),
@@ -123,7 +123,9 @@ pub fn member<'i>(
             return Err(refused(format!("{} is no drive of {shown} itself", drive.label())));
         }
         [(name, MemberState::InSync)] => name,
-        [(_, state)] => return Err(refused(format!("{} is {} in {shown}", drive.label(), state.words()))),
+        [(_, state)] => {
+            return Err(refused(format!("{}, a drive of {shown}, is {}", drive.label(), state.words())));
+        }
         _ => return Err(refused(format!("{} has several members of {shown}", drive.label()))),
     };
     // With a spare, another drive would be filled at once, and this one would become the spare.
@@ -131,7 +133,7 @@ pub fn member<'i>(
     if let Some((other, state)) = other {
         let state = state.words();
         return Err(refused(format!(
-            "{other} is {state} in {shown}: a drive is taken away only where all are in use"
+            "{other}, a drive of {shown}, is {state}: one is taken away only where all are in use"
         )));
     }
     carries_only(drive, layer, inventory)?;
@@ -304,7 +306,7 @@ mod tests {
         }
         let mut inventory = tree().inventory();
         inventory.layers[0].states[1] = MemberState::Spare;
-        assert!(why(&inventory).contains("is spare in md127"), "{}", why(&inventory));
+        assert!(why(&inventory).contains("a drive of md127, is spare"), "{}", why(&inventory));
         let mut inventory = tree().inventory();
         inventory.layers[0].kind = "raid0".to_owned();
         assert!(why(&inventory).contains("no array of md with copies or parity"));

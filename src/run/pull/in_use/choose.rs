@@ -3,15 +3,18 @@
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
-    fs::{self, File, Metadata},
+    fs::{File, Metadata},
     io,
-    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    os::{
+        fd::AsRawFd,
+        unix::{ffi::OsStrExt, fs::MetadataExt},
+    },
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use rustix::{
-    fs::{CWD, Dir, Mode, OFlags, openat},
+    fs::{CWD, Dir, Mode, OFlags, ResolveFlags, openat, openat2},
     io::Errno,
 };
 
@@ -49,9 +52,68 @@ impl State {
     }
 }
 
+/// The directory whose files are read, opened once. Whatever its users do meanwhile, nothing outside of it is opened, and nothing of another
+/// filesystem.
+#[derive(Debug)]
+pub struct Tree {
+    dir: File,
+    device: u64,
+}
+
+impl Tree {
+    /// `dir` has no links in it, so that it is the one that was looked at.
+    pub fn open(dir: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = match openat2(CWD, dir, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            Err(Errno::NOSYS) => return Err(io::Error::other("this needs Linux 5.6 or later")),
+            opened => File::from(opened?),
+        };
+        let device = dir.metadata()?.dev();
+        Ok(Self { dir, device })
+    }
+
+    /// Opens a directory so that its time of access stays.
+    pub fn dir(&self, below: &Path) -> io::Result<File> {
+        let is_itself = below.as_os_str().is_empty();
+        let below = if is_itself { Path::new(".") } else { below };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        without_access_time(|flag| self.opened(below, flags | flag))
+    }
+
+    /// Opens a regular file for reading, past the page cache, without waiting, and so that its time of access stays, where that is
+    /// allowed. A link, a pipe or a device that was put there is not opened.
+    pub fn file(&self, below: &Path) -> io::Result<File> {
+        let found = self.opened(below, OFlags::PATH | OFlags::NOFOLLOW)?;
+        if !found.metadata()?.is_file() {
+            return Err(Errno::LOOP.into());
+        }
+        let path = format!("/proc/self/fd/{}", found.as_raw_fd());
+        let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        without_access_time(|flag| Ok(openat(CWD, &path, flags | flag, Mode::empty())?.into()))
+    }
+
+    /// What is at a path, which may be a link.
+    pub fn about(&self, below: &Path) -> io::Result<Metadata> {
+        self.opened(below, OFlags::PATH | OFlags::NOFOLLOW)?.metadata()
+    }
+
+    fn opened(&self, below: &Path, flags: OFlags) -> Result<File, Errno> {
+        let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+        Ok(openat2(&self.dir, below, flags | OFlags::CLOEXEC, Mode::empty(), within)?.into())
+    }
+}
+
+fn without_access_time(open: impl Fn(OFlags) -> Result<File, Errno>) -> io::Result<File> {
+    match open(OFlags::NOATIME) {
+        Err(Errno::PERM) => Ok(open(OFlags::empty())?),
+        opened => Ok(opened?),
+    }
+}
+
 /// A file, and where the pieces begin that are read of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
+    /// Below the directory.
     pub path: PathBuf,
     pub state: State,
     pub pieces: Vec<u64>,
@@ -71,24 +133,23 @@ pub struct Chosen {
     pub changing: u64,
 }
 
-/// Chooses files below `dir`, on its filesystem, of which at most `bytes` are read. Links are not followed.
-pub fn choose(dir: &Path, bytes: u64, seed: u64, cancel: &Cancel) -> io::Result<Chosen> {
-    walk(dir, bytes, seed, &|_| cancel.is_set())
+/// Chooses files of a directory, on its filesystem, of which at most `bytes` are read. Links are not followed.
+pub fn choose(tree: &Tree, bytes: u64, seed: u64, cancel: &Cancel) -> Chosen {
+    walk(tree, bytes, seed, &|_| cancel.is_set())
 }
 
 /// The first file that could be chosen.
-pub fn any(dir: &Path) -> io::Result<Chosen> {
-    walk(dir, 1, 0, &|files| files > 0)
+pub fn any(tree: &Tree) -> Chosen {
+    walk(tree, 1, 0, &|files| files > 0)
 }
 
-fn walk(dir: &Path, bytes: u64, seed: u64, ends: &dyn Fn(usize) -> bool) -> io::Result<Chosen> {
-    let device = fs::symlink_metadata(dir)?.dev();
+fn walk(tree: &Tree, bytes: u64, seed: u64, ends: &dyn Fn(usize) -> bool) -> Chosen {
     let mut kept = Kept { bytes, seed, files: BTreeMap::new(), sum: 0, first_out: None };
     let mut chosen = Chosen::default();
-    let mut pending = vec![dir.to_owned()];
+    let mut pending = vec![PathBuf::new()];
     let mut looked = 0;
     while let Some(at) = pending.pop() {
-        let Ok(entries) = open_dir(&at).and_then(|file| Ok(Dir::read_from(&file)?)) else {
+        let Ok(entries) = tree.dir(&at).and_then(|file| Ok(Dir::read_from(&file)?)) else {
             chosen.unreadable += 1;
             continue;
         };
@@ -108,45 +169,30 @@ fn walk(dir: &Path, bytes: u64, seed: u64, ends: &dyn Fn(usize) -> bool) -> io::
                 continue;
             }
             let path = at.join(OsStr::from_bytes(name));
-            match fs::symlink_metadata(&path) {
-                Ok(about) if about.dev() != device => {}
+            match tree.about(&path) {
+                Ok(about) if about.dev() != tree.device => {}
                 Ok(about) if about.is_dir() => pending.push(path),
                 Ok(about) if about.is_file() && about.len() > 0 => {
                     chosen.found += 1;
                     match is_quiet(&about) {
-                        true => kept.add(dir, path, State::of(&about)),
+                        true => kept.add(path, State::of(&about)),
                         false => chosen.changing += 1,
                     }
                 }
                 Ok(_) => {}
-                // Removed meanwhile.
-                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                // Another filesystem; removed meanwhile.
+                Err(e) if matches!(e.kind(), io::ErrorKind::CrossesDevices | io::ErrorKind::NotFound) => {}
                 Err(_) => chosen.unreadable += 1,
             }
         }
     }
     chosen.files = kept.files.into_values().collect();
-    Ok(chosen)
+    chosen
 }
 
 fn is_quiet(about: &Metadata) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
     about.ctime() <= now - QUIET
-}
-
-/// Opens a directory so that its time of access stays.
-pub fn open_dir(path: &Path) -> io::Result<File> {
-    open(path, OFlags::DIRECTORY)
-}
-
-/// Opens what is at a path for reading: no link, no terminal, without waiting, and so that its time of access stays, where that is
-/// allowed.
-pub fn open(path: &Path, how: OFlags) -> io::Result<File> {
-    let flags = how | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    match openat(CWD, path, flags | OFlags::NOATIME, Mode::empty()) {
-        Err(Errno::PERM) => Ok(openat(CWD, path, flags, Mode::empty())?.into()),
-        opened => Ok(opened?.into()),
-    }
 }
 
 /// The files with the least hashes of their names, as many as fit: the same ones in whatever order they are found.
@@ -160,9 +206,8 @@ struct Kept {
 }
 
 impl Kept {
-    fn add(&mut self, dir: &Path, path: PathBuf, state: State) {
-        let below = path.strip_prefix(dir).unwrap_or(&path);
-        let key = (hash(self.seed, below.as_os_str().as_bytes()), below.to_owned());
+    fn add(&mut self, path: PathBuf, state: State) {
+        let key = (hash(self.seed, path.as_os_str().as_bytes()), path.clone());
         // A smaller file in its place would depend on the order.
         if self.first_out.as_ref().is_some_and(|first| *first < key) {
             return;
@@ -205,6 +250,7 @@ fn hash(seed: u64, bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use std::{
+        fs,
         os::unix::fs::{PermissionsExt, symlink},
         time::Duration,
     };
@@ -237,13 +283,14 @@ mod tests {
         symlink(".", dir.join("a/loop")).expect("links");
         rustix::fs::mknodat(CWD, dir.join("pipe"), rustix::fs::FileType::Fifo, Mode::RWXU, 0)
             .expect("a pipe");
-        let all = |bytes: u64, seed: u64| choose(&dir, bytes, seed, &Cancel::default()).expect("chooses");
+        let tree = Tree::open(&dir).expect("opens");
+        let all = |bytes: u64, seed: u64| choose(&tree, bytes, seed, &Cancel::default());
         let new = all(1 << 30, 1);
         assert_eq!((new.files.len(), new.found, new.changing), (0, 45, 45), "they may still be changed");
         settle();
         let every = all(1 << 30, 1);
         assert_eq!((every.files.len(), every.found, every.unreadable, every.more), (45, 45, 0, false));
-        assert!(every.files.iter().all(|file| file.path.starts_with(&dir) && file.pieces == [0]));
+        assert!(every.files.iter().all(|file| file.path.starts_with("a") && file.pieces == [0]));
         let some = all(100_000, 1);
         let bytes: u64 = some.files.iter().map(|file| file.state.size).sum();
         assert!((90_000..=100_000).contains(&bytes), "{bytes}");
@@ -258,11 +305,37 @@ mod tests {
         let closed = dir.path().join("closed");
         fs::create_dir(&closed).expect("creates");
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o0)).expect("closes");
-        let chosen = choose(dir.path(), 1 << 20, 1, &Cancel::default()).expect("chooses");
+        let chosen = any(&Tree::open(dir.path()).expect("opens"));
         // Root may read it.
         let expected = u64::from(!rustix::process::geteuid().is_root());
         assert_eq!((chosen.unreadable, chosen.found), (expected, 0));
-        assert!(choose(&closed.join("missing"), 1 << 20, 1, &Cancel::default()).is_err());
+        assert!(Tree::open(&closed.join("missing")).is_err());
+    }
+
+    #[test]
+    fn nothing_outside_of_the_directory_is_opened() {
+        let home = tempfile::tempdir_in("target").expect("a directory on a drive");
+        let (dir, other) = (home.path().join("pool"), home.path().join("other"));
+        for path in [dir.join("a"), other.join("a")] {
+            fs::create_dir_all(&path).expect("creates");
+            fs::write(path.join("file"), "1").expect("writes");
+        }
+        let tree = Tree::open(&dir).expect("opens");
+        assert!(tree.file(Path::new("a/file")).is_ok());
+        // A user puts a link where a directory was.
+        fs::rename(dir.join("a"), dir.join("b")).expect("renames");
+        symlink("../other/a", dir.join("a")).expect("links");
+        let refused = |path: &str| tree.file(Path::new(path)).expect_err("refuses").raw_os_error();
+        assert_eq!(refused("a/file"), Some(Errno::LOOP.raw_os_error()));
+        assert_eq!(refused("a"), Some(Errno::LOOP.raw_os_error()));
+        assert_eq!(refused("../other/a/file"), Some(Errno::XDEV.raw_os_error()));
+        assert!(tree.about(Path::new("a")).is_ok_and(|about| about.is_symlink()));
+        assert!(Tree::open(&dir.join("a")).is_err(), "a link is another directory");
+        // The directory that was opened is read, whatever is at its path now.
+        fs::rename(&dir, home.path().join("moved")).expect("renames");
+        symlink("other", &dir).expect("links");
+        assert!(tree.file(Path::new("b/file")).is_ok());
+        assert!(Tree::open(&dir).is_err());
     }
 
     #[test]

@@ -9,11 +9,11 @@ use std::{
     time::Instant,
 };
 
-use rustix::{fs::OFlags, io::Errno};
+use rustix::io::Errno;
 
 use super::{
     super::files::{Checking, READ, read},
-    choose::{Candidate, Chosen, State, length, open},
+    choose::{Candidate, Chosen, State, Tree, length},
 };
 use crate::{
     engine::{Aligned, Cancel},
@@ -23,7 +23,8 @@ use crate::{
 /// A file of another program, with the hashes of its pieces.
 #[derive(Debug)]
 pub struct Known {
-    pub path: PathBuf,
+    tree: Arc<Tree>,
+    path: PathBuf,
     state: State,
     pub pieces: Vec<Piece>,
 }
@@ -48,9 +49,9 @@ pub enum Look {
 }
 
 impl Known {
-    fn of(candidate: &Candidate, buffer: &mut Aligned) -> Result<Self, Look> {
+    fn of(tree: &Arc<Tree>, candidate: &Candidate, buffer: &mut Aligned) -> Result<Self, Look> {
         let Candidate { path, state, pieces } = candidate;
-        let pieces = unchanged(path, state, |file| {
+        let pieces = unchanged(tree, path, state, |file| {
             let piece = |&offset: &u64| {
                 let length = length(state, offset);
                 let bytes = read(file, offset, length, buffer)?;
@@ -61,12 +62,12 @@ impl Known {
             };
             pieces.iter().map(piece).collect()
         })?;
-        Ok(Self { path: path.clone(), state: *state, pieces })
+        Ok(Self { tree: Arc::clone(tree), path: path.clone(), state: *state, pieces })
     }
 
     /// Reads some of its pieces again, past the page cache; `begins` is called before each.
     pub fn look(&self, pieces: &[Piece], buffer: &mut Aligned, begins: &dyn Fn()) -> Look {
-        let same = unchanged(&self.path, &self.state, |file| {
+        let same = unchanged(&self.tree, &self.path, &self.state, |file| {
             for piece in pieces {
                 begins();
                 let bytes = read(file, piece.offset, piece.length, buffer)?;
@@ -86,7 +87,7 @@ impl Known {
     /// Reads a page; none if another program changed the file.
     pub fn first_page(&self) -> Option<io::Result<()>> {
         let page = |file: &File| read(file, 0, 1, &mut Aligned::new(READ)).map(drop);
-        match unchanged(&self.path, &self.state, page) {
+        match unchanged(&self.tree, &self.path, &self.state, page) {
             Ok(()) => Some(Ok(())),
             Err(Look::Failed(e)) => Some(Err(e)),
             Err(_) => None,
@@ -99,13 +100,18 @@ impl Known {
 }
 
 /// Reads from a file, unless it is another one or differs from what it was, before or afterwards.
-fn unchanged<T>(path: &Path, state: &State, work: impl FnOnce(&File) -> io::Result<T>) -> Result<T, Look> {
+fn unchanged<T>(
+    tree: &Tree,
+    path: &Path,
+    state: &State,
+    work: impl FnOnce(&File) -> io::Result<T>,
+) -> Result<T, Look> {
     let failed = |e: io::Error| match e.raw_os_error().map(Errno::from_raw_os_error) {
-        // Gone, a link by now, or leased to a program that writes to it.
-        Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::AGAIN) => Look::Changed,
+        // Gone, a link by now, below another filesystem, or leased to a program that writes to it.
+        Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::AGAIN) => Look::Changed,
         _ => Look::Failed(e),
     };
-    let file = open(path, OFlags::DIRECT).map_err(|e| match path.symlink_metadata() {
+    let file = tree.file(path).map_err(|e| match tree.about(path) {
         // Something else is there that can't be opened so, such as a directory.
         Ok(about) if State::of(&about) != *state => Look::Changed,
         _ => failed(e),
@@ -126,7 +132,7 @@ fn hash(bytes: &[u8]) -> u64 {
 }
 
 /// Reads all files that were chosen. Those that can't be read, or are being changed, are counted and left out.
-pub fn know(chosen: &Chosen, cancel: &Cancel) -> (Vec<Known>, ReadOnly) {
+pub fn know(tree: &Arc<Tree>, chosen: &Chosen, cancel: &Cancel) -> (Vec<Known>, ReadOnly) {
     let Chosen { files, found, more, unreadable, changing } = chosen;
     let mut about = ReadOnly {
         found: *found,
@@ -138,7 +144,7 @@ pub fn know(chosen: &Chosen, cancel: &Cancel) -> (Vec<Known>, ReadOnly) {
     let mut buffer = Aligned::new(READ);
     let mut all = Vec::new();
     for candidate in files.iter().take_while(|_| !cancel.is_set()) {
-        match Known::of(candidate, &mut buffer) {
+        match Known::of(tree, candidate, &mut buffer) {
             Ok(known) => {
                 about.files += 1;
                 about.bytes += known.bytes();
@@ -211,7 +217,8 @@ mod tests {
             fs::write(name(number), vec![number as u8; READ + 1000 * number + 1]).expect("writes");
         }
         thread::sleep(Duration::from_secs(4));
-        let chosen = choose(dir, 1 << 30, 1, &Cancel::default()).expect("chooses");
+        let tree = Arc::new(Tree::open(dir).expect("opens"));
+        let chosen = choose(&tree, 1 << 30, 1, &Cancel::default());
         // One is written to after it was chosen, one is gone.
         let write = |number: usize, bytes: &[u8]| {
             let file = OpenOptions::new().write(true).open(name(number)).expect("opens");
@@ -219,7 +226,7 @@ mod tests {
         };
         write(0, b"changed");
         fs::remove_file(name(1)).expect("removes");
-        let (mut files, about) = know(&chosen, &Cancel::default());
+        let (mut files, about) = know(&tree, &chosen, &Cancel::default());
         assert_eq!((about.files, about.changing, about.unreadable, about.found), (6, 2, 0, 8));
         assert_eq!(about.bytes, files.iter().map(|file| file.state.size).sum::<u64>());
         let all = found(&files);
@@ -238,7 +245,7 @@ mod tests {
             "{all:?}"
         );
         // What nothing changed, and yet differs, is wrong.
-        let last = files.iter_mut().find(|file| file.path == name(7)).expect("is known");
+        let last = files.iter_mut().find(|file| dir.join(&file.path) == name(7)).expect("is known");
         last.pieces[1].hash ^= 1;
         let lost = last.bytes();
         let all = found(&files);
@@ -252,8 +259,8 @@ mod tests {
         fs::write(&path, "some").expect("writes");
         thread::sleep(Duration::from_secs(4));
         let before = fs::metadata(&path).and_then(|about| about.accessed()).expect("a time");
-        let chosen = choose(home.path(), 1 << 20, 1, &Cancel::default()).expect("chooses");
-        let (files, _) = know(&chosen, &Cancel::default());
+        let tree = Arc::new(Tree::open(home.path()).expect("opens"));
+        let (files, _) = know(&tree, &choose(&tree, 1 << 20, 1, &Cancel::default()), &Cancel::default());
         assert_eq!((found(&files).whole, files.len()), (1, 1));
         assert_eq!(fs::metadata(&path).and_then(|about| about.accessed()).expect("a time"), before);
     }

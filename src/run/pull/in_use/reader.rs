@@ -115,7 +115,10 @@ mod tests {
     use std::fs;
 
     use super::{
-        super::{choose::choose, known::know},
+        super::{
+            choose::{Tree, choose},
+            known::know,
+        },
         *,
     };
     use crate::engine::Cancel;
@@ -127,8 +130,8 @@ mod tests {
             fs::write(home.path().join(name), vec![7; 3 * READ]).expect("writes");
         }
         thread::sleep(Duration::from_secs(4));
-        let chosen = choose(home.path(), 1 << 30, 1, &Cancel::default()).expect("chooses");
-        let (files, _) = know(&chosen, &Cancel::default());
+        let tree = Arc::new(Tree::open(home.path()).expect("opens"));
+        let (files, _) = know(&tree, &choose(&tree, 1 << 30, 1, &Cancel::default()), &Cancel::default());
         let reader = Reader::start(&Arc::new(files), 1).expect("starts");
         let ops = |reader: &Reader| reader.shared.ops.lock().expect("no panic").len();
         while ops(&reader) < 5 {
