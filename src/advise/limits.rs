@@ -6,6 +6,7 @@ use super::{
     evidence::{Evidence, Wanted},
     network_link::{NetworkLink, called, narrowest, usable},
     sentences::{speed, the_drives},
+    shared,
 };
 use crate::{
     findings::{Limiter, Metric, Quantity},
@@ -133,6 +134,10 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         (flows, Some(link)) => over(context, flows, &link),
         (flows, None) => here(context, flows),
     };
+    let clients = shared::clients(context);
+    let from = clients.as_ref().map(|(_, from)| from.run.clone());
+    let mut answer = answer.because(clients.map(|(said, _)| said));
+    answer.rests_on.extend(from);
     vec![answer]
 }
 

@@ -19,6 +19,7 @@ mod pool_tests;
 mod published;
 mod regression;
 mod sentences;
+mod shared;
 mod swap;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -44,6 +44,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         }
         let (plan, _) = unfinished(experiment, run, &store.unfinished(run)?, &store)?;
         run::can_swap(&plan)?;
+        run::can_share(&plan, &inventory)?;
         if ledger.is_some() && plan.ledger() != ledger.as_ref() {
             let is = plan.ledger().map_or_else(|| "the store".to_owned(), ToString::to_string);
             return Err(Usage(format!("the ledger of {run} is in {is}: resume it without --ledger")).into());
@@ -83,7 +84,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         return Ok(ExitCode::SUCCESS);
     }
     run::can_swap(&plan)?;
-    run::can_share(&plan)?;
+    run::can_share(&plan, &inventory)?;
     let erase = values.typed(&ERASE).unwrap_or_default();
     let erase = pool::consent_to(&plan, erase, &inventory, store.dir(), output)?;
     pull::consent_to(&plan, named, &inventory, store.dir(), output)?;

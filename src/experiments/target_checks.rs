@@ -54,6 +54,7 @@ pub fn still_fits(left: &Plan) -> Result<(), PlanError> {
             Act::Files(files) => files.set.on_disk(),
             Act::Load(m) if m.load.writes() => m.reach,
             Act::Swap(swap) if swap.medium.is_file() => swap.area,
+            Act::Share(share) => share.on_disk(),
             _ => 0,
         });
         if let Some(needed) = held.max().filter(|bytes| *bytes > 0) {

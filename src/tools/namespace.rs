@@ -12,15 +12,13 @@ const NSENTER: Tool = Tool { name: "nsenter", package: "util-linux", without: WI
 const IP: Tool = Tool { name: "ip", package: "iproute2", without: WITHOUT };
 pub const TC: Tool = Tool { name: "tc", package: "iproute2", without: "without it, the link has no limit" };
 
-/// A shell in a network, mounts and process numbers of its own. All in it ends when this program ends, however it does: the
+/// A shell with mounts and process numbers of its own, and a network if it is `alone`. All in it ends when this program ends, however it does: the
 /// kernel ends `setpriv`'s child with its parent, and all processes with the first one of their numbers. What is unmounted elsewhere is
 /// unmounted there, too.
-pub fn apart(script: &str, args: &[&OsStr]) -> Query {
-    let unshare = [
-        "--pdeathsig",
-        "KILL",
-        "unshare",
-        "--net",
+pub fn apart(alone: bool, script: &str, args: &[&OsStr]) -> Query {
+    let network: &[&str] = if alone { &["--net"] } else { &[] };
+    let parent = ["--pdeathsig", "KILL", "unshare"];
+    let others = [
         "--mount",
         "--propagation",
         "slave",
@@ -33,7 +31,8 @@ pub fn apart(script: &str, args: &[&OsStr]) -> Query {
         script,
         "drivebench",
     ];
-    Query::new(SETPRIV, unshare.iter().map(OsStr::new).chain(args.iter().copied()))
+    let unshare = parent.iter().chain(network).chain(&others).map(OsStr::new);
+    Query::new(SETPRIV, unshare.chain(args.iter().copied()))
 }
 
 /// Runs a program in the network of one process, and with the mounts of another; so its processes end with that one.
@@ -68,8 +67,8 @@ pub fn up(device: &str) -> Query {
 
 /// Limits what a device sends, bits per second.
 pub fn limit(device: &str, rate: u64) -> Query {
-    // Packets of a millisecond, at least twenty.
-    let burst = (rate / 8 / 1000).max(32_768);
+    // What is sent at once, as far as the timers of slow machines allow: two packets, or half a millisecond.
+    let burst = (rate / 8 / 2000).max(3_200);
     Query::new(
         TC,
         [
@@ -85,6 +84,9 @@ pub fn limit(device: &str, rate: u64) -> Query {
             &format!("{burst}b"),
             "latency",
             "50ms",
+            // Of Ethernet, for each packet, besides its header.
+            "overhead",
+            "24",
         ],
     )
 }
@@ -106,10 +108,10 @@ mod tests {
         assert_eq!(address("server", "192.0.2.1/30").to_string(), "ip address add 192.0.2.1/30 dev server");
         assert_eq!(
             limit("server", 100_000_000).to_string(),
-            "tc qdisc add dev server root tbf rate 100000000bit burst 32768b latency 50ms"
+            "tc qdisc add dev server root tbf rate 100000000bit burst 6250b latency 50ms overhead 24"
         );
         assert!(
-            apart("echo \"$1\"", &[OsStr::new("a b")])
+            apart(true, "echo \"$1\"", &[OsStr::new("a b")])
                 .to_string()
                 .ends_with(r#"-- sh -c 'echo "$1"' drivebench 'a b'"#)
         );

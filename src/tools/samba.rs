@@ -48,14 +48,15 @@ pub struct Mounted<'a> {
     pub login: &'a Path,
     /// What it insists on: `sign`, `encrypt` or `off`.
     pub protection: &'a str,
+    /// For each answer of the server; all but the last one wait for those before.
+    pub patience: Duration,
 }
 
 impl Mounted<'_> {
     /// Commands of the client. The line that [`is_mark`] knows comes before them and after them.
-    pub fn client(&self, commands: &str, limit: Duration) -> Query {
-        let commands = format!("pwd; {commands}; pwd");
-        let all = self.args().into_iter().chain(["--command".into(), commands.into()]);
-        Query::new(STDBUF, all).within(limit)
+    pub fn client(&self, commands: &str) -> Query {
+        let all = self.args().into_iter().chain(["--command".into(), marked(commands).into()]);
+        Query::new(STDBUF, all).within(self.patience)
     }
 
     /// The client that waits for commands on its standard input, one line at a time, until that ends.
@@ -66,7 +67,8 @@ impl Mounted<'_> {
     fn args(&self) -> Vec<OsString> {
         let port = self.port.to_string();
         let protection = format!("--client-protection={}", self.protection);
-        let args: [&OsStr; 10] = [
+        let timeout = format!("--timeout={}", self.patience.as_secs());
+        let args: [&OsStr; 11] = [
             "--output=L".as_ref(),
             self.program.as_ref(),
             self.share.as_ref(),
@@ -77,9 +79,15 @@ impl Mounted<'_> {
             "--authentication-file".as_ref(),
             self.login.as_ref(),
             protection.as_ref(),
+            timeout.as_ref(),
         ];
         args.map(OsStr::to_owned).to_vec()
     }
+}
+
+/// Commands of a client with a mark before and after them.
+pub fn marked(commands: &str) -> String {
+    format!("pwd; {commands}; pwd")
 }
 
 /// The answer to `pwd`.
@@ -123,11 +131,12 @@ mod tests {
     fn command_lines() {
         let share = "//192.0.2.1/drive".to_owned();
         let [program, config, login] = ["/bin/smbclient", "/mnt/conf", "/mnt/login"].map(Path::new);
-        let mounted = Mounted { program, config, share, port: 4450, login, protection: "sign" };
+        let patience = Duration::from_secs(600);
+        let mounted = Mounted { program, config, share, port: 4450, login, protection: "sign", patience };
         assert_eq!(
-            mounted.client("put 0", Duration::from_secs(1)).to_string(),
+            mounted.client("put 0").to_string(),
             "stdbuf --output=L /bin/smbclient //192.0.2.1/drive --configfile /mnt/conf --port 4450 --authentication-file /mnt/login \
-             --client-protection=sign --command 'pwd; put 0; pwd'"
+             --client-protection=sign --timeout=600 --command 'pwd; put 0; pwd'"
         );
         assert!(
             is_mark(r"Current directory is \\192.0.2.1\drive\")

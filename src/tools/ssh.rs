@@ -1,15 +1,13 @@
-//! ssh: a file on another machine. A POSIX shell with cat, dd, mkdir, rm and sync is all that is needed there.
+//! ssh: files, and a client of a share, on another machine. A POSIX shell with the usual small programs is all that is needed there, and for
+//! a share smbclient.
 
 use std::time::Duration;
 
 use super::{Output, Query, Tool};
 use crate::units::{RemoteDir, shell_word};
 
-const SSH: Tool = Tool {
-    name: "ssh",
-    package: "openssh-client",
-    without: "without it, the ledger can't be on another machine",
-};
+pub const SSH: Tool =
+    Tool { name: "ssh", package: "openssh-client", without: "without it, no other machine can take part" };
 
 /// All lines before the first one of these come from the login there; further ones answer empty lines.
 pub const READY: &str = "drivebench: ready";
@@ -19,6 +17,12 @@ pub const NO_FILE: i32 = 41;
 const SAME_MACHINE: i32 = 42;
 /// The file was there, and no longer is.
 const REMOVED: i32 = 43;
+/// There is no smbclient there.
+const NO_CLIENT: i32 = 44;
+/// Files that were to be compared have other lengths, or are missing.
+pub const OTHER_LENGTHS: i32 = 45;
+/// They have other bytes.
+pub const OTHER_BYTES: i32 = 46;
 /// What ssh itself can't do.
 const LINK: i32 = 255;
 
@@ -28,6 +32,12 @@ const CREATE: &str = r#"umask 077; f=$1/$2; if [ "$(cat /proc/sys/kernel/random/
 const APPEND: &str = r#"f=$1/$2; [ -f "$f" ] || exit 43; printf "%s\n" "$3" | cat >>"$f" && dd if=/dev/null of="$f" conv=notrunc,fsync 2>/dev/null"#;
 const READ: &str = r#"f=$1/$2; [ -e "$f" ] || exit 41; echo "drivebench: ready"; cat "$f""#;
 const REMOVE: &str = r#"rm -f "$1/$2""#;
+
+/// What uses a share there may still write when it is to be removed.
+const CLIENT: &str = r#"umask 077; d=$1/$2; mkdir "$d" || exit 1; r() { for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$d" && break; sleep 1; done; }; trap r EXIT; trap "exit 1" HUP INT TERM; for s in $3; do mkdir "$d/$s" || exit 1; done; echo "[global]" >"$d/conf" && IFS= read -r l && printf "username=root\npassword=%s\n" "$l" >"$d/login" || exit 1; command -v stdbuf >/dev/null && v=$(smbclient --version) || exit 44; echo "drivebench: ready"; echo "$SSH_CONNECTION"; echo "$v"; cat >/dev/null"#;
+const SMBCLIENT: &str = r#"cd "$1/$2" || exit 1; exec stdbuf --output=L smbclient "$3" --configfile conf --port "$4" --authentication-file login --client-protection="$5" --timeout="$6" ${7:+--command "$7"}"#;
+const CLEAR: &str = r#"rm -rf "$1/$2/$3" && mkdir "$1/$2/$3""#;
+const COMPARE: &str = r#"cd "$1/$2" && a=$(cd "$3" && wc -c *) && b=$(cd "$4" && wc -c *); [ -n "$a" ] || exit 1; [ "$a" = "$b" ] || exit 45; [ -n "$5" ] || exit 0; a=$(cd "$3" && cksum *) && b=$(cd "$4" && cksum *) || exit 1; [ "$a" = "$b" ] || exit 46"#;
 
 /// Creates a file, and appends the lines that it is given. After an empty line it syncs the file, and answers [`READY`]; also once
 /// the file is there. Refuses the machine with this boot id, whose power is cut.
@@ -47,6 +57,43 @@ pub fn read(at: &RemoteDir, name: &str) -> Query {
 
 pub fn remove(at: &RemoteDir, name: &str) -> Query {
     run(at, REMOVE, &[name])
+}
+
+/// Makes a directory for a client of a share, with others in it. Reads a password, and answers [`READY`], then what sshd says of the
+/// connection, and the version of smbclient. The directory is removed when the connection ends.
+pub fn client(at: &RemoteDir, name: &str, dirs: &[&str]) -> Query {
+    run(at, CLIENT, &[name, &dirs.join(" ")])
+}
+
+/// What a client there does.
+#[derive(Debug)]
+pub struct Smbclient<'a> {
+    /// `//ADDRESS/NAME`.
+    pub share: &'a str,
+    pub port: u16,
+    /// What it insists on: `sign`, `encrypt` or `off`.
+    pub protection: &'a str,
+    /// For each answer of the server, and for all commands.
+    pub patience: Duration,
+    /// Empty if it waits for them on its standard input.
+    pub commands: &'a str,
+}
+
+/// Runs smbclient in the directory of [`client`].
+pub fn smbclient(at: &RemoteDir, name: &str, does: &Smbclient<'_>) -> Query {
+    let Smbclient { share, port, protection, patience, commands } = does;
+    let (port, seconds) = (port.to_string(), patience.as_secs().to_string());
+    run(at, SMBCLIENT, &[name, share, &port, protection, &seconds, commands]).within(*patience)
+}
+
+/// Removes all files of one of the directories of [`client`].
+pub fn clear(at: &RemoteDir, name: &str, dir: &str) -> Query {
+    run(at, CLEAR, &[name, dir])
+}
+
+/// Compares the files of two directories of [`client`], all their bytes only if they are `read`.
+pub fn compare(at: &RemoteDir, name: &str, [one, other]: [&str; 2], read: bool) -> Query {
+    run(at, COMPARE, &[name, one, other, if read { "read" } else { "" }])
 }
 
 /// What a person types to remove the file.
@@ -101,6 +148,9 @@ pub fn failure(at: &RemoteDir, output: &Output) -> String {
             return "it is on this machine, whose power is cut: name another one".to_owned();
         }
         Some(REMOVED) => return "it was removed there".to_owned(),
+        Some(NO_CLIENT) => {
+            return "smbclient or stdbuf is not installed there: apt install smbclient coreutils".to_owned();
+        }
         Some(0) => return "the connection ended".to_owned(),
         Some(LINK) if said.starts_with("Host key verification failed") => {
             format!(
@@ -134,12 +184,19 @@ mod tests {
     #[test]
     fn command_lines() {
         let at = at("ssh://pi@[::1]:2222/srv/a b");
+        let share = "//192.0.2.1/drive";
+        let patience = Duration::from_secs(600);
+        let put = Smbclient { share, port: 4450, protection: "sign", patience, commands: "lcd large; put 0" };
         insta::assert_snapshot!(
             [
                 create(&at, "rabc.jsonl", "1-2"),
                 append(&at, "rabc.jsonl", "{}"),
                 read(&at, "rabc.jsonl"),
-                remove(&at, "rabc.jsonl")
+                remove(&at, "rabc.jsonl"),
+                client(&at, "drivebench-1", &["large", "got"]),
+                smbclient(&at, "drivebench-1", &put),
+                clear(&at, "drivebench-1", "got"),
+                compare(&at, "drivebench-1", ["large", "got"], true)
             ]
             .map(|query| query.to_string())
             .join("\n")

@@ -83,6 +83,13 @@ pub fn shares(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> 
         done(&machine, &format!("create --layout raid0 --mount /mnt/pool {bays} {erase}"))?;
         right += u32::from(says(&machine, &OVER_RAID0, &mut lines)?);
         let all = CASES.len() as u32 + 1;
+        let untold = lines.iter().filter(|line| line.contains("can't be told")).count();
+        require(
+            &machine,
+            untold <= 1,
+            "what limits",
+            format!("{untold} can't be told: {}", lines.join("\n")),
+        )?;
         require(
             &machine,
             right == all,
@@ -124,7 +131,12 @@ pub fn share_kills(options: &Options, scenario: &Scenario, times: u32, seed: u64
                 served += u32::from(killed(&machine, after)?);
                 Ok(Some(after))
             });
-            Summary { lines: vec![format!("a server ran at {served} of {times} kills")], ..summary }
+            let failures = if served == 0 {
+                vec![(0, "no server ran when it was killed".to_owned())]
+            } else {
+                summary.failures
+            };
+            Summary { lines: vec![format!("a server ran at {served} of {times} kills")], failures, ..summary }
         }
         Err(e) => Summary { failures: vec![(0, e.to_string())], ..Summary::default() },
     }

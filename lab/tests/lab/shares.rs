@@ -14,7 +14,16 @@ fn machine() -> Machine {
     let machine = start(&scenario("two-sticks").faster(0.4));
     // The guest's kernel does not find modules by itself.
     out(&machine, "for m in veth sch_tbf; do busybox modprobe $m; done");
+    note_own(&machine);
     machine
+}
+
+/// What [`left`] does not count.
+fn note_own(machine: &Machine) {
+    out(
+        machine,
+        "for kind in net mnt pid; do readlink /proc/[0-9]*/ns/$kind | sort -u >/work/own-$kind; done",
+    );
 }
 
 fn verdict<'a>(found: &'a Findings, errand: &str) -> &'a str {
@@ -29,11 +38,12 @@ fn speed(found: &Findings, errand: &str, scope: Scope) -> f64 {
     metric.unwrap_or_else(|| panic!("no {errand:?}, {scope:?} in {found:#?}")).estimate.value
 }
 
-/// Directories, processes and devices of a share.
+/// Directories and processes of a share, and networks, mounts and process numbers besides those of the machine.
 fn left(machine: &Machine) -> String {
     out(
         machine,
-        "find /mnt -name '.drivebench*'; pidof smbd smbclient; ip -o link | grep veth; grep drivebench /proc/mounts; true",
+        "find /mnt -name '.drivebench*'; pidof smbd smbclient setpriv nsenter; grep drivebench /proc/mounts; \
+         for kind in net mnt pid; do readlink /proc/[0-9]*/ns/$kind | sort -u | grep -vxF -f /work/own-$kind; done; true",
     )
 }
 
@@ -51,6 +61,65 @@ fn the_slower_of_drive_and_link_limits_a_client() {
         assert!((0.3e6..0.5e6).contains(&client), "4 Mb/s are 0.5 MB/s: {client}");
     }
     assert_eq!(left(&machine), "");
+}
+
+/// A client on a network of its own, with a server of ssh: as far as `run share` can tell, another machine.
+const FAR: &str = "/bin/ip netns add far && /bin/ip link add near type veth peer name far netns far && \
+    /bin/ip address add 10.77.0.1/24 dev near && /bin/ip link set near up && /bin/ip -n far address add 10.77.0.2/24 dev far && /bin/ip -n far link set far up && \
+    /bin/ip -n far link set lo up && /bin/ip link set lo up && mkdir -p /root/.ssh /work/client && chmod 700 /root /root/.ssh && \
+    ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519 && cp /root/.ssh/id_ed25519.pub /root/.ssh/authorized_keys && \
+    dropbearkey -t ed25519 -f /work/hostkey >/dev/null 2>&1 && /bin/ip netns exec far dropbear -r /work/hostkey -E -p 22 2>/work/dropbear && \
+    /bin/ip netns exec far tc qdisc add dev far root tbf rate 4mbit burst 32k latency 50ms && \
+    tc qdisc add dev near root tbf rate 4mbit burst 32k latency 50ms";
+
+#[test]
+fn a_client_on_another_machine_is_used_by_ssh_and_nothing_is_left_there() {
+    let _turn = beside();
+    let machine = machine();
+    out(&machine, FAR);
+    note_own(&machine);
+    let refused = |what: &str| {
+        let run = format!("drivebench run share {SMALL} --runs 1 --client {what} /mnt/a 2>&1; true");
+        out(&machine, &run).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let unknown = refused("ssh://10.77.0.2/work/client");
+    assert!(unknown.contains("the key of that machine is not known here"), "{unknown}");
+    out(&machine, "ssh -o StrictHostKeyChecking=accept-new 10.77.0.2 true");
+    let missing = refused("ssh://10.77.0.2/work/missing");
+    assert!(missing.contains("No such file or directory"), "{missing}");
+    let run = format!("share --client ssh://10.77.0.2/work/client {SMALL} --clients 2 --runs 3 /mnt/a");
+    let found = findings(&machine, &run);
+    eprintln!("{:#?}", found.verdicts);
+    for errand in ["put 2.10 MB", "get 2.10 MB", "get 1.05 MB by each"] {
+        assert!(
+            verdict(&found, errand).contains("The network (with the client's machine) limits"),
+            "{:#?}",
+            found.verdicts
+        );
+        let client = speed(&found, errand, Scope::Client);
+        assert!((0.3e6..0.5e6).contains(&client), "4 Mb/s are 0.5 MB/s: {client}");
+        assert!(speed(&found, errand, Scope::WithoutLink) > 2.0 * client);
+    }
+    assert!(found.context.join(" ").contains("SMB3"), "{:#?}", found.context);
+    let left_there = || out(&machine, "ls -A /work/client") + &left(&machine);
+    assert_eq!(left_there(), "");
+
+    // Killed while it serves: the other machine notices that the connection ends.
+    let run = format!(
+        "exec drivebench run share --client ssh://10.77.0.2/work/client {SMALL} --runs 3 /mnt/a 2>/work/said"
+    );
+    let run = machine.begin(&["sh", "-c", &run]).expect("starts");
+    out(
+        &machine,
+        "while ! find /mnt/a/.drivebench* -name 0 -size +0 2>/dev/null | grep -q 0; do usleep 200000; done",
+    );
+    run.signal(9).expect("is there");
+    assert_ne!(run.wait(LIMIT).expect("ends").code, 0);
+    out(
+        &machine,
+        "drivebench cleanup; while [ -n \"$(ls -A /work/client)\" ] || pidof smbclient; do usleep 200000; done",
+    );
+    assert_eq!(left_there(), "");
 }
 
 /// A name that would be a command, or a setting, if it got into one.

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// What the columns say.
-const LEGEND: &str = "'client': what clients get. 'without the drive': of a share in memory. 'without the link': of clients on the server itself. 'drive alone': the \
+const LEGEND: &str = "'client': what clients get. 'without the drive': of a share in memory. 'without the link' or 'without the network': of clients on the server itself. 'drive alone': the \
     server's own programs, without a client. What is put counts until the server has it on the drive; what is got is not in the server's memory before.";
 
 /// A core that is busy for this share of the time may be what limits.
@@ -93,7 +93,11 @@ impl Case<'_> {
         let parts = listed(&parts);
         Some(match self.limit(errand) {
             Limit::Part(gain) => {
-                format!("{gets} {} limits: {}.", capital(self.act.part(gain.part)), without(&gain))
+                let next = match self.act.parts().count() {
+                    1 => String::new(),
+                    _ => format!("; {} without {parts}", said(Via::WithoutAll)),
+                };
+                format!("{gets} {} limits: {}{next}.", capital(self.act.part(gain.part)), without(&gain))
             }
             Limit::Alike(gains) => {
                 let each: Vec<String> = gains.iter().map(without).collect();
@@ -150,8 +154,8 @@ impl Case<'_> {
 
     /// From the drive alone to what the client gets.
     fn figure(&self) -> Option<Figure> {
-        let link =
-            self.act.rate.map(|_| [(Via::Without(Part::Link), "shared"), (Via::Whole, "over the link")]);
+        let over = if self.act.client.is_some() { "over the network" } else { "over the link" };
+        let link = self.act.has_link().then_some([(Via::Without(Part::Link), "shared"), (Via::Whole, over)]);
         let shared = link.map_or_else(|| vec![(Via::Whole, "shared")], |both| both.to_vec());
         let way: Vec<(Via, &str)> = [(Via::Server, "drive alone")].into_iter().chain(shared).collect();
         let curve = |errand: Errand| {
@@ -190,9 +194,13 @@ impl Case<'_> {
         let mut all = Vec::new();
         for errand in self.act.errands() {
             let direction = if errand.puts() { Direction::Write } else { Direction::Read };
+            let (files, bytes) = self.act.set(errand);
+            let clients = if errand.has_several_clients() { files } else { 1 };
             let load = LoadKey {
                 name: self.act.name(errand),
                 direction: Some(direction),
+                block: Some(bytes),
+                jobs: u32::try_from(clients).ok(),
                 cold: !errand.puts(),
                 engine: self.setup(),
                 ..LoadKey::default()
@@ -208,7 +216,10 @@ impl Case<'_> {
 
     /// What another run must have in common, to be compared: `smbclient over 100 Mb/s, signing`.
     fn setup(&self) -> String {
-        let link = self.act.rate.map(|rate| format!(" over {} Mb/s", rate as f64 / 1e6)).unwrap_or_default();
+        let link = match (&self.act.client, self.act.rate) {
+            (Some(_), _) => " on another machine".to_owned(),
+            (None, rate) => rate.map(|rate| format!(" over {} Mb/s", rate as f64 / 1e6)).unwrap_or_default(),
+        };
         let parts = self.act.parts().filter(|part| !matches!(part, Part::Drive | Part::Link));
         parts.fold(format!("smbclient{link}"), |setup, part| setup + ", " + self.act.part(part))
     }
@@ -217,7 +228,8 @@ impl Case<'_> {
         let agreed = self.shared.negotiated.as_ref().map_or_else(String::new, |agreed| {
             format!(", {}, signing {}, encryption {}", agreed.dialect, agreed.signing, agreed.encryption)
         });
-        format!("{}{agreed}; {}; server and clients on this machine", self.shared.server, self.setup())
+        let here = if self.act.client.is_some() { "" } else { "; server and clients on this machine" };
+        format!("{}{agreed}; {}{here}", self.shared.server, self.setup())
     }
 }
 

@@ -9,6 +9,8 @@ use crate::{
 
 /// Gains below this are none, and of two parts whose gains differ by less none is named.
 const ALIKE: f64 = 1.05;
+/// Gains that may differ by more are not called alike.
+const APART: f64 = 1.2;
 
 /// Speeds by repetition, bytes per second.
 pub type Runs = BTreeMap<u32, f64>;
@@ -24,7 +26,7 @@ pub struct Gain {
 pub enum Limit {
     /// Leaving it out surely gains more than leaving out any other.
     Part(Gain),
-    /// Leaving out each of these gains, and which gains more is not sure, or the difference is small.
+    /// Leaving out each of these gains about as much.
     Alike(Vec<Gain>),
     /// Leaving out one gains less than 5 %, all of them gain more.
     Together,
@@ -45,7 +47,7 @@ fn times(a: &Runs, b: &Runs, intervals: usize) -> Option<Estimate> {
 pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>) -> Limit {
     // Each part, all, and the first one beside each other.
     let intervals = (2 * without.len()).max(1);
-    let is_sure = |e: &Estimate| e.low > 1.0 && e.value >= ALIKE;
+    let is_sure = |e: &Estimate| e.low >= ALIKE;
     let may_be = |e: &Estimate| e.high >= ALIKE;
     let of =
         |(part, runs): &(Part, Runs)| Some(Gain { part: *part, estimate: times(runs, whole, intervals)? });
@@ -68,11 +70,15 @@ pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>)
         gain.part != first.part
             && !both.and_then(|(a, b)| times(a, b, intervals)).is_some_and(|times| is_sure(&times))
     };
+    let is_alike = |gain: &Gain| {
+        let both = speeds(first.part).zip(speeds(gain.part));
+        both.and_then(|(a, b)| times(a, b, intervals)).is_some_and(|times| times.high <= APART)
+    };
     let near: Vec<&Gain> = gains.iter().filter(is_near).collect();
     match &near[..] {
         [] => Limit::Part(first.clone()),
-        // What isn't sure may be the larger one.
-        near if near.iter().any(|gain| !is_sure(&gain.estimate)) => Limit::Open,
+        // What isn't sure may be the larger one, or a much smaller one.
+        near if near.iter().any(|gain| !is_sure(&gain.estimate) || !is_alike(gain)) => Limit::Open,
         near => Limit::Alike([first].into_iter().chain(near.iter().copied()).cloned().collect()),
     }
 }
@@ -142,6 +148,9 @@ mod tests {
         // Without both there is more, but either may be what limits alone.
         assert_eq!(found(runs(12.0, 2.0), runs(10.0, 2.0)), Limit::Open);
         assert_eq!(limit(&whole, &[], Some(&all)), Limit::Open);
+        // Both gain, and how much more the one gains than the other is not known.
+        assert_eq!(found(runs(14.0, 1.005), runs(30.0, 2.0)), Limit::Open);
+        assert_eq!(found(runs(10.3, 1.06), runs(10.0, 1.005)), Limit::Open, "more than 5 % is not sure");
         let one = |speed| Runs::from([(1, speed)]);
         assert_eq!(limit(&one(10.0), &[(Part::Drive, one(30.0))], None), Limit::Open, "one run");
     }

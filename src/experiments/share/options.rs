@@ -2,10 +2,18 @@
 
 use std::path::PathBuf;
 
-use super::super::{Declared, Opt, options::parsed, shared_options as shared};
-use crate::plan::Protection;
+use super::super::{
+    Declared, Opt,
+    options::{parsed, read},
+    shared_options as shared,
+};
+use crate::{plan::Protection, units::RemoteDir};
 
 pub const RATE: Opt<u64> = Opt::new("rate", "RATE", rate, "Bits/s of the link: 100Mb [default: no limit]");
+
+pub const CLIENT: Opt<RemoteDir> =
+    Opt::new("client", "URL", read, "On another machine: ssh://HOST/DIR [default: here]")
+        .conflicts(&["rate", "client-dir"]);
 
 /// A few seconds over a slow link.
 pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", shared::bytes, "Of the large file").default("64MiB");
@@ -22,9 +30,10 @@ pub const PROTECTION: Opt<Option<Protection>> =
 
 pub const CLIENT_DIR: Opt<PathBuf> = Opt::new("client-dir", "DIR", parsed, "Of its files [default: memory]");
 
-pub const TIMES: Opt<u32> = shared::RUNS.default("5");
+pub const TIMES: Opt<u32> = shared::RUNS.default("6");
 
-pub const OPTIONS: &[&dyn Declared] = &[&RATE, &SIZE, &FILES, &CLIENTS, &PROTECTION, &CLIENT_DIR, &TIMES];
+pub const OPTIONS: &[&dyn Declared] =
+    &[&RATE, &CLIENT, &SIZE, &FILES, &CLIENTS, &PROTECTION, &CLIENT_DIR, &TIMES];
 
 /// Bits per second. Bytes (`MB`) are refused: that would be eight times as much.
 fn rate(text: &str) -> Result<u64, String> {

@@ -1,13 +1,13 @@
 //! The plan of share.
 
 use super::{
-    super::{PlanError, Request, target_checks::fits},
+    super::{PlanError, Request, free_space::largest_file, target_checks::fits},
     options,
 };
 use crate::{
     plan::{Plan, ShareTest, Steps},
     target::Kind,
-    units::KIB,
+    units::{KIB, decimal_bytes},
 };
 
 /// Bytes of a small file: such as a document, or a photo's thumbnail.
@@ -25,6 +25,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         }
         let test = ShareTest {
             rate: ask.values.typed(&options::RATE),
+            client: ask.values.typed(&options::CLIENT),
             protection: ask.values.get(&options::PROTECTION),
             client_dir,
             bytes: ask.values.get(&options::SIZE),
@@ -33,7 +34,14 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             clients: ask.values.get(&options::CLIENTS),
             runs: ask.values.get(&options::TIMES),
         };
-        fits(target, test.held()).map_err(PlanError::without_limit)?;
+        fits(target, test.on_disk()).map_err(PlanError::without_limit)?;
+        if let Some(most) = largest_file(target).filter(|most| *most < test.bytes) {
+            let why = format!(
+                "its filesystem has no files of more than {}: name less with --size",
+                decimal_bytes(most)
+            );
+            return Err(PlanError::Unsuitable { path: target.path.clone(), why });
+        }
         steps.add(&[at], test);
     }
     Ok(Plan { limit: None, engine: None, ..ask.planned(steps) })

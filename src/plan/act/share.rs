@@ -4,13 +4,16 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{count, decimal_bytes};
+use crate::units::{RemoteDir, count, decimal_bytes};
 
 /// Clients put files on a share and get them, as it is and with parts of the way left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShareTest {
     /// Of the link between client and server, bits per second; none without a limit.
     pub rate: Option<u64>,
+    /// Where clients are, and their files; on this machine if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<RemoteDir>,
     /// What clients insist on.
     pub protection: Option<Protection>,
     /// Where clients have their files; in memory if none.
@@ -52,7 +55,7 @@ pub enum Errand {
 pub enum Part {
     /// Else the share is in memory.
     Drive,
-    /// Else the client is in the server's own network.
+    /// Else the client is in the server's own network, on the server's machine.
     Link,
     /// Else messages are as they are.
     Protection,
@@ -106,9 +109,14 @@ impl ShareTest {
         Errand::ALL.into_iter().filter(move |errand| several || !errand.has_several_clients())
     }
 
-    /// The parts that there are. A link without a limit is this machine's memory, as is the way without it.
+    /// A link on this machine without a limit is its memory, as is the way without it.
+    pub fn has_link(&self) -> bool {
+        self.rate.is_some() || self.client.is_some()
+    }
+
+    /// The parts that there are.
     pub fn parts(&self) -> impl Iterator<Item = Part> {
-        let link = self.rate.map(|_| Part::Link);
+        let link = self.has_link().then_some(Part::Link);
         let protection = self.protection.map(|_| Part::Protection);
         let client = self.client_dir.as_ref().map(|_| Part::ClientDrive);
         [Part::Drive].into_iter().chain(link).chain(protection).chain(client)
@@ -160,6 +168,13 @@ impl ShareTest {
         self.bytes.max(self.moved(Errand::PutSmall))
     }
 
+    /// The same on a drive, where a file takes whole clusters, which may be large.
+    pub fn on_disk(&self) -> u64 {
+        const CLUSTER: u64 = 128 << 10;
+        let small = self.files.saturating_mul(self.small.next_multiple_of(CLUSTER));
+        self.bytes.saturating_add(u64::from(self.clients) * CLUSTER).max(small)
+    }
+
     /// Of the files that clients put, one set of each kind.
     pub fn kept(&self) -> u64 {
         let sets = self.errands().filter(|errand| errand.puts()).map(|errand| self.moved(errand));
@@ -179,14 +194,19 @@ impl ShareTest {
     }
 
     pub fn describe(&self) -> String {
-        let link =
-            self.rate.map_or_else(String::new, |rate| format!(" over a link of {} Mb/s", rate as f64 / 1e6));
+        let link = match (&self.client, self.rate) {
+            (Some(at), _) => format!("on {at}"),
+            (None, Some(rate)) => {
+                format!("on a network of their own over a link of {} Mb/s", rate as f64 / 1e6)
+            }
+            (None, None) => "on a network of their own".to_owned(),
+        };
         let ways: Vec<String> = self.ways().map(|via| self.way(via)).collect();
         let errands: Vec<String> = self.errands().map(|errand| self.name(errand)).collect();
         let client =
             self.client_dir.as_ref().map(|dir| format!("; the client's files are in {}", dir.display()));
         format!(
-            "smbd with a configuration of its own, and clients on a network of their own{link}: {}; each with {}; {}{}",
+            "smbd with a configuration of its own, and clients {link}: {}; each with {}; {}{}",
             errands.join(", "),
             ways.join(", "),
             count(u64::from(self.runs), "time"),
@@ -198,6 +218,7 @@ impl ShareTest {
     pub fn part(&self, part: Part) -> &'static str {
         match part {
             Part::Drive => "the drive",
+            Part::Link if self.client.is_some() => "the network (with the client's machine)",
             Part::Link => "the link",
             Part::Protection if self.protection == Some(Protection::Encryption) => "encryption",
             Part::Protection => "signing",

@@ -1,4 +1,5 @@
-//! A network and mounts of their own for the server and for the client, joined by a link. They vanish with this program, however it ends.
+//! Mounts, and where they are joined by a link a network, of their own for the server and for the client. They vanish with this program,
+//! however it ends.
 
 use std::{
     fs::File,
@@ -26,7 +27,8 @@ const KEEP: &str = r#"PATH=/usr/sbin:/usr/bin:/sbin:/bin
 if [ -n "$2" ]; then cd "$2" || exit; fi
 mount -t tmpfs -o "mode=700,size=$3,nr_inodes=$4" drivebench "$1" || exit
 if [ -n "$2" ]; then mkdir "$1/own" && mount --no-canonicalize --bind . "$1/own" || exit; fi
-cd / && ip link set lo up && read -r pid rest </proc/self/stat && echo "drivebench-ready $pid" && exec cat >/dev/null"#;
+if [ -n "$5" ]; then ip link set lo up || exit; fi
+cd / && read -r pid rest </proc/self/stat && echo "drivebench-ready $pid" && exec cat >/dev/null"#;
 /// How long programs may take to begin, and to end.
 const BEGINS: Duration = Duration::from_secs(30);
 /// Directories that systems have. One is hidden by memory, for these programs only.
@@ -47,15 +49,22 @@ pub struct Apart {
 }
 
 impl Apart {
-    /// With room for so many bytes and files, and the files of `folder` in [`OWN`].
-    pub fn start(tools: &System, folder: Option<&Folder>, room_for: (u64, u64)) -> Result<Self, RunError> {
+    /// With room for so many bytes and files, and the files of `folder` in [`OWN`]; with a network of its own if it is `alone`.
+    pub fn start(
+        tools: &System,
+        folder: Option<&Folder>,
+        room_for: (u64, u64),
+        alone: bool,
+    ) -> Result<Self, RunError> {
         let is_room = |room: &&Path| room.symlink_metadata().is_ok_and(|about| about.is_dir());
         let room = ROOMS.iter().map(Path::new).find(is_room);
         let room = room.ok_or_else(|| failed(&format!("none of {} is a directory", ROOMS.join(", "))))?;
         let path = folder.map(Folder::path).unwrap_or_default();
         let (bytes, files) = (room_for.0.to_string(), room_for.1.to_string());
-        let args = [room.as_os_str(), path.as_os_str(), bytes.as_ref(), files.as_ref()];
-        let mut keeps = tools.talk(&namespace::apart(KEEP, &args))?;
+        let alone_or_not = if alone { "alone" } else { "" };
+        let args =
+            [room.as_os_str(), path.as_os_str(), bytes.as_ref(), files.as_ref(), alone_or_not.as_ref()];
+        let mut keeps = tools.talk(&namespace::apart(alone, KEEP, &args))?;
         let said = keeps.hear(BEGINS).unwrap_or_default();
         let Some(pid) = said.strip_prefix(READY).and_then(|pid| pid.parse().ok()) else {
             return Err(failed(&format!("no network for tests: {}", keeps.end(Duration::ZERO).complaint())));
@@ -110,12 +119,20 @@ pub fn join(
     rate: Option<u64>,
     tools: &System,
 ) -> Result<(), RunError> {
-    succeeded(&namespace::join(("server", server.pid), ("client", client.pid)), tools)?;
+    let module = |module: &'static str| {
+        move |e: RunError| {
+            failed(&format!(
+                "{e}; if the kernel lacks it: modprobe {module}, or restart after a kernel upgrade"
+            ))
+        }
+    };
+    succeeded(&namespace::join(("server", server.pid), ("client", client.pid)), tools)
+        .map_err(module("veth"))?;
     for (side, device, address) in [(server, "server", its), (client, "client", other)] {
         side.run(&namespace::address(device, address), tools)?;
         side.run(&namespace::up(device), tools)?;
         if let Some(rate) = rate {
-            side.run(&namespace::limit(device, rate), tools)?;
+            side.run(&namespace::limit(device, rate), tools).map_err(module("sch_tbf"))?;
         }
     }
     Ok(())

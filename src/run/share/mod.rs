@@ -2,7 +2,9 @@
 
 mod apart;
 mod errands;
+mod remote;
 mod site;
+mod smb_conf;
 
 use std::path::Path;
 
@@ -14,12 +16,12 @@ use self::{apart::failed, site::Site};
 use super::{RunError, journal::Journal, scratch_dir::Folder};
 use crate::{
     engine::Cancel,
-    inventory::machine,
-    plan::{Plan, ShareTest, Via},
-    record::{ShareLoad, Shared},
+    inventory::{Drive, Inventory, machine},
+    plan::{Part, Plan, Protection, ShareTest, Via},
+    record::{Negotiated, ShareLoad, Shared},
     sysroot::Sysroot,
     target::Target,
-    tools::{Runner, System, Tool, namespace, samba},
+    tools::{Runner, System, Tool, namespace, samba, ssh},
     units::decimal_bytes,
 };
 
@@ -36,11 +38,29 @@ const OLDEST: (u32, u32) = (4, 15);
 pub struct ShareRefusal(String);
 
 /// Refuses, before anything is changed, a plan whose shares can't be made here.
-pub fn can_share(plan: &Plan) -> Result<(), ShareRefusal> {
+pub fn can_share(plan: &Plan, inventory: &Inventory) -> Result<(), ShareRefusal> {
     plan.shares().try_for_each(|(step, act)| {
-        let mut paths = step.targets().map(|at| plan.targets[at].path.as_path());
-        paths.try_for_each(|path| possible(&Sysroot::live(), path, act))
+        let mut targets = step.targets().map(|at| &plan.targets[at]);
+        targets.try_for_each(|target| {
+            possible(&Sysroot::live(), &target.path, act)?;
+            let dir = act.client_dir.as_ref().map(|dir| Target::resolve(inventory, &dir.to_string_lossy()));
+            dir.map_or(Ok(()), |dir| on_another(&dir.map_err(|e| ShareRefusal(e.to_string()))?, target))
+        })
     })
+}
+
+/// Refuses a directory of the client that is on the drive that is shared, or on none.
+fn on_another(client: &Target, shared: &Target) -> Result<(), ShareRefusal> {
+    let dir = client.path.display();
+    let refuse = |why: String| {
+        Err(ShareRefusal(format!("--client-dir {dir} is {why}: name a directory on another drive")))
+    };
+    let is_shared = |drive: &&Drive| shared.drives.iter().any(|other| other.identity() == drive.identity());
+    match client.drives.iter().find(is_shared) {
+        Some(drive) => refuse(format!("on a drive that is shared, {}", drive.label())),
+        None if client.drives.is_empty() => refuse("on no drive that is known".to_owned()),
+        None => Ok(()),
+    }
 }
 
 fn possible(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(), ShareRefusal> {
@@ -50,7 +70,8 @@ fn possible(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(), ShareRef
     }
     let tools = System::default();
     let link: &[Tool] = if act.rate.is_some() { &[namespace::TC] } else { &[] };
-    for tool in namespace::TOOLS.iter().chain(&samba::TOOLS).chain(link) {
+    let other: &[Tool] = if act.client.is_some() { &[ssh::SSH] } else { &[] };
+    for tool in namespace::TOOLS.iter().chain(&samba::TOOLS).chain(link).chain(other) {
         tools.find(*tool).map_err(|e| ShareRefusal(e.to_string()))?;
     }
     let version = tools.ask(&samba::version()).map(|said| said.stdout).unwrap_or_default();
@@ -58,7 +79,7 @@ fn possible(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(), ShareRef
         return refuse(format!("Samba 4.15 or later is needed, not '{}'", version.trim()));
     }
     if let Some(dir) = &act.client_dir {
-        of_client(dir, path, act.held()).map_err(ShareRefusal)?;
+        of_client(dir, path, act.on_disk()).map_err(ShareRefusal)?;
     }
     // What the client puts and gets, and the share in memory.
     let needed = act.kept().saturating_add(2 * act.held()).saturating_add(RESERVE);
@@ -85,9 +106,11 @@ fn of_client(dir: &Path, shared: &Path, needed: u64) -> Result<(), String> {
     }
     let space = statvfs(dir).map_err(|e| cannot(e.into()))?;
     let free = space.f_bavail.saturating_mul(space.f_frsize);
+    // A twentieth stays for others.
+    let needed = needed.saturating_add(space.f_blocks.saturating_mul(space.f_frsize) / 20);
     match free < needed {
         true => Err(format!(
-            "--client-dir {} has {} free, and this needs {}: name less with --size",
+            "--client-dir {} has {} free, and this needs {}, with what stays for others: name less with --size",
             dir.display(),
             decimal_bytes(free),
             decimal_bytes(needed)
@@ -115,16 +138,20 @@ pub(super) fn share_test(
             let failed = |source| RunError::Folder { dir: dir.clone(), source };
             let mut folder = Folder::create(dir, journal, at).map_err(failed)?;
             folder.will_have(act.most_files()).map_err(RunError::Journal)?;
-            folders.push((folder, dir));
+            folders.push(folder);
         }
-        let [on_drive, of_client] = [0, 1].map(|i| folders.get(i).map(|(folder, _)| folder));
+        let [on_drive, of_client] = [0, 1].map(|i| folders.get(i));
         let mut site = Site::start((on_drive, of_client), act, tools, cancel)?;
         measure(&mut site, act, &mut shared, cancel, says)
     })();
     let mut removed = Ok(());
-    for (folder, path) in folders {
-        let leftover = |source| RunError::Leftover { path: path.clone(), command: "rm -r", source };
+    for folder in folders {
+        let path = folder.path();
+        let leftover = |source| RunError::Leftover { path, command: "rm -r", source };
         removed = removed.and(folder.remove().map_err(leftover));
+    }
+    if let (Err(_), Err(left)) = (&done, &removed) {
+        says(&left.to_string());
     }
     let done = match done {
         // What failed because it was stopped is no failure; wrong data is one.
@@ -142,11 +169,10 @@ fn measure(
     says: &mut dyn FnMut(&str),
 ) -> Result<(), RunError> {
     let mut ways: Vec<Via> = act.ways().collect();
-    // The order changes from one repetition to the next, so that a drive that slows down does not seem to be faster without a part.
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     for run in 1..=act.runs {
         site.restart(cancel)?;
-        ways.shuffle(&mut random);
+        reorder(&mut ways, run, &mut random);
         for via in &ways {
             for errand in act.errands() {
                 if cancel.is_set() {
@@ -160,9 +186,31 @@ fn measure(
         }
         if shared.negotiated.is_none() {
             shared.negotiated = site.negotiated();
+            agrees(act, shared.negotiated.as_ref())?;
         }
     }
     Ok(())
+}
+
+/// What slows down over time, such as a board that gets warm, must not seem to be faster without a part: each second repetition goes through the
+/// ways backwards, and the next one begins with another order.
+fn reorder(ways: &mut [Via], run: u32, random: &mut Xoshiro256PlusPlus) {
+    if run % 2 == 1 { ways.shuffle(random) } else { ways.reverse() }
+}
+
+/// Refuses to go on if the server says that it does not protect what clients insist on.
+fn agrees(act: &ShareTest, said: Option<&Negotiated>) -> Result<(), RunError> {
+    let does_not = said.is_some_and(|said| match act.protection {
+        Some(Protection::Encryption) => said.encryption == "none",
+        Some(Protection::Signing) => said.signing == "none",
+        None => false,
+    });
+    let part = act.part(Part::Protection);
+    if does_not {
+        Err(failed(&format!("{part} was asked for, and smbd says that there is none")))
+    } else {
+        Ok(())
+    }
 }
 
 /// `Samba 4.17.12-Debian`.
@@ -177,6 +225,57 @@ mod tests {
     use super::*;
 
     #[test]
+    fn each_way_is_as_often_before_another_as_after_it() {
+        for parts in 2..=6 {
+            let all = [
+                Via::Whole,
+                Via::Without(Part::Drive),
+                Via::Without(Part::Link),
+                Via::Without(Part::Protection),
+                Via::WithoutAll,
+                Via::Server,
+            ];
+            let mut ways = all[..parts].to_vec();
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+            let orders: Vec<Vec<Via>> = (1..=6)
+                .map(|run| {
+                    reorder(&mut ways, run, &mut random);
+                    ways.clone()
+                })
+                .collect();
+            let at = |order: &[Via], via: Via| order.iter().position(|other| *other == via);
+            for (nth, a) in all[..parts].iter().enumerate() {
+                for b in &all[nth + 1..parts] {
+                    let before = orders.iter().filter(|order| at(order, *a) < at(order, *b)).count();
+                    assert_eq!(before, 3, "{a:?} and {b:?} of {parts}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn protection_that_the_server_does_not_have_ends_the_run() {
+        let said =
+            |encryption: &str| Negotiated { encryption: encryption.to_owned(), ..Negotiated::default() };
+        let act = |protection| ShareTest {
+            rate: None,
+            client: None,
+            protection,
+            client_dir: None,
+            bytes: 1 << 20,
+            files: 1,
+            small: 1,
+            clients: 1,
+            runs: 1,
+        };
+        let ends = |protection, said: Option<&Negotiated>| agrees(&act(protection), said).is_err();
+        assert!(ends(Some(Protection::Encryption), Some(&said("none"))));
+        assert!(!ends(Some(Protection::Encryption), Some(&said("AES-128-GCM, full"))));
+        assert!(!ends(None, Some(&said("none"))));
+        assert!(!ends(Some(Protection::Encryption), None), "not known");
+    }
+
+    #[test]
     fn a_directory_of_the_client_must_be_on_another_filesystem_and_have_room() {
         let [here, there] = ["here", "there"].map(|_| tempfile::tempdir().expect("a directory"));
         let same = of_client(there.path(), here.path(), 1).expect_err("the same filesystem");
@@ -184,7 +283,7 @@ mod tests {
         let memory = tempfile::tempdir_in("/dev/shm").expect("a directory in memory");
         assert_eq!(of_client(memory.path(), here.path(), 1), Ok(()));
         let full = of_client(memory.path(), here.path(), 1 << 60).expect_err("too small");
-        assert!(full.contains("free, and this needs 1152"), "{full}");
+        assert!(full.contains("free, and this needs 1"), "{full}");
         let missing = of_client(Path::new("/nowhere"), here.path(), 1).expect_err("missing");
         assert!(missing.contains("/nowhere"), "{missing}");
     }

@@ -3,6 +3,7 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
+    net::TcpListener,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     thread,
@@ -11,8 +12,10 @@ use std::{
 
 use super::{
     super::{RunError, scratch_dir::Folder},
-    apart::{Apart, OWN, failed, join, succeeded},
+    apart::{Apart, OWN, failed, join},
     errands::{self, Differs},
+    remote::{Compared, Remote},
+    smb_conf::{Serves, smb_conf},
 };
 use crate::{
     conditions::{Core, ProcessorWatch},
@@ -24,13 +27,14 @@ use crate::{
         Query, Runner, System, Talk,
         namespace::within,
         samba::{self, Mounted, is_mark},
+        ssh::Smbclient,
     },
 };
 
 /// Addresses for documentation and tests: no network has them.
 const SERVER: &str = "192.0.2.1";
 const CLIENT: &str = "192.0.2.2";
-/// Of the server; nothing else is on its network.
+/// Of a server with a network of its own.
 const PORT: u16 = 4450;
 /// How long smbd may take to answer.
 const BEGINS: Duration = Duration::from_secs(60);
@@ -42,19 +46,29 @@ const LEAST: Duration = Duration::from_secs(600);
 const SLOW_LINK: u64 = 8_000_000;
 /// The directory in the client's memory for what it got.
 const GOT: &str = "got";
+/// Of a client on another machine: the sets of files that it puts, and what it got.
+pub(super) const DIRS: [&str; 4] = [LARGE, SMALL, SEVERAL, GOT];
+const LARGE: &str = "large";
+const SMALL: &str = "small";
+const SEVERAL: &str = "several";
 /// The share in memory.
 const MEMORY: &str = "memory";
 /// Files of the server, and of a client, besides those that are moved.
 const OTHERS: u64 = 10_000;
 const OTHER_BYTES: u64 = 32 << 20;
 
+/// They end in this order: who uses the server on another machine ends once that has ended.
 pub(super) struct Site<'a> {
     act: &'a ShareTest,
     tools: &'a System,
     smbclient: PathBuf,
+    serves: Option<Talk>,
     server: Apart,
     client: Apart,
-    serves: Option<Talk>,
+    remote: Option<Remote>,
+    /// The client on another machine has the files that it puts.
+    is_equipped: bool,
+    port: u16,
 }
 
 impl<'a> Site<'a> {
@@ -65,15 +79,28 @@ impl<'a> Site<'a> {
         cancel: &Cancel,
     ) -> Result<Self, RunError> {
         let (bytes, files) = (act.held() + OTHER_BYTES, act.most_files() + OTHERS);
-        let server = Apart::start(tools, on_drive, (bytes, files))?;
-        let client = Apart::start(tools, of_client, (bytes + act.kept(), 3 * files))?;
-        join((&server, &format!("{SERVER}/30")), (&client, &format!("{CLIENT}/30")), act.rate, tools)?;
+        let password = random()?;
+        let start = |at| Remote::start(at, &random()?, &password, tools, cancel);
+        let remote = act.client.as_ref().map(start).transpose()?;
+        let server = Apart::start(tools, on_drive, (bytes, files), remote.is_none())?;
+        let client = Apart::start(tools, of_client, (bytes + act.kept(), 3 * files), true)?;
+        let serves = match &remote {
+            None => {
+                let [its, other] = [SERVER, CLIENT].map(|address| format!("{address}/30"));
+                join((&server, &its), (&client, &other), act.rate, tools)?;
+                Serves { at: its, to: None, port: PORT }
+            }
+            Some(Remote { addresses: [ours, theirs], .. }) => {
+                let free = TcpListener::bind((*ours, 0)).and_then(|listener| listener.local_addr());
+                let port = free.map_err(|e| failed(&format!("no free port of {ours}: {e}")))?.port();
+                Serves { at: ours.to_string(), to: Some(*theirs), port }
+            }
+        };
         let cannot = |e: io::Error| failed(&format!("files in memory: {e}"));
-        let password = password()?;
         for dir in ["private", "lock", "state", "cache", "pid", "ncalrpc", "winbindd", MEMORY] {
             fs::create_dir(server.file(dir)).map_err(cannot)?;
         }
-        write(&server.file("conf"), &config(&server.room)).map_err(cannot)?;
+        write(&server.file("conf"), &smb_conf(&server.room, (OWN, MEMORY), &serves)).map_err(cannot)?;
         write(&client.file("conf"), "[global]\n").map_err(cannot)?;
         write(&client.file("login"), &format!("username=root\npassword={password}\n")).map_err(cannot)?;
         fs::create_dir(client.file(GOT)).map_err(cannot)?;
@@ -94,7 +121,27 @@ impl<'a> Site<'a> {
             return Err(failed(&format!("pdbedit made no user: {}", said.complaint())));
         }
         let smbclient = tools.find(samba::SMBCLIENT)?;
-        Ok(Self { act, tools, smbclient, server, client, serves: None })
+        let (is_equipped, port) = (remote.is_none(), serves.port);
+        Ok(Self { act, tools, smbclient, serves: None, server, client, remote, is_equipped, port })
+    }
+
+    /// Gives a client on another machine the files that it puts later.
+    fn equip(&self, cancel: &Cancel) -> Result<(), RunError> {
+        for errand in self.act.errands().filter(|errand| errand.puts()) {
+            let (dir, count) = (set_name(errand), self.act.set(errand).0);
+            let (source, shared) = (self.client.file(dir), self.server.file(MEMORY));
+            let cannot = |e: io::Error| failed(&format!("files for the client: {e}"));
+            errands::put(&source, &shared, count, false, &|| cancel.is_set()).map_err(cannot)?;
+            let via = Via::Without(Part::Drive);
+            let commands = format!("lcd {dir}; prompt; mget *");
+            let query = self.client(via, &commands, self.longest(errand))?;
+            let said = self.tools.stream(&query, &|| cancel.is_set(), &mut |_| ())?;
+            if said.code != Some(0) {
+                return Err(failed(&format!("{} failed: {}", self.called(via, &query), said.complaint())));
+            }
+            errands::clear(&shared, count).map_err(cannot)?;
+        }
+        Ok(())
     }
 
     /// A server that has just started, and served once: its first transfers may be slower.
@@ -107,7 +154,12 @@ impl<'a> Site<'a> {
         let serve = within(self.server.pid, self.server.pid, &serve, self.tools)?;
         self.serves = Some(self.tools.talk(&serve)?);
         let since = Instant::now();
-        while let Err(e) = succeeded(&self.mounted(Via::Whole, |m| m.client("ls", ANSWERS))?, self.tools) {
+        let looks = self.client(Via::Whole, "ls", ANSWERS)?;
+        loop {
+            let said = self.tools.ask(&looks)?;
+            if said.code == Some(0) {
+                break;
+            }
             let has_ended = self.serves.as_mut().is_some_and(Talk::has_ended);
             if has_ended {
                 let log = fs::read_to_string(self.server.file("log")).unwrap_or_default();
@@ -116,9 +168,21 @@ impl<'a> Site<'a> {
                 return Err(failed(&format!("smbd has ended: {}", last.trim())));
             }
             if cancel.is_set() || since.elapsed() > BEGINS {
-                return Err(e);
+                let called = self.called(Via::Whole, &looks);
+                return Err(match self.remote.as_ref().map(|remote| remote.addresses[0]) {
+                    Some(address) => failed(&format!(
+                        "{called} does not reach the server, port {} of {address}; is there a firewall? {}",
+                        self.port,
+                        said.complaint()
+                    )),
+                    None => failed(&format!("{called} failed: {}", said.complaint())),
+                });
             }
             thread::sleep(POLL);
+        }
+        if !self.is_equipped {
+            self.equip(cancel)?;
+            self.is_equipped = true;
         }
         for errand in [Errand::Put, Errand::Get] {
             self.time((errand, Via::Whole), false, cancel)?;
@@ -126,28 +190,49 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    /// A client, from where this way begins.
-    fn mounted(&self, via: Via, client: impl Fn(&Mounted<'_>) -> Query) -> Result<Query, RunError> {
-        let (network, address) = match via.has(Part::Link) {
-            true => (self.client.pid, SERVER),
-            false => (self.server.pid, "127.0.0.1"),
-        };
+    /// The client on another machine, if this way begins there.
+    fn remote(&self, via: Via) -> Option<&Remote> {
+        self.remote.as_ref().filter(|_| via.has(Part::Link))
+    }
+
+    /// A client, from where this way begins; it waits for commands if there are none.
+    fn client(&self, via: Via, commands: &str, patience: Duration) -> Result<Query, RunError> {
         let share = if via.has(Part::Drive) { "drive" } else { MEMORY };
         let protection = match self.act.protection.filter(|_| via.has(Part::Protection)) {
             Some(Protection::Signing) => "sign",
             Some(Protection::Encryption) => "encrypt",
             None => "off",
         };
+        if let Some(remote) = self.remote(via) {
+            let share = format!("//{}/{share}", remote.addresses[0]);
+            let marked = if commands.is_empty() { String::new() } else { samba::marked(commands) };
+            let does = Smbclient { share: &share, port: self.port, protection, patience, commands: &marked };
+            return Ok(remote.client(&does));
+        }
+        let (network, address) = match via.has(Part::Link) {
+            true => (self.client.pid, SERVER),
+            false => (self.server.pid, "127.0.0.1"),
+        };
         let [config, login] = ["conf", "login"].map(|name| self.client.room.join(name));
         let mounted = Mounted {
             program: &self.smbclient,
             config: &config,
             share: format!("//{address}/{share}"),
-            port: PORT,
+            port: self.port,
             login: &login,
             protection,
+            patience,
         };
-        Ok(within(network, self.client.pid, &client(&mounted), self.tools)?)
+        let query = if commands.is_empty() { mounted.client_that_stays() } else { mounted.client(commands) };
+        Ok(within(network, self.client.pid, &query, self.tools)?)
+    }
+
+    /// What a client is called in messages.
+    fn called(&self, via: Via, query: &Query) -> String {
+        match (self.remote(via), &self.act.client) {
+            (Some(_), Some(at)) => format!("smbclient on {}", at.host()),
+            _ => format!("'{query}'"),
+        }
     }
 
     /// Where the files of the share are, as this program sees them.
@@ -190,6 +275,10 @@ impl<'a> Site<'a> {
             errands::sync(&files)
         };
         ready().map_err(cannot)?;
+        let remote = self.remote(via);
+        if let Some(remote) = remote.filter(|_| !errand.puts()) {
+            remote.clear(GOT, self.tools)?;
+        }
         let root = Sysroot::live();
         let (watch, since) = (ProcessorWatch::begin(&root), Instant::now());
         let at_once = errand.has_several_clients();
@@ -204,7 +293,11 @@ impl<'a> Site<'a> {
                 since.elapsed().as_secs_f64()
             }
             (_, puts) => {
-                let moved = self.clients((errand, via), &self.client.room.join(dir), cancel)?;
+                let there = match remote {
+                    Some(_) => PathBuf::from(dir),
+                    None => self.client.room.join(dir),
+                };
+                let moved = self.clients((errand, via), &there, cancel)?;
                 said = moved.said;
                 // What is put has come once it is on the drive, and so has what is got by a client with a drive.
                 match (puts, has_drive) {
@@ -224,12 +317,20 @@ impl<'a> Site<'a> {
             (_, false) => &own,
         };
         let way = self.act.way(via);
-        match errands::differs(&source, came, count, read, &stop).map_err(cannot)? {
+        let differs = match remote.filter(|_| !errand.puts()) {
+            Some(remote) => match remote.compare([set_name(errand), GOT], read, self.tools)? {
+                Compared::Same => None,
+                Compared::Lengths => Some((0, Differs::Length)),
+                Compared::Bytes => Some((0, Differs::Bytes)),
+            },
+            None => errands::differs(&source, came, count, read, &stop).map_err(cannot)?,
+        };
+        match differs {
             None => Ok((seconds, cores)),
             Some((_, Differs::Length)) => Err(failed(&format!("{name}, {way}: not all came: {said}"))),
             Some((number, Differs::Bytes)) => Err(RunError::WrongData(format!(
-                "{name}, {way}: file {number} of {} has other bytes than were put",
-                self.files(via).display()
+                "{name}, {way}: file {number} has other bytes {}",
+                if errand.puts() { "in the server's memory than were put" } else { "than were shared" }
             ))),
         }
     }
@@ -243,7 +344,7 @@ impl<'a> Site<'a> {
             Errand::PutSmall | Errand::GetSmall => format!("lcd {}; prompt; m{verb} *", dir.display()),
             _ => format!("lcd {}; {verb} 0", dir.display()),
         };
-        let query = self.mounted(via, |m| m.client(&commands, self.longest(errand)))?;
+        let query = self.client(via, &commands, self.longest(errand))?;
         let (mut marks, mut said) = (Vec::new(), String::new());
         let output = self.tools.stream(&query, &|| cancel.is_set(), &mut |line| match is_mark(line) {
             true => marks.push(Instant::now()),
@@ -252,17 +353,19 @@ impl<'a> Site<'a> {
         let said = said + output.stderr.trim();
         match (output.code, &marks[..]) {
             (Some(0), [begins, ends]) => Ok(Moved { begins: *begins, ends: *ends, said }),
-            _ => Err(failed(&format!("'{query}' failed: {said}"))),
+            _ => Err(failed(&format!("{} failed: {said}", self.called(via, &query)))),
         }
     }
 
     /// All are connected before any begins.
     fn several(&self, (errand, via): (Errand, Via), dir: &Path, cancel: &Cancel) -> Result<Moved, RunError> {
         let verb = if errand.puts() { "put" } else { "get" };
-        let query = self.mounted(via, |m| m.client_that_stays())?;
-        let gone = |_| failed(&format!("'{query}' has ended, or does not answer"));
+        let query = self.client(via, "", self.longest(errand))?;
+        let called = self.called(via, &query);
+        let gone = |_| failed(&format!("{called} has ended, or does not answer"));
         let clients = 0..self.act.set(errand).0;
-        let mut all: Vec<Talk> = clients.map(|_| self.connected(&query)).collect::<Result<_, _>>()?;
+        let mut all: Vec<Talk> =
+            clients.map(|_| self.connected(&query, &called)).collect::<Result<_, _>>()?;
         let begins = Instant::now();
         for (number, client) in all.iter_mut().enumerate() {
             let (there, here) = (number, dir.join(number.to_string()));
@@ -283,14 +386,16 @@ impl<'a> Site<'a> {
             ends = ends.max(Instant::now());
             let output = client.end(if cancel.is_set() { Duration::ZERO } else { ANSWERS });
             if output.code != Some(0) {
-                return Err(failed(&format!("'{query}' failed: {said}{}", output.complaint())));
+                let late = begins.elapsed() > self.longest(errand);
+                let why = if late { "it took too long".to_owned() } else { output.complaint() };
+                return Err(failed(&format!("{called} failed: {said}{why}")));
             }
         }
         Ok(Moved { begins, ends, said })
     }
 
     /// A client that waits for commands: it is connected once it answers.
-    fn connected(&self, query: &Query) -> Result<Talk, RunError> {
+    fn connected(&self, query: &Query, called: &str) -> Result<Talk, RunError> {
         let mut client = self.tools.talk(query)?;
         // If it has ended, it does not answer.
         let _ = client.say("pwd\n");
@@ -300,7 +405,7 @@ impl<'a> Site<'a> {
                 Ok(_) => {}
                 Err(_) => {
                     let said = client.end(Duration::ZERO);
-                    return Err(failed(&format!("'{query}' failed: {}", said.complaint())));
+                    return Err(failed(&format!("{called} failed: {}", said.complaint())));
                 }
             }
         }
@@ -315,8 +420,8 @@ impl<'a> Site<'a> {
     /// What the server says of a connection.
     pub fn negotiated(&self) -> Option<Negotiated> {
         let conf = self.server.room.join("conf");
-        let query = self.mounted(Via::Whole, |m| m.client_that_stays()).ok()?;
-        let mut client = self.connected(&query).ok()?;
+        let query = self.client(Via::Whole, "", ANSWERS).ok()?;
+        let mut client = self.connected(&query, "").ok()?;
         let said = self.server.run(&samba::connections(&conf.to_string_lossy()), self.tools).ok();
         client.end(Duration::ZERO);
         let [dialect, signing, encryption] = samba::negotiated(&said?)?;
@@ -327,9 +432,9 @@ impl<'a> Site<'a> {
 /// The directory of the client with the files of an errand.
 fn set_name(errand: Errand) -> &'static str {
     match errand {
-        Errand::Put | Errand::Get => "large",
-        Errand::PutSmall | Errand::GetSmall => "small",
-        Errand::PutSeveral | Errand::GetSeveral => "several",
+        Errand::Put | Errand::Get => LARGE,
+        Errand::PutSmall | Errand::GetSmall => SMALL,
+        Errand::PutSeveral | Errand::GetSeveral => SEVERAL,
     }
 }
 
@@ -342,47 +447,10 @@ struct Moved {
     said: String,
 }
 
-/// Nothing of a server that may run beside it is used, and nothing is told to other networks.
-fn config(room: &Path) -> String {
-    let room = room.display();
-    format!(
-        "[global]\n\
-         server role = standalone server\n\
-         bind interfaces only = yes\n\
-         interfaces = {SERVER}/30 127.0.0.1/8\n\
-         smb ports = {PORT}\n\
-         private dir = {room}/private\n\
-         lock directory = {room}/lock\n\
-         state directory = {room}/state\n\
-         cache directory = {room}/cache\n\
-         pid directory = {room}/pid\n\
-         ncalrpc dir = {room}/ncalrpc\n\
-         winbindd socket directory = {room}/winbindd\n\
-         log file = {room}/log\n\
-         passdb backend = tdbsam:{room}/private/passdb.tdb\n\
-         disable netbios = yes\n\
-         multicast dns register = no\n\
-         disable spoolss = yes\n\
-         load printers = no\n\
-         printing = bsd\n\
-         printcap name = /dev/null\n\
-         map to guest = never\n\
-         usershare max shares = 0\n\
-         [drive]\n\
-         path = {room}/{OWN}\n\
-         read only = no\n\
-         valid users = root\n\
-         [{MEMORY}]\n\
-         path = {room}/{MEMORY}\n\
-         read only = no\n\
-         valid users = root\n"
-    )
-}
-
-/// A random one, which nobody is told, and which is gone with the server.
-fn password() -> Result<String, RunError> {
+/// For a password, which nobody is told, and which is gone with the server; and for a name.
+fn random() -> Result<String, RunError> {
     let uuid = Sysroot::live().word("/proc/sys/kernel/random/uuid");
-    uuid.ok_or_else(|| failed("the kernel gives no random number for a password"))
+    uuid.ok_or_else(|| failed("the kernel gives no random number"))
 }
 
 fn write(path: &Path, text: &str) -> io::Result<()> {

@@ -1,0 +1,94 @@
+//! What a client of a share got, as `run share` measured it.
+
+use super::{context::Context, evidence::Evidence};
+use crate::{
+    analyse::Estimate,
+    findings::{Quantity, Scope},
+    units::{Direction, rate},
+};
+
+/// What is left out, in words.
+const WITHOUT: [(Scope, &str); 4] = [
+    (Scope::WithoutDrive, "without the drive"),
+    (Scope::WithoutLink, "without the network"),
+    (Scope::WithoutProtection, "without signing or encryption"),
+    (Scope::WithoutClientDrive, "without the client's drive"),
+];
+
+/// What one client got of the largest file in the newest run, and what it would get without each part of the way.
+pub(super) fn clients<'a>(context: &Context<'a>) -> Option<(String, &'a Evidence)> {
+    let got = |e: &'a Evidence, scope: Scope| e.number(Quantity::Throughput, scope);
+    let is_one = |e: &&Evidence| e.load.as_ref().is_some_and(|load| load.jobs == Some(1));
+    let all = || context.all().filter(|e| e.experiment == "share" && got(e, Scope::Client).is_some());
+    let newest = all().next_back()?;
+    let same = |e: &&Evidence| (&e.run, &e.target) == (&newest.run, &newest.target);
+    let of = |direction: Direction| {
+        let own = all().filter(same).filter(is_one);
+        let own = own.filter(|e| e.load.as_ref().and_then(|load| load.direction) == Some(direction));
+        own.max_by_key(|e| e.load.as_ref().and_then(|load| load.block))
+    };
+    let (put, get) = (of(Direction::Write)?, of(Direction::Read)?);
+    let both = |scope: Scope| Some([got(put, scope)?, got(get, scope)?]);
+    let said = |[put, get]: [&Estimate; 2]| format!("{} and {}", rate(put.value), rate(get.value));
+    let whole = said(both(Scope::Client)?);
+    let without: Vec<String> = WITHOUT
+        .iter()
+        .filter_map(|(scope, words)| Some(format!("{words} {}", said(both(*scope)?))))
+        .collect();
+    let without = if without.is_empty() { String::new() } else { format!("; {}", without.join(", ")) };
+    let how = &put.load.as_ref()?.engine;
+    Some((format!("Clients of {} ({how}) put and got {whole}{without}.", put.target), put))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        advise::{Topic, testing},
+        findings::LoadKey,
+        inventory::fixtures,
+    };
+
+    #[test]
+    fn what_clients_got_is_said_beside_what_limits() {
+        let inventory = fixtures::pi_zero().inventory();
+        let share = |run: &str, name: &str, reads: bool, file: u64, jobs: u32, speeds: [f64; 3]| {
+            let direction = if reads { Direction::Read } else { Direction::Write };
+            let load = LoadKey {
+                name: name.to_owned(),
+                direction: Some(direction),
+                block: Some(file),
+                jobs: Some(jobs),
+                engine: "smbclient on another machine".to_owned(),
+                ..LoadKey::default()
+            };
+            let scopes = [Scope::Client, Scope::WithoutDrive, Scope::WithoutLink];
+            let numbers = scopes.into_iter().zip(speeds).map(|(scope, mb)| {
+                testing::metric(Quantity::Throughput, testing::within(mb * 1e6, 0.02)).at(scope)
+            });
+            let numbers = numbers.collect();
+            Evidence {
+                experiment: "share".to_owned(),
+                load: Some(load),
+                numbers,
+                target: "/srv/data".to_owned(),
+                ..testing::of(&inventory, run, &["sda"])
+            }
+        };
+        let evidence = [
+            share("r1", "put 64 MB", false, 64 << 20, 1, [1.0, 1.0, 1.0]),
+            share("r2", "put 64 MB", false, 64 << 20, 1, [10.1, 11.4, 10.4]),
+            share("r2", "get 64 MB", true, 64 << 20, 1, [11.6, 11.7, 27.0]),
+            share("r2", "put 1000 files", false, 16 << 10, 1, [2.0, 2.0, 2.0]),
+            share("r2", "get 16 MB by each", true, 16 << 20, 4, [3.0, 3.0, 3.0]),
+        ];
+        let answers = testing::advise(&inventory, &evidence);
+        let limits = answers.iter().find(|a| a.topic == Topic::Limits).expect("an answer");
+        let said = "Clients of /srv/data (smbclient on another machine) put and got 10.1 MB/s and 11.6 MB/s; without the drive 11.4 MB/s and 11.7 MB/s, \
+                    without the network 10.4 MB/s and 27.0 MB/s.";
+        assert!(limits.because.iter().any(|why| why == said), "{:#?}", limits.because);
+        assert_eq!(limits.rests_on, ["r2"]);
+        // Nothing else rests on a share: it says nothing of a drive alone.
+        assert!(answers.iter().filter(|a| a.topic != Topic::Limits).all(|a| a.rests_on.is_empty()));
+    }
+}

@@ -1,0 +1,143 @@
+//! The client of a share on another machine, by ssh. Its directory there is removed when the connection ends, however it does.
+
+use std::{
+    net::{IpAddr, TcpListener},
+    time::{Duration, Instant},
+};
+
+use super::{super::RunError, apart::failed, site::DIRS};
+use crate::{
+    engine::Cancel,
+    tools::{
+        Output, Query, Runner, System, Talk, samba,
+        ssh::{self, Smbclient},
+    },
+    units::RemoteDir,
+};
+
+/// How long the other machine may take to answer, and to remove its files.
+const BEGINS: Duration = Duration::from_secs(60);
+/// How long it may read files again.
+const READS: Duration = Duration::from_secs(3600);
+
+pub(super) struct Remote {
+    at: RemoteDir,
+    /// Its directory below that of `at`.
+    name: String,
+    keeps: Talk,
+    /// Addresses of this machine, as the other one sees it, and of the other one.
+    pub addresses: [IpAddr; 2],
+}
+
+impl Remote {
+    /// Makes a directory there for files of the client and its password.
+    pub fn start(
+        at: &RemoteDir,
+        name: &str,
+        password: &str,
+        tools: &System,
+        cancel: &Cancel,
+    ) -> Result<Self, RunError> {
+        let name = format!("drivebench-{name}");
+        let mut keeps = tools.talk(&ssh::client(at, &name, &DIRS))?;
+        let refused = |why: String| failed(&format!("the client on {}: {why}", at.host()));
+        // If it has ended, it says why.
+        let _ = keeps.say(&format!("{password}\n"));
+        let since = Instant::now();
+        let stop = || cancel.is_set() || since.elapsed() > BEGINS;
+        let mut next = || keeps.next_line(&stop);
+        while next().is_some_and(|line| line != ssh::READY) {}
+        let (Some(connection), Some(version)) = (next(), next()) else {
+            return Err(refused(ssh::failure(at, &keeps.end(Duration::ZERO))));
+        };
+        let addresses = addresses(&connection).map_err(refused)?;
+        if samba::numbers(&version).is_none_or(|version| version < super::OLDEST) {
+            return Err(refused(format!(
+                "smbclient 4.15 or later is needed there, not '{}'",
+                version.trim()
+            )));
+        }
+        Ok(Self { at: at.clone(), name, keeps, addresses })
+    }
+
+    pub fn client(&self, does: &Smbclient<'_>) -> Query {
+        ssh::smbclient(&self.at, &self.name, does)
+    }
+
+    /// Removes all files of one of its directories.
+    pub fn clear(&self, dir: &str, tools: &System) -> Result<(), RunError> {
+        let said = tools.ask(&ssh::clear(&self.at, &self.name, dir))?;
+        if said.code == Some(0) { Ok(()) } else { Err(self.failed(&said)) }
+    }
+
+    /// Compares the files that it got with those that it has, in length or byte by byte.
+    pub fn compare(&self, dirs: [&str; 2], read: bool, tools: &System) -> Result<Compared, RunError> {
+        let query = ssh::compare(&self.at, &self.name, dirs, read).within(READS);
+        let said = tools.ask(&query)?;
+        match said.code {
+            Some(0) => Ok(Compared::Same),
+            Some(ssh::OTHER_LENGTHS) => Ok(Compared::Lengths),
+            Some(ssh::OTHER_BYTES) => Ok(Compared::Bytes),
+            _ => Err(self.failed(&said)),
+        }
+    }
+
+    fn failed(&self, said: &Output) -> RunError {
+        failed(&format!("the client on {}: {}", self.at.host(), ssh::failure(&self.at, said)))
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        // Its directory is removed when its input ends.
+        self.keeps.end(BEGINS);
+    }
+}
+
+/// How the files differ that a client got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Compared {
+    Same,
+    /// Some are missing, shorter or longer.
+    Lengths,
+    Bytes,
+}
+
+/// From what sshd says of its connection: address and port of this machine, and of its own.
+fn addresses(connection: &str) -> Result<[IpAddr; 2], String> {
+    let words: Vec<&str> = connection.split_ascii_whitespace().collect();
+    let parsed = match words[..] {
+        [ours, _, theirs, _] => ours.parse().ok().zip(theirs.parse().ok()),
+        _ => None,
+    };
+    let (ours, theirs): (IpAddr, IpAddr) =
+        parsed.ok_or_else(|| "its ssh does not say by which address it is reached, or that is one of a single link: name its IPv4 address".to_owned())?;
+    if ours == theirs {
+        return Err("it is this machine: leave out --client".to_owned());
+    }
+    // Behind another machine that forwards ssh, it could not reach the server.
+    match TcpListener::bind((ours, 0)) {
+        Ok(_) => Ok([ours, theirs]),
+        Err(_) => Err(format!(
+            "it sees this machine as {ours}, which is not its address: the client has to reach it without another machine between them"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_those_of_the_connection() {
+        let [local, other] =
+            ["127.0.0.1", "192.0.2.7"].map(|text| text.parse::<IpAddr>().expect("an address"));
+        assert_eq!(addresses("127.0.0.1 40000 192.0.2.7 22"), Ok([local, other]));
+        let said = |connection: &str| addresses(connection).expect_err("refused");
+        assert!(said("127.0.0.1 40000 127.0.0.1 22").contains("it is this machine"));
+        assert!(said("192.0.2.9 40000 192.0.2.7 22").contains("which is not its address"));
+        for strange in ["", "a b c d", "127.0.0.1 1 192.0.2.7", "fe80::1%eth0 1 fe80::2%eth0 22"] {
+            assert!(said(strange).contains("does not say"), "{strange}");
+        }
+    }
+}
