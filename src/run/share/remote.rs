@@ -17,6 +17,8 @@ use crate::{
 
 /// How long the other machine may take to answer, and to remove its files.
 const BEGINS: Duration = Duration::from_secs(60);
+/// How long ssh may take to end after its last line.
+const ENDS: Duration = Duration::from_secs(5);
 /// How long it may read files again.
 const READS: Duration = Duration::from_secs(3600);
 
@@ -48,7 +50,8 @@ impl Remote {
         let mut next = || keeps.next_line(&stop);
         while next().is_some_and(|line| line != ssh::READY) {}
         let (Some(connection), Some(version)) = (next(), next()) else {
-            return Err(refused(ssh::failure(at, &keeps.end(Duration::ZERO))));
+            let said = keeps.end(if stop() { Duration::ZERO } else { ENDS });
+            return Err(refused(ssh::failure(at, &said)));
         };
         let addresses = addresses(&connection).map_err(refused)?;
         if samba::numbers(&version).is_none_or(|version| version < super::OLDEST) {
