@@ -19,7 +19,7 @@ const WITHOUT: [(Scope, &str); 4] = [
 pub(super) fn clients<'a>(context: &Context<'a>) -> Option<(String, &'a Evidence)> {
     let got = |e: &'a Evidence, scope: Scope| e.number(Quantity::Throughput, scope);
     let is_one = |e: &&Evidence| e.load.as_ref().is_some_and(|load| load.jobs == Some(1));
-    let all = || context.all().filter(|e| e.experiment == "share" && got(e, Scope::Client).is_some());
+    let all = || context.all().filter(|e| got(e, Scope::Client).is_some());
     let newest = all().next_back()?;
     let same = |e: &&Evidence| (&e.run, &e.target) == (&newest.run, &newest.target);
     let of = |direction: Direction| {

@@ -78,6 +78,9 @@ pub struct Back {
     /// Sectors of copies or parity that differ, at most.
     pub mismatches: Option<u64>,
     pub state: PoolState,
+    /// Another drive of the pool was lost meanwhile.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
 }
 
 /// While a second drive was away, and the first one was being filled.

@@ -142,7 +142,7 @@ fn a_drive_of_an_array_in_use_is_pulled_and_no_file_is_changed() {
         serial(&machine, 1)
     );
     let lost = out(&machine, &lost).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(lost.contains(" was lost meanwhile") && !lost.contains("all is well"), "{lost}");
+    assert!(lost.contains("because meanwhile it lost") && !lost.contains("all is well"), "{lost}");
     // It has the superblock that it had, and is in no array.
     let untouched = format!(
         "d=$(lab-device {}); mdadm --examine $d | grep 'Array State : AAA' && ! grep \"${{d##*/}}\\[\" /proc/mdstat",
@@ -151,9 +151,11 @@ fn a_drive_of_an_array_in_use_is_pulled_and_no_file_is_changed() {
     out(&machine, &untouched);
     assert!(!lost.contains(" --add ") && !lost.contains("wipefs"), "{lost}");
     let (_, printed) = lost.split_once(", which is older: ").unwrap_or_else(|| panic!("{lost}"));
-    let (commands, _) = printed.split_once("LOST. ").unwrap_or_else(|| panic!("{lost}"));
+    let (commands, _) = printed.split_once("DRIVES. ").unwrap_or_else(|| panic!("{lost}"));
     let put_together = format!(
-        "o=$(lab-device {}); umount /mnt/pool; for i in $(seq 40); do {{ {commands} $o; }} && break; sleep 0.5; done; mount /dev/md127 /mnt/pool",
+        "o=\"$(lab-device {}) $(lab-device {})\"; umount /mnt/pool; for i in $(seq 40); do {{ {commands} $o; }} && break; sleep 0.5; done; \
+         mount /dev/md127 /mnt/pool",
+        serial(&machine, 0),
         serial(&machine, 1)
     );
     out(&machine, &put_together);

@@ -130,9 +130,9 @@ fn verdict(case: &Case<'_>) -> String {
     let Pulled { files, away, moments, back, read, .. } = case.pulled;
     let head = format!("{} of {} drives in use", case.layout, case.drives);
     // What no layout promises to survive says nothing of it.
-    if case.pulled.missing > 1 {
+    if case.pulled.missing > 1 || case.pulled.back.as_ref().is_some_and(|back| back.lost) {
         return format!(
-            "{head}: nothing is known of a pull of one drive, because another drive was lost while {} was away. {}",
+            "{head}: nothing is known of a pull of one drive, because another drive was lost while {} was away or being filled. {}",
             case.drive,
             healed(case)
         );

@@ -212,14 +212,22 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
         None => 0.0,
     };
     let wait = |case: &Case<'_>| case.longest().unwrap_or(f64::INFINITY);
-    known.sort_by(|a, b| value(b).total_cmp(&value(a)).then(wait(a).total_cmp(&wait(b))));
+    // What makes something wait that long is not named first, however much memory a program can use with it.
+    let hangs = |case: &Case<'_>| case.longest().is_some_and(|longest| longest >= HANGS);
+    let by_memory = |a: &&Case<'_>, b: &&Case<'_>| value(b).total_cmp(&value(a)).then(wait(a).total_cmp(&wait(b)));
+    known.sort_by(|a, b| hangs(a).cmp(&hangs(b)).then(by_memory(a, b)));
     let mut said = Vec::new();
     if let Some(best) = known.first() {
         let longest = best.longest().map_or("not known".to_owned(), duration);
-        let head = match known.get(1).map(|next| is_better(best, next)) {
+        let head = match known.get(1) {
             None => format!("With swap on {}", best.given),
-            Some(true) => format!("Swap goes first on {}: there", best.given),
-            Some(false) => {
+            Some(_) if hangs(best) => {
+                format!("On each of these something waited for {} or more. On {}", duration(HANGS), best.given)
+            }
+            Some(next) if hangs(next) || is_better(best, next) => {
+                format!("Swap goes first on {}: there", best.given)
+            }
+            Some(_) => {
                 format!("{} was the best, but the next one does not differ clearly: there", best.given)
             }
         };
@@ -244,5 +252,63 @@ fn is_better(best: &Case<'_>, next: &Case<'_>) -> bool {
         (Some(Footprint::Of(a)), Some(Footprint::Of(b))) => a.low > b.high,
         (Some(Footprint::AtLeast(least)), Some(Footprint::Of(b))) => *least > b.high,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{SwapMedium, SwapWork};
+
+    /// A medium with which a program can use so many times its memory at least, and whose longest wait lasted so long, s.
+    fn said(media: &[(&'static str, f64, f64)]) -> Vec<String> {
+        let act = SwapTest {
+            medium: SwapMedium::File,
+            area: 1 << 27,
+            memory: 1 << 26,
+            random: 50,
+            works: Vec::new(),
+            runs: 1,
+            seconds: 1.0,
+            most: 1 << 32,
+            seed: 1,
+        };
+        let swapped = |longest: f64| {
+            let mut latency = Histogram::default();
+            latency.add((longest * 1e9) as u64, 1);
+            let work = SwapWork { what: SwapWhat::Requests, percent: 150 };
+            let load = SwapLoad {
+                work,
+                run: 1,
+                seconds: 1.0,
+                operations: 1,
+                latency,
+                processor: 0.0,
+                stalled: None,
+                swapped_in: 0,
+                swapped_out: 0,
+                written: None,
+            };
+            Swapped { loads: vec![load], ..Swapped::default() }
+        };
+        let all: Vec<Swapped> = media.iter().map(|(.., longest)| swapped(*longest)).collect();
+        let case = |((given, least, _), swapped): (&(&'static str, f64, f64), _)| Case {
+            given: *given,
+            act: &act,
+            swapped,
+            footprint: Some(Footprint::AtLeast(*least)),
+        };
+        verdicts(&media.iter().zip(&all).map(case).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_makes_something_wait_is_not_named_first() {
+        let verdicts = said(&[("stick", 2.0, 2.64), ("card", 1.5, 0.2)]);
+        assert!(verdicts[0].starts_with("Swap goes first on card: there"), "{verdicts:#?}");
+        assert!(verdicts[2].starts_with("Not on stick"), "{verdicts:#?}");
+        let verdicts = said(&[("stick", 2.0, 2.64), ("card", 1.5, 1.2)]);
+        assert!(verdicts[0].starts_with("On each of these something waited for 1 s or more. On stick"), "{verdicts:#?}");
+        let verdicts = said(&[("stick", 2.0, 0.1), ("zram", 2.0, 0.05)]);
+        assert!(verdicts[0].starts_with("zram was the best, but the next one does not differ"), "{verdicts:#?}");
     }
 }

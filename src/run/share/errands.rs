@@ -12,6 +12,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::fs::{Advice, fadvise, syncfs};
 
 const PIECE: usize = 1 << 20;
+/// Directories of a client: the sets of files that it puts, and what it got.
+pub const DIRS: [&str; 4] = [LARGE, SMALL, SEVERAL, GOT];
+pub const LARGE: &str = "large";
+pub const SMALL: &str = "small";
+pub const SEVERAL: &str = "several";
+pub const GOT: &str = "got";
 
 /// Whether work is to end early.
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);

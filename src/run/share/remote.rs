@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{super::RunError, apart::failed, site::DIRS};
+use super::{super::RunError, apart::failed, errands::DIRS};
 use crate::{
     engine::Cancel,
     tools::{

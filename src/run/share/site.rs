@@ -13,7 +13,7 @@ use std::{
 use super::{
     super::{RunError, scratch_dir::Folder},
     apart::{Apart, OWN, failed, join},
-    errands::{self, Differs},
+    errands::{self, Differs, GOT, LARGE, SEVERAL, SMALL},
     remote::{Compared, Remote},
     smb_conf::{Serves, smb_conf},
 };
@@ -44,13 +44,6 @@ const ANSWERS: Duration = Duration::from_secs(10);
 /// How long a client may take at most: so long, and eight times what the link, or one of this rate, takes for the bytes.
 const LEAST: Duration = Duration::from_secs(600);
 const SLOW_LINK: u64 = 8_000_000;
-/// The directory in the client's memory for what it got.
-const GOT: &str = "got";
-/// Of a client on another machine: the sets of files that it puts, and what it got.
-pub(super) const DIRS: [&str; 4] = [LARGE, SMALL, SEVERAL, GOT];
-const LARGE: &str = "large";
-const SMALL: &str = "small";
-const SEVERAL: &str = "several";
 /// The share in memory.
 const MEMORY: &str = "memory";
 /// Files of the server, and of a client, besides those that are moved.

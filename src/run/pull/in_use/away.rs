@@ -44,7 +44,7 @@ use crate::{
         Runner,
         mdadm::{self, MemberFlags},
     },
-    units::MemberState,
+    units::{MemberState, listed},
 };
 
 /// A pool in use without one of its drives.
@@ -71,19 +71,41 @@ pub struct Array {
     /// Where the member's partition begins; none if it is the whole drive.
     pub start: Option<u64>,
     pub flags: MemberFlags,
-    /// The kernel's names of the other members.
-    pub others: Vec<String>,
+    pub others: Vec<Other>,
+}
+
+/// Another member of the array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Other {
+    /// The kernel's name, which may be another drive's after a restart.
+    pub name: String,
+    /// The drive, for people.
+    pub label: String,
 }
 
 impl Array {
-    /// Another member that has failed or is gone. md does not say so of the last copy of some data: that stays in use, though it gives
+    /// Other members that have failed or are gone. md does not say so of the last copy of some data: that stays in use, though it gives
     /// only errors.
-    pub fn lost(&self, root: &Sysroot) -> Option<&str> {
+    pub fn lost(&self, root: &Sysroot) -> Vec<&Other> {
         let works = |name: &str| {
             in_array(&self.name, name, root) == MemberState::InSync
                 && root.number::<u64>(&format!("/sys/class/block/{name}/size")).is_some_and(|size| size > 0)
         };
-        self.others.iter().map(String::as_str).find(|name| !works(name))
+        self.others.iter().filter(|other| !works(&other.name)).collect()
+    }
+
+    /// What puts it together without the drive that was away, if others were lost meanwhile. Names change with a restart, so people look
+    /// them up by serial.
+    pub fn way_back(&self, away: &str) -> String {
+        let Self { name, others, .. } = self;
+        let others: Vec<String> = others.iter().map(|other| other.label.clone()).collect();
+        format!(
+            "Back up what can be read. Erase none of the drives, and add none as a new one (--add): what is on all of them may be needed. Plug in \
+             again what was lost, unmount the filesystem of the array, and look up the names that the members have then, by serial, with \
+             `drivebench list`. Then, without {away}, which is older: mdadm --stop /dev/{name}; mdadm --assemble --force --run /dev/{name} DRIVES. \
+             DRIVES are the members on {}. Once files can be read again: mdadm /dev/{name} --re-add, with the member on {away}",
+            listed(&others)
+        )
     }
 }
 
@@ -109,7 +131,7 @@ pub fn pull(
     // Held until the drive is back, and before the last check that all are there: of two runs, each would take one away.
     let only = only_run(&found)?;
     let unplug = how(&found, act, &inventory)?;
-    let array = array(&found, runner)?;
+    let array = array(&found, &inventory, runner)?;
     let tree = Arc::new(Tree::open(&target.path).map_err(BuildError::file(&target.path))?);
     let (files, about) = know(&tree, &choose(&tree, act.bytes, act.seed, cancel), cancel);
     if cancel.is_set() {
@@ -168,7 +190,7 @@ pub fn pull(
         .leave(&members(&found, &inventory), &still, cancel, &mut |text| watcher.asks(text))
         .map_err(way_back)?;
     let zero = Instant::now();
-    while zero.elapsed() < seconds && !cancel.is_set() && away.array.lost(&root).is_none() {
+    while zero.elapsed() < seconds && !cancel.is_set() && away.array.lost(&root).is_empty() {
         watch.look(zero);
         thread::sleep(POLL);
     }
@@ -190,7 +212,7 @@ pub fn pull(
                  --re-add PARTITION, which `drivebench list` shows"
             ),
         });
-    } else if away.array.lost(&root).is_none() {
+    } else if away.array.lost(&root).is_empty() {
         pulled.probes = probes(&away, false);
         let _ = within(HANG, empty_cache);
         pulled.probes.extend(probes(&away, true));
@@ -204,7 +226,7 @@ pub fn pull(
     {
         (pulled.state, pulled.missing) = (pool.state, pool.missing);
     }
-    if away.array.lost(&root).is_some() {
+    if !away.array.lost(&root).is_empty() {
         pulled.missing = pulled.missing.max(2);
     }
     Ok((pulled, away))
@@ -222,12 +244,20 @@ fn only_run(found: &Member<'_>) -> Result<Lock, BuildError> {
 }
 
 /// What is needed to give the drive back to its array, and to no other.
-fn array(found: &Member<'_>, runner: &dyn Runner) -> Result<Array, BuildError> {
+fn array(found: &Member<'_>, inventory: &Inventory, runner: &dyn Runner) -> Result<Array, BuildError> {
     let path = format!("/dev/{}", found.name);
     let said = runner.ask(&mdadm::examine(&path))?;
     let unknown = |why: String| BuildError::Array(format!("the superblock of {path} can't be read: {why}"));
     let superblock = mdadm::superblock(&said).map_err(unknown)?;
     let superblock = superblock.ok_or_else(|| unknown("it has none".to_owned()))?;
+    let others = found.layer.members.iter().filter(|name| *name != found.name);
+    let other = |name: &String| {
+        let drives = inventory.drives_of_block(name);
+        Other {
+            name: name.clone(),
+            label: drives.first().map_or_else(|| name.clone(), |drive| drive.label()),
+        }
+    };
     let part = found.drive.partitions.iter().find(|part| part.name == found.name);
     let state = Sysroot::live().word(&format!("/sys/block/{}/md/dev-{}/state", found.layer.name, found.name));
     let is = |flag: &str| state.as_ref().is_some_and(|state| state.split(',').any(|word| word == flag));
@@ -238,18 +268,18 @@ fn array(found: &Member<'_>, runner: &dyn Runner) -> Result<Array, BuildError> {
         uuid: superblock.uuid,
         start: part.map(|part| part.start),
         flags: MemberFlags { write_mostly: is("write_mostly"), failfast: is("failfast") },
-        others: found.layer.members.iter().filter(|name| *name != found.name).cloned().collect(),
+        others: others.map(other).collect(),
     })
 }
 
 /// While a person is waited for, another drive may fail: without this one, files would be lost.
 fn others_work(array: &Array, root: &Sysroot) -> Result<(), BuildError> {
-    match array.lost(root) {
-        Some(name) => Err(BuildError::Array(format!(
-            "{name} of {} has failed meanwhile: don't pull another drive. Replace {name} first (drivebench pool status)",
+    match array.lost(root)[..] {
+        [Other { label, .. }, ..] => Err(BuildError::Array(format!(
+            "{label} of {} has failed meanwhile: don't pull another drive. Replace that one first (drivebench pool status)",
             array.shown
         ))),
-        None => Ok(()),
+        [] => Ok(()),
     }
 }
 

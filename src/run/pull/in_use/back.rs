@@ -28,7 +28,7 @@ use crate::{
     },
     sysroot::Sysroot,
     tools::{Runner, mdadm},
-    units::{Action, KIB, MemberState, duration},
+    units::{Action, KIB, MemberState, duration, listed},
 };
 
 /// For how long an array may do nothing before it fills a drive.
@@ -67,8 +67,9 @@ pub fn put_back(
     let from = Instant::now();
     let begun = if back.by_itself { here } else { from };
     if !back.by_itself {
-        lacks_only_this(&away.array, &member.node, &root)?;
+        lacks_only_this(&away.array, &away.act.label, &root)?;
         noticed(away, &member, &root)?;
+        lacks_one(&away.array, &away.act.label, &root)?;
         join(away, &member, runner, &mut back, &root)?;
     }
     // Reading goes on for as long as before; after that, what is filled gets all of the drives.
@@ -91,12 +92,18 @@ pub fn put_back(
             back.refused.push(e.to_string());
         }
     }
+    let lost: Vec<String> = away.array.lost(&root).into_iter().map(|other| other.label.clone()).collect();
+    if !lost.is_empty() {
+        back.lost = true;
+        let way_back = away.array.way_back(&away.act.label);
+        back.refused.push(format!("meanwhile {shown} lost {}. {way_back}", listed(&lost)));
+    }
     let size = root.number::<u64>(&format!("/sys/block/{}/md/component_size", away.array.name));
     let written =
         bytes_written(&root, &drive.name).zip(written_before).map(|(now, was)| now.saturating_sub(was));
     back.copied = written.zip(size).map(|(bytes, size)| bytes as f64 / (size.max(1) * KIB) as f64);
     // Who wants the end doesn't wait for files to be read once more.
-    if !cancel.is_set() {
+    if !cancel.is_set() && !back.lost {
         let _ = within(HANG, empty_cache);
         back.files = away.look();
     }
@@ -169,46 +176,56 @@ fn join(
     let (array, mut refused) = (format!("/dev/{}", away.array.name), Vec::new());
     let mut says = |command: &str| back.commands.push(command.to_owned());
     let mut commands = Commands { runner, says: &mut says, exists: &exists };
+    let may_join = || lacks_only_this(&away.array, &away.act.label, root);
+    may_join()?;
     let joined = commands.erase(&mdadm::re_add(&array, &member.node), &claims).or_else(|e| {
         // udev may have given it back meanwhile.
         if has(away, member, root) {
             return Ok(());
         }
         refused.push(e.to_string());
+        may_join()?;
         commands.erase(&mdadm::add(&array, &member.node, away.array.flags), &claims)
     });
     back.refused.extend(refused);
     let (shown, drive, node) = (&away.array.shown, &away.act.label, &member.node);
-    joined.map_err(|e| {
-        BuildError::Array(format!("{e}. {shown} lacks {drive} now: mdadm {array} --re-add {node}"))
+    joined.map_err(|e| match may_join() {
+        Ok(()) => BuildError::Array(format!("{e}. {shown} lacks {drive} now: mdadm {array} --re-add {node}")),
+        Err(lost) => lost,
     })
 }
 
 /// Refuses to give a drive to an array that lost another one meanwhile: what is on both may be needed to put it together. Nor to one of
 /// which that is not known.
-fn lacks_only_this(array: &Array, node: &str, root: &Sysroot) -> Result<(), BuildError> {
+fn lacks_only_this(array: &Array, drive: &str, root: &Sysroot) -> Result<(), BuildError> {
     let Array { name, shown, uuid, .. } = array;
-    let degraded = root.number::<u64>(&format!("/sys/block/{name}/md/degraded"));
-    let lost = match (degraded, array.lost(root)) {
-        (Some(_), Some(other)) => other,
-        (Some(2..), None) => "another drive",
-        (Some(_), None) => return Ok(()),
+    let lost: Vec<String> = array.lost(root).into_iter().map(|other| other.label.clone()).collect();
+    let lost = match (root.number::<u64>(&format!("/sys/block/{name}/md/degraded")), &lost[..]) {
+        (Some(2..), []) => "another drive".to_owned(),
+        (Some(_), []) => return Ok(()),
+        (Some(_), lost) => listed(lost),
         (None, _) => {
             return Err(BuildError::Drives(format!(
-                "{node} is not given to {shown}, whose state can't be read: it may have been stopped. To start it: mdadm --assemble /dev/{name} \
-                 --uuid={uuid}. If it lacks the drive then: mdadm /dev/{name} --re-add {node}"
+                "{drive} is not given to {shown}, whose state can't be read: it may have been stopped. To start it: mdadm --assemble /dev/{name} \
+                 --uuid={uuid}. If it lacks the drive then: mdadm /dev/{name} --re-add, with the member on it"
             )));
         }
     };
-    // Given no names, mdadm --force takes this drive, too, and calls it current: an array that was not closed needs all of them for it.
-    let there = array.others.iter().filter(|name| *name != lost).map(|name| format!("/dev/{name} "));
-    let there: String = there.collect();
+    let way_back = array.way_back(drive);
     Err(BuildError::Drives(format!(
-        "{node} is not given to {shown}: {lost} was lost meanwhile, and what is on both may be needed. Erase none of them, and add none as a new \
-         one (--add). Plug {lost} in again; unmount the filesystem of the array; then, with the name that it has now for LOST, and without {node}, \
-         which is older: mdadm --stop /dev/{name}; mdadm --assemble --force --run /dev/{name} {there}LOST. Once files can be read again: mdadm \
-         /dev/{name} --re-add {node}"
+        "{drive} is not given to {shown}, because meanwhile it lost {lost}. {way_back}"
     )))
+}
+
+/// Refuses an array that is complete without the drive, because another one was added meanwhile.
+fn lacks_one(array: &Array, drive: &str, root: &Sysroot) -> Result<(), BuildError> {
+    match root.number::<u64>(&format!("/sys/block/{}/md/degraded", array.name)) {
+        Some(0) => Err(BuildError::Drives(format!(
+            "{} is complete without {drive}: another drive took its place, so it is not given back",
+            array.shown
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses what is no former member of the array, and one that was used without it: that has newer data.
@@ -300,7 +317,7 @@ fn filled(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::away::Other, *};
     use crate::{inventory::fixtures::Tree, tools::mdadm::MemberFlags};
 
     #[test]
@@ -312,7 +329,9 @@ mod tests {
             uuid: "6d1a35b2:8c1a4d8e:01f3bb2c:9ce6a51f".to_owned(),
             start: Some(2048),
             flags: MemberFlags::default(),
-            others: vec!["sda1".to_owned(), "sdc1".to_owned()],
+            others: ["sda1", "sdc1"]
+                .map(|name| Other { name: name.to_owned(), label: format!("the stick of {name}") })
+                .to_vec(),
         };
         // What md says of the array and of another member, and whether that is there.
         let said = |degraded: Option<&str>, state: &str, is_there: bool| {
@@ -326,25 +345,29 @@ mod tests {
             if is_there {
                 tree.file("sys/class/block/sdc1/size", "1000\n");
             }
-            let refused = lacks_only_this(&array, "/dev/sdd1", &tree.sysroot());
+            let refused = lacks_only_this(&array, "the one that was away", &tree.sysroot());
             refused.err().map(|e| e.to_string()).unwrap_or_default()
         };
         assert_eq!(said(Some("1\n"), "in_sync\n", true), "");
         // The last copy stays in use, though it is gone.
-        for (degraded, state, is_there, other, there) in [
-            ("2\n", "in_sync\n", true, "another drive", "/dev/sda1 /dev/sdc1"),
-            ("2\n", "faulty\n", true, "sdc1", "/dev/sda1"),
-            ("1\n", "in_sync\n", false, "sdc1", "/dev/sda1"),
-            ("1\n", "faulty\n", true, "sdc1", "/dev/sda1"),
+        let put_together = "mdadm --stop /dev/md127; mdadm --assemble --force --run /dev/md127 DRIVES. DRIVES are the members on the stick of \
+                            sda1 and the stick of sdc1. ";
+        for (degraded, state, is_there, other) in [
+            ("2\n", "in_sync\n", true, "another drive"),
+            ("2\n", "faulty\n", true, "the stick of sdc1"),
+            ("1\n", "in_sync\n", false, "the stick of sdc1"),
+            ("1\n", "faulty\n", true, "the stick of sdc1"),
         ] {
-            let put_together =
-                format!("mdadm --stop /dev/md127; mdadm --assemble --force --run /dev/md127 {there} LOST. ");
             let lost = said(Some(degraded), state, is_there);
             assert!(
-                lost.contains(&format!("{other} was lost meanwhile")) && lost.contains(&put_together),
+                lost.contains(&format!("meanwhile it lost {other}. ")) && lost.contains(put_together),
                 "{lost}"
             );
-            assert!(!lost.contains(" --add ") && !lost.contains("wipefs"), "{lost}");
+            // Names of devices may be those of other drives later.
+            assert!(
+                !lost.contains(" --add ") && !lost.contains("wipefs") && !lost.contains("/dev/sd"),
+                "{lost}"
+            );
         }
         let stopped = said(None, "in_sync\n", true);
         assert!(stopped.contains("whose state can't be read") && !stopped.contains(" --add "), "{stopped}");
