@@ -214,7 +214,8 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
     let wait = |case: &Case<'_>| case.longest().unwrap_or(f64::INFINITY);
     // What makes something wait that long is not named first, however much memory a program can use with it.
     let hangs = |case: &Case<'_>| case.longest().is_some_and(|longest| longest >= HANGS);
-    let by_memory = |a: &&Case<'_>, b: &&Case<'_>| value(b).total_cmp(&value(a)).then(wait(a).total_cmp(&wait(b)));
+    let by_memory =
+        |a: &&Case<'_>, b: &&Case<'_>| value(b).total_cmp(&value(a)).then(wait(a).total_cmp(&wait(b)));
     known.sort_by(|a, b| hangs(a).cmp(&hangs(b)).then(by_memory(a, b)));
     let mut said = Vec::new();
     if let Some(best) = known.first() {
@@ -222,7 +223,11 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
         let head = match known.get(1) {
             None => format!("With swap on {}", best.given),
             Some(_) if hangs(best) => {
-                format!("On each of these something waited for {} or more. On {}", duration(HANGS), best.given)
+                format!(
+                    "On each of these something waited for {} or more. On {}",
+                    duration(HANGS),
+                    best.given
+                )
             }
             Some(next) if hangs(next) || is_better(best, next) => {
                 format!("Swap goes first on {}: there", best.given)
@@ -293,7 +298,7 @@ mod tests {
         };
         let all: Vec<Swapped> = media.iter().map(|(.., longest)| swapped(*longest)).collect();
         let case = |((given, least, _), swapped): (&(&'static str, f64, f64), _)| Case {
-            given: *given,
+            given,
             act: &act,
             swapped,
             footprint: Some(Footprint::AtLeast(*least)),
@@ -307,8 +312,14 @@ mod tests {
         assert!(verdicts[0].starts_with("Swap goes first on card: there"), "{verdicts:#?}");
         assert!(verdicts[2].starts_with("Not on stick"), "{verdicts:#?}");
         let verdicts = said(&[("stick", 2.0, 2.64), ("card", 1.5, 1.2)]);
-        assert!(verdicts[0].starts_with("On each of these something waited for 1 s or more. On stick"), "{verdicts:#?}");
+        assert!(
+            verdicts[0].starts_with("On each of these something waited for 1 s or more. On stick"),
+            "{verdicts:#?}"
+        );
         let verdicts = said(&[("stick", 2.0, 0.1), ("zram", 2.0, 0.05)]);
-        assert!(verdicts[0].starts_with("zram was the best, but the next one does not differ"), "{verdicts:#?}");
+        assert!(
+            verdicts[0].starts_with("zram was the best, but the next one does not differ"),
+            "{verdicts:#?}"
+        );
     }
 }
