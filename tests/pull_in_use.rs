@@ -150,6 +150,28 @@ fn a_broken_promise_is_the_headline() {
 }
 
 #[test]
+fn a_second_drive_that_is_lost_breaks_no_promise_but_hides_no_wrong_data() {
+    type Fault = &'static dyn Fn(&mut Pulled);
+    let lost: [Fault; 3] = [
+        &|pulled| (pulled.missing, pulled.files.failed) = (2, 30),
+        &|pulled| (pulled.lost, pulled.away.failed_reads) = (true, 3),
+        &|pulled| back(pulled, |back| (back.lost, back.healed, back.files.failed) = (true, None, 6)),
+    ];
+    for fault in lost {
+        let said = verdict(fault);
+        assert!(
+            said.contains("nothing is known of a pull of one drive, because another drive was lost"),
+            "{said}"
+        );
+        let wrong = verdict(|pulled: &mut Pulled| {
+            fault(&mut *pulled);
+            pulled.files.wrong = 2;
+        });
+        assert!(wrong.contains("broke its promise") && wrong.contains("2 files silently wrong"), "{wrong}");
+    }
+}
+
+#[test]
 fn what_can_not_be_pulled_is_refused() {
     let refused = |target: Target, serial: &str| {
         PULL.plan(&asked(target, &[("pull", serial)])).expect_err("refused").to_string()

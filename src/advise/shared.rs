@@ -1,10 +1,10 @@
 //! What a client of a share got, as `run share` measured it.
 
-use super::{context::Context, evidence::Evidence};
+use super::{context::Context, evidence::Evidence, sentences::speed};
 use crate::{
     analyse::Estimate,
     findings::{Quantity, Scope},
-    units::{Direction, rate},
+    units::Direction,
 };
 
 /// What is left out, in words.
@@ -29,7 +29,7 @@ pub(super) fn clients<'a>(context: &Context<'a>) -> Option<(String, &'a Evidence
     };
     let (put, get) = (of(Direction::Write)?, of(Direction::Read)?);
     let both = |scope: Scope| Some([got(put, scope)?, got(get, scope)?]);
-    let said = |[put, get]: [&Estimate; 2]| format!("{} and {}", rate(put.value), rate(get.value));
+    let said = |[put, get]: [&Estimate; 2]| format!("{} and {}", speed(put), speed(get));
     let whole = said(both(Scope::Client)?);
     let without: Vec<String> = WITHOUT
         .iter()
@@ -84,8 +84,8 @@ mod tests {
         ];
         let answers = testing::advise(&inventory, &evidence);
         let limits = answers.iter().find(|a| a.topic == Topic::Limits).expect("an answer");
-        let said = "Clients of /srv/data (smbclient on another machine) put and got 10.1 MB/s and 11.6 MB/s; without the drive 11.4 MB/s and 11.7 MB/s, \
-                    without the network 10.4 MB/s and 27.0 MB/s.";
+        let said = "Clients of /srv/data (smbclient on another machine) put and got 10.1 MB/s ±2.0 % and 11.6 MB/s ±2.0 %; without the drive \
+                    11.4 MB/s ±2.0 % and 11.7 MB/s ±2.0 %, without the network 10.4 MB/s ±2.0 % and 27.0 MB/s ±2.0 %.";
         assert!(limits.because.iter().any(|why| why == said), "{:#?}", limits.because);
         assert_eq!(limits.rests_on, ["r2"]);
         // Nothing else rests on a share: it says nothing of a drive alone.

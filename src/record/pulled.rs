@@ -31,6 +31,9 @@ pub struct Pulled {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<ReadOnly>,
     pub back: Option<Back>,
+    /// Another drive of the pool was lost while this one was away.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
 }
 
 /// What is read of a pool in use.

@@ -129,8 +129,10 @@ fn verdict(case: &Case<'_>) -> String {
         "No file was written, so this says nothing about writes, and copies and parity were not compared.";
     let Pulled { files, away, moments, back, read, .. } = case.pulled;
     let head = format!("{} of {} drives in use", case.layout, case.drives);
-    // What no layout promises to survive says nothing of it.
-    if case.pulled.missing > 1 || case.pulled.back.as_ref().is_some_and(|back| back.lost) {
+    // What no layout promises to survive says nothing of it; wrong data does.
+    let lost = case.pulled.missing > 1 || case.pulled.lost || back.as_ref().is_some_and(|back| back.lost);
+    let is_wrong = files.wrong > 0 || back.as_ref().is_some_and(|back| back.files.wrong > 0);
+    if lost && !is_wrong {
         return format!(
             "{head}: nothing is known of a pull of one drive, because another drive was lost while {} was away or being filled. {}",
             case.drive,

@@ -69,9 +69,9 @@ fn back(inventory: &Inventory, layer: &Layer, pool: &Pool) -> String {
     let again = former(inventory, layer).map_or_else(String::new, |block| {
         let (node, name) = (block.path(), &layer.name);
         format!(
-            " {node} was part of it, and may be old: `sudo mdadm --examine` of each shows its Events. With as many as it needs, those with the \
-             most first, but none that is a spare or has a Recovery Offset, once the array's filesystem is unmounted: sudo mdadm --stop /dev/{name}; sudo mdadm --assemble --force --run /dev/{name} \
-             DRIVES. Erase none, and add none as a new one."
+            " {node} was part of it, and may be old. `sudo mdadm --examine DRIVE` shows each drive's Events. Take as many as the array needs, those \
+             with the most Events first, and none that is a spare or has a Recovery Offset. Unmount the array's filesystem, then: sudo mdadm --stop \
+             /dev/{name}; sudo mdadm --assemble --force --run /dev/{name} DRIVES. Erase none, and add none as a new one."
         )
     });
     format!("Connect the missing drives again; without them its data is lost.{which}{again}")

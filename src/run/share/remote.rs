@@ -5,7 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{super::RunError, apart::failed, errands::DIRS};
+use super::{
+    super::RunError,
+    apart::failed,
+    errands::{DIRS, Differs},
+};
 use crate::{
     engine::Cancel,
     tools::{
@@ -73,14 +77,14 @@ impl Remote {
         if said.code == Some(0) { Ok(()) } else { Err(self.failed(&said)) }
     }
 
-    /// Compares the files that it got with those that it has, in length or byte by byte.
-    pub fn compare(&self, dirs: [&str; 2], read: bool, tools: &System) -> Result<Compared, RunError> {
+    /// How the files that it got differ from those that it has, in length or byte by byte.
+    pub fn differs(&self, dirs: [&str; 2], read: bool, tools: &System) -> Result<Option<Differs>, RunError> {
         let query = ssh::compare(&self.at, &self.name, dirs, read).within(READS);
         let said = tools.ask(&query)?;
         match said.code {
-            Some(0) => Ok(Compared::Same),
-            Some(ssh::OTHER_LENGTHS) => Ok(Compared::Lengths),
-            Some(ssh::OTHER_BYTES) => Ok(Compared::Bytes),
+            Some(0) => Ok(None),
+            Some(ssh::OTHER_LENGTHS) => Ok(Some(Differs::Length)),
+            Some(ssh::OTHER_BYTES) => Ok(Some(Differs::Bytes)),
             _ => Err(self.failed(&said)),
         }
     }
@@ -95,15 +99,6 @@ impl Drop for Remote {
         // Its directory is removed when its input ends.
         self.keeps.end(BEGINS);
     }
-}
-
-/// How the files differ that a client got.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Compared {
-    Same,
-    /// Some are missing, shorter or longer.
-    Lengths,
-    Bytes,
 }
 
 /// From what sshd says of its connection: address and port of this machine, and of its own.

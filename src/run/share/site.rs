@@ -14,7 +14,7 @@ use super::{
     super::{RunError, scratch_dir::Folder},
     apart::{Apart, OWN, failed, join},
     errands::{self, Differs, GOT, LARGE, SEVERAL, SMALL},
-    remote::{Compared, Remote},
+    remote::Remote,
     smb_conf::{Serves, smb_conf},
 };
 use crate::{
@@ -311,18 +311,21 @@ impl<'a> Site<'a> {
         };
         let way = self.act.way(via);
         let differs = match remote.filter(|_| !errand.puts()) {
-            Some(remote) => match remote.compare([set_name(errand), GOT], read, self.tools)? {
-                Compared::Same => None,
-                Compared::Lengths => Some((0, Differs::Length)),
-                Compared::Bytes => Some((0, Differs::Bytes)),
-            },
-            None => errands::differs(&source, came, count, read, &stop).map_err(cannot)?,
+            // Which file differs is not known from there.
+            Some(remote) => {
+                let differs = remote.differs([set_name(errand), GOT], read, self.tools)?;
+                differs.map(|how| ("a file".to_owned(), how))
+            }
+            None => {
+                let differs = errands::differs(&source, came, count, read, &stop).map_err(cannot)?;
+                differs.map(|(number, how)| (format!("file {number}"), how))
+            }
         };
         match differs {
             None => Ok((seconds, cores)),
             Some((_, Differs::Length)) => Err(failed(&format!("{name}, {way}: not all came: {said}"))),
-            Some((number, Differs::Bytes)) => Err(RunError::WrongData(format!(
-                "{name}, {way}: file {number} has other bytes {}",
+            Some((file, Differs::Bytes)) => Err(RunError::WrongData(format!(
+                "{name}, {way}: {file} has other bytes {}",
                 if errand.puts() { "in the server's memory than were put" } else { "than were shared" }
             ))),
         }

@@ -84,21 +84,21 @@ pub struct Other {
 }
 
 impl Array {
-    /// Other members that have failed or are gone. md does not say so of the last copy of some data: that stays in use, though it gives
+    /// The drives of other members that have failed or are gone. md does not say so of the last copy of some data: that stays in use, though it gives
     /// only errors.
-    pub fn lost(&self, root: &Sysroot) -> Vec<&Other> {
+    pub fn lost(&self, root: &Sysroot) -> Vec<&str> {
         let works = |name: &str| {
             in_array(&self.name, name, root) == MemberState::InSync
                 && root.number::<u64>(&format!("/sys/class/block/{name}/size")).is_some_and(|size| size > 0)
         };
-        self.others.iter().filter(|other| !works(&other.name)).collect()
+        self.others.iter().filter(|other| !works(&other.name)).map(|other| other.label.as_str()).collect()
     }
 
     /// What puts it together without the drive that was away, if others were lost meanwhile. Names change with a restart, so people look
     /// them up by serial.
     pub fn way_back(&self, away: &str) -> String {
         let Self { name, others, .. } = self;
-        let others: Vec<String> = others.iter().map(|other| other.label.clone()).collect();
+        let others: Vec<&str> = others.iter().map(|other| other.label.as_str()).collect();
         format!(
             "Back up what can be read. Erase none of the drives, and add none as a new one (--add): what is on all of them may be needed. Plug in \
              again what was lost, unmount the filesystem of the array, and look up the names that the members have then, by serial, with \
@@ -178,17 +178,19 @@ pub fn pull(
     let log_from = watch::kernel_now();
     let still = || others_work(&away.array, &root);
     let shown = away.array.shown.clone();
-    let way_back = |e: BuildError| match e {
-        BuildError::Drives(why) => BuildError::Drives(format!(
+    let re_add = |why: &dyn std::fmt::Display| {
+        format!(
             "{why}. If {shown} lacks it then: mdadm /dev/{} --re-add PARTITION, which `drivebench list` shows",
             away.array.name
-        )),
-        e => e,
+        )
     };
     let answer = away
         .gone
         .leave(&members(&found, &inventory), &still, cancel, &mut |text| watcher.asks(text))
-        .map_err(way_back)?;
+        .map_err(|e| match e {
+            BuildError::Drives(why) => BuildError::Drives(re_add(&why)),
+            e => e,
+        })?;
     let zero = Instant::now();
     while zero.elapsed() < seconds && !cancel.is_set() && away.array.lost(&root).is_empty() {
         watch.look(zero);
@@ -196,7 +198,7 @@ pub fn pull(
     }
     let end = Instant::now();
     let (ops, hanging) = reader.end(HANG);
-    away.gone.has_left(answer).map_err(way_back)?;
+    away.gone.has_left(answer).map_err(|e| BuildError::Array(re_add(&e)))?;
     watch.look(zero);
     (pulled.before, pulled.away) = (sum(&ops, &[], begun, zero), sum(&ops, &hanging, zero, end));
     pulled.sample = sample(&ops, zero, SAMPLE);
@@ -226,9 +228,7 @@ pub fn pull(
     {
         (pulled.state, pulled.missing) = (pool.state, pool.missing);
     }
-    if !away.array.lost(&root).is_empty() {
-        pulled.missing = pulled.missing.max(2);
-    }
+    pulled.lost = !away.array.lost(&root).is_empty();
     Ok((pulled, away))
 }
 
@@ -275,7 +275,7 @@ fn array(found: &Member<'_>, inventory: &Inventory, runner: &dyn Runner) -> Resu
 /// While a person is waited for, another drive may fail: without this one, files would be lost.
 fn others_work(array: &Array, root: &Sysroot) -> Result<(), BuildError> {
     match array.lost(root)[..] {
-        [Other { label, .. }, ..] => Err(BuildError::Array(format!(
+        [label, ..] => Err(BuildError::Array(format!(
             "{label} of {} has failed meanwhile: don't pull another drive. Replace that one first (drivebench pool status)",
             array.shown
         ))),

@@ -92,7 +92,7 @@ pub fn put_back(
             back.refused.push(e.to_string());
         }
     }
-    let lost: Vec<String> = away.array.lost(&root).into_iter().map(|other| other.label.clone()).collect();
+    let lost = away.array.lost(&root);
     if !lost.is_empty() {
         back.lost = true;
         let way_back = away.array.way_back(&away.act.label);
@@ -199,7 +199,7 @@ fn join(
 /// which that is not known.
 fn lacks_only_this(array: &Array, drive: &str, root: &Sysroot) -> Result<(), BuildError> {
     let Array { name, shown, uuid, .. } = array;
-    let lost: Vec<String> = array.lost(root).into_iter().map(|other| other.label.clone()).collect();
+    let lost = array.lost(root);
     let lost = match (root.number::<u64>(&format!("/sys/block/{name}/md/degraded")), &lost[..]) {
         (Some(2..), []) => "another drive".to_owned(),
         (Some(_), []) => return Ok(()),
