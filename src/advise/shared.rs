@@ -8,11 +8,12 @@ use crate::{
 };
 
 /// What is left out, in words.
-const WITHOUT: [(Scope, &str); 4] = [
+const WITHOUT: [(Scope, &str); 5] = [
     (Scope::WithoutDrive, "without the drive"),
     (Scope::WithoutLink, "without the network"),
     (Scope::WithoutProtection, "without signing or encryption"),
     (Scope::WithoutClientDrive, "without the client's drive"),
+    (Scope::WithoutProtocol, "without SMB"),
 ];
 
 /// What one client got of the largest file in the newest run, and what it would get without each part of the way.

@@ -189,12 +189,13 @@ pub enum Scope {
     /// What a client of a share gets.
     Client,
     /// The same with the share in memory, with the client on the server, without signing or encryption, with the client's files in
-    /// memory, and with all of these.
+    /// memory, with all of these, and by TCP alone.
     WithoutDrive,
     WithoutLink,
     WithoutProtection,
     WithoutClientDrive,
     WithoutAll,
+    WithoutProtocol,
 }
 
 /// The properties of a load that must be equal for a comparison; unknown ones of an import are `None`.

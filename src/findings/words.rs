@@ -70,6 +70,7 @@ fn words(quantity: &Quantity, scope: Scope) -> String {
         (Quantity::Throughput, Scope::WithoutLink) => "without the link".to_owned(),
         (Quantity::Throughput, Scope::WithoutProtection) => "without signing or encryption".to_owned(),
         (Quantity::Throughput, Scope::WithoutClientDrive) => "without the client's drive".to_owned(),
+        (Quantity::Throughput, Scope::WithoutProtocol) => "without SMB".to_owned(),
         (Quantity::Throughput, Scope::WithoutAll) => "without all of these".to_owned(),
         (Quantity::Throughput, _) => "throughput".to_owned(),
         (Quantity::Latency(percentile), _) => format!("latency {}", percentile.name()),

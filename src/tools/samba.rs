@@ -86,7 +86,7 @@ impl Mounted<'_> {
 }
 
 /// Commands of a client with a mark before and after them.
-pub fn marked(commands: &str) -> String {
+fn marked(commands: &str) -> String {
     format!("pwd; {commands}; pwd")
 }
 

@@ -35,7 +35,7 @@ const REMOVE: &str = r#"rm -f "$1/$2""#;
 
 /// What uses a share there may still write when it is to be removed.
 const CLIENT: &str = r#"umask 077; d=$1/$2; mkdir "$d" || exit 1; r() { for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$d" && break; sleep 1; done; }; trap r EXIT; trap "exit 1" HUP INT TERM; for s in $3; do mkdir "$d/$s" || exit 1; done; echo "[global]" >"$d/conf" && IFS= read -r l && printf "username=root\npassword=%s\n" "$l" >"$d/login" || exit 1; command -v stdbuf >/dev/null && v=$(smbclient --version) || exit 44; echo "drivebench: ready"; echo "$SSH_CONNECTION"; echo "$v"; cat >/dev/null"#;
-const SMBCLIENT: &str = r#"cd "$1/$2" || exit 1; exec stdbuf --output=L smbclient "$3" --configfile conf --port "$4" --authentication-file login --client-protection="$5" --timeout="$6" ${7:+--command "$7"}"#;
+const IN_DIR: &str = r#"cd "$1/$2" || exit 1; shift 2; exec "$@""#;
 const CLEAR: &str = r#"rm -rf "$1/$2/$3" && mkdir "$1/$2/$3""#;
 const COMPARE: &str = r#"cd "$1/$2" && a=$(cd "$3" && wc -c *) && b=$(cd "$4" && wc -c *); [ -n "$a" ] || exit 1; [ "$a" = "$b" ] || exit 45; [ -n "$5" ] || exit 0; a=$(cd "$3" && cksum *) && b=$(cd "$4" && cksum *) || exit 1; [ "$a" = "$b" ] || exit 46"#;
 
@@ -65,25 +65,12 @@ pub fn client(at: &RemoteDir, name: &str, dirs: &[&str]) -> Query {
     run(at, CLIENT, &[name, &dirs.join(" ")])
 }
 
-/// What a client there does.
-#[derive(Debug)]
-pub struct Smbclient<'a> {
-    /// `//ADDRESS/NAME`.
-    pub share: &'a str,
-    pub port: u16,
-    /// What it insists on: `sign`, `encrypt` or `off`.
-    pub protection: &'a str,
-    /// For each answer of the server, and for all commands.
-    pub patience: Duration,
-    /// Empty if it waits for them on its standard input.
-    pub commands: &'a str,
-}
-
-/// Runs smbclient in the directory of [`client`].
-pub fn smbclient(at: &RemoteDir, name: &str, does: &Smbclient<'_>) -> Query {
-    let Smbclient { share, port, protection, patience, commands } = does;
-    let (port, seconds) = (port.to_string(), patience.as_secs().to_string());
-    run(at, SMBCLIENT, &[name, share, &port, protection, &seconds, commands]).within(*patience)
+/// The query that runs a program in the directory of [`client`]. Its arguments have no quotes.
+pub fn in_dir(at: &RemoteDir, name: &str, program: &Query) -> Query {
+    let args: Vec<_> = program.args.iter().map(|arg| arg.to_string_lossy()).collect();
+    let words: Vec<&str> =
+        [name, program.tool.name].into_iter().chain(args.iter().map(AsRef::as_ref)).collect();
+    Query { limit: program.limit, ..run(at, IN_DIR, &words) }
 }
 
 /// Removes all files of one of the directories of [`client`].
@@ -175,7 +162,7 @@ pub fn failure(at: &RemoteDir, output: &Output) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::samba::STDBUF, *};
 
     fn at(text: &str) -> RemoteDir {
         text.parse().expect("a directory")
@@ -184,9 +171,7 @@ mod tests {
     #[test]
     fn command_lines() {
         let at = at("ssh://pi@[::1]:2222/srv/a b");
-        let share = "//192.0.2.1/drive";
-        let patience = Duration::from_secs(600);
-        let put = Smbclient { share, port: 4450, protection: "sign", patience, commands: "lcd large; put 0" };
+        let put = Query::new(STDBUF, ["--output=L", "smbclient", "--command", "lcd large; put 0"]);
         insta::assert_snapshot!(
             [
                 create(&at, "rabc.jsonl", "1-2"),
@@ -194,7 +179,7 @@ mod tests {
                 read(&at, "rabc.jsonl"),
                 remove(&at, "rabc.jsonl"),
                 client(&at, "drivebench-1", &["large", "got"]),
-                smbclient(&at, "drivebench-1", &put),
+                in_dir(&at, "drivebench-1", &put),
                 clear(&at, "drivebench-1", "got"),
                 compare(&at, "drivebench-1", ["large", "got"], true)
             ]
@@ -210,14 +195,21 @@ mod tests {
 
     #[test]
     fn any_shell_passes_the_scripts_on() {
-        for script in [CREATE, APPEND, READ, REMOVE] {
+        for script in [CREATE, APPEND, READ, REMOVE, CLIENT, IN_DIR, CLEAR, COMPARE] {
             assert!(!script.contains(['\'', '!', '\n']) && !script.contains("\\\\"), "{script}");
         }
-        for (code, script) in [(NO_FILE, READ), (SAME_MACHINE, CREATE), (REMOVED, CREATE), (REMOVED, APPEND)]
-        {
+        for (code, script) in [
+            (NO_FILE, READ),
+            (SAME_MACHINE, CREATE),
+            (REMOVED, CREATE),
+            (REMOVED, APPEND),
+            (NO_CLIENT, CLIENT),
+            (OTHER_LENGTHS, COMPARE),
+            (OTHER_BYTES, COMPARE),
+        ] {
             assert!(script.contains(&format!("exit {code}")), "{script}");
         }
-        for script in [CREATE, READ] {
+        for script in [CREATE, READ, CLIENT] {
             assert!(script.contains(&format!("echo \"{READY}\"")), "{script}");
         }
     }

@@ -53,7 +53,7 @@ const CASES: [Case; 7] = [
         name: "many files",
         args: "--files 100 /mnt/a",
         errand: "get 100 files of 16.4 kB:",
-        says: &["Leaving out the drive gains less than 5 %", "can't be told"],
+        says: &["SMB limits"],
     },
     Case {
         name: "a drive and a link that are as slow",

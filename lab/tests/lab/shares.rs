@@ -143,7 +143,13 @@ fn clients_get_what_they_insist_on_and_nothing_is_left_of_a_run_that_ends_early(
         context.contains("SMB3") && context.contains("encryption AES") && context.contains("full"),
         "{context}"
     );
-    for scope in [Scope::Client, Scope::WithoutProtection, Scope::WithoutClientDrive, Scope::WithoutAll] {
+    for scope in [
+        Scope::Client,
+        Scope::WithoutProtection,
+        Scope::WithoutClientDrive,
+        Scope::WithoutAll,
+        Scope::WithoutProtocol,
+    ] {
         for errand in ["put 2.10", "get 2.10", "put 524 kB by each", "get 524 kB by each", "get 10 files"] {
             assert!(speed(&found, errand, scope) > 0.0);
         }

@@ -15,8 +15,8 @@ use crate::{
 };
 
 /// What the columns say.
-const LEGEND: &str = "'client': what clients get. 'without the drive': of a share in memory. 'without the link' or 'without the network': of clients on the server itself. 'drive alone': the \
-    server's own programs, without a client. What is put counts until the server has it on the drive; what is got is not in the server's memory before.";
+const LEGEND: &str = "'client': what clients get. 'without the drive': of a share in memory. 'without the link' or 'without the network': of clients on the server itself. 'without all of these': still with SMB. 'without SMB': the same \
+    files as bytes of a TCP connection, without a file server. 'drive alone': the server's own programs, without a client. What is put counts until the server has it on the drive; what is got is not in the server's memory before.";
 
 /// A core that is busy for this share of the time may be what limits.
 const BUSY: f64 = 0.9;
@@ -85,18 +85,21 @@ impl Case<'_> {
             let (speed, part) = (said(Via::Without(*part)), self.act.part(*part));
             format!("{speed} without {part}, {times} times as much (at least {least})")
         };
-        let parts: Vec<String> = self.act.parts().map(|part| self.act.part(part).to_owned()).collect();
-        let all = match &parts[..] {
-            [one] => format!("{} without {one}", said(Via::Without(Part::Drive))),
-            _ => format!("{} without all of these", said(Via::WithoutAll)),
+        let names = |parts: &mut dyn Iterator<Item = Part>| -> Vec<String> {
+            parts.map(|part| self.act.part(part).to_owned()).collect()
         };
-        let parts = listed(&parts);
+        let kept = names(&mut self.act.under_protocol());
+        let all = match &kept[..] {
+            [one] => format!("{} without {one}", said(Via::Without(Part::Drive))),
+            several => format!("{} without {}", said(Via::WithoutAll), listed(several)),
+        };
+        let parts = listed(&names(&mut self.act.parts()));
         Some(match self.limit(errand) {
             Limit::Part(gain) => {
-                let next = match self.act.parts().count() {
-                    1 => String::new(),
-                    _ => format!("; {} without {parts}", said(Via::WithoutAll)),
-                };
+                let next = if kept.len() > 1 { format!("; {all}") } else { String::new() };
+                let is_inner = gain.part == Part::Protection && self.act.also_plain;
+                let plain = is_inner.then(|| format!("; {} without SMB", said(Via::Without(Part::Protocol))));
+                let next = next + &plain.unwrap_or_default();
                 format!("{gets} {} limits: {}{next}.", capital(self.act.part(gain.part)), without(&gain))
             }
             Limit::Alike(gains) => {
@@ -108,10 +111,19 @@ impl Case<'_> {
                     "{gets} Leaving out one of {parts} gains less than 5 %, but it is {all}: no single part limits."
                 )
             }
-            Limit::Rest => format!(
-                "{gets} Leaving out {parts} gains less than 5 %: {all}. What is left are the protocol, the programs and the processors{}.",
-                self.busiest(errand)
-            ),
+            Limit::Rest => {
+                let (plain, left) = match self.act.also_plain {
+                    true => {
+                        let plain = format!(", {} without SMB", said(Via::Without(Part::Protocol)));
+                        (plain, "the processors, or SMB and another part that are as slow as each other")
+                    }
+                    false => (String::new(), "SMB, the programs and the processors"),
+                };
+                let busy = self.busiest(errand);
+                format!(
+                    "{gets} Leaving out {parts} gains less than 5 %: {all}{plain}. What is left: {left}{busy}."
+                )
+            }
             Limit::Open => {
                 format!("{gets} What limits can't be told from these runs: more --runs, or a larger --size.")
             }
@@ -188,6 +200,7 @@ impl Case<'_> {
             Via::Without(Part::Link) => Scope::WithoutLink,
             Via::Without(Part::Protection) => Scope::WithoutProtection,
             Via::Without(Part::ClientDrive) => Scope::WithoutClientDrive,
+            Via::Without(Part::Protocol) => Scope::WithoutProtocol,
             Via::WithoutAll => Scope::WithoutAll,
             Via::Server => Scope::Alone,
         };
@@ -220,7 +233,7 @@ impl Case<'_> {
             (Some(_), _) => " on another machine".to_owned(),
             (None, rate) => rate.map(|rate| format!(" over {} Mb/s", rate as f64 / 1e6)).unwrap_or_default(),
         };
-        let parts = self.act.parts().filter(|part| !matches!(part, Part::Drive | Part::Link));
+        let parts = self.act.under_protocol().filter(|part| !matches!(part, Part::Drive | Part::Link));
         parts.fold(format!("smbclient{link}"), |setup, part| setup + ", " + self.act.part(part))
     }
 

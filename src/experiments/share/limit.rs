@@ -28,9 +28,9 @@ pub enum Limit {
     Part(Gain),
     /// Leaving out each of these gains about as much.
     Alike(Vec<Gain>),
-    /// Leaving out one gains less than 5 %, all of them gain more.
+    /// Leaving out one gains less than 5 %, all but the protocol gain more.
     Together,
-    /// Leaving out all of them gains less than 5 %.
+    /// Neither leaving out one gains 5 %, nor all but the protocol.
     Rest,
     /// The differences are within the intervals.
     Open,
@@ -43,7 +43,7 @@ fn times(a: &Runs, b: &Runs, intervals: usize) -> Option<Estimate> {
     repeat::typical_of(intervals, &each)
 }
 
-/// From the speeds of all of the way, of it without each part, and without all of them where there are several.
+/// From the speeds of all of the way, of it without each part, and without all but the protocol where these are several.
 pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>) -> Limit {
     // Each part, all, and the first one beside each other.
     let intervals = (2 * without.len()).max(1);
@@ -52,6 +52,13 @@ pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>)
     let of =
         |(part, runs): &(Part, Runs)| Some(Gain { part: *part, estimate: times(runs, whole, intervals)? });
     let Some(gains) = without.iter().map(of).collect::<Option<Vec<Gain>>>() else { return Limit::Open };
+    // What protection costs is a part of what the protocol costs: the one that is most of it is named.
+    let cost = |part: Part| gains.iter().find(|gain| gain.part == part).map(|gain| gain.estimate.value.ln());
+    let same = cost(Part::Protection).zip(cost(Part::Protocol)).map(|(inner, outer)| match 2.0 * inner >= outer {
+        true => Part::Protocol,
+        false => Part::Protection,
+    });
+    let gains: Vec<Gain> = gains.into_iter().filter(|gain| Some(gain.part) != same).collect();
     let sure = |gain: &&Gain| is_sure(&gain.estimate);
     let largest = |a: &&Gain, b: &&Gain| a.estimate.value.total_cmp(&b.estimate.value);
     let Some(first) = gains.iter().filter(sure).max_by(largest) else {
@@ -117,6 +124,18 @@ mod tests {
         let three = [(Part::Drive, 40.0), (Part::Link, 40.4), (Part::Protection, 72.0)];
         assert_eq!(part(&found(40.0, &three, 73.0)), Some(Part::Protection));
         assert_eq!(found(300.0, &[(Part::Drive, 301.0), (Part::Link, 300.0)], 302.0), Limit::Rest);
+    }
+
+    #[test]
+    fn of_protection_and_the_protocol_the_one_that_costs_most_is_named() {
+        let named = |drive: f64, protection: f64| {
+            let gains = [(Part::Drive, drive), (Part::Protection, protection), (Part::Protocol, 15.0)];
+            part(&found(2.3, &gains, 20.0))
+        };
+        assert_eq!(named(3.0, 6.0), Some(Part::Protection), "most of what the protocol costs");
+        assert_eq!(named(3.0, 2.3), Some(Part::Protocol));
+        assert_eq!(named(2.5, 2.6), Some(Part::Protocol), "a small part of it");
+        assert_eq!(named(9.0, 6.5), Some(Part::Drive));
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             files: ask.values.get(&options::FILES),
             small: SMALL,
             clients: ask.values.get(&options::CLIENTS),
+            // There is no program of ours on another machine.
+            also_plain: ask.values.typed(&options::CLIENT).is_none(),
             runs: ask.values.get(&options::TIMES),
         };
         fits(target, test.on_disk()).map_err(PlanError::without_limit)?;

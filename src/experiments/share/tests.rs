@@ -63,7 +63,7 @@ fn found(plan: Plan, speeds: [&[f64]; 2]) -> Findings {
 #[test]
 fn a_raid0_behind_ethernet() {
     let plan = planned(&[("clients", "1")]);
-    let found = found(plan, [&[10.1, 11.4, 10.4, 380.0, 10.5], &[11.6, 11.6, 27.0, 600.0, 27.9]]);
+    let found = found(plan, [&[10.1, 11.4, 10.4, 380.0, 10.3, 10.5], &[11.6, 11.6, 27.0, 600.0, 11.8, 27.9]]);
     assert_eq!(found.estimates.iter().filter(|m| m.scope == Scope::Client).count(), 4);
     insta::assert_snapshot!(render(&found, Format::Text, Style::PLAIN, false));
 }
@@ -71,8 +71,21 @@ fn a_raid0_behind_ethernet() {
 #[test]
 fn what_can_not_be_told_is_not_said() {
     let plan = planned(&[("clients", "1")]);
-    let found = found(plan, [&[300.0, 301.0, 300.0, 302.0, 900.0], &[11.8, 11.9, 11.9, 600.0, 12.1]]);
+    let found =
+        found(plan, [&[300.0, 301.0, 300.0, 302.0, 305.0, 900.0], &[11.8, 11.9, 11.9, 600.0, 11.9, 12.1]]);
     insta::assert_snapshot!(found.verdicts.join("\n"));
+}
+
+#[test]
+fn the_protocol_may_limit() {
+    let plan = planned(&[("clients", "1")]);
+    let verdicts =
+        found(plan, [&[3.0, 3.1, 3.1, 3.2, 9.9, 10.5], &[2.0, 2.0, 2.0, 2.0, 11.8, 27.9]]).verdicts;
+    assert!(
+        verdicts[0].contains(" SMB limits: 9.83 MB/s without SMB, 3.3 times as much (at least 3.3); 3."),
+        "{verdicts:#?}"
+    );
+    assert!(verdicts[3].starts_with("get 1000 files") && verdicts[3].contains("SMB limits"), "{verdicts:#?}");
 }
 
 #[test]
@@ -80,9 +93,9 @@ fn signing_and_the_drive_of_a_client_may_limit() {
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path().to_str().expect("UTF-8");
     let plan = planned(&[("protection", "sign"), ("client-dir", dir)]);
-    // All of it, without the drive, the link, signing, the client's drive, and all; the drive alone.
+    // All of it, without the drive, the link, signing, the client's drive, all of these, and SMB with its signing; the drive alone.
     let speeds: [&[f64]; 2] =
-        [&[40.0, 40.1, 41.0, 72.0, 40.2, 400.0, 90.0], &[9.0, 9.0, 9.1, 9.0, 60.0, 400.0, 90.0]];
+        [&[40.0, 40.1, 41.0, 72.0, 40.2, 400.0, 85.0, 90.0], &[9.0, 9.0, 9.1, 9.0, 60.0, 400.0, 9.1, 90.0]];
     let verdicts = found(plan, speeds).verdicts;
     assert!(
         verdicts[0].contains("Signing limits: 71.") && verdicts[0].contains("1.80 times"),

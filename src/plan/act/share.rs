@@ -25,6 +25,9 @@ pub struct ShareTest {
     pub small: u64,
     /// At once, after one alone.
     pub clients: u32,
+    /// Files are also moved by TCP alone, without SMB.
+    #[serde(default)]
+    pub also_plain: bool,
     /// Repetitions of all.
     pub runs: u32,
 }
@@ -61,6 +64,8 @@ pub enum Part {
     Protection,
     /// Else the files of the client are in memory.
     ClientDrive,
+    /// Else files are bytes of a TCP connection; protection goes with it.
+    Protocol,
 }
 
 /// The way that files take.
@@ -70,6 +75,7 @@ pub enum Via {
     /// All of it.
     Whole,
     Without(Part),
+    /// Without all parts but the protocol.
     WithoutAll,
     /// No client: the server's own programs use the files.
     Server,
@@ -97,7 +103,7 @@ impl Via {
         match self {
             Self::Whole => true,
             Self::Without(left_out) => left_out != part,
-            Self::WithoutAll => false,
+            Self::WithoutAll => part == Part::Protocol,
             Self::Server => part == Part::Drive,
         }
     }
@@ -114,8 +120,14 @@ impl ShareTest {
         self.rate.is_some() || self.client.is_some()
     }
 
-    /// The parts that there are.
+    /// The parts that there are, the protocol last.
     pub fn parts(&self) -> impl Iterator<Item = Part> {
+        let protocol = self.also_plain.then_some(Part::Protocol);
+        self.under_protocol().chain(protocol)
+    }
+
+    /// Those that are left out of a way that keeps the protocol.
+    pub fn under_protocol(&self) -> impl Iterator<Item = Part> {
         let link = self.has_link().then_some(Part::Link);
         let protection = self.protection.map(|_| Part::Protection);
         let client = self.client_dir.as_ref().map(|_| Part::ClientDrive);
@@ -123,9 +135,10 @@ impl ShareTest {
     }
 
     pub fn ways(&self) -> impl Iterator<Item = Via> {
-        let without = self.parts().map(Via::Without);
-        let all = (self.parts().count() > 1).then_some(Via::WithoutAll);
-        [Via::Whole].into_iter().chain(without).chain(all).chain([Via::Server])
+        let without = self.under_protocol().map(Via::Without);
+        let all = (self.under_protocol().count() > 1).then_some(Via::WithoutAll);
+        let plain = self.also_plain.then_some(Via::Without(Part::Protocol));
+        [Via::Whole].into_iter().chain(without).chain(all).chain(plain).chain([Via::Server])
     }
 
     /// `put 64.0 MB`.
@@ -189,8 +202,10 @@ impl ShareTest {
             && (1..=MOST).contains(&self.small)
             && (1..=64).contains(&self.clients)
             && (1..=100).contains(&self.runs)
-            && self.rate.is_none_or(|rate| (1_000..=1 << 40).contains(&rate));
-        if fits { Ok(()) } else { Err("shares files of sizes that make no sense".to_owned()) }
+            && self.rate.is_none_or(|rate| (1_000..=1 << 40).contains(&rate))
+            // Nothing of ours runs on another machine.
+            && !(self.also_plain && self.client.is_some());
+        if fits { Ok(()) } else { Err("shares files in a way that makes no sense".to_owned()) }
     }
 
     pub fn describe(&self) -> String {
@@ -223,6 +238,7 @@ impl ShareTest {
             Part::Protection if self.protection == Some(Protection::Encryption) => "encryption",
             Part::Protection => "signing",
             Part::ClientDrive => "the client's drive",
+            Part::Protocol => "SMB",
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Execution, RunError, Troubles};
 use crate::{
-    plan::{Part, ShareTest, Step},
+    plan::{Errand, Part, ShareTest, Step},
     record::ActResult,
 };
 
@@ -21,7 +21,10 @@ pub(super) fn perform(
         let (shared, done) = run.ctx.world.share((target, &on), act, &cancel, &mut says);
         let seconds = run.ctx.world.seconds() - since;
         let bytes = shared.loads.iter().filter(|load| load.errand.puts() && load.via.has(Part::Drive));
-        let bytes = bytes.map(|load| load.bytes).sum();
+        let repetitions = shared.loads.iter().map(|load| load.run).max().unwrap_or(0);
+        // Once more after each start of the server.
+        let warm = act.moved(Errand::Put).saturating_mul(u64::from(repetitions));
+        let bytes = bytes.map(|load| load.bytes).sum::<u64>().saturating_add(warm);
         run.account(target, bytes, bytes);
         // What was measured until it ended is kept; to resume means to begin again.
         let cut_short = done.is_err();

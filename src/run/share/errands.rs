@@ -59,23 +59,38 @@ pub fn clear(dir: &Path, files: u64) -> io::Result<()> {
 pub fn put(from: &Path, to: &Path, files: u64, at_once: bool, stop: Stop<'_>) -> io::Result<()> {
     each(files, at_once, &|name| {
         let (mut from, mut to) = (File::open(from.join(name))?, File::create_new(to.join(name))?);
-        copy(&mut from, &mut to, stop)
+        copy(&mut from, &mut to, stop).map(drop)
     })?;
     sync(to)
 }
 
 /// Reads them as the server's own programs do.
 pub fn get(from: &Path, files: u64, at_once: bool, stop: Stop<'_>) -> io::Result<()> {
-    each(files, at_once, &|name| copy(&mut File::open(from.join(name))?, &mut io::sink(), stop))
+    each(files, at_once, &|name| copy(&mut File::open(from.join(name))?, &mut io::sink(), stop).map(drop))
 }
 
-fn copy(from: &mut File, to: &mut dyn Write, stop: Stop<'_>) -> io::Result<()> {
-    let mut piece = vec![0; PIECE];
+/// A new file.
+pub fn create(dir: &Path, number: u64) -> io::Result<File> {
+    File::create_new(dir.join(number.to_string()))
+}
+
+/// So much at once that work over a slow link can be stopped.
+const PART: usize = 64 << 10;
+
+/// How much came until the end.
+pub fn copy(from: &mut dyn Read, to: &mut dyn Write, stop: Stop<'_>) -> io::Result<u64> {
+    let (mut piece, mut all) = (vec![0; PIECE], 0);
     loop {
         go_on(stop)?;
         match from.read(&mut piece)? {
-            0 => return Ok(()),
-            length => to.write_all(&piece[..length])?,
+            0 => return Ok(all),
+            length => {
+                for part in piece[..length].chunks(PART) {
+                    go_on(stop)?;
+                    to.write_all(part)?;
+                }
+                all += length as u64;
+            }
         }
     }
 }

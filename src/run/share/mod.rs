@@ -2,6 +2,7 @@
 
 mod apart;
 mod errands;
+mod plain;
 mod remote;
 mod site;
 mod smb_conf;
@@ -266,6 +267,7 @@ mod tests {
             files: 1,
             small: 1,
             clients: 1,
+            also_plain: false,
             runs: 1,
         };
         let ends = |protection, said: Option<&Negotiated>| agrees(&act(protection), said).is_err();

@@ -12,10 +12,7 @@ use super::{
 };
 use crate::{
     engine::Cancel,
-    tools::{
-        Output, Query, Runner, System, Talk, samba,
-        ssh::{self, Smbclient},
-    },
+    tools::{Output, Query, Runner, System, Talk, samba, ssh},
     units::RemoteDir,
 };
 
@@ -67,8 +64,9 @@ impl Remote {
         Ok(Self { at: at.clone(), name, keeps, addresses })
     }
 
-    pub fn client(&self, does: &Smbclient<'_>) -> Query {
-        ssh::smbclient(&self.at, &self.name, does)
+    /// The query that runs a program in its directory.
+    pub fn in_dir(&self, program: &Query) -> Query {
+        ssh::in_dir(&self.at, &self.name, program)
     }
 
     /// Removes all files of one of its directories.

@@ -13,7 +13,8 @@ use std::{
 use super::{
     super::{RunError, scratch_dir::Folder},
     apart::{Apart, OWN, failed, join},
-    errands::{self, Differs, GOT, LARGE, SEVERAL, SMALL},
+    errands::{self, Differs, GOT, LARGE, SEVERAL, SMALL, Stop},
+    plain::{self, Networks},
     remote::Remote,
     smb_conf::{Serves, smb_conf},
 };
@@ -27,7 +28,6 @@ use crate::{
         Query, Runner, System, Talk,
         namespace::within,
         samba::{self, Mounted, is_mark},
-        ssh::Smbclient,
     },
 };
 
@@ -196,19 +196,20 @@ impl<'a> Site<'a> {
             Some(Protection::Encryption) => "encrypt",
             None => "off",
         };
-        if let Some(remote) = self.remote(via) {
-            let share = format!("//{}/{share}", remote.addresses[0]);
-            let marked = if commands.is_empty() { String::new() } else { samba::marked(commands) };
-            let does = Smbclient { share: &share, port: self.port, protection, patience, commands: &marked };
-            return Ok(remote.client(&does));
-        }
-        let (network, address) = match via.has(Part::Link) {
-            true => (self.client.pid, SERVER),
-            false => (self.server.pid, "127.0.0.1"),
+        let remote = self.remote(via);
+        let address = match (remote, via.has(Part::Link)) {
+            (Some(remote), _) => remote.addresses[0].to_string(),
+            (None, true) => SERVER.to_owned(),
+            (None, false) => "127.0.0.1".to_owned(),
         };
-        let [config, login] = ["conf", "login"].map(|name| self.client.room.join(name));
+        // On another machine it begins in the directory with its files.
+        let (program, room) = match remote {
+            Some(_) => (Path::new(samba::SMBCLIENT.name), Path::new("")),
+            None => (self.smbclient.as_path(), self.client.room.as_path()),
+        };
+        let [config, login] = ["conf", "login"].map(|name| room.join(name));
         let mounted = Mounted {
-            program: &self.smbclient,
+            program,
             config: &config,
             share: format!("//{address}/{share}"),
             port: self.port,
@@ -217,7 +218,11 @@ impl<'a> Site<'a> {
             patience,
         };
         let query = if commands.is_empty() { mounted.client_that_stays() } else { mounted.client(commands) };
-        Ok(within(network, self.client.pid, &query, self.tools)?)
+        let network = if via.has(Part::Link) { self.client.pid } else { self.server.pid };
+        match remote {
+            Some(remote) => Ok(remote.in_dir(&query)),
+            None => Ok(within(network, self.client.pid, &query, self.tools)?),
+        }
     }
 
     /// What a client is called in messages.
@@ -290,7 +295,10 @@ impl<'a> Site<'a> {
                     Some(_) => PathBuf::from(dir),
                     None => self.client.room.join(dir),
                 };
-                let moved = self.clients((errand, via), &there, cancel)?;
+                let moved = match via.has(Part::Protocol) {
+                    true => self.clients((errand, via), &there, cancel)?,
+                    false => self.plain(errand, (&files, &self.client.file(dir)), &stop).map_err(cannot)?,
+                };
                 said = moved.said;
                 // What is put has come once it is on the drive, and so has what is got by a client with a drive.
                 match (puts, has_drive) {
@@ -351,6 +359,17 @@ impl<'a> Site<'a> {
             (Some(0), [begins, ends]) => Ok(Moved { begins: *begins, ends: *ends, said }),
             _ => Err(failed(&format!("{} failed: {said}", self.called(via, &query)))),
         }
+    }
+
+    /// Without the protocol, over the link.
+    fn plain(&self, errand: Errand, (served, clients): (&Path, &Path), stop: Stop<'_>) -> io::Result<Moved> {
+        let networks = Networks { server: self.server.pid, address: SERVER, client: self.client.pid };
+        let files = self.act.set(errand).0;
+        let connections = networks.connect(if errand.has_several_clients() { files } else { 1 })?;
+        let (from, to) = if errand.puts() { (clients, served) } else { (served, clients) };
+        let begins = Instant::now();
+        plain::transfer(connections, errand.puts(), (from, to), files, stop)?;
+        Ok(Moved { begins, ends: Instant::now(), said: String::new() })
     }
 
     /// All are connected before any begins.
