@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{super::common::Group, compared::Compared};
 use crate::{
     plan::{FILL, Plan, Prediction, Rule},
-    units::{Layout, count, distinct, duration, listed, percent, signed_percent},
+    units::{Direction, Layout, PredictedLoad, count, distinct, duration, listed, percent, signed_percent},
 };
 
 /// How good the predictions were. What is predicted from one drive is what was measured of it.
@@ -61,6 +61,31 @@ pub(super) fn too_short(groups: &[Group<'_>], names: &[String]) -> Option<String
     })
 }
 
+/// Writes of copies and parity for which a processor works for a good part of the time. Of its work only what drives and parity take is
+/// predicted.
+pub(super) fn busy(compared: &[Compared], names: &[String], layouts: &[Layout]) -> Option<String> {
+    /// Of the time.
+    const PART: f64 = 0.3;
+    let is_busy = |load: &PredictedLoad| load.processor.is_some_and(|per_byte| per_byte * load.speed >= PART);
+    let of = |c: &Compared| {
+        let all = names.iter().zip(layouts).zip(&c.predicted);
+        let redundant = all.filter(|((_, layout), _)| layout.is_redundant());
+        let busy = redundant.filter(|(_, load)| load.as_ref().is_some_and(is_busy));
+        let busy: Vec<&str> = busy.map(|((name, _), _)| name.as_str()).collect();
+        (!busy.is_empty()).then(|| format!("{} of {}", c.label, listed(&busy)))
+    };
+    let writes = compared.iter().filter(|c| c.load.direction == Some(Direction::Write));
+    let all: Vec<String> = writes.filter_map(of).collect();
+    (!all.is_empty()).then(|| {
+        format!(
+            "Predicted to keep a processor busy for {} of the time or longer: {}. What the kernel needs to manage copies and parity comes on top, so \
+             these may be slower than predicted.",
+            percent(PART),
+            all.join("; ")
+        )
+    })
+}
+
 /// What is not predicted of which layouts, and of which drive it would have to follow.
 pub(super) fn not_predicted(predictions: &[Prediction], plan: &Plan, names: &[String]) -> Vec<String> {
     // Layouts that lack the same share a sentence.
@@ -93,3 +118,36 @@ pub(super) fn not_predicted(predictions: &[Prediction], plan: &Plan, names: &[St
 
 /// The drive that a load does not follow from, whether it was measured, and whether it moves a head.
 type Cause = (u32, bool, bool);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::LoadKey;
+
+    #[test]
+    fn writes_that_keep_a_processor_busy_are_named() {
+        let names = ["bay:1.1", "raid0", "raid1"].map(str::to_owned);
+        let layouts = [Layout::Single, Layout::Raid0, Layout::Raid1];
+        // Milliseconds of a processor for each of so many operations of 4 KiB in a second.
+        let load = |milliseconds: f64| {
+            let (speed, processor) = (400.0 * 4096.0, Some(milliseconds * 1e-3 / 4096.0));
+            Some(PredictedLoad { label: String::new(), speed, low: speed, high: None, processor })
+        };
+        let compared = |label: &str, direction: Direction, each: [f64; 3]| Compared {
+            label: label.to_owned(),
+            load: LoadKey { direction: Some(direction), ..LoadKey::default() },
+            runs: 3,
+            measured: vec![None; 3],
+            predicted: each.map(load).to_vec(),
+        };
+        let all = [
+            compared("write 1M", Direction::Write, [2.0, 1.5, 0.3]),
+            compared("read 4k", Direction::Read, [2.0, 1.5, 1.2]),
+            compared("write 4k", Direction::Write, [2.0, 1.5, 1.2]),
+        ];
+        let said = busy(&all, &names, &layouts).expect("one is busy");
+        let names_it = said.starts_with("Predicted to keep a processor busy for 30 % of the time or longer: write 4k of raid1. ");
+        assert!(names_it, "{said}");
+        assert_eq!(busy(&all[..2], &names, &layouts), None);
+    }
+}

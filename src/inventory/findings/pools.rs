@@ -3,7 +3,7 @@
 use super::{Code, Finding};
 use crate::{
     inventory::{Block, Inventory, Layer},
-    units::{Pool, PoolState, capital, count, shell_word},
+    units::{Pool, PoolState, capital, count, listed, shell_word},
 };
 
 /// Each pool that is not whole, the broken ones first.
@@ -30,9 +30,9 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
         }
         PoolState::Inactive => {
             let says = format!("{what} is inactive: it is assembled in part, and its data can't be read.");
-            let run =
-                format!("To start it without the missing drives: sudo mdadm --run /dev/{}.", layer.name);
-            (Code::Inactive, says, format!("Connect its other drives. {run}"))
+            // The kernel does not say how many it lacks.
+            let run = format!("To start it as it is: sudo mdadm --run /dev/{}.", layer.name);
+            (Code::Inactive, says, format!("Connect its other drives, if it lacks any. {run}"))
         }
         PoolState::Stopped => {
             let status = status(pool);
@@ -41,9 +41,9 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
         }
         _ if pool.missing > 0 => {
             let says = format!("{what} is degraded: it lacks {missing}. {}", survives(pool));
-            let back = former(inventory, layer).map(|former| take_back(layer, former));
-            let advice = [back, Some(replace(layer, pool))];
-            (Code::Degraded, says, advice.into_iter().flatten().collect::<Vec<_>>().join(" "))
+            let advice =
+                take_back(layer, pool, &former(inventory, layer)).into_iter().chain([replace(layer, pool)]);
+            (Code::Degraded, says, advice.collect::<Vec<_>>().join(" "))
         }
         _ => return None,
     };
@@ -66,10 +66,10 @@ fn status(pool: &Pool) -> String {
 
 fn back(inventory: &Inventory, layer: &Layer, pool: &Pool) -> String {
     let which = if pool.ours { format!(" Which these are: {}.", status(pool)) } else { String::new() };
-    let again = former(inventory, layer).map_or_else(String::new, |block| {
-        let (node, name) = (block.path(), &layer.name);
+    let again = were_part(&former(inventory, layer)).map_or_else(String::new, |were| {
+        let name = &layer.name;
         format!(
-            " {node} was part of it, and may be old. `sudo mdadm --examine DRIVE` shows each drive's Events. Take as many as the array needs, those \
+            " {were}, and may be old. `sudo mdadm --examine DRIVE` shows each drive's Events. Take as many as the array needs, those \
              with the most Events first, and none that is a spare or has a Recovery Offset. Unmount the array's filesystem, then: sudo mdadm --stop \
              /dev/{name}; sudo mdadm --assemble --force --run /dev/{name} DRIVES. Erase none, and add none as a new one."
         )
@@ -77,29 +77,47 @@ fn back(inventory: &Inventory, layer: &Layer, pool: &Pool) -> String {
     format!("Connect the missing drives again; without them its data is lost.{which}{again}")
 }
 
-/// A drive that has the array's superblock and is plugged in, but not used by it.
-fn former<'i>(inventory: &'i Inventory, layer: &Layer) -> Option<Block<'i>> {
-    if layer.pool.as_ref()?.ours {
-        return None;
+/// What has the array's superblock and is plugged in, but not used by it.
+fn former<'i>(inventory: &'i Inventory, layer: &Layer) -> Vec<Block<'i>> {
+    if layer.pool.as_ref().is_none_or(|pool| pool.ours) {
+        return Vec::new();
     }
     let is_of_array = |block: &Block<'_>| block.content().filesystem.as_deref() == Some("linux_raid_member");
     let member = |name: &String| inventory.blocks().find(|block| block.name() == name).filter(is_of_array);
-    let uuid = layer.members.iter().find_map(member)?.content().uuid.clone()?;
+    let Some(uuid) = layer.members.iter().find_map(member).and_then(|block| block.content().uuid.clone())
+    else {
+        return Vec::new();
+    };
     let is_former = |block: &Block<'_>| {
         is_of_array(block)
             && block.content().uuid.as_ref() == Some(&uuid)
             && !layer.members.iter().any(|member| member == block.name())
     };
-    inventory.blocks().find(is_former)
+    inventory.blocks().filter(is_former).collect()
 }
 
-/// The command that takes a drive back.
-fn take_back(layer: &Layer, former: Block<'_>) -> String {
-    let node = former.path();
-    format!(
-        "{node} was part of it. To take that back, unless it was used elsewhere: sudo mdadm /dev/{} --re-add {node}.",
-        layer.name
-    )
+/// `/dev/sdb1 and /dev/sdc1 were part of it`.
+fn were_part(former: &[Block<'_>]) -> Option<String> {
+    let nodes: Vec<String> = former.iter().map(Block::path).collect();
+    let were = if nodes.len() == 1 { "was" } else { "were" };
+    (!nodes.is_empty()).then(|| format!("{} {were} part of it", listed(&nodes)))
+}
+
+/// The commands that take drives back, one after the other: mdadm ends with the first that it refuses.
+fn take_back(layer: &Layer, pool: &Pool, former: &[Block<'_>]) -> Option<String> {
+    let were = were_part(former)?;
+    let re_add = |node: String| format!("sudo mdadm /dev/{} --re-add {node}", layer.name);
+    if former.len() as u64 > pool.missing {
+        let which = count(pool.missing, "drive");
+        let command = re_add("DRIVE".to_owned());
+        return Some(format!(
+            "{were}, and it lacks {which}: take what has the most Events, as `sudo mdadm --examine DRIVE` shows them, unless it was used elsewhere: \
+             {command}."
+        ));
+    }
+    let (that, used) = if former.len() == 1 { ("that", "it was") } else { ("them", "they were") };
+    let commands: Vec<String> = former.iter().map(|block| re_add(block.path())).collect();
+    Some(format!("{were}. To take {that} back, unless {used} used elsewhere: {}.", commands.join("; ")))
 }
 
 /// The command that fills another drive.
@@ -142,18 +160,36 @@ mod tests {
         let layer = Layer {
             name: "md0".to_owned(),
             members: vec!["sda1".to_owned()],
-            pool: Some(pool),
+            pool: Some(pool.clone()),
             ..Layer::default()
         };
         let said = |other: &str| {
             let drives = vec![drive("sda", "a"), drive("sdb", other)];
             let inventory = Inventory { drives, layers: vec![layer.clone()], ..Inventory::default() };
             let layer = &inventory.layers[0];
-            former(&inventory, layer).map(|former| take_back(layer, former))
+            take_back(layer, &pool, &former(&inventory, layer))
         };
         let back = "/dev/sdb1 was part of it. To take that back, unless it was used elsewhere: sudo mdadm /dev/md0 --re-add /dev/sdb1.";
         assert_eq!(said("a").as_deref(), Some(back));
         assert_eq!(said("b"), None, "another array's");
+        let three = Inventory {
+            drives: ["sda", "sdb", "sdc"].map(|name| drive(name, "a")).to_vec(),
+            ..Inventory::default()
+        };
+        let back = |missing| take_back(&layer, &Pool { missing, ..pool.clone() }, &former(&three, &layer));
+        let one = back(1).expect("both were part of it");
+        assert!(
+            one.starts_with(
+                "/dev/sdb1 and /dev/sdc1 were part of it, and it lacks 1 drive: take what has the most Events"
+            ),
+            "{one}"
+        );
+        assert!(one.ends_with("--re-add DRIVE."), "{one}");
+        let two = back(2).expect("both were part of it");
+        assert!(
+            two.ends_with("sudo mdadm /dev/md0 --re-add /dev/sdb1; sudo mdadm /dev/md0 --re-add /dev/sdc1."),
+            "{two}"
+        );
         let mut broken = layer.clone();
         broken.pool.as_mut().expect("a pool").state = PoolState::Broken;
         let drives = vec![drive("sda", "a"), drive("sdb", "a")];

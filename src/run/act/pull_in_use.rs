@@ -6,6 +6,7 @@ use super::{Execution, RunError, Troubles};
 use crate::{
     plan::{PullInUse, Step},
     record::{ActResult, Pulled},
+    run::BuildError,
 };
 
 /// What is found while the drive is away is saved before it is brought back, which is done even if that can't be saved.
@@ -39,8 +40,10 @@ pub(super) fn pull(run: &mut Execution<'_, '_>, step: &Step, act: &PullInUse) ->
         let seconds = run.ctx.world.seconds() - since;
         run.emit_act(step.id, Some(target), result(&pulled, seconds))?;
         let back = pulled.back.filter(|back| back.healed.is_none());
-        if let Some(why) = back.and_then(|back| back.refused.into_iter().next_back()) {
-            run.note(Some(target), format!("{why}."))?;
+        if let Some(back) = back {
+            let why = back.refused.into_iter().next_back();
+            let why = why.unwrap_or_else(|| "the pool is not complete".to_owned());
+            return Err(RunError::Pool(BuildError::Array(why)));
         }
     }
     Ok(Troubles::new())
