@@ -48,12 +48,15 @@ pub struct Query {
     /// Its arguments, passed without a shell.
     args: Vec<OsString>,
     limit: Duration,
+    /// It goes on when this program ends, and nobody reads what it says.
+    outlives: bool,
 }
 
 impl Query {
     /// A command with a time limit of 10 s.
     fn new(tool: Tool, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
-        Self { tool, args: args.into_iter().map(Into::into).collect(), limit: Duration::from_secs(10) }
+        let args = args.into_iter().map(Into::into).collect();
+        Self { tool, args, limit: Duration::from_secs(10), outlives: false }
     }
 
     pub fn args(&self) -> &[OsString] {
@@ -96,10 +99,11 @@ impl<Altered> Change<Altered> {
     }
 
     /// A command that changes these devices and no others, with a time limit of two minutes: a drive may have to wake up, or
-    /// write first what it was given before.
+    /// write first what it was given before. It ends what it began even if this program is killed: mdadm leaves an array frozen else.
     fn of<'a>(query: Query, devices: impl IntoIterator<Item = &'a str>) -> Self {
         let devices = devices.into_iter().map(str::to_owned).collect();
-        Self { query: query.within(Duration::from_secs(120)), devices, altered: PhantomData }
+        let query = Query { outlives: true, ..query.within(Duration::from_secs(120)) };
+        Self { query, devices, altered: PhantomData }
     }
 
     fn within(self, limit: Duration) -> Self {

@@ -45,7 +45,7 @@ pub fn within(network: u32, mounts: u32, program: &Query, tools: &System) -> Res
     ];
     let path = tools.find(program.tool)?.into_os_string();
     let args = enter.into_iter().map(Into::into).chain([path]).chain(program.args.iter().cloned());
-    Ok(Query { tool: NSENTER, args: args.collect(), limit: program.limit })
+    Ok(Query { tool: NSENTER, args: args.collect(), ..program.clone() })
 }
 
 /// Joins the networks of two processes by a pair of devices.

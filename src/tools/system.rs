@@ -25,6 +25,8 @@ const POLL: Duration = Duration::from_millis(10);
 const TERM: Duration = Duration::from_millis(100);
 /// How long it may take to end after SIGKILL.
 const KILL: Duration = Duration::from_millis(50);
+/// Without a reader, a program would be ended at the first line that it says.
+const UNREAD: &str = r#"trap "" PIPE; exec "$@""#;
 /// The maximum size of a program's output, bytes.
 pub const LONGEST: u64 = 64 << 20;
 
@@ -65,7 +67,14 @@ impl System {
     #[allow(clippy::disallowed_methods, reason = "this is the one place")]
     fn spawn(&self, query: &Query, stdin: Stdio) -> Result<Child, ToolError> {
         let path = self.find(query.tool)?;
-        Command::new(path)
+        let mut command = match query.outlives {
+            true => Command::new("/bin/sh"),
+            false => Command::new(&path),
+        };
+        if query.outlives {
+            command.args(["-c", UNREAD, "drivebench"]).arg(&path);
+        }
+        command
             .args(&query.args)
             .env("LC_ALL", "C")
             .env_remove("LANGUAGE")
@@ -278,6 +287,17 @@ mod tests {
     fn returns_exit_code_and_output() {
         let output = System::default().ask(&sh("echo $LC_ALL; echo oops >&2; cat; exit 3")).expect("runs");
         assert_eq!(output, Output { code: Some(3), stdout: "C\n".into(), stderr: "oops".into() });
+    }
+
+    #[test]
+    fn a_change_does_not_end_when_nobody_reads_what_it_says() {
+        let says = |outlives| {
+            let query = Query { outlives, ..sh("kill -PIPE $$; echo \"$1\"; exit 3") };
+            let args = [query.args.clone(), vec!["sh".into(), "a b".into()]].concat();
+            System::default().ask(&Query { args, ..query }).expect("runs")
+        };
+        assert_eq!((says(true).code, says(true).stdout), (Some(3), "a b\n".to_owned()));
+        assert_eq!(says(false).code, None, "the signal ends it");
     }
 
     #[test]

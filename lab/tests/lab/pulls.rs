@@ -150,14 +150,44 @@ fn a_drive_of_an_array_in_use_is_pulled_and_no_file_is_changed() {
     );
     out(&machine, &untouched);
     assert!(!lost.contains(" --add ") && !lost.contains("wipefs"), "{lost}");
-    let (_, printed) = lost.split_once(", which is older: ").unwrap_or_else(|| panic!("{lost}"));
+    let (_, printed) = lost.split_once(" take 2 with the most Events").unwrap_or_else(|| panic!("{lost}"));
+    let (_, printed) = printed.split_once("Then: ").unwrap_or_else(|| panic!("{lost}"));
     let (commands, _) = printed.split_once("DRIVES. ").unwrap_or_else(|| panic!("{lost}"));
     let put_together = format!(
-        "o=\"$(lab-device {}) $(lab-device {})\"; umount /mnt/pool; for i in $(seq 40); do {{ {commands} $o; }} && break; sleep 0.5; done; \
-         mount /dev/md127 /mnt/pool",
-        serial(&machine, 0),
-        serial(&machine, 1)
+        "o=$(for d in {}; do echo $(mdadm --examine $d | awk '/Events/ {{ print $3 }}') $d; done | sort -rn | head -n 2 | cut -d ' ' -f 2); \
+         umount /mnt/pool; for i in $(seq 40); do {{ {commands} $o; }} && break; sleep 0.5; done; mount /dev/md127 /mnt/pool",
+        (0..3).map(|i| format!("$(lab-device {})", serial(&machine, i))).collect::<Vec<_>>().join(" ")
     );
     out(&machine, &put_together);
+    same();
+    let give = |how: &str, i: usize| {
+        format!(
+            "mdadm /dev/md127 {how} $(lab-device {}) && {{ mdadm --wait /dev/md127; true; }}",
+            serial(&machine, i)
+        )
+    };
+    // Without a bitmap it is filled as a new one.
+    out(&machine, &give("--add", 2));
+    assert!(out(&machine, "cat /proc/mdstat").contains("[UUU]"));
+
+    // Another drive leaves once the one that was away has its data again: the array goes on, and the current members stay in it.
+    out(&machine, "mdadm --grow /dev/md127 --bitmap=internal");
+    let lost = format!(
+        "d=$(lab-device {0}); o=$(lab-device {1}); u=$(readlink -f /sys/block/${{o##*/}}/device/../../../..)/authorized; \
+         drivebench run pull --pull {0} --size 96MiB --runtime 12s /mnt/pool >/work/said 2>&1 & \
+         while [ -e $d ]; do sleep 0.1; done; while grep -q '[[]UUU[]]' /proc/mdstat; do sleep 0.1; done; \
+         while ! grep -q '[[]UUU[]]' /proc/mdstat; do sleep 0.1; done; echo 0 >$u; date >/mnt/pool/files/late; sync; \
+         wait $! && echo all is well; (cd /mnt/pool/files && sha256sum late >>/work/sums); echo 1 >$u; lab-device {1} >/dev/null; cat /work/said",
+        serial(&machine, 2),
+        serial(&machine, 1)
+    );
+    let lost = out(&machine, &lost).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(lost.contains(" works without ") && lost.contains("leave it running"), "{lost}");
+    assert!(!lost.contains("all is well") && !lost.contains("--assemble"), "{lost}");
+    let (_, printed) = lost.split_once(" Then: ").unwrap_or_else(|| panic!("{lost}"));
+    let (commands, _) =
+        printed.split_once("; and for each member that it lacks: ").unwrap_or_else(|| panic!("{lost}"));
+    out(&machine, &format!("{commands}; {}", give("--re-add", 1)));
+    assert!(out(&machine, "cat /proc/mdstat").contains("[UUU]"));
     same();
 }

@@ -3,7 +3,7 @@
 use super::{Code, Finding};
 use crate::{
     inventory::{Block, Inventory, Layer},
-    units::{Pool, PoolState, capital, count, listed, shell_word},
+    units::{Action, Pool, PoolState, capital, count, listed, shell_word},
 };
 
 /// Each pool that is not whole, the broken ones first.
@@ -41,13 +41,27 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
         }
         _ if pool.missing > 0 => {
             let says = format!("{what} is degraded: it lacks {missing}. {}", survives(pool));
-            let advice =
-                take_back(layer, pool, &former(inventory, layer)).into_iter().chain([replace(layer, pool)]);
+            let node = &layer.name;
+            let next = match pool.action {
+                Some(Action::Frozen) if is_md(pool) => format!(
+                    "Nothing is filled while it is frozen. If no mdadm runs: sudo mdadm --action=idle /dev/{node}."
+                ),
+                _ => replace(layer, pool),
+            };
+            let cleanup = is_md(pool).then_some(
+                "If a run of drivebench that took a drive away was killed, `drivebench cleanup` brings it back.",
+            );
+            let back = take_back(layer, pool, &former(inventory, layer));
+            let advice = cleanup.map(str::to_owned).into_iter().chain(back).chain([next]);
             (Code::Degraded, says, advice.collect::<Vec<_>>().join(" "))
         }
         _ => return None,
     };
     Some(Finding::of(code, drives, says, advice))
+}
+
+fn is_md(pool: &Pool) -> bool {
+    !pool.ours && pool.kind.starts_with("raid")
 }
 
 /// What it survives now.

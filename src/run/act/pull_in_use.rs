@@ -27,24 +27,30 @@ pub(super) fn pull(run: &mut Execution<'_, '_>, step: &Step, act: &PullInUse) ->
         let seconds = run.ctx.world.seconds() - since;
         let saved = run.emit_act(step.id, Some(target), result(&pulled, seconds));
         let saved = saved.and_then(|()| run.ctx.log.sync());
-        let back = run.ctx.world.put_back_in_use(target, &cancel, run.ctx.watcher);
-        let back = match (saved, back) {
-            // A pool that lacks a drive matters more than a record that can't be written.
-            (Err(e), Err(why)) => return Err(RunError::Record(io::Error::other(format!("{e}; {why}")))),
-            (saved, back) => {
-                saved?;
-                back?
-            }
+        let back = match run.ctx.world.put_back_in_use(target, &cancel, run.ctx.watcher) {
+            Ok(back) => back,
+            Err(why) => return Err(both(saved, why)),
         };
+        let lacks = back.healed.is_none().then(|| {
+            let why = back.refused.last().cloned();
+            let why = why.unwrap_or_else(|| "the pool is not complete".to_owned());
+            RunError::Pool(BuildError::Array(why))
+        });
         let pulled = Pulled { back: Some(back), ..pulled };
         let seconds = run.ctx.world.seconds() - since;
-        run.emit_act(step.id, Some(target), result(&pulled, seconds))?;
-        let back = pulled.back.filter(|back| back.healed.is_none());
-        if let Some(back) = back {
-            let why = back.refused.into_iter().next_back();
-            let why = why.unwrap_or_else(|| "the pool is not complete".to_owned());
-            return Err(RunError::Pool(BuildError::Array(why)));
+        let saved = saved.and_then(|()| run.emit_act(step.id, Some(target), result(&pulled, seconds)));
+        match lacks {
+            Some(why) => return Err(both(saved, why)),
+            None => saved?,
         }
     }
     Ok(Troubles::new())
+}
+
+/// A pool that lacks a drive matters more than a record that can't be written.
+fn both(saved: io::Result<()>, why: RunError) -> RunError {
+    match saved {
+        Ok(()) => why,
+        Err(e) => RunError::Record(io::Error::other(format!("{e}; {why}"))),
+    }
 }

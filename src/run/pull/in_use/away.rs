@@ -44,7 +44,7 @@ use crate::{
         Runner,
         mdadm::{self, MemberFlags},
     },
-    units::{MemberState, listed},
+    units::{Layout, MemberState, listed},
 };
 
 /// A pool in use without one of its drives.
@@ -94,18 +94,40 @@ impl Array {
         self.others.iter().filter(|other| !works(&other.name)).map(|other| other.label.as_str()).collect()
     }
 
-    /// What puts it together without the drive that was away, if others were lost meanwhile. Names change with a restart, so people look
-    /// them up by serial.
-    pub fn way_back(&self, away: &str) -> String {
-        let Self { name, others, .. } = self;
-        let others: Vec<&str> = others.iter().map(|other| other.label.as_str()).collect();
+    /// What a person does about lost drives, and about the one that was away unless it has all its data again. Names change with a restart,
+    /// so people look them up by serial.
+    pub fn advice(&self, away: &str, is_back: bool, root: &Sysroot) -> String {
+        let Self { name, shown, others, .. } = self;
+        let members = others.len() + 1;
+        let lost = self.lost(root);
+        let degraded = root.number::<usize>(&format!("/sys/block/{name}/md/degraded"));
+        let missing = degraded.unwrap_or(members).max(lost.len() + usize::from(!is_back));
+        let survives = self.layout(root).map(|layout| layout.survives(members));
+        if survives.is_some_and(|survives| missing <= survives) {
+            let lacks: Vec<&str> = lost.into_iter().chain((!is_back).then_some(away)).collect();
+            return format!(
+                "{shown} works without {}: leave it running, and back it up. Plug in again what was lost, and look up the names of its members by serial \
+                 with `drivebench list`. Then: mdadm /dev/{name} --fail detached --remove failed; and for each member that it lacks: mdadm /dev/{name} \
+                 --re-add MEMBER; if mdadm refuses that, as it does without a bitmap, --add MEMBER, which overwrites it with what the others hold. Erase \
+                 nothing else before it is complete",
+                listed(&lacks)
+            );
+        }
+        let enough = match survives.filter(|_| self.layout(root) != Some(Layout::Raid10)) {
+            Some(survives) => (members - survives).to_string(),
+            None => "as many as the array needs,".to_owned(),
+        };
         format!(
             "Back up what can be read. Erase none of the drives, and add none as a new one (--add): what is on all of them may be needed. Plug in \
-             again what was lost, unmount the filesystem of the array, and look up the names that the members have then, by serial, with \
-             `drivebench list`. Then, without {away}, which is older: mdadm --stop /dev/{name}; mdadm --assemble --force --run /dev/{name} DRIVES. \
-             DRIVES are the members on {}. Once files can be read again: mdadm /dev/{name} --re-add, with the member on {away}",
-            listed(&others)
+             again what was lost, unmount the filesystem of the array, and look up the names that its members have then, by serial, with \
+             `drivebench list`. `mdadm --examine MEMBER` shows the Events of each: take {enough} with the most Events, and none that is a spare or has a \
+             Recovery Offset. Then: mdadm --stop /dev/{name}; mdadm --assemble --force --run /dev/{name} DRIVES. Once files can be read again, for \
+             each of the others: mdadm /dev/{name} --re-add MEMBER"
         )
+    }
+
+    fn layout(&self, root: &Sysroot) -> Option<Layout> {
+        Layout::of_name(&root.word(&format!("/sys/block/{}/md/level", self.name))?)
     }
 }
 
@@ -207,7 +229,10 @@ pub fn pull(
         let array = &away.array.name;
         watcher.waits(&match away.gone.unplug {
             Unplug::Software { .. } => {
-                "Bringing the drive back. A second Ctrl-C leaves it away: then run `drivebench cleanup`".to_owned()
+                format!(
+                    "Bringing the drive back. A second Ctrl-C ends the run at once: then `drivebench cleanup`, and mdadm /dev/{array} --re-add PARTITION, \
+                     which `drivebench list` shows"
+                )
             }
             Unplug::Hand => format!(
                 "The run ends once the drive is back. A second Ctrl-C ends it without: then plug the drive in, and mdadm /dev/{array} \

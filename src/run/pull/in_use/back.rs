@@ -92,12 +92,7 @@ pub fn put_back(
             back.refused.push(e.to_string());
         }
     }
-    let lost = away.array.lost(&root);
-    if !lost.is_empty() {
-        back.lost = true;
-        let way_back = away.array.way_back(&away.act.label);
-        back.refused.push(format!("meanwhile {shown} lost {}. {way_back}", listed(&lost)));
-    }
+    note_lost(away, &member, &mut back, &root);
     let size = root.number::<u64>(&format!("/sys/block/{}/md/component_size", away.array.name));
     let written =
         bytes_written(&root, &drive.name).zip(written_before).map(|(now, was)| now.saturating_sub(was));
@@ -106,12 +101,34 @@ pub fn put_back(
     if !cancel.is_set() && !back.lost {
         let _ = within(HANG, empty_cache);
         back.files = away.look();
+        // That may have taken hours.
+        note_lost(away, &member, &mut back, &root);
     }
     let inventory = Inventory::read(&root);
     if let Some((_, pool)) = inventory.pools().find(|(layer, _)| layer.name == away.array.name) {
         back.state = pool.state;
     }
     Ok(back)
+}
+
+/// An array that lost another drive, or this one again, is not complete, whatever it was before.
+fn note_lost(away: &Away, member: &Place, back: &mut Back, root: &Sysroot) {
+    let Array { name, shown, .. } = &away.array;
+    let lost = away.array.lost(root);
+    let is_back = in_array(name, &member.name, root) == MemberState::InSync;
+    let why = match &lost[..] {
+        [] if back.healed.is_some() && !is_complete(away, member, root) => {
+            let (drive, status) = (&away.act.label, &away.act.status);
+            format!("{shown} is not complete any more since {drive} was back: `{status}` shows its state")
+        }
+        [] => return,
+        lost => {
+            let advice = away.array.advice(&away.act.label, is_back, root);
+            format!("meanwhile {shown} lost {}. {advice}", listed(lost))
+        }
+    };
+    (back.lost, back.healed) = (!lost.is_empty(), None);
+    back.refused.push(why);
 }
 
 /// The member on the drive as it is plugged in now.
@@ -211,9 +228,9 @@ fn lacks_only_this(array: &Array, drive: &str, root: &Sysroot) -> Result<(), Bui
             )));
         }
     };
-    let way_back = array.way_back(drive);
+    let advice = array.advice(drive, false, root);
     Err(BuildError::Drives(format!(
-        "{drive} is not given to {shown}, because meanwhile it lost {lost}. {way_back}"
+        "{drive} is not given to {shown}, because meanwhile it lost {lost}. {advice}"
     )))
 }
 
@@ -339,6 +356,7 @@ mod tests {
             if let Some(degraded) = degraded {
                 tree.file("sys/block/md127/md/degraded", degraded);
             }
+            tree.file("sys/block/md127/md/level", "raid5\n");
             tree.file("sys/block/md127/md/dev-sda1/state", "in_sync\n");
             tree.file("sys/class/block/sda1/size", "1000\n");
             tree.file("sys/block/md127/md/dev-sdc1/state", state);
@@ -350,8 +368,8 @@ mod tests {
         };
         assert_eq!(said(Some("1\n"), "in_sync\n", true), "");
         // The last copy stays in use, though it is gone.
-        let put_together = "mdadm --stop /dev/md127; mdadm --assemble --force --run /dev/md127 DRIVES. DRIVES are the members on the stick of \
-                            sda1 and the stick of sdc1. ";
+        let put_together = "take 2 with the most Events, and none that is a spare or has a Recovery Offset. Then: mdadm --stop /dev/md127; mdadm \
+                            --assemble --force --run /dev/md127 DRIVES. ";
         for (degraded, state, is_there, other) in [
             ("2\n", "in_sync\n", true, "another drive"),
             ("2\n", "faulty\n", true, "the stick of sdc1"),
@@ -369,6 +387,19 @@ mod tests {
                 "{lost}"
             );
         }
+        // A raid1 of three has what it needs on one of them.
+        let mut tree = Tree::new();
+        tree.file("sys/block/md127/md/level", "raid1\n");
+        tree.file("sys/block/md127/md/degraded", "1\n");
+        tree.file("sys/block/md127/md/dev-sda1/state", "in_sync\n");
+        tree.file("sys/class/block/sda1/size", "1000\n");
+        tree.file("sys/block/md127/md/dev-sdc1/state", "faulty\n");
+        let advice = |is_back| array.advice("the one that was away", is_back, &tree.sysroot());
+        assert!(advice(false).starts_with(
+            "nas (md127) works without the stick of sdc1 and the one that was away: leave it running"
+        ));
+        assert!(advice(true).starts_with("nas (md127) works without the stick of sdc1: leave it running"));
+        assert!(!advice(true).contains("--assemble"));
         let stopped = said(None, "in_sync\n", true);
         assert!(stopped.contains("whose state can't be read") && !stopped.contains(" --add "), "{stopped}");
     }
