@@ -157,7 +157,7 @@ fn killed(machine: &Machine, after: f64) -> Result<bool, MachineError> {
                 left=$(pidof smbd smbclient; find /mnt -name '.drivebench*'; ip -o link | grep veth; grep drivebench /proc/mounts; ls -A /mnt/b/client); \
                 [ -z \"$left\" ] && break; usleep 200000; done; echo \"$left\"";
     match sh(machine, &format!("{{ {left}; }} 2>/dev/null"))?.trim() {
-        left if left.is_empty() => Ok(served),
+        "" => Ok(served),
         left => Err(machine.wrong("what was killed", format!("after {after:.1} s this is left: {left}"))),
     }
 }

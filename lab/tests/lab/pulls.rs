@@ -150,7 +150,9 @@ fn a_drive_of_an_array_in_use_is_pulled_and_no_file_is_changed() {
     );
     out(&machine, &untouched);
     assert!(!lost.contains(" --add ") && !lost.contains("wipefs"), "{lost}");
-    let (_, printed) = lost.split_once(" take 2 with the most Events").unwrap_or_else(|| panic!("{lost}"));
+    let (_, printed) = lost
+        .split_once(" take the 2 with the most Events, without the member on ")
+        .unwrap_or_else(|| panic!("{lost}"));
     let (_, printed) = printed.split_once("Then: ").unwrap_or_else(|| panic!("{lost}"));
     let (commands, _) = printed.split_once("DRIVES. ").unwrap_or_else(|| panic!("{lost}"));
     let put_together = format!(
@@ -186,7 +188,7 @@ fn a_drive_of_an_array_in_use_is_pulled_and_no_file_is_changed() {
     assert!(!lost.contains("all is well") && !lost.contains("--assemble"), "{lost}");
     let (_, printed) = lost.split_once(" Then: ").unwrap_or_else(|| panic!("{lost}"));
     let (commands, _) =
-        printed.split_once("; and for each member that it lacks: ").unwrap_or_else(|| panic!("{lost}"));
+        printed.split_once("; and for each member that it lacks, ").unwrap_or_else(|| panic!("{lost}"));
     out(&machine, &format!("{commands}; {}", give("--re-add", 1)));
     assert!(out(&machine, "cat /proc/mdstat").contains("[UUU]"));
     same();

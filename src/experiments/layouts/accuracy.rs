@@ -146,7 +146,9 @@ mod tests {
             compared("write 4k", Direction::Write, [2.0, 1.5, 1.2]),
         ];
         let said = busy(&all, &names, &layouts).expect("one is busy");
-        let names_it = said.starts_with("Predicted to keep a processor busy for 30 % of the time or longer: write 4k of raid1. ");
+        let names_it = said.starts_with(
+            "Predicted to keep a processor busy for 30 % of the time or longer: write 4k of raid1. ",
+        );
         assert!(names_it, "{said}");
         assert_eq!(busy(&all[..2], &names, &layouts), None);
     }

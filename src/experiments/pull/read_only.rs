@@ -134,7 +134,7 @@ fn verdict(case: &Case<'_>) -> String {
     let is_wrong = files.wrong > 0 || back.as_ref().is_some_and(|back| back.files.wrong > 0);
     if lost && !is_wrong {
         return format!(
-            "{head}: nothing is known of a pull of one drive, because another drive was lost while {} was away or being filled. {}",
+            "{head}: nothing is known of a pull of one drive, because another drive was lost, too, before the run with {} ended. {}",
             case.drive,
             healed(case)
         );

@@ -54,10 +54,11 @@ pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>)
     let Some(gains) = without.iter().map(of).collect::<Option<Vec<Gain>>>() else { return Limit::Open };
     // What protection costs is a part of what the protocol costs: the one that is most of it is named.
     let cost = |part: Part| gains.iter().find(|gain| gain.part == part).map(|gain| gain.estimate.value.ln());
-    let same = cost(Part::Protection).zip(cost(Part::Protocol)).map(|(inner, outer)| match 2.0 * inner >= outer {
-        true => Part::Protocol,
-        false => Part::Protection,
-    });
+    let same =
+        cost(Part::Protection).zip(cost(Part::Protocol)).map(|(inner, outer)| match 2.0 * inner >= outer {
+            true => Part::Protocol,
+            false => Part::Protection,
+        });
     let gains: Vec<Gain> = gains.into_iter().filter(|gain| Some(gain.part) != same).collect();
     let sure = |gain: &&Gain| is_sure(&gain.estimate);
     let largest = |a: &&Gain, b: &&Gain| a.estimate.value.total_cmp(&b.estimate.value);

@@ -19,6 +19,7 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
     let drives = inventory.stack_of([Block::Layer(layer)]).drives;
     let what = format!("The {} {name}", pool.layout_in_words());
     let missing = format!("{} of {}", pool.missing, count(pool.members, "drive"));
+    let is_frozen = is_md(pool) && pool.action == Some(Action::Frozen);
     let (code, says, advice) = match pool.state {
         PoolState::Broken if pool.missing > 0 => (
             Code::Broken,
@@ -39,20 +40,23 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
             let says = format!("{what} is not active, and its data can't be read.");
             (Code::Inactive, says, format!("For the command that starts it: {status}."))
         }
-        _ if pool.missing > 0 => {
-            let says = format!("{what} is degraded: it lacks {missing}. {}", survives(pool));
-            let node = &layer.name;
-            let next = match pool.action {
-                Some(Action::Frozen) if is_md(pool) => format!(
-                    "Nothing is filled while it is frozen. If no mdadm runs: sudo mdadm --action=idle /dev/{node}."
-                ),
-                _ => replace(layer, pool),
+        _ if pool.missing > 0 || is_frozen && pool.degraded > 0 => {
+            let lacks = match pool.missing {
+                0 => "a drive is not filled".to_owned(),
+                _ => format!("it lacks {missing}"),
             };
-            let cleanup = is_md(pool).then_some(
-                "If a run of drivebench that took a drive away was killed, `drivebench cleanup` brings it back.",
-            );
+            let says = format!("{what} is degraded: {lacks}. {}", survives(pool));
+            let node = &layer.name;
+            let frozen = is_frozen.then(|| {
+                format!("Nothing is filled while it is frozen. If no other mdadm than a monitor runs: sudo mdadm --action=idle /dev/{node}.")
+            });
             let back = take_back(layer, pool, &former(inventory, layer));
-            let advice = cleanup.map(str::to_owned).into_iter().chain(back).chain([next]);
+            let killed = (is_md(pool) && back.is_none() && !is_frozen).then(|| {
+                "If a run of drivebench that took a drive away was killed: sudo drivebench cleanup."
+                    .to_owned()
+            });
+            let other = (!is_frozen).then(|| replace(layer, pool));
+            let advice = frozen.into_iter().chain(back).chain(killed).chain(other);
             (Code::Degraded, says, advice.collect::<Vec<_>>().join(" "))
         }
         _ => return None,

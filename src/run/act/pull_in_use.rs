@@ -17,10 +17,11 @@ pub(super) fn pull(run: &mut Execution<'_, '_>, step: &Step, act: &PullInUse) ->
         let on = run.plan.targets[target].clone();
         let cancel = run.cancel.clone();
         let pulled = run.ctx.world.pull_in_use(target, &on, act, &cancel, run.ctx.watcher)?;
-        // One that does not end with a complete pool is done again if the run is resumed.
+        // One that does not end with a complete pool is done again if the run is resumed, unless it found wrong data.
         let result = |pulled: &Pulled, seconds: f64| ActResult {
             seconds,
-            cut_short: pulled.back.as_ref().is_none_or(|back| back.healed.is_none()),
+            cut_short: pulled.files.wrong == 0
+                && pulled.back.as_ref().is_none_or(|back| back.healed.is_none() && back.files.wrong == 0),
             pulled: Some(Box::new(pulled.clone())),
             ..ActResult::default()
         };

@@ -44,7 +44,7 @@ use crate::{
         Runner,
         mdadm::{self, MemberFlags},
     },
-    units::{Layout, MemberState, listed},
+    units::{Layout, MemberState, capital, listed},
 };
 
 /// A pool in use without one of its drives.
@@ -84,51 +84,83 @@ pub struct Other {
 }
 
 impl Array {
-    /// The drives of other members that have failed or are gone. md does not say so of the last copy of some data: that stays in use, though it gives
-    /// only errors.
-    pub fn lost(&self, root: &Sysroot) -> Vec<&str> {
-        let works = |name: &str| {
-            in_array(&self.name, name, root) == MemberState::InSync
-                && root.number::<u64>(&format!("/sys/class/block/{name}/size")).is_some_and(|size| size > 0)
-        };
-        self.others.iter().filter(|other| !works(&other.name)).map(|other| other.label.as_str()).collect()
-    }
-
-    /// What a person does about lost drives, and about the one that was away unless it has all its data again. Names change with a restart,
-    /// so people look them up by serial.
-    pub fn advice(&self, away: &str, is_back: bool, root: &Sysroot) -> String {
-        let Self { name, shown, others, .. } = self;
-        let members = others.len() + 1;
-        let lost = self.lost(root);
-        let degraded = root.number::<usize>(&format!("/sys/block/{name}/md/degraded"));
-        let missing = degraded.unwrap_or(members).max(lost.len() + usize::from(!is_back));
-        let survives = self.layout(root).map(|layout| layout.survives(members));
-        if survives.is_some_and(|survives| missing <= survives) {
-            let lacks: Vec<&str> = lost.into_iter().chain((!is_back).then_some(away)).collect();
-            return format!(
-                "{shown} works without {}: leave it running, and back it up. Plug in again what was lost, and look up the names of its members by serial \
-                 with `drivebench list`. Then: mdadm /dev/{name} --fail detached --remove failed; and for each member that it lacks: mdadm /dev/{name} \
-                 --re-add MEMBER; if mdadm refuses that, as it does without a bitmap, --add MEMBER, which overwrites it with what the others hold. Erase \
-                 nothing else before it is complete",
-                listed(&lacks)
-            );
+    /// How a member stands, by the kernel's name. md does not say that the last copy of some data is lost: that stays in use, though its drive
+    /// is gone.
+    pub fn standing(&self, member: &str, root: &Sysroot) -> Standing {
+        let is_there =
+            root.number::<u64>(&format!("/sys/class/block/{member}/size")).is_some_and(|size| size > 0);
+        match in_array(&self.name, member, root) {
+            MemberState::InSync if is_there => Standing::Whole,
+            MemberState::Filling if is_there => Standing::Filling,
+            _ => Standing::Away,
         }
-        let enough = match survives.filter(|_| self.layout(root) != Some(Layout::Raid10)) {
-            Some(survives) => (members - survives).to_string(),
-            None => "as many as the array needs,".to_owned(),
-        };
-        format!(
-            "Back up what can be read. Erase none of the drives, and add none as a new one (--add): what is on all of them may be needed. Plug in \
-             again what was lost, unmount the filesystem of the array, and look up the names that its members have then, by serial, with \
-             `drivebench list`. `mdadm --examine MEMBER` shows the Events of each: take {enough} with the most Events, and none that is a spare or has a \
-             Recovery Offset. Then: mdadm --stop /dev/{name}; mdadm --assemble --force --run /dev/{name} DRIVES. Once files can be read again, for \
-             each of the others: mdadm /dev/{name} --re-add MEMBER"
-        )
     }
 
-    fn layout(&self, root: &Sysroot) -> Option<Layout> {
-        Layout::of_name(&root.word(&format!("/sys/block/{}/md/level", self.name))?)
+    /// The drives of other members that have failed or are gone.
+    pub fn lost(&self, root: &Sysroot) -> Vec<&str> {
+        let is_lost = |other: &&Other| self.standing(&other.name, root) != Standing::Whole;
+        self.others.iter().filter(is_lost).map(|other| other.label.as_str()).collect()
     }
+
+    /// What a person does about lost drives, and about the one that was away. Names change with a restart, so people look them up by serial.
+    pub fn advice(&self, away: &str, standing: Standing, root: &Sysroot) -> String {
+        let Self { name, shown, others, .. } = self;
+        let (members, lost) = (others.len() + 1, self.lost(root));
+        let sys = |of: &str| format!("/sys/block/{name}/md/{of}");
+        let degraded = root.number::<usize>(&sys("degraded")).unwrap_or(members);
+        let missing = degraded.max(lost.len() + usize::from(standing != Standing::Whole));
+        let layout = root.word(&sys("level")).and_then(|level| Layout::of_name(&level));
+        let survives = layout.map(|layout| layout.survives(members));
+        let is_broken = root.word(&sys("array_state")).as_deref() == Some("broken");
+        let lacks: Vec<&str> = lost.into_iter().chain((standing == Standing::Away).then_some(away)).collect();
+        let filling = match standing {
+            Standing::Filling => format!(" {} is being filled: leave it.", capital(away)),
+            _ => String::new(),
+        };
+        let goes_on = format!(
+            "leave it running, and back it up.{filling} Plug in again what was lost, and look up the names of its members by serial with `drivebench \
+             list`. Then: mdadm /dev/{name} --fail detached --remove failed; and for each member that it lacks, unless it was used elsewhere: mdadm \
+             /dev/{name} --re-add MEMBER; if mdadm refuses that, as it does without a bitmap, --add MEMBER, which overwrites it with what the others \
+             hold. Erase nothing else before it is complete"
+        );
+        if !is_broken && survives.is_some_and(|survives| missing <= survives) {
+            return format!("{shown} works without {}: {goes_on}", listed(&lacks));
+        }
+        // Of raid10 it depends on which drives they are.
+        let perhaps = match layout {
+            Some(Layout::Raid10) if !is_broken => {
+                format!("If its files can still be read: {goes_on}. If not: ")
+            }
+            _ => String::new(),
+        };
+        let enough = match survives.filter(|_| layout != Some(Layout::Raid10)) {
+            Some(survives) => format!("the {} with the most Events", members - survives),
+            None => "those with the most Events, as many as the array needs".to_owned(),
+        };
+        let without = match standing {
+            Standing::Away => {
+                format!(", without the member on {away}, which lacks what was written meanwhile")
+            }
+            _ => String::new(),
+        };
+        let apart = format!(
+            "back up what can be read. Erase none of the drives, and add none as a new one (--add): what is on all of them may be needed. Plug \
+             in again what was lost, unmount the filesystem of the array, and look up the names that its members have then, by serial, with \
+             `drivebench list`. `mdadm --examine MEMBER` shows the Events of each: take {enough}{without}, and none that is a spare or has a Recovery \
+             Offset. Then: mdadm --stop /dev/{name}; mdadm --assemble --force --run /dev/{name} DRIVES. Mount it read-only, and copy what matters. Then, \
+             for each of the others: mdadm /dev/{name} --re-add MEMBER"
+        );
+        if perhaps.is_empty() { capital(&apart) } else { perhaps + &apart }
+    }
+}
+
+/// How a member of an array stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// In use, with all its data.
+    Whole,
+    Filling,
+    Away,
 }
 
 impl Away {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    away::{Array, Away},
+    away::{Array, Away, Standing},
     reader::Reader,
 };
 use crate::{
@@ -113,9 +113,9 @@ pub fn put_back(
 
 /// An array that lost another drive, or this one again, is not complete, whatever it was before.
 fn note_lost(away: &Away, member: &Place, back: &mut Back, root: &Sysroot) {
-    let Array { name, shown, .. } = &away.array;
+    let shown = &away.array.shown;
     let lost = away.array.lost(root);
-    let is_back = in_array(name, &member.name, root) == MemberState::InSync;
+    let standing = away.array.standing(&member.name, root);
     let why = match &lost[..] {
         [] if back.healed.is_some() && !is_complete(away, member, root) => {
             let (drive, status) = (&away.act.label, &away.act.status);
@@ -123,7 +123,7 @@ fn note_lost(away: &Away, member: &Place, back: &mut Back, root: &Sysroot) {
         }
         [] => return,
         lost => {
-            let advice = away.array.advice(&away.act.label, is_back, root);
+            let advice = away.array.advice(&away.act.label, standing, root);
             format!("meanwhile {shown} lost {}. {advice}", listed(lost))
         }
     };
@@ -154,13 +154,13 @@ fn place(away: &Away, inventory: &Inventory) -> Result<Place, BuildError> {
 }
 
 fn has(away: &Away, member: &Place, root: &Sysroot) -> bool {
-    matches!(in_array(&away.array.name, &member.name, root), MemberState::InSync | MemberState::Filling)
+    away.array.standing(&member.name, root) != Standing::Away
 }
 
 /// The member has all its data, and no other one is missing. What else the kernel does with the array is not waited for.
 fn is_complete(away: &Away, member: &Place, root: &Sysroot) -> bool {
     let degraded = root.number::<u64>(&format!("/sys/block/{}/md/degraded", away.array.name));
-    degraded == Some(0) && in_array(&away.array.name, &member.name, root) == MemberState::InSync
+    degraded == Some(0) && away.array.standing(&member.name, root) == Standing::Whole
 }
 
 /// Refuses an array that has not noticed that the drive was away: it would take the drive for another one, as a spare.
@@ -228,7 +228,7 @@ fn lacks_only_this(array: &Array, drive: &str, root: &Sysroot) -> Result<(), Bui
             )));
         }
     };
-    let advice = array.advice(drive, false, root);
+    let advice = array.advice(drive, Standing::Away, root);
     Err(BuildError::Drives(format!(
         "{drive} is not given to {shown}, because meanwhile it lost {lost}. {advice}"
     )))
@@ -308,8 +308,14 @@ fn filled(
             }
             // Another one failed meanwhile, or this one waits as a spare.
             _ if idle.elapsed() >= IDLE => {
+                let frozen = match work.map(|work| work.action) {
+                    Some(Action::Frozen) => {
+                        format!(". It is frozen: mdadm --action=idle /dev/{}", away.array.name)
+                    }
+                    _ => String::new(),
+                };
                 return Err(BuildError::Array(format!(
-                    "{shown} is not complete, and no drive is being filled: `{status}` shows its state"
+                    "{shown} is not complete, and no drive is being filled: `{status}` shows its state{frozen}"
                 )));
             }
             _ => {}
@@ -368,7 +374,7 @@ mod tests {
         };
         assert_eq!(said(Some("1\n"), "in_sync\n", true), "");
         // The last copy stays in use, though it is gone.
-        let put_together = "take 2 with the most Events, and none that is a spare or has a Recovery Offset. Then: mdadm --stop /dev/md127; mdadm \
+        let put_together = "take the 2 with the most Events, without the member on the one that was away, which lacks what was written meanwhile, and none that is a spare or has a Recovery Offset. Then: mdadm --stop /dev/md127; mdadm \
                             --assemble --force --run /dev/md127 DRIVES. ";
         for (degraded, state, is_there, other) in [
             ("2\n", "in_sync\n", true, "another drive"),
@@ -394,12 +400,31 @@ mod tests {
         tree.file("sys/block/md127/md/dev-sda1/state", "in_sync\n");
         tree.file("sys/class/block/sda1/size", "1000\n");
         tree.file("sys/block/md127/md/dev-sdc1/state", "faulty\n");
-        let advice = |is_back| array.advice("the one that was away", is_back, &tree.sysroot());
-        assert!(advice(false).starts_with(
+        let advice = |standing| array.advice("the one that was away", standing, &tree.sysroot());
+        assert!(advice(Standing::Away).starts_with(
             "nas (md127) works without the stick of sdc1 and the one that was away: leave it running"
         ));
-        assert!(advice(true).starts_with("nas (md127) works without the stick of sdc1: leave it running"));
-        assert!(!advice(true).contains("--assemble"));
+        assert!(
+            advice(Standing::Whole)
+                .starts_with("nas (md127) works without the stick of sdc1: leave it running")
+        );
+        assert!(!advice(Standing::Whole).contains("--assemble"));
+        assert!(advice(Standing::Filling).contains("The one that was away is being filled: leave it."));
+        tree.file("sys/block/md127/md/array_state", "broken\n");
+        let broken = array.advice("the one that was away", Standing::Whole, &tree.sysroot());
+        assert!(
+            broken.starts_with("Back up what can be read")
+                && broken.contains("take the 1 with the most Events, and none"),
+            "{broken}"
+        );
+        tree.file("sys/block/md127/md/array_state", "clean\n");
+        tree.file("sys/block/md127/md/level", "raid10\n");
+        let perhaps = array.advice("the one that was away", Standing::Away, &tree.sysroot());
+        assert!(perhaps.starts_with("If its files can still be read: leave it running"), "{perhaps}");
+        assert!(perhaps.contains("needs, without the member on the one that was away, which"), "{perhaps}");
+        // In use, as md says, and gone.
+        tree.file("sys/block/md127/md/dev-sdb1/state", "in_sync\n");
+        assert_eq!(array.standing("sdb1", &tree.sysroot()), Standing::Away);
         let stopped = said(None, "in_sync\n", true);
         assert!(stopped.contains("whose state can't be read") && !stopped.contains(" --add "), "{stopped}");
     }
