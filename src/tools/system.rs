@@ -67,10 +67,7 @@ impl System {
     #[allow(clippy::disallowed_methods, reason = "this is the one place")]
     fn spawn(&self, query: &Query, stdin: Stdio) -> Result<Child, ToolError> {
         let path = self.find(query.tool)?;
-        let mut command = match query.outlives {
-            true => Command::new("/bin/sh"),
-            false => Command::new(&path),
-        };
+        let mut command = Command::new(if query.outlives { Path::new("/bin/sh") } else { &path });
         if query.outlives {
             command.args(["-c", UNREAD, "drivebench"]).arg(&path);
         }

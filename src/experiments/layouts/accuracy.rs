@@ -8,11 +8,15 @@ use crate::{
     units::{Direction, Layout, PredictedLoad, count, distinct, duration, listed, percent, signed_percent},
 };
 
+/// Of a target.
+pub(super) fn layout(plan: &Plan, at: usize) -> Layout {
+    plan.build(at).map_or(Layout::Single, |build| build.layout)
+}
+
 /// How good the predictions were. What is predicted from one drive is what was measured of it.
 pub(super) fn quality(compared: &[Compared], plan: &Plan, drives: usize) -> Option<String> {
-    let layout = |at: usize| plan.build(at).map_or(Layout::Single, |build| build.layout);
     let is_of_one =
-        |c: &Compared, at: usize| c.load.direction.is_some_and(|way| layout(at).is_of_one_drive(way));
+        |c: &Compared, at: usize| c.load.direction.is_some_and(|way| layout(plan, at).is_of_one_drive(way));
     let all = compared.iter().flat_map(|c| (drives..plan.targets.len()).map(move |at| (c, at)));
     let known = all.filter_map(|(c, at)| Some((c.error(at)?, c, at)));
     let (one, errors): (Vec<_>, Vec<_>) = known.partition(|(_, c, at)| is_of_one(c, *at));

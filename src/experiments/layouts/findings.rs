@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     super::common::{self, FileSets, Group, MeasuredFiles, Series, all_file_sets, file_metrics},
-    accuracy::{busy, not_predicted, quality, too_short},
+    accuracy::{busy, layout, not_predicted, quality, too_short},
     compared::Compared,
     plan::labels_at_once,
     recommend::{Candidate, recommend},
@@ -61,8 +61,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.details.sentences.extend(took(run));
     findings.verdicts.extend(not_predicted(&predictions, plan, &names));
     findings.verdicts.extend(quality(&compared, plan, drives));
-    let layout = |at: usize| plan.build(at).map_or(Layout::Single, |build| build.layout);
-    let layouts: Vec<Layout> = (0..plan.targets.len()).map(layout).collect();
+    let layouts: Vec<Layout> = (0..plan.targets.len()).map(|at| layout(plan, at)).collect();
     findings.verdicts.extend(busy(&compared, &names, &layouts));
     findings.verdicts.extend(too_short(&groups, &names));
     for (target, times) in plan.targets.iter().zip(&times).skip(drives) {

@@ -134,7 +134,7 @@ fn verdict(case: &Case<'_>) -> String {
     let is_wrong = files.wrong > 0 || back.as_ref().is_some_and(|back| back.files.wrong > 0);
     if lost && !is_wrong {
         return format!(
-            "{head}: nothing is known of a pull of one drive, because another drive was lost, too, before the run with {} ended. {}",
+            "{head}: nothing is known of a pull of one drive, because another drive was lost besides {}. {}",
             case.drive,
             healed(case)
         );

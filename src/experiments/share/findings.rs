@@ -93,14 +93,20 @@ impl Case<'_> {
             [one] => format!("{} without {one}", said(Via::Without(Part::Drive))),
             several => format!("{} without {}", said(Via::WithoutAll), listed(several)),
         };
+        let plain = || format!("{} without SMB", said(Via::Without(Part::Protocol)));
         let parts = listed(&names(&mut self.act.parts()));
         Some(match self.limit(errand) {
             Limit::Part(gain) => {
                 let next = if kept.len() > 1 { format!("; {all}") } else { String::new() };
-                let is_inner = gain.part == Part::Protection && self.act.also_plain;
-                let plain = is_inner.then(|| format!("; {} without SMB", said(Via::Without(Part::Protocol))));
-                let next = next + &plain.unwrap_or_default();
-                format!("{gets} {} limits: {}{next}.", capital(self.act.part(gain.part)), without(&gain))
+                let plain = match gain.part {
+                    Part::Protection if self.act.also_plain => format!("; {}", plain()),
+                    _ => String::new(),
+                };
+                format!(
+                    "{gets} {} limits: {}{next}{plain}.",
+                    capital(self.act.part(gain.part)),
+                    without(&gain)
+                )
             }
             Limit::Alike(gains) => {
                 let each: Vec<String> = gains.iter().map(without).collect();
@@ -113,10 +119,10 @@ impl Case<'_> {
             }
             Limit::Rest => {
                 let (plain, left) = match self.act.also_plain {
-                    true => {
-                        let plain = format!(", {} without SMB", said(Via::Without(Part::Protocol)));
-                        (plain, "the processors, or SMB and another part that are as slow as each other")
-                    }
+                    true => (
+                        format!(", {}", plain()),
+                        "the processors, or SMB and another part that are as slow as each other",
+                    ),
                     false => (String::new(), "SMB, the programs and the processors"),
                 };
                 let busy = self.busiest(errand);

@@ -147,7 +147,7 @@ fn replace(layer: &Layer, pool: &Pool) -> String {
             return capital(&format!("for the command that fills another drive: {}.", status(pool)));
         }
         (false, _, "btrfs") => "sudo btrfs replace start DEVID /dev/NEW MOUNTPOINT".to_owned(),
-        (false, _, kind) if kind.starts_with("raid") => format!("sudo mdadm {node} --add /dev/NEW"),
+        _ if is_md(pool) => format!("sudo mdadm {node} --add /dev/NEW"),
         _ => return "Replace the missing drive with the program that built it.".to_owned(),
     };
     format!("Fill another drive: {command}.")

@@ -31,7 +31,7 @@ pub fn make(dir: &Path, (files, bytes): (u64, u64), seed: u64, stop: Stop<'_>) -
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut piece = vec![0; PIECE];
     for number in 0..files {
-        let mut file = File::create_new(dir.join(number.to_string()))?;
+        let mut file = create(dir, number)?;
         let mut left = bytes;
         while left > 0 {
             go_on(stop)?;

@@ -129,7 +129,7 @@ impl Array {
         // Of raid10 it depends on which drives they are.
         let perhaps = match layout {
             Some(Layout::Raid10) if !is_broken => {
-                format!("If its files can still be read: {goes_on}. If not: ")
+                format!("If all its files can still be read: {goes_on}. If not: ")
             }
             _ => String::new(),
         };

@@ -115,7 +115,6 @@ pub fn put_back(
 fn note_lost(away: &Away, member: &Place, back: &mut Back, root: &Sysroot) {
     let shown = &away.array.shown;
     let lost = away.array.lost(root);
-    let standing = away.array.standing(&member.name, root);
     let why = match &lost[..] {
         [] if back.healed.is_some() && !is_complete(away, member, root) => {
             let (drive, status) = (&away.act.label, &away.act.status);
@@ -123,6 +122,7 @@ fn note_lost(away: &Away, member: &Place, back: &mut Back, root: &Sysroot) {
         }
         [] => return,
         lost => {
+            let standing = away.array.standing(&member.name, root);
             let advice = away.array.advice(&away.act.label, standing, root);
             format!("meanwhile {shown} lost {}. {advice}", listed(lost))
         }
@@ -310,7 +310,7 @@ fn filled(
             _ if idle.elapsed() >= IDLE => {
                 let frozen = match work.map(|work| work.action) {
                     Some(Action::Frozen) => {
-                        format!(". It is frozen: mdadm --action=idle /dev/{}", away.array.name)
+                        format!(". It is frozen: {}", mdadm::go_on(&format!("/dev/{}", away.array.name)))
                     }
                     _ => String::new(),
                 };
@@ -420,7 +420,7 @@ mod tests {
         tree.file("sys/block/md127/md/array_state", "clean\n");
         tree.file("sys/block/md127/md/level", "raid10\n");
         let perhaps = array.advice("the one that was away", Standing::Away, &tree.sysroot());
-        assert!(perhaps.starts_with("If its files can still be read: leave it running"), "{perhaps}");
+        assert!(perhaps.starts_with("If all its files can still be read: leave it running"), "{perhaps}");
         assert!(perhaps.contains("needs, without the member on the one that was away, which"), "{perhaps}");
         // In use, as md says, and gone.
         tree.file("sys/block/md127/md/dev-sdb1/state", "in_sync\n");
