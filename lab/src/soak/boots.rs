@@ -56,15 +56,15 @@ pub fn boot_media(options: &Options, scenario: &Scenario, times: u32, seed: u64)
 /// The largest error of a line through three media, as a share.
 fn media(options: &Options, scenario: &Scenario, lines: &mut Vec<String>) -> Result<f64, MachineError> {
     let mut worst = 0.0_f64;
-    let store = State::new().map_err(|e| MachineError::new("no directory", e))?;
+    let state = State::new().map_err(|e| MachineError::new("no directory", e))?;
+    // Apart from its own files: a store has a lock, too.
+    let store = state.file("runs");
     for root in 0..scenario.drives.len() {
         let mut scenario = Scenario { guest: Guest::Systemd, root: Some(root), ..scenario.clone() };
         scenario.drives.iter_mut().for_each(|drive| drive.filesystem = None);
         let mut machine = Machine::start(&scenario, options)?;
         sh(&machine, "mkdir -p /root/runs")?;
-        for file in
-            store.path().read_dir().into_iter().flatten().flatten().filter(|file| file.path().is_file())
-        {
+        for file in store.read_dir().into_iter().flatten().flatten().filter(|file| file.path().is_file()) {
             machine.put(&file.path(), &format!("/root/runs/{}", file.file_name().to_string_lossy()))?;
         }
         let run = format!(
@@ -75,7 +75,7 @@ fn media(options: &Options, scenario: &Scenario, lines: &mut Vec<String>) -> Res
             machine.restarts_itself()?;
         }
         nothing_is_left(&machine)?;
-        machine.get("/root/runs", store.path())?;
+        machine.get("/root/runs", &store)?;
         let ledger = machine.ledger(root)?;
         let (ns, bytes) = ledger::work(ledger.iter().filter(|e| e.kind == Kind::Read));
         lines.push(format!(
@@ -85,11 +85,12 @@ fn media(options: &Options, scenario: &Scenario, lines: &mut Vec<String>) -> Res
             bytes as f64 / 1e6,
             ns as f64 / 1e9
         ));
-        let last = sh(
-            &machine,
-            "drivebench --store /root/runs results | grep ' boot ' | tail -n 1 | cut -d' ' -f1",
-        )?;
-        let show = format!("drivebench --store /root/runs show {}", last.trim());
+        let results = sh(&machine, "drivebench --store /root/runs results 2>&1")?;
+        let last = results.lines().rfind(|line| line.contains(" boot "));
+        let last = last.and_then(|line| line.split_whitespace().next());
+        let last = last.ok_or_else(|| machine.wrong("results", results.clone()))?;
+        lines.push(results.clone());
+        let show = format!("drivebench --store /root/runs show {last}");
         lines.push(sh(&machine, &show)?);
         let json = sh(&machine, &format!("{show} --format json"))?;
         let found: Findings = serde_json::from_str(&json).map_err(|e| machine.wrong("findings", e))?;
