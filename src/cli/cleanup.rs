@@ -23,10 +23,17 @@ pub(super) fn describe(left: &Leftover) -> String {
         (None, LeftoverKind::ControlGroup) => {
             format!("Ended what ran in the control group {path}, left by {ended}, and removed it.")
         }
-        (None, LeftoverKind::Drive) => format!(
-            "Brought back the drive at {path}, taken away by {ended}. If it is of a pool, `drivebench list` says whether the pool lacks it, and \
-             `mdadm ARRAY --re-add PARTITION` gives it back."
-        ),
+        (None, LeftoverKind::Drive) => {
+            // A host is told to look for its disks; whether this one answers is not known.
+            let done = match left.path.ends_with("scan") {
+                true => "Had the system look for the drive at",
+                false => "Brought back the drive at",
+            };
+            format!(
+                "{done} {path}, taken away by {ended}. If it is of a pool, `drivebench list` says whether the pool lacks it, and `mdadm ARRAY --re-add \
+                 MEMBER` gives it back."
+            )
+        }
         (None, LeftoverKind::SwapDevice) => format!(
             "The kernel no longer swaps to {path}, as {ended} had it do; the signature of swap is still on it."
         ),

@@ -82,6 +82,9 @@ fn array(root: &Sysroot, layer: &Layer, states: &[MemberState]) -> Pool {
     };
     let state = match word("array_state").as_deref() {
         Some("clear" | "inactive") => PoolState::Inactive,
+        Some("broken") if !lost && degraded == 0 && layout.is_some_and(Layout::is_redundant) => {
+            PoolState::TakesNoWrites
+        }
         Some("broken") => PoolState::Broken,
         _ if lost => PoolState::Broken,
         Some("suspended") => PoolState::Suspended,
@@ -152,8 +155,9 @@ pub fn in_array(device: &str, member: &str, root: &Sysroot) -> MemberState {
     let is = |flag: &str| state.split(',').any(|word| word == flag);
     let has_slot = root.number::<u64>(&format!("{dir}/slot")).is_some();
     match () {
-        () if is("faulty") => MemberState::Failed,
+        // With this, `faulty` means bad blocks that are being noted.
         () if is("in_sync") => MemberState::InSync,
+        () if is("faulty") => MemberState::Failed,
         () if has_slot => MemberState::Filling,
         () => MemberState::Spare,
     }

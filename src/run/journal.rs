@@ -22,6 +22,7 @@ use crate::{
     record::{Host, PRIVATE, hand_over, keep_for_root, make_dir},
     sysroot::Sysroot,
     tools::{Right, State},
+    units::shell_word,
 };
 
 /// The directory of journals in the store.
@@ -103,6 +104,11 @@ enum Line {
     },
 }
 
+/// The command that undoes what the journals of a store list.
+pub(super) fn cleanup(store: &Path) -> String {
+    format!("drivebench cleanup --store {}", shell_word(store))
+}
+
 /// The journal of the current run. Its file exists only while there is something to undo.
 #[derive(Debug, Clone)]
 pub struct Journal {
@@ -157,6 +163,12 @@ impl Journal {
     fn new(dir: Option<PathBuf>, run: &str) -> Self {
         let open = Open { dir, run: run.to_owned(), file: None, next: 0, left: BTreeSet::new() };
         Self { open: Arc::new(Mutex::new(open)) }
+    }
+
+    /// What undoes what is in it, after a kill.
+    pub(super) fn cleanup(&self) -> String {
+        let dir = self.lock().dir.clone();
+        dir.as_deref().and_then(Path::parent).map_or_else(|| "drivebench cleanup".to_owned(), cleanup)
     }
 
     /// The path of a scratch file or directory in `dir` for the `at`th target of the run.

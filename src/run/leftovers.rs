@@ -12,7 +12,7 @@ use std::{
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 
 use super::{
-    journal::{Abandoned, FileId, Left, Undo, host},
+    journal::{Abandoned, FileId, Left, Undo, cleanup, host},
     output_note,
     place::Away,
     pull::{Kept as Ledger, Switch, power_dir},
@@ -136,10 +136,6 @@ pub fn look_alikes(dir: &Path, store: &Path) -> Vec<PathBuf> {
         .filter(|path| named.iter().any(|suffix| scratch_name::is_scratch(path, suffix)))
         .filter(|path| known.iter().all(|left| left.undo.path() != Some(path)) && !is_in_use(path))
         .collect()
-}
-
-fn cleanup(store: &Path) -> String {
-    format!("drivebench cleanup --store {}", shell_word(store))
 }
 
 /// A journal without a machine id counts as this machine's.

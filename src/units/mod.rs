@@ -1,5 +1,6 @@
 //! Values that every room may use: sizes, loads, windows, latency histograms, and their formats.
 
+mod by_hand;
 mod health;
 mod histogram;
 mod layout;
@@ -14,6 +15,7 @@ mod visible;
 mod window;
 mod words;
 
+pub use by_hand::{put_together, start_anew};
 pub use health::{Health, Power, RawValue, Warning};
 pub use histogram::Histogram;
 pub use layout::{Layout, Parity};

@@ -76,6 +76,8 @@ pub enum PoolState {
     Inactive,
     /// Too many members are missing: data can't be read.
     Broken,
+    /// No member is missing, but a write to the last copy of something failed: it takes no further ones until it is started anew.
+    TakesNoWrites,
     /// No device.
     Stopped,
 }
@@ -252,6 +254,7 @@ impl Pool {
             PoolState::Inactive => "inactive: assembled in part, not started".to_owned(),
             PoolState::Broken if self.missing > 0 => format!("broken: {}", missing()),
             PoolState::Broken => "broken".to_owned(),
+            PoolState::TakesNoWrites => "broken: takes no writes".to_owned(),
             PoolState::Stopped => "not active".to_owned(),
         };
         // Of a whole pool that is being filled, that is the state.

@@ -149,18 +149,23 @@ fn a_drive_of_an_array_in_use_is_pulled_and_no_file_is_changed() {
         serial(&machine, 2)
     );
     out(&machine, &untouched);
-    assert!(!lost.contains(" --add ") && !lost.contains("wipefs"), "{lost}");
+    let (first, last) = lost.split_once("once all is copied").unwrap_or_else(|| panic!("{lost}"));
+    assert!(!first.contains("--add MEMBER") && !lost.contains("wipefs"), "{lost}");
+    assert!(last.contains("--zero-superblock MEMBER; mdadm /dev/md127 --add MEMBER"), "{lost}");
     let (_, printed) = lost
-        .split_once(" take the 2 with the most Events, without the member on ")
+        .split_once(" Take the 2 with the most Events, without the member on ")
         .unwrap_or_else(|| panic!("{lost}"));
     let (_, printed) = printed.split_once("Then: ").unwrap_or_else(|| panic!("{lost}"));
     let (commands, _) = printed.split_once("DRIVES. ").unwrap_or_else(|| panic!("{lost}"));
     let put_together = format!(
         "o=$(for d in {}; do echo $(mdadm --examine $d | awk '/Events/ {{ print $3 }}') $d; done | sort -rn | head -n 2 | cut -d ' ' -f 2); \
-         umount /mnt/pool; for i in $(seq 40); do {{ {commands} $o; }} && break; sleep 0.5; done; mount /dev/md127 /mnt/pool",
+         umount /mnt/pool; for i in $(seq 40); do {{ {commands} $o; }} && break; sleep 0.5; done; mount -o ro,noload /dev/md127 /mnt/pool",
         (0..3).map(|i| format!("$(lab-device {})", serial(&machine, i))).collect::<Vec<_>>().join(" ")
     );
+    assert!(lost.contains("Mount it with -o ro,noload ") && commands.contains(" --readonly "), "{lost}");
     out(&machine, &put_together);
+    same();
+    out(&machine, "umount /mnt/pool; mdadm --readwrite /dev/md127; mount /dev/md127 /mnt/pool");
     same();
     let give = |how: &str, i: usize| {
         format!(
@@ -168,7 +173,8 @@ fn a_drive_of_an_array_in_use_is_pulled_and_no_file_is_changed() {
             serial(&machine, i)
         )
     };
-    // Without a bitmap it is filled as a new one.
+    // What was left out is filled as a new one.
+    out(&machine, &format!("mdadm --zero-superblock $(lab-device {})", serial(&machine, 2)));
     out(&machine, &give("--add", 2));
     assert!(out(&machine, "cat /proc/mdstat").contains("[UUU]"));
 

@@ -222,6 +222,13 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
             }
             None => "assembled in part".to_owned(),
         },
+        State::TakesNoWrites => {
+            let device = health.device.as_ref().map(|device| device.path()).unwrap_or_default();
+            format!(
+                "takes no writes, because the last copy of something could not be written: back it up, unmount it, and mdadm --stop {device}; after that, \
+                 the command that starts it is shown here"
+            )
+        }
         State::Broken => "broken: too many drives are missing".to_owned(),
         State::Stopped => {
             let drives = build.drives(inventory).into_iter();

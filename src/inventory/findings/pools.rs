@@ -3,7 +3,7 @@
 use super::{Code, Finding};
 use crate::{
     inventory::{Block, Inventory, Layer},
-    units::{Action, Pool, PoolState, capital, count, listed, shell_word},
+    units::{Action, Layout, Pool, PoolState, capital, count, listed, put_together, shell_word, start_anew},
 };
 
 /// Each pool that is not whole, the broken ones first.
@@ -26,19 +26,30 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
             format!("{what} is broken: it lacks {missing}, and its data can't be read."),
             back(inventory, layer, pool),
         ),
+        PoolState::TakesNoWrites => {
+            let says = format!("{what} takes no writes: the last copy of something could not be written.");
+            let uuid = uuid(inventory, layer).unwrap_or("UUID");
+            let start = start_anew(&format!("/dev/{}", layer.name), uuid, "sudo ");
+            (Code::Broken, says, capital(&start) + ".")
+        }
         PoolState::Broken => {
             (Code::Broken, format!("{what} is broken: its data can't be read."), back(inventory, layer, pool))
         }
         PoolState::Inactive => {
             let says = format!("{what} is inactive: it is assembled in part, and its data can't be read.");
-            // The kernel does not say how many it lacks.
-            let run = format!("To start it as it is: sudo mdadm --run /dev/{}.", layer.name);
-            (Code::Inactive, says, format!("Connect its other drives, if it lacks any. {run}"))
+            (Code::Inactive, says, start(inventory, layer))
         }
         PoolState::Stopped => {
             let status = status(pool);
             let says = format!("{what} is not active, and its data can't be read.");
             (Code::Inactive, says, format!("For the command that starts it: {status}."))
+        }
+        PoolState::ReadOnly if pool.missing > 0 && is_md(pool) => {
+            let says = format!("{what} was started read-only, and lacks {missing}. {}", survives(pool));
+            let advice = "Look at its files first, and give it no drive before that. If one that it lacks has more Events (sudo mdadm --examine DRIVE), that \
+                          is newer: stop this one, and put it together with that."
+                .to_owned();
+            (Code::Degraded, says, advice)
         }
         _ if pool.missing > 0 || is_frozen && pool.degraded > 0 => {
             let lacks = match pool.missing {
@@ -50,9 +61,9 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
             let frozen = is_frozen.then(|| {
                 format!("Nothing is filled while it is frozen. If no other mdadm than a monitor runs: sudo mdadm --action=idle /dev/{node}.")
             });
-            let back = take_back(layer, pool, &former(inventory, layer));
+            let back = take_back(inventory, layer, pool, &former(inventory, layer));
             let killed = (is_md(pool) && back.is_none() && !is_frozen).then(|| {
-                "If a run of drivebench that took a drive away was killed: sudo drivebench cleanup."
+                "If a run of drivebench that took a drive away was killed: sudo drivebench cleanup, with the --store of that run."
                     .to_owned()
             });
             let other = (!is_frozen).then(|| replace(layer, pool));
@@ -82,17 +93,88 @@ fn status(pool: &Pool) -> String {
     format!("drivebench pool status{name}")
 }
 
+/// How an array that is assembled in part is started.
+fn start(inventory: &Inventory, layer: &Layer) -> String {
+    let name = &layer.name;
+    if let Some(other) = of_other(inventory, layer) {
+        return format!(
+            "Don't start it: /dev/{other} works without what is in it, which is older. The advice for that one takes it back."
+        );
+    }
+    // The kernel does not say how many it lacks.
+    format!(
+        "Connect its other drives, if it lacks any. To start it as it is: sudo mdadm --run /dev/{name}. If that fails, as after a crash without \
+         one of the drives: sudo mdadm --stop /dev/{name}; sudo mdadm --assemble --force --run --readonly /dev/{name} DRIVES, with those that \
+         have the most Events (sudo mdadm --examine DRIVE), none that is a spare or has a Recovery Offset; look at its files, then sudo mdadm \
+         --readwrite /dev/{name}."
+    )
+}
+
+/// The array that works without what is in this inactive one.
+fn of_other<'i>(inventory: &'i Inventory, layer: &Layer) -> Option<&'i str> {
+    let own = uuid(inventory, layer)?;
+    let works = |pool: &Pool| is_md(pool) && pool.is_usable();
+    let others = inventory.pools().filter(|(other, pool)| works(pool) && other.name != layer.name);
+    others
+        .map(|(other, _)| other)
+        .find(|other| uuid(inventory, other) == Some(own))
+        .map(|other| other.name.as_str())
+}
+
+/// What all members of an array have in common.
+fn uuid<'i>(inventory: &'i Inventory, layer: &Layer) -> Option<&'i str> {
+    let member = |name: &String| inventory.blocks().find(|block| block.name() == name).filter(is_of_array);
+    layer.members.iter().find_map(member)?.content().uuid.as_deref()
+}
+
+fn is_of_array(block: &Block<'_>) -> bool {
+    block.content().filesystem.as_deref() == Some("linux_raid_member")
+}
+
+/// How many members have all the data; none if it depends on which they are.
+fn needed(pool: &Pool) -> Option<usize> {
+    let layout = Layout::of_name(&pool.kind).filter(|layout| *layout != Layout::Raid10)?;
+    let members = usize::try_from(pool.members).ok()?;
+    Some(members.saturating_sub(layout.survives(members))).filter(|needed| *needed > 0)
+}
+
 fn back(inventory: &Inventory, layer: &Layer, pool: &Pool) -> String {
     let which = if pool.ours { format!(" Which these are: {}.", status(pool)) } else { String::new() };
-    let again = were_part(&former(inventory, layer)).map_or_else(String::new, |were| {
-        let name = &layer.name;
-        format!(
-            " {were}, and may be old. `sudo mdadm --examine DRIVE` shows each drive's Events. Take as many as the array needs, those \
-             with the most Events first, and none that is a spare or has a Recovery Offset. Unmount the array's filesystem, then: sudo mdadm --stop \
-             /dev/{name}; sudo mdadm --assemble --force --run /dev/{name} DRIVES. Erase none, and add none as a new one."
-        )
-    });
-    format!("Connect the missing drives again; without them its data is lost.{which}{again}")
+    let connect = format!("Connect the missing drives again; without them its data can't be read.{which}");
+    let is_redundant = Layout::of_name(&pool.kind).is_some_and(Layout::is_redundant);
+    if !is_md(pool) || !is_redundant {
+        return connect;
+    }
+    let former = former(inventory, layer);
+    let were = were_part(&former).map_or_else(String::new, |were| format!(" {were}, and may be old."));
+    let is_there = |name: &&String| inventory.blocks().any(|block| block.name() == *name);
+    let listed_nodes: Vec<String> =
+        layer.members.iter().filter(is_there).map(|member| format!("/dev/{member}")).collect();
+    let still = match &listed_nodes[..] {
+        [] => String::new(),
+        nodes => format!(" It still lists {}.", listed(nodes)),
+    };
+    let stop: Vec<String> = former.iter().filter_map(|block| apart(inventory, block)).collect();
+    let first = if stop.is_empty() { String::new() } else { format!(" First: {}.", stop.join("; ")) };
+    let these = match needed(pool) {
+        Some(needed) => format!("the {needed} with the most Events"),
+        None => "all but the one with the fewest Events".to_owned(),
+    };
+    let put_together = put_together(
+        &format!("/dev/{}", layer.name),
+        &format!("{these}, of all that were ever in it"),
+        "sudo ",
+    );
+    format!(
+        "{connect}{were}{still} Erase none, and add none as a new one.{first} If it does not work with all of them connected: {put_together}."
+    )
+}
+
+/// The command that takes a drive out of an array of its own, if it is in one.
+fn apart(inventory: &Inventory, block: &Block<'_>) -> Option<String> {
+    let holds = |other: &&Layer| other.members.iter().any(|member| member == block.name());
+    let other = inventory.pools().map(|(other, _)| other).find(holds)?;
+    Some(format!("sudo mdadm --stop /dev/{}", other.name))
 }
 
 /// What has the array's superblock and is plugged in, but not used by it.
@@ -100,15 +182,10 @@ fn former<'i>(inventory: &'i Inventory, layer: &Layer) -> Vec<Block<'i>> {
     if layer.pool.as_ref().is_none_or(|pool| pool.ours) {
         return Vec::new();
     }
-    let is_of_array = |block: &Block<'_>| block.content().filesystem.as_deref() == Some("linux_raid_member");
-    let member = |name: &String| inventory.blocks().find(|block| block.name() == name).filter(is_of_array);
-    let Some(uuid) = layer.members.iter().find_map(member).and_then(|block| block.content().uuid.clone())
-    else {
-        return Vec::new();
-    };
+    let Some(uuid) = uuid(inventory, layer) else { return Vec::new() };
     let is_former = |block: &Block<'_>| {
         is_of_array(block)
-            && block.content().uuid.as_ref() == Some(&uuid)
+            && block.content().uuid.as_deref() == Some(uuid)
             && !layer.members.iter().any(|member| member == block.name())
     };
     inventory.blocks().filter(is_former).collect()
@@ -122,19 +199,22 @@ fn were_part(former: &[Block<'_>]) -> Option<String> {
 }
 
 /// The commands that take drives back, one after the other: mdadm ends with the first that it refuses.
-fn take_back(layer: &Layer, pool: &Pool, former: &[Block<'_>]) -> Option<String> {
+fn take_back(inventory: &Inventory, layer: &Layer, pool: &Pool, former: &[Block<'_>]) -> Option<String> {
     let were = were_part(former)?;
     let re_add = |node: String| format!("sudo mdadm /dev/{} --re-add {node}", layer.name);
     if former.len() as u64 > pool.missing {
         let which = count(pool.missing, "drive");
-        let command = re_add("DRIVE".to_owned());
+        let stop = former.iter().filter_map(|block| apart(inventory, block));
+        let command = stop.chain([re_add("DRIVE".to_owned())]).collect::<Vec<_>>().join("; ");
         return Some(format!(
             "{were}, and it lacks {which}: take what has the most Events, as `sudo mdadm --examine DRIVE` shows them, unless it was used elsewhere: \
              {command}."
         ));
     }
     let (that, used) = if former.len() == 1 { ("that", "it was") } else { ("them", "they were") };
-    let commands: Vec<String> = former.iter().map(|block| re_add(block.path())).collect();
+    // One that is in an array of its own is held by that.
+    let commands = |block: &Block<'_>| apart(inventory, block).into_iter().chain([re_add(block.path())]);
+    let commands: Vec<String> = former.iter().flat_map(commands).collect();
     Some(format!("{were}. To take {that} back, unless {used} used elsewhere: {}.", commands.join("; ")))
 }
 
@@ -185,7 +265,7 @@ mod tests {
             let drives = vec![drive("sda", "a"), drive("sdb", other)];
             let inventory = Inventory { drives, layers: vec![layer.clone()], ..Inventory::default() };
             let layer = &inventory.layers[0];
-            take_back(layer, &pool, &former(&inventory, layer))
+            take_back(&inventory, layer, &pool, &former(&inventory, layer))
         };
         let back = "/dev/sdb1 was part of it. To take that back, unless it was used elsewhere: sudo mdadm /dev/md0 --re-add /dev/sdb1.";
         assert_eq!(said("a").as_deref(), Some(back));
@@ -194,7 +274,8 @@ mod tests {
             drives: ["sda", "sdb", "sdc"].map(|name| drive(name, "a")).to_vec(),
             ..Inventory::default()
         };
-        let back = |missing| take_back(&layer, &Pool { missing, ..pool.clone() }, &former(&three, &layer));
+        let back =
+            |missing| take_back(&three, &layer, &Pool { missing, ..pool.clone() }, &former(&three, &layer));
         let one = back(1).expect("both were part of it");
         assert!(
             one.starts_with(
@@ -214,9 +295,38 @@ mod tests {
         let inventory = Inventory { drives, layers: vec![broken], ..Inventory::default() };
         let advice = states(&inventory)[0].advice.clone();
         assert!(
-            advice.contains("sudo mdadm --assemble --force --run /dev/md0 DRIVES. Erase none"),
+            advice.contains("sudo mdadm --assemble --force --run --readonly /dev/md0 DRIVES. Mount it with"),
             "{advice}"
         );
-        assert!(!advice.contains("--re-add"), "{advice}");
+        let (before, _) = advice.split_once("once all is copied").expect("a last step");
+        assert!(!before.contains("--add "), "{advice}");
+        assert!(
+            advice.contains("It still lists /dev/sda1. ") && advice.contains("Take the 1 with the most"),
+            "{advice}"
+        );
+
+        // All are there, but a write failed on the last copy.
+        let pool = |state, missing| Some(Pool { state, missing, ..pool.clone() });
+        let drives = vec![drive("sda", "a"), drive("sdb", "a")];
+        let whole = Layer { pool: pool(PoolState::TakesNoWrites, 0), ..layer.clone() };
+        let inventory = Inventory { drives: drives.clone(), layers: vec![whole], ..Inventory::default() };
+        let found = &states(&inventory)[0];
+        assert!(found.what.contains("takes no writes") && found.advice.ends_with("--uuid=a."), "{found:?}");
+
+        // udev has put the drive that was away into an array of its own.
+        let apart = Layer {
+            name: "md126".to_owned(),
+            members: vec!["sdb1".to_owned()],
+            pool: pool(PoolState::Inactive, 0),
+            ..Layer::default()
+        };
+        let lacks = Layer { pool: pool(PoolState::Active, 1), ..layer };
+        let inventory = Inventory { drives, layers: vec![lacks, apart], ..Inventory::default() };
+        let advice: Vec<String> = states(&inventory).into_iter().map(|finding| finding.advice).collect();
+        assert!(advice[0].starts_with("Don't start it: /dev/md0 works"), "{advice:#?}");
+        assert!(
+            advice[1].contains(": sudo mdadm --stop /dev/md126; sudo mdadm /dev/md0 --re-add /dev/sdb1."),
+            "{advice:#?}"
+        );
     }
 }

@@ -9,6 +9,7 @@ use std::{
 };
 
 use super::{
+    array::{Array, Other},
     check::{Member, is_free, member, unplug as how},
     choose::{Tree, choose},
     known::{Known, check, know},
@@ -18,7 +19,7 @@ use rustix::fs::Dir;
 
 use crate::{
     engine::Cancel,
-    inventory::{Drive, Inventory, in_array},
+    inventory::{Drive, Inventory},
     plan::PullInUse,
     record::{FilesFound, Probe, Pulled},
     run::{
@@ -44,7 +45,6 @@ use crate::{
         Runner,
         mdadm::{self, MemberFlags},
     },
-    units::{Layout, MemberState, capital, listed},
 };
 
 /// A pool in use without one of its drives.
@@ -56,111 +56,6 @@ pub struct Away {
     tree: Arc<Tree>,
     pub files: Arc<Vec<Known>>,
     _only: Lock,
-}
-
-/// An array, and its member on the drive.
-#[derive(Debug, Clone)]
-pub struct Array {
-    /// The kernel's name, and that for people.
-    pub name: String,
-    pub shown: String,
-    /// The kernel's name of the member before it was taken away.
-    pub member: String,
-    /// As the superblock of the member has it.
-    pub uuid: String,
-    /// Where the member's partition begins; none if it is the whole drive.
-    pub start: Option<u64>,
-    pub flags: MemberFlags,
-    pub others: Vec<Other>,
-}
-
-/// Another member of the array.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Other {
-    /// The kernel's name, which may be another drive's after a restart.
-    pub name: String,
-    /// The drive, for people.
-    pub label: String,
-}
-
-impl Array {
-    /// How a member stands, by the kernel's name. md does not say that the last copy of some data is lost: that stays in use, though its drive
-    /// is gone.
-    pub fn standing(&self, member: &str, root: &Sysroot) -> Standing {
-        let is_there =
-            root.number::<u64>(&format!("/sys/class/block/{member}/size")).is_some_and(|size| size > 0);
-        match in_array(&self.name, member, root) {
-            MemberState::InSync if is_there => Standing::Whole,
-            MemberState::Filling if is_there => Standing::Filling,
-            _ => Standing::Away,
-        }
-    }
-
-    /// The drives of other members that have failed or are gone.
-    pub fn lost(&self, root: &Sysroot) -> Vec<&str> {
-        let is_lost = |other: &&Other| self.standing(&other.name, root) != Standing::Whole;
-        self.others.iter().filter(is_lost).map(|other| other.label.as_str()).collect()
-    }
-
-    /// What a person does about lost drives, and about the one that was away. Names change with a restart, so people look them up by serial.
-    pub fn advice(&self, away: &str, standing: Standing, root: &Sysroot) -> String {
-        let Self { name, shown, others, .. } = self;
-        let (members, lost) = (others.len() + 1, self.lost(root));
-        let sys = |of: &str| format!("/sys/block/{name}/md/{of}");
-        let degraded = root.number::<usize>(&sys("degraded")).unwrap_or(members);
-        let missing = degraded.max(lost.len() + usize::from(standing != Standing::Whole));
-        let layout = root.word(&sys("level")).and_then(|level| Layout::of_name(&level));
-        let survives = layout.map(|layout| layout.survives(members));
-        let is_broken = root.word(&sys("array_state")).as_deref() == Some("broken");
-        let lacks: Vec<&str> = lost.into_iter().chain((standing == Standing::Away).then_some(away)).collect();
-        let filling = match standing {
-            Standing::Filling => format!(" {} is being filled: leave it.", capital(away)),
-            _ => String::new(),
-        };
-        let goes_on = format!(
-            "leave it running, and back it up.{filling} Plug in again what was lost, and look up the names of its members by serial with `drivebench \
-             list`. Then: mdadm /dev/{name} --fail detached --remove failed; and for each member that it lacks, unless it was used elsewhere: mdadm \
-             /dev/{name} --re-add MEMBER; if mdadm refuses that, as it does without a bitmap, --add MEMBER, which overwrites it with what the others \
-             hold. Erase nothing else before it is complete"
-        );
-        if !is_broken && survives.is_some_and(|survives| missing <= survives) {
-            return format!("{shown} works without {}: {goes_on}", listed(&lacks));
-        }
-        // Of raid10 it depends on which drives they are.
-        let perhaps = match layout {
-            Some(Layout::Raid10) if !is_broken => {
-                format!("If all its files can still be read: {goes_on}. If not: ")
-            }
-            _ => String::new(),
-        };
-        let enough = match survives.filter(|_| layout != Some(Layout::Raid10)) {
-            Some(survives) => format!("the {} with the most Events", members - survives),
-            None => "those with the most Events, as many as the array needs".to_owned(),
-        };
-        let without = match standing {
-            Standing::Away => {
-                format!(", without the member on {away}, which lacks what was written meanwhile")
-            }
-            _ => String::new(),
-        };
-        let apart = format!(
-            "back up what can be read. Erase none of the drives, and add none as a new one (--add): what is on all of them may be needed. Plug \
-             in again what was lost, unmount the filesystem of the array, and look up the names that its members have then, by serial, with \
-             `drivebench list`. `mdadm --examine MEMBER` shows the Events of each: take {enough}{without}, and none that is a spare or has a Recovery \
-             Offset. Then: mdadm --stop /dev/{name}; mdadm --assemble --force --run /dev/{name} DRIVES. Mount it read-only, and copy what matters. Then, \
-             for each of the others: mdadm /dev/{name} --re-add MEMBER"
-        );
-        if perhaps.is_empty() { capital(&apart) } else { perhaps + &apart }
-    }
-}
-
-/// How a member of an array stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// In use, with all its data.
-    Whole,
-    Filling,
-    Away,
 }
 
 impl Away {
@@ -230,11 +125,11 @@ pub fn pull(
     let mut watch = Watch::of(Some((array.name.clone(), found.name.to_owned())), &gone.drive.name);
     let away = Away { act: act.clone(), gone, array, tree, files, _only: only };
     let log_from = watch::kernel_now();
-    let still = || others_work(&away.array, &root);
+    let still = || others_work(&away.array, &away.act.status, &root);
     let shown = away.array.shown.clone();
     let re_add = |why: &dyn std::fmt::Display| {
         format!(
-            "{why}. If {shown} lacks it then: mdadm /dev/{} --re-add PARTITION, which `drivebench list` shows",
+            "{why}. If {shown} lacks it then: mdadm /dev/{} --re-add MEMBER, which `drivebench list` shows",
             away.array.name
         )
     };
@@ -258,17 +153,17 @@ pub fn pull(
     pulled.sample = sample(&ops, zero, SAMPLE);
     // Who wants the end wants the drive back first.
     if cancel.is_set() {
-        let array = &away.array.name;
+        let (array, cleanup) = (&away.array.name, journal.cleanup());
         watcher.waits(&match away.gone.unplug {
             Unplug::Software { .. } => {
                 format!(
-                    "Bringing the drive back. A second Ctrl-C ends the run at once: then `drivebench cleanup`, and mdadm /dev/{array} --re-add PARTITION, \
+                    "Bringing the drive back. A second Ctrl-C ends the run at once: then `{cleanup}`, and mdadm /dev/{array} --re-add MEMBER, \
                      which `drivebench list` shows"
                 )
             }
             Unplug::Hand => format!(
                 "The run ends once the drive is back. A second Ctrl-C ends it without: then plug the drive in, and mdadm /dev/{array} \
-                 --re-add PARTITION, which `drivebench list` shows"
+                 --re-add MEMBER, which `drivebench list` shows"
             ),
         });
     } else if away.array.lost(&root).is_empty() {
@@ -307,16 +202,20 @@ fn array(found: &Member<'_>, inventory: &Inventory, runner: &dyn Runner) -> Resu
     let unknown = |why: String| BuildError::Array(format!("the superblock of {path} can't be read: {why}"));
     let superblock = mdadm::superblock(&said).map_err(unknown)?;
     let superblock = superblock.ok_or_else(|| unknown("it has none".to_owned()))?;
+    let root = Sysroot::live();
+    let file = |member: &str, of: &str| format!("/sys/block/{}/md/dev-{member}/{of}", found.layer.name);
+    let slot = |member: &str| root.number(&file(member, "slot"));
     let others = found.layer.members.iter().filter(|name| *name != found.name);
     let other = |name: &String| {
         let drives = inventory.drives_of_block(name);
         Other {
             name: name.clone(),
+            slot: slot(name),
             label: drives.first().map_or_else(|| name.clone(), |drive| drive.label()),
         }
     };
     let part = found.drive.partitions.iter().find(|part| part.name == found.name);
-    let state = Sysroot::live().word(&format!("/sys/block/{}/md/dev-{}/state", found.layer.name, found.name));
+    let state = root.word(&file(found.name, "state"));
     let is = |flag: &str| state.as_ref().is_some_and(|state| state.split(',').any(|word| word == flag));
     Ok(Array {
         name: found.layer.name.clone(),
@@ -324,16 +223,17 @@ fn array(found: &Member<'_>, inventory: &Inventory, runner: &dyn Runner) -> Resu
         member: found.name.to_owned(),
         uuid: superblock.uuid,
         start: part.map(|part| part.start),
+        slot: slot(found.name),
         flags: MemberFlags { write_mostly: is("write_mostly"), failfast: is("failfast") },
         others: others.map(other).collect(),
     })
 }
 
 /// While a person is waited for, another drive may fail: without this one, files would be lost.
-fn others_work(array: &Array, root: &Sysroot) -> Result<(), BuildError> {
+fn others_work(array: &Array, status: &str, root: &Sysroot) -> Result<(), BuildError> {
     match array.lost(root)[..] {
         [label, ..] => Err(BuildError::Array(format!(
-            "{label} of {} has failed meanwhile: don't pull another drive. Replace that one first (drivebench pool status)",
+            "{label} of {} has failed meanwhile: don't pull another drive. Replace that one first (`{status}` shows it)",
             array.shown
         ))),
         [] => Ok(()),

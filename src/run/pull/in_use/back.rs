@@ -6,7 +6,8 @@ use std::{
 };
 
 use super::{
-    away::{Array, Away, Standing},
+    array::{Array, Standing},
+    away::Away,
     reader::Reader,
 };
 use crate::{
@@ -68,8 +69,8 @@ pub fn put_back(
     let begun = if back.by_itself { here } else { from };
     if !back.by_itself {
         lacks_only_this(&away.array, &away.act.label, &root)?;
-        noticed(away, &member, &root)?;
-        lacks_one(&away.array, &away.act.label, &root)?;
+        let_go(away, &member, &root)?;
+        takes_none(&away.array, &away.act.label, &member.name, &root)?;
         join(away, &member, runner, &mut back, &root)?;
     }
     // Reading goes on for as long as before; after that, what is filled gets all of the drives.
@@ -116,6 +117,7 @@ fn note_lost(away: &Away, member: &Place, back: &mut Back, root: &Sysroot) {
     let shown = &away.array.shown;
     let lost = away.array.lost(root);
     let why = match &lost[..] {
+        [] if away.array.is_broken(root) => away.array.restart(),
         [] if back.healed.is_some() && !is_complete(away, member, root) => {
             let (drive, status) = (&away.act.label, &away.act.status);
             format!("{shown} is not complete any more since {drive} was back: `{status}` shows its state")
@@ -157,26 +159,26 @@ fn has(away: &Away, member: &Place, root: &Sysroot) -> bool {
     away.array.standing(&member.name, root) != Standing::Away
 }
 
-/// The member has all its data, and no other one is missing. What else the kernel does with the array is not waited for.
+/// The member has all its data, no other one is missing, and it can be written to. What else the kernel does with the array is not waited for.
 fn is_complete(away: &Away, member: &Place, root: &Sysroot) -> bool {
-    let degraded = root.number::<u64>(&format!("/sys/block/{}/md/degraded", away.array.name));
-    degraded == Some(0) && away.array.standing(&member.name, root) == Standing::Whole
+    let Away { array, .. } = away;
+    array.degraded(root) == Some(0)
+        && array.standing(&member.name, root) == Standing::Whole
+        && !array.is_broken(root)
 }
 
-/// Refuses an array that has not noticed that the drive was away: it would take the drive for another one, as a spare.
-fn noticed(away: &Away, member: &Place, root: &Sysroot) -> Result<(), BuildError> {
+/// Refuses an array that still lists the drive under the name that it had: mdadm would take it for another one, and make it a spare.
+fn let_go(away: &Away, member: &Place, root: &Sysroot) -> Result<(), BuildError> {
     let (array, was) = (&away.array, &away.array.member);
-    match in_array(&array.name, was, root) {
-        MemberState::InSync if *was != member.name => {
-            let (name, shown, node) = (&array.name, &array.shown, &member.node);
-            Err(BuildError::Array(format!(
-                "{shown} has not noticed that {was} is gone, and {} is {node} now: mdadm /dev/{name} --fail detached --remove detached; mdadm \
-                 /dev/{name} --re-add {node}",
-                away.act.label
-            )))
-        }
-        _ => Ok(()),
+    if *was == member.name || !array.lists(was, root) {
+        return Ok(());
     }
+    let (Array { name, shown, .. }, node) = (array, &member.node);
+    Err(BuildError::Array(format!(
+        "{shown} still lists {was}, which is gone, and {} is {node} now: mdadm /dev/{name} --fail detached --remove detached; mdadm /dev/{name} \
+         --re-add {node}",
+        away.act.label
+    )))
 }
 
 /// Gives the member to its array: as it is, or if mdadm refuses that as a new one, which is filled.
@@ -187,29 +189,43 @@ fn join(
     back: &mut Back,
     root: &Sysroot,
 ) -> Result<(), BuildError> {
+    let (array, node) = (format!("/dev/{}", away.array.name), &member.node);
+    let lacks = |e: &BuildError, how: &str| {
+        let (shown, drive) = (&away.array.shown, &away.act.label);
+        match lacks_only_this(&away.array, drive, root) {
+            Ok(()) => {
+                BuildError::Array(format!("{e}. {shown} lacks {drive} now: mdadm {array} {how} {node}"))
+            }
+            Err(lost) => lost,
+        }
+    };
+    // What was used elsewhere is not given back as it is: that says itself what to do.
     is_former(away, member, runner)?;
     // The drive that a person agreed to take away is the only one whose superblock may be written.
-    let claims = Claims::take(Claims::lock(&[&member.drive])?, &[consent(&member.drive)])?;
-    let (array, mut refused) = (format!("/dev/{}", away.array.name), Vec::new());
+    let claims =
+        Claims::lock(&[&member.drive]).and_then(|lock| Claims::take(lock, &[consent(&member.drive)]));
+    let claims = match claims {
+        Ok(claims) => claims,
+        // udev may have given it back meanwhile.
+        Err(_) if has(away, member, root) => return Ok(()),
+        Err(e) => return Err(lacks(&e.into(), "--re-add")),
+    };
     let mut says = |command: &str| back.commands.push(command.to_owned());
     let mut commands = Commands { runner, says: &mut says, exists: &exists };
-    let may_join = || lacks_only_this(&away.array, &away.act.label, root);
-    may_join()?;
-    let joined = commands.erase(&mdadm::re_add(&array, &member.node), &claims).or_else(|e| {
-        // udev may have given it back meanwhile.
-        if has(away, member, root) {
-            return Ok(());
+    lacks_only_this(&away.array, &away.act.label, root)?;
+    match commands.erase(&mdadm::re_add(&array, node), &claims) {
+        Ok(()) => Ok(()),
+        Err(_) if has(away, member, root) => Ok(()),
+        // mdadm refuses what lacks a bitmap, or was away for too long: it is filled as a new one.
+        Err(e @ BuildError::Failed { .. }) => {
+            back.refused.push(e.to_string());
+            lacks_only_this(&away.array, &away.act.label, root)?;
+            // Its superblock is that of a new one from now on.
+            let added = commands.erase(&mdadm::add(&array, node, away.array.flags), &claims);
+            added.map_err(|e| lacks(&e, "--add"))
         }
-        refused.push(e.to_string());
-        may_join()?;
-        commands.erase(&mdadm::add(&array, &member.node, away.array.flags), &claims)
-    });
-    back.refused.extend(refused);
-    let (shown, drive, node) = (&away.array.shown, &away.act.label, &member.node);
-    joined.map_err(|e| match may_join() {
-        Ok(()) => BuildError::Array(format!("{e}. {shown} lacks {drive} now: mdadm {array} --re-add {node}")),
-        Err(lost) => lost,
-    })
+        Err(e) => Err(lacks(&e, "--re-add")),
+    }
 }
 
 /// Refuses to give a drive to an array that lost another one meanwhile: what is on both may be needed to put it together. Nor to one of
@@ -217,7 +233,7 @@ fn join(
 fn lacks_only_this(array: &Array, drive: &str, root: &Sysroot) -> Result<(), BuildError> {
     let Array { name, shown, uuid, .. } = array;
     let lost = array.lost(root);
-    let lost = match (root.number::<u64>(&format!("/sys/block/{name}/md/degraded")), &lost[..]) {
+    let lost = match (array.degraded(root), &lost[..]) {
         (Some(2..), []) => "another drive".to_owned(),
         (Some(_), []) => return Ok(()),
         (Some(_), lost) => listed(lost),
@@ -234,14 +250,18 @@ fn lacks_only_this(array: &Array, drive: &str, root: &Sysroot) -> Result<(), Bui
     )))
 }
 
-/// Refuses an array that is complete without the drive, because another one was added meanwhile.
-fn lacks_one(array: &Array, drive: &str, root: &Sysroot) -> Result<(), BuildError> {
-    match root.number::<u64>(&format!("/sys/block/{}/md/degraded", array.name)) {
-        Some(0) => Err(BuildError::Drives(format!(
-            "{} is complete without {drive}: another drive took its place, so it is not given back",
-            array.shown
-        ))),
-        _ => Ok(()),
+/// Refuses an array to which another drive was added meanwhile.
+fn takes_none(array: &Array, drive: &str, member: &str, root: &Sysroot) -> Result<(), BuildError> {
+    let refused = |why: String| {
+        let shown = &array.shown;
+        Err(BuildError::Drives(format!("{drive} is not given back to {shown}: {why}")))
+    };
+    match (array.degraded(root), &array.added(member, root)[..]) {
+        (Some(0), _) => refused("it is complete without it, because another drive took its place".to_owned()),
+        (_, []) => Ok(()),
+        (_, added) => {
+            refused(format!("{} was added to it meanwhile, and is to take its place", listed(added)))
+        }
     }
 }
 
@@ -262,7 +282,8 @@ fn is_former(away: &Away, member: &Place, runner: &dyn Runner) -> Result<(), Bui
     // One that only left says that all drives were there. What one that was started elsewhere wrote since, no bitmap marks.
     let used = |has: &str| {
         Err(refused(&format!(
-            "{has}. To fill it as a new one, once the pool has been backed up: wipefs --all {path}; mdadm /dev/{name} --add {path}"
+            "{has}. What was written to it then is only on it, and in no backup of the pool: look at that first. To give that up and fill it as a new \
+             one: wipefs --all {path}; mdadm /dev/{name} --add {path}"
         )))
     };
     if !superblock.complete {
@@ -298,6 +319,10 @@ fn filled(
         let work = work(root, &md);
         if work.as_ref().is_some_and(|work| matches!(work.action, Action::Recover | Action::Resync)) {
             idle = Instant::now();
+        }
+        // What it does about others that are lost is said afterwards.
+        if away.array.is_broken(root) && away.array.lost(root).is_empty() {
+            return Err(BuildError::Array(away.array.restart()));
         }
         match in_array(&away.array.name, &member.name, root) {
             MemberState::Failed | MemberState::Unused | MemberState::Absent => {
@@ -340,7 +365,7 @@ fn filled(
 
 #[cfg(test)]
 mod tests {
-    use super::{super::away::Other, *};
+    use super::{super::array::Other, *};
     use crate::{inventory::fixtures::Tree, tools::mdadm::MemberFlags};
 
     #[test]
@@ -351,9 +376,14 @@ mod tests {
             member: "sdb1".to_owned(),
             uuid: "6d1a35b2:8c1a4d8e:01f3bb2c:9ce6a51f".to_owned(),
             start: Some(2048),
+            slot: Some(1),
             flags: MemberFlags::default(),
-            others: ["sda1", "sdc1"]
-                .map(|name| Other { name: name.to_owned(), label: format!("the stick of {name}") })
+            others: [("sda1", 0), ("sdc1", 2)]
+                .map(|(name, slot)| Other {
+                    name: name.to_owned(),
+                    label: format!("the stick of {name}"),
+                    slot: Some(slot),
+                })
                 .to_vec(),
         };
         // What md says of the array and of another member, and whether that is there.
@@ -373,9 +403,11 @@ mod tests {
             refused.err().map(|e| e.to_string()).unwrap_or_default()
         };
         assert_eq!(said(Some("1\n"), "in_sync\n", true), "");
+        // Before anything is copied.
+        let first = |text: &str| text.split("once all is copied").next().unwrap_or_default().to_owned();
         // The last copy stays in use, though it is gone.
-        let put_together = "take the 2 with the most Events, without the member on the one that was away, which lacks what was written meanwhile, and none that is a spare or has a Recovery Offset. Then: mdadm --stop /dev/md127; mdadm \
-                            --assemble --force --run /dev/md127 DRIVES. ";
+        let put_together = "Take the 2 with the most Events, without the member on the one that was away, which lacks what was written meanwhile, and none that is a spare or has a Recovery Offset. Then: mdadm --stop /dev/md127; mdadm \
+                            --assemble --force --run --readonly /dev/md127 DRIVES. ";
         for (degraded, state, is_there, other) in [
             ("2\n", "in_sync\n", true, "another drive"),
             ("2\n", "faulty\n", true, "the stick of sdc1"),
@@ -389,7 +421,9 @@ mod tests {
             );
             // Names of devices may be those of other drives later.
             assert!(
-                !lost.contains(" --add ") && !lost.contains("wipefs") && !lost.contains("/dev/sd"),
+                !first(&lost).contains("--add MEMBER")
+                    && !lost.contains("wipefs")
+                    && !lost.contains("/dev/sd"),
                 "{lost}"
             );
         }
@@ -414,18 +448,60 @@ mod tests {
         let broken = array.advice("the one that was away", Standing::Whole, &tree.sysroot());
         assert!(
             broken.starts_with("Back up what can be read")
-                && broken.contains("take the 1 with the most Events, and none"),
+                && broken.contains("Take the 1 with the most Events, and none"),
             "{broken}"
         );
         tree.file("sys/block/md127/md/array_state", "clean\n");
         tree.file("sys/block/md127/md/level", "raid10\n");
-        let perhaps = array.advice("the one that was away", Standing::Away, &tree.sysroot());
-        assert!(perhaps.starts_with("If all its files can still be read: leave it running"), "{perhaps}");
-        assert!(perhaps.contains("needs, without the member on the one that was away, which"), "{perhaps}");
+        let advice = |tree: &Tree| array.advice("the one that was away", Standing::Away, &tree.sysroot());
+        let unknown = advice(&tree);
+        assert!(
+            unknown.starts_with("Whether nas (md127) still has all its data is not known: back up"),
+            "{unknown}"
+        );
+        assert!(
+            unknown.contains("Take all, without the member on the one that was away, which"),
+            "{unknown}"
+        );
+        assert!(!first(&unknown).contains("--add MEMBER"), "{unknown}");
+        // Of three, any two are the only ones with something.
+        tree.file("sys/block/md127/md/layout", "258\n");
+        tree.file("sys/block/md127/md/degraded", "2\n");
+        assert!(advice(&tree).starts_with("Back up what can be read"));
+        tree.file("sys/block/md127/md/degraded", "3\n");
+        assert!(advice(&tree).starts_with("Whether nas (md127)"), "another one is lost");
+        let four = Array {
+            slot: Some(0),
+            others: vec![
+                Other { slot: Some(1), ..array.others[0].clone() },
+                Other { slot: Some(3), ..array.others[1].clone() },
+                Other { name: "sdd1".to_owned(), label: String::new(), slot: Some(2) },
+            ],
+            ..array.clone()
+        };
+        tree.file("sys/block/md127/md/degraded", "2\n");
+        tree.file("sys/block/md127/md/dev-sdd1/state", "in_sync\n");
+        tree.file("sys/class/block/sdd1/size", "1000\n");
+        let works = four.advice("the one that was away", Standing::Away, &tree.sysroot());
+        assert!(works.starts_with("nas (md127) works without the stick of sdc1 and the one"), "{works}");
+        let pair = Array {
+            slot: Some(2),
+            others: vec![
+                Other { slot: Some(0), ..four.others[0].clone() },
+                four.others[1].clone(),
+                Other { slot: Some(1), ..four.others[2].clone() },
+            ],
+            ..four.clone()
+        };
+        let lost = pair.advice("the one that was away", Standing::Away, &tree.sysroot());
+        assert!(lost.starts_with("Back up what can be read"), "{lost}");
         // In use, as md says, and gone.
         tree.file("sys/block/md127/md/dev-sdb1/state", "in_sync\n");
         assert_eq!(array.standing("sdb1", &tree.sysroot()), Standing::Away);
         let stopped = said(None, "in_sync\n", true);
-        assert!(stopped.contains("whose state can't be read") && !stopped.contains(" --add "), "{stopped}");
+        assert!(
+            stopped.contains("whose state can't be read") && !stopped.contains("--add MEMBER"),
+            "{stopped}"
+        );
     }
 }

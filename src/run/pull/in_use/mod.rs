@@ -1,5 +1,6 @@
 //! Takes a drive of a pool that is in use away, while files on it are read, and brings it back. Nothing is written to files.
 
+mod array;
 mod away;
 mod back;
 mod check;
