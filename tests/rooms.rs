@@ -128,7 +128,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "run/scratch_dir.rs",
             // Files of a client and a server, in memory and in a directory of the run.
             "run/share/errands.rs",
-            "run/share/site.rs",
+            "run/share/file_server.rs",
             // Settings of the kernel, and its control groups.
             "run/swap/kernel.rs",
         ],
@@ -154,6 +154,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "run/pull/power.rs",
             "run/scratch_dir.rs",
             "run/share/site.rs",
+            "run/share/smb.rs",
             "run/swap/kernel.rs",
         ],
     ),

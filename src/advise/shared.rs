@@ -8,12 +8,13 @@ use crate::{
 };
 
 /// What is left out, in words.
-const WITHOUT: [(Scope, &str); 5] = [
+const WITHOUT: [(Scope, &str); 6] = [
     (Scope::WithoutDrive, "without the drive"),
+    (Scope::WithoutSync, "without the export's sync"),
     (Scope::WithoutLink, "without the network"),
     (Scope::WithoutProtection, "without signing or encryption"),
     (Scope::WithoutClientDrive, "without the client's drive"),
-    (Scope::WithoutProtocol, "without SMB"),
+    (Scope::WithoutProtocol, "without the protocol"),
 ];
 
 /// What one client got of the largest file in the newest run, and what it would get without each part of the way.

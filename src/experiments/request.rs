@@ -149,6 +149,8 @@ pub enum PlanError {
         "say which boots are measured: --now records the one that this machine runs from, --times N restarts it N times"
     )]
     WhichBoot,
+    #[error("--{0} works with SMB only: leave out --{0}, or --protocol")]
+    OnlySmb(&'static str),
     #[error(transparent)]
     Load(#[from] LoadError),
     #[error(

@@ -189,11 +189,12 @@ pub enum Scope {
     /// What a client of a share gets.
     Client,
     /// The same with the share in memory, with the client on the server, without signing or encryption, with the client's files in
-    /// memory, with all of these, and by TCP alone.
+    /// memory, without waiting for the drive, with all of these, and by TCP alone.
     WithoutDrive,
     WithoutLink,
     WithoutProtection,
     WithoutClientDrive,
+    WithoutSync,
     WithoutAll,
     WithoutProtocol,
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use act::{
     Act, AtLeast, BuildPool, Changes, Errand, FILL, FileSet, FileTree, FileWork, Files, FillTree, Measure,
-    MoveDrives, NotPredicted, Part, Pause, PowerCut, Predict, Prediction, Protection, Pull, PullBy,
+    MoveDrives, NotPredicted, Part, Pause, PowerCut, Predict, Prediction, Protection, Protocol, Pull, PullBy,
     PullInUse, RebuildPool, RecordBoot, RemovePool, Rule, ScratchFile, SecondPull, ShareTest, Standby,
     SwapMedium, SwapTest, SwapWhat, SwapWork, TREE_DIRECTORIES, Via, zone_bytes,
 };

@@ -14,6 +14,8 @@ pub mod mdadm;
 pub mod mkfs;
 pub mod mount;
 pub mod namespace;
+pub mod nfs;
+pub mod openssh;
 mod replay;
 pub mod samba;
 pub mod sgdisk;
@@ -40,6 +42,9 @@ pub struct Tool {
     /// What still works without it.
     pub without: &'static str,
 }
+
+/// Of what several of these programs do one after the other.
+const SH: Tool = Tool { name: "sh", package: "dash", without: "without it, nothing can be shared" };
 
 /// A command that only reads. It can be created only in this room, so no other room can run its own command line.
 #[derive(Debug, Clone, PartialEq, Eq)]

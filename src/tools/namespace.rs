@@ -5,6 +5,12 @@ use std::ffi::OsStr;
 use super::{Query, System, Tool, ToolError};
 
 const WITHOUT: &str = "without it, there is no network for tests";
+/// For a shell with mounts of its own: the system's files and directories that are given to this are not seen there.
+pub(super) const HIDE: &str = r#"hide() { for f; do
+if [ -d "$f" ]; then mount -t tmpfs -o mode=755,size=4k drivebench "$f" || exit; elif [ -e "$f" ]; then mount --bind /dev/null "$f" || exit; fi
+done; }
+"#;
+
 /// All of them but `tc`.
 pub const TOOLS: [Tool; 3] = [SETPRIV, NSENTER, IP];
 const SETPRIV: Tool = Tool { name: "setpriv", package: "util-linux", without: WITHOUT };
@@ -37,14 +43,25 @@ pub fn apart(alone: bool, script: &str, args: &[&OsStr]) -> Query {
 
 /// Runs a program in the network of one process, and with the mounts of another; so its processes end with that one.
 pub fn within(network: u32, mounts: u32, program: &Query, tools: &System) -> Result<Query, ToolError> {
-    let enter = [
-        format!("--net=/proc/{network}/ns/net"),
-        format!("--mount=/proc/{mounts}/ns/mnt"),
-        format!("--pid=/proc/{mounts}/ns/pid"),
-        "--".to_owned(),
-    ];
+    entered((network, mounts), Some(mounts), program, tools)
+}
+
+/// Runs a program in the network of a process, and with its mounts; but it does not end with that.
+pub fn beside(process: u32, program: &Query, tools: &System) -> Result<Query, ToolError> {
+    entered((process, process), None, program, tools)
+}
+
+fn entered(
+    (network, mounts): (u32, u32),
+    processes: Option<u32>,
+    program: &Query,
+    tools: &System,
+) -> Result<Query, ToolError> {
+    let enter = [format!("--net=/proc/{network}/ns/net"), format!("--mount=/proc/{mounts}/ns/mnt")];
+    let processes = processes.map(|process| format!("--pid=/proc/{process}/ns/pid"));
+    let enter = enter.into_iter().chain(processes).chain(["--".to_owned()]);
     let path = tools.find(program.tool)?.into_os_string();
-    let args = enter.into_iter().map(Into::into).chain([path]).chain(program.args.iter().cloned());
+    let args = enter.map(Into::into).chain([path]).chain(program.args.iter().cloned());
     Ok(Query { tool: NSENTER, args: args.collect(), ..program.clone() })
 }
 
@@ -101,6 +118,11 @@ mod tests {
         let (before, after) = inside.split_once(" -- ").expect("a program");
         assert_eq!(before, "nsenter --net=/proc/7/ns/net --mount=/proc/8/ns/mnt --pid=/proc/8/ns/pid");
         assert!(after.starts_with('/') && after.ends_with("/ip link set lo up"), "{after}");
+        let outlasts = beside(7, &up("lo"), &System::default()).expect("ip is there").to_string();
+        assert!(
+            outlasts.starts_with("nsenter --net=/proc/7/ns/net --mount=/proc/7/ns/mnt -- /"),
+            "{outlasts}"
+        );
         assert_eq!(
             join(("server", 7), ("client", 8)).to_string(),
             "ip link add name server netns 7 type veth peer name client netns 8"

@@ -1,10 +1,6 @@
 //! smbd, pdbedit, smbclient and smbstatus: a server of our own, and its client.
 
-use std::{
-    ffi::{OsStr, OsString},
-    path::Path,
-    time::Duration,
-};
+use std::{ffi::OsStr, path::Path, time::Duration};
 
 use serde_json::Value;
 
@@ -53,18 +49,8 @@ pub struct Mounted<'a> {
 }
 
 impl Mounted<'_> {
-    /// Commands of the client. The line that [`is_mark`] knows comes before them and after them.
-    pub fn client(&self, commands: &str) -> Query {
-        let all = self.args().into_iter().chain(["--command".into(), marked(commands).into()]);
-        Query::new(STDBUF, all).within(self.patience)
-    }
-
-    /// The client that waits for commands on its standard input, one line at a time, until that ends.
-    pub fn client_that_stays(&self) -> Query {
-        Query::new(STDBUF, self.args())
-    }
-
-    fn args(&self) -> Vec<OsString> {
+    /// A client that waits for commands on its standard input, one line at a time, until that ends.
+    pub fn client(&self) -> Query {
         let port = self.port.to_string();
         let protection = format!("--client-protection={}", self.protection);
         let timeout = format!("--timeout={}", self.patience.as_secs());
@@ -81,13 +67,8 @@ impl Mounted<'_> {
             protection.as_ref(),
             timeout.as_ref(),
         ];
-        args.map(OsStr::to_owned).to_vec()
+        Query::new(STDBUF, args)
     }
-}
-
-/// Commands of a client with a mark before and after them.
-fn marked(commands: &str) -> String {
-    format!("pwd; {commands}; pwd")
 }
 
 /// The answer to `pwd`.
@@ -134,9 +115,9 @@ mod tests {
         let patience = Duration::from_secs(600);
         let mounted = Mounted { program, config, share, port: 4450, login, protection: "sign", patience };
         assert_eq!(
-            mounted.client("put 0").to_string(),
+            mounted.client().to_string(),
             "stdbuf --output=L /bin/smbclient //192.0.2.1/drive --configfile /mnt/conf --port 4450 --authentication-file /mnt/login \
-             --client-protection=sign --timeout=600 --command 'pwd; put 0; pwd'"
+             --client-protection=sign --timeout=600"
         );
         assert!(
             is_mark(r"Current directory is \\192.0.2.1\drive\")

@@ -171,7 +171,8 @@ mod tests {
     #[test]
     fn command_lines() {
         let at = at("ssh://pi@[::1]:2222/srv/a b");
-        let put = Query::new(STDBUF, ["--output=L", "smbclient", "--command", "lcd large; put 0"]);
+        let put =
+            Query::new(STDBUF, ["--output=L", "smbclient", "//192.0.2.1/drive", "--configfile", "conf"]);
         insta::assert_snapshot!(
             [
                 create(&at, "rabc.jsonl", "1-2"),

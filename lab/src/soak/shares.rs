@@ -12,7 +12,8 @@ use crate::{
 };
 
 /// The guest's kernel does not find modules by itself.
-const MODULES: &str = "for m in veth sch_tbf; do busybox modprobe $m; done; mkdir -p /mnt/pool /mnt/b/client";
+const MODULES: &str =
+    "for m in veth sch_tbf nfsd nfs nfsv4; do busybox modprobe $m; done; mkdir -p /mnt/pool /mnt/b/client";
 
 /// Where it is known what limits: how `run share` is called, what clients do, and what the verdict says of it, or doesn't.
 struct Case {
@@ -23,7 +24,7 @@ struct Case {
 }
 
 /// Of two sticks that read 15 and write 5 MB/s. None is to be named of two that are as slow.
-const CASES: [Case; 7] = [
+const CASES: [Case; 8] = [
     Case { name: "the drive", args: "/mnt/a", errand: "put 4.19 MB:", says: &["The drive limits"] },
     Case {
         name: "a slow link",
@@ -54,6 +55,12 @@ const CASES: [Case; 7] = [
         args: "--files 100 /mnt/a",
         errand: "get 100 files of 16.4 kB:",
         says: &["SMB limits"],
+    },
+    Case {
+        name: "many files by NFS",
+        args: "--protocol nfs --files 100 /mnt/a",
+        errand: "put 100 files of 16.4 kB:",
+        says: &["The export's sync limits"],
     },
     Case {
         name: "a drive and a link that are as slow",

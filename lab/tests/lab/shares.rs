@@ -13,7 +13,7 @@ const SMALL: &str = "--size 2MiB --files 10";
 fn machine() -> Machine {
     let machine = start(&scenario("two-sticks").faster(0.4));
     // The guest's kernel does not find modules by itself.
-    out(&machine, "for m in veth sch_tbf; do busybox modprobe $m; done");
+    out(&machine, "for m in veth sch_tbf nfsd nfs nfsv4; do busybox modprobe $m; done");
     note_own(&machine);
     machine
 }
@@ -42,7 +42,7 @@ fn speed(found: &Findings, errand: &str, scope: Scope) -> f64 {
 fn left(machine: &Machine) -> String {
     out(
         machine,
-        "find /mnt -name '.drivebench*'; pidof smbd smbclient setpriv nsenter; grep drivebench /proc/mounts; \
+        "find /mnt -name '.drivebench*'; pidof smbd smbclient sshd sftp rpc.mountd setpriv nsenter; grep -lx nfsd /proc/[0-9]*/comm; grep drivebench /proc/mounts; \
          for kind in net mnt pid; do readlink /proc/[0-9]*/ns/$kind | sort -u | grep -vxF -f /work/own-$kind; done; true",
     )
 }
@@ -122,6 +122,56 @@ fn a_client_on_another_machine_is_used_by_ssh_and_nothing_is_left_there() {
         "drivebench cleanup; while [ -n \"$(ls -A /work/client)\" ] || pidof smbclient; do usleep 200000; done",
     );
     assert_eq!(left_there(), "");
+}
+
+#[test]
+fn nfs_and_sftp_are_measured_and_end_with_the_run() {
+    let _turn = beside();
+    let machine = machine();
+    for (protocol, agreed) in [("nfs", "NFS 4."), ("sftp", "SSH 2.0")] {
+        let run = format!("share --protocol {protocol} --rate 40Mb --clients 2 {SMALL}");
+        let found = findings(&machine, &format!("{run} --runs 1 /mnt/a"));
+        eprintln!("{}\n{:#?}", found.context.join("\n"), found.tables);
+        assert!(found.context.join(" ").contains(agreed), "{:#?}", found.context);
+        let sync = (protocol == "nfs").then_some(Scope::WithoutSync);
+        let all = [Scope::Client, Scope::WithoutDrive, Scope::WithoutLink, Scope::WithoutProtocol];
+        for scope in all.into_iter().chain(sync) {
+            for errand in ["put 2.10", "put 10 files", "put 1.05 MB by each"] {
+                assert!(speed(&found, errand, scope) > 0.0);
+            }
+        }
+        // A link of 40 Mb/s carries 5 MB/s.
+        for errand in ["put 2.10", "get 2.10"] {
+            assert!(speed(&found, errand, Scope::Client) < 5.1e6);
+        }
+        // What SFTP costs an emulated processor hides what the drive does.
+        let [drive, memory] = [Scope::Client, Scope::WithoutDrive].map(|s| speed(&found, "put 2.10", s));
+        assert!(protocol == "sftp" || memory > 1.2 * drive, "{drive} and {memory}");
+        // What is got waits for nothing to be stored.
+        let without_sync = found.estimates.iter().filter(|m| m.scope == Scope::WithoutSync);
+        let loads: Vec<&str> = without_sync.filter_map(|m| Some(m.load.as_ref()?.name.as_str())).collect();
+        assert!(loads.iter().all(|load| load.starts_with("put")), "{loads:?}");
+        assert_eq!(loads.len(), if protocol == "nfs" { 3 } else { 0 }, "{loads:?}");
+        assert_eq!(left(&machine), "", "{protocol}");
+
+        let run = format!("exec drivebench run {run} --runs 3 /mnt/a 2>/work/said");
+        let run = machine.begin(&["sh", "-c", &run]).expect("starts");
+        out(
+            &machine,
+            "while ! find /mnt/a/.drivebench* -name 0 -size +0 2>/dev/null | grep -q 0; do usleep 200000; done",
+        );
+        run.signal(9).expect("is there");
+        assert_ne!(run.wait(LIMIT).expect("ends").code, 0);
+        assert!(left(&machine).contains(".drivebench"), "the kill came too late");
+        out(&machine, "drivebench cleanup");
+        let since = Instant::now();
+        while !left(&machine).is_empty() {
+            assert!(since.elapsed() < LIMIT, "{protocol}: {}", left(&machine));
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        // Nobody uses the filesystem any more.
+        out(&machine, "umount /mnt/a && mount LABEL=a /mnt/a");
+    }
 }
 
 /// A name that would be a command, or a setting, if it got into one.

@@ -9,14 +9,25 @@ use crate::{
     findings::{
         Axis, Column, Curve, Figure, Findings, LoadKey, Metric, Point, Quantity, Scope, Style, Table,
     },
-    plan::{Errand, Part, Plan, ShareTest, Via},
+    plan::{Errand, Part, Plan, Protocol, ShareTest, Via},
     record::{Run, Shared},
     units::{Direction, capital, count, listed, percent, rate},
 };
 
 /// What the columns say.
-const LEGEND: &str = "'client': what clients get. 'without the drive': of a share in memory. 'without the link' or 'without the network': of clients on the server itself. 'without all of these': still with SMB. 'without SMB': the same \
-    files as bytes of a TCP connection, without a file server. 'drive alone': the server's own programs, without a client. What is put counts until the server has it on the drive; what is got is not in the server's memory before.";
+fn legend(act: &ShareTest) -> String {
+    let protocol = act.protocol.name();
+    let sync = match act.protocol {
+        Protocol::Nfs => {
+            " 'without the export's sync': the server says that files are stored before they are on the drive."
+        }
+        Protocol::Smb | Protocol::Sftp => "",
+    };
+    format!(
+        "'client': what clients get. 'without the drive': of a share in memory. 'without the link' or 'without the network': of clients on the server itself. 'without all of these': still with {protocol}. 'without {protocol}': the same \
+         files as bytes of a TCP connection, without a file server.{sync} 'drive alone': the server's own programs, without a client. What is put counts until the server has it on the drive; what is got is not in the server's memory before."
+    )
+}
 
 /// A core that is busy for this share of the time may be what limits.
 const BUSY: f64 = 0.9;
@@ -48,8 +59,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.estimates.extend(case.metrics());
         findings.context.push(case.context());
     }
-    if !cases.is_empty() {
-        findings.details.sentences.push(LEGEND.to_owned());
+    if let Some(case) = cases.first() {
+        findings.details.sentences.push(legend(case.act));
     }
 }
 
@@ -65,10 +76,13 @@ impl Case<'_> {
 
     fn limit(&self, errand: Errand) -> Limit {
         let speeds = |via| self.speeds(errand, via);
-        let without: Vec<(Part, Runs)> =
-            self.act.parts().map(|part| (part, speeds(Via::Without(part)))).collect();
+        let without = self.parts(errand).map(|part| (part, speeds(Via::Without(part)))).collect::<Vec<_>>();
         let all = self.act.ways().any(|via| via == Via::WithoutAll).then(|| speeds(Via::WithoutAll));
         limit(&speeds(Via::Whole), &without, all.as_ref())
+    }
+
+    fn parts(&self, errand: Errand) -> impl Iterator<Item = Part> {
+        self.act.parts().filter(move |part| self.act.goes(errand, Via::Without(*part)))
     }
 
     fn verdict(&self, errand: Errand) -> Option<String> {
@@ -88,18 +102,23 @@ impl Case<'_> {
         let names = |parts: &mut dyn Iterator<Item = Part>| -> Vec<String> {
             parts.map(|part| self.act.part(part).to_owned()).collect()
         };
-        let kept = names(&mut self.act.under_protocol());
+        // Without the drive nothing waits for it.
+        let kept = names(&mut self.act.under_protocol().filter(|part| *part != Part::Sync));
         let all = match &kept[..] {
             [one] => format!("{} without {one}", said(Via::Without(Part::Drive))),
             several => format!("{} without {}", said(Via::WithoutAll), listed(several)),
         };
-        let plain = || format!("{} without SMB", said(Via::Without(Part::Protocol)));
-        let parts = listed(&names(&mut self.act.parts()));
+        let protocol = self.act.protocol.name();
+        let plain = || format!("{} without {protocol}", said(Via::Without(Part::Protocol)));
+        let parts = listed(&names(&mut self.parts(errand)));
         Some(match self.limit(errand) {
             Limit::Part(gain) => {
                 let next = if kept.len() > 1 { format!("; {all}") } else { String::new() };
                 let plain = match gain.part {
                     Part::Protection if self.act.also_plain => format!("; {}", plain()),
+                    Part::Sync => {
+                        ". Without the export's sync a power cut loses files that clients believe to be stored".to_owned()
+                    }
                     _ => String::new(),
                 };
                 format!(
@@ -121,9 +140,11 @@ impl Case<'_> {
                 let (plain, left) = match self.act.also_plain {
                     true => (
                         format!(", {}", plain()),
-                        "the processors, or SMB and another part that are as slow as each other",
+                        format!(
+                            "the processors, or {protocol} and another part that are as slow as each other"
+                        ),
                     ),
-                    false => (String::new(), "SMB, the programs and the processors"),
+                    false => (String::new(), format!("{protocol}, the programs and the processors")),
                 };
                 let busy = self.busiest(errand);
                 format!(
@@ -205,6 +226,7 @@ impl Case<'_> {
             Via::Without(Part::Drive) => Scope::WithoutDrive,
             Via::Without(Part::Link) => Scope::WithoutLink,
             Via::Without(Part::Protection) => Scope::WithoutProtection,
+            Via::Without(Part::Sync) => Scope::WithoutSync,
             Via::Without(Part::ClientDrive) => Scope::WithoutClientDrive,
             Via::Without(Part::Protocol) => Scope::WithoutProtocol,
             Via::WithoutAll => Scope::WithoutAll,
@@ -239,8 +261,11 @@ impl Case<'_> {
             (Some(_), _) => " on another machine".to_owned(),
             (None, rate) => rate.map(|rate| format!(" over {} Mb/s", rate as f64 / 1e6)).unwrap_or_default(),
         };
-        let parts = self.act.under_protocol().filter(|part| !matches!(part, Part::Drive | Part::Link));
-        parts.fold(format!("smbclient{link}"), |setup, part| setup + ", " + self.act.part(part))
+        let parts = self.act.under_protocol();
+        let parts = parts.filter(|part| !matches!(part, Part::Drive | Part::Sync | Part::Link));
+        parts.fold(format!("{}{link}", self.act.protocol.client()), |setup, part| {
+            setup + ", " + self.act.part(part)
+        })
     }
 
     fn context(&self) -> String {

@@ -52,14 +52,17 @@ pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>)
     let of =
         |(part, runs): &(Part, Runs)| Some(Gain { part: *part, estimate: times(runs, whole, intervals)? });
     let Some(gains) = without.iter().map(of).collect::<Option<Vec<Gain>>>() else { return Limit::Open };
-    // What protection costs is a part of what the protocol costs: the one that is most of it is named.
-    let cost = |part: Part| gains.iter().find(|gain| gain.part == part).map(|gain| gain.estimate.value.ln());
-    let same =
-        cost(Part::Protection).zip(cost(Part::Protocol)).map(|(inner, outer)| match 2.0 * inner >= outer {
-            true => Part::Protocol,
-            false => Part::Protection,
-        });
-    let gains: Vec<Gain> = gains.into_iter().filter(|gain| Some(gain.part) != same).collect();
+    // What the first costs is a part of what the second costs: it is named if it surely costs something, and is most of that.
+    const WITHIN: [(Part, Part); 3] =
+        [(Part::Protection, Part::Protocol), (Part::Sync, Part::Drive), (Part::Sync, Part::Protocol)];
+    let gain = |part: Part| gains.iter().find(|gain| gain.part == part).map(|gain| &gain.estimate);
+    let said_by_other = WITHIN.iter().filter_map(|(inner, outer)| {
+        let (of_inner, of_outer) = (gain(*inner)?, gain(*outer)?);
+        let is_most = is_sure(of_inner) && 2.0 * of_inner.value.ln() >= of_outer.value.ln();
+        Some(if is_most { *outer } else { *inner })
+    });
+    let said_by_other: Vec<Part> = said_by_other.collect();
+    let gains: Vec<Gain> = gains.into_iter().filter(|gain| !said_by_other.contains(&gain.part)).collect();
     let sure = |gain: &&Gain| is_sure(&gain.estimate);
     let largest = |a: &&Gain, b: &&Gain| a.estimate.value.total_cmp(&b.estimate.value);
     let Some(first) = gains.iter().filter(sure).max_by(largest) else {
@@ -137,6 +140,21 @@ mod tests {
         assert_eq!(named(3.0, 2.3), Some(Part::Protocol));
         assert_eq!(named(2.5, 2.6), Some(Part::Protocol), "a small part of it");
         assert_eq!(named(9.0, 6.5), Some(Part::Drive));
+        // Small files by NFS wait for the drive one by one.
+        let named = |drive: f64, sync: f64, protocol: f64| {
+            part(&found(1.0, &[(Part::Drive, drive), (Part::Sync, sync), (Part::Protocol, protocol)], 20.0))
+        };
+        assert_eq!(named(9.0, 4.0, 8.0), Some(Part::Sync), "most of what the drive and the protocol cost");
+        assert_eq!(named(9.0, 2.0, 4.1), Some(Part::Drive), "a part of what the drive costs");
+        assert_eq!(named(4.1, 2.0, 9.0), Some(Part::Protocol), "a part of what the protocol costs");
+        // What the inner one costs is not sure, and the outer one surely costs something.
+        let whole = runs(10.0, 1.005);
+        let wide = [
+            (Part::Drive, runs(15.0, 1.01)),
+            (Part::Sync, runs(12.5, 1.3)),
+            (Part::Protocol, runs(10.0, 1.01)),
+        ];
+        assert_eq!(part(&limit(&whole, &wide, None)), Some(Part::Drive));
     }
 
     #[test]

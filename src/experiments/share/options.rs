@@ -7,9 +7,15 @@ use super::super::{
     options::{parsed, read},
     shared_options as shared,
 };
-use crate::{plan::Protection, units::RemoteDir};
+use crate::{
+    plan::{Protection, Protocol},
+    units::RemoteDir,
+};
 
 pub const RATE: Opt<u64> = Opt::new("rate", "RATE", rate, "Bits/s of the link: 100Mb [default: no limit]");
+
+pub const PROTOCOL: Opt<Protocol> =
+    Opt::new("protocol", "WHAT", protocol, "Of the share").choices(&["smb", "nfs", "sftp"]).default("smb");
 
 pub const CLIENT: Opt<RemoteDir> =
     Opt::new("client", "URL", read, "On another machine: ssh://HOST/DIR [default: here]")
@@ -24,7 +30,7 @@ pub const CLIENTS: Opt<u32> =
     Opt::new("clients", "N", clients, "At once, after one alone; 1: only that").default("4");
 
 pub const PROTECTION: Opt<Option<Protection>> =
-    Opt::new("protection", "WHAT", protection, "Windows 11 insists on sign")
+    Opt::new("protection", "WHAT", protection, "Of SMB; Windows 11 insists on sign")
         .choices(&["off", "sign", "encrypt"])
         .default("off");
 
@@ -33,7 +39,7 @@ pub const CLIENT_DIR: Opt<PathBuf> = Opt::new("client-dir", "DIR", parsed, "Of i
 pub const TIMES: Opt<u32> = shared::RUNS.default("6");
 
 pub const OPTIONS: &[&dyn Declared] =
-    &[&RATE, &CLIENT, &SIZE, &FILES, &CLIENTS, &PROTECTION, &CLIENT_DIR, &TIMES];
+    &[&PROTOCOL, &RATE, &CLIENT, &SIZE, &FILES, &CLIENTS, &PROTECTION, &CLIENT_DIR, &TIMES];
 
 /// Bits per second. Bytes (`MB`) are refused: that would be eight times as much.
 fn rate(text: &str) -> Result<u64, String> {
@@ -62,6 +68,15 @@ fn clients(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(clients @ 1..=64) => Ok(clients),
         _ => Err("a whole number from 1 to 64".to_owned()),
+    }
+}
+
+fn protocol(text: &str) -> Result<Protocol, String> {
+    match text {
+        "smb" => Ok(Protocol::Smb),
+        "nfs" => Ok(Protocol::Nfs),
+        "sftp" => Ok(Protocol::Sftp),
+        _ => Err("smb, nfs or sftp".to_owned()),
     }
 }
 
@@ -100,5 +115,7 @@ mod tests {
         );
         assert_eq!(protection("sign"), Ok(Some(Protection::Signing)));
         assert!(protection("maybe").is_err());
+        assert_eq!(protocol("sftp"), Ok(Protocol::Sftp));
+        assert!(protocol("ftp").is_err());
     }
 }

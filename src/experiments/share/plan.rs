@@ -5,7 +5,7 @@ use super::{
     options,
 };
 use crate::{
-    plan::{Plan, ShareTest, Steps},
+    plan::{Plan, Protocol, ShareTest, Steps},
     target::Kind,
     units::{KIB, decimal_bytes},
 };
@@ -15,6 +15,15 @@ const SMALL: u64 = 16 * KIB;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let mut steps = Steps::default();
+    let (protocol, client) = (ask.values.get(&options::PROTOCOL), ask.values.typed(&options::CLIENT));
+    let protection = ask.values.get(&options::PROTECTION);
+    match protocol {
+        Protocol::Nfs | Protocol::Sftp if protection.is_some() => {
+            return Err(PlanError::OnlySmb("protection"));
+        }
+        Protocol::Nfs | Protocol::Sftp if client.is_some() => return Err(PlanError::OnlySmb("client")),
+        _ => {}
+    }
     for (at, target) in ask.targets.iter().enumerate() {
         if target.kind != Kind::Directory {
             return Err(PlanError::NoDirectory { path: target.path.clone() });
@@ -25,15 +34,16 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         }
         let test = ShareTest {
             rate: ask.values.typed(&options::RATE),
-            client: ask.values.typed(&options::CLIENT),
-            protection: ask.values.get(&options::PROTECTION),
+            protocol,
+            client: client.clone(),
+            protection,
             client_dir,
             bytes: ask.values.get(&options::SIZE),
             files: ask.values.get(&options::FILES),
             small: SMALL,
             clients: ask.values.get(&options::CLIENTS),
             // There is no program of ours on another machine.
-            also_plain: ask.values.typed(&options::CLIENT).is_none(),
+            also_plain: client.is_none(),
             runs: ask.values.get(&options::TIMES),
         };
         fits(target, test.on_disk()).map_err(PlanError::without_limit)?;

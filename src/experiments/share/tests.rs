@@ -3,15 +3,19 @@
 use super::SHARE;
 use crate::{
     conditions::Core,
-    experiments::{Request, Values},
+    experiments::{PlanError, Request, Values},
     findings::{Findings, Scope},
-    plan::{Changes, Plan, StepId},
+    plan::{Changes, Plan, Protocol, StepId},
     record::{ActResult, End, Event, How, Negotiated, ShareLoad, Shared},
     report::{Format, Style, render},
     target::Target,
 };
 
 fn planned(options: &[(&str, &str)]) -> Plan {
+    asked(options).expect("plans")
+}
+
+fn asked(options: &[(&str, &str)]) -> Result<Plan, PlanError> {
     let mut values = Values::default();
     values.set("rate", "100Mb");
     options.iter().for_each(|(name, value)| values.set(name, value));
@@ -23,7 +27,7 @@ fn planned(options: &[(&str, &str)]) -> Plan {
         direct_alignment: 512,
         ..Target::default()
     };
-    SHARE.plan(&Request::new(&SHARE, vec![target], values).expect("no suite")).expect("plans")
+    SHARE.plan(&Request::new(&SHARE, vec![target], values).expect("no suite"))
 }
 
 /// Speeds in MB/s of putting and getting, as `ShareTest::ways` has them; small files at a tenth of that.
@@ -32,7 +36,8 @@ fn found(plan: Plan, speeds: [&[f64]; 2]) -> Findings {
     let mut loads = Vec::new();
     for run in 1..=act.runs {
         for errand in act.errands() {
-            for (via, speed) in act.ways().zip(speeds[usize::from(!errand.puts())]) {
+            let speeds = act.ways().zip(speeds[usize::from(!errand.puts())]);
+            for (via, speed) in speeds.filter(|(via, _)| act.goes(errand, *via)) {
                 let speed = speed * 1e6 * if errand.is_small() { 0.1 } else { 1.0 };
                 let bytes = act.moved(errand);
                 let seconds = bytes as f64 / speed * (1.0 + 0.002 * f64::from(run));
@@ -48,12 +53,14 @@ fn found(plan: Plan, speeds: [&[f64]; 2]) -> Findings {
             }
         }
     }
-    let negotiated = Negotiated {
-        dialect: "SMB3_11".to_owned(),
-        signing: "AES-128-GMAC, partial".to_owned(),
-        encryption: "none".to_owned(),
+    let (server, dialect, signing) = match act.protocol {
+        Protocol::Smb => ("Samba 4.17.12", "SMB3_11", "AES-128-GMAC, partial"),
+        Protocol::Nfs => ("nfsd of Linux 6.12.9", "NFS 4.2, rsize 1048576, wsize 1048576, sec sys", "none"),
+        Protocol::Sftp => ("OpenSSH 9.2p1", "SSH 2.0", "by the cipher"),
     };
-    let shared = Shared { server: "Samba 4.17.12".to_owned(), negotiated: Some(negotiated), loads };
+    let [dialect, signing, encryption] = [dialect, signing, "none"].map(str::to_owned);
+    let negotiated = Some(Negotiated { dialect, signing, encryption });
+    let shared = Shared { server: server.to_owned(), negotiated, loads };
     let result = Box::new(ActResult { shared: Some(Box::new(shared)), ..ActResult::default() });
     let act = Event::Act { step: StepId(0), target: Some(0), at: String::new(), result };
     let end = Event::End(End { how: How::Finished, at: String::new() });
@@ -103,6 +110,25 @@ fn signing_and_the_drive_of_a_client_may_limit() {
     );
     assert!(verdicts[1].contains("The client's drive limits"), "{verdicts:#?}");
     assert!(verdicts[4].starts_with("put 16.8 MB by each of 4 clients: "), "{verdicts:#?}");
+}
+
+#[test]
+fn what_only_smb_has_is_refused_of_others() {
+    for protocol in ["nfs", "sftp"] {
+        for option in [("protection", "sign"), ("client", "ssh://pi@laptop/dev/shm")] {
+            let refused = asked(&[("protocol", protocol), option]).expect_err("refused").to_string();
+            assert!(refused.starts_with(&format!("--{} works with SMB only", option.0)), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn small_files_by_nfs_wait_for_the_drive() {
+    let plan = planned(&[("protocol", "nfs"), ("clients", "1")]);
+    // All of it, without the drive, the export's sync, the link, all of these, and NFS; the drive alone.
+    let speeds: [&[f64]; 2] =
+        [&[2.0, 10.0, 8.0, 2.1, 400.0, 9.0, 9.5], &[11.0, 11.1, 11.0, 14.0, 400.0, 11.2, 15.0]];
+    insta::assert_snapshot!(render(&found(plan, speeds), Format::Text, Style::PLAIN, false));
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
 pub use pool::{BuildPool, NotPredicted, Predict, Prediction, RebuildPool, RemovePool};
 pub use power::PowerCut;
 pub use pull::{FileTree, FillTree, Pull, PullBy, SecondPull, TREE_DIRECTORIES};
-pub use share::{Errand, Part, Protection, ShareTest, Via};
+pub use share::{Errand, Part, Protection, Protocol, ShareTest, Via};
 pub use swap::{SwapMedium, SwapTest, SwapWhat, SwapWork};
 
 use super::{Cost, StepId};

@@ -11,6 +11,9 @@ use crate::units::{RemoteDir, count, decimal_bytes};
 pub struct ShareTest {
     /// Of the link between client and server, bits per second; none without a limit.
     pub rate: Option<u64>,
+    /// What they are moved by.
+    #[serde(default)]
+    pub protocol: Protocol,
     /// Where clients are, and their files; on this machine if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<RemoteDir>,
@@ -25,11 +28,21 @@ pub struct ShareTest {
     pub small: u64,
     /// At once, after one alone.
     pub clients: u32,
-    /// Files are also moved by TCP alone, without SMB.
+    /// Files are also moved by TCP alone, without the protocol.
     #[serde(default)]
     pub also_plain: bool,
     /// Repetitions of all.
     pub runs: u32,
+}
+
+/// What file servers and their clients speak.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    #[default]
+    Smb,
+    Nfs,
+    Sftp,
 }
 
 /// What protects messages of SMB against changes, or against readers, too.
@@ -58,6 +71,8 @@ pub enum Errand {
 pub enum Part {
     /// Else the share is in memory.
     Drive,
+    /// Else the server says that files are stored before they are on the drive.
+    Sync,
     /// Else the client is in the server's own network, on the server's machine.
     Link,
     /// Else messages are as they are.
@@ -79,6 +94,34 @@ pub enum Via {
     WithoutAll,
     /// No client: the server's own programs use the files.
     Server,
+}
+
+impl Protocol {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Smb => "SMB",
+            Self::Nfs => "NFS",
+            Self::Sftp => "SFTP",
+        }
+    }
+
+    /// The server.
+    pub fn server(self) -> &'static str {
+        match self {
+            Self::Smb => "smbd",
+            Self::Nfs => "nfsd",
+            Self::Sftp => "sshd",
+        }
+    }
+
+    pub fn client(self) -> &'static str {
+        match self {
+            Self::Smb => "smbclient",
+            // That of the kernel.
+            Self::Nfs => "nfs",
+            Self::Sftp => "sftp",
+        }
+    }
 }
 
 impl Errand {
@@ -128,17 +171,24 @@ impl ShareTest {
 
     /// Those that are left out of a way that keeps the protocol.
     pub fn under_protocol(&self) -> impl Iterator<Item = Part> {
+        let sync = (self.protocol == Protocol::Nfs).then_some(Part::Sync);
         let link = self.has_link().then_some(Part::Link);
         let protection = self.protection.map(|_| Part::Protection);
         let client = self.client_dir.as_ref().map(|_| Part::ClientDrive);
-        [Part::Drive].into_iter().chain(link).chain(protection).chain(client)
+        [Part::Drive].into_iter().chain(sync).chain(link).chain(protection).chain(client)
     }
 
     pub fn ways(&self) -> impl Iterator<Item = Via> {
         let without = self.under_protocol().map(Via::Without);
-        let all = (self.under_protocol().count() > 1).then_some(Via::WithoutAll);
+        let apart = self.under_protocol().filter(|part| *part != Part::Sync);
+        let all = (apart.count() > 1).then_some(Via::WithoutAll);
         let plain = self.also_plain.then_some(Via::Without(Part::Protocol));
         [Via::Whole].into_iter().chain(without).chain(all).chain(plain).chain([Via::Server])
+    }
+
+    /// Whether files take this way: what is got waits for nothing to be stored.
+    pub fn goes(&self, errand: Errand, via: Via) -> bool {
+        errand.puts() || via != Via::Without(Part::Sync)
     }
 
     /// `put 64.0 MB`.
@@ -204,7 +254,8 @@ impl ShareTest {
             && (1..=100).contains(&self.runs)
             && self.rate.is_none_or(|rate| (1_000..=1 << 40).contains(&rate))
             // Nothing of ours runs on another machine.
-            && !(self.also_plain && self.client.is_some());
+            && !(self.also_plain && self.client.is_some())
+            && (self.protocol == Protocol::Smb || self.protection.is_none() && self.client.is_none());
         if fits { Ok(()) } else { Err("shares files in a way that makes no sense".to_owned()) }
     }
 
@@ -221,7 +272,8 @@ impl ShareTest {
         let client =
             self.client_dir.as_ref().map(|dir| format!("; the client's files are in {}", dir.display()));
         format!(
-            "smbd with a configuration of its own, and clients {link}: {}; each with {}; {}{}",
+            "{} with a configuration of its own, and clients {link}: {}; each with {}; {}{}",
+            self.protocol.server(),
             errands.join(", "),
             ways.join(", "),
             count(u64::from(self.runs), "time"),
@@ -233,12 +285,13 @@ impl ShareTest {
     pub fn part(&self, part: Part) -> &'static str {
         match part {
             Part::Drive => "the drive",
+            Part::Sync => "the export's sync",
             Part::Link if self.client.is_some() => "the network (with the client's machine)",
             Part::Link => "the link",
             Part::Protection if self.protection == Some(Protection::Encryption) => "encryption",
             Part::Protection => "signing",
             Part::ClientDrive => "the client's drive",
-            Part::Protocol => "SMB",
+            Part::Protocol => self.protocol.name(),
         }
     }
 

@@ -55,11 +55,19 @@ pub fn clear(dir: &Path, files: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes them as the server's own programs do, until they are on the drive; some `at_once`, if each client has one.
-pub fn put(from: &Path, to: &Path, files: u64, at_once: bool, stop: Stop<'_>) -> io::Result<()> {
+/// Writes them as the server's own programs do, until they are on the drive; some `at_once`, if each client has one; or each one
+/// `to_its_end` before the next.
+pub fn put(
+    from: &Path,
+    to: &Path,
+    files: u64,
+    (at_once, to_its_end): (bool, bool),
+    stop: Stop<'_>,
+) -> io::Result<()> {
     each(files, at_once, &|name| {
         let (mut from, mut to) = (File::open(from.join(name))?, File::create_new(to.join(name))?);
-        copy(&mut from, &mut to, stop).map(drop)
+        copy(&mut from, &mut to, stop)?;
+        if to_its_end { to.sync_all() } else { Ok(()) }
     })?;
     sync(to)
 }
@@ -180,14 +188,14 @@ mod tests {
         let (from, to) = (from.path(), to.path());
         for (set, at_once) in [((1, (3 << 20) + 5), false), ((12, 100), false), ((4, 2 << 20), true)] {
             make(from, set, 1, on).expect("makes");
-            put(from, to, set.0, at_once, on).expect("copies");
+            put(from, to, set.0, (at_once, set.0 == 12), on).expect("copies");
             cool(to, set.0).and_then(|()| get(to, set.0, at_once, on)).expect("reads");
             assert_eq!(differs(from, to, set.0, true, on).expect("compares"), None);
             for dir in [from, to] {
                 clear(dir, set.0).and_then(|()| clear(dir, set.0)).expect("removes");
             }
         }
-        make(from, (12, 100), 1, on).and_then(|()| put(from, to, 12, false, on)).expect("makes");
+        make(from, (12, 100), 1, on).and_then(|()| put(from, to, 12, (false, false), on)).expect("makes");
         fs::write(to.join("7"), vec![0; 100]).expect("writes");
         let differs = |read| differs(from, to, 12, read, on).expect("compares");
         assert_eq!([differs(false), differs(true)], [None, Some((7, Differs::Bytes))]);

@@ -1,11 +1,15 @@
 //! Shares a directory of ours with clients on a network of their own, and times what they do.
 
 mod apart;
+mod clients;
 mod errands;
+mod file_server;
+mod nfs;
 mod plain;
 mod remote;
+mod sftp;
 mod site;
-mod smb_conf;
+mod smb;
 
 use std::path::Path;
 
@@ -18,11 +22,11 @@ use super::{RunError, journal::Journal, scratch_dir::Folder};
 use crate::{
     engine::Cancel,
     inventory::{Drive, Inventory, machine},
-    plan::{Part, Plan, Protection, ShareTest, Via},
+    plan::{Part, Plan, Protection, Protocol, ShareTest, Via},
     record::{Negotiated, ShareLoad, Shared},
     sysroot::Sysroot,
     target::Target,
-    tools::{Runner, System, Tool, namespace, samba, ssh},
+    tools::{Runner, System, Tool, namespace, openssh, samba, ssh},
     units::decimal_bytes,
 };
 
@@ -30,8 +34,6 @@ use crate::{
 const CLIENTS: usize = 100;
 /// Memory that stays for others, bytes.
 const RESERVE: u64 = 64 << 20;
-/// The first version of Samba whose client takes `--client-protection`.
-const OLDEST: (u32, u32) = (4, 15);
 
 /// Why nothing can be shared here, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -72,13 +74,15 @@ fn possible(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(), ShareRef
     let tools = System::default();
     let link: &[Tool] = if act.rate.is_some() { &[namespace::TC] } else { &[] };
     let other: &[Tool] = if act.client.is_some() { &[ssh::SSH] } else { &[] };
-    for tool in namespace::TOOLS.iter().chain(&samba::TOOLS).chain(link).chain(other) {
+    for tool in namespace::TOOLS.iter().chain(link).chain(other) {
         tools.find(*tool).map_err(|e| ShareRefusal(e.to_string()))?;
     }
-    let version = tools.ask(&samba::version()).map(|said| said.stdout).unwrap_or_default();
-    if samba::numbers(&version).is_none_or(|version| version < OLDEST) {
-        return refuse(format!("Samba 4.15 or later is needed, not '{}'", version.trim()));
-    }
+    let served = match act.protocol {
+        Protocol::Smb => smb::possible(&tools),
+        Protocol::Nfs => nfs::possible(root, &tools),
+        Protocol::Sftp => sftp::possible(&tools),
+    };
+    served.map_err(ShareRefusal)?;
     if let Some(dir) = &act.client_dir {
         of_client(dir, path, act.on_disk()).map_err(ShareRefusal)?;
     }
@@ -129,7 +133,7 @@ pub(super) fn share_test(
     cancel: &Cancel,
     says: &mut dyn FnMut(&str),
 ) -> (Shared, Result<(), RunError>) {
-    let mut shared = Shared { server: server(tools), ..Shared::default() };
+    let mut shared = Shared { server: server(act.protocol, tools), ..Shared::default() };
     let mut folders = Vec::new();
     let done = (|| {
         possible(&Sysroot::live(), &target.path, act).map_err(|e| failed(&e.to_string()))?;
@@ -175,7 +179,7 @@ fn measure(
         site.restart(cancel)?;
         reorder(&mut ways, run, &mut random);
         for via in &ways {
-            for errand in act.errands() {
+            for errand in act.errands().filter(|errand| act.goes(*errand, *via)) {
                 if cancel.is_set() {
                     return Err(RunError::Interrupted);
                 }
@@ -208,17 +212,26 @@ fn agrees(act: &ShareTest, said: Option<&Negotiated>) -> Result<(), RunError> {
     });
     let part = act.part(Part::Protection);
     if does_not {
-        Err(failed(&format!("{part} was asked for, and smbd says that there is none")))
+        Err(failed(&format!("{part} was asked for, and {} says that there is none", act.protocol.server())))
     } else {
         Ok(())
     }
 }
 
-/// `Samba 4.17.12-Debian`.
-fn server(tools: &System) -> String {
-    let said = tools.ask(&samba::version()).map(|said| said.stdout).unwrap_or_default();
-    let version = said.trim().trim_start_matches("Version ");
-    format!("Samba {version}").trim_end().to_owned()
+/// Such as `Samba 4.17.12-Debian`, `OpenSSH 9.2p1`, or `nfsd of Linux 6.12.9`.
+fn server(protocol: Protocol, tools: &System) -> String {
+    let ask = |query| tools.ask(&query).unwrap_or_default();
+    match protocol {
+        Protocol::Smb => {
+            let said = ask(samba::version()).stdout;
+            format!("Samba {}", said.trim().trim_start_matches("Version ")).trim_end().to_owned()
+        }
+        Protocol::Nfs => format!(
+            "nfsd of Linux {}",
+            Sysroot::live().word("/proc/sys/kernel/osrelease").unwrap_or_default()
+        ),
+        Protocol::Sftp => openssh::name(&ask(openssh::version())),
+    }
 }
 
 #[cfg(test)]
@@ -260,6 +273,7 @@ mod tests {
             |encryption: &str| Negotiated { encryption: encryption.to_owned(), ..Negotiated::default() };
         let act = |protection| ShareTest {
             rate: None,
+            protocol: Protocol::Smb,
             client: None,
             protection,
             client_dir: None,

@@ -55,7 +55,7 @@ impl Remote {
             return Err(refused(ssh::failure(at, &said)));
         };
         let addresses = addresses(&connection).map_err(refused)?;
-        if samba::numbers(&version).is_none_or(|version| version < super::OLDEST) {
+        if samba::numbers(&version).is_none_or(|version| version < super::smb::OLDEST) {
             return Err(refused(format!(
                 "smbclient 4.15 or later is needed there, not '{}'",
                 version.trim()

@@ -1,0 +1,187 @@
+//! What clients are told to move, and how they are connected.
+
+use std::{
+    io,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use super::{
+    super::RunError,
+    apart::failed,
+    errands::{self, Stop},
+    file_server::{BEGINS, FileServer},
+    nfs::{Mounted, Nfs},
+    plain::{self, Networks},
+    site::{ANSWERS, SERVER, Site, Speaks, dir_of},
+};
+use crate::{
+    engine::Cancel,
+    plan::{Errand, Via},
+    record::Negotiated,
+    tools::{Query, Talk},
+};
+
+/// What clients did.
+pub(super) struct Moved<'a> {
+    pub begins: Instant,
+    /// The last of them was done.
+    pub ends: Instant,
+    /// What they said.
+    pub said: String,
+    /// What they still have mounted.
+    pub mounted: Option<Mounted<'a>>,
+}
+
+impl Site<'_> {
+    /// Programs that are told what to move, with their files in a directory as they see it.
+    pub fn told(
+        &self,
+        server: &dyn FileServer,
+        (errand, via): (Errand, Via),
+        dir: &Path,
+        cancel: &Cancel,
+    ) -> Result<Moved<'_>, RunError> {
+        let puts = errand.puts();
+        let commands: Vec<String> = match errand.is_small() {
+            true => vec![server.all(puts, &dir.to_string_lossy())],
+            false => (0..self.act.set(errand).0).map(|number| one(puts, dir, number)).collect(),
+        };
+        self.tell(server, (errand, via), &commands, cancel)
+    }
+
+    /// This program, where the directory of the server was just mounted.
+    pub fn mounted(
+        &self,
+        nfs: &Nfs,
+        (errand, via): (Errand, Via),
+        dir: &Path,
+        stop: Stop<'_>,
+    ) -> Result<Moved<'_>, RunError> {
+        let mounted = self.mount(nfs, via)?;
+        let there = mounted.dir();
+        let (from, to) = if errand.puts() { (dir, there.as_path()) } else { (there.as_path(), dir) };
+        let (files, at_once) = (self.act.set(errand).0, errand.has_several_clients());
+        let begins = Instant::now();
+        let cannot = |e| failed(&format!("{}, {}: {e}", self.act.name(errand), self.act.way(via)));
+        // Closing a file writes what is left of it, and says nothing if that fails.
+        errands::put(from, to, files, (at_once, errand.puts()), stop).map_err(cannot)?;
+        Ok(Moved { begins, ends: Instant::now(), said: String::new(), mounted: Some(mounted) })
+    }
+
+    /// Without the protocol, over the link.
+    pub fn plain(
+        &self,
+        errand: Errand,
+        (served, clients): (&Path, &Path),
+        stop: Stop<'_>,
+    ) -> io::Result<Moved<'_>> {
+        let networks = Networks { server: self.server.pid, address: SERVER, client: self.client.pid };
+        let files = self.act.set(errand).0;
+        let connections = networks.connect(if errand.has_several_clients() { files } else { 1 })?;
+        let (from, to) = if errand.puts() { (clients, served) } else { (served, clients) };
+        let begins = Instant::now();
+        plain::transfer(connections, errand.puts(), (from, to), files, stop)?;
+        Ok(Moved { begins, ends: Instant::now(), said: String::new(), mounted: None })
+    }
+
+    fn mount(&self, nfs: &Nfs, via: Via) -> Result<Mounted<'_>, RunError> {
+        let (network, address) = self.place(via);
+        nfs.mount(&self.client, (network, &address), dir_of(via), self.tools)
+    }
+
+    /// A client for each of these commands. All are connected before any begins.
+    pub fn tell(
+        &self,
+        server: &dyn FileServer,
+        (errand, via): (Errand, Via),
+        commands: &[String],
+        cancel: &Cancel,
+    ) -> Result<Moved<'_>, RunError> {
+        let longest = self.longest(errand);
+        let query = self.client(server, via, longest, false)?;
+        let called = self.called(via, &query);
+        let gone = |_| failed(&format!("{called} has ended, or does not answer"));
+        let connected = commands.iter().map(|_| self.connected(server, &query, &called));
+        let mut all: Vec<Talk> = connected.collect::<Result<_, _>>()?;
+        let begins = Instant::now();
+        for (client, commands) in all.iter_mut().zip(commands) {
+            client.say(&format!("{commands}pwd\n")).map_err(gone)?;
+            client.says_no_more();
+        }
+        let (mut said, mut ends, mut all_done) = (String::new(), begins, Vec::new());
+        let stop = || cancel.is_set() || begins.elapsed() > longest;
+        for client in &mut all {
+            all_done.push(loop {
+                match client.next_line(&stop) {
+                    Some(line) if server.is_mark(&line) => break true,
+                    Some(line) => said.extend([line.trim(), " "]),
+                    None => break false,
+                }
+            });
+            ends = Instant::now();
+        }
+        for (mut client, is_done) in all.into_iter().zip(all_done) {
+            let output = client.end(if cancel.is_set() { Duration::ZERO } else { ANSWERS });
+            if !is_done || output.code != Some(0) {
+                let late = begins.elapsed() > longest;
+                let why = if late { "it took too long".to_owned() } else { output.complaint() };
+                return Err(failed(&format!("{called} failed: {said}{why}")));
+            }
+        }
+        Ok(Moved { begins, ends, said, mounted: None })
+    }
+
+    /// A client that waits for commands: it is connected once it answers.
+    pub fn connected(&self, server: &dyn FileServer, query: &Query, called: &str) -> Result<Talk, RunError> {
+        let mut client = self.tools.talk(query)?;
+        // If it has ended, it does not answer.
+        let _ = client.say("pwd\n");
+        loop {
+            match client.hear(BEGINS) {
+                Ok(line) if server.is_mark(&line) => return Ok(client),
+                Ok(_) => {}
+                Err(_) => {
+                    let said = client.end(Duration::ZERO);
+                    return Err(failed(&format!("{called} failed: {}", said.complaint())));
+                }
+            }
+        }
+    }
+
+    /// What server and client say of a connection.
+    pub fn negotiated(&self) -> Option<Negotiated> {
+        let server = match &self.speaks {
+            Speaks::Told(server) => server.as_ref(),
+            Speaks::Mounted(nfs) => {
+                return self.mount(nfs, Via::Whole).ok()?.negotiated();
+            }
+        };
+        let query = self.client(server, Via::Whole, ANSWERS, true).ok()?;
+        let mut client = self.connected(server, &query, "").ok()?;
+        let looks = server.looks().map(|query| self.server.run(&query, self.tools)).transpose().ok();
+        let client = client.end(ANSWERS);
+        server.negotiated(&looks?.unwrap_or_default(), &client)
+    }
+}
+
+/// Commands that put or get one file.
+fn one(puts: bool, dir: &Path, number: u64) -> String {
+    let here = dir.join(number.to_string());
+    match puts {
+        true => format!("put {} {number}\n", here.display()),
+        false => format!("get {number} {}\n", here.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_its_number_on_both_sides() {
+        let dir = Path::new("/mnt/large");
+        assert_eq!(one(true, dir, 0), "put /mnt/large/0 0\n");
+        assert_eq!(one(false, dir, 3), "get 3 /mnt/large/3\n");
+    }
+}

@@ -1,0 +1,87 @@
+//! An sshd of our own that serves files, and its client.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    super::RunError,
+    apart::{Apart, failed},
+    file_server::{Access, FileServer, Serves, write},
+};
+use crate::{
+    record::Negotiated,
+    tools::{Output, Query, System, openssh},
+};
+
+pub(super) struct Sftp {
+    sshd: PathBuf,
+    room: PathBuf,
+}
+
+/// Refuses a machine without the programs.
+pub(super) fn possible(tools: &System) -> Result<(), String> {
+    openssh::TOOLS.iter().try_for_each(|tool| tools.find(*tool).map(drop)).map_err(|e| e.to_string())
+}
+
+impl Sftp {
+    /// With keys of its own for server and client.
+    pub fn prepare(
+        (server, client): (&Apart, &Apart),
+        serves: &Serves,
+        tools: &System,
+    ) -> Result<Self, RunError> {
+        let cannot = |e: io::Error| failed(&format!("files in memory: {e}"));
+        let key = |of: &Apart, name: &str| {
+            of.run(&openssh::make_key(&of.room.join(name).to_string_lossy()), tools)?;
+            fs::read_to_string(of.file(&format!("{name}.pub"))).map_err(cannot)
+        };
+        let (host, user) = (key(server, "hostkey")?, key(client, "key")?);
+        let config = openssh::config(&server.room, &[&serves.at, "127.0.0.1"], serves.port);
+        let known = format!("{} {host}", openssh::SERVER);
+        for (path, text) in [
+            (server.file("conf"), config.as_str()),
+            (server.file("authorized"), &user),
+            (server.file("shadow"), openssh::SHADOW),
+            (client.file("known"), &known),
+        ] {
+            write(&path, text).map_err(cannot)?;
+        }
+        server.run(&openssh::furnish(&server.room.join("shadow").to_string_lossy()), tools)?;
+        Ok(Self { sshd: tools.find(openssh::SSHD)?, room: server.room.clone() })
+    }
+}
+
+impl FileServer for Sftp {
+    fn serve(&self) -> Query {
+        openssh::serve(&self.sshd, &self.room.join("conf"))
+    }
+
+    fn client(&self, access: &Access<'_>) -> Query {
+        let (room, dir) = (access.room.unwrap_or(Path::new("")), self.room.join(access.dir));
+        openssh::client((room, access.address), access.port, &dir, access.tells)
+    }
+
+    fn is_mark(&self, line: &str) -> bool {
+        openssh::is_mark(line)
+    }
+
+    fn all(&self, puts: bool, dir: &str) -> String {
+        let verb = if puts { "put" } else { "get" };
+        format!("lcd {dir}\n{verb} *\n")
+    }
+
+    fn last_words(&self, _: &Apart, said: &Output) -> String {
+        said.complaint()
+    }
+
+    fn looks(&self) -> Option<Query> {
+        None
+    }
+
+    fn negotiated(&self, _: &Output, client: &Output) -> Option<Negotiated> {
+        let [dialect, signing, encryption] = openssh::negotiated(&client.stderr)?;
+        Some(Negotiated { dialect, signing, encryption })
+    }
+}

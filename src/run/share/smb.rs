@@ -1,0 +1,183 @@
+//! A Samba server of our own, and its client.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    super::RunError,
+    apart::{Apart, OWN, failed},
+    file_server::{Access, BEGINS, FileServer, MEMORY, Serves, write},
+};
+use crate::{
+    plan::Protection,
+    record::Negotiated,
+    tools::{Output, Query, Runner, System, namespace::within, samba},
+};
+
+/// The first version of Samba whose client takes `--client-protection`.
+pub(super) const OLDEST: (u32, u32) = (4, 15);
+
+pub(super) struct Smb {
+    smbclient: PathBuf,
+    conf: PathBuf,
+}
+
+/// Refuses a Samba that is too old.
+pub(super) fn possible(tools: &System) -> Result<(), String> {
+    for tool in samba::TOOLS {
+        tools.find(tool).map_err(|e| e.to_string())?;
+    }
+    let version = tools.ask(&samba::version()).map(|said| said.stdout).unwrap_or_default();
+    match samba::numbers(&version) {
+        Some(version) if version >= OLDEST => Ok(()),
+        _ => Err(format!("Samba 4.15 or later is needed, not '{}'", version.trim())),
+    }
+}
+
+impl Smb {
+    /// With a user who has this password.
+    pub fn prepare(
+        (server, client): (&Apart, &Apart),
+        serves: &Serves,
+        password: &str,
+        tools: &System,
+    ) -> Result<Self, RunError> {
+        let cannot = |e: io::Error| failed(&format!("files in memory: {e}"));
+        for dir in ["private", "lock", "state", "cache", "pid", "ncalrpc", "winbindd"] {
+            fs::create_dir(server.file(dir)).map_err(cannot)?;
+        }
+        write(&server.file("conf"), &smb_conf(&server.room, (OWN, MEMORY), serves)).map_err(cannot)?;
+        write(&client.file("conf"), "[global]\n").map_err(cannot)?;
+        write(&client.file("login"), &format!("username=root\npassword={password}\n")).map_err(cannot)?;
+        let conf = server.room.join("conf");
+        let add = samba::add_user(&conf.to_string_lossy(), "root");
+        let mut asks = tools.talk(&within(server.pid, server.pid, &add, tools)?)?;
+        // If it has ended, it says why.
+        let _ = asks.say(&format!("{password}\n{password}\n"));
+        let said = asks.end(BEGINS);
+        if said.code != Some(0) {
+            return Err(failed(&format!("pdbedit made no user: {}", said.complaint())));
+        }
+        Ok(Self { smbclient: tools.find(samba::SMBCLIENT)?, conf })
+    }
+}
+
+impl FileServer for Smb {
+    fn serve(&self) -> Query {
+        samba::serve(&self.conf.to_string_lossy())
+    }
+
+    fn client(&self, access: &Access<'_>) -> Query {
+        let share = if access.dir == OWN { "drive" } else { access.dir };
+        let protection = match access.protection {
+            Some(Protection::Signing) => "sign",
+            Some(Protection::Encryption) => "encrypt",
+            None => "off",
+        };
+        // On another machine it begins in the directory with its files.
+        let (program, room) = match access.room {
+            Some(room) => (self.smbclient.as_path(), room),
+            None => (Path::new(samba::SMBCLIENT.name), Path::new("")),
+        };
+        let [config, login] = ["conf", "login"].map(|name| room.join(name));
+        let mounted = samba::Mounted {
+            program,
+            config: &config,
+            share: format!("//{}/{share}", access.address),
+            port: access.port,
+            login: &login,
+            protection,
+            patience: access.patience,
+        };
+        mounted.client()
+    }
+
+    fn is_mark(&self, line: &str) -> bool {
+        samba::is_mark(line)
+    }
+
+    fn all(&self, puts: bool, dir: &str) -> String {
+        let verb = if puts { "mput" } else { "mget" };
+        format!("lcd {dir}\nprompt\n{verb} *\n")
+    }
+
+    fn last_words(&self, server: &Apart, said: &Output) -> String {
+        let log = fs::read_to_string(server.file("log")).unwrap_or_default();
+        let last = log.lines().map(str::trim).rfind(|line| !line.is_empty());
+        last.map_or_else(|| said.complaint(), str::to_owned)
+    }
+
+    fn looks(&self) -> Option<Query> {
+        Some(samba::connections(&self.conf.to_string_lossy()))
+    }
+
+    fn negotiated(&self, server: &Output, _: &Output) -> Option<Negotiated> {
+        let [dialect, signing, encryption] = samba::negotiated(server)?;
+        Some(Negotiated { dialect, signing, encryption })
+    }
+}
+
+/// Its share on a drive and that in memory are in the directories of these names. Nothing of a server that may run beside it is used, and nothing is told to other networks.
+fn smb_conf(room: &Path, (own, memory): (&str, &str), serves: &Serves) -> String {
+    let Serves { at, to, port } = serves;
+    let length = if to.is_none() { "/30" } else { "" };
+    let room = room.display();
+    let to = to.map_or_else(String::new, |to| format!("hosts allow = {to} 127.0.0.1\n"));
+    format!(
+        "[global]\n\
+         server role = standalone server\n\
+         bind interfaces only = yes\n\
+         interfaces = {at}{length} 127.0.0.1/8\n\
+         smb ports = {port}\n\
+         {to}\
+         private dir = {room}/private\n\
+         lock directory = {room}/lock\n\
+         state directory = {room}/state\n\
+         cache directory = {room}/cache\n\
+         pid directory = {room}/pid\n\
+         ncalrpc dir = {room}/ncalrpc\n\
+         winbindd socket directory = {room}/winbindd\n\
+         log file = {room}/log\n\
+         passdb backend = tdbsam:{room}/private/passdb.tdb\n\
+         disable netbios = yes\n\
+         multicast dns register = no\n\
+         disable spoolss = yes\n\
+         load printers = no\n\
+         printing = bsd\n\
+         printcap name = /dev/null\n\
+         map to guest = never\n\
+         usershare max shares = 0\n\
+         [drive]\n\
+         path = {room}/{own}\n\
+         read only = no\n\
+         valid users = root\n\
+         [{memory}]\n\
+         path = {room}/{memory}\n\
+         read only = no\n\
+         valid users = root\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_client_may_use_it() {
+        let text = |serves: &Serves| smb_conf(Path::new("/mnt"), ("own", "memory"), serves);
+        let alone = text(&Serves { at: "192.0.2.1".to_owned(), to: None, port: 4450 });
+        assert!(
+            alone.contains("\ninterfaces = 192.0.2.1/30 127.0.0.1/8\nsmb ports = 4450\nprivate dir = "),
+            "{alone}"
+        );
+        let to = "192.0.2.7".parse().ok();
+        let open = text(&Serves { at: "192.0.2.9".to_owned(), to, port: 40000 });
+        assert!(
+            open.contains("\nsmb ports = 40000\nhosts allow = 192.0.2.7 127.0.0.1\nprivate dir = "),
+            "{open}"
+        );
+        assert!(open.contains("bind interfaces only = yes"), "{open}");
+    }
+}

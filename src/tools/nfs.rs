@@ -1,0 +1,113 @@
+//! exportfs, rpc.mountd and mount.nfs4: the kernel's NFS server on a network of its own, and the kernel's client of it.
+
+use std::time::Duration;
+
+use super::{Query, SH, Tool, namespace::HIDE};
+
+const WITHOUT_SERVER: &str = "without it, nothing can be shared by NFS";
+const WITHOUT_CLIENT: &str = "without it, no client of NFS can be measured";
+const EXPORTFS: Tool = Tool { name: "exportfs", package: "nfs-kernel-server", without: WITHOUT_SERVER };
+const MOUNTD: Tool = Tool { name: "rpc.mountd", ..EXPORTFS };
+const MOUNT: Tool = Tool { name: "mount.nfs4", package: "nfs-common", without: WITHOUT_CLIENT };
+const UMOUNT: Tool = Tool { name: "umount", package: "mount", without: WITHOUT_CLIENT };
+
+/// All that are needed.
+pub const TOOLS: [Tool; 5] = [EXPORTFS, MOUNTD, MOUNT, UMOUNT, SH];
+
+/// What [`serve`] says once clients may come.
+pub const READY: &str = "drivebench: ready";
+
+/// Within mounts of its own: the state and the settings of another server are hidden, and the socket of the system's rpcbind, of which the kernel and rpc.mountd would
+/// else remove what that server has registered. The second directory is below the first one, on another filesystem; it is seen in the third
+/// one, too, of which what is put counts as stored before it is. rpc.mountd tells the kernel who may use what, and ends with the other programs
+/// here; versions of NFS before 4 want more programs, and newer ones of it don't know the oldest.
+const FURNISH: &str = r#"modprobe -q nfsd; modprobe -q nfs
+hide /etc/nfs.conf /etc/nfs.conf.d /usr/etc/nfs.conf /usr/etc/nfs.conf.d /etc/exports /etc/exports.d /etc/hosts.allow /etc/hosts.deny
+mount -t tmpfs -o mode=755,size=1M drivebench /run && mount -t tmpfs -o mode=755,size=4M drivebench /var/lib/nfs &&
+touch /var/lib/nfs/etab /var/lib/nfs/rmtab || exit
+[ -d /proc/fs/nfsd ] || { echo "this kernel has no NFS server: modprobe nfsd, or restart after a kernel upgrade" >&2; exit 1; }
+mount -t nfsd drivebench /proc/fs/nfsd && mkdir "$3" && mount --bind "$2" "$3" &&
+exportfs -i -o "fsid=0,crossmnt,sync,$4" "*:$1" && exportfs -i -o "fsid=1,sync,$4" "*:$2" && exportfs -i -o "fsid=2,async,$4" "*:$3" || exit
+[ "$(grep -c . /var/lib/nfs/etab)" = 3 ] || { echo "exportfs keeps its list elsewhere" >&2; exit 1; }
+rpc.mountd -N 2 -N 3 2>/dev/null || exec rpc.mountd -N 3"#;
+const EXPORTED: &str = "rw,no_root_squash,no_subtree_check,insecure";
+
+/// The same of a client: nothing of its mounts is noted in the system's files, nor is the system's configuration read.
+const FURNISH_CLIENT: &str = r#"mount -t tmpfs -o mode=755,size=1M drivebench /run && mkdir "$1" || exit
+hide /etc/nfsmount.conf /etc/nfsmount.conf.d /usr/etc/nfsmount.conf /usr/etc/nfsmount.conf.d"#;
+
+/// The server's threads keep its network when nobody else uses it, so what ends them must outlast this program: it notices that its input ends.
+/// Clients of before could claim what they had for some time, of which 10 s are the least; without a program that notes clients, newer kernels
+/// don't end that when they are told to.
+const SERVE: &str = r#"trap "" HUP INT TERM PIPE
+n=/proc/fs/nfsd
+put() { printf "%s\n" "$1" | tee "$n/$2" >/dev/null; }
+grace() { put Y v4_end_grace 2>/dev/null || until grep -q Y $n/v4_end_grace; do sleep 0.2; done; }
+put "-2 -3 +4 +4.1 +4.2" versions && put 10 nfsv4gracetime && put "tcp 2049" portlist && put 8 threads && grace && echo "drivebench: ready" && cat >/dev/null || e=1
+put 0 threads; exit $e"#;
+
+/// Prepares mounts for a server whose clients may use these directories.
+pub fn furnish(room: &str, own: &str, again: &str) -> Query {
+    let script = format!("{HIDE}{FURNISH}");
+    Query::new(SH, ["-c", &script, "drivebench", room, own, again, EXPORTED]).within(Duration::from_secs(60))
+}
+
+/// Prepares mounts for a client, and makes the directory on which it mounts the server's.
+pub fn furnish_client(mounted: &str) -> Query {
+    Query::new(SH, ["-c", &format!("{HIDE}{FURNISH_CLIENT}"), "drivebench", mounted])
+}
+
+/// Serves until its standard input ends; says [`READY`] before.
+pub fn serve() -> Query {
+    Query::new(SH, ["-c", SERVE])
+}
+
+/// Mounts a directory of the server. A server that is gone is an error after a minute, not a program that hangs.
+pub fn mount(address: &str, shared: &str, dir: &str) -> Query {
+    let options = "vers=4,proto=tcp,soft,timeo=200,retrans=2";
+    Query::new(MOUNT, [&format!("{address}:/{shared}"), dir, "-o", options]).within(Duration::from_secs(120))
+}
+
+pub fn unmount(dir: &str) -> Query {
+    Query::new(UMOUNT, [dir]).within(Duration::from_secs(600))
+}
+
+/// Such as `NFS 4.2, rsize 1048576, wsize 1048576, sec sys` of what is mounted on a directory, from `/proc/PID/mounts`.
+pub fn negotiated(mounts: &str, dir: &str) -> Option<String> {
+    let of = |line: &&str| line.split(' ').nth(1) == Some(dir);
+    let options = mounts.lines().rfind(of)?.split(' ').nth(3)?;
+    let value =
+        |name: &str| options.split(',').find_map(|option| option.strip_prefix(name)?.strip_prefix('='));
+    let sizes = ["rsize", "wsize", "sec"].map(|name| format!("{name} {}", value(name).unwrap_or("unknown")));
+    Some(format!("NFS {}, {}", value("vers")?, sizes.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line that Linux 6.1 said of a client.
+    #[test]
+    fn what_was_negotiated_is_read() {
+        let mounts = "tmpfs /mnt tmpfs rw 0 0\n192.0.2.1:/own /mnt/nfs nfs4 rw,relatime,vers=4.2,rsize=65536,wsize=65536,namlen=255,soft,proto=tcp,\
+                      timeo=200,retrans=2,sec=sys,clientaddr=192.0.2.2,local_lock=none,addr=192.0.2.1 0 0\n";
+        let agreed = negotiated(mounts, "/mnt/nfs");
+        assert_eq!(agreed.as_deref(), Some("NFS 4.2, rsize 65536, wsize 65536, sec sys"));
+        assert_eq!([negotiated(mounts, "/mnt"), negotiated("", "/mnt/nfs")], [None, None]);
+    }
+
+    #[test]
+    fn command_lines() {
+        assert_eq!(
+            mount("192.0.2.1", "own", "/mnt/nfs").to_string(),
+            "mount.nfs4 192.0.2.1:/own /mnt/nfs -o vers=4,proto=tcp,soft,timeo=200,retrans=2"
+        );
+        assert_eq!(unmount("/mnt/nfs").to_string(), "umount /mnt/nfs");
+        let furnish = furnish("/mnt", "/mnt/own", "/mnt/async").to_string();
+        assert!(
+            furnish
+                .ends_with("drivebench /mnt /mnt/own /mnt/async rw,no_root_squash,no_subtree_check,insecure"),
+            "{furnish}"
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! sshd, sftp and ssh-keygen: a server of files of our own, and its client.
+
+use std::{ffi::OsStr, path::Path, time::Duration};
+
+use super::{Output, Query, SH, Tool, namespace::HIDE};
+
+const WITHOUT_SERVER: &str = "without it, nothing can be shared by SFTP";
+const WITHOUT_CLIENT: &str = "without it, no client can be measured";
+pub const SSHD: Tool = Tool { name: "sshd", package: "openssh-server", without: WITHOUT_SERVER };
+pub const SFTP: Tool = Tool { name: "sftp", package: "openssh-client", without: WITHOUT_CLIENT };
+const SSH: Tool = Tool { name: "ssh", ..SFTP };
+const KEYGEN: Tool = Tool { name: "ssh-keygen", ..SFTP };
+
+/// All that are needed.
+pub const TOOLS: [Tool; 5] = [SSHD, SFTP, SSH, KEYGEN, SH];
+
+/// The key of a server is known by this name, whatever its address.
+pub const SERVER: &str = "drivebench";
+
+/// Within mounts of its own: the directory that sshd wants and few systems have while it does not run, an account that is not locked, of which
+/// sshd would let in nobody, and none of the system's rules and scripts for logins.
+const FURNISH: &str = r#"hide /etc/ssh/sshrc /etc/hosts.allow /etc/hosts.deny
+mount -t tmpfs -o mode=755,size=1M drivebench /run && mkdir /run/sshd && { [ ! -e /etc/shadow ] || mount --bind "$1" /etc/shadow; }"#;
+/// sshd ends with the standard input, or by itself, and this with it. A shell gives another input to what it does beside.
+const SERVE: &str = r#"exec 3<&0; "$1" -D -e -f "$2" </dev/null 3<&- & s=$!; { cat <&3 >/dev/null; kill $s 2>/dev/null; } & wait $s"#;
+
+/// What is shown as the file of passwords: root has none that fits, and is not locked.
+pub const SHADOW: &str = "root:*:1:0:99999:7:::\n";
+
+/// Prepares mounts for a server.
+pub fn furnish(shadow: &str) -> Query {
+    Query::new(SH, ["-c", &format!("{HIDE}{FURNISH}"), "drivebench", shadow])
+}
+
+/// Makes a pair of keys, the public one with `.pub`.
+pub fn make_key(path: &str) -> Query {
+    Query::new(KEYGEN, ["-q", "-t", "ed25519", "-N", "", "-C", "", "-f", path])
+        .within(Duration::from_secs(60))
+}
+
+/// Serves in the foreground, until its standard input ends.
+pub fn serve(sshd: &Path, config: &Path) -> Query {
+    let args: [&OsStr; 5] =
+        ["-c".as_ref(), SERVE.as_ref(), "drivebench".as_ref(), sshd.as_ref(), config.as_ref()];
+    Query::new(SH, args)
+}
+
+/// The configuration of a server that listens on these addresses, has its files in a directory, and serves files only.
+pub fn config(room: &Path, addresses: &[&str], port: u16) -> String {
+    let room = room.display();
+    let listen: String =
+        addresses.iter().map(|address| format!("ListenAddress {address}:{port}\n")).collect();
+    format!(
+        "{listen}\
+         HostKey {room}/hostkey\n\
+         AuthorizedKeysFile {room}/authorized\n\
+         PidFile none\n\
+         StrictModes no\n\
+         UsePAM no\n\
+         PermitRootLogin prohibit-password\n\
+         AllowUsers root\n\
+         AuthenticationMethods publickey\n\
+         DisableForwarding yes\n\
+         PermitUserEnvironment no\n\
+         PermitUserRC no\n\
+         ForceCommand internal-sftp\n\
+         Subsystem sftp internal-sftp\n"
+    )
+}
+
+/// A client that begins in a directory of the server, waits for commands on its standard input, one line at a time, and ends with that. It says
+/// how it is connected, if it `tells`.
+pub fn client((room, address): (&Path, &str), port: u16, dir: &Path, tells: bool) -> Query {
+    let known = format!("UserKnownHostsFile={}", room.join("known").display());
+    let key = format!("IdentityFile={}", room.join("key").display());
+    let alias = format!("HostKeyAlias={SERVER}");
+    let level = format!("LogLevel={}", if tells { "DEBUG1" } else { "ERROR" });
+    let options = [
+        "BatchMode=yes",
+        "StrictHostKeyChecking=yes",
+        "GlobalKnownHostsFile=none",
+        "IdentitiesOnly=yes",
+        "IdentityAgent=none",
+        "ConnectTimeout=10",
+        &known,
+        &key,
+        &alias,
+        &level,
+    ];
+    let (port, to) = (port.to_string(), format!("root@{address}:{}", dir.display()));
+    let options = options.iter().flat_map(|option| ["-o", option]);
+    let args = ["-F", "none", "-b", "-"].into_iter().chain(options).chain(["-P", &port, &to]);
+    Query::new(SFTP, args)
+}
+
+/// The answer to `pwd`.
+pub fn is_mark(line: &str) -> bool {
+    line.starts_with("Remote working directory: ")
+}
+
+pub fn version() -> Query {
+    Query::new(SSH, ["-V"])
+}
+
+/// `OpenSSH 9.2p1` of what [`version`] says.
+pub fn name(said: &Output) -> String {
+    let name = said.stderr.split([' ', ',']).next().unwrap_or_default();
+    name.trim().replace('_', " ")
+}
+
+/// Protocol, what protects messages against changes, and against readers, of what a client that tells says.
+pub fn negotiated(said: &str) -> Option<[String; 3]> {
+    let after = |words: &str| said.lines().find_map(|line| line.split_once(words)).map(|(_, rest)| rest);
+    let version = after("Remote protocol version ")?.split(',').next()?;
+    let mut agreed = after("kex: client->server cipher: ")?.split_whitespace();
+    let (cipher, mac) = (agreed.next()?, agreed.nth(1)?);
+    let signing = if mac == "<implicit>" { "by the cipher" } else { mac };
+    Some([format!("SSH {version}"), signing.to_owned(), cipher.to_owned()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines() {
+        let room = Path::new("/mnt");
+        assert_eq!(
+            serve(Path::new("/usr/sbin/sshd"), &room.join("conf")).to_string(),
+            format!("sh -c '{SERVE}' drivebench /usr/sbin/sshd /mnt/conf")
+        );
+        let sftp = client((room, "192.0.2.1"), 4450, &room.join("own"), false).to_string();
+        assert!(
+            sftp.starts_with("sftp -F none -b - -o BatchMode=yes -o StrictHostKeyChecking=yes"),
+            "{sftp}"
+        );
+        assert!(
+            sftp.ends_with("-o HostKeyAlias=drivebench -o LogLevel=ERROR -P 4450 root@192.0.2.1:/mnt/own"),
+            "{sftp}"
+        );
+        assert!(config(room, &["192.0.2.1", "127.0.0.1"], 4450).starts_with(
+            "ListenAddress 192.0.2.1:4450\nListenAddress 127.0.0.1:4450\nHostKey /mnt/hostkey\n"
+        ));
+        assert!(is_mark("Remote working directory: /mnt/own") && !is_mark("sftp> pwd"));
+    }
+
+    /// Lines of what OpenSSH 9.2p1 said.
+    #[test]
+    fn what_was_negotiated_is_read() {
+        let said = "debug1: Local version string SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u10\n\
+                    debug1: Remote protocol version 2.0, remote software version OpenSSH_9.2p1 Debian-2+deb12u10\n\
+                    debug1: kex: server->client cipher: chacha20-poly1305@openssh.com MAC: <implicit> compression: none\n\
+                    debug1: kex: client->server cipher: chacha20-poly1305@openssh.com MAC: <implicit> compression: none\n";
+        let agreed = negotiated(said).expect("a connection");
+        assert_eq!(agreed, ["SSH 2.0", "by the cipher", "chacha20-poly1305@openssh.com"]);
+        let mac = negotiated(&said.replace("<implicit>", "hmac-sha2-256")).expect("a connection");
+        assert_eq!(mac[1], "hmac-sha2-256");
+        for nothing in ["", "debug1: Remote protocol version 2.0, remote software version x"] {
+            assert_eq!(negotiated(nothing), None);
+        }
+        let version = "OpenSSH_9.2p1 Debian-2+deb12u10, OpenSSL 3.0.19 27 Jan 2026\n".to_owned();
+        assert_eq!(name(&Output { stderr: version, ..Output::default() }), "OpenSSH 9.2p1");
+    }
+}
