@@ -63,6 +63,18 @@ fn the_slower_of_drive_and_link_limits_a_client() {
     assert_eq!(left(&machine), "");
 }
 
+/// Kills a run with files in /mnt/a once a client has put something there.
+fn killed_while_it_serves(machine: &Machine, run: &str) {
+    let run = format!("exec drivebench run {run} 2>/work/said");
+    let run = machine.begin(&["sh", "-c", &run]).expect("starts");
+    out(
+        machine,
+        "while ! find /mnt/a/.drivebench* -name 0 -size +0 2>/dev/null | grep -q 0; do usleep 200000; done",
+    );
+    run.signal(9).expect("is there");
+    assert_ne!(run.wait(LIMIT).expect("ends").code, 0);
+}
+
 /// A client on a network of its own, with a server of ssh: as far as `run share` can tell, another machine.
 const FAR: &str = "/bin/ip netns add far && /bin/ip link add near type veth peer name far netns far && \
     /bin/ip address add 10.77.0.1/24 dev near && /bin/ip link set near up && /bin/ip -n far address add 10.77.0.2/24 dev far && /bin/ip -n far link set far up && \
@@ -107,16 +119,10 @@ fn a_client_on_another_machine_is_used_by_ssh_and_nothing_is_left_there() {
     assert_eq!(left_there(), "");
 
     // Killed while it serves: the other machine notices that the connection ends.
-    let run = format!(
-        "exec drivebench run share --client ssh://10.77.0.2/work/client {SMALL} --runs 3 /mnt/a 2>/work/said"
-    );
-    let run = machine.begin(&["sh", "-c", &run]).expect("starts");
-    out(
+    killed_while_it_serves(
         &machine,
-        "while ! find /mnt/a/.drivebench* -name 0 -size +0 2>/dev/null | grep -q 0; do usleep 200000; done",
+        &format!("share --client ssh://10.77.0.2/work/client {SMALL} --runs 3 /mnt/a"),
     );
-    run.signal(9).expect("is there");
-    assert_ne!(run.wait(LIMIT).expect("ends").code, 0);
     out(
         &machine,
         "drivebench cleanup; while [ -n \"$(ls -A /work/client)\" ] || pidof smbclient; do usleep 200000; done",
@@ -154,14 +160,7 @@ fn nfs_and_sftp_are_measured_and_end_with_the_run() {
         assert_eq!(loads.len(), if protocol == "nfs" { 3 } else { 0 }, "{loads:?}");
         assert_eq!(left(&machine), "", "{protocol}");
 
-        let run = format!("exec drivebench run {run} --runs 3 /mnt/a 2>/work/said");
-        let run = machine.begin(&["sh", "-c", &run]).expect("starts");
-        out(
-            &machine,
-            "while ! find /mnt/a/.drivebench* -name 0 -size +0 2>/dev/null | grep -q 0; do usleep 200000; done",
-        );
-        run.signal(9).expect("is there");
-        assert_ne!(run.wait(LIMIT).expect("ends").code, 0);
+        killed_while_it_serves(&machine, &format!("{run} --runs 3 /mnt/a"));
         assert!(left(&machine).contains(".drivebench"), "the kill came too late");
         out(&machine, "drivebench cleanup");
         let since = Instant::now();

@@ -298,6 +298,7 @@ mod tests {
             advice.contains("sudo mdadm --assemble --force --run --readonly /dev/md0 DRIVES. Mount it with"),
             "{advice}"
         );
+        assert!(!advice.contains("--re-add"), "{advice}");
         let (before, _) = advice.split_once("once all is copied").expect("a last step");
         assert!(!before.contains("--add "), "{advice}");
         assert!(

@@ -11,7 +11,7 @@ use super::{
     apart::failed,
     errands::{self, Stop},
     file_server::{BEGINS, FileServer},
-    nfs::{Mounted, Nfs},
+    nfs::{self, Mounted},
     plain::{self, Networks},
     site::{ANSWERS, SERVER, Site, Speaks, dir_of},
 };
@@ -53,12 +53,11 @@ impl Site<'_> {
     /// This program, where the directory of the server was just mounted.
     pub fn mounted(
         &self,
-        nfs: &Nfs,
         (errand, via): (Errand, Via),
         dir: &Path,
         stop: Stop<'_>,
     ) -> Result<Moved<'_>, RunError> {
-        let mounted = self.mount(nfs, via)?;
+        let mounted = self.mount(via)?;
         let there = mounted.dir();
         let (from, to) = if errand.puts() { (dir, there.as_path()) } else { (there.as_path(), dir) };
         let (files, at_once) = (self.act.set(errand).0, errand.has_several_clients());
@@ -85,9 +84,9 @@ impl Site<'_> {
         Ok(Moved { begins, ends: Instant::now(), said: String::new(), mounted: None })
     }
 
-    fn mount(&self, nfs: &Nfs, via: Via) -> Result<Mounted<'_>, RunError> {
+    fn mount(&self, via: Via) -> Result<Mounted<'_>, RunError> {
         let (network, address) = self.place(via);
-        nfs.mount(&self.client, (network, &address), dir_of(via), self.tools)
+        nfs::mount(&self.client, (network, &address), dir_of(via), self.tools)
     }
 
     /// A client for each of these commands. All are connected before any begins.
@@ -153,9 +152,7 @@ impl Site<'_> {
     pub fn negotiated(&self) -> Option<Negotiated> {
         let server = match &self.speaks {
             Speaks::Told(server) => server.as_ref(),
-            Speaks::Mounted(nfs) => {
-                return self.mount(nfs, Via::Whole).ok()?.negotiated();
-            }
+            Speaks::Mounted => return self.mount(Via::Whole).ok()?.negotiated(),
         };
         let query = self.client(server, Via::Whole, ANSWERS, true).ok()?;
         let mut client = self.connected(server, &query, "").ok()?;

@@ -26,7 +26,7 @@ use crate::{
     record::{Negotiated, ShareLoad, Shared},
     sysroot::Sysroot,
     target::Target,
-    tools::{Runner, System, Tool, namespace, openssh, samba, ssh},
+    tools::{self, Runner, System, Tool, namespace, openssh, samba, ssh},
     units::decimal_bytes,
 };
 
@@ -74,15 +74,20 @@ fn possible(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(), ShareRef
     let tools = System::default();
     let link: &[Tool] = if act.rate.is_some() { &[namespace::TC] } else { &[] };
     let other: &[Tool] = if act.client.is_some() { &[ssh::SSH] } else { &[] };
-    for tool in namespace::TOOLS.iter().chain(link).chain(other) {
+    let served: &[Tool] = match act.protocol {
+        Protocol::Smb => &samba::TOOLS,
+        Protocol::Nfs => &tools::nfs::TOOLS,
+        Protocol::Sftp => &openssh::TOOLS,
+    };
+    for tool in namespace::TOOLS.iter().chain(served).chain(link).chain(other) {
         tools.find(*tool).map_err(|e| ShareRefusal(e.to_string()))?;
     }
-    let served = match act.protocol {
-        Protocol::Smb => smb::possible(&tools),
-        Protocol::Nfs => nfs::possible(root, &tools),
-        Protocol::Sftp => sftp::possible(&tools),
+    let recent = match act.protocol {
+        Protocol::Smb => smb::is_recent(&tools),
+        Protocol::Nfs => nfs::is_recent(root),
+        Protocol::Sftp => Ok(()),
     };
-    served.map_err(ShareRefusal)?;
+    recent.map_err(ShareRefusal)?;
     if let Some(dir) = &act.client_dir {
         of_client(dir, path, act.on_disk()).map_err(ShareRefusal)?;
     }

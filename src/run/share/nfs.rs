@@ -22,55 +22,53 @@ pub(super) const ASYNC: &str = "async";
 /// Where the client mounts what it uses, in its memory.
 const MOUNTED: &str = "nfs";
 
-pub(super) struct Nfs;
-
 /// From this version of Linux on, which versions of NFS are served is set for each network.
 const OLDEST: (u32, u32) = (5, 2);
 
-/// Refuses a machine without the programs, and a kernel that is too old.
-pub(super) fn possible(root: &Sysroot, tools: &System) -> Result<(), String> {
+/// Refuses a kernel that is too old.
+pub(super) fn is_recent(root: &Sysroot) -> Result<(), String> {
     let release = root.word("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
-    if numbers.next().zip(numbers.next()).is_none_or(|numbers| numbers < OLDEST) {
-        return Err(format!("NFS needs Linux 5.2 or later, not '{release}'"));
+    match numbers.next().zip(numbers.next()) {
+        Some(numbers) if numbers >= OLDEST => Ok(()),
+        _ => Err(format!("NFS needs Linux 5.2 or later, not '{release}'")),
     }
-    nfs::TOOLS.iter().try_for_each(|tool| tools.find(*tool).map(drop)).map_err(|e| e.to_string())
 }
 
-impl Nfs {
-    pub fn prepare((server, client): (&Apart, &Apart), tools: &System) -> Result<Self, RunError> {
-        let dirs = [server.room.clone(), server.room.join(OWN), server.room.join(ASYNC)];
-        let [room, own, again] = dirs.map(|dir| dir.display().to_string());
-        let furnished = server.run(&nfs::furnish(&room, &own, &again), tools);
-        furnished.map_err(|e| failed(&format!("{e}; {own} is the directory that is shared")))?;
-        let at = client.room.join(MOUNTED).display().to_string();
-        client.run(&nfs::furnish_client(&at), tools)?;
-        Ok(Self)
-    }
+pub(super) fn prepare((server, client): (&Apart, &Apart), tools: &System) -> Result<(), RunError> {
+    let dirs = [server.room.clone(), server.room.join(OWN), server.room.join(ASYNC)];
+    let [room, own, again] = dirs.map(|dir| dir.display().to_string());
+    let furnished = server.run(&nfs::furnish(&room, &own, &again), tools);
+    furnished.map_err(|e| failed(&format!("{e}; {own} is the directory that is shared")))?;
+    client.run(&nfs::furnish_client(&mounted_at(client)), tools).map(drop)
+}
 
-    /// Serves until it is ended, or this program ends, however it does.
-    pub fn serve(&self, server: &Apart, tools: &System) -> Result<Talk, RunError> {
-        let mut serves = tools.talk(&beside(server.pid, &nfs::serve(), tools)?)?;
-        match serves.hear(BEGINS) {
-            Ok(line) if line == nfs::READY => Ok(serves),
-            _ => Err(failed(&format!("the kernel's NFS server: {}", serves.end(BEGINS).complaint()))),
-        }
-    }
+/// Where the client has it, as its programs see it.
+fn mounted_at(client: &Apart) -> String {
+    client.room.join(MOUNTED).display().to_string()
+}
 
-    /// Mounts a directory of the server for a client: nothing of it is in that one's memory.
-    pub fn mount<'a>(
-        &self,
-        client: &'a Apart,
-        (network, address): (u32, &str),
-        dir: &str,
-        tools: &'a System,
-    ) -> Result<Mounted<'a>, RunError> {
-        let at = client.room.join(MOUNTED).display().to_string();
-        let inside = |query: &Query| within(network, client.pid, query, tools);
-        let unmount = inside(&nfs::unmount(&at))?;
-        succeeded(&inside(&nfs::mount(address, dir, &at))?, tools)?;
-        Ok(Mounted { client, unmount: Some(unmount), tools })
+/// Serves until it is ended, or this program ends, however it does.
+pub(super) fn serve(server: &Apart, tools: &System) -> Result<Talk, RunError> {
+    let mut serves = tools.talk(&beside(server.pid, &nfs::serve(), tools)?)?;
+    match serves.hear(BEGINS) {
+        Ok(line) if line == nfs::READY => Ok(serves),
+        _ => Err(failed(&format!("the kernel's NFS server: {}", serves.end(BEGINS).complaint()))),
     }
+}
+
+/// Mounts a directory of the server for a client: nothing of it is in that one's memory.
+pub(super) fn mount<'a>(
+    client: &'a Apart,
+    (network, address): (u32, &str),
+    dir: &str,
+    tools: &'a System,
+) -> Result<Mounted<'a>, RunError> {
+    let at = mounted_at(client);
+    let inside = |query: &Query| within(network, client.pid, query, tools);
+    let unmount = inside(&nfs::unmount(&at))?;
+    succeeded(&inside(&nfs::mount(address, dir, &at))?, tools)?;
+    Ok(Mounted { client, unmount: Some(unmount), tools })
 }
 
 /// What a client has mounted, until this is dropped.
@@ -93,7 +91,7 @@ impl Mounted<'_> {
     /// As the kernel says. Identities are those that the client names (`sys`): nothing is protected.
     pub fn negotiated(&self) -> Option<Negotiated> {
         let mounts = fs::read_to_string(format!("/proc/{}/mounts", self.client.pid)).ok()?;
-        let dialect = nfs::negotiated(&mounts, &self.client.room.join(MOUNTED).to_string_lossy())?;
+        let dialect = nfs::negotiated(&mounts, &mounted_at(self.client))?;
         let none = || "none".to_owned();
         Some(Negotiated { dialect, signing: none(), encryption: none() })
     }

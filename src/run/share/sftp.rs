@@ -20,11 +20,6 @@ pub(super) struct Sftp {
     room: PathBuf,
 }
 
-/// Refuses a machine without the programs.
-pub(super) fn possible(tools: &System) -> Result<(), String> {
-    openssh::TOOLS.iter().try_for_each(|tool| tools.find(*tool).map(drop)).map_err(|e| e.to_string())
-}
-
 impl Sftp {
     /// With keys of its own for server and client.
     pub fn prepare(

@@ -13,7 +13,7 @@ use super::{
     apart::{Apart, OWN, failed, join},
     errands::{self, Differs, GOT, LARGE, SEVERAL, SMALL},
     file_server::{Access, BEGINS, FileServer, MEMORY, Serves},
-    nfs::{ASYNC, Nfs},
+    nfs::{self, ASYNC},
     remote::Remote,
     sftp::Sftp,
     smb::Smb,
@@ -46,7 +46,7 @@ pub(super) enum Speaks {
     /// By programs that are told what to move.
     Told(Box<dyn FileServer>),
     /// As a filesystem that is mounted.
-    Mounted(Nfs),
+    Mounted,
 }
 
 /// They end in this order: who uses the server on another machine ends once that has ended.
@@ -102,7 +102,7 @@ impl<'a> Site<'a> {
         let speaks = match act.protocol {
             Protocol::Smb => Speaks::Told(Box::new(Smb::prepare(both, &serves, &password, tools)?)),
             Protocol::Sftp => Speaks::Told(Box::new(Sftp::prepare(both, &serves, tools)?)),
-            Protocol::Nfs => Speaks::Mounted(Nfs::prepare(both, tools)?),
+            Protocol::Nfs => nfs::prepare(both, tools).map(|()| Speaks::Mounted)?,
         };
         let (is_equipped, port) = (remote.is_none(), serves.port);
         Ok(Self { act, tools, speaks, serves: None, server, client, remote, is_equipped, port })
@@ -129,7 +129,7 @@ impl<'a> Site<'a> {
         }
         self.serves = Some(match &self.speaks {
             Speaks::Told(server) => self.answering(server.as_ref(), cancel)?,
-            Speaks::Mounted(nfs) => nfs.serve(&self.server, self.tools)?,
+            Speaks::Mounted => nfs::serve(&self.server, self.tools)?,
         });
         if let (false, Speaks::Told(server)) = (self.is_equipped, &self.speaks) {
             self.equip(server.as_ref(), cancel)?;
@@ -275,7 +275,7 @@ impl<'a> Site<'a> {
             (_, puts) => {
                 let moved = match (&self.speaks, via.has(Part::Protocol)) {
                     (_, false) => self.plain(errand, (&files, &own), &stop).map_err(cannot)?,
-                    (Speaks::Mounted(nfs), true) => self.mounted(nfs, (errand, via), &own, &stop)?,
+                    (Speaks::Mounted, true) => self.mounted((errand, via), &own, &stop)?,
                     (Speaks::Told(server), true) => {
                         let room = remote.is_none().then_some(self.client.room.as_path());
                         let there = room.unwrap_or(Path::new("")).join(dir);

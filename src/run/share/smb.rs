@@ -25,10 +25,7 @@ pub(super) struct Smb {
 }
 
 /// Refuses a Samba that is too old.
-pub(super) fn possible(tools: &System) -> Result<(), String> {
-    for tool in samba::TOOLS {
-        tools.find(tool).map_err(|e| e.to_string())?;
-    }
+pub(super) fn is_recent(tools: &System) -> Result<(), String> {
     let version = tools.ask(&samba::version()).map(|said| said.stdout).unwrap_or_default();
     match samba::numbers(&version) {
         Some(version) if version >= OLDEST => Ok(()),

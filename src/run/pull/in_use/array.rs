@@ -61,10 +61,18 @@ impl Array {
         }
     }
 
-    /// The drives of other members that have failed or are gone.
+    /// Other members that have failed or are gone.
+    fn lost_members(&self, root: &Sysroot) -> Vec<&Other> {
+        self.others.iter().filter(|other| self.standing(&other.name, root) != Standing::Whole).collect()
+    }
+
+    /// Their drives.
     pub fn lost(&self, root: &Sysroot) -> Vec<&str> {
-        let is_lost = |other: &&Other| self.standing(&other.name, root) != Standing::Whole;
-        self.others.iter().filter(is_lost).map(|other| other.label.as_str()).collect()
+        self.lost_members(root).into_iter().map(|other| other.label.as_str()).collect()
+    }
+
+    fn layout(&self, root: &Sysroot) -> Option<Layout> {
+        Layout::of_name(&root.word(&self.file("level"))?)
     }
 
     /// How many members it lacks, as the kernel says.
@@ -98,20 +106,18 @@ impl Array {
 
     /// Whether it works with what is there; none where that is not known. Of raid10 it depends on which members are lost.
     fn works(&self, standing: Standing, root: &Sysroot) -> Option<bool> {
-        let (members, lost) = (self.others.len() + 1, self.lost(root));
+        let (members, lost) = (self.others.len() + 1, self.lost_members(root));
         let is_away = standing != Standing::Whole;
         let known = lost.len() + usize::from(is_away);
         let degraded = self.degraded(root).and_then(|n| usize::try_from(n).ok());
-        match Layout::of_name(&root.word(&self.file("level"))?)? {
+        match self.layout(root)? {
             _ if self.is_broken(root) => Some(false),
             Layout::Raid10 => {
                 let is_near = root.number::<u64>(&self.file("layout")) == Some(NEAR_2);
                 if !is_near || degraded? > known {
                     return None;
                 }
-                let gone =
-                    self.others.iter().filter(|other| self.standing(&other.name, root) != Standing::Whole);
-                let slots = gone.map(|other| other.slot).chain(is_away.then_some(self.slot));
+                let slots = lost.iter().map(|other| other.slot).chain(is_away.then_some(self.slot));
                 let mut missing = vec![false; members];
                 for slot in slots {
                     *missing.get_mut(slot?)? = true;
@@ -132,9 +138,8 @@ impl Array {
             }
             _ => String::new(),
         };
-        let survives = root.word(&self.file("level")).and_then(|level| Layout::of_name(&level));
-        let survives =
-            survives.filter(|layout| *layout != Layout::Raid10).map(|layout| layout.survives(members));
+        let layout = self.layout(root).filter(|layout| *layout != Layout::Raid10);
+        let survives = layout.map(|layout| layout.survives(members));
         let these = match (survives, standing) {
             (Some(survives), _) => format!("the {} with the most Events", members.saturating_sub(survives)),
             (None, Standing::Away) => "all".to_owned(),
