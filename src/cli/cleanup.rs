@@ -30,8 +30,8 @@ pub(super) fn describe(left: &Leftover) -> String {
                 false => "Brought back the drive at",
             };
             format!(
-                "{done} {path}, taken away by {ended}. If it is of a pool, `drivebench list` says whether the pool lacks it, and `mdadm ARRAY --re-add \
-                 MEMBER` gives it back."
+                "{done} {path}, taken away by {ended}. If it is of a pool, `drivebench list` says whether the pool lacks it, and some \
+                 seconds later the command that gives it back."
             )
         }
         (None, LeftoverKind::SwapDevice) => format!(

@@ -127,8 +127,8 @@ impl What {
             Self::ArrayBroken => "the array is broken",
             Self::Reset => "the kernel resets a device",
             Self::FirstError => "first error",
-            Self::ReadWorks => "a read succeeds",
-            Self::WriteWorks => "a write is on the drives",
+            Self::ReadWorks => "a later read succeeds",
+            Self::WriteWorks => "a later write is on the drives",
         }
     }
 }

@@ -15,7 +15,7 @@ mod visible;
 mod window;
 mod words;
 
-pub use by_hand::{put_together, start_anew};
+pub use by_hand::{give_back, put_together, start_anew};
 pub use health::{Health, Power, RawValue, Warning};
 pub use histogram::Histogram;
 pub use layout::{Layout, Parity};

@@ -21,7 +21,7 @@ pub(super) struct Case<'a> {
     pub by: PullBy,
     pub act: Option<&'a Pull>,
     pub pulled: &'a Pulled,
-    target: &'a Target,
+    pub target: &'a Target,
 }
 
 impl Case<'_> {

@@ -8,13 +8,14 @@ use super::{
 use crate::{
     findings::{Column, Findings, Table, short},
     record::{Back, FilesFound, Pulled, ReadOnly, What},
-    units::{capital, count, decimal_bytes, duration, listed, percent},
+    units::{capital, count, decimal_bytes, duration, listed, percent, shell_word},
 };
 
 pub(super) fn of(findings: &mut Findings, case: &Case<'_>) {
     // What md copies back is in no count of bytes.
     findings.spent = None;
     findings.verdicts.push(verdict(case));
+    findings.verdicts.extend(next(case));
     findings.tables.extend([away(case), probes(&[case]), back(case)]);
     findings.details.tables.push(moments(case.layout, &[case]));
     findings.details.sentences.extend([LEGEND.to_owned(), chosen(case)]);
@@ -26,7 +27,7 @@ pub(super) fn of(findings: &mut Findings, case: &Case<'_>) {
 /// What the columns say.
 const LEGEND: &str = "'intact': files that hold what they held before the pull, as far as they are read; 'wrong': files that hold something else, although \
     no program changed them; 'changed': files that other programs changed or removed, of which nothing is said. 'longest wait': the longest read while the drive \
-    was away. 'cache emptied': tried again after the memory's copies of files were dropped. 'complete in': from the command that takes the drive back to \
+    was away. 'failed reads': of programs; what the kernel says of the drive that is gone, it keeps from them. 'cache emptied': tried again after the memory's copies of files were dropped. 'complete in': from the command that takes the drive back to \
     the last byte copied. 'share written': of what the pool uses of the drive, what other programs wrote included.";
 
 /// None of a run that was ended before files were read again.
@@ -101,18 +102,17 @@ fn taken_back(back: &Back) -> &'static str {
     }
 }
 
-/// How the files were chosen.
-fn chosen(case: &Case<'_>) -> String {
-    let ReadOnly { files, bytes, found, more, .. } = case.pulled.read.clone().unwrap_or_default();
+/// The files that were chosen, of all: `8 files of 40 below /srv/data`.
+fn sample(case: &Case<'_>) -> String {
+    let ReadOnly { files, found, more, .. } = case.pulled.read.clone().unwrap_or_default();
     let least = if more { "at least " } else { "" };
+    format!("{} of {least}{found} below {}", count(files, "file"), case.pool)
+}
+
+fn chosen(case: &Case<'_>) -> String {
+    let bytes = decimal_bytes(case.pulled.read.as_ref().map_or(0, |read| read.bytes));
     let left = left_out(case).map(|left| format!("; {left}")).unwrap_or_default();
-    format!(
-        "{} of {least}{} below {} were read, {} of them{left}.",
-        count(files, "file"),
-        found,
-        case.pool,
-        decimal_bytes(bytes)
-    )
+    format!("{} were read, {bytes} of them{left}.", sample(case))
 }
 
 /// Files of which nothing is said.
@@ -169,6 +169,7 @@ fn verdict(case: &Case<'_>) -> String {
         );
     }
     let bytes = decimal_bytes(read.as_ref().map_or(0, |read| read.bytes));
+    let sample = sample(case);
     let (then, changed) = match after {
         Some(after) if after.whole == files.whole => {
             (" and after it came back".to_owned(), files.changed.max(after.changed))
@@ -193,7 +194,7 @@ fn verdict(case: &Case<'_>) -> String {
     };
     let (were, they) = if files.whole == 1 { ("was", "it was") } else { ("were", "they were") };
     format!(
-        "{head} survived a pull of one drive, reading only: {} {were} whole, as far as {they} read ({bytes} of all that were chosen), while {} was away{then}.{changed}{left} {reads} {} {WRITES}",
+        "{head} survived a pull of one drive, reading only: {} {were} whole, as far as {they} read ({bytes} of {sample}), while {} was away{then}.{changed}{left} {reads} {} {WRITES}",
         count(files.whole, "file"),
         case.drive,
         healed(case)
@@ -214,8 +215,34 @@ fn healed(case: &Case<'_>) -> String {
             )
         }
         (false, Some(command)) => {
-            format!("`{command}` took the drive back, and the pool was complete after {time}.")
+            format!("`{command}` took the drive back, and the pool was complete again after {time}.")
         }
-        _ => format!("The pool took the drive back by itself, and was complete after {time}."),
+        _ => format!("The pool took the drive back by itself, and was complete again after {time}."),
     }
+}
+
+/// What a person types when a drive is lost for good, and to compare what reading does not.
+fn next(case: &Case<'_>) -> Option<String> {
+    let back = case.pulled.back.as_ref().filter(|back| back.healed.is_some())?;
+    let own = case.target.pool.as_ref().filter(|pool| pool.ours).and_then(|pool| pool.name.as_deref());
+    let (replace, compare) = match own.map(shell_word) {
+        Some(name) => (
+            format!("drivebench pool replace {name} OLD NEW"),
+            format!("`sudo drivebench pool scrub {name}`"),
+        ),
+        None => {
+            let named = back.commands.iter().find_map(|command| command.strip_prefix("mdadm /dev/"));
+            let array = named.and_then(|rest| rest.split(' ').next()).unwrap_or("ARRAY");
+            (
+                format!("mdadm /dev/{array} --add /dev/NEW"),
+                format!(
+                    "`sudo mdadm --action=check /dev/{array}`, and once that is done `cat /sys/block/{array}/md/mismatch_cnt` should say 0"
+                ),
+            )
+        }
+    };
+    Some(format!(
+        "What to type: if a drive fails for good, `drivebench list` says what the pool lacks; `sudo {replace}` fills a new one, at least as large, and until that is \
+         done the pool survives fewer failures. To compare copies and parity: {compare}."
+    ))
 }

@@ -3,7 +3,10 @@
 use super::{Code, Finding};
 use crate::{
     inventory::{Block, Inventory, Layer},
-    units::{Action, Layout, Pool, PoolState, capital, count, listed, put_together, shell_word, start_anew},
+    units::{
+        Action, Layout, Pool, PoolState, capital, count, give_back, listed, put_together, shell_word,
+        start_anew,
+    },
 };
 
 /// Each pool that is not whole, the broken ones first.
@@ -46,8 +49,8 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
         }
         PoolState::ReadOnly if pool.missing > 0 && is_md(pool) => {
             let says = format!("{what} was started read-only, and lacks {missing}. {}", survives(pool));
-            let advice = "Look at its files first, and give it no drive before that. If one that it lacks has more Events (sudo mdadm --examine DRIVE), that \
-                          is newer: stop this one, and put it together with that."
+            let advice = "Look at its files first, and give it no drive before that. If one that it lacks has more Events, or had more before --force was used \
+                          (sudo mdadm --examine DRIVE), that is newer: stop this one, and put it together with that."
                 .to_owned();
             (Code::Degraded, says, advice)
         }
@@ -63,7 +66,8 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
             });
             let back = take_back(inventory, layer, pool, &former(inventory, layer));
             let killed = (is_md(pool) && back.is_none() && !is_frozen).then(|| {
-                "If a run of drivebench that took a drive away was killed: sudo drivebench cleanup, with the --store of that run."
+                "If a run of drivebench that took a drive away was killed: sudo drivebench cleanup, with the --store of that run. What was just plugged in is \
+                 named here some seconds later."
                     .to_owned()
             });
             let other = (!is_frozen).then(|| replace(layer, pool));
@@ -198,24 +202,22 @@ fn were_part(former: &[Block<'_>]) -> Option<String> {
     (!nodes.is_empty()).then(|| format!("{} {were} part of it", listed(&nodes)))
 }
 
-/// The commands that take drives back, one after the other: mdadm ends with the first that it refuses.
+/// The commands that take drives back.
 fn take_back(inventory: &Inventory, layer: &Layer, pool: &Pool, former: &[Block<'_>]) -> Option<String> {
     let were = were_part(former)?;
-    let re_add = |node: String| format!("sudo mdadm /dev/{} --re-add {node}", layer.name);
+    let array = format!("/dev/{}", layer.name);
+    // One that is in an array of its own is held by that.
+    let stop: Vec<String> = former.iter().filter_map(|block| apart(inventory, block)).collect();
     if former.len() as u64 > pool.missing {
         let which = count(pool.missing, "drive");
-        let stop = former.iter().filter_map(|block| apart(inventory, block));
-        let command = stop.chain([re_add("DRIVE".to_owned())]).collect::<Vec<_>>().join("; ");
+        let back = give_back(&array, &["DRIVE".to_owned()], &stop, "sudo ");
         return Some(format!(
-            "{were}, and it lacks {which}: take what has the most Events, as `sudo mdadm --examine DRIVE` shows them, unless it was used elsewhere: \
-             {command}."
+            "{were}, and it lacks {which}: take what has the most Events, as `sudo mdadm --examine DRIVE` shows them, or showed them before --force was used, {back}."
         ));
     }
-    let (that, used) = if former.len() == 1 { ("that", "it was") } else { ("them", "they were") };
-    // One that is in an array of its own is held by that.
-    let commands = |block: &Block<'_>| apart(inventory, block).into_iter().chain([re_add(block.path())]);
-    let commands: Vec<String> = former.iter().flat_map(commands).collect();
-    Some(format!("{were}. To take {that} back, unless {used} used elsewhere: {}.", commands.join("; ")))
+    let that = if former.len() == 1 { "that" } else { "them" };
+    let members: Vec<String> = former.iter().map(Block::path).collect();
+    Some(format!("{were}. To take {that} back, {}.", give_back(&array, &members, &stop, "sudo ")))
 }
 
 /// The command that fills another drive.
@@ -267,7 +269,10 @@ mod tests {
             let layer = &inventory.layers[0];
             take_back(&inventory, layer, &pool, &former(&inventory, layer))
         };
-        let back = "/dev/sdb1 was part of it. To take that back, unless it was used elsewhere: sudo mdadm /dev/md0 --re-add /dev/sdb1.";
+        let back = "/dev/sdb1 was part of it. To take that back, unless it was used elsewhere, or `mdadm --assemble --force` was used since it left: sudo mdadm \
+                    /dev/md0 --re-add /dev/sdb1. If --force was used, and files lack what was written last, or it had more Events before that: stop the array, and put \
+                    it together with what had more. Else, once all that matters is copied, as new, which overwrites what it holds: sudo mdadm --zero-superblock \
+                    /dev/sdb1; sudo mdadm /dev/md0 --add /dev/sdb1.";
         assert_eq!(said("a").as_deref(), Some(back));
         assert_eq!(said("b"), None, "another array's");
         let three = Inventory {
@@ -283,10 +288,16 @@ mod tests {
             ),
             "{one}"
         );
-        assert!(one.ends_with("--re-add DRIVE."), "{one}");
+        assert!(one.contains("--re-add DRIVE. If --force was used"), "{one}");
         let two = back(2).expect("both were part of it");
         assert!(
-            two.ends_with("sudo mdadm /dev/md0 --re-add /dev/sdb1; sudo mdadm /dev/md0 --re-add /dev/sdc1."),
+            two.contains(
+                "sudo mdadm /dev/md0 --re-add /dev/sdb1; sudo mdadm /dev/md0 --re-add /dev/sdc1. If"
+            ),
+            "{two}"
+        );
+        assert!(
+            two.ends_with("sudo mdadm --zero-superblock /dev/sdc1; sudo mdadm /dev/md0 --add /dev/sdc1."),
             "{two}"
         );
         let mut broken = layer.clone();
@@ -295,7 +306,7 @@ mod tests {
         let inventory = Inventory { drives, layers: vec![broken], ..Inventory::default() };
         let advice = states(&inventory)[0].advice.clone();
         assert!(
-            advice.contains("sudo mdadm --assemble --force --run --readonly /dev/md0 DRIVES. Mount it with"),
+            advice.contains("sudo mdadm --assemble --force --run --readonly /dev/md0 DRIVES. `cat /proc/mdstat` has to show"),
             "{advice}"
         );
         assert!(!advice.contains("--re-add"), "{advice}");

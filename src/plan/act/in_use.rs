@@ -35,7 +35,7 @@ impl PullInUse {
         let (seconds, how) = (duration(self.seconds), self.by.words());
         let read = decimal_bytes(self.bytes);
         format!(
-            "after {seconds} of reads, {} is away ({how}) for {seconds} and until {read} at most were read again, then back",
+            "after {seconds} of reads, {} is away ({how}) for {seconds} and until the same files, {read} of them at most, were read again, then back",
             self.label
         )
     }

@@ -4,7 +4,7 @@ use crate::{
     inventory::in_array,
     sysroot::Sysroot,
     tools::mdadm::MemberFlags,
-    units::{Layout, MemberState, capital, listed, put_together, start_anew},
+    units::{Layout, MemberState, capital, give_back, listed, put_together, start_anew},
 };
 
 /// md's number of the layout of a raid10 with two copies beside each other.
@@ -164,11 +164,11 @@ impl Array {
             Standing::Filling => format!(" {} is being filled: leave it.", capital(away)),
             _ => String::new(),
         };
+        let back = give_back(&format!("/dev/{name}"), &["MEMBER".to_owned()], &[], "");
         format!(
             "leave it running, and back it up.{filling} Plug in again what was lost, and look up the names of its members by serial with `drivebench \
-             list`. Then: mdadm /dev/{name} --fail detached --remove failed; and for each member that it lacks, unless it was used elsewhere: mdadm \
-             /dev/{name} --re-add MEMBER; if mdadm refuses that, as it does without a bitmap, --add MEMBER, which overwrites it with what the others \
-             hold. Erase nothing else before it is complete"
+             list`. Then: mdadm /dev/{name} --fail detached --remove failed; and for each member that it lacks, {back}. If mdadm refuses --re-add, as it does \
+             without a bitmap: --add MEMBER, which overwrites it with what the others hold. Erase nothing else before it is complete"
         )
     }
 

@@ -260,7 +260,10 @@ fn takes_none(array: &Array, drive: &str, member: &str, root: &Sysroot) -> Resul
         (Some(0), _) => refused("it is complete without it, because another drive took its place".to_owned()),
         (_, []) => Ok(()),
         (_, added) => {
-            refused(format!("{} was added to it meanwhile, and is to take its place", listed(added)))
+            let added = listed(added);
+            refused(format!(
+                "{added} was added to it meanwhile, and is to take its place. Until that is filled, as `drivebench list` shows, keep {drive} as it is"
+            ))
         }
     }
 }
@@ -440,7 +443,7 @@ mod tests {
             advice(Standing::Whole)
                 .starts_with("nas (md127) works without the stick of sdc1: leave it running")
         );
-        assert!(!advice(Standing::Whole).contains("--assemble"));
+        assert!(!advice(Standing::Whole).contains("--assemble --force --run"));
         assert!(advice(Standing::Filling).contains("The one that was away is being filled: leave it."));
         tree.file("sys/block/md127/md/array_state", "broken\n");
         let broken = array.advice("the one that was away", Standing::Whole, &tree.sysroot());
