@@ -199,7 +199,11 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
         &["record/owner.rs", "run/lock.rs", "run/pool/keep.rs"],
     ),
     ("calls the kernel's devices", &["ioctl*"], &["engine/target.rs"]),
-    ("calls the kernel past std and rustix", &["libc"], &["engine/uring.rs", "engine/write_back.rs"]),
+    (
+        "calls the kernel past std and rustix",
+        &["libc"],
+        &["engine/swap_file.rs", "engine/uring.rs", "engine/write_back.rs"],
+    ),
     ("mounts, swaps and reboots", &["rustix::mount", "swapon", "swapoff", "reboot"], &[]),
 ];
 

@@ -8,6 +8,7 @@ mod psync;
 mod pulse;
 mod select;
 pub mod sim;
+pub mod swap_file;
 mod target;
 #[cfg(test)]
 mod testing;

@@ -33,6 +33,6 @@ pub use run::{Flag, Load, Run, Step, Windows};
 pub use shared::{Negotiated, ShareLoad, Shared};
 pub use store::{Store, StoreError, is_name};
 pub use summary::Summary;
-pub use swapped::{SwapLoad, Swapped};
+pub use swapped::{SwapLoad, Swapped, WAITS};
 pub use watched::{Answer, Between, Watched};
 pub use writer::{Log, Writer};

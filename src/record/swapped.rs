@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{plan::SwapWork, units::Histogram};
 
+/// A setting by this name: other programs' waits were not watched, and why.
+pub const WAITS: &str = "waits of other programs";
+
 /// A swap area, and the loads with it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

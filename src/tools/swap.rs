@@ -19,7 +19,7 @@ const MODPROBE: Tool =
     Tool { name: "modprobe", package: "kmod", without: "without it, zram must be in the kernel" };
 
 pub fn make(path: &str) -> Change<State> {
-    Change::new(MKSWAP, &[], path)
+    Change::new(MKSWAP, &["--label", LABEL], path)
 }
 
 /// At the begin of a device, whose content is lost.
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn command_lines() {
-        assert_eq!(make("/mnt/a b").to_string(), "mkswap '/mnt/a b'");
+        assert_eq!(make("/dev/zram1").to_string(), "mkswap --label drivebench /dev/zram1");
         assert_eq!(make_on("/dev/sda1", 1 << 20).to_string(), "mkswap --label drivebench /dev/sda1 1024");
         assert_eq!(on("/dev/zram1", 32767).to_string(), "swapon -p 32767 /dev/zram1");
         assert_eq!(off("/dev/zram1").to_string(), "swapoff /dev/zram1");

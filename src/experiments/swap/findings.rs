@@ -8,7 +8,7 @@ use crate::{
     analyse::{Estimate, repeat},
     findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Style, Table, Unit, short},
     plan::{Plan, SwapTest, SwapWhat},
-    record::{Run, SwapLoad, Swapped},
+    record::{Run, SwapLoad, Swapped, WAITS},
     units::{Histogram, MIB, count, decimal_bytes, duration, percent, rate},
 };
 
@@ -50,8 +50,13 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         let settings = case.swapped.settings.iter().map(|(name, value)| format!("{name} {value}"));
         let settings: Vec<String> = settings.collect();
         let settings = (!settings.is_empty()).then(|| format!("{}: {}.", case.given, settings.join(", ")));
-        let ended = case.swapped.ended.as_ref().map(|why| format!("{} was ended early: {why}.", case.given));
-        findings.details.sentences.extend(settings.into_iter().chain(ended));
+        findings.details.sentences.extend(settings);
+        if case.swapped.settings.iter().any(|(name, _)| name == WAITS) {
+            findings.flags.push(format!(
+                "{}: whether other programs had to wait was not watched: this kernel does not count that (PSI); psi=1 on its command line may help.",
+                case.given
+            ));
+        }
     }
     findings.details.sentences.push(LEGEND.to_owned());
     findings.context.push(format!(
@@ -87,6 +92,11 @@ impl Case<'_> {
         let mut all = Histogram::default();
         self.of(SwapWhat::Requests, TYPICAL).for_each(|load| all.merge(&load.latency));
         all.quantile(q).map(|ns| ns as f64 / 1e9)
+    }
+
+    /// It was ended, and nobody asked for that.
+    fn was_stopped(&self) -> bool {
+        self.swapped.ended.is_some() && !self.swapped.enough
     }
 
     fn is_zram(&self) -> bool {
@@ -212,8 +222,9 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
         None => 0.0,
     };
     let wait = |case: &Case<'_>| case.longest().unwrap_or(f64::INFINITY);
-    // What makes something wait that long is not named first, however much memory a program can use with it.
-    let hangs = |case: &Case<'_>| case.longest().is_some_and(|longest| longest >= HANGS);
+    // What makes something wait that long is not named first, however much memory a program can use with it; nor is what had to be ended.
+    let hangs =
+        |case: &Case<'_>| case.was_stopped() || case.longest().is_some_and(|longest| longest >= HANGS);
     let by_memory =
         |a: &&Case<'_>, b: &&Case<'_>| value(b).total_cmp(&value(a)).then(wait(a).total_cmp(&wait(b)));
     known.sort_by(|a, b| hangs(a).cmp(&hangs(b)).then(by_memory(a, b)));
@@ -223,8 +234,13 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
         let head = match known.get(1) {
             None => format!("With swap on {}", best.given),
             Some(_) if hangs(best) => {
+                let ended = if known.iter().any(|case| case.was_stopped()) {
+                    ", or the test had to be ended"
+                } else {
+                    ""
+                };
                 format!(
-                    "On each of these something waited for {} or more. On {}",
+                    "On each of these something waited for {} or more{ended}. On {}",
                     duration(HANGS),
                     best.given
                 )
@@ -244,6 +260,12 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
     let others: Vec<String> =
         known.iter().skip(1).map(|case| format!("{} {}", case.given, case.times())).collect();
     said.extend((!others.is_empty()).then(|| format!("Others: {}.", others.join(", "))));
+    let ended = cases.iter().filter_map(|case| {
+        let why = case.swapped.ended.as_ref()?;
+        let not = if case.was_stopped() { "Not on" } else { "Less is known of" };
+        Some(format!("{not} {}: its test was ended early, because {why}.", case.given))
+    });
+    said.extend(ended);
     let hanging = cases.iter().filter_map(|case| Some((case.given, case.longest()?)));
     said.extend(hanging.filter(|(_, longest)| *longest >= HANGS).map(|(given, longest)| {
         format!("Not on {given} where something must answer: one wait lasted {}.", duration(longest))
@@ -255,7 +277,10 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
 fn is_better(best: &Case<'_>, next: &Case<'_>) -> bool {
     match (&best.footprint, &next.footprint) {
         (Some(Footprint::Of(a)), Some(Footprint::Of(b))) => a.low > b.high,
-        (Some(Footprint::AtLeast(least)), Some(Footprint::Of(b))) => *least > b.high,
+        // Of one that was ended early, some loads are missing.
+        (Some(Footprint::AtLeast(least)), Some(Footprint::Of(b))) => {
+            best.swapped.ended.is_none() && *least > b.high
+        }
         _ => false,
     }
 }
@@ -267,6 +292,11 @@ mod tests {
 
     /// A medium with which a program can use so many times its memory at least, and whose longest wait lasted so long, s.
     fn said(media: &[(&'static str, f64, f64)]) -> Vec<String> {
+        said_of(media, None)
+    }
+
+    /// The first of them was ended early, for this reason.
+    fn said_of(media: &[(&'static str, f64, f64)], ended: Option<&str>) -> Vec<String> {
         let act = SwapTest {
             medium: SwapMedium::File,
             area: 1 << 27,
@@ -296,7 +326,8 @@ mod tests {
             };
             Swapped { loads: vec![load], ..Swapped::default() }
         };
-        let all: Vec<Swapped> = media.iter().map(|(.., longest)| swapped(*longest)).collect();
+        let mut all: Vec<Swapped> = media.iter().map(|(.., longest)| swapped(*longest)).collect();
+        all[0].ended = ended.map(str::to_owned);
         let case = |((given, least, _), swapped): (&(&'static str, f64, f64), _)| Case {
             given,
             act: &act,
@@ -314,6 +345,14 @@ mod tests {
         let verdicts = said(&[("stick", 2.0, 2.64), ("card", 1.5, 1.2)]);
         assert!(
             verdicts[0].starts_with("On each of these something waited for 1 s or more. On stick"),
+            "{verdicts:#?}"
+        );
+        // What had to be ended is not named first, whatever it could do until then.
+        let verdicts = said_of(&[("stick", 2.0, 0.1), ("card", 1.5, 0.2)], Some("it took too long"));
+        assert!(verdicts[0].starts_with("Swap goes first on card: there"), "{verdicts:#?}");
+        assert!(
+            verdicts
+                .contains(&"Not on stick: its test was ended early, because it took too long.".to_owned()),
             "{verdicts:#?}"
         );
         let verdicts = said(&[("stick", 2.0, 0.1), ("zram", 2.0, 0.05)]);

@@ -1,8 +1,10 @@
 //! A swap area of ours: made, used before all others, and removed.
 
 use std::{
+    ffi::{OsStr, OsString},
     fs,
     io::{self, Read, Write},
+    os::unix::{ffi::OsStringExt, fs::MetadataExt},
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -11,7 +13,7 @@ use std::{
 use super::{POLL, kernel};
 use crate::{
     danger::Claims,
-    engine::Cancel,
+    engine::{Cancel, swap_file},
     inventory::Drive,
     run::{
         RunError,
@@ -19,7 +21,11 @@ use crate::{
         scratch::Scratch,
     },
     target::Target,
-    tools::{Change, Output, Runner, State, swap, wipefs},
+    tools::{
+        Change, Output, Runner, State,
+        swap::{self, LABEL},
+        wipefs,
+    },
 };
 
 /// The highest priority there is: the kernel fills other areas only when this one is full.
@@ -32,7 +38,7 @@ const CONTROL: &str = "/sys/class/zram-control";
 /// A swap area that the kernel uses.
 #[derive(Debug)]
 pub struct Area {
-    /// The file or device.
+    /// The device, or the file when it was made: that may be moved.
     path: PathBuf,
     entry: Option<Entry>,
     /// Of a file; removed after the area.
@@ -49,11 +55,18 @@ impl Area {
         dir: &Path,
         at: usize,
         bytes: u64,
-        (journal, runner): (&Journal, &dyn Runner),
+        journal: &Journal,
         cancel: &Cancel,
     ) -> Result<Self, RunError> {
         let failed = |source| RunError::Scratch { dir: dir.to_owned(), bytes, source };
         let scratch = Scratch::named(dir, journal, at).map_err(failed)?;
+        // Programs of others may be swapped to it.
+        if scratch.file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
+            return Err(RunError::Swap(format!(
+                "others may read files on {}, as its filesystem (such as FAT) is mounted: name a directory on another one",
+                dir.display()
+            )));
+        }
         let path = scratch.path().map(Path::to_owned).unwrap_or_default();
         let block = vec![0; BLOCK];
         let mut left = bytes;
@@ -66,8 +79,15 @@ impl Area {
             left -= length;
         }
         scratch.file.sync_all().map_err(failed)?;
-        let mut area = Self { path, entry: None, file: Some(scratch), zram: None, claims: None };
-        area.begin(journal, runner)?;
+        let mut area = Self { path, entry: None, file: None, zram: None, claims: None };
+        area.noted(journal)?;
+        let file = &area.file.insert(scratch).file;
+        // By the open file: who may write to the directory could have root swap to another one.
+        swap_file::make(file, bytes, LABEL).and_then(|()| swap_file::on(file, PRIORITY)).map_err(|e| {
+            let why =
+                if e.kind() == io::ErrorKind::InvalidInput { "its filesystem takes none" } else { "failed" };
+            RunError::Swap(format!("a swap file on {}: {why} ({e})", dir.display()))
+        })?;
         Ok(area)
     }
 
@@ -152,8 +172,9 @@ impl Area {
         Ok(self.entry.insert(entry))
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Where it is now.
+    pub fn path(&self) -> PathBuf {
+        self.file.as_ref().map_or_else(|| self.path.clone(), Scratch::place)
     }
 
     /// The kernel stops using it, and reads what is in it; then it is removed.
@@ -162,8 +183,18 @@ impl Area {
     }
 
     fn clear_away(&mut self, runner: &dyn Runner) -> Result<(), RunError> {
-        if let Some(entry) = self.entry.as_ref().filter(|_| is_used(&self.path)) {
-            run(&swap::off(&self.path.to_string_lossy()), entry, runner)?;
+        match (&self.entry, &self.file) {
+            (Some(_), Some(scratch)) => match swap_file::off(&scratch.file) {
+                // It was not used yet.
+                Err(e) if e.kind() == io::ErrorKind::InvalidInput => {}
+                off => {
+                    off.map_err(|e| RunError::Swap(format!("swapoff of {}: {e}", scratch.place().display())))?
+                }
+            },
+            (Some(entry), None) if is_used(&self.path) => {
+                run(&swap::off(&self.path.to_string_lossy()), entry, runner)?;
+            }
+            _ => {}
         }
         if let Some(number) = self.zram {
             remove_zram(number).map_err(|e| RunError::Swap(format!("/dev/zram{number} stays: {e}")))?;
@@ -199,8 +230,8 @@ fn done<A>(change: &Change<A>, said: Output) -> Result<(), RunError> {
     }
 }
 
-/// A swap area in use: its path as the kernel writes it, the bytes in it, and its priority.
-type InUse = (String, u64, i32);
+/// A swap area in use: its path, the bytes in it, and its priority.
+type InUse = (PathBuf, u64, i32);
 
 fn in_use() -> Vec<InUse> {
     parse(&fs::read_to_string("/proc/swaps").unwrap_or_default())
@@ -209,20 +240,40 @@ fn in_use() -> Vec<InUse> {
 fn parse(swaps: &str) -> Vec<InUse> {
     let read = |line: &str| {
         let mut words = line.split_whitespace();
-        let path = words.next()?.to_owned();
+        let path = unescaped(words.next()?);
         let kib: u64 = words.nth(2)?.parse().ok()?;
         Some((path, kib << 10, words.next()?.parse().ok()?))
     };
     swaps.lines().skip(1).filter_map(read).collect()
 }
 
+/// A path as the kernel writes it: a space is `\040`.
+fn unescaped(path: &str) -> PathBuf {
+    let mut bytes = Vec::new();
+    let mut rest = path.as_bytes();
+    while let [first, others @ ..] = rest {
+        let code = (*first == b'\\').then(|| others.get(..3)).flatten();
+        let code = code.and_then(|code| u8::from_str_radix(std::str::from_utf8(code).ok()?, 8).ok());
+        bytes.push(code.unwrap_or(*first));
+        rest = if code.is_some() { &others[3..] } else { others };
+    }
+    OsString::from_vec(bytes).into()
+}
+
 /// Bytes in a swap area, if the kernel uses it.
 pub fn used(path: &Path) -> Option<u64> {
-    // The kernel writes a space as \040.
-    let name = path.to_string_lossy().replace('\\', "\\134").replace(' ', "\\040").replace('\t', "\\011");
     // Of a drive that was unplugged.
-    let deleted = format!("{name}\\040(deleted)");
-    in_use().into_iter().find(|(path, ..)| [&name, &deleted].contains(&path)).map(|(_, bytes, _)| bytes)
+    let mut deleted = path.as_os_str().to_owned();
+    deleted.push(" (deleted)");
+    let all = in_use().into_iter();
+    all.map(|(at, bytes, _)| (at, bytes))
+        .find(|(at, _)| at == path || *at == *deleted)
+        .map(|(_, bytes)| bytes)
+}
+
+/// Where an area with this name is, whatever became of the directories above it.
+pub fn named(name: &OsStr) -> Option<PathBuf> {
+    in_use().into_iter().map(|(path, ..)| path).find(|path| path.file_name() == Some(name))
 }
 
 /// Whether the kernel uses it as a swap area.
@@ -259,9 +310,12 @@ mod tests {
         let text = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n\
                     /mnt/a\\040b/.drivebench-r1t40.scratch       file\t\t131068\t\t24576\t\t32767\n\
                     /dev/zram0                              partition\t65532\t\t0\t\t-2\n";
-        let expected =
-            [(r"/mnt/a\040b/.drivebench-r1t40.scratch", 24576 << 10, 32767), ("/dev/zram0", 0, -2)];
-        assert_eq!(parse(text), expected.map(|(path, bytes, priority)| (path.to_owned(), bytes, priority)));
+        let expected = [("/mnt/a b/.drivebench-r1t40.scratch", 24576 << 10, 32767), ("/dev/zram0", 0, -2)];
+        assert_eq!(
+            parse(text),
+            expected.map(|(path, bytes, priority)| (PathBuf::from(path), bytes, priority))
+        );
+        assert_eq!(unescaped(r"/a\012b\134c\9\04"), Path::new("/a\nb\\c\\9\\04"));
         assert_eq!(parse("Filename\tType\tSize\tUsed\tPriority\n/swapfile file\n"), []);
     }
 }

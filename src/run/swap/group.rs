@@ -67,7 +67,12 @@ impl Group {
 
     /// Bytes of it that are in swap.
     pub fn swapped(&self) -> Option<u64> {
-        fs::read_to_string(self.dir.join("memory.swap.current")).ok()?.trim().parse().ok()
+        if let Ok(bytes) = fs::read_to_string(self.dir.join("memory.swap.current")) {
+            return bytes.trim().parse().ok();
+        }
+        // Of version 1.
+        let text = fs::read_to_string(self.dir.join("memory.stat")).ok()?;
+        text.lines().find_map(|line| line.strip_prefix("swap ")?.parse().ok())
     }
 
     /// Whether the kernel ended a process of it because it had no memory left.
@@ -152,7 +157,7 @@ pub fn place(root: &Sysroot) -> io::Result<(PathBuf, bool)> {
     }
     Err(io::Error::other(
         "no control group bounds memory here, so the load could take all of it: mount cgroup2 with the memory controller; on a \
-         Raspberry Pi, add cgroup_enable=memory to /boot/firmware/cmdline.txt and restart",
+         Raspberry Pi, add `cgroup_enable=memory psi=1` to the line in /boot/firmware/cmdline.txt (/boot/cmdline.txt before Debian 12) and restart",
     ))
 }
 

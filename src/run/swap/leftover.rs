@@ -7,12 +7,15 @@ use std::{
 };
 
 use super::{
-    area::{is_used, remove_zram},
+    area::{is_used, named, remove_zram},
     group,
     kernel::set,
     watch::ZSWAP,
 };
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
 use crate::{
+    engine::swap_file,
     run::{
         journal::{Left, Undo},
         scratch_name,
@@ -28,6 +31,11 @@ use crate::{
 pub fn undo(left: &Left, run: &str) -> io::Result<Option<PathBuf>> {
     match &left.undo {
         Undo::Swap { path } if is_area(run, path)? => {
+            if scratch_name::is_of(run, path, scratch_name::FILE) {
+                // It is removed, and named, after that.
+                return named(path.file_name().unwrap_or_default())
+                    .map_or(Ok(None), |path| end(&path).map(|()| None));
+            }
             if is_used(path) {
                 let off = swap::off(&path.to_string_lossy());
                 let said = off.run(left, &System::default()).map_err(io::Error::other)?;
@@ -35,10 +43,7 @@ pub fn undo(left: &Left, run: &str) -> io::Result<Option<PathBuf>> {
                     return Err(io::Error::other(said.complaint()));
                 }
             }
-            let Some(number) = zram(path) else {
-                // A file is removed, and named, after that.
-                return Ok(path.starts_with("/dev").then(|| path.clone()));
-            };
+            let Some(number) = zram(path) else { return Ok(Some(path.clone())) };
             let was_there = path.exists();
             remove_zram(number).map(|()| was_there.then(|| path.clone()))
         }
@@ -52,10 +57,24 @@ pub fn undo(left: &Left, run: &str) -> io::Result<Option<PathBuf>> {
 
 /// A file of the run, a device of zram, or a device that the kernel swaps to and that has our label.
 fn is_area(run: &str, path: &Path) -> io::Result<bool> {
-    if scratch_name::is_of(run, path, scratch_name::FILE) || zram(path).is_some() {
-        return Ok(true);
+    let is_ours = || Ok(label(&mut File::open(path)?)? == LABEL);
+    match (scratch_name::is_of(run, path, scratch_name::FILE), is_used(path), zram(path)) {
+        (true, ..) => Ok(true),
+        // Its number may be that of another one by now.
+        (_, true, _) if path.starts_with("/dev") => is_ours(),
+        (_, false, Some(_)) => Ok(true),
+        _ => Ok(false),
     }
-    Ok(path.starts_with("/dev") && is_used(path) && label(&mut File::open(path)?)? == LABEL)
+}
+
+/// The kernel swaps to a file no more; not what somebody put in its place.
+fn end(path: &Path) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(openat(CWD, path, flags, Mode::empty())?);
+    match file.metadata()?.is_file() {
+        true => swap_file::off(&file),
+        false => Err(io::Error::other(format!("{} is no file", path.display()))),
+    }
 }
 
 /// The label of a swap area.

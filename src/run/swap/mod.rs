@@ -24,7 +24,6 @@ use self::{
 use super::{RunError, journal::Journal};
 use crate::{
     engine::Cancel,
-    inventory::Drive,
     plan::{Plan, SwapMedium, SwapTest, SwapWork},
     record::{SwapLoad, Swapped},
     sysroot::Sysroot,
@@ -56,8 +55,8 @@ fn possible(root: &Sysroot, act: &SwapTest) -> Result<(), SwapRefusal> {
     if !geteuid().is_root() {
         return Err(SwapRefusal("making a swap area needs root: run it with sudo".to_owned()));
     }
-    let (_, two) = group::place(root).map_err(|e| SwapRefusal(e.to_string()))?;
-    if two && root.number::<u32>("/proc/sys/vm/swappiness") == Some(0) {
+    group::place(root).map_err(|e| SwapRefusal(e.to_string()))?;
+    if root.number::<u32>("/proc/sys/vm/swappiness") == Some(0) {
         let why = "vm.swappiness is 0, and then the kernel swaps no program of a control group: sysctl vm.swappiness=60, until this is done";
         return Err(SwapRefusal(why.to_owned()));
     }
@@ -83,21 +82,20 @@ pub(super) fn swap_test(
     let _zswap = behind_zswap.then(|| watch::Zswap::on(journal)).transpose()?;
     says("making the swap area");
     let begun = Instant::now();
-    let drive = drive(target, act);
-    let written_before = drive.as_ref().and_then(|drive| watch::written(&root, drive));
+    let drives = drives(target, act);
+    let written_before = watch::written(&root, &drives);
     let area = match &act.medium {
         SwapMedium::Zram { algorithm } => Area::zram(algorithm.as_deref(), act.area, (journal, tools))?,
         SwapMedium::Device { .. } => Area::device(target, act.area, erase, (journal, tools))?,
-        SwapMedium::File | SwapMedium::Zswap => {
-            Area::file(&target.path, at, act.area, (journal, tools), cancel)?
-        }
+        SwapMedium::File | SwapMedium::Zswap => Area::file(&target.path, at, act.area, journal, cancel)?,
     };
     let mut swapped = Swapped { made: begun.elapsed().as_secs_f64(), ..Swapped::default() };
-    swapped.settings = watch::settings(&root, area.path());
+    swapped.settings = watch::settings(&root, &area.path());
     // Of zram, what it holds.
     let device = || area.path().file_name().map(|name| name.to_string_lossy().into_owned());
-    let medium = if act.medium.is_zram() { device() } else { drive.clone() };
-    let mut watch = Watch::new(root.clone(), medium, act.most, area.path());
+    let media = if act.medium.is_zram() { device().into_iter().collect() } else { drives.clone() };
+    let mut watch = Watch::new(root.clone(), media, act.most, area.path());
+    let mut failed = None;
     'runs: for run in 1..=act.runs {
         for work in &act.works {
             says(&format!(
@@ -116,34 +114,41 @@ pub(super) fn swap_test(
                     (swapped.ended, swapped.enough) = (Some(why), true);
                     break 'runs;
                 }
-                Err(Ended::Error(e)) => return Err(e),
+                Err(Ended::Error(e)) => {
+                    failed = Some(e);
+                    break 'runs;
+                }
             }
         }
     }
     swapped.settings.extend(watch.found());
     // After the program has ended, little is left in it. What was measured counts, whatever becomes of the area.
-    let path = area.path().to_owned();
+    let path = area.path();
     if let Err(e) = area.remove(tools) {
         // Whatever was enough before, this is a failure.
         swapped.enough = false;
-        swapped.ended = Some(match is_used(&path) {
+        let why = match is_used(&path) {
             true => format!(
-                "its swap area is still in use ({e}): end some programs, then run `drivebench cleanup`"
+                "its swap area {} is still in use ({e}): leave the drive connected, end some programs, then run `drivebench cleanup`",
+                path.display()
             ),
             false => format!("its swap area is not removed completely: {e}"),
-        });
+        };
+        failed = failed.map(|first| RunError::Swap(format!("{first}; {why}")));
+        swapped.ended = Some(why);
     }
-    let written = drive.and_then(|drive| watch::written(&root, &drive));
+    if let Some(e) = failed {
+        return Err(e);
+    }
+    let written = watch::written(&root, &drives);
     swapped.written = written.zip(written_before).map(|(now, before)| now.saturating_sub(before));
     Ok(swapped)
 }
 
-/// The drive that is written to, if it is one.
-fn drive(target: &Target, act: &SwapTest) -> Option<String> {
-    match &target.drives[..] {
-        [Drive { name, .. }] if !act.medium.is_zram() => Some(name.clone()),
-        _ => None,
-    }
+/// The drives that are written to: of an array, each copy counts.
+fn drives(target: &Target, act: &SwapTest) -> Vec<String> {
+    let all = target.drives.iter().filter(|_| !act.medium.is_zram());
+    all.map(|drive| drive.name.clone()).collect()
 }
 
 /// Why a load has no result.
@@ -194,6 +199,9 @@ fn one(
     let after = Counters::read(watch, &group);
     // As long as it has its own pages there.
     watch.others(&group);
+    if watch.is_full(act.area) {
+        return Err(Ended::Because("the swap area was full, so that other areas were used, too".to_owned()));
+    }
     talk.end(Duration::from_secs(5));
     let answer: Answer =
         serde_json::from_str(&line).map_err(|e| RunError::Swap(format!("the program's answer: {e}")))?;

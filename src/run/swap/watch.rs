@@ -17,6 +17,7 @@ use crate::{
     conditions::bytes_written,
     inventory::machine,
     plan::SwapTest,
+    record::WAITS,
     run::{
         RunError,
         journal::{Entry, Journal, Undo},
@@ -62,13 +63,26 @@ fn memory(root: &Sysroot) -> Option<(u64, u64)> {
     Some((machine::memory(root, "MemAvailable")?, machine::memory(root, "MemTotal")?))
 }
 
-/// Bytes written to a block device since it appeared; of zram, what it holds in compressed form.
-pub fn written(root: &Sysroot, name: &str) -> Option<u64> {
-    if name.starts_with("zram") {
-        let text = root.text(&format!("/sys/block/{name}/mm_stat"))?;
-        return text.split_whitespace().nth(1)?.parse().ok();
-    }
-    bytes_written(root, name)
+/// Bytes written to block devices since they appeared; of zram, what it holds in compressed form. None where no device is known.
+pub fn written(root: &Sysroot, devices: &[String]) -> Option<u64> {
+    let of = |name: &String| {
+        if name.starts_with("zram") {
+            let text = root.text(&format!("/sys/block/{name}/mm_stat"))?;
+            return text.split_whitespace().nth(1)?.parse().ok();
+        }
+        bytes_written(root, name)
+    };
+    let all: Option<Vec<u64>> = devices.iter().map(of).collect();
+    all.filter(|all| !all.is_empty()).map(|all| all.into_iter().sum())
+}
+
+/// Bytes that the kernel swapped in and out since its start.
+fn swapped(root: &Sysroot) -> [u64; 2] {
+    let text = root.text("/proc/vmstat").unwrap_or_default();
+    ["pswpin", "pswpout"].map(|name| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|count| count.parse::<u64>().ok()).unwrap_or(0) * page_size() as u64
+    })
 }
 
 /// What decides how the kernel swaps.
@@ -91,8 +105,8 @@ pub fn settings(root: &Sysroot, area: &Path) -> Vec<(String, String)> {
 #[derive(Debug)]
 pub struct Watch {
     root: Sysroot,
-    /// The block device whose writes count.
-    medium: Option<String>,
+    /// The block devices whose writes count.
+    media: Vec<String>,
     /// The most that may be written to it, and what was when it began.
     most: u64,
     began: Option<u64>,
@@ -101,6 +115,8 @@ pub struct Watch {
     /// The swap area, and the most that other programs had in it, bytes.
     area: PathBuf,
     others: u64,
+    /// Waits of other programs are not known.
+    is_blind: bool,
 }
 
 /// What the kernel counted.
@@ -113,10 +129,10 @@ pub struct Counters {
 }
 
 impl Watch {
-    pub fn new(root: Sysroot, medium: Option<String>, most: u64, area: &Path) -> Self {
-        let area = area.to_owned();
-        let mut watch = Self { root, medium, most, began: None, before: None, area, others: 0 };
-        watch.began = watch.written();
+    pub fn new(root: Sysroot, media: Vec<String>, most: u64, area: PathBuf) -> Self {
+        let mut watch =
+            Self { root, media, most, began: None, before: None, area, others: 0, is_blind: false };
+        watch.began = Some(watch.moved());
         watch
     }
 
@@ -126,13 +142,17 @@ impl Watch {
     }
 
     fn written(&self) -> Option<u64> {
-        written(&self.root, self.medium.as_ref()?)
+        written(&self.root, &self.media)
+    }
+
+    /// What counts as written: where no device is known, what was swapped out.
+    fn moved(&self) -> u64 {
+        self.written().unwrap_or_else(|| swapped(&self.root)[1])
     }
 
     /// As much was written as is allowed.
     pub fn is_enough(&self) -> bool {
-        let written = self.written().zip(self.began).map(|(now, began)| now.saturating_sub(began));
-        written.is_some_and(|written| written > self.most)
+        self.began.is_some_and(|began| self.moved().saturating_sub(began) > self.most)
     }
 
     pub fn enough(&self) -> String {
@@ -145,11 +165,14 @@ impl Watch {
         self.others = self.others.max(used.map_or(0, |(all, own)| all.saturating_sub(own)));
     }
 
+    /// Nearly: what comes next may go to another area.
+    pub fn is_full(&self, bytes: u64) -> bool {
+        area::used(&self.area).is_some_and(|used| used > bytes / 100 * 95)
+    }
+
     /// What should be known of the loads, besides what they did.
     pub fn found(&self) -> Vec<(String, String)> {
-        let unwatched = self.root.text(PRESSURE).is_none();
-        let unwatched =
-            unwatched.then(|| ("waits of other programs".to_owned(), "not watched: no PSI".to_owned()));
+        let unwatched = self.is_blind.then(|| (WAITS.to_owned(), "not watched: no PSI".to_owned()));
         let others = (self.others > 0)
             .then(|| ("of other programs in the area, at most".to_owned(), decimal_bytes(self.others)));
         unwatched.into_iter().chain(others).collect()
@@ -169,6 +192,7 @@ impl Watch {
             return None;
         }
         let stalls = self.stalls_of_others(group);
+        self.is_blind |= stalls.is_empty();
         let (_, before) = self.before.replace((now, stalls.clone()))?;
         let longer = stalls.iter().filter_map(|(name, now)| Some(now - before.get(name)?));
         let share = longer.fold(0.0, f64::max) / seconds.as_secs_f64();
@@ -205,17 +229,8 @@ impl Watch {
 
 impl Counters {
     pub fn read(watch: &Watch, group: &Group) -> Self {
-        let text = watch.root.text("/proc/vmstat").unwrap_or_default();
-        let pages = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-            line.and_then(|count| count.parse::<u64>().ok()).unwrap_or(0) * page_size() as u64
-        };
-        Self {
-            stalled: group.stalled(),
-            swapped_in: pages("pswpin"),
-            swapped_out: pages("pswpout"),
-            written: watch.written(),
-        }
+        let [swapped_in, swapped_out] = swapped(&watch.root);
+        Self { stalled: group.stalled(), swapped_in, swapped_out, written: watch.written() }
     }
 
     pub fn since(&self, before: &Self) -> Self {
