@@ -1,6 +1,7 @@
 //! `drivebench run boot --times` and `--stop`: restarts of this machine, each of which is recorded.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     process::ExitCode,
     thread,
@@ -17,6 +18,7 @@ use super::{
     indented,
     options::Run,
     output::Output,
+    signals::Signals,
     stored,
 };
 use crate::{
@@ -86,9 +88,14 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
     }
     let runner = System::default();
     make_dir(&dir)?;
+    let signals = Signals::listen()?;
     let begun = series.arm(&runner).and_then(|()| {
         series.describe(&host).lines().map(indented).for_each(|(indent, line)| output.marked(indent, line));
-        run::restart(&runner)
+        match signals.code() {
+            // Else the next restart, whenever that is, would begin it.
+            Some(_) => Err(io::Error::other("it was interrupted")),
+            None => run::restart(&runner),
+        }
     });
     let Err(e) = begun else { return Ok(ExitCode::SUCCESS) };
     let left = match run::disarm(&runner) {
@@ -108,7 +115,10 @@ fn can_begin(root: &Sysroot, dir: &Path, host: &str) -> anyhow::Result<()> {
         let shown = dir.display();
         return refused(format!("the store {shown} has a name that is no UTF-8: choose another one"));
     }
-    is_kept(root, dir)?;
+    // Its units and its state, too: not with a root whose changes are in memory.
+    for dir in [dir, Path::new("/etc/systemd/system"), Path::new("/var/lib")] {
+        is_kept(root, dir)?;
+    }
     run::has_systemd()?;
     if run::is_armed() {
         return refused(format!("a series of restarts is under way already: end it with `{STOP_IT}`"));
@@ -126,7 +136,8 @@ fn is_kept(root: &Sysroot, dir: &Path) -> anyhow::Result<()> {
     let target = Target::resolve(&Inventory::read(root), &there.to_string_lossy())?;
     match target.drives.is_empty() {
         true => Err(Usage(format!(
-            "no drive is known below the store {}, so records may not be there after a restart: choose another directory with --store DIR",
+            "no drive is known below {}, so what is written there may be gone after a restart: choose another store with --store DIR, or a system that \
+             keeps its changes",
             dir.display()
         ))
         .into()),
@@ -143,7 +154,7 @@ fn stop(output: &Output) -> anyhow::Result<ExitCode> {
         return Err(Usage("ending the restarts needs root: run it with sudo".to_owned()).into());
     }
     let series = Series::read().ok().flatten();
-    run::disarm(&System::default()).map_err(|e| anyhow!("not all of it is removed: {e}"))?;
+    run::stop_restarts(&System::default()).map_err(|e| anyhow!("not all of it is removed: {e}"))?;
     let recorded =
         series.map_or_else(String::new, |s| format!(" {} of {} boots are recorded.", s.recorded, s.times));
     output.note(&format!("The machine is not restarted any more.{recorded}"));
@@ -155,13 +166,13 @@ pub(super) fn go_on(output: &Output) -> anyhow::Result<ExitCode> {
     let runner = System::default();
     let done = next(output, &runner).and_then(|next| match next {
         None => Ok(()),
-        Some(Next::Restart) => {
+        Some((series, Next::Restart)) => {
             output.note(&format!("The machine is restarted in {PAUSE} s. To end this: {STOP_IT}"));
             thread::sleep(Duration::from_secs(PAUSE));
             // It may have been stopped meanwhile.
-            if run::is_armed() { Ok(run::restart(&runner)?) } else { Ok(()) }
+            if series.goes_on() { Ok(run::restart(&runner)?) } else { Ok(()) }
         }
-        Some(Next::End(why)) => {
+        Some((_, Next::End(why))) => {
             output.note(&format!("The machine is not restarted any more: {why}."));
             Ok(run::disarm(&runner)?)
         }
@@ -173,7 +184,7 @@ pub(super) fn go_on(output: &Output) -> anyhow::Result<ExitCode> {
 }
 
 /// Records this boot; none if that was tried already.
-fn next(output: &Output, runner: &System) -> anyhow::Result<Option<Next>> {
+fn next(output: &Output, runner: &System) -> anyhow::Result<Option<(Series, Next)>> {
     let mut series = Series::read()?.ok_or_else(|| anyhow!("there is no series of restarts"))?;
     let boot_id = run::host(&Sysroot::live()).boot_id.ok_or(run::BootError::NoBootId)?;
     if !series.begins(&boot_id) {
@@ -181,17 +192,19 @@ fn next(output: &Output, runner: &System) -> anyhow::Result<Option<Next>> {
     }
     series.save()?;
     run::has_started(runner)?;
-    // Who may write to a directory above it could lead root elsewhere.
-    if Path::new(&series.store).canonicalize()? != Path::new(&series.store) {
-        return Err(anyhow!("the store is not where it was, {}", series.store));
-    }
-    if let Err(e) = record(&series, output) {
+    let found = series.finds_store();
+    let is_there = found.is_ok();
+    if let Err(e) = found.map_err(anyhow::Error::from).and_then(|()| record(&series, output)) {
         output.error(&e, None);
     }
     let store = Store::at(series.store.clone().into());
-    let next = series.ended(run::is_recorded(&store, BOOT.name, &boot_id));
+    let is_recorded = is_there && run::is_recorded(&store, BOOT.name, &boot_id);
+    if !series.goes_on() {
+        return Ok(None);
+    }
+    let next = series.ended(is_recorded);
     series.save()?;
-    Ok(Some(next))
+    Ok(Some((series, next)))
 }
 
 fn record(series: &Series, output: &Output) -> anyhow::Result<()> {

@@ -115,7 +115,8 @@ pub(super) fn read(root: &Sysroot, runner: &dyn Runner, target: &Target) -> Resu
         finish,
         reached: TARGETS.iter().filter_map(reached).collect(),
         slowest: slowest(&units, default),
-        reads: counters.uptime.filter(|_| all).map(|until| RootReads { until, ..reads }),
+        // No boot reads nothing: the kernel does not count then.
+        reads: counters.uptime.filter(|_| all && reads.bytes > 0).map(|until| RootReads { until, ..reads }),
         configured: configured(runner),
         ..Boot::default()
     })
@@ -166,14 +167,13 @@ fn slowest(units: &[Unit], default: f64) -> Vec<SlowUnit> {
     all
 }
 
-/// Whether the newest run of an experiment has recorded this boot.
+/// Whether a run of an experiment has recorded this boot. Which of them is the newest is not known: a clock may have been wrong.
 pub fn is_recorded(store: &Store, experiment: &str, boot_id: &str) -> bool {
     let (runs, _) = store.list().unwrap_or_default();
-    let newest = runs.iter().rev().find(|run| run.experiment == experiment);
-    let record = newest.and_then(|run| store.open(&run.run).ok());
-    let boots =
-        record.into_iter().flat_map(|record| Run::of(record).acts.into_values().filter_map(|act| act.boots));
-    boots.into_iter().any(|boots| boots.this.boot_id == boot_id)
+    let same = runs.iter().rev().filter(|run| run.experiment == experiment);
+    let records = same.filter_map(|run| store.open(&run.run).ok());
+    let mut boots = records.flat_map(|record| Run::of(record).acts.into_values().filter_map(|act| act.boots));
+    boots.any(|boots| boots.this.boot_id == boot_id)
 }
 
 /// Refuses a system that systemd did not start.

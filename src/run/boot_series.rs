@@ -8,6 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+use super::place::Place;
 use crate::{
     record::{AtomicFile, PRIVATE, caller, make_dir},
     tools::{Query, Runner, systemctl},
@@ -40,8 +41,10 @@ pub const PAUSE: u64 = 30;
 /// How far a series is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
-    /// The directory of the store.
+    /// The directory of the store, and where that is.
     pub store: String,
+    #[serde(default)]
+    place: Option<Place>,
     /// Boots that are to be recorded, and that were.
     pub times: u32,
     pub recorded: u32,
@@ -62,7 +65,23 @@ pub enum Next {
 impl Series {
     /// Of so many boots, the first of which is the next one.
     pub fn new(store: &str, times: u32, boot_id: &str) -> Self {
-        Self { store: store.to_owned(), times, recorded: 0, failed: 0, boot_id: boot_id.to_owned() }
+        let place = Place::of(Path::new(store));
+        Self { store: store.to_owned(), place, times, recorded: 0, failed: 0, boot_id: boot_id.to_owned() }
+    }
+
+    /// Refuses a store that is not where it was: its drive may not be mounted yet, and who may write to a directory above it could lead root elsewhere.
+    pub fn finds_store(&self) -> io::Result<()> {
+        let store = Path::new(&self.store);
+        let elsewhere = || io::Error::other(format!("the store is not where it was, {}", self.store));
+        if store.canonicalize().map_err(|_| elsewhere())? != store {
+            return Err(elsewhere());
+        }
+        self.place.as_ref().map_or(Ok(()), |place| place.check(&store.join("run")))
+    }
+
+    /// Whether it goes on as it was saved: a person may have ended it.
+    pub fn goes_on(&self) -> bool {
+        Self::read().is_ok_and(|saved| saved.as_ref() == Some(self))
     }
 
     /// None if there is no series.
@@ -144,6 +163,13 @@ pub fn is_armed() -> bool {
     [UNIT, MARK, STATE].iter().any(|path| Path::new(path).symlink_metadata().is_ok())
 }
 
+/// The same, of a series that may be recording a boot now, or waiting before a restart.
+pub fn stop_restarts(runner: &dyn Runner) -> io::Result<()> {
+    // It may not run.
+    let _ = asked(&systemctl::stop(NAME), runner);
+    disarm(runner)
+}
+
 /// Removes all of a series: after that no start of the machine is followed by a restart.
 pub fn disarm(runner: &dyn Runner) -> io::Result<()> {
     let remove = |path: &str| match fs::remove_file(path) {
@@ -191,17 +217,17 @@ fn write(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
     file.keep()
 }
 
-/// The units that are enabled.
+/// The units that are enabled, at last the one that restarts the machine.
 fn units() -> impl Iterator<Item = String> {
     let marks = TARGETS.iter().map(|target| target.trim_end_matches(".target"));
-    [NAME.to_owned()].into_iter().chain(marks.map(|target| format!("{MARKS}{target}.service")))
+    marks.map(|target| format!("{MARKS}{target}.service")).chain([NAME.to_owned()])
 }
 
 fn indented(text: &str) -> String {
     text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
-/// It reads nothing from the store, and nothing waits for it.
+/// It reads nothing from the store, and nothing waits for it, not even systemd for its end.
 fn mark() -> String {
     format!(
         "[Unit]\n\
@@ -209,7 +235,7 @@ fn mark() -> String {
          DefaultDependencies=no\n\
          After=%i.target\n\n\
          [Service]\n\
-         Type=oneshot\n\
+         Type=simple\n\
          ExecStart=/bin/sh -c 'mkdir -p {NOTES} && cat /proc/uptime /proc/diskstats >{NOTES}/%i'\n\n\
          [Install]\n\
          WantedBy=%i.target\n"

@@ -35,6 +35,11 @@ pub fn disable(unit: &str) -> Query {
     Query::new(SYSTEMCTL, ["disable", unit]).within(Duration::from_secs(60))
 }
 
+/// Ends it now.
+pub fn stop(unit: &str) -> Query {
+    Query::new(SYSTEMCTL, ["stop", unit]).within(Duration::from_secs(120))
+}
+
 /// Returns once the system has started all.
 pub fn wait_for_start() -> Query {
     Query::new(SYSTEMCTL, ["is-system-running", "--wait"]).within(Duration::from_secs(600))
