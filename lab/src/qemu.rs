@@ -58,6 +58,10 @@ pub(crate) fn arguments(scenario: &Scenario, files: &Files<'_>) -> Vec<String> {
         Machine::Q35 => {
             add("-machine q35,accel=tcg -cpu max");
             add(&format!("-smp {} -m {}", scenario.processors, scenario.memory_mib));
+            if let Some(shift) = scenario.icount {
+                // While the processor waits, its time goes on as that of the drives does.
+                add(&format!("-icount shift={shift},sleep=on"));
+            }
             add(&format!("-device qemu-xhci,id=usb,p2=8,p3={}", if scenario.usb == 3 { 8 } else { 0 }));
             let shared = |file: &str, node: &str| {
                 format!("-blockdev driver=file,filename={file},node-name={node},read-only=on,locking=off")

@@ -31,6 +31,10 @@ pub struct Scenario {
     /// other.
     #[serde(default = "processors")]
     pub processors: u32,
+    /// Its processor does an instruction in 2 to the power of this many nanoseconds, whatever the host does; without it, as fast as the host can. Of a q35
+    /// with one processor.
+    #[serde(default)]
+    pub icount: Option<u8>,
     /// Generation of its USB ports, 2 or 3.
     #[serde(default = "usb")]
     pub usb: u8,
@@ -158,6 +162,7 @@ impl Default for Scenario {
             guest: Guest::default(),
             memory_mib: memory_mib(),
             processors: processors(),
+            icount: None,
             usb: usb(),
             speed: one(),
             seed: 0,
@@ -265,6 +270,10 @@ impl Scenario {
         }
         if !(128..=8192).contains(&self.memory_mib) || !(1..=8).contains(&self.processors) {
             return Err("memory_mib must be 128 to 8192, and processors 1 to 8".to_owned());
+        }
+        if self.icount.is_some_and(|shift| shift > 10 || self.processors != 1 || self.machine != Machine::Q35)
+        {
+            return Err("icount must be 0 to 10, and is of a q35 with one processor".to_owned());
         }
         if self.machine == Machine::Raspi3b && self.guest == Guest::Systemd {
             return Err("a raspi3b has no guest with systemd".to_owned());
