@@ -197,6 +197,10 @@ pub enum Scope {
     WithoutSync,
     WithoutAll,
     WithoutProtocol,
+    /// What a client gets with a setting changed, which the engine of the load names.
+    Tried,
+    /// From a share that another server serves, without the link.
+    Existing,
 }
 
 /// The properties of a load that must be equal for a comparison; unknown ones of an import are `None`.

@@ -1,20 +1,24 @@
 //! unshare, nsenter and setpriv: programs with a network and mounts of their own, which vanish with them; ip and tc for their link.
 
-use std::ffi::OsStr;
+use std::{ffi::OsStr, path::Path, time::Duration};
 
 use super::{Query, System, Tool, ToolError};
 
 const WITHOUT: &str = "without it, there is no network for tests";
-/// For a shell with mounts of its own: the system's files and directories that are given to this are not seen there.
+/// For a shell with mounts of its own: files and directories of the system that are given to `hide` are not seen there, nor is what is in `/run` after `own_run`.
 pub(super) const HIDE: &str = r#"hide() { for f; do
 if [ -d "$f" ]; then mount -t tmpfs -o mode=755,size=4k drivebench "$f" || exit; elif [ -e "$f" ]; then mount --bind /dev/null "$f" || exit; fi
 done; }
+own_run() { mount -t tmpfs -o mode=755,size=1M drivebench /run; }
 "#;
 
 /// All of them but `tc`.
 pub const TOOLS: [Tool; 3] = [SETPRIV, NSENTER, IP];
 const SETPRIV: Tool = Tool { name: "setpriv", package: "util-linux", without: WITHOUT };
 const NSENTER: Tool = Tool { name: "nsenter", package: "util-linux", without: WITHOUT };
+/// Of what clients mount.
+pub(super) const UMOUNT: Tool =
+    Tool { name: "umount", package: "mount", without: "without it, no client can be measured" };
 const IP: Tool = Tool { name: "ip", package: "iproute2", without: WITHOUT };
 pub const TC: Tool = Tool { name: "tc", package: "iproute2", without: "without it, the link has no limit" };
 
@@ -63,6 +67,11 @@ fn entered(
     let path = tools.find(program.tool)?.into_os_string();
     let args = enter.map(Into::into).chain([path]).chain(program.args.iter().cloned());
     Ok(Query { tool: NSENTER, args: args.collect(), ..program.clone() })
+}
+
+/// What is left to write may take long.
+pub fn unmount(dir: &Path) -> Query {
+    Query::new(UMOUNT, [dir]).within(Duration::from_secs(600))
 }
 
 /// Joins the networks of two processes by a pair of devices.
@@ -127,6 +136,7 @@ mod tests {
             join(("server", 7), ("client", 8)).to_string(),
             "ip link add name server netns 7 type veth peer name client netns 8"
         );
+        assert_eq!(unmount(Path::new("/mnt/mounted")).to_string(), "umount /mnt/mounted");
         assert_eq!(address("server", "192.0.2.1/30").to_string(), "ip address add 192.0.2.1/30 dev server");
         assert_eq!(
             limit("server", 100_000_000).to_string(),

@@ -1,15 +1,17 @@
 //! exportfs, rpc.mountd and mount.nfs4: the kernel's NFS server on a network of its own, and the kernel's client of it.
 
-use std::time::Duration;
+use std::{ffi::OsStr, path::Path, time::Duration};
 
-use super::{Query, SH, Tool, namespace::HIDE};
+use super::{
+    Query, SH, Tool,
+    namespace::{HIDE, UMOUNT},
+};
 
 const WITHOUT_SERVER: &str = "without it, nothing can be shared by NFS";
 const WITHOUT_CLIENT: &str = "without it, no client of NFS can be measured";
 const EXPORTFS: Tool = Tool { name: "exportfs", package: "nfs-kernel-server", without: WITHOUT_SERVER };
 const MOUNTD: Tool = Tool { name: "rpc.mountd", ..EXPORTFS };
 const MOUNT: Tool = Tool { name: "mount.nfs4", package: "nfs-common", without: WITHOUT_CLIENT };
-const UMOUNT: Tool = Tool { name: "umount", package: "mount", without: WITHOUT_CLIENT };
 
 /// All that are needed.
 pub const TOOLS: [Tool; 5] = [EXPORTFS, MOUNTD, MOUNT, UMOUNT, SH];
@@ -23,7 +25,7 @@ pub const READY: &str = "drivebench: ready";
 /// here; versions of NFS before 4 want more programs, and newer ones of it don't know the oldest.
 const FURNISH: &str = r#"modprobe -q nfsd; modprobe -q nfs
 hide /etc/nfs.conf /etc/nfs.conf.d /usr/etc/nfs.conf /usr/etc/nfs.conf.d /etc/exports /etc/exports.d /etc/hosts.allow /etc/hosts.deny
-mount -t tmpfs -o mode=755,size=1M drivebench /run && mount -t tmpfs -o mode=755,size=4M drivebench /var/lib/nfs &&
+own_run && mount -t tmpfs -o mode=755,size=4M drivebench /var/lib/nfs &&
 touch /var/lib/nfs/etab /var/lib/nfs/rmtab || exit
 [ -d /proc/fs/nfsd ] || { echo "this kernel has no NFS server: modprobe nfsd, or restart after a kernel upgrade" >&2; exit 1; }
 mount -t nfsd drivebench /proc/fs/nfsd && mkdir "$3" && mount --bind "$2" "$3" &&
@@ -33,7 +35,7 @@ rpc.mountd -N 2 -N 3 2>/dev/null || exec rpc.mountd -N 3"#;
 const EXPORTED: &str = "rw,no_root_squash,no_subtree_check,insecure";
 
 /// The same of a client: nothing of its mounts is noted in the system's files, nor is the system's configuration read.
-const FURNISH_CLIENT: &str = r#"mount -t tmpfs -o mode=755,size=1M drivebench /run && mkdir "$1" || exit
+const FURNISH_CLIENT: &str = r#"own_run && mkdir "$1" || exit
 hide /etc/nfsmount.conf /etc/nfsmount.conf.d /usr/etc/nfsmount.conf /usr/etc/nfsmount.conf.d"#;
 
 /// The server's threads keep its network when nobody else uses it, so what ends them must outlast this program: it notices that its input ends.
@@ -53,8 +55,10 @@ pub fn furnish(room: &str, own: &str, again: &str) -> Query {
 }
 
 /// Prepares mounts for a client, and makes the directory on which it mounts the server's.
-pub fn furnish_client(mounted: &str) -> Query {
-    Query::new(SH, ["-c", &format!("{HIDE}{FURNISH_CLIENT}"), "drivebench", mounted])
+pub fn furnish_client(mounted: &Path) -> Query {
+    let script = format!("{HIDE}{FURNISH_CLIENT}");
+    let args: [&OsStr; 4] = ["-c".as_ref(), script.as_ref(), "drivebench".as_ref(), mounted.as_ref()];
+    Query::new(SH, args)
 }
 
 /// Serves until its standard input ends; says [`READY`] before.
@@ -63,18 +67,17 @@ pub fn serve() -> Query {
 }
 
 /// Mounts a directory of the server. A server that is gone is an error after a minute, not a program that hangs.
-pub fn mount(address: &str, shared: &str, dir: &str) -> Query {
-    let options = "vers=4,proto=tcp,soft,timeo=200,retrans=2";
-    Query::new(MOUNT, [&format!("{address}:/{shared}"), dir, "-o", options]).within(Duration::from_secs(120))
-}
-
-pub fn unmount(dir: &str) -> Query {
-    Query::new(UMOUNT, [dir]).within(Duration::from_secs(600))
+pub fn mount((address, port): (&str, u16), connections: u32, shared: &str, dir: &Path) -> Query {
+    let several = if connections > 1 { format!(",nconnect={connections}") } else { String::new() };
+    let options = format!("vers=4,proto=tcp,port={port},soft,timeo=200,retrans=2{several}");
+    let shared = format!("{address}:/{shared}");
+    let args: [&OsStr; 4] = [shared.as_ref(), dir.as_ref(), "-o".as_ref(), options.as_ref()];
+    Query::new(MOUNT, args).within(Duration::from_secs(120))
 }
 
 /// Such as `NFS 4.2, rsize 1048576, wsize 1048576, sec sys` of what is mounted on a directory, from `/proc/PID/mounts`.
-pub fn negotiated(mounts: &str, dir: &str) -> Option<String> {
-    let of = |line: &&str| line.split(' ').nth(1) == Some(dir);
+pub fn negotiated(mounts: &str, dir: &Path) -> Option<String> {
+    let of = |line: &&str| line.split(' ').nth(1).map(Path::new) == Some(dir);
     let options = mounts.lines().rfind(of)?.split(' ').nth(3)?;
     let value =
         |name: &str| options.split(',').find_map(|option| option.strip_prefix(name)?.strip_prefix('='));
@@ -91,18 +94,20 @@ mod tests {
     fn what_was_negotiated_is_read() {
         let mounts = "tmpfs /mnt tmpfs rw 0 0\n192.0.2.1:/own /mnt/nfs nfs4 rw,relatime,vers=4.2,rsize=65536,wsize=65536,namlen=255,soft,proto=tcp,\
                       timeo=200,retrans=2,sec=sys,clientaddr=192.0.2.2,local_lock=none,addr=192.0.2.1 0 0\n";
-        let agreed = negotiated(mounts, "/mnt/nfs");
+        let agreed = negotiated(mounts, Path::new("/mnt/nfs"));
         assert_eq!(agreed.as_deref(), Some("NFS 4.2, rsize 65536, wsize 65536, sec sys"));
-        assert_eq!([negotiated(mounts, "/mnt"), negotiated("", "/mnt/nfs")], [None, None]);
+        assert_eq!(
+            [negotiated(mounts, Path::new("/mnt")), negotiated("", Path::new("/mnt/nfs"))],
+            [None, None]
+        );
     }
 
     #[test]
     fn command_lines() {
         assert_eq!(
-            mount("192.0.2.1", "own", "/mnt/nfs").to_string(),
-            "mount.nfs4 192.0.2.1:/own /mnt/nfs -o vers=4,proto=tcp,soft,timeo=200,retrans=2"
+            mount(("192.0.2.1", 2049), 1, "own", Path::new("/mnt/nfs")).to_string(),
+            "mount.nfs4 192.0.2.1:/own /mnt/nfs -o vers=4,proto=tcp,port=2049,soft,timeo=200,retrans=2"
         );
-        assert_eq!(unmount("/mnt/nfs").to_string(), "umount /mnt/nfs");
         let furnish = furnish("/mnt", "/mnt/own", "/mnt/async").to_string();
         assert!(
             furnish

@@ -20,7 +20,7 @@ pub const SERVER: &str = "drivebench";
 /// Within mounts of its own: the directory that sshd wants and few systems have while it does not run, an account that is not locked, of which
 /// sshd would let in nobody, and none of the system's rules and scripts for logins.
 const FURNISH: &str = r#"hide /etc/ssh/sshrc /etc/hosts.allow /etc/hosts.deny
-mount -t tmpfs -o mode=755,size=1M drivebench /run && mkdir /run/sshd && { [ ! -e /etc/shadow ] || mount --bind "$1" /etc/shadow; }"#;
+own_run && mkdir /run/sshd && { [ ! -e /etc/shadow ] || mount --bind "$1" /etc/shadow; }"#;
 /// sshd ends with the standard input, or by itself, and this with it. A shell gives another input to what it does beside.
 const SERVE: &str = r#"exec 3<&0; "$1" -D -e -f "$2" </dev/null 3<&- & s=$!; { cat <&3 >/dev/null; kill $s 2>/dev/null; } & wait $s"#;
 
@@ -69,8 +69,8 @@ pub fn config(room: &Path, addresses: &[&str], port: u16) -> String {
 }
 
 /// A client that begins in a directory of the server, waits for commands on its standard input, one line at a time, and ends with that. It says
-/// how it is connected, if it `tells`.
-pub fn client((room, address): (&Path, &str), port: u16, dir: &Path, tells: bool) -> Query {
+/// how it is connected, if it `tells`, and takes AES with 128 bits if that is asked for.
+pub fn client((room, address): (&Path, &str), port: u16, dir: &Path, (aes, tells): (bool, bool)) -> Query {
     let known = format!("UserKnownHostsFile={}", room.join("known").display());
     let key = format!("IdentityFile={}", room.join("key").display());
     let alias = format!("HostKeyAlias={SERVER}");
@@ -88,7 +88,8 @@ pub fn client((room, address): (&Path, &str), port: u16, dir: &Path, tells: bool
         &level,
     ];
     let (port, to) = (port.to_string(), format!("root@{address}:{}", dir.display()));
-    let options = options.iter().flat_map(|option| ["-o", option]);
+    let cipher: &[&str] = if aes { &["Ciphers=aes128-gcm@openssh.com"] } else { &[] };
+    let options = options.iter().chain(cipher).flat_map(|option| ["-o", option]);
     let args = ["-F", "none", "-b", "-"].into_iter().chain(options).chain(["-P", &port, &to]);
     Query::new(SFTP, args)
 }
@@ -129,7 +130,7 @@ mod tests {
             serve(Path::new("/usr/sbin/sshd"), &room.join("conf")).to_string(),
             format!("sh -c '{SERVE}' drivebench /usr/sbin/sshd /mnt/conf")
         );
-        let sftp = client((room, "192.0.2.1"), 4450, &room.join("own"), false).to_string();
+        let sftp = client((room, "192.0.2.1"), 4450, &room.join("own"), (false, false)).to_string();
         assert!(
             sftp.starts_with("sftp -F none -b - -o BatchMode=yes -o StrictHostKeyChecking=yes"),
             "{sftp}"

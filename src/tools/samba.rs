@@ -1,10 +1,17 @@
 //! smbd, pdbedit, smbclient and smbstatus: a server of our own, and its client.
 
-use std::{ffi::OsStr, path::Path, time::Duration};
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use serde_json::Value;
 
-use super::{Output, Query, Tool};
+use super::{
+    Output, Query, SH, Tool,
+    namespace::{HIDE, UMOUNT},
+};
 
 const WITHOUT_SERVER: &str = "without it, nothing can be shared";
 pub const SMBD: Tool = Tool { name: "smbd", package: "samba", without: WITHOUT_SERVER };
@@ -20,6 +27,23 @@ pub const STDBUF: Tool =
 /// All that are needed.
 pub const TOOLS: [Tool; 5] = [SMBD, SMBSTATUS, PDBEDIT, SMBCLIENT, STDBUF];
 
+const MOUNT: Tool = Tool { name: "mount.cifs", package: "cifs-utils", ..SMBCLIENT };
+
+/// All that are needed besides by clients that mount a share.
+pub const MOUNTS: [Tool; 3] = [MOUNT, UMOUNT, SH];
+
+/// Within mounts of its own: nothing of its mounts is noted in the system's files.
+const FURNISH_CLIENT: &str = r#"modprobe -q cifs
+grep -qw cifs /proc/filesystems || { echo "this kernel has no client of SMB: modprobe cifs, or restart after a kernel upgrade" >&2; exit 1; }
+own_run && mkdir "$1""#;
+
+/// Prepares mounts for a client, and makes the directory on which it mounts a share.
+pub fn furnish_client(mounted: &Path) -> Query {
+    let script = format!("{HIDE}{FURNISH_CLIENT}");
+    let args: [&OsStr; 4] = ["-c".as_ref(), script.as_ref(), "drivebench".as_ref(), mounted.as_ref()];
+    Query::new(SH, args)
+}
+
 /// Serves in the foreground, until its standard input ends.
 pub fn serve(config: &str) -> Query {
     Query::new(SMBD, ["--foreground", "--no-process-group", "--configfile", config])
@@ -32,42 +56,62 @@ pub fn version() -> Query {
 
 /// A share as a client sees it.
 #[derive(Debug)]
-pub struct Mounted<'a> {
-    /// Where [`SMBCLIENT`] is.
-    pub program: &'a Path,
-    /// Its configuration, instead of the system's.
-    pub config: &'a Path,
+pub struct Share {
     /// `//ADDRESS/NAME`.
-    pub share: String,
+    pub name: String,
+    /// Below it; empty for all of it.
+    pub dir: String,
     pub port: u16,
-    /// The file with user and password.
-    pub login: &'a Path,
+    /// The file with user and password; a guest if none.
+    pub login: Option<PathBuf>,
     /// What it insists on: `sign`, `encrypt` or `off`.
-    pub protection: &'a str,
-    /// For each answer of the server; all but the last one wait for those before.
-    pub patience: Duration,
+    pub protection: &'static str,
 }
 
-impl Mounted<'_> {
-    /// A client that waits for commands on its standard input, one line at a time, until that ends.
-    pub fn client(&self) -> Query {
+impl Share {
+    /// A client that waits for commands on its standard input, one line at a time, until that ends. Each answer of the server may take so long;
+    /// all but the last one wait for those before. The configuration is instead of the system's.
+    pub fn client(&self, (program, config): (&Path, &Path), patience: Duration) -> Query {
         let port = self.port.to_string();
         let protection = format!("--client-protection={}", self.protection);
-        let timeout = format!("--timeout={}", self.patience.as_secs());
-        let args: [&OsStr; 11] = [
+        let timeout = format!("--timeout={}", patience.as_secs());
+        let args: [&OsStr; 9] = [
             "--output=L".as_ref(),
-            self.program.as_ref(),
-            self.share.as_ref(),
+            program.as_ref(),
+            self.name.as_ref(),
             "--configfile".as_ref(),
-            self.config.as_ref(),
+            config.as_ref(),
             "--port".as_ref(),
             port.as_ref(),
-            "--authentication-file".as_ref(),
-            self.login.as_ref(),
             protection.as_ref(),
             timeout.as_ref(),
         ];
-        Query::new(STDBUF, args)
+        let login: [&OsStr; 2] = match &self.login {
+            Some(login) => ["--authentication-file".as_ref(), login.as_ref()],
+            None => ["--user=guest".as_ref(), "--no-pass".as_ref()],
+        };
+        let dir: &[&OsStr] =
+            if self.dir.is_empty() { &[] } else { &["--directory".as_ref(), self.dir.as_ref()] };
+        Query::new(STDBUF, args.iter().chain(&login).chain(dir))
+    }
+
+    /// Mounts it, over a connection of its own.
+    pub fn mount(&self, dir: &Path) -> Query {
+        let protection = match self.protection {
+            "sign" => "sec=ntlmsspi",
+            "encrypt" => "sec=ntlmssp,seal",
+            _ => "sec=ntlmssp",
+        };
+        let login = self
+            .login
+            .as_ref()
+            .map_or("guest".to_owned(), |login| format!("credentials={}", login.display()));
+        let options = format!("{login},port={},{protection},nosharesock", self.port);
+        let name = [self.name.as_str(), &self.dir].join("/");
+        // Not noted in /etc/mtab, where that is a file.
+        let name = name.trim_end_matches('/');
+        let args: [&OsStr; 5] = [name.as_ref(), dir.as_ref(), "-n".as_ref(), "-o".as_ref(), options.as_ref()];
+        Query::new(MOUNT, args).within(Duration::from_secs(120))
     }
 }
 
@@ -110,14 +154,36 @@ mod tests {
 
     #[test]
     fn command_lines() {
-        let share = "//192.0.2.1/drive".to_owned();
-        let [program, config, login] = ["/bin/smbclient", "/mnt/conf", "/mnt/login"].map(Path::new);
+        let name = "//192.0.2.1/drive".to_owned();
+        let [program, config] = ["/bin/smbclient", "/mnt/conf"].map(Path::new);
+        let login = Some("/mnt/login".into());
         let patience = Duration::from_secs(600);
-        let mounted = Mounted { program, config, share, port: 4450, login, protection: "sign", patience };
+        let share = Share { name, dir: String::new(), port: 4450, login, protection: "sign" };
         assert_eq!(
-            mounted.client().to_string(),
-            "stdbuf --output=L /bin/smbclient //192.0.2.1/drive --configfile /mnt/conf --port 4450 --authentication-file /mnt/login \
-             --client-protection=sign --timeout=600"
+            share.mount(Path::new("/mnt/mounted")).to_string(),
+            "mount.cifs //192.0.2.1/drive /mnt/mounted -n -o credentials=/mnt/login,port=4450,sec=ntlmsspi,nosharesock"
+        );
+        assert_eq!(
+            share.client((program, config), patience).to_string(),
+            "stdbuf --output=L /bin/smbclient //192.0.2.1/drive --configfile /mnt/conf --port 4450 --client-protection=sign --timeout=600 \
+             --authentication-file /mnt/login"
+        );
+        let guest = Share {
+            name: "//nas/data".to_owned(),
+            dir: "a/b c".to_owned(),
+            login: None,
+            protection: "off",
+            ..share
+        };
+        assert!(
+            guest
+                .client((program, config), patience)
+                .to_string()
+                .ends_with("--user=guest --no-pass --directory 'a/b c'")
+        );
+        assert_eq!(
+            guest.mount(Path::new("/mnt/mounted")).to_string(),
+            "mount.cifs '//nas/data/a/b c' /mnt/mounted -n -o guest,port=4450,sec=ntlmssp,nosharesock"
         );
         assert!(
             is_mark(r"Current directory is \\192.0.2.1\drive\")

@@ -2,6 +2,7 @@
 
 mod baselines;
 mod boots;
+mod by_hand;
 mod lying;
 mod pools;
 mod power;
@@ -21,6 +22,7 @@ use serde_json::Value;
 
 pub use baselines::baselines;
 pub use boots::{boot_media, boots};
+pub use by_hand::{BY_HAND, shares_by_hand};
 pub use lying::lying;
 pub use pools::{joined, layouts, pools};
 pub use power::{cut_once, lost_power, write_hole};

@@ -8,12 +8,8 @@ use rand::Rng;
 use super::{LIMIT, Summary, rounds};
 use crate::{
     Machine, MachineError, Options, Scenario,
-    pools::{done, named, prepare, require, sh},
+    pools::{SHARE_MODULES, done, named, prepare, require, sh},
 };
-
-/// The guest's kernel does not find modules by itself.
-const MODULES: &str =
-    "for m in veth sch_tbf nfsd nfs nfsv4; do busybox modprobe $m; done; mkdir -p /mnt/pool /mnt/b/client";
 
 /// Where it is known what limits: how `run share` is called, what clients do, and what the verdict says of it, or doesn't.
 struct Case {
@@ -74,12 +70,16 @@ const CASES: [Case; 8] = [
 const OVER_RAID0: Case =
     Case { name: "a raid0 behind a slow link", args: "--rate 40Mb /mnt/pool", ..CASES[1] };
 
+fn ready(machine: &Machine) -> Result<(), MachineError> {
+    sh(machine, &format!("{SHARE_MODULES}; mkdir -p /mnt/pool /mnt/b/client")).map(drop)
+}
+
 /// Each case, `times` times.
 pub fn shares(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
     let mut lines = Vec::new();
     let summary = rounds(times, seed, |_, _| {
         let machine = Machine::start(scenario, options)?;
-        sh(&machine, MODULES)?;
+        ready(&machine)?;
         let mut right = 0;
         for case in &CASES {
             right += u32::from(says(&machine, case, &mut lines)?);
@@ -124,47 +124,60 @@ fn says(machine: &Machine, case: &Case, lines: &mut Vec<String>) -> Result<bool,
 }
 
 /// Kills come at most so long after the start, s: a run takes longer.
-const MOST: f64 = 60.0;
+const MOST: f64 = 30.0;
+/// Of what is killed, in turn.
+const WAYS: [&str; 4] = ["", "--protocol nfs", "--protocol sftp", "--mounted"];
+/// Servers and clients that run.
+const RUNNING: &str = "pidof smbd smbclient sshd sftp rpc.mountd; grep -lxE 'nfsd|cifsd' /proc/[0-9]*/comm";
 
 /// One machine for all kills.
 pub fn share_kills(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
-    let machine =
-        Machine::start(scenario, options).and_then(|machine| sh(&machine, MODULES).map(|_| machine));
+    let machine = Machine::start(scenario, options).and_then(|machine| ready(&machine).map(|()| machine));
     match machine {
         Ok(machine) => {
-            let mut served = 0;
-            let summary = rounds(times, seed, |_, random| {
+            let mut served = [0; WAYS.len()];
+            let mut summary = rounds(times, seed, |round, random| {
                 let after = random.random_range(0.0..MOST);
-                served += u32::from(killed(&machine, after)?);
+                let way = round as usize % WAYS.len();
+                served[way] += u32::from(killed(&machine, WAYS[way], after)?);
                 Ok(Some(after))
             });
-            let failures = if served == 0 {
-                vec![(0, "no server ran when it was killed".to_owned())]
-            } else {
-                summary.failures
-            };
-            Summary { lines: vec![format!("a server ran at {served} of {times} kills")], failures, ..summary }
+            for (way, served) in WAYS.iter().zip(served) {
+                summary.lines.push(format!("share {way}: a server ran at {served} kills"));
+                if served == 0 {
+                    summary.failures.push((0, format!("share {way}: no server ran when it was killed")));
+                }
+            }
+            summary
         }
         Err(e) => Summary { failures: vec![(0, e.to_string())], ..Summary::default() },
     }
 }
 
 /// Whether a server ran when drivebench was killed.
-fn killed(machine: &Machine, after: f64) -> Result<bool, MachineError> {
-    let run = "exec drivebench run share --wait --rate 10Mb --client-dir /mnt/b/client --size 4MiB --files 50 --runs 5 /mnt/a >/work/said 2>&1";
-    let run = machine.begin(&["sh", "-c", run])?;
+fn killed(machine: &Machine, way: &str, after: f64) -> Result<bool, MachineError> {
+    let run = format!(
+        "exec drivebench run share {way} --wait --rate 10Mb --client-dir /mnt/b/client --size 4MiB --files 50 --runs 5 /mnt/a >/work/said 2>&1"
+    );
+    let run = machine.begin(&["sh", "-c", &run])?;
     thread::sleep(Duration::from_secs_f64(after));
-    let served = !sh(machine, "pidof smbd; true")?.is_empty();
+    let served = !sh(machine, &format!("{RUNNING}; true"))?.is_empty();
     let _ = run.signal(9);
     let ended = run.wait(LIMIT).map_err(|e| machine.wrong("the run that was killed", e))?;
     let said = sh(machine, "cat /work/said")?;
     require(machine, ended.code == 128 + 9, "the run that was killed", said)?;
     // The kernel ends what ran, but not before the program that was killed is gone: a busy machine takes a moment.
-    let left = "drivebench cleanup >/work/cleaned 2>&1; for i in $(seq 50); do \
-                left=$(pidof smbd smbclient; find /mnt -name '.drivebench*'; ip -o link | grep veth; grep drivebench /proc/mounts; ls -A /mnt/b/client); \
-                [ -z \"$left\" ] && break; usleep 200000; done; echo \"$left\"";
+    let left = format!(
+        "drivebench cleanup >/work/cleaned 2>&1; for i in $(seq 100); do \
+         left=$({RUNNING}; find /mnt -name '.drivebench*'; ip -o link | grep veth; grep drivebench /proc/mounts; ls -A /mnt/b/client); \
+         [ -z \"$left\" ] && break; usleep 200000; done; echo \"$left\""
+    );
     match sh(machine, &format!("{{ {left}; }} 2>/dev/null"))?.trim() {
-        "" => Ok(served),
-        left => Err(machine.wrong("what was killed", format!("after {after:.1} s this is left: {left}"))),
+        // Nothing keeps the drives in use.
+        "" => sh(machine, "umount /mnt/a /mnt/b && mount LABEL=a /mnt/a && mount LABEL=b /mnt/b")
+            .map(|_| served),
+        left => {
+            Err(machine.wrong("what was killed", format!("{way}, after {after:.1} s, this is left: {left}")))
+        }
     }
 }

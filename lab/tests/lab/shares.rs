@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use drivebench::findings::{Findings, Scope};
-use drivebench_lab::Machine;
+use drivebench_lab::{Machine, pools::SHARE_MODULES, soak::BY_HAND};
 
 use super::{LIMIT, beside, findings, out, scenario, start};
 
@@ -12,8 +12,7 @@ const SMALL: &str = "--size 2MiB --files 10";
 /// Two sticks that write 2.1 MB/s.
 fn machine() -> Machine {
     let machine = start(&scenario("two-sticks").faster(0.4));
-    // The guest's kernel does not find modules by itself.
-    out(&machine, "for m in veth sch_tbf nfsd nfs nfsv4; do busybox modprobe $m; done");
+    out(&machine, SHARE_MODULES);
     note_own(&machine);
     machine
 }
@@ -131,16 +130,23 @@ fn a_client_on_another_machine_is_used_by_ssh_and_nothing_is_left_there() {
 }
 
 #[test]
-fn nfs_and_sftp_are_measured_and_end_with_the_run() {
+fn nfs_sftp_and_what_the_kernel_mounts_of_smb_are_measured_and_end_with_the_run() {
     let _turn = beside();
     let machine = machine();
-    for (protocol, agreed) in [("nfs", "NFS 4."), ("sftp", "SSH 2.0")] {
-        let run = format!("share --protocol {protocol} --rate 40Mb --clients 2 {SMALL}");
+    let all = [
+        ("--protocol nfs --try nconnect", "NFS 4."),
+        ("--protocol sftp --try aes128", "SSH 2.0"),
+        ("--mounted --try sendfile", "SMB3"),
+    ];
+    for (protocol, agreed) in all {
+        let run = format!("share {protocol} --rate 40Mb --clients 2 {SMALL}");
         let found = findings(&machine, &format!("{run} --runs 1 /mnt/a"));
         eprintln!("{}\n{:#?}", found.context.join("\n"), found.tables);
         assert!(found.context.join(" ").contains(agreed), "{:#?}", found.context);
-        let sync = (protocol == "nfs").then_some(Scope::WithoutSync);
-        let all = [Scope::Client, Scope::WithoutDrive, Scope::WithoutLink, Scope::WithoutProtocol];
+        let is_nfs = protocol.contains("nfs");
+        let sync = is_nfs.then_some(Scope::WithoutSync);
+        let all =
+            [Scope::Client, Scope::WithoutDrive, Scope::WithoutLink, Scope::WithoutProtocol, Scope::Tried];
         for scope in all.into_iter().chain(sync) {
             for errand in ["put 2.10", "put 10 files", "put 1.05 MB by each"] {
                 assert!(speed(&found, errand, scope) > 0.0);
@@ -152,12 +158,19 @@ fn nfs_and_sftp_are_measured_and_end_with_the_run() {
         }
         // What SFTP costs an emulated processor hides what the drive does.
         let [drive, memory] = [Scope::Client, Scope::WithoutDrive].map(|s| speed(&found, "put 2.10", s));
-        assert!(protocol == "sftp" || memory > 1.2 * drive, "{drive} and {memory}");
+        let is_mounted = !protocol.contains("sftp");
+        assert!(!is_mounted || memory > 1.2 * drive, "{drive} and {memory}");
+        let random = found
+            .estimates
+            .iter()
+            .filter(|m| m.load.as_ref().is_some_and(|l| l.name.starts_with("read 256")));
+        let random: Vec<Scope> = random.map(|metric| metric.scope).collect();
+        assert_eq!(is_mounted, random.contains(&Scope::Client), "{random:?}");
         // What is got waits for nothing to be stored.
         let without_sync = found.estimates.iter().filter(|m| m.scope == Scope::WithoutSync);
         let loads: Vec<&str> = without_sync.filter_map(|m| Some(m.load.as_ref()?.name.as_str())).collect();
         assert!(loads.iter().all(|load| load.starts_with("put")), "{loads:?}");
-        assert_eq!(loads.len(), if protocol == "nfs" { 3 } else { 0 }, "{loads:?}");
+        assert_eq!(loads.len(), if is_nfs { 3 } else { 0 }, "{loads:?}");
         assert_eq!(left(&machine), "", "{protocol}");
 
         killed_while_it_serves(&machine, &format!("{run} --runs 3 /mnt/a"));
@@ -171,6 +184,38 @@ fn nfs_and_sftp_are_measured_and_end_with_the_run() {
         // Nobody uses the filesystem any more.
         out(&machine, "umount /mnt/a && mount LABEL=a /mnt/a");
     }
+}
+
+#[test]
+fn a_share_that_another_server_serves_is_read_beside_ours_and_left_as_it_is() {
+    let _turn = beside();
+    let machine = machine();
+    let serve =
+        "mkdir -p /mnt/a/films $smb; serve_smb /mnt/a; serve_nfs /mnt/a; find /mnt/a | sort >/work/files";
+    out(&machine, &format!("set -e; {BY_HAND}\n{serve}"));
+    let smb = "--existing smb://127.0.0.1:4450/hand/films --login /work/hand-smb/login";
+    let nfs = "--protocol nfs --existing nfs://127.0.0.1/films";
+    for way in [smb.to_owned(), format!("--mounted {smb}"), nfs.to_owned()] {
+        let run = format!("share {way} --rate 40Mb --clients 2 {SMALL} --runs 1 /mnt/a/films");
+        let found = findings(&machine, &run);
+        eprintln!("{}\n{:#?}", found.context.join("\n"), found.tables);
+        for errand in ["get 2.10", "get 10 files", "get 1.05 MB by each"] {
+            assert!(speed(&found, errand, Scope::Existing) > 0.0);
+            assert!(verdict(&found, errand).contains("Your share without the link: "));
+        }
+        assert!(!verdict(&found, "put 2.10").contains("Your share"));
+        out(
+            &machine,
+            "find /mnt/a | sort | diff /work/files - && pidof smbd && ! grep drivebench /proc/mounts",
+        );
+    }
+    let elsewhere = out(&machine, &format!("drivebench run share {smb} {SMALL} --runs 1 /mnt/b 2>&1; true"));
+    let elsewhere = elsewhere.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        elsewhere.contains("Is smb://127.0.0.1:4450/hand/films the directory that is measured"),
+        "{elsewhere}"
+    );
+    assert!(!elsewhere.contains("password=p"), "{elsewhere}");
 }
 
 /// A name that would be a command, or a setting, if it got into one.

@@ -2,16 +2,16 @@
 
 use super::{
     super::common::Series,
-    limit::{Gain, Limit, Runs, limit},
+    limit::{ALIKE, Gain, Limit, Runs, limit, times},
 };
 use crate::{
     analyse::{Estimate, repeat},
     findings::{
         Axis, Column, Curve, Figure, Findings, LoadKey, Metric, Point, Quantity, Scope, Style, Table,
     },
-    plan::{Errand, Part, Plan, Protocol, ShareTest, Via},
+    plan::{Errand, Part, Plan, Protocol, Setting, ShareTest, Via},
     record::{Run, Shared},
-    units::{Direction, capital, count, listed, percent, rate},
+    units::{Direction, Pattern, capital, count, listed, percent, rate},
 };
 
 /// What the columns say.
@@ -23,9 +23,17 @@ fn legend(act: &ShareTest) -> String {
         }
         Protocol::Smb | Protocol::Sftp => "",
     };
+    let tried = match &act.tries[..] {
+        [] => "",
+        _ => " 'with ...': what clients get with that setting changed, for this run only.",
+    };
+    let yours = match &act.existing {
+        Some(_) => " 'your share': the same files from the other server, by clients on this machine itself.",
+        None => "",
+    };
     format!(
         "'client': what clients get. 'without the drive': of a share in memory. 'without the link' or 'without the network': of clients on the server itself. 'without all of these': still with {protocol}. 'without {protocol}': the same \
-         files as bytes of a TCP connection, without a file server.{sync} 'drive alone': the server's own programs, without a client. What is put counts until the server has it on the drive; what is got is not in the server's memory before."
+         files as bytes of a TCP connection, without a file server.{sync}{tried}{yours} 'drive alone': the server's own programs, without a client. What is put counts until the server has it on the drive; what is got is not in the server's memory before."
     )
 }
 
@@ -52,8 +60,15 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let several = cases.len() > 1;
     for case in &cases {
         let of = if several { format!("{}: ", case.given) } else { String::new() };
-        let verdicts = case.act.errands().filter_map(|errand| Some(of.clone() + &case.verdict(errand)?));
-        findings.verdicts.extend(verdicts);
+        let verdict = |errand| {
+            Some(
+                of.clone()
+                    + &case.verdict(errand)?
+                    + &case.tried(errand)
+                    + &case.yours(errand).unwrap_or_default(),
+            )
+        };
+        findings.verdicts.extend(case.act.errands().filter_map(verdict));
         findings.tables.push(case.table(if several { case.given } else { "" }));
         findings.figures.extend(case.figure());
         findings.estimates.extend(case.metrics());
@@ -109,13 +124,14 @@ impl Case<'_> {
             several => format!("{} without {}", said(Via::WithoutAll), listed(several)),
         };
         let protocol = self.act.protocol.name();
+        let goes_plain = self.parts(errand).any(|part| part == Part::Protocol);
         let plain = || format!("{} without {protocol}", said(Via::Without(Part::Protocol)));
         let parts = listed(&names(&mut self.parts(errand)));
         Some(match self.limit(errand) {
             Limit::Part(gain) => {
                 let next = if kept.len() > 1 { format!("; {all}") } else { String::new() };
                 let plain = match gain.part {
-                    Part::Protection if self.act.also_plain => format!("; {}", plain()),
+                    Part::Protection if goes_plain => format!("; {}", plain()),
                     Part::Sync => {
                         ". Without the export's sync a power cut loses files that clients believe to be stored".to_owned()
                     }
@@ -137,7 +153,7 @@ impl Case<'_> {
                 )
             }
             Limit::Rest => {
-                let (plain, left) = match self.act.also_plain {
+                let (plain, left) = match goes_plain {
                     true => (
                         format!(", {}", plain()),
                         format!(
@@ -155,6 +171,53 @@ impl Case<'_> {
                 format!("{gets} What limits can't be told from these runs: more --runs, or a larger --size.")
             }
         })
+    }
+
+    /// What settings change, each alone.
+    fn tried(&self, errand: Errand) -> String {
+        let tries = &self.act.tries;
+        let of = |setting: &Setting| {
+            let (name, tried) = (setting.name(), self.speeds(errand, Via::With(*setting)));
+            let Some(times) = times(&tried, &self.speeds(errand, Via::Whole), tries.len()) else {
+                return format!("{name} -");
+            };
+            match (times.low, times.high) {
+                (low, high) if low > 1.0 / ALIKE && high < ALIKE => format!("{name} changes less than 5 %"),
+                (low, high) if low > 1.0 || high < 1.0 => {
+                    let (low, high) = (factor(low), factor(high));
+                    format!("{name} {} times as much ({low} to {high})", factor(times.value))
+                }
+                _ => format!("what {name} changes can't be told"),
+            }
+        };
+        let said: Vec<String> = tries.iter().map(of).collect();
+        if said.is_empty() { String::new() } else { format!(" Tried: {}.", said.join("; ")) }
+    }
+
+    /// Beside the other server of the same directory, from which files were got without the link.
+    fn yours(&self, errand: Errand) -> Option<String> {
+        let (own, without) = match self.act.has_link() {
+            true => (Via::Without(Part::Link), " without the link"),
+            false => (Via::Whole, ""),
+        };
+        let (yours, ours) = (self.speed(errand, Via::Existing)?, self.speed(errand, own)?);
+        let gets = self.act.errands().filter(|errand| self.act.goes(*errand, Via::Existing)).count();
+        let times = times(&self.speeds(errand, own), &self.speeds(errand, Via::Existing), gets)?;
+        let differs = match (times.low, times.high) {
+            (low, _) if low >= ALIKE => format!(
+                ", {} times as much (at least {}): look at the settings of yours",
+                factor(times.value),
+                factor(low)
+            ),
+            (_, high) if high <= 1.0 / ALIKE => ", which is less".to_owned(),
+            (low, high) if low > 1.0 / ALIKE && high < ALIKE => ", which differs by less than 5 %".to_owned(),
+            _ => ". Which of both is faster can't be told from these runs".to_owned(),
+        };
+        Some(format!(
+            " Your share{without}: {}; drivebench's: {}{differs}.",
+            yours.text(rate),
+            ours.text(rate)
+        ))
     }
 
     /// How busy the busiest core was, and whether one file is faster than many.
@@ -230,17 +293,21 @@ impl Case<'_> {
             Via::Without(Part::ClientDrive) => Scope::WithoutClientDrive,
             Via::Without(Part::Protocol) => Scope::WithoutProtocol,
             Via::WithoutAll => Scope::WithoutAll,
+            Via::With(_) => Scope::Tried,
+            Via::Existing => Scope::Existing,
             Via::Server => Scope::Alone,
         };
         let mut all = Vec::new();
         for errand in self.act.errands() {
             let direction = if errand.puts() { Direction::Write } else { Direction::Read };
             let (files, bytes) = self.act.set(errand);
+            let random = errand == Errand::ReadRandom;
             let clients = if errand.has_several_clients() { files } else { 1 };
             let load = LoadKey {
                 name: self.act.name(errand),
                 direction: Some(direction),
-                block: Some(bytes),
+                pattern: random.then_some(Pattern::Random),
+                block: Some(if random { self.act.blocks().1 } else { bytes }),
                 jobs: u32::try_from(clients).ok(),
                 cold: !errand.puts(),
                 engine: self.setup(),
@@ -248,6 +315,10 @@ impl Case<'_> {
             };
             let metric = |via: Via| {
                 let speed = self.speed(errand, via)?;
+                let mut load = load.clone();
+                if let Via::With(_) = via {
+                    load.engine.extend([", ", &self.act.way(via)]);
+                }
                 Some(Metric::new(self.given, Quantity::Throughput, speed).of(&load).at(scope(via)))
             };
             all.extend(self.act.ways().filter_map(metric));
@@ -263,7 +334,7 @@ impl Case<'_> {
         };
         let parts = self.act.under_protocol();
         let parts = parts.filter(|part| !matches!(part, Part::Drive | Part::Sync | Part::Link));
-        parts.fold(format!("{}{link}", self.act.protocol.client()), |setup, part| {
+        parts.fold(format!("{}{link}", self.act.client_name()), |setup, part| {
             setup + ", " + self.act.part(part)
         })
     }
@@ -273,7 +344,8 @@ impl Case<'_> {
             format!(", {}, signing {}, encryption {}", agreed.dialect, agreed.signing, agreed.encryption)
         });
         let here = if self.act.client.is_some() { "" } else { "; server and clients on this machine" };
-        format!("{}{agreed}; {}{here}", self.shared.server, self.setup())
+        let yours = self.act.existing.as_ref().map_or_else(String::new, |at| format!("; your share: {at}"));
+        format!("{}{agreed}; {}{here}{yours}", self.shared.server, self.setup())
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Gains below this are none, and of two parts whose gains differ by less none is named.
-const ALIKE: f64 = 1.05;
+pub const ALIKE: f64 = 1.05;
 /// Gains that may differ by more are not called alike.
 const APART: f64 = 1.2;
 
@@ -38,7 +38,7 @@ pub enum Limit {
 
 /// `a` as a multiple of `b`, from the repetitions that both have: what slows down a whole repetition does not count. All of so many
 /// intervals are to be right at once.
-fn times(a: &Runs, b: &Runs, intervals: usize) -> Option<Estimate> {
+pub fn times(a: &Runs, b: &Runs, intervals: usize) -> Option<Estimate> {
     let each: Vec<f64> = a.iter().filter_map(|(run, speed)| Some(speed / b.get(run)?)).collect();
     repeat::typical_of(intervals, &each)
 }

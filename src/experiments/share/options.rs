@@ -8,7 +8,7 @@ use super::super::{
     shared_options as shared,
 };
 use crate::{
-    plan::{Protection, Protocol},
+    plan::{Existing, Protection, Protocol, Setting},
     units::RemoteDir,
 };
 
@@ -34,12 +34,38 @@ pub const PROTECTION: Opt<Option<Protection>> =
         .choices(&["off", "sign", "encrypt"])
         .default("off");
 
+pub const MOUNTED: Opt<bool> =
+    Opt::switch("mounted", "SMB by the kernel's client, with random reads").conflicts(&["client"]);
+
+/// Each of them alone, beside the usual settings.
+pub const TRY: Opt<Vec<Setting>> =
+    Opt::new("try", "WHAT,...", settings, "Settings to try: sendfile,no-aio,...");
+
+pub const EXISTING: Opt<Existing> =
+    Opt::new("existing", "URL", read, "Your share of it: smb://HOST/SHARE").conflicts(&["client"]);
+
+pub const LOGIN: Opt<PathBuf> =
+    Opt::new("login", "FILE", parsed, "Its user and password [default: guest]").requires("existing");
+
 pub const CLIENT_DIR: Opt<PathBuf> = Opt::new("client-dir", "DIR", parsed, "Of its files [default: memory]");
 
 pub const TIMES: Opt<u32> = shared::RUNS.default("6");
 
-pub const OPTIONS: &[&dyn Declared] =
-    &[&PROTOCOL, &RATE, &CLIENT, &SIZE, &FILES, &CLIENTS, &PROTECTION, &CLIENT_DIR, &TIMES];
+pub const OPTIONS: &[&dyn Declared] = &[
+    &PROTOCOL,
+    &RATE,
+    &CLIENT,
+    &SIZE,
+    &FILES,
+    &CLIENTS,
+    &PROTECTION,
+    &MOUNTED,
+    &TRY,
+    &EXISTING,
+    &LOGIN,
+    &CLIENT_DIR,
+    &TIMES,
+];
 
 /// Bits per second. Bytes (`MB`) are refused: that would be eight times as much.
 fn rate(text: &str) -> Result<u64, String> {
@@ -80,6 +106,14 @@ fn protocol(text: &str) -> Result<Protocol, String> {
     }
 }
 
+fn settings(text: &str) -> Result<Vec<Setting>, String> {
+    let mut settings =
+        text.split(',').map(|name| Setting::parse(name.trim())).collect::<Result<Vec<_>, _>>()?;
+    settings.sort();
+    settings.dedup();
+    Ok(settings)
+}
+
 fn protection(text: &str) -> Result<Option<Protection>, String> {
     match text {
         "off" => Ok(None),
@@ -117,5 +151,7 @@ mod tests {
         assert!(protection("maybe").is_err());
         assert_eq!(protocol("sftp"), Ok(Protocol::Sftp));
         assert!(protocol("ftp").is_err());
+        assert_eq!(settings("sendfile, no-aio,sendfile"), Ok(vec![Setting::NoAio, Setting::Sendfile]));
+        assert!(settings("").is_err() && settings("sendfile,fast").is_err());
     }
 }

@@ -115,7 +115,7 @@ fn signing_and_the_drive_of_a_client_may_limit() {
 #[test]
 fn what_only_smb_has_is_refused_of_others() {
     for protocol in ["nfs", "sftp"] {
-        for option in [("protection", "sign"), ("client", "ssh://pi@laptop/dev/shm")] {
+        for option in [("protection", "sign"), ("client", "ssh://pi@laptop/dev/shm"), ("mounted", "true")] {
             let refused = asked(&[("protocol", protocol), option]).expect_err("refused").to_string();
             assert!(refused.starts_with(&format!("--{} works with SMB only", option.0)), "{refused}");
         }
@@ -129,6 +129,67 @@ fn small_files_by_nfs_wait_for_the_drive() {
     let speeds: [&[f64]; 2] =
         [&[2.0, 10.0, 8.0, 2.1, 400.0, 9.0, 9.5], &[11.0, 11.1, 11.0, 14.0, 400.0, 11.2, 15.0]];
     insta::assert_snapshot!(render(&found(plan, speeds), Format::Text, Style::PLAIN, false));
+}
+
+#[test]
+fn another_server_of_the_same_directory_is_beside_ours() {
+    let plan = planned(&[("existing", "smb://localhost/data"), ("clients", "1")]);
+    insta::assert_snapshot!("its_plan", plan.describe());
+    // All of it, without the drive, the link, both, and SMB; the other server; the drive alone.
+    let gets = |yours: f64| [11.6, 11.6, 27.0, 600.0, 11.8, yours, 27.9];
+    let puts: &[f64] = &[10.1, 11.4, 10.4, 380.0, 10.3, 0.0, 10.5];
+    let said = |yours: f64| found(plan.clone(), [puts, &gets(yours)]).verdicts[1].clone();
+    let slow = said(9.0);
+    assert!(
+        slow.contains("The link limits") && slow.ends_with("Your share without the link: 8.94 MB/s ±0.4 %; drivebench's: 26.8 MB/s ±0.4 %, 3.0 times as much (at least 3.0): look at the settings of yours."),
+        "{slow}"
+    );
+    assert!(said(27.1).ends_with(", which differs by less than 5 %."), "{}", said(27.1));
+    assert!(said(40.0).ends_with(", which is less."), "{}", said(40.0));
+    let found = found(plan.clone(), [puts, &gets(9.0)]);
+    assert!(!found.verdicts[0].contains("Your share"), "nothing is put there: {:#?}", found.verdicts);
+    assert_eq!(found.estimates.iter().filter(|m| m.scope == Scope::Existing).count(), 2);
+}
+
+#[test]
+fn settings_are_tried_each_alone() {
+    let plan = planned(&[("try", "signing,sendfile"), ("clients", "1")]);
+    // All of it, without the drive, the link, both, and SMB; with sendfile, with signing; the drive alone.
+    let gets: &[f64] = &[20.0, 20.1, 20.0, 600.0, 21.0, 23.0, 20.2, 27.9];
+    let puts: &[f64] = &[10.1, 11.4, 10.4, 380.0, 10.3, 10.0, 8.0, 10.5];
+    let found = found(plan, [puts, gets]);
+    assert!(
+        found.verdicts[1]
+            .ends_with(" Tried: sendfile 1.15 times as much (1.15 to 1.15); signing changes less than 5 %."),
+        "{:#?}",
+        found.verdicts
+    );
+    assert!(
+        found.verdicts[0].ends_with("signing 0.79 times as much (0.79 to 0.79)."),
+        "{:#?}",
+        found.verdicts
+    );
+    let tried = found.estimates.iter().filter(|m| m.scope == Scope::Tried);
+    let engines: Vec<&str> = tried.filter_map(|m| Some(m.load.as_ref()?.engine.as_str())).collect();
+    assert!(engines.contains(&"smbclient over 100 Mb/s, with sendfile"), "{engines:?}");
+}
+
+#[test]
+fn a_share_of_another_protocol_is_refused() {
+    for (options, why) in [
+        (
+            &[("existing", "nfs://localhost/srv/data")][..],
+            "nfs://localhost/srv/data is of NFS: name that with --protocol",
+        ),
+        (
+            &[("existing", "nfs://localhost/srv/data"), ("protocol", "nfs"), ("login", "/root/login")],
+            "--login works with SMB only",
+        ),
+        (&[("try", "nconnect")], "--try nconnect is of NFS"),
+    ] {
+        let refused = asked(options).expect_err("refused").to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The acts of steps: what each costs and changes, and how it is described.
 
 mod boot;
+mod existing;
 mod files;
 mod in_use;
 mod load;
@@ -13,13 +14,14 @@ mod swap;
 use serde::{Deserialize, Serialize};
 
 pub use boot::RecordBoot;
+pub use existing::Existing;
 pub use files::{FileSet, FileWork, Files};
 pub use in_use::PullInUse;
 pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
 pub use pool::{BuildPool, NotPredicted, Predict, Prediction, RebuildPool, RemovePool};
 pub use power::PowerCut;
 pub use pull::{FileTree, FillTree, Pull, PullBy, SecondPull, TREE_DIRECTORIES};
-pub use share::{Errand, Part, Protection, Protocol, ShareTest, Via};
+pub use share::{Errand, Part, Protection, Protocol, Setting, ShareTest, Via};
 pub use swap::{SwapMedium, SwapTest, SwapWhat, SwapWork};
 
 use super::{Cost, StepId};

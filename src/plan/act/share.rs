@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::Existing;
 use crate::units::{RemoteDir, count, decimal_bytes};
 
 /// Clients put files on a share and get them, as it is and with parts of the way left out.
@@ -14,9 +15,21 @@ pub struct ShareTest {
     /// What they are moved by.
     #[serde(default)]
     pub protocol: Protocol,
+    /// By the kernel's client of SMB, not by a program of its own; NFS has no other one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mounted: bool,
     /// Where clients are, and their files; on this machine if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<RemoteDir>,
+    /// The same directory, as another server shares it: files are got from that, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub existing: Option<Existing>,
+    /// The file with the user and the password for that; a guest if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<PathBuf>,
+    /// All of the way is also tried with each of these alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tries: Vec<Setting>,
     /// What clients insist on.
     pub protection: Option<Protection>,
     /// Where clients have their files; in memory if none.
@@ -45,6 +58,24 @@ pub enum Protocol {
     Sftp,
 }
 
+/// A setting of server or client that can be changed for a try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Setting {
+    /// smbd waits for each read and write of the drive, before it takes the next one.
+    NoAio,
+    /// smbd has the kernel send files.
+    Sendfile,
+    /// smbd stores each write before it answers.
+    SyncAlways,
+    Signing,
+    Encryption,
+    /// Four connections of the client of NFS instead of one.
+    Nconnect,
+    /// AES with 128 bits instead of what both prefer.
+    Aes128,
+}
+
 /// What protects messages of SMB against changes, or against readers, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -59,6 +90,8 @@ pub enum Protection {
 pub enum Errand {
     Put,
     Get,
+    /// Blocks of the large file, one after the other: only of a share that is mounted.
+    ReadRandom,
     PutSmall,
     GetSmall,
     PutSeveral,
@@ -92,6 +125,10 @@ pub enum Via {
     Without(Part),
     /// Without all parts but the protocol.
     WithoutAll,
+    /// All of it, with a setting changed.
+    With(Setting),
+    /// By the other server, without the link.
+    Existing,
     /// No client: the server's own programs use the files.
     Server,
 }
@@ -113,20 +150,49 @@ impl Protocol {
             Self::Sftp => "sshd",
         }
     }
+}
 
-    pub fn client(self) -> &'static str {
-        match self {
-            Self::Smb => "smbclient",
-            // That of the kernel.
-            Self::Nfs => "nfs",
-            Self::Sftp => "sftp",
-        }
+impl Setting {
+    const ALL: [(Self, &'static str, Protocol); 7] = [
+        (Self::NoAio, "no-aio", Protocol::Smb),
+        (Self::Sendfile, "sendfile", Protocol::Smb),
+        (Self::SyncAlways, "sync-always", Protocol::Smb),
+        (Self::Signing, "signing", Protocol::Smb),
+        (Self::Encryption, "encryption", Protocol::Smb),
+        (Self::Nconnect, "nconnect", Protocol::Nfs),
+        (Self::Aes128, "aes128", Protocol::Sftp),
+    ];
+
+    fn of(self) -> (&'static str, Protocol) {
+        let known = Self::ALL.into_iter().find(|(setting, ..)| *setting == self);
+        known.map_or(("", Protocol::Smb), |(_, name, protocol)| (name, protocol))
+    }
+
+    pub fn name(self) -> &'static str {
+        self.of().0
+    }
+
+    pub fn protocol(self) -> Protocol {
+        self.of().1
+    }
+
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let names = Self::ALL.map(|(_, name, _)| name).join(", ");
+        let known = Self::ALL.into_iter().find(|(_, name, _)| *name == text);
+        known.map(|(setting, ..)| setting).ok_or_else(|| format!("some of {names}, with commas between them"))
     }
 }
 
 impl Errand {
-    const ALL: [Self; 6] =
-        [Self::Put, Self::Get, Self::PutSmall, Self::GetSmall, Self::PutSeveral, Self::GetSeveral];
+    const ALL: [Self; 7] = [
+        Self::Put,
+        Self::Get,
+        Self::ReadRandom,
+        Self::PutSmall,
+        Self::GetSmall,
+        Self::PutSeveral,
+        Self::GetSeveral,
+    ];
 
     pub fn puts(self) -> bool {
         matches!(self, Self::Put | Self::PutSmall | Self::PutSeveral)
@@ -144,18 +210,39 @@ impl Errand {
 impl Via {
     pub fn has(self, part: Part) -> bool {
         match self {
-            Self::Whole => true,
+            Self::Whole | Self::With(_) => true,
             Self::Without(left_out) => left_out != part,
             Self::WithoutAll => part == Part::Protocol,
+            Self::Existing => part != Part::Link,
             Self::Server => part == Part::Drive,
         }
     }
 }
 
+/// Random reads: how many, and bytes of each.
+const RANDOM: (u64, u64) = (256, 4096);
+
 impl ShareTest {
     pub fn errands(&self) -> impl Iterator<Item = Errand> + use<> {
-        let several = self.clients > 1;
-        Errand::ALL.into_iter().filter(move |errand| several || !errand.has_several_clients())
+        let (several, mounted) = (self.clients > 1, self.is_mounted());
+        Errand::ALL.into_iter().filter(move |errand| {
+            (several || !errand.has_several_clients()) && (mounted || *errand != Errand::ReadRandom)
+        })
+    }
+
+    /// Clients see the share as a filesystem.
+    pub fn is_mounted(&self) -> bool {
+        self.mounted || self.protocol == Protocol::Nfs
+    }
+
+    /// The program, or the filesystem of the kernel, that clients use.
+    pub fn client_name(&self) -> &'static str {
+        match self.protocol {
+            Protocol::Smb if self.mounted => "cifs",
+            Protocol::Smb => "smbclient",
+            Protocol::Nfs => "nfs",
+            Protocol::Sftp => "sftp",
+        }
     }
 
     /// A link on this machine without a limit is its memory, as is the way without it.
@@ -183,12 +270,28 @@ impl ShareTest {
         let apart = self.under_protocol().filter(|part| *part != Part::Sync);
         let all = (apart.count() > 1).then_some(Via::WithoutAll);
         let plain = self.also_plain.then_some(Via::Without(Part::Protocol));
-        [Via::Whole].into_iter().chain(without).chain(all).chain(plain).chain([Via::Server])
+        let existing = self.existing.as_ref().map(|_| Via::Existing);
+        let tries = self.tries.iter().copied().map(Via::With);
+        [Via::Whole]
+            .into_iter()
+            .chain(without)
+            .chain(all)
+            .chain(plain)
+            .chain(tries)
+            .chain(existing)
+            .chain([Via::Server])
     }
 
-    /// Whether files take this way: what is got waits for nothing to be stored.
+    /// Whether files take this way: what is got waits for nothing to be stored, and what asks for blocks needs a protocol.
     pub fn goes(&self, errand: Errand, via: Via) -> bool {
-        errand.puts() || via != Via::Without(Part::Sync)
+        match via {
+            Via::Without(Part::Sync) => errand.puts(),
+            Via::Without(Part::Protocol) => errand != Errand::ReadRandom,
+            Via::Existing => !errand.puts(),
+            // Blocks stay in memory.
+            Via::Without(Part::ClientDrive) => errand != Errand::ReadRandom,
+            _ => true,
+        }
     }
 
     /// `put 64.0 MB`.
@@ -196,6 +299,10 @@ impl ShareTest {
         let verb = if errand.puts() { "put" } else { "get" };
         let (files, bytes) = self.set(errand);
         match files {
+            _ if errand == Errand::ReadRandom => {
+                let (blocks, bytes) = self.blocks();
+                format!("read {blocks} random blocks of {}", decimal_bytes(bytes))
+            }
             1 => format!("{verb} {}", decimal_bytes(bytes)),
             _ if errand.is_small() => {
                 format!("{verb} {} of {}", count(files, "file"), decimal_bytes(bytes))
@@ -207,7 +314,7 @@ impl ShareTest {
     /// How many files, and bytes of each.
     pub fn set(&self, errand: Errand) -> (u64, u64) {
         match errand {
-            Errand::Put | Errand::Get => (1, self.bytes),
+            Errand::Put | Errand::Get | Errand::ReadRandom => (1, self.bytes),
             Errand::PutSmall | Errand::GetSmall => (self.files, self.small),
             Errand::PutSeveral | Errand::GetSeveral => {
                 let clients = u64::from(self.clients);
@@ -216,9 +323,15 @@ impl ShareTest {
         }
     }
 
+    /// How many blocks are read at random, and bytes of each: not more than the file has.
+    pub fn blocks(&self) -> (u64, u64) {
+        let (blocks, bytes) = RANDOM;
+        (blocks.min(self.bytes / bytes).max(1), bytes.min(self.bytes))
+    }
+
     pub fn moved(&self, errand: Errand) -> u64 {
-        let (files, bytes) = self.set(errand);
-        files.saturating_mul(bytes)
+        let (pieces, bytes) = if errand == Errand::ReadRandom { self.blocks() } else { self.set(errand) };
+        pieces.saturating_mul(bytes)
     }
 
     /// The largest number of files: one set is there at a time.
@@ -255,7 +368,11 @@ impl ShareTest {
             && self.rate.is_none_or(|rate| (1_000..=1 << 40).contains(&rate))
             // Nothing of ours runs on another machine.
             && !(self.also_plain && self.client.is_some())
-            && (self.protocol == Protocol::Smb || self.protection.is_none() && self.client.is_none());
+            && !(self.mounted && self.client.is_some())
+            && self.tries.iter().all(|setting| setting.protocol() == self.protocol)
+            && self.existing.as_ref().is_none_or(|at| at.protocol == self.protocol && self.client.is_none())
+            && (self.protocol == Protocol::Smb
+                || self.protection.is_none() && self.client.is_none() && !self.mounted);
         if fits { Ok(()) } else { Err("shares files in a way that makes no sense".to_owned()) }
     }
 
@@ -271,13 +388,16 @@ impl ShareTest {
         let errands: Vec<String> = self.errands().map(|errand| self.name(errand)).collect();
         let client =
             self.client_dir.as_ref().map(|dir| format!("; the client's files are in {}", dir.display()));
+        let existing = self.existing.as_ref().map(|at| format!("; what is got comes from {at}, too"));
+        let clients = if self.mounted { "clients that mount it" } else { "clients" };
         format!(
-            "{} with a configuration of its own, and clients {link}: {}; each with {}; {}{}",
+            "{} with a configuration of its own, and {clients} {link}: {}; each with {}; {}{}{}",
             self.protocol.server(),
             errands.join(", "),
             ways.join(", "),
             count(u64::from(self.runs), "time"),
-            client.unwrap_or_default()
+            client.unwrap_or_default(),
+            existing.unwrap_or_default()
         )
     }
 
@@ -300,7 +420,33 @@ impl ShareTest {
             Via::Whole => "all of the way".to_owned(),
             Via::Without(part) => format!("without {}", self.part(part)),
             Via::WithoutAll => "without all of these".to_owned(),
+            Via::With(setting) => format!("with {}", setting.name()),
+            Via::Existing => "your share".to_owned(),
             Via::Server => "the drive alone".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+impl ShareTest {
+    /// One client, and one file of each size.
+    pub(crate) fn least() -> Self {
+        Self {
+            rate: None,
+            protocol: Protocol::Smb,
+            mounted: false,
+            client: None,
+            existing: None,
+            login: None,
+            tries: Vec::new(),
+            protection: None,
+            client_dir: None,
+            bytes: 1 << 20,
+            files: 1,
+            small: 1,
+            clients: 1,
+            also_plain: false,
+            runs: 1,
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{Execution, RunError, Troubles};
 use crate::{
-    plan::{Errand, Part, ShareTest, Step},
-    record::ActResult,
+    plan::{Errand, Part, ShareTest, Step, Via},
+    record::{ActResult, ShareLoad},
 };
 
 pub(super) fn perform(
@@ -20,7 +20,12 @@ pub(super) fn perform(
         let mut says = |text: &str| watcher.waits(&format!("{given}: {text}"));
         let (shared, done) = run.ctx.world.share((target, &on), act, &cancel, &mut says);
         let seconds = run.ctx.world.seconds() - since;
-        let bytes = shared.loads.iter().filter(|load| load.errand.puts() && load.via.has(Part::Drive));
+        // Another server is given its files by drivebench.
+        let is_written = |load: &&ShareLoad| match load.via {
+            Via::Existing => load.errand != Errand::ReadRandom,
+            via => load.errand.puts() && via.has(Part::Drive),
+        };
+        let bytes = shared.loads.iter().filter(is_written);
         let repetitions = shared.loads.iter().map(|load| load.run).max().unwrap_or(0);
         // Once more after each start of the server.
         let warm = act.moved(Errand::Put).saturating_mul(u64::from(repetitions));

@@ -3,6 +3,7 @@
 use std::{
     io,
     path::Path,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -11,15 +12,16 @@ use super::{
     apart::failed,
     errands::{self, Stop},
     file_server::{BEGINS, FileServer},
-    nfs::{self, Mounted},
+    mounted::Mounted,
+    nfs,
     plain::{self, Networks},
-    site::{ANSWERS, SERVER, Site, Speaks, dir_of},
+    site::{ANSWERS, POLL, SERVER, Site, Speaks},
 };
 use crate::{
     engine::Cancel,
     plan::{Errand, Via},
     record::Negotiated,
-    tools::{Query, Talk},
+    tools::{Output, Query, Talk},
 };
 
 /// What clients did.
@@ -63,8 +65,10 @@ impl Site<'_> {
         let (files, at_once) = (self.act.set(errand).0, errand.has_several_clients());
         let begins = Instant::now();
         let cannot = |e| failed(&format!("{}, {}: {e}", self.act.name(errand), self.act.way(via)));
-        // Closing a file writes what is left of it, and says nothing if that fails.
-        errands::put(from, to, files, (at_once, errand.puts()), stop).map_err(cannot)?;
+        // Closing a file writes what is left of it, and says nothing if that fails: by NFS it is synced before; of SMB that would store it, too, and
+        // syncing the filesystem tells (Linux 5.8).
+        let to_its_end = errand.puts() && matches!(self.speaks, Speaks::Nfs);
+        errands::put(from, to, files, (at_once, to_its_end), stop).map_err(cannot)?;
         Ok(Moved { begins, ends: Instant::now(), said: String::new(), mounted: Some(mounted) })
     }
 
@@ -84,9 +88,32 @@ impl Site<'_> {
         Ok(Moved { begins, ends: Instant::now(), said: String::new(), mounted: None })
     }
 
-    fn mount(&self, via: Via) -> Result<Mounted<'_>, RunError> {
+    pub fn mount(&self, via: Via) -> Result<Mounted<'_>, RunError> {
         let (network, address) = self.place(via);
-        nfs::mount(&self.client, (network, &address), dir_of(via), self.tools)
+        let access = self.access(via, &address);
+        let mount = match &self.speaks {
+            Speaks::Cifs(smb) => smb.mount(&self.client, &access),
+            Speaks::Nfs => nfs::mount(&self.client, &access),
+            Speaks::Told(_) => return Err(failed("what is told what to move mounts nothing")),
+        };
+        Mounted::mount(&self.client, network, &mount, self.tools)
+    }
+
+    /// The kernel's client of SMB closes files a second later, and keeps its connection until then: with that, the next client would be told to wait.
+    pub fn unmount(&self, mounted: Mounted<'_>, via: Via) -> Result<(), RunError> {
+        mounted.unmount()?;
+        let smb = match &self.speaks {
+            Speaks::Cifs(smb) if via != Via::Existing => smb,
+            _ => return Ok(()),
+        };
+        let since = Instant::now();
+        while smb.has_clients(&self.server, self.tools)? {
+            if since.elapsed() > BEGINS {
+                return Err(failed("the connection of a client that has unmounted the share does not end"));
+            }
+            thread::sleep(POLL);
+        }
+        Ok(())
     }
 
     /// A client for each of these commands. All are connected before any begins.
@@ -150,15 +177,28 @@ impl Site<'_> {
 
     /// What server and client say of a connection.
     pub fn negotiated(&self) -> Option<Negotiated> {
+        let looks = |server: &dyn FileServer| {
+            let looks = server.looks().map(|query| self.server.run(&query, self.tools)).transpose();
+            looks.map(Option::unwrap_or_default)
+        };
         let server = match &self.speaks {
             Speaks::Told(server) => server.as_ref(),
-            Speaks::Mounted => return self.mount(Via::Whole).ok()?.negotiated(),
+            Speaks::Cifs(smb) => {
+                let mounted = self.mount(Via::Whole).ok()?;
+                let said = looks(smb);
+                self.unmount(mounted, Via::Whole).ok()?;
+                return smb.negotiated(&said.ok()?, &Output::default());
+            }
+            Speaks::Nfs => {
+                let _mounted = self.mount(Via::Whole).ok()?;
+                return nfs::negotiated(&self.client);
+            }
         };
         let query = self.client(server, Via::Whole, ANSWERS, true).ok()?;
         let mut client = self.connected(server, &query, "").ok()?;
-        let looks = server.looks().map(|query| self.server.run(&query, self.tools)).transpose().ok();
+        let looks = looks(server);
         let client = client.end(ANSWERS);
-        server.negotiated(&looks?.unwrap_or_default(), &client)
+        server.negotiated(&looks.ok()?, &client)
     }
 }
 

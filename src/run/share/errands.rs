@@ -1,8 +1,9 @@
 //! What the client and the server's own programs do with files. They are named by numbers. Work that is stopped ends with an error.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, Permissions},
     io::{self, Read, Write},
+    os::unix::fs::{FileExt, PermissionsExt},
     path::Path,
     thread,
 };
@@ -72,9 +73,29 @@ pub fn put(
     sync(to)
 }
 
+/// Lets any user of this machine read the directory and so many files of it.
+pub fn open_to_all(dir: &Path, files: u64) -> io::Result<()> {
+    fs::set_permissions(dir, Permissions::from_mode(0o755))?;
+    (0..files).try_for_each(|number| {
+        fs::set_permissions(dir.join(number.to_string()), Permissions::from_mode(0o644))
+    })
+}
+
 /// Reads them as the server's own programs do.
 pub fn get(from: &Path, files: u64, at_once: bool, stop: Stop<'_>) -> io::Result<()> {
     each(files, at_once, &|name| copy(&mut File::open(from.join(name))?, &mut io::sink(), stop).map(drop))
+}
+
+/// Blocks of the first file, so many bytes from each place on, one after the other. Nothing is read ahead.
+pub fn read_blocks(dir: &Path, places: &[u64], bytes: u64, stop: Stop<'_>) -> io::Result<Vec<u8>> {
+    let file = File::open(dir.join("0"))?;
+    fadvise(&file, 0, None, Advice::Random)?;
+    let mut blocks = vec![0; places.len() * bytes as usize];
+    for (block, place) in blocks.chunks_exact_mut(bytes as usize).zip(places) {
+        go_on(stop)?;
+        file.read_exact_at(block, *place)?;
+    }
+    Ok(blocks)
 }
 
 /// A new file.

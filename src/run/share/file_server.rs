@@ -5,13 +5,13 @@ use std::{
     io::{self, Write},
     net::IpAddr,
     os::unix::fs::OpenOptionsExt,
-    path::Path,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
 use super::apart::Apart;
 use crate::{
-    plan::Protection,
+    plan::{Existing, Protection, Setting},
     record::{Negotiated, PRIVATE},
     tools::{Output, Query},
 };
@@ -36,12 +36,35 @@ pub(super) struct Access<'a> {
     /// Of the server, below its directory.
     pub dir: &'a str,
     pub protection: Option<Protection>,
+    /// That is changed.
+    pub setting: Option<Setting>,
     /// With the files of the client; none on another machine, where that is the current directory.
     pub room: Option<&'a Path>,
     /// For each answer of the server; all but the last one wait for those before.
     pub patience: Duration,
     /// It says how it is connected.
     pub tells: bool,
+    /// Of another server, instead of ours.
+    pub existing: Option<Other<'a>>,
+}
+
+/// A share of another server.
+pub(super) struct Other<'a> {
+    pub at: &'a Existing,
+    /// Our directory in it.
+    pub folder: String,
+    /// The client has a user and a password for it.
+    pub has_login: bool,
+}
+
+/// The client's file with these.
+pub(super) const OTHER_LOGIN: &str = "login-existing";
+
+impl Access<'_> {
+    /// A file of the client, as its programs see it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.room.unwrap_or(Path::new("")).join(name)
+    }
 }
 
 pub(super) trait FileServer {

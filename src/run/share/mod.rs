@@ -4,14 +4,17 @@ mod apart;
 mod clients;
 mod errands;
 mod file_server;
+mod mounted;
 mod nfs;
 mod plain;
+mod random;
 mod remote;
 mod sftp;
 mod site;
 mod smb;
+mod transfers;
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -79,7 +82,8 @@ fn possible(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(), ShareRef
         Protocol::Nfs => &tools::nfs::TOOLS,
         Protocol::Sftp => &openssh::TOOLS,
     };
-    for tool in namespace::TOOLS.iter().chain(served).chain(link).chain(other) {
+    let mounts: &[Tool] = if act.mounted { &samba::MOUNTS } else { &[] };
+    for tool in namespace::TOOLS.iter().chain(served).chain(link).chain(other).chain(mounts) {
         tools.find(*tool).map_err(|e| ShareRefusal(e.to_string()))?;
     }
     let recent = match act.protocol {
@@ -88,6 +92,7 @@ fn possible(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(), ShareRef
         Protocol::Sftp => Ok(()),
     };
     recent.map_err(ShareRefusal)?;
+    act.login.as_deref().map_or(Ok(String::new()), login).map_err(ShareRefusal)?;
     if let Some(dir) = &act.client_dir {
         of_client(dir, path, act.on_disk()).map_err(ShareRefusal)?;
     }
@@ -100,6 +105,21 @@ fn possible(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(), ShareRef
             decimal_bytes(needed)
         )),
         _ => Ok(()),
+    }
+}
+
+/// User and password for another server.
+fn login(path: &Path) -> Result<String, String> {
+    const MOST: u64 = 4096;
+    let wrong = |why: String| format!("--login {}: {why}", path.display());
+    let about = path.metadata().map_err(|e| wrong(e.to_string()))?;
+    if !about.is_file() || about.len() > MOST {
+        return Err(wrong("it is no small file".to_owned()));
+    }
+    let text = fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
+    match text.lines().any(|line| line.trim_start().starts_with("username")) {
+        true => Ok(text),
+        false => Err(wrong("it has no line username=NAME, and below it password=WORD".to_owned())),
     }
 }
 
@@ -189,7 +209,8 @@ fn measure(
                     return Err(RunError::Interrupted);
                 }
                 says(&format!("{}, {}, {run} of {}", act.name(errand), act.way(*via), act.runs));
-                let (seconds, cores) = site.time((errand, *via), run == 1, cancel)?;
+                let timed = site.time((errand, *via), run == 1, cancel);
+                let (seconds, cores) = timed.map_err(|e| not_yours(act, *via, e))?;
                 let bytes = act.moved(errand);
                 shared.loads.push(ShareLoad { errand, via: *via, run, bytes, seconds, cores });
             }
@@ -200,6 +221,17 @@ fn measure(
         }
     }
     Ok(())
+}
+
+/// What to look at if the other server does not give what it should.
+fn not_yours(act: &ShareTest, via: Via, e: RunError) -> RunError {
+    match (&act.existing, via, e) {
+        (Some(at), Via::Existing, RunError::Share(why)) => failed(&format!(
+            "{why}. Is {at} the directory that is measured, and may {} read in it? If its server insists on signing: --protection sign",
+            if act.login.is_some() { "the user of --login" } else { "guests" }
+        )),
+        (.., e) => e,
+    }
 }
 
 /// What slows down over time, such as a board that gets warm, must not seem to be faster without a part: each second repetition goes through the
@@ -276,19 +308,7 @@ mod tests {
     fn protection_that_the_server_does_not_have_ends_the_run() {
         let said =
             |encryption: &str| Negotiated { encryption: encryption.to_owned(), ..Negotiated::default() };
-        let act = |protection| ShareTest {
-            rate: None,
-            protocol: Protocol::Smb,
-            client: None,
-            protection,
-            client_dir: None,
-            bytes: 1 << 20,
-            files: 1,
-            small: 1,
-            clients: 1,
-            also_plain: false,
-            runs: 1,
-        };
+        let act = |protection| ShareTest { protection, ..ShareTest::least() };
         let ends = |protection, said: Option<&Negotiated>| agrees(&act(protection), said).is_err();
         assert!(ends(Some(Protection::Encryption), Some(&said("none"))));
         assert!(!ends(Some(Protection::Encryption), Some(&said("AES-128-GCM, full"))));

@@ -1,26 +1,22 @@
 //! The kernel's NFS server on a network of our own, and the kernel's client of it.
 
-use std::{fs, path::PathBuf};
+use std::fs;
 
 use super::{
     super::RunError,
-    apart::{Apart, OWN, failed, succeeded},
-    file_server::BEGINS,
+    apart::{Apart, OWN, failed},
+    file_server::{Access, BEGINS},
+    mounted,
 };
 use crate::{
+    plan::Setting,
     record::Negotiated,
     sysroot::Sysroot,
-    tools::{
-        Query, System, Talk,
-        namespace::{beside, within},
-        nfs,
-    },
+    tools::{Query, System, Talk, namespace::beside, nfs},
 };
 
 /// The directory on the drive, as it is shared without `sync`.
 pub(super) const ASYNC: &str = "async";
-/// Where the client mounts what it uses, in its memory.
-const MOUNTED: &str = "nfs";
 
 /// From this version of Linux on, which versions of NFS are served is set for each network.
 const OLDEST: (u32, u32) = (5, 2);
@@ -40,12 +36,7 @@ pub(super) fn prepare((server, client): (&Apart, &Apart), tools: &System) -> Res
     let [room, own, again] = dirs.map(|dir| dir.display().to_string());
     let furnished = server.run(&nfs::furnish(&room, &own, &again), tools);
     furnished.map_err(|e| failed(&format!("{e}; {own} is the directory that is shared")))?;
-    client.run(&nfs::furnish_client(&mounted_at(client)), tools).map(drop)
-}
-
-/// Where the client has it, as its programs see it.
-fn mounted_at(client: &Apart) -> String {
-    client.room.join(MOUNTED).display().to_string()
+    client.run(&nfs::furnish_client(&mounted::at(client)), tools).map(drop)
 }
 
 /// Serves until it is ended, or this program ends, however it does.
@@ -57,51 +48,18 @@ pub(super) fn serve(server: &Apart, tools: &System) -> Result<Talk, RunError> {
     }
 }
 
-/// Mounts a directory of the server for a client: nothing of it is in that one's memory.
-pub(super) fn mount<'a>(
-    client: &'a Apart,
-    (network, address): (u32, &str),
-    dir: &str,
-    tools: &'a System,
-) -> Result<Mounted<'a>, RunError> {
-    let at = mounted_at(client);
-    let inside = |query: &Query| within(network, client.pid, query, tools);
-    let unmount = inside(&nfs::unmount(&at))?;
-    succeeded(&inside(&nfs::mount(address, dir, &at))?, tools)?;
-    Ok(Mounted { client, unmount: Some(unmount), tools })
+/// Mounts a directory of the server for a client.
+pub(super) fn mount(client: &Apart, access: &Access<'_>) -> Query {
+    let own = || access.dir.to_owned();
+    let dir = access.existing.as_ref().map_or_else(own, |other| other.at.below(&other.folder).1);
+    let connections = if access.setting == Some(Setting::Nconnect) { 4 } else { 1 };
+    nfs::mount((access.address, access.port), connections, &dir, &mounted::at(client))
 }
 
-/// What a client has mounted, until this is dropped.
-pub(super) struct Mounted<'a> {
-    client: &'a Apart,
-    unmount: Option<Query>,
-    tools: &'a System,
-}
-
-impl Mounted<'_> {
-    /// Where it is, as this program sees it.
-    pub fn dir(&self) -> PathBuf {
-        self.client.file(MOUNTED)
-    }
-
-    pub fn unmount(mut self) -> Result<(), RunError> {
-        self.unmount.take().map_or(Ok(()), |unmount| succeeded(&unmount, self.tools).map(drop))
-    }
-
-    /// As the kernel says. Identities are those that the client names (`sys`): nothing is protected.
-    pub fn negotiated(&self) -> Option<Negotiated> {
-        let mounts = fs::read_to_string(format!("/proc/{}/mounts", self.client.pid)).ok()?;
-        let dialect = nfs::negotiated(&mounts, &mounted_at(self.client))?;
-        let none = || "none".to_owned();
-        Some(Negotiated { dialect, signing: none(), encryption: none() })
-    }
-}
-
-impl Drop for Mounted<'_> {
-    fn drop(&mut self) {
-        // After an error, which is said instead.
-        if let Some(unmount) = self.unmount.take() {
-            let _ = succeeded(&unmount, self.tools);
-        }
-    }
+/// As the kernel says of what is mounted. Identities are those that the client names (`sys`): nothing is protected.
+pub(super) fn negotiated(client: &Apart) -> Option<Negotiated> {
+    let mounts = fs::read_to_string(format!("/proc/{}/mounts", client.pid)).ok()?;
+    let dialect = nfs::negotiated(&mounts, &mounted::at(client))?;
+    let none = || "none".to_owned();
+    Some(Negotiated { dialect, signing: none(), encryption: none() })
 }

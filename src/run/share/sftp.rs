@@ -11,6 +11,7 @@ use super::{
     file_server::{Access, FileServer, Serves, write},
 };
 use crate::{
+    plan::Setting,
     record::Negotiated,
     tools::{Output, Query, System, openssh},
 };
@@ -55,7 +56,8 @@ impl FileServer for Sftp {
 
     fn client(&self, access: &Access<'_>) -> Query {
         let (room, dir) = (access.room.unwrap_or(Path::new("")), self.room.join(access.dir));
-        openssh::client((room, access.address), access.port, &dir, access.tells)
+        let aes = access.setting == Some(Setting::Aes128);
+        openssh::client((room, access.address), access.port, &dir, (aes, access.tells))
     }
 
     fn is_mark(&self, line: &str) -> bool {

@@ -1,27 +1,27 @@
 //! A server and its clients.
 
 use std::{
+    cell::Cell,
     fs, io,
     net::TcpListener,
-    path::{Path, PathBuf},
-    thread,
+    path::PathBuf,
+    process, thread,
     time::{Duration, Instant},
 };
 
 use super::{
     super::{RunError, scratch_dir::Folder},
     apart::{Apart, OWN, failed, join},
-    errands::{self, Differs, GOT, LARGE, SEVERAL, SMALL},
-    file_server::{Access, BEGINS, FileServer, MEMORY, Serves},
+    errands::{self, GOT, LARGE, SEVERAL, SMALL},
+    file_server::{Access, BEGINS, FileServer, MEMORY, OTHER_LOGIN, Other, Serves, write},
     nfs::{self, ASYNC},
     remote::Remote,
     sftp::Sftp,
     smb::Smb,
 };
 use crate::{
-    conditions::{Core, ProcessorWatch},
     engine::Cancel,
-    plan::{Errand, Part, Protocol, ShareTest, Via},
+    plan::{Errand, Part, Protection, Protocol, Setting, ShareTest, Via},
     sysroot::Sysroot,
     tools::{Query, System, Talk, namespace::within},
 };
@@ -31,7 +31,10 @@ pub(super) const SERVER: &str = "192.0.2.1";
 const CLIENT: &str = "192.0.2.2";
 /// Of a server with a network of its own.
 const PORT: u16 = 4450;
-const POLL: Duration = Duration::from_millis(50);
+/// Of servers everywhere.
+const SMB_PORT: u16 = 445;
+const NFS_PORT: u16 = 2049;
+pub(super) const POLL: Duration = Duration::from_millis(50);
 /// How long a client may take to be connected, or to end.
 pub(super) const ANSWERS: Duration = Duration::from_secs(10);
 /// How long a client may take at most: so long, and eight times what the link, or one of this rate, takes for the bytes.
@@ -45,8 +48,21 @@ const OTHER_BYTES: u64 = 32 << 20;
 pub(super) enum Speaks {
     /// By programs that are told what to move.
     Told(Box<dyn FileServer>),
-    /// As a filesystem that is mounted.
-    Mounted,
+    /// As a filesystem that is mounted, of smbd.
+    Cifs(Smb),
+    /// The same of the kernel.
+    Nfs,
+}
+
+impl Speaks {
+    /// The program that serves.
+    fn server(&self) -> Option<&dyn FileServer> {
+        match self {
+            Self::Told(server) => Some(server.as_ref()),
+            Self::Cifs(server) => Some(server),
+            Self::Nfs => None,
+        }
+    }
 }
 
 /// They end in this order: who uses the server on another machine ends once that has ended.
@@ -61,6 +77,10 @@ pub(super) struct Site<'a> {
     /// The client on another machine has the files that it puts.
     is_equipped: bool,
     port: u16,
+    /// The name of the directory on the drive.
+    folder: String,
+    /// How often blocks were read at random: those of each time are others.
+    pub(super) draws: Cell<u64>,
 }
 
 impl<'a> Site<'a> {
@@ -100,12 +120,38 @@ impl<'a> Site<'a> {
         }
         let both = (&server, &client);
         let speaks = match act.protocol {
-            Protocol::Smb => Speaks::Told(Box::new(Smb::prepare(both, &serves, &password, tools)?)),
+            Protocol::Smb => {
+                let smb = Smb::prepare(both, &serves, (&password, &act.tries), tools)?;
+                match act.mounted {
+                    true => smb.furnish_client(&client, tools).map(|()| Speaks::Cifs(smb))?,
+                    false => Speaks::Told(Box::new(smb)),
+                }
+            }
             Protocol::Sftp => Speaks::Told(Box::new(Sftp::prepare(both, &serves, tools)?)),
-            Protocol::Nfs => nfs::prepare(both, tools).map(|()| Speaks::Mounted)?,
+            Protocol::Nfs => nfs::prepare(both, tools).map(|()| Speaks::Nfs)?,
         };
-        let (is_equipped, port) = (remote.is_none(), serves.port);
-        Ok(Self { act, tools, speaks, serves: None, server, client, remote, is_equipped, port })
+        if let Some(login) = &act.login {
+            let given = super::login(login).map_err(|e| failed(&e))?;
+            write(&client.file(OTHER_LOGIN), &given).map_err(cannot)?;
+        }
+        let name =
+            on_drive.and_then(|folder| Some(folder.path().file_name()?.to_string_lossy().into_owned()));
+        let folder = name.unwrap_or_default();
+        let port = if act.protocol == Protocol::Nfs { NFS_PORT } else { serves.port };
+        let is_equipped = remote.is_none();
+        Ok(Self {
+            act,
+            tools,
+            speaks,
+            serves: None,
+            server,
+            client,
+            remote,
+            is_equipped,
+            port,
+            folder,
+            draws: Cell::new(0),
+        })
     }
 
     /// Gives a client on another machine the files that it puts later.
@@ -127,12 +173,12 @@ impl<'a> Site<'a> {
         if let Some(mut serves) = self.serves.take() {
             serves.end(BEGINS);
         }
-        self.serves = Some(match &self.speaks {
-            Speaks::Told(server) => self.answering(server.as_ref(), cancel)?,
-            Speaks::Mounted => nfs::serve(&self.server, self.tools)?,
+        self.serves = Some(match self.speaks.server() {
+            Some(server) => self.answering(server, cancel)?,
+            None => nfs::serve(&self.server, self.tools)?,
         });
-        if let (false, Speaks::Told(server)) = (self.is_equipped, &self.speaks) {
-            self.equip(server.as_ref(), cancel)?;
+        if let (false, Some(server)) = (self.is_equipped, self.speaks.server()) {
+            self.equip(server, cancel)?;
             self.is_equipped = true;
         }
         for errand in [Errand::Put, Errand::Get] {
@@ -168,12 +214,16 @@ impl<'a> Site<'a> {
     }
 
     /// The client on another machine, if this way begins there.
-    fn remote(&self, via: Via) -> Option<&Remote> {
+    pub fn remote(&self, via: Via) -> Option<&Remote> {
         self.remote.as_ref().filter(|_| via.has(Part::Link))
     }
 
     /// The network in which this way begins, and the address of the server there.
     pub fn place(&self, via: Via) -> (u32, String) {
+        // Of the machine itself.
+        if let Some(at) = self.act.existing.as_ref().filter(|_| via == Via::Existing) {
+            return (process::id(), at.host().to_owned());
+        }
         // A link without a limit is not left out by another one.
         match (self.remote(via), via.has(Part::Link) || !self.act.has_link()) {
             (Some(remote), _) => (self.client.pid, remote.addresses[0].to_string()),
@@ -192,135 +242,53 @@ impl<'a> Site<'a> {
     ) -> Result<Query, RunError> {
         let remote = self.remote(via);
         let (network, address) = self.place(via);
-        let query = server.client(&Access {
-            address: &address,
-            port: self.port,
-            dir: dir_of(via),
-            protection: self.act.protection.filter(|_| via.has(Part::Protection)),
-            room: remote.is_none().then_some(&self.client.room),
-            patience,
-            tells,
-        });
+        let query = server.client(&Access { patience, tells, ..self.access(via, &address) });
         match remote {
             Some(remote) => Ok(remote.in_dir(&query)),
             None => Ok(within(network, self.client.pid, &query, self.tools)?),
         }
     }
 
+    /// What a client uses, that goes this way to an address.
+    pub fn access<'b>(&'b self, via: Via, address: &'b str) -> Access<'b> {
+        let existing = self.act.existing.as_ref().filter(|_| via == Via::Existing);
+        let setting = if let Via::With(setting) = via { Some(setting) } else { None };
+        let usual = match self.act.protocol {
+            Protocol::Smb => SMB_PORT,
+            Protocol::Nfs | Protocol::Sftp => NFS_PORT,
+        };
+        Access {
+            address,
+            port: existing.map_or(self.port, |at| at.port().unwrap_or(usual)),
+            dir: dir_of(via),
+            protection: match setting {
+                Some(Setting::Signing) => Some(Protection::Signing),
+                Some(Setting::Encryption) => Some(Protection::Encryption),
+                _ => self.act.protection.filter(|_| via.has(Part::Protection)),
+            },
+            setting,
+            room: self.remote(via).is_none().then_some(&self.client.room),
+            patience: ANSWERS,
+            tells: false,
+            existing: existing.map(|at| Other {
+                at,
+                folder: self.folder.clone(),
+                has_login: self.act.login.is_some(),
+            }),
+        }
+    }
+
     /// What a client is called in messages.
     pub fn called(&self, via: Via, query: &Query) -> String {
         match (self.remote(via), &self.act.client) {
-            (Some(_), Some(at)) => format!("{} on {}", self.act.protocol.client(), at.host()),
+            (Some(_), Some(at)) => format!("{} on {}", self.act.client_name(), at.host()),
             _ => format!("'{query}'"),
         }
     }
 
     /// Where the files of the share are, as this program sees them.
-    fn files(&self, via: Via) -> PathBuf {
+    pub fn files(&self, via: Via) -> PathBuf {
         self.server.file(if via.has(Part::Drive) { OWN } else { MEMORY })
-    }
-
-    /// How long it takes, s, and how busy the processors are meanwhile. What has come is compared, in length or byte by byte.
-    pub fn time(
-        &self,
-        (errand, via): (Errand, Via),
-        read: bool,
-        cancel: &Cancel,
-    ) -> Result<(f64, Vec<Core>), RunError> {
-        let name = self.act.name(errand);
-        let cannot = |e: io::Error| failed(&format!("{name}, {}: {e}", self.act.way(via)));
-        let stop = || cancel.is_set();
-        let (files, source) = (self.files(via), self.client.file(set_name(errand)));
-        let (count, most) = (self.act.set(errand).0, self.act.most_files());
-        let has_drive = self.act.client_dir.is_some() && via.has(Part::ClientDrive);
-        let dir = match (has_drive, errand.puts()) {
-            (true, _) => OWN,
-            (false, true) => set_name(errand),
-            (false, false) => GOT,
-        };
-        let own = self.client.file(dir);
-        let ready = || {
-            if has_drive || !errand.puts() {
-                errands::clear(&own, most)?;
-            }
-            if !errand.puts() {
-                errands::sync(&own)?;
-                return errands::cool(&files, count);
-            }
-            errands::clear(&files, most)?;
-            if has_drive {
-                errands::put(&source, &own, count, (false, false), &stop)?;
-                errands::cool(&own, count)?;
-            }
-            errands::sync(&files)
-        };
-        ready().map_err(cannot)?;
-        let remote = self.remote(via);
-        if let Some(remote) = remote.filter(|_| !errand.puts()) {
-            remote.clear(GOT, self.tools)?;
-        }
-        let root = Sysroot::live();
-        let (watch, since) = (ProcessorWatch::begin(&root), Instant::now());
-        let at_once = errand.has_several_clients();
-        let mut said = String::new();
-        let seconds = match (via, errand.puts()) {
-            (Via::Server, true) => {
-                errands::put(&source, &files, count, (at_once, false), &stop).map_err(cannot)?;
-                since.elapsed().as_secs_f64()
-            }
-            (Via::Server, false) => {
-                errands::get(&files, count, at_once, &stop).map_err(cannot)?;
-                since.elapsed().as_secs_f64()
-            }
-            (_, puts) => {
-                let moved = match (&self.speaks, via.has(Part::Protocol)) {
-                    (_, false) => self.plain(errand, (&files, &own), &stop).map_err(cannot)?,
-                    (Speaks::Mounted, true) => self.mounted((errand, via), &own, &stop)?,
-                    (Speaks::Told(server), true) => {
-                        let room = remote.is_none().then_some(self.client.room.as_path());
-                        let there = room.unwrap_or(Path::new("")).join(dir);
-                        self.told(server.as_ref(), (errand, via), &there, cancel)?
-                    }
-                };
-                // What is put has come once it is on the drive, and so has what is got by a client with a drive.
-                match (puts, has_drive) {
-                    (true, _) => errands::sync(&files).map_err(cannot)?,
-                    (false, true) => errands::sync(&own).map_err(cannot)?,
-                    (false, false) => {}
-                }
-                let is_there = !puts && !has_drive;
-                let ends = if is_there { moved.ends } else { Instant::now() };
-                moved.mounted.map_or(Ok(()), |mounted| mounted.unmount())?;
-                said = moved.said;
-                (ends - moved.begins).as_secs_f64()
-            }
-        };
-        let cores = watch.end(&root, since.elapsed().as_secs_f64()).cores;
-        let came = match (via, errand.puts()) {
-            (Via::Server, false) => return Ok((seconds, cores)),
-            (_, true) => &files,
-            (_, false) => &own,
-        };
-        let way = self.act.way(via);
-        let differs = match remote.filter(|_| !errand.puts()) {
-            // Which file differs is not known from there.
-            Some(remote) => {
-                let differs = remote.differs([set_name(errand), GOT], read, self.tools)?;
-                differs.map(|how| ("a file".to_owned(), how))
-            }
-            None => {
-                let differs = errands::differs(&source, came, count, read, &stop).map_err(cannot)?;
-                differs.map(|(number, how)| (format!("file {number}"), how))
-            }
-        };
-        match differs {
-            None => Ok((seconds, cores)),
-            Some((_, Differs::Length)) => Err(failed(&format!("{name}, {way}: not all came: {said}"))),
-            Some((file, Differs::Bytes)) => Err(RunError::WrongData(format!(
-                "{name}, {way}: {file} has other bytes {}",
-                if errand.puts() { "in the server's memory than were put" } else { "than were shared" }
-            ))),
-        }
     }
 
     /// How long clients may take.
@@ -349,9 +317,9 @@ pub(super) fn dir_of(via: Via) -> &'static str {
 }
 
 /// The directory of the client with the files of an errand.
-fn set_name(errand: Errand) -> &'static str {
+pub(super) fn set_name(errand: Errand) -> &'static str {
     match errand {
-        Errand::Put | Errand::Get => LARGE,
+        Errand::Put | Errand::Get | Errand::ReadRandom => LARGE,
         Errand::PutSmall | Errand::GetSmall => SMALL,
         Errand::PutSeveral | Errand::GetSeveral => SEVERAL,
     }

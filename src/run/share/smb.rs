@@ -8,10 +8,11 @@ use std::{
 use super::{
     super::RunError,
     apart::{Apart, OWN, failed},
-    file_server::{Access, BEGINS, FileServer, MEMORY, Serves, write},
+    file_server::{Access, BEGINS, FileServer, MEMORY, OTHER_LOGIN, Serves, write},
+    mounted,
 };
 use crate::{
-    plan::Protection,
+    plan::{Protection, Setting},
     record::Negotiated,
     tools::{Output, Query, Runner, System, namespace::within, samba},
 };
@@ -38,14 +39,14 @@ impl Smb {
     pub fn prepare(
         (server, client): (&Apart, &Apart),
         serves: &Serves,
-        password: &str,
+        (password, tries): (&str, &[Setting]),
         tools: &System,
     ) -> Result<Self, RunError> {
         let cannot = |e: io::Error| failed(&format!("files in memory: {e}"));
         for dir in ["private", "lock", "state", "cache", "pid", "ncalrpc", "winbindd"] {
             fs::create_dir(server.file(dir)).map_err(cannot)?;
         }
-        write(&server.file("conf"), &smb_conf(&server.room, (OWN, MEMORY), serves)).map_err(cannot)?;
+        write(&server.file("conf"), &smb_conf(&server.room, (OWN, MEMORY), serves, tries)).map_err(cannot)?;
         write(&client.file("conf"), "[global]\n").map_err(cannot)?;
         write(&client.file("login"), &format!("username=root\npassword={password}\n")).map_err(cannot)?;
         let conf = server.room.join("conf");
@@ -59,6 +60,45 @@ impl Smb {
         }
         Ok(Self { smbclient: tools.find(samba::SMBCLIENT)?, conf })
     }
+
+    /// Makes the client one that can mount shares.
+    pub fn furnish_client(&self, client: &Apart, tools: &System) -> Result<(), RunError> {
+        client.run(&samba::furnish_client(&mounted::at(client)), tools).map(drop)
+    }
+
+    /// Whether anybody is connected.
+    pub fn has_clients(&self, server: &Apart, tools: &System) -> Result<bool, RunError> {
+        let said = server.run(&samba::connections(&self.conf.to_string_lossy()), tools)?;
+        Ok(samba::negotiated(&said).is_some())
+    }
+
+    pub fn mount(&self, client: &Apart, access: &Access<'_>) -> Query {
+        share(access).mount(&mounted::at(client))
+    }
+}
+
+/// What a client uses.
+fn share(access: &Access<'_>) -> samba::Share {
+    let protection = match access.protection {
+        Some(Protection::Signing) => "sign",
+        Some(Protection::Encryption) => "encrypt",
+        None => "off",
+    };
+    let (name, dir, login) = match &access.existing {
+        None => {
+            let name = match access.setting.filter(|setting| !options(*setting).is_empty()) {
+                Some(setting) => setting.name(),
+                None if access.dir == OWN => "drive",
+                None => access.dir,
+            };
+            (name.to_owned(), String::new(), Some(access.file("login")))
+        }
+        Some(other) => {
+            let (name, dir) = other.at.below(&other.folder);
+            (name, dir, other.has_login.then(|| access.file(OTHER_LOGIN)))
+        }
+    };
+    samba::Share { name: format!("//{}/{name}", access.address), dir, port: access.port, login, protection }
 }
 
 impl FileServer for Smb {
@@ -67,28 +107,9 @@ impl FileServer for Smb {
     }
 
     fn client(&self, access: &Access<'_>) -> Query {
-        let share = if access.dir == OWN { "drive" } else { access.dir };
-        let protection = match access.protection {
-            Some(Protection::Signing) => "sign",
-            Some(Protection::Encryption) => "encrypt",
-            None => "off",
-        };
         // On another machine it begins in the directory with its files.
-        let (program, room) = match access.room {
-            Some(room) => (self.smbclient.as_path(), room),
-            None => (Path::new(samba::SMBCLIENT.name), Path::new("")),
-        };
-        let [config, login] = ["conf", "login"].map(|name| room.join(name));
-        let mounted = samba::Mounted {
-            program,
-            config: &config,
-            share: format!("//{}/{share}", access.address),
-            port: access.port,
-            login: &login,
-            protection,
-            patience: access.patience,
-        };
-        mounted.client()
+        let program = access.room.map_or(Path::new(samba::SMBCLIENT.name), |_| self.smbclient.as_path());
+        share(access).client((program, &access.file("conf")), access.patience)
     }
 
     fn is_mark(&self, line: &str) -> bool {
@@ -116,13 +137,23 @@ impl FileServer for Smb {
     }
 }
 
+/// What a setting changes in a share; nothing if it is the client's.
+fn options(setting: Setting) -> &'static str {
+    match setting {
+        Setting::NoAio => "aio read size = 0\naio write size = 0\n",
+        Setting::Sendfile => "use sendfile = yes\n",
+        Setting::SyncAlways => "sync always = yes\n",
+        Setting::Signing | Setting::Encryption | Setting::Nconnect | Setting::Aes128 => "",
+    }
+}
+
 /// Its share on a drive and that in memory are in the directories of these names. Nothing of a server that may run beside it is used, and nothing is told to other networks.
-fn smb_conf(room: &Path, (own, memory): (&str, &str), serves: &Serves) -> String {
+fn smb_conf(room: &Path, (own, memory): (&str, &str), serves: &Serves, tries: &[Setting]) -> String {
     let Serves { at, to, port } = serves;
     let length = if to.is_none() { "/30" } else { "" };
     let room = room.display();
     let to = to.map_or_else(String::new, |to| format!("hosts allow = {to} 127.0.0.1\n"));
-    format!(
+    let global = format!(
         "[global]\n\
          server role = standalone server\n\
          bind interfaces only = yes\n\
@@ -145,16 +176,16 @@ fn smb_conf(room: &Path, (own, memory): (&str, &str), serves: &Serves) -> String
          printing = bsd\n\
          printcap name = /dev/null\n\
          map to guest = never\n\
-         usershare max shares = 0\n\
-         [drive]\n\
-         path = {room}/{own}\n\
-         read only = no\n\
-         valid users = root\n\
-         [{memory}]\n\
-         path = {room}/{memory}\n\
-         read only = no\n\
-         valid users = root\n"
-    )
+         usershare max shares = 0\n"
+    );
+    let share = |name: &str, dir: &str, more: &str| {
+        format!("[{name}]\npath = {room}/{dir}\nread only = no\nvalid users = root\n{more}")
+    };
+    let tried = tries.iter().map(|setting| (setting.name(), options(*setting)));
+    let tried = tried.filter(|(_, more)| !more.is_empty()).map(|(name, more)| share(name, own, more));
+    let shares: Vec<String> =
+        [share("drive", own, ""), share(memory, memory, "")].into_iter().chain(tried).collect();
+    global + &shares.concat()
 }
 
 #[cfg(test)]
@@ -163,10 +194,18 @@ mod tests {
 
     #[test]
     fn only_the_client_may_use_it() {
-        let text = |serves: &Serves| smb_conf(Path::new("/mnt"), ("own", "memory"), serves);
+        let tries = [Setting::Sendfile, Setting::Signing];
+        let text = |serves: &Serves| smb_conf(Path::new("/mnt"), ("own", "memory"), serves, &tries);
         let alone = text(&Serves { at: "192.0.2.1".to_owned(), to: None, port: 4450 });
         assert!(
             alone.contains("\ninterfaces = 192.0.2.1/30 127.0.0.1/8\nsmb ports = 4450\nprivate dir = "),
+            "{alone}"
+        );
+        assert!(
+            alone.ends_with(
+                "[memory]\npath = /mnt/memory\nread only = no\nvalid users = root\n[sendfile]\npath = /mnt/own\nread only = no\nvalid users = root\nuse \
+                 sendfile = yes\n"
+            ),
             "{alone}"
         );
         let to = "192.0.2.7".parse().ok();

@@ -1,0 +1,95 @@
+//! `drivebench run share` beside what a person would time with the usual programs.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use drivebench::{
+    analyse::repeat,
+    findings::{Findings, Scope},
+};
+
+use super::{Summary, rounds};
+use crate::{
+    Machine, MachineError, Options, Scenario,
+    pools::{SHARE_MODULES, require, sh},
+};
+
+/// Shell functions that serve files as a person would.
+pub const BY_HAND: &str = include_str!("by_hand.sh");
+/// How `run share` is called, and what is timed by hand.
+const WAYS: [(&str, &str); 4] =
+    [("", "smb"), ("--mounted", "cifs"), ("--protocol nfs", "nfs"), ("--protocol sftp", "sftp")];
+const RATE: u64 = 40_000_000;
+const MIB: u64 = 8;
+const RUNS: u32 = 5;
+/// By how much both may differ.
+const DIFFER: f64 = 0.05;
+const LIMIT: Duration = Duration::from_secs(1800);
+
+/// Each way, `times` times; the figures are speeds of `run share` as multiples of those by hand.
+pub fn shares_by_hand(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
+    let (mut lines, mut figures) = (Vec::new(), Vec::new());
+    let summary = rounds(times, seed, |_, _| {
+        let machine = Machine::start(scenario, options)?;
+        sh(&machine, SHARE_MODULES)?;
+        let big = format!("mkdir -p /mnt/a/hand /work/client; head -c {MIB}M /dev/urandom >/work/client/big");
+        sh(&machine, &big)?;
+        hand(&machine, &format!("begin {RATE}"))?;
+        let mut far = Vec::new();
+        for (args, name) in WAYS {
+            for (errand, ratio) in compared(&machine, args, name)? {
+                lines.push(format!("{name}, {errand}: {ratio:.3} times as fast as by hand"));
+                figures.push(ratio);
+                if (ratio - 1.0).abs() > DIFFER {
+                    far.push(format!("{name}, {errand}: {ratio:.3}"));
+                }
+            }
+        }
+        require(&machine, far.is_empty(), "run share and by hand differ", far.join("; "))?;
+        Ok(None)
+    });
+    Summary { lines, figures, ..summary }
+}
+
+/// What `run share` finds as a multiple of what is found by hand, for each errand.
+fn compared(machine: &Machine, args: &str, name: &str) -> Result<Vec<(String, f64)>, MachineError> {
+    let command = format!(
+        "drivebench run share {args} --rate {RATE} --size {MIB}MiB --files 1 --clients 1 --runs {RUNS} /mnt/a --format json 2>/work/said || \
+         {{ tail -n 5 /work/said >&2; false; }}"
+    );
+    let output = machine.run(&["sh", "-c", &command], LIMIT)?;
+    require(machine, output.code == 0, &command, String::from_utf8_lossy(&output.stderr))?;
+    let found: Findings = serde_json::from_str(&output.text()).map_err(|e| machine.wrong("findings", e))?;
+    // The first time is not counted here, either.
+    hand(machine, &format!("time_{name} /mnt/a/hand"))?;
+    let mut times: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for _ in 0..RUNS {
+        for line in hand(machine, &format!("time_{name} /mnt/a/hand"))?.lines() {
+            let (errand, seconds) = line.split_once(' ').unwrap_or_default();
+            let seconds = seconds.parse().map_err(|e| machine.wrong("by hand", format!("{line}: {e}")))?;
+            times.entry(errand.to_owned()).or_default().push(seconds);
+        }
+    }
+    let compared = times.into_iter().map(|(errand, times)| {
+        let of = |m: &&drivebench::findings::Metric| {
+            m.scope == Scope::Client && m.load.as_ref().is_some_and(|load| load.name.starts_with(&errand))
+        };
+        // Of several files there is but one.
+        let metric = found.estimates.iter().find(of);
+        let typical = repeat::typical(&times);
+        let (metric, typical) = metric
+            .zip(typical)
+            .ok_or_else(|| machine.wrong("findings", format!("no speed of {name}, {errand}")))?;
+        let bytes = if errand == "read" { 256 * 4096 } else { MIB << 20 };
+        let ratio = metric.estimate.value * typical.value / bytes as f64;
+        Ok((errand, ratio))
+    });
+    compared.collect()
+}
+
+/// Runs a function of the script.
+fn hand(machine: &Machine, call: &str) -> Result<String, MachineError> {
+    let command = format!("set -e; {BY_HAND}\n{call}");
+    let output = machine.run(&["sh", "-c", &command], LIMIT)?;
+    require(machine, output.code == 0, call, String::from_utf8_lossy(&output.stderr))?;
+    Ok(output.text())
+}

@@ -1,0 +1,77 @@
+//! Blocks of the large file, read at random.
+
+use std::{io, time::Instant};
+
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{
+    super::RunError,
+    apart::failed,
+    errands::{self, LARGE, Stop},
+    site::Site,
+};
+use crate::{
+    conditions::{Core, ProcessorWatch},
+    plan::{Errand, ShareTest, Via},
+    sysroot::Sysroot,
+};
+
+impl Site<'_> {
+    /// How long it takes, s, and how busy the processors are meanwhile. What has come is compared.
+    pub fn time_random(&self, via: Via, stop: Stop<'_>) -> Result<(f64, Vec<Core>), RunError> {
+        let (name, way) = (self.act.name(Errand::ReadRandom), self.act.way(via));
+        let cannot = |e: io::Error| failed(&format!("{name}, {way}: {e}"));
+        let places = places(self.act, self.draws.replace(self.draws.get() + 1));
+        let bytes = self.act.blocks().1;
+        let files = self.files(via);
+        errands::cool(&files, 1).map_err(cannot)?;
+        let mounted = if via == Via::Server { None } else { Some(self.mount(via)?) };
+        let dir = mounted.as_ref().map_or(files, |mounted| mounted.dir());
+        let root = Sysroot::live();
+        let (watch, since) = (ProcessorWatch::begin(&root), Instant::now());
+        let blocks = errands::read_blocks(&dir, &places, bytes, stop).map_err(cannot)?;
+        let seconds = since.elapsed().as_secs_f64();
+        let cores = watch.end(&root, seconds).cores;
+        mounted.map_or(Ok(()), |mounted| self.unmount(mounted, via))?;
+        let own = self.client.file(LARGE);
+        if errands::read_blocks(&own, &places, bytes, stop).map_err(cannot)? != blocks {
+            return Err(RunError::WrongData(format!("{name}, {way}: other bytes than were shared")));
+        }
+        Ok((seconds, cores))
+    }
+}
+
+/// Where blocks of the large file begin, each of them another one, and each time others.
+fn places(act: &ShareTest, time: u64) -> Vec<u64> {
+    let (blocks, bytes) = act.blocks();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(time);
+    let mut places = Vec::new();
+    while (places.len() as u64) < blocks {
+        let place = random.random_range(0..(act.bytes / bytes).max(1)) * bytes;
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn blocks_are_all_within_the_file_and_others_each_time() {
+        let act = |bytes| ShareTest { bytes, ..ShareTest::least() };
+        for (bytes, blocks) in [(64 << 20, 256), (1 << 20, 256), (40_000, 9), (4096, 1), (100, 1)] {
+            let first = places(&act(bytes), 0);
+            let different: BTreeSet<u64> = first.iter().copied().collect();
+            assert_eq!((first.len(), different.len()), (blocks, blocks), "{bytes}");
+            let end = first.iter().max().expect("a block") + act(bytes).blocks().1;
+            assert!(end <= bytes, "{bytes}");
+        }
+        assert_ne!(places(&act(64 << 20), 0), places(&act(64 << 20), 1));
+    }
+}
