@@ -196,7 +196,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
     (
         "changes who may use files",
         &["set_permissions", "chmod*", "chown*", "fchmod*", "fchown*"],
-        &["record/owner.rs", "run/lock.rs", "run/pool/keep.rs"],
+        &["record/owner.rs", "run/lock.rs", "run/pool/keep.rs", "run/share/errands.rs"],
     ),
     ("calls the kernel's devices", &["ioctl*"], &["engine/target.rs"]),
     (
@@ -204,7 +204,13 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
         &["libc"],
         &["engine/swap_file.rs", "engine/uring.rs", "engine/write_back.rs"],
     ),
-    ("mounts, swaps and reboots", &["rustix::mount", "swapon", "swapoff", "reboot"], &[]),
+    (
+        "mounts, swaps and reboots",
+        &["rustix::mount", "swapon", "swapoff", "reboot"],
+        &["engine/swap_file.rs"],
+    ),
+    // What it begins is in the journal first.
+    ("swaps to a file", &["swap_file"], &["engine/mod.rs", "run/swap/area.rs", "run/swap/leftover.rs"]),
 ];
 
 /// Names that must not be imported under another name, nor all that is in them, so that doors are found.

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use super::Protocol;
+use super::protocol::Protocol;
 use crate::units::RemoteDir;
 
 /// A directory of it, as `smb://HOST[:PORT]/SHARE[/DIR]` or `nfs://HOST[:PORT]/DIR`. Nothing in it is an option of a program, or an order to one.

@@ -7,6 +7,7 @@ mod in_use;
 mod load;
 mod pool;
 mod power;
+mod protocol;
 mod pull;
 mod share;
 mod swap;
@@ -20,8 +21,9 @@ pub use in_use::PullInUse;
 pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
 pub use pool::{BuildPool, NotPredicted, Predict, Prediction, RebuildPool, RemovePool};
 pub use power::PowerCut;
+pub use protocol::Protocol;
 pub use pull::{FileTree, FillTree, Pull, PullBy, SecondPull, TREE_DIRECTORIES};
-pub use share::{Errand, Part, Protection, Protocol, Setting, ShareTest, Via};
+pub use share::{Errand, Part, Protection, Setting, ShareTest, Via};
 pub use swap::{SwapMedium, SwapTest, SwapWhat, SwapWork};
 
 use super::{Cost, StepId};

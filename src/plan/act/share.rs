@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::Existing;
+use super::{existing::Existing, protocol::Protocol};
 use crate::units::{RemoteDir, count, decimal_bytes};
 
 /// Clients put files on a share and get them, as it is and with parts of the way left out.
@@ -46,16 +46,6 @@ pub struct ShareTest {
     pub also_plain: bool,
     /// Repetitions of all.
     pub runs: u32,
-}
-
-/// What file servers and their clients speak.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Protocol {
-    #[default]
-    Smb,
-    Nfs,
-    Sftp,
 }
 
 /// A setting of server or client that can be changed for a try.
@@ -131,25 +121,6 @@ pub enum Via {
     Existing,
     /// No client: the server's own programs use the files.
     Server,
-}
-
-impl Protocol {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Smb => "SMB",
-            Self::Nfs => "NFS",
-            Self::Sftp => "SFTP",
-        }
-    }
-
-    /// The server.
-    pub fn server(self) -> &'static str {
-        match self {
-            Self::Smb => "smbd",
-            Self::Nfs => "nfsd",
-            Self::Sftp => "sshd",
-        }
-    }
 }
 
 impl Setting {

@@ -1,0 +1,31 @@
+//! What file servers and their clients speak.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    #[default]
+    Smb,
+    Nfs,
+    Sftp,
+}
+
+impl Protocol {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Smb => "SMB",
+            Self::Nfs => "NFS",
+            Self::Sftp => "SFTP",
+        }
+    }
+
+    /// The server.
+    pub fn server(self) -> &'static str {
+        match self {
+            Self::Smb => "smbd",
+            Self::Nfs => "nfsd",
+            Self::Sftp => "sshd",
+        }
+    }
+}
