@@ -52,7 +52,7 @@ X
 }
 
 serve_nfs() {
-    [ -e /var/lib/nfs/etab ] && return
+    [ -e /proc/fs/nfsd/threads ] && return
     mount -t nfsd nfsd /proc/fs/nfsd
     mkdir -p /var/lib/nfs && mount -t tmpfs tmpfs /var/lib/nfs && touch /var/lib/nfs/etab /var/lib/nfs/rmtab
     exportfs -i -o rw,no_root_squash,no_subtree_check,insecure,sync,fsid=0 "*:$1"
