@@ -116,8 +116,9 @@ fn can_begin(root: &Sysroot, dir: &Path, host: &str) -> anyhow::Result<()> {
         return refused(format!("the store {shown} has a name that is no UTF-8: choose another one"));
     }
     // Its units and its state, too: not with a root whose changes are in memory.
+    let inventory = Inventory::read(root);
     for dir in [dir, Path::new("/etc/systemd/system"), Path::new("/var/lib")] {
-        is_kept(root, dir)?;
+        is_kept(&inventory, dir)?;
     }
     run::has_systemd()?;
     if run::is_armed() {
@@ -130,10 +131,10 @@ fn can_begin(root: &Sysroot, dir: &Path, host: &str) -> anyhow::Result<()> {
 }
 
 /// What is stored in memory is gone after a restart.
-fn is_kept(root: &Sysroot, dir: &Path) -> anyhow::Result<()> {
+fn is_kept(inventory: &Inventory, dir: &Path) -> anyhow::Result<()> {
     // It may not exist yet.
     let there = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
-    let target = Target::resolve(&Inventory::read(root), &there.to_string_lossy())?;
+    let target = Target::resolve(inventory, &there.to_string_lossy())?;
     match target.drives.is_empty() {
         true => Err(Usage(format!(
             "no drive is known below {}, so what is written there may be gone after a restart: choose another store with --store DIR, or a system that \

@@ -3,6 +3,7 @@
 mod buffers;
 mod cancel;
 mod fio;
+mod interrupted;
 mod op_sequence;
 mod psync;
 mod pulse;

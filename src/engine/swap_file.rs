@@ -10,6 +10,8 @@ use std::{
 
 use rustix::param::page_size;
 
+use super::interrupted::again_if_interrupted;
+
 /// Of the kernel: the priority is one that was asked for.
 const PREFER: i32 = 0x8000;
 
@@ -53,15 +55,7 @@ pub fn off(file: &File) -> io::Result<()> {
 
 fn called(file: &File, call: impl Fn(&CString) -> i32) -> io::Result<()> {
     let name = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
-    loop {
-        if call(&name) == 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
+    again_if_interrupted(|| call(&name))
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 
 use std::{collections::VecDeque, fs::File, io, os::fd::AsRawFd, time::Instant};
 
+use super::interrupted::again_if_interrupted;
+
 /// The least and the most bytes of a piece.
 const PIECE: [u64; 2] = [128 << 10, 16 << 20];
 /// How far pieces that had nothing to write make those after them grow: what follows may be slow.
@@ -89,16 +91,10 @@ fn range(file: &File, offset: u64, bytes: u64, act: Do) -> io::Result<()> {
         Do::Start => libc::SYNC_FILE_RANGE_WRITE,
         Do::Wait => libc::SYNC_FILE_RANGE_WAIT_BEFORE,
     };
-    loop {
-        // SAFETY: it takes numbers only, and the file is open.
-        if unsafe { libc::sync_file_range(file.as_raw_fd(), offset as i64, bytes as i64, flags) } == 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
+    // SAFETY: it takes numbers only, and the file is open.
+    again_if_interrupted(|| unsafe {
+        libc::sync_file_range(file.as_raw_fd(), offset as i64, bytes as i64, flags)
+    })
 }
 
 #[cfg(test)]

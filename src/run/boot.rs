@@ -10,7 +10,7 @@ use crate::{
     conditions::Snapshot,
     inventory::Drive,
     plan::Plan,
-    record::{Boot, Reached, RootReads, Run, SlowUnit, Store},
+    record::{Boot, Boots, Reached, RootReads, Run, SlowUnit, Store},
     sysroot::Sysroot,
     target::Target,
     tools::{
@@ -171,9 +171,13 @@ fn slowest(units: &[Unit], default: f64) -> Vec<SlowUnit> {
 pub fn is_recorded(store: &Store, experiment: &str, boot_id: &str) -> bool {
     let (runs, _) = store.list().unwrap_or_default();
     let same = runs.iter().rev().filter(|run| run.experiment == experiment);
-    let records = same.filter_map(|run| store.open(&run.run).ok());
-    let mut boots = records.flat_map(|record| Run::of(record).acts.into_values().filter_map(|act| act.boots));
-    boots.any(|boots| boots.this.boot_id == boot_id)
+    same.flat_map(|run| boots(store, &run.run)).any(|boots| boots.this.boot_id == boot_id)
+}
+
+/// What a run has recorded; nothing if it can't be read.
+fn boots(store: &Store, run: &str) -> impl Iterator<Item = Box<Boots>> {
+    let record = store.open(run).ok().into_iter();
+    record.flat_map(|record| Run::of(record).acts.into_values().filter_map(|act| act.boots))
 }
 
 /// Refuses a system that systemd did not start.
@@ -190,8 +194,7 @@ pub(super) fn earlier(store: &Store, experiment: &str, this: &Boot, most: usize)
     let (runs, _) = store.list().unwrap_or_default();
     let same: Vec<_> =
         runs.iter().filter(|run| run.experiment == experiment && run.run != this.run).collect();
-    let records = same[same.len().saturating_sub(most)..].iter().filter_map(|run| store.open(&run.run).ok());
-    let boots = records.flat_map(|record| Run::of(record).acts.into_values().filter_map(|act| act.boots));
+    let boots = same[same.len().saturating_sub(most)..].iter().flat_map(|run| boots(store, &run.run));
     let mut seen = BTreeSet::from([this.boot_id.clone()]);
     boots
         .map(|boots| Boot { slowest: Vec::new(), ..boots.this })

@@ -18,22 +18,24 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let (protocol, client) = (ask.values.get(&options::PROTOCOL), ask.values.typed(&options::CLIENT));
     let protection = ask.values.get(&options::PROTECTION);
     let mounted = ask.values.get(&options::MOUNTED);
-    let only_smb = [("protection", protection.is_some()), ("client", client.is_some()), ("mounted", mounted)];
+    let (existing, login) = (ask.values.typed(&options::EXISTING), ask.values.typed(&options::LOGIN));
+    let only_smb = [
+        ("protection", protection.is_some()),
+        ("client", client.is_some()),
+        ("mounted", mounted),
+        ("login", login.is_some()),
+    ];
     if let Some((option, _)) =
         only_smb.into_iter().find(|(_, is_asked)| *is_asked && protocol != Protocol::Smb)
     {
         return Err(PlanError::OnlySmb(option));
     }
-    let (existing, login) = (ask.values.typed(&options::EXISTING), ask.values.typed(&options::LOGIN));
     if let Some(other) = existing.as_ref().filter(|existing| existing.protocol != protocol) {
         return Err(PlanError::OtherProtocol(other.to_string(), other.protocol.name()));
     }
     let tries = ask.values.typed(&options::TRY).unwrap_or_default();
     if let Some(setting) = tries.iter().find(|setting| setting.protocol() != protocol) {
         return Err(PlanError::OtherProtocol(format!("--try {}", setting.name()), setting.protocol().name()));
-    }
-    if protocol != Protocol::Smb && login.is_some() {
-        return Err(PlanError::OnlySmb("login"));
     }
     for (at, target) in ask.targets.iter().enumerate() {
         if target.kind != Kind::Directory {

@@ -289,6 +289,10 @@ mod tests {
             "{one}"
         );
         assert!(one.contains("--re-add DRIVE. If --force was used"), "{one}");
+        assert!(
+            one.ends_with("sudo mdadm --zero-superblock DRIVE; sudo mdadm /dev/md0 --add DRIVE."),
+            "{one}"
+        );
         let two = back(2).expect("both were part of it");
         assert!(
             two.contains(

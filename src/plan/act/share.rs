@@ -257,10 +257,9 @@ impl ShareTest {
     pub fn goes(&self, errand: Errand, via: Via) -> bool {
         match via {
             Via::Without(Part::Sync) => errand.puts(),
-            Via::Without(Part::Protocol) => errand != Errand::ReadRandom,
+            // Blocks stay in the client's memory.
+            Via::Without(Part::Protocol | Part::ClientDrive) => errand != Errand::ReadRandom,
             Via::Existing => !errand.puts(),
-            // Blocks stay in memory.
-            Via::Without(Part::ClientDrive) => errand != Errand::ReadRandom,
             _ => true,
         }
     }
