@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::anyhow;
@@ -34,6 +34,8 @@ use crate::{
 
 /// Ends a series.
 const STOP_IT: &str = "sudo drivebench run boot --stop";
+/// How soon it is seen that it is to end.
+const POLL: Duration = Duration::from_millis(200);
 
 /// What was asked of a series.
 pub(super) enum Asked {
@@ -165,13 +167,21 @@ fn stop(output: &Output) -> anyhow::Result<ExitCode> {
 /// What the unit does after each start. Whatever goes wrong, the machine is then not restarted again.
 pub(super) fn go_on(output: &Output) -> anyhow::Result<ExitCode> {
     let runner = System::default();
-    let done = next(output, &runner).and_then(|next| match next {
+    // Systemd asks it to end where a person does, and before any other restart.
+    let signals = Signals::listen()?;
+    let done = next(output, &runner, &signals).and_then(|next| match next {
         None => Ok(()),
         Some((series, Next::Restart)) => {
             output.note(&format!("The machine is restarted in {PAUSE} s. To end this: {STOP_IT}"));
-            thread::sleep(Duration::from_secs(PAUSE));
+            let since = Instant::now();
+            while since.elapsed() < Duration::from_secs(PAUSE) && signals.code().is_none() {
+                thread::sleep(POLL);
+            }
             // It may have been stopped meanwhile.
-            if series.goes_on() { Ok(run::restart(&runner)?) } else { Ok(()) }
+            match signals.code().is_none() && series.goes_on() {
+                true => Ok(run::restart(&runner)?),
+                false => Ok(()),
+            }
         }
         Some((_, Next::End(why))) => {
             output.note(&format!("The machine is not restarted any more: {why}."));
@@ -184,8 +194,8 @@ pub(super) fn go_on(output: &Output) -> anyhow::Result<ExitCode> {
     done.map(|()| ExitCode::SUCCESS)
 }
 
-/// Records this boot; none if that was tried already.
-fn next(output: &Output, runner: &System) -> anyhow::Result<Option<(Series, Next)>> {
+/// Records this boot; none if that was tried already, or if the series is ended meanwhile.
+fn next(output: &Output, runner: &System, signals: &Signals) -> anyhow::Result<Option<(Series, Next)>> {
     let mut series = Series::read()?.ok_or_else(|| anyhow!("there is no series of restarts"))?;
     let boot_id = run::host(&Sysroot::live()).boot_id.ok_or(run::BootError::NoBootId)?;
     if !series.begins(&boot_id) {
@@ -193,6 +203,9 @@ fn next(output: &Output, runner: &System) -> anyhow::Result<Option<(Series, Next
     }
     series.save()?;
     run::has_started(runner)?;
+    if signals.code().is_some() {
+        return Ok(None);
+    }
     let found = series.finds_store();
     let is_there = found.is_ok();
     if let Err(e) = found.map_err(anyhow::Error::from).and_then(|()| record(&series, output)) {

@@ -165,19 +165,25 @@ pub fn is_armed() -> bool {
 
 /// The same, of a series that may be recording a boot now, or waiting before a restart.
 pub fn stop_restarts(runner: &dyn Runner) -> io::Result<()> {
+    // Without its state it restarts nothing, however long its end takes. What it saves until then is removed afterwards.
+    remove(STATE)?;
     // It may not run.
     let _ = asked(&systemctl::stop(NAME), runner);
     disarm(runner)
 }
 
-/// Removes all of a series: after that no start of the machine is followed by a restart.
-pub fn disarm(runner: &dyn Runner) -> io::Result<()> {
-    let remove = |path: &str| match fs::remove_file(path) {
+/// It may be gone already.
+fn remove(path: &str) -> io::Result<()> {
+    match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => {
             Err(io::Error::new(e.kind(), format!("{path}: {e}")))
         }
         _ => Ok(()),
-    };
+    }
+}
+
+/// Removes all of a series: after that no start of the machine is followed by a restart.
+pub fn disarm(runner: &dyn Runner) -> io::Result<()> {
     // Without its state the unit does nothing but remove itself.
     let mut removed = vec![remove(STATE)];
     // Its links are found by its file.
