@@ -26,8 +26,9 @@ const LEFT: &str = "ls -d /var/lib/drivebench /run/drivebench* /etc/systemd/syst
     /etc/systemd/system/*.target.wants/drivebench* 2>/dev/null; true";
 
 /// What happens in a series.
-#[derive(Clone, Copy, PartialEq)]
-enum Meanwhile {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Meanwhile {
+    /// It ends by itself.
     Nothing,
     /// A person ends it after the first boot.
     Stop,
@@ -37,11 +38,10 @@ enum Meanwhile {
 
 /// Each round is a series in a machine of its own.
 pub fn boots(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
-    let scenario = Scenario { guest: Guest::Systemd, ..scenario.clone() };
     let mut lines = Vec::new();
     let all = [Meanwhile::Nothing, Meanwhile::Stop, Meanwhile::Cut];
     let summary = rounds(times, seed, |round, _| {
-        series(options, &scenario, all[(round as usize - 1) % all.len()], &mut lines).map(|()| None)
+        boot_series(options, scenario, all[(round as usize - 1) % all.len()], &mut lines).map(|()| None)
     });
     Summary { lines, ..summary }
 }
@@ -116,13 +116,15 @@ fn nothing_is_left(machine: &Machine) -> Result<(), MachineError> {
     machine.run(&["sh", "-c", &format!("until test -z \"$({LEFT})\"; do sleep 0.2; done")], LIMIT).map(drop)
 }
 
-fn series(
+/// A series of restarts in a machine of its own. `lines` receives what was said and recorded.
+pub fn boot_series(
     options: &Options,
     scenario: &Scenario,
     meanwhile: Meanwhile,
     lines: &mut Vec<String>,
 ) -> Result<(), MachineError> {
-    let mut machine = Machine::start(scenario, options)?;
+    let scenario = Scenario { guest: Guest::Systemd, ..scenario.clone() };
+    let mut machine = Machine::start(&scenario, options)?;
     let done = restarted(&mut machine, meanwhile, lines);
     if done.is_err() {
         // What the unit said in all boots.

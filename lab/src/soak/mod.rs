@@ -21,7 +21,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;
 
 pub use baselines::baselines;
-pub use boots::{boot_media, boots};
+pub use boots::{Meanwhile, boot_media, boot_series, boots};
 pub use by_hand::{BY_HAND, shares_by_hand};
 pub use lying::lying;
 pub use pools::{joined, layouts, pools};

@@ -1,9 +1,9 @@
-//! Pools that are kept over reboots, in a guest with systemd. `lab/vm soak reboots` tries all layouts.
+//! Reboots of a guest with systemd: pools are kept, and boots recorded. `lab/vm soak reboots` tries all layouts, `soak boots` all ways that a series ends.
 
 use drivebench::units::Layout;
 use drivebench_lab::{
     Options,
-    soak::{Pool, reboot},
+    soak::{Meanwhile, Pool, boot_series, reboot},
 };
 
 use super::{beside, scenario};
@@ -24,5 +24,13 @@ fn kept_pools_come_back_after_a_reboot() {
     ];
     let mut lines = Vec::new();
     let done = reboot(&Options::default(), &scenario, &pools, &[&[1]], &mut lines);
+    done.unwrap_or_else(|e| panic!("{e}\n{}", lines.join("\n")));
+}
+
+#[test]
+fn a_series_of_boots_ends_when_a_person_says_so() {
+    let _turn = beside();
+    let mut lines = Vec::new();
+    let done = boot_series(&Options::default(), &scenario("pools"), Meanwhile::Stop, &mut lines);
     done.unwrap_or_else(|e| panic!("{e}\n{}", lines.join("\n")));
 }
