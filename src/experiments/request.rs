@@ -151,6 +151,10 @@ pub enum PlanError {
     WhichBoot,
     #[error("--{0} works with SMB only: leave out --{0}, or --protocol")]
     OnlySmb(&'static str),
+    #[error(
+        "a client on another machine can't mount anything: leave out --client, or name --protocol smb or sftp"
+    )]
+    NoMountElsewhere,
     #[error("{0} is of {1}: name that with --protocol, or leave it out")]
     OtherProtocol(String, &'static str),
     #[error(transparent)]

@@ -1,6 +1,6 @@
 //! sshd, sftp and ssh-keygen: a server of files of our own, and its client.
 
-use std::{ffi::OsStr, path::Path, time::Duration};
+use std::{ffi::OsStr, net::IpAddr, path::Path, time::Duration};
 
 use super::{Output, Query, SH, Tool, namespace::HIDE};
 
@@ -16,6 +16,7 @@ pub const TOOLS: [Tool; 5] = [SSHD, SFTP, SSH, KEYGEN, SH];
 
 /// The key of a server is known by this name, whatever its address.
 pub const SERVER: &str = "drivebench";
+const HERE: &str = "127.0.0.1";
 
 /// Within mounts of its own: the directory that sshd wants and few systems have while it does not run, an account that is not locked, of which
 /// sshd would let in nobody, and none of the system's rules and scripts for logins.
@@ -45,32 +46,39 @@ pub fn serve(sshd: &Path, config: &Path) -> Query {
     Query::new(SH, args)
 }
 
-/// The configuration of a server that listens on these addresses, has its files in a directory, and serves files only.
-pub fn config(room: &Path, addresses: &[&str], port: u16) -> String {
+/// The configuration of a server that listens on an address, and on the one of this machine alone, and serves files only, those of a directory. If other
+/// machines reach it, only one may use it.
+pub fn config(room: &Path, address: &str, port: u16, to: Option<IpAddr>) -> String {
     let room = room.display();
-    let listen: String =
-        addresses.iter().map(|address| format!("ListenAddress {address}:{port}\n")).collect();
+    let from = to.map_or_else(|| "root".to_owned(), |to| format!("root@{to} root@{HERE}"));
+    let [listen, here] = [address, HERE].map(|at| format!("ListenAddress {}:{port}\n", in_brackets(at)));
     format!(
-        "{listen}\
+        "{listen}{here}\
          HostKey {room}/hostkey\n\
          AuthorizedKeysFile {room}/authorized\n\
          PidFile none\n\
          StrictModes no\n\
          UsePAM no\n\
          PermitRootLogin prohibit-password\n\
-         AllowUsers root\n\
+         AllowUsers {from}\n\
          AuthenticationMethods publickey\n\
          DisableForwarding yes\n\
          PermitUserEnvironment no\n\
          PermitUserRC no\n\
+         ChrootDirectory {room}\n\
          ForceCommand internal-sftp\n\
          Subsystem sftp internal-sftp\n"
     )
 }
 
+/// An IPv6 address, as it stands before a port.
+fn in_brackets(address: &str) -> String {
+    if address.contains(':') { format!("[{address}]") } else { address.to_owned() }
+}
+
 /// A client that begins in a directory of the server, waits for commands on its standard input, one line at a time, and ends with that. It says
 /// how it is connected, if it `tells`, and takes AES with 128 bits if that is asked for.
-pub fn client((room, address): (&Path, &str), port: u16, dir: &Path, (aes, tells): (bool, bool)) -> Query {
+pub fn client((room, address): (&Path, &str), port: u16, dir: &str, (aes, tells): (bool, bool)) -> Query {
     let known = format!("UserKnownHostsFile={}", room.join("known").display());
     let key = format!("IdentityFile={}", room.join("key").display());
     let alias = format!("HostKeyAlias={SERVER}");
@@ -87,7 +95,7 @@ pub fn client((room, address): (&Path, &str), port: u16, dir: &Path, (aes, tells
         &alias,
         &level,
     ];
-    let (port, to) = (port.to_string(), format!("root@{address}:{}", dir.display()));
+    let (port, to) = (port.to_string(), format!("root@{}:/{dir}", in_brackets(address)));
     let cipher: &[&str] = if aes { &["Ciphers=aes128-gcm@openssh.com"] } else { &[] };
     let options = options.iter().chain(cipher).flat_map(|option| ["-o", option]);
     let args = ["-F", "none", "-b", "-"].into_iter().chain(options).chain(["-P", &port, &to]);
@@ -97,6 +105,11 @@ pub fn client((room, address): (&Path, &str), port: u16, dir: &Path, (aes, tells
 /// The answer to `pwd`.
 pub fn is_mark(line: &str) -> bool {
     line.starts_with("Remote working directory: ")
+}
+
+/// What a client needs, and what says which version it has.
+pub fn of_client() -> (&'static [Tool], Query) {
+    (&[SFTP, SSH], version())
 }
 
 pub fn version() -> Query {
@@ -130,19 +143,38 @@ mod tests {
             serve(Path::new("/usr/sbin/sshd"), &room.join("conf")).to_string(),
             format!("sh -c '{SERVE}' drivebench /usr/sbin/sshd /mnt/conf")
         );
-        let sftp = client((room, "192.0.2.1"), 4450, &room.join("own"), (false, false)).to_string();
+        let sftp = client((room, "192.0.2.1"), 4450, "own", (false, false)).to_string();
         assert!(
             sftp.starts_with("sftp -F none -b - -o BatchMode=yes -o StrictHostKeyChecking=yes"),
             "{sftp}"
         );
         assert!(
-            sftp.ends_with("-o HostKeyAlias=drivebench -o LogLevel=ERROR -P 4450 root@192.0.2.1:/mnt/own"),
+            sftp.ends_with("-o HostKeyAlias=drivebench -o LogLevel=ERROR -P 4450 root@192.0.2.1:/own"),
             "{sftp}"
         );
-        assert!(config(room, &["192.0.2.1", "127.0.0.1"], 4450).starts_with(
-            "ListenAddress 192.0.2.1:4450\nListenAddress 127.0.0.1:4450\nHostKey /mnt/hostkey\n"
-        ));
-        assert!(is_mark("Remote working directory: /mnt/own") && !is_mark("sftp> pwd"));
+        let sixth = client((Path::new(""), "2001:db8::1"), 4450, "own", (false, false)).to_string();
+        assert!(sixth.contains(" -o UserKnownHostsFile=known -o IdentityFile=key "), "{sixth}");
+        assert!(sixth.ends_with("-P 4450 'root@[2001:db8::1]:/own'"), "{sixth}");
+        assert!(is_mark("Remote working directory: /own") && !is_mark("sftp> pwd"));
+    }
+
+    #[test]
+    fn only_the_client_may_use_it_and_nothing_but_the_shared_files() {
+        let text = |address, to: &str| config(Path::new("/mnt"), address, 4450, to.parse().ok());
+        let alone = text("192.0.2.1", "");
+        assert!(
+            alone.starts_with(
+                "ListenAddress 192.0.2.1:4450\nListenAddress 127.0.0.1:4450\nHostKey /mnt/hostkey\n"
+            ),
+            "{alone}"
+        );
+        assert!(alone.contains("\nAllowUsers root\n"), "{alone}");
+        let open = text("2001:db8::1", "2001:db8::2");
+        assert!(open.starts_with("ListenAddress [2001:db8::1]:4450\n"), "{open}");
+        assert!(open.contains("\nAllowUsers root@2001:db8::2 root@127.0.0.1\n"), "{open}");
+        for config in [alone, open] {
+            assert!(config.contains("\nChrootDirectory /mnt\nForceCommand internal-sftp\n"), "{config}");
+        }
     }
 
     /// Lines of what OpenSSH 9.2p1 said.

@@ -54,6 +54,11 @@ pub fn version() -> Query {
     Query::new(SMBD, ["--version"])
 }
 
+/// What a client needs, and what says which version its own program has.
+pub fn of_client() -> (&'static [Tool], Query) {
+    (&[SMBCLIENT, STDBUF], Query::new(SMBCLIENT, ["--version"]))
+}
+
 /// A share as a client sees it.
 #[derive(Debug)]
 pub struct Share {

@@ -1,5 +1,5 @@
 //! ssh: files, and a client of a share, on another machine. A POSIX shell with the usual small programs is all that is needed there, and for
-//! a share smbclient.
+//! a share the client of its protocol.
 
 use std::time::Duration;
 
@@ -17,8 +17,6 @@ pub const NO_FILE: i32 = 41;
 const SAME_MACHINE: i32 = 42;
 /// The file was there, and no longer is.
 const REMOVED: i32 = 43;
-/// There is no smbclient there.
-const NO_CLIENT: i32 = 44;
 /// Files that were to be compared have other lengths, or are missing.
 pub const OTHER_LENGTHS: i32 = 45;
 /// They have other bytes.
@@ -34,7 +32,8 @@ const READ: &str = r#"f=$1/$2; [ -e "$f" ] || exit 41; echo "drivebench: ready";
 const REMOVE: &str = r#"rm -f "$1/$2""#;
 
 /// What uses a share there may still write when it is to be removed.
-const CLIENT: &str = r#"umask 077; d=$1/$2; mkdir "$d" || exit 1; r() { for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$d" && break; sleep 1; done; }; trap r EXIT; trap "exit 1" HUP INT TERM; for s in $3; do mkdir "$d/$s" || exit 1; done; echo "[global]" >"$d/conf" && IFS= read -r l && printf "username=root\npassword=%s\n" "$l" >"$d/login" || exit 1; command -v stdbuf >/dev/null && v=$(smbclient --version) || exit 44; echo "drivebench: ready"; echo "$SSH_CONNECTION"; echo "$v"; cat >/dev/null"#;
+const CLIENT: &str = r#"umask 077; d=$1/$2; mkdir "$d" || exit 1; r() { for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$d" && break; sleep 1; done; }; trap r EXIT; trap "exit 1" HUP INT TERM; for s in $3; do mkdir "$d/$s" || exit 1; done; for p in $4; do command -v "${p%:*}" >/dev/null || { echo "${p%:*} is not installed there: apt install ${p#*:}" >&2; exit 1; }; done; v=$($5 2>&1) || exit 1; echo "drivebench: ready"; echo "$SSH_CONNECTION"; echo "$v"; cat >/dev/null"#;
+const GIVE: &str = r#"umask 077; cat >"$1/$2/$3""#;
 const IN_DIR: &str = r#"cd "$1/$2" || exit 1; shift 2; exec "$@""#;
 const CLEAR: &str = r#"rm -rf "$1/$2/$3" && mkdir "$1/$2/$3""#;
 const COMPARE: &str = r#"cd "$1/$2" && a=$(cd "$3" && wc -c *) && b=$(cd "$4" && wc -c *); [ -n "$a" ] || exit 1; [ "$a" = "$b" ] || exit 45; [ -n "$5" ] || exit 0; a=$(cd "$3" && cksum *) && b=$(cd "$4" && cksum *) || exit 1; [ "$a" = "$b" ] || exit 46"#;
@@ -59,10 +58,16 @@ pub fn remove(at: &RemoteDir, name: &str) -> Query {
     run(at, REMOVE, &[name])
 }
 
-/// Makes a directory for a client of a share, with others in it. Reads a password, and answers [`READY`], then what sshd says of the
-/// connection, and the version of smbclient. The directory is removed when the connection ends.
-pub fn client(at: &RemoteDir, name: &str, dirs: &[&str]) -> Query {
-    run(at, CLIENT, &[name, &dirs.join(" ")])
+/// Makes a directory for a client of a share, with others in it, if these programs are there. Answers [`READY`], then what sshd says of the
+/// connection, and what is said of a version. The directory is removed when the connection ends.
+pub fn client(at: &RemoteDir, name: &str, dirs: &[&str], (needs, version): (&[Tool], Query)) -> Query {
+    let needs: Vec<String> = needs.iter().map(|tool| format!("{}:{}", tool.name, tool.package)).collect();
+    run(at, CLIENT, &[name, &dirs.join(" "), &needs.join(" "), &version.to_string()])
+}
+
+/// Writes its standard input to a file in the directory of [`client`].
+pub fn give(at: &RemoteDir, name: &str, file: &str) -> Query {
+    run(at, GIVE, &[name, file])
 }
 
 /// The query that runs a program in the directory of [`client`]. Its arguments have no quotes.
@@ -135,9 +140,6 @@ pub fn failure(at: &RemoteDir, output: &Output) -> String {
             return "it is on this machine, whose power is cut: name another one".to_owned();
         }
         Some(REMOVED) => return "it was removed there".to_owned(),
-        Some(NO_CLIENT) => {
-            return "smbclient or stdbuf is not installed there: apt install smbclient coreutils".to_owned();
-        }
         Some(0) => return "the connection ended".to_owned(),
         Some(LINK) if said.starts_with("Host key verification failed") => {
             format!(
@@ -162,7 +164,10 @@ pub fn failure(at: &RemoteDir, output: &Output) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::samba::STDBUF, *};
+    use super::{
+        super::{openssh, samba},
+        *,
+    };
 
     fn at(text: &str) -> RemoteDir {
         text.parse().expect("a directory")
@@ -171,15 +176,19 @@ mod tests {
     #[test]
     fn command_lines() {
         let at = at("ssh://pi@[::1]:2222/srv/a b");
-        let put =
-            Query::new(STDBUF, ["--output=L", "smbclient", "//192.0.2.1/drive", "--configfile", "conf"]);
+        let put = Query::new(
+            samba::STDBUF,
+            ["--output=L", "smbclient", "//192.0.2.1/drive", "--configfile", "conf"],
+        );
         insta::assert_snapshot!(
             [
                 create(&at, "rabc.jsonl", "1-2"),
                 append(&at, "rabc.jsonl", "{}"),
                 read(&at, "rabc.jsonl"),
                 remove(&at, "rabc.jsonl"),
-                client(&at, "drivebench-1", &["large", "got"]),
+                client(&at, "drivebench-1", &["large", "got"], samba::of_client()),
+                client(&at, "drivebench-1", &["large", "got"], openssh::of_client()),
+                give(&at, "drivebench-1", "login"),
                 in_dir(&at, "drivebench-1", &put),
                 clear(&at, "drivebench-1", "got"),
                 compare(&at, "drivebench-1", ["large", "got"], true)
@@ -196,7 +205,7 @@ mod tests {
 
     #[test]
     fn any_shell_passes_the_scripts_on() {
-        for script in [CREATE, APPEND, READ, REMOVE, CLIENT, IN_DIR, CLEAR, COMPARE] {
+        for script in [CREATE, APPEND, READ, REMOVE, CLIENT, GIVE, IN_DIR, CLEAR, COMPARE] {
             assert!(!script.contains(['\'', '!', '\n']) && !script.contains("\\\\"), "{script}");
         }
         for (code, script) in [
@@ -204,7 +213,6 @@ mod tests {
             (SAME_MACHINE, CREATE),
             (REMOVED, CREATE),
             (REMOVED, APPEND),
-            (NO_CLIENT, CLIENT),
             (OTHER_LENGTHS, COMPARE),
             (OTHER_BYTES, COMPARE),
         ] {

@@ -117,6 +117,15 @@ fn a_client_on_another_machine_is_used_by_ssh_and_nothing_is_left_there() {
     let left_there = || out(&machine, "ls -A /work/client") + &left(&machine);
     assert_eq!(left_there(), "");
 
+    let found = findings(
+        &machine,
+        &format!("share --protocol sftp --client ssh://10.77.0.2/work/client {SMALL} --runs 1 /mnt/a"),
+    );
+    let client = speed(&found, "put 2.10 MB", Scope::Client);
+    assert!((0.3e6..0.5e6).contains(&client), "4 Mb/s are 0.5 MB/s: {client}");
+    assert!(found.context.join(" ").contains("SSH 2.0"), "{:#?}", found.context);
+    assert_eq!(left_there(), "");
+
     // Killed while it serves: the other machine notices that the connection ends.
     killed_while_it_serves(
         &machine,

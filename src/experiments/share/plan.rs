@@ -21,7 +21,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let (existing, login) = (ask.values.typed(&options::EXISTING), ask.values.typed(&options::LOGIN));
     let only_smb = [
         ("protection", protection.is_some()),
-        ("client", client.is_some()),
         ("mounted", mounted),
         ("login", login.is_some()),
     ];
@@ -29,6 +28,9 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         only_smb.into_iter().find(|(_, is_asked)| *is_asked && protocol != Protocol::Smb)
     {
         return Err(PlanError::OnlySmb(option));
+    }
+    if client.is_some() && protocol == Protocol::Nfs {
+        return Err(PlanError::NoMountElsewhere);
     }
     if let Some(other) = existing.as_ref().filter(|existing| existing.protocol != protocol) {
         return Err(PlanError::OtherProtocol(other.to_string(), other.protocol.name()));

@@ -5,7 +5,7 @@ use crate::{
     conditions::Core,
     experiments::{PlanError, Request, Values},
     findings::{Findings, Scope},
-    plan::{Changes, Plan, Protocol, StepId},
+    plan::{Changes, Plan, Protocol, ShareTest, StepId},
     record::{ActResult, End, Event, How, Negotiated, ShareLoad, Shared},
     report::{Format, Style, render},
     target::Target,
@@ -115,11 +115,21 @@ fn signing_and_the_drive_of_a_client_may_limit() {
 #[test]
 fn what_only_smb_has_is_refused_of_others() {
     for protocol in ["nfs", "sftp"] {
-        for option in [("protection", "sign"), ("client", "ssh://pi@laptop/dev/shm"), ("mounted", "true")] {
+        for option in [("protection", "sign"), ("mounted", "true")] {
             let refused = asked(&[("protocol", protocol), option]).expect_err("refused").to_string();
             assert!(refused.starts_with(&format!("--{} works with SMB only", option.0)), "{refused}");
         }
     }
+}
+
+#[test]
+fn a_client_on_another_machine_mounts_nothing() {
+    let client = ("client", "ssh://pi@laptop/dev/shm");
+    let refused = asked(&[("protocol", "nfs"), client]).expect_err("refused").to_string();
+    assert!(refused.contains("leave out --client, or name --protocol smb or sftp"), "{refused}");
+    let plan = planned(&[("protocol", "sftp"), client]);
+    let (_, act) = plan.shares().next().expect("a share");
+    assert!(act.check().is_ok() && ShareTest { protocol: Protocol::Nfs, ..act.clone() }.check().is_err());
 }
 
 #[test]

@@ -341,8 +341,8 @@ impl ShareTest {
             && !(self.mounted && self.client.is_some())
             && self.tries.iter().all(|setting| setting.protocol() == self.protocol)
             && self.existing.as_ref().is_none_or(|at| at.protocol == self.protocol && self.client.is_none())
-            && (self.protocol == Protocol::Smb
-                || self.protection.is_none() && self.client.is_none() && !self.mounted);
+            && !(self.protocol == Protocol::Nfs && self.client.is_some())
+            && (self.protocol == Protocol::Smb || self.protection.is_none() && !self.mounted);
         if fits { Ok(()) } else { Err("shares files in a way that makes no sense".to_owned()) }
     }
 

@@ -75,6 +75,9 @@ pub(super) trait FileServer {
     /// `put HERE THERE` and `get THERE HERE`.
     fn client(&self, access: &Access<'_>) -> Query;
 
+    /// Files of the client that its programs need, besides those that are moved.
+    fn of_client(&self) -> &[&str];
+
     fn is_mark(&self, line: &str) -> bool;
 
     /// Commands that put or get all files of a directory.

@@ -1,18 +1,20 @@
 //! The client of a share on another machine, by ssh. Its directory there is removed when the connection ends, however it does.
 
 use std::{
+    fs,
     net::{IpAddr, TcpListener},
     time::{Duration, Instant},
 };
 
 use super::{
     super::RunError,
-    apart::failed,
+    apart::{Apart, failed},
     errands::{DIRS, Differs},
 };
 use crate::{
     engine::Cancel,
-    tools::{Output, Query, Runner, System, Talk, samba, ssh},
+    plan::Protocol,
+    tools::{Output, Query, Runner, System, Talk, openssh, samba, ssh},
     units::RemoteDir,
 };
 
@@ -33,19 +35,19 @@ pub(super) struct Remote {
 }
 
 impl Remote {
-    /// Makes a directory there for files of the client and its password.
+    /// Makes a directory there for files of the client.
     pub fn start(
         at: &RemoteDir,
         name: &str,
-        password: &str,
+        protocol: Protocol,
         tools: &System,
         cancel: &Cancel,
     ) -> Result<Self, RunError> {
         let name = format!("drivebench-{name}");
-        let mut keeps = tools.talk(&ssh::client(at, &name, &DIRS))?;
+        let (needs, version) =
+            if protocol == Protocol::Sftp { openssh::of_client() } else { samba::of_client() };
+        let mut keeps = tools.talk(&ssh::client(at, &name, &DIRS, (needs, version)))?;
         let refused = |why: String| failed(&format!("the client on {}: {why}", at.host()));
-        // If it has ended, it says why.
-        let _ = keeps.say(&format!("{password}\n"));
         let since = Instant::now();
         let stop = || cancel.is_set() || since.elapsed() > BEGINS;
         let mut next = || keeps.next_line(&stop);
@@ -55,7 +57,8 @@ impl Remote {
             return Err(refused(ssh::failure(at, &said)));
         };
         let addresses = addresses(&connection).map_err(refused)?;
-        if samba::numbers(&version).is_none_or(|version| version < super::smb::OLDEST) {
+        let is_old = || samba::numbers(&version).is_none_or(|version| version < super::smb::OLDEST);
+        if protocol == Protocol::Smb && is_old() {
             return Err(refused(format!(
                 "smbclient 4.15 or later is needed there, not '{}'",
                 version.trim()
@@ -67,6 +70,17 @@ impl Remote {
     /// The query that runs a program in its directory.
     pub fn in_dir(&self, program: &Query) -> Query {
         ssh::in_dir(&self.at, &self.name, program)
+    }
+
+    /// Gives it a file of this machine's client.
+    pub fn give(&self, client: &Apart, file: &str, tools: &System) -> Result<(), RunError> {
+        let text = fs::read_to_string(client.file(file));
+        let text = text.map_err(|e| failed(&format!("{file} of the client: {e}")))?;
+        let mut gives = tools.talk(&ssh::give(&self.at, &self.name, file))?;
+        // If it has ended, it says why.
+        let _ = gives.say(&text);
+        let said = gives.end(BEGINS);
+        if said.code == Some(0) { Ok(()) } else { Err(self.failed(&said)) }
     }
 
     /// Removes all files of one of its directories.

@@ -34,7 +34,7 @@ impl Sftp {
             fs::read_to_string(of.file(&format!("{name}.pub"))).map_err(cannot)
         };
         let (host, user) = (key(server, "hostkey")?, key(client, "key")?);
-        let config = openssh::config(&server.room, &[&serves.at, "127.0.0.1"], serves.port);
+        let config = openssh::config(&server.room, &serves.at, serves.port, serves.to);
         let known = format!("{} {host}", openssh::SERVER);
         for (path, text) in [
             (server.file("conf"), config.as_str()),
@@ -55,9 +55,13 @@ impl FileServer for Sftp {
     }
 
     fn client(&self, access: &Access<'_>) -> Query {
-        let (room, dir) = (access.room.unwrap_or(Path::new("")), self.room.join(access.dir));
+        let room = access.room.unwrap_or(Path::new(""));
         let aes = access.setting == Some(Setting::Aes128);
-        openssh::client((room, access.address), access.port, &dir, (aes, access.tells))
+        openssh::client((room, access.address), access.port, access.dir, (aes, access.tells))
+    }
+
+    fn of_client(&self) -> &[&str] {
+        &["key", "known"]
     }
 
     fn is_mark(&self, line: &str) -> bool {

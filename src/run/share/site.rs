@@ -91,8 +91,7 @@ impl<'a> Site<'a> {
         cancel: &Cancel,
     ) -> Result<Self, RunError> {
         let (bytes, files) = (act.held() + OTHER_BYTES, act.most_files() + OTHERS);
-        let password = random()?;
-        let start = |at| Remote::start(at, &random()?, &password, tools, cancel);
+        let start = |at| Remote::start(at, &random()?, act.protocol, tools, cancel);
         let remote = act.client.as_ref().map(start).transpose()?;
         let server = Apart::start(tools, on_drive, (bytes, files), remote.is_none())?;
         let client = Apart::start(tools, of_client, (bytes + act.kept(), 3 * files), true)?;
@@ -121,7 +120,7 @@ impl<'a> Site<'a> {
         let both = (&server, &client);
         let speaks = match act.protocol {
             Protocol::Smb => {
-                let smb = Smb::prepare(both, &serves, (&password, &act.tries), tools)?;
+                let smb = Smb::prepare(both, &serves, (&random()?, &act.tries), tools)?;
                 match act.mounted {
                     true => smb.furnish_client(&client, tools).map(|()| Speaks::Cifs(smb))?,
                     false => Speaks::Told(Box::new(smb)),
@@ -130,6 +129,9 @@ impl<'a> Site<'a> {
             Protocol::Sftp => Speaks::Told(Box::new(Sftp::prepare(both, &serves, tools)?)),
             Protocol::Nfs => nfs::prepare(both, tools).map(|()| Speaks::Nfs)?,
         };
+        if let (Some(remote), Some(server)) = (&remote, speaks.server()) {
+            server.of_client().iter().try_for_each(|file| remote.give(&client, file, tools))?;
+        }
         if let Some(login) = &act.login {
             let given = super::login(login).map_err(|e| failed(&e))?;
             write(&client.file(OTHER_LOGIN), &given).map_err(cannot)?;

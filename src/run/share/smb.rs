@@ -112,6 +112,10 @@ impl FileServer for Smb {
         share(access).client((program, &access.file("conf")), access.patience)
     }
 
+    fn of_client(&self) -> &[&str] {
+        &["conf", "login"]
+    }
+
     fn is_mark(&self, line: &str) -> bool {
         samba::is_mark(line)
     }
