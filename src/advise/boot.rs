@@ -70,7 +70,11 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         );
         (Sure::Inferred, says)
     } else if let Some(boots) = &recorded {
-        let sure = if boots.from.flagged { Sure::Inferred } else { Sure::Measured };
+        let (_, longer) = boots.best;
+        let sure = match boots.from.flagged || !longer.high.is_finite() {
+            true => Sure::Inferred,
+            false => Sure::Measured,
+        };
         (sure, boots.says(&name))
     } else if rotates {
         let to = others.first().map_or("flash".to_owned(), |d| context.name(d));
@@ -147,6 +151,10 @@ impl<'a> Boots<'a> {
         if longer.high < 0.0 {
             let (gain, whole) = (duration(-longer.value), duration(self.here.value));
             format!("Boot from {label}: that gained {gain} of {whole}.")
+        } else if !longer.high.is_finite() {
+            format!(
+                "Stay with {name} for now: whether boots from {label} are faster takes more than one boot from each."
+            )
         } else if self.fastest {
             format!("Stay with {name}: of the drives whose boots are recorded, it boots fastest.")
         } else {

@@ -77,9 +77,13 @@ impl Estimate {
     /// The interval alone: `1.60–2.40 MB/s`, with the unit once where both ends have the same.
     pub fn range(&self, write: impl Fn(f64) -> String) -> String {
         let (low, high) = (write(self.low), write(self.high));
+        // A dash looks like one minus more.
+        let between = |low: &str| if low.starts_with('−') { " to " } else { "–" };
         match (low.rsplit_once(' '), high.rsplit_once(' ')) {
-            (Some((number, unit)), Some((_, same))) if unit == same => format!("{number}–{high}"),
-            _ => format!("{low}–{high}"),
+            (Some((number, unit)), Some((_, same))) if unit == same => {
+                format!("{number}{}{high}", between(number))
+            }
+            _ => format!("{low}{}{high}", between(&low)),
         }
     }
 

@@ -46,7 +46,8 @@ Examples:
   drivebench advise                        recommendations from all of it
 
 These erase nothing: drivebench writes to a file of its own and removes it.
-Only pool, run layouts and run pull erase drives, after consent to each.";
+Only pool, run layouts, run pull, and run swap of a drive or a partition
+erase, after consent to each.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {

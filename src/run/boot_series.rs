@@ -135,7 +135,7 @@ impl Series {
              {MARK}\n{}  \
              {PROGRAM}, a copy of this program\n  \
              {STATE}\n\
-             Records go to {}.\n",
+             Records go to {}. Boots from several media are compared where all have the same --store, on a drive that is none of them.\n",
             if self.times == 1 { "once".to_owned() } else { format!("{} times", self.times) },
             count(u64::from(self.times), "recorded boot"),
             indented(&unit()),

@@ -81,6 +81,7 @@ pub fn rate(bytes_per_second: f64) -> String {
 pub fn duration(seconds: f64) -> String {
     match seconds {
         s if !s.is_finite() => "unknown".to_owned(),
+        0.0 => "0 s".to_owned(),
         s if s < 0.9995e-6 => format!("{:.0} ns", s * 1e9),
         s if s < 0.9995e-3 => format!("{} µs", short(s * 1e6)),
         s if s < 0.9995 => format!("{} ms", short(s * 1e3)),
@@ -96,7 +97,6 @@ pub fn duration(seconds: f64) -> String {
 /// A difference of times, which may be below zero.
 pub fn signed_duration(seconds: f64) -> String {
     match seconds {
-        0.0 => "0 s".to_owned(),
         s if s < 0.0 => format!("−{}", duration(-s)),
         s => duration(s),
     }

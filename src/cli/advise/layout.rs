@@ -139,7 +139,9 @@ fn confidence(answer: &Answer) -> String {
     let sure = match answer.sure {
         Sure::Measured => Some("measured"),
         Sure::Inferred => Some("inferred"),
-        Sure::Published => Some("published elsewhere"),
+        Sure::Published if answer.rests_on.is_empty() => Some("published elsewhere"),
+        // The runs are of something else in the answer.
+        Sure::Published => Some("published elsewhere; measured"),
         Sure::Unknown if answer.rests_on.is_empty() => Some("not known"),
         // The answer says what is not known; the runs are of what is.
         Sure::Unknown => None,

@@ -29,10 +29,13 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.verdicts = verdicts::all(this, &media, fit.as_ref(), &left_out);
     findings.flags.extend(verdicts::unlike(boots));
     findings.tables = vec![parts(this)];
-    if boots.earlier.is_empty() {
-        let question = "after a boot from another drive, for a comparison".to_owned();
+    if media.len() == 1 {
+        let question =
+            "after a boot from another drive, to compare; both with --store DIR on a drive that both systems mount"
+                .to_owned();
         findings.next.push(Next { command: "run boot --now".to_owned(), question });
-    } else {
+    }
+    if !boots.earlier.is_empty() {
         findings.tables.push(compared(&media));
     }
     findings.figures.extend((media.len() > 1).then(|| figure(&media)));
@@ -131,11 +134,13 @@ fn compared(media: &[Medium<'_>]) -> Table {
     ]);
     // It is what the next two differ by.
     columns[2].optional = true;
-    Table {
-        title: "Boots of this machine, medians".to_owned(),
-        columns,
-        rows: media.iter().enumerate().map(row).collect(),
+    let mut rows: Vec<Vec<String>> = media.iter().enumerate().map(row).collect();
+    if media.len() == 1 {
+        const LONGER: usize = 5;
+        columns.remove(LONGER);
+        rows.iter_mut().for_each(|row| drop(row.remove(LONGER)));
     }
+    Table { title: "Boots of this machine, medians".to_owned(), columns, rows }
 }
 
 /// The parts of the median boot from each medium, on each other.
@@ -203,7 +208,7 @@ fn slowest(boot: &Boot) -> Table {
         |unit: &crate::record::SlowUnit| vec![unit.unit.clone(), duration(unit.took), duration(unit.done)];
     Table {
         title: "Slowest units before the default target".to_owned(),
-        columns: Column::all([("unit", false), ("took", true), ("started at", true)]),
+        columns: Column::all([("unit", false), ("took", true), ("done at", true)]),
         rows: boot.slowest.iter().map(row).collect(),
     }
 }

@@ -19,7 +19,7 @@ pub static BOOT: Experiment = Experiment {
     options: options::OPTIONS,
     examples: &[
         "boot --now                   records this boot of this machine",
-        "boot --now --store /mnt/nas  beside those of other media",
+        "boot --now --store /mnt/x    beside those of other media",
         "boot --times 5 --plan        what five restarts would do",
     ],
     is_evidence: true,

@@ -9,7 +9,7 @@ use crate::{
 
 pub(super) fn all(this: &Boot, media: &[Medium<'_>], fit: Option<&Fit>, left_out: &[LeftOut]) -> Vec<String> {
     let mut verdicts = vec![took(this)];
-    verdicts.extend(at_most(this));
+    verdicts.extend(at_most(this).map(|text| text + &of_all(media).unwrap_or_default()));
     if let [here, others @ ..] = media {
         verdicts.extend(others.iter().filter_map(|other| beside(here, other)));
     }
@@ -22,9 +22,9 @@ fn took(this: &Boot) -> String {
     let (kernel, userspace) = (duration(this.kernel_seconds()), duration(this.userspace_seconds()));
     let initrd = this.initrd_seconds().map(|s| format!(", initrd {}", duration(s))).unwrap_or_default();
     format!(
-        "{} from the start of the kernel until all was started from {}: kernel {kernel}{initrd}, userspace {userspace}.",
-        duration(this.finish),
-        this.from()
+        "Booted from {} in {}, from the start of the kernel until all was started: kernel {kernel}{initrd}, userspace {userspace}.",
+        this.from(),
+        duration(this.finish)
     )
 }
 
@@ -44,6 +44,13 @@ fn at_most(this: &Boot) -> Option<String> {
             duration(reads.seconds)
         ),
     })
+}
+
+/// What the same is of all boots from here: one boot may be unlike others.
+fn of_all(media: &[Medium<'_>]) -> Option<String> {
+    let here = media.first().filter(|here| here.boots.len() > 1)?;
+    let boots = count(here.boots.len() as u64, "boot");
+    Some(format!(" The median of {boots} is {}.", here.reads()?.text(duration)))
 }
 
 /// The boots from another drive beside those from the drive of this boot.

@@ -9,7 +9,7 @@ use crate::{
     findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Style, Table, Unit, short},
     plan::{Plan, SwapTest, SwapWhat},
     record::{Run, SwapLoad, Swapped, WAITS},
-    units::{Histogram, MIB, count, decimal_bytes, duration, percent, rate},
+    units::{Histogram, MIB, count, decimal_bytes, duration, listed, percent, rate},
 };
 
 /// A wait from which people say that the machine hangs, s.
@@ -18,9 +18,9 @@ const HANGS: f64 = 1.0;
 const TYPICAL: u32 = 150;
 
 /// What the columns say.
-const LEGEND: &str = "'memory used': how many times the memory that it may have a program can use before its requests take 10 times as long as when all \
+const LEGEND: &str = "'memory, times': how many times the memory that it may have a program can use before its requests take 10 times as long as with 0.5 times, when all \
     fits. A request touches 16 pages anywhere and works a little. 'longest wait': the longest request or touch of all loads beyond what fits. 'request': of the load that uses 1.5 times its \
-    memory, half of them took less, and 99 % took less than '99 %'. 'written in an hour': to the medium, if that load went on; zram writes to no drive. 'waiting': the part of the time in which \
+    memory, half of them took less, and 99 % took less than '99 %'. 'written/h': in an hour to the medium, if that load went on; zram writes to no drive. 'waiting': the part of the time in which \
     the program waited for memory (PSI full).";
 
 /// One medium.
@@ -88,10 +88,12 @@ impl Case<'_> {
         repeat::middle(&self.of(what, percent).filter_map(of).collect::<Vec<f64>>())
     }
 
+    /// None of so few requests that it would be the longest one.
     fn quantile(&self, q: f64) -> Option<f64> {
         let mut all = Histogram::default();
         self.of(SwapWhat::Requests, TYPICAL).for_each(|load| all.merge(&load.latency));
-        all.quantile(q).map(|ns| ns as f64 / 1e9)
+        let enough = all.count() as f64 * (1.0 - q) >= 1.0;
+        all.quantile(q).filter(|_| enough).map(|ns| ns as f64 / 1e9)
     }
 
     /// It was ended, and nobody asked for that.
@@ -113,7 +115,9 @@ impl Case<'_> {
         let new = |quantity, estimate| Metric::new(self.given, quantity, estimate);
         let used = self.footprint.as_ref().map(|footprint| match footprint {
             Footprint::Of(estimate) => estimate.clone(),
-            Footprint::AtLeast(least) => Estimate::unbounded(*least, "not reached in all runs"),
+            Footprint::AtLeast(least) => {
+                Estimate::between(*least, [*least, f64::INFINITY], "not reached in all runs")
+            }
         });
         let longest = self.longest().map(|longest| Estimate::unbounded(longest, "the longest of all"));
         let all = [
@@ -126,8 +130,8 @@ impl Case<'_> {
 
     fn times(&self) -> String {
         match &self.footprint {
-            Some(Footprint::Of(estimate)) => estimate.text(|value| format!("{value:.2} times")),
-            Some(Footprint::AtLeast(least)) => format!("at least {least:.2} times"),
+            Some(Footprint::Of(estimate)) => estimate.text(|value| format!("{value:.2}")),
+            Some(Footprint::AtLeast(least)) => format!("at least {least:.2}"),
             None => "-".to_owned(),
         }
     }
@@ -153,12 +157,12 @@ fn summary(cases: &[Case<'_>]) -> Table {
     };
     let mut columns = Column::all([
         ("swap on", false),
-        ("memory used", true),
+        ("memory, times", true),
         ("longest wait", true),
         ("request", true),
         ("99 %", true),
         ("waiting", true),
-        ("written in an hour", true),
+        ("written/h", true),
     ]);
     columns[5].optional = true;
     Table { title: String::new(), columns, rows: cases.iter().map(row).collect() }
@@ -166,8 +170,8 @@ fn summary(cases: &[Case<'_>]) -> Table {
 
 /// What each load moved.
 fn speeds(act: &SwapTest, cases: &[Case<'_>]) -> Table {
-    let works: Vec<_> = act.works.iter().filter(|work| work.percent > 100).collect();
-    let name = |what: SwapWhat, percent: u32| format!("{} {:.2}", what.words(), f64::from(percent) / 100.0);
+    let works = &act.works;
+    let name = |what: SwapWhat, percent: u32| format!("{} {:.2}×", what.words(), f64::from(percent) / 100.0);
     let mut columns = Column::all([("swap on", false)]);
     columns.extend(works.iter().map(|work| Column::new(&name(work.what, work.percent), true)));
     let row = |case: &Case<'_>| {
@@ -213,7 +217,7 @@ fn figure(cases: &[Case<'_>]) -> Option<Figure> {
     })
 }
 
-/// The best one first; then what hangs.
+/// The best one first, or that there is none; then what hangs.
 fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
     let mut known: Vec<&Case<'_>> = cases.iter().filter(|case| case.footprint.is_some()).collect();
     let value = |case: &Case<'_>| match &case.footprint {
@@ -228,37 +232,47 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
     let by_memory =
         |a: &&Case<'_>, b: &&Case<'_>| value(b).total_cmp(&value(a)).then(wait(a).total_cmp(&wait(b)));
     known.sort_by(|a, b| hangs(a).cmp(&hangs(b)).then(by_memory(a, b)));
+    // Nothing that is as good in other ways is clearly better than these.
+    let calm = known.iter().filter(|case| !known.is_empty() && hangs(case) == hangs(known[0]));
+    let first: Vec<&Case<'_>> =
+        calm.clone().filter(|case| !calm.clone().any(|other| is_better(other, case))).copied().collect();
+    let all_hang = known.first().is_some_and(|case| hangs(case)) && known.len() > 1;
     let mut said = Vec::new();
-    if let Some(best) = known.first() {
-        let longest = best.longest().map_or("not known".to_owned(), duration);
-        let head = match known.get(1) {
-            None => format!("With swap on {}", best.given),
-            Some(_) if hangs(best) => {
-                let ended = if known.iter().any(|case| case.was_stopped()) {
-                    ", or the test had to be ended"
-                } else {
-                    ""
-                };
-                format!(
-                    "On each of these something waited for {} or more{ended}. On {}",
-                    duration(HANGS),
-                    best.given
-                )
-            }
-            Some(next) if hangs(next) || is_better(best, next) => {
-                format!("Swap goes first on {}: there", best.given)
-            }
-            Some(_) => {
-                format!("{} was the best, but the next one does not differ clearly: there", best.given)
-            }
-        };
-        said.push(format!(
-            "{head} a program can use {} its memory before its requests take {LONGER:.0} times as long; the longest wait was {longest}.",
-            best.times()
-        ));
+    if all_hang {
+        let stopped = known.iter().any(|case| case.was_stopped());
+        let ended = if stopped { ", or the test had to be ended" } else { "" };
+        said.push(format!("On each of these something waited for {} or more{ended}.", duration(HANGS)));
     }
-    let others: Vec<String> =
-        known.iter().skip(1).map(|case| format!("{} {}", case.given, case.times())).collect();
+    let until = format!("before its requests take {LONGER:.0} times as long");
+    match &first[..] {
+        [] => {}
+        [best] => {
+            let longest = best.longest().map_or("not known".to_owned(), duration);
+            let head = match (known.len(), all_hang) {
+                (1, _) => format!("With swap on {}", best.given),
+                (_, true) => format!("Most memory can be used with {}: there", best.given),
+                (_, false) => format!("Swap goes first on {}: there", best.given),
+            };
+            said.push(format!(
+                "{head} a program can use {} times its memory {until}; the longest wait was {longest}.",
+                best.times()
+            ));
+        }
+        several => {
+            let each: Vec<String> = several.iter().map(|case| in_words(case)).collect();
+            said.push(format!(
+                "No difference was found in how much memory a program can use {until}: {} of what it may have.",
+                listed(&each)
+            ));
+            let unworn: Vec<&str> =
+                several.iter().filter(|case| case.is_zram()).map(|case| case.given).collect();
+            if let (false, [zram, ..]) = (all_hang, &unworn[..]) {
+                said.push(format!("Of these, {zram} writes to no drive."));
+            }
+        }
+    }
+    let others = known.iter().filter(|case| !first.iter().any(|best| best.given == case.given));
+    let others: Vec<String> = others.map(|case| in_words(case)).collect();
     said.extend((!others.is_empty()).then(|| format!("Others: {}.", others.join(", "))));
     let ended = cases.iter().filter_map(|case| {
         let why = case.swapped.ended.as_ref()?;
@@ -271,6 +285,10 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
         format!("Not on {given} where something must answer: one wait lasted {}.", duration(longest))
     }));
     said
+}
+
+fn in_words(case: &Case<'_>) -> String {
+    format!("{} {} times", case.given, case.times())
 }
 
 /// Whether the intervals show it.
@@ -341,12 +359,10 @@ mod tests {
     fn what_makes_something_wait_is_not_named_first() {
         let verdicts = said(&[("stick", 2.0, 2.64), ("card", 1.5, 0.2)]);
         assert!(verdicts[0].starts_with("Swap goes first on card: there"), "{verdicts:#?}");
+        assert_eq!(verdicts[1], "Others: stick at least 2.00 times.");
         assert!(verdicts[2].starts_with("Not on stick"), "{verdicts:#?}");
         let verdicts = said(&[("stick", 2.0, 2.64), ("card", 1.5, 1.2)]);
-        assert!(
-            verdicts[0].starts_with("On each of these something waited for 1 s or more. On stick"),
-            "{verdicts:#?}"
-        );
+        assert_eq!(verdicts[0], "On each of these something waited for 1 s or more.");
         // What had to be ended is not named first, whatever it could do until then.
         let verdicts = said_of(&[("stick", 2.0, 0.1), ("card", 1.5, 0.2)], Some("it took too long"));
         assert!(verdicts[0].starts_with("Swap goes first on card: there"), "{verdicts:#?}");
@@ -355,10 +371,22 @@ mod tests {
                 .contains(&"Not on stick: its test was ended early, because it took too long.".to_owned()),
             "{verdicts:#?}"
         );
-        let verdicts = said(&[("stick", 2.0, 0.1), ("zram", 2.0, 0.05)]);
-        assert!(
-            verdicts[0].starts_with("zram was the best, but the next one does not differ"),
-            "{verdicts:#?}"
+    }
+
+    #[test]
+    fn at_least_is_no_order() {
+        let verdicts = said(&[("stick", 2.0, 0.1), ("zram", 1.1, 0.05), ("card", 1.3, 0.2)]);
+        assert_eq!(
+            verdicts,
+            ["No difference was found in how much memory a program can use before its requests take 10 times as long: stick at least 2.00 times, card at \
+              least 1.30 times and zram at least 1.10 times of what it may have."]
+        );
+        let verdicts = said(&[("stick", 2.0, 2.0), ("card", 1.1, 1.5)]);
+        assert!(verdicts[1].starts_with("No difference was found"), "{verdicts:#?}");
+        let alone = said(&[("stick", 2.0, 0.1)]);
+        assert_eq!(
+            alone,
+            ["With swap on stick a program can use at least 2.00 times its memory before its requests take 10 times as long; the longest wait was 100 ms."]
         );
     }
 }

@@ -48,22 +48,16 @@ pub(super) fn time(load: &SwapLoad) -> Option<f64> {
     (load.operations > 0).then(|| load.seconds / load.operations as f64)
 }
 
-/// Where requests take ten times as long as those of the first point, which fits into memory. Between two points the time is taken to
-/// grow with the share of pages that are not in memory.
+/// From where on requests take ten times as long as those of the first point, which fits into memory, at all that was tried: what something else
+/// that the machine did made slow at less is no limit. Between two points the time is taken to grow with the share of pages that are not in memory.
 fn crossing(points: &[(f64, f64)]) -> Option<f64> {
     let (_, fits) = *points.first()?;
     let missing = |of: f64| (1.0 - 1.0 / of).max(0.0);
     let limit = fits * LONGER;
-    let mut before = (0.0, fits);
-    for (of, time) in &points[1..] {
-        let now = (missing(*of), *time);
-        if now.1 >= limit {
-            let share = (limit - before.1) / (now.1 - before.1);
-            return Some(1.0 / (1.0 - before.0 - share * (now.0 - before.0)));
-        }
-        before = now;
-    }
-    None
+    let last = points.iter().rposition(|(_, time)| *time < limit)?;
+    let [before, after] = [points[last], *points.get(last + 1)?].map(|(of, time)| (missing(of), time));
+    let share = (limit - before.1) / (after.1 - before.1);
+    Some(1.0 / (1.0 - before.0 - share * (after.0 - before.0)))
 }
 
 #[cfg(test)]
@@ -108,6 +102,13 @@ mod tests {
         let Some(Footprint::AtLeast(least)) = footprint(&mixed, 200) else { panic!("{mixed:?}") };
         assert!((least * (1.0 - 0.9e-3 / 16.0 / 0.2e-3) - 1.0).abs() < 0.01, "{least}");
         assert_eq!(footprint(&[], 200), None);
+        // One slow load is no limit if requests with less memory are fast again.
+        for (fault, slow) in [(0.05e-3, 110), (0.05e-3, 150), (0.1e-3, 110)] {
+            let mut hiccup = loads(fault, 3);
+            let of_one = |load: &&mut SwapLoad| load.run == 2 && load.work.percent == slow;
+            hiccup.iter_mut().filter(of_one).for_each(|load| load.operations /= 20);
+            assert_eq!(footprint(&hiccup, 200), footprint(&loads(fault, 3), 200), "{fault}, {slow}");
+        }
         // A run that was ended early neither replaces others, nor says more than it saw.
         let mut cut = loads(0.2e-3, 2);
         cut.retain(|load| load.run < 2 || load.work.percent <= 110);

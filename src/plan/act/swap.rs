@@ -111,7 +111,8 @@ impl SwapTest {
         };
         let most = self.works.iter().map(|work| work.percent).max().unwrap_or(100);
         format!(
-            "an area of {} {on}; a program that may have {} of memory uses up to {} of it, {random} % incompressible: {} of {}, {}",
+            "an area of {} {on}; a program that may have {} of memory uses up to {} of it, {random} % incompressible: {} of {}, {}; before each its memory is \
+             filled, which takes a slow medium longer than the load",
             decimal_bytes(*area),
             decimal_bytes(*memory),
             decimal_bytes(*memory * u64::from(most) / 100),
