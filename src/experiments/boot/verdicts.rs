@@ -46,11 +46,11 @@ fn at_most(this: &Boot) -> Option<String> {
     })
 }
 
-/// What the same is of all boots from here: one boot may be unlike others.
+/// What the reads of all boots from here took: one boot may be unlike others.
 fn of_all(media: &[Medium<'_>]) -> Option<String> {
     let here = media.first().filter(|here| here.boots.len() > 1)?;
     let boots = count(here.boots.len() as u64, "boot");
-    Some(format!(" The median of {boots} is {}.", here.reads()?.text(duration)))
+    Some(format!(" Over {boots}, these reads took {} (median).", here.reads()?.text(duration)))
 }
 
 /// The boots from another drive beside those from the drive of this boot.

@@ -233,7 +233,7 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
         |a: &&Case<'_>, b: &&Case<'_>| value(b).total_cmp(&value(a)).then(wait(a).total_cmp(&wait(b)));
     known.sort_by(|a, b| hangs(a).cmp(&hangs(b)).then(by_memory(a, b)));
     // Nothing that is as good in other ways is clearly better than these.
-    let calm = known.iter().filter(|case| !known.is_empty() && hangs(case) == hangs(known[0]));
+    let calm = known.iter().filter(|case| hangs(case) == hangs(known[0]));
     let first: Vec<&Case<'_>> =
         calm.clone().filter(|case| !calm.clone().any(|other| is_better(other, case))).copied().collect();
     let all_hang = known.first().is_some_and(|case| hangs(case)) && known.len() > 1;

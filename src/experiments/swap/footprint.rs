@@ -102,7 +102,7 @@ mod tests {
         let Some(Footprint::AtLeast(least)) = footprint(&mixed, 200) else { panic!("{mixed:?}") };
         assert!((least * (1.0 - 0.9e-3 / 16.0 / 0.2e-3) - 1.0).abs() < 0.01, "{least}");
         assert_eq!(footprint(&[], 200), None);
-        // One slow load is no limit if requests with less memory are fast again.
+        // One slow load is no limit if requests that use more are fast again.
         for (fault, slow) in [(0.05e-3, 110), (0.05e-3, 150), (0.1e-3, 110)] {
             let mut hiccup = loads(fault, 3);
             let of_one = |load: &&mut SwapLoad| load.run == 2 && load.work.percent == slow;
