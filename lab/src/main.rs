@@ -240,7 +240,7 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
         Campaign::SwapMedia => {
             // What else the host does changes no time of the processor. All that is emulated takes long, a request that fits into memory, too: only slower
             // drives make it ten times as long.
-            let scenario = Scenario { icount: Some(1), ..named("pi-zero")? }.faster(0.4);
+            let scenario = Scenario { icount: Some(1), ..named("pi-zero")? }.faster(0.2);
             soak::swap_media(&Options::default(), &scenario, times, seed)
         }
         Campaign::SwapKills => soak::swap_kills(&Options::default(), &named("pi-zero")?, times, seed),

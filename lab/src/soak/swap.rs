@@ -3,7 +3,10 @@
 
 use std::{thread, time::Duration};
 
-use drivebench::findings::{Findings, Quantity};
+use drivebench::{
+    analyse::Estimate,
+    findings::{Findings, Quantity},
+};
 use rand::Rng;
 
 use super::{LIMIT, Summary, rounds};
@@ -18,7 +21,8 @@ pub const CONTROL_GROUPS: &str = "mkdir -p /sys/fs/cgroup && mount -t cgroup2 no
 /// Kills come at most so long after the start, s: a run takes about as long.
 const MOST: f64 = 30.0;
 
-/// Compares all drives and zram, with five repeats and with the usual three: the ranking is that of the ledgers, and both find the same.
+/// Compares all drives and zram, each in a machine of its own, with five repeats and with the usual three: the ranking is that of the ledgers, and both
+/// find the same.
 pub fn swap_media(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
     let mut lines = Vec::new();
     let summary = rounds(times, seed, |round, _| {
@@ -32,6 +36,16 @@ const DIFFER: f64 = 0.1;
 /// Hours are not needed: five media have nine loads, whose memory is filled each time.
 const MEDIA_LIMIT: Duration = Duration::from_secs(3 * 3600);
 
+/// What was found of a medium in a machine of its own.
+struct Found {
+    target: String,
+    five: Estimate,
+    usual: Estimate,
+    /// Of a drive: its time for each byte, ns.
+    cost: f64,
+    verdicts: Vec<String>,
+}
+
 /// The largest difference of the usual repeats from five, as a share.
 fn media(
     options: &Options,
@@ -39,69 +53,81 @@ fn media(
     seed: u64,
     lines: &mut Vec<String>,
 ) -> Result<f64, MachineError> {
+    let letters = ["a", "b", "c", "d"];
+    let mut targets: Vec<String> =
+        letters.iter().take(scenario.drives.len()).map(|l| format!("/mnt/{l}")).collect();
+    targets.push("zram".to_owned());
+    // Most of the time a machine waits for its drive.
+    let all = thread::scope(|scope| {
+        let each = targets.into_iter().enumerate();
+        let begun: Vec<_> = each
+            .map(|(at, target)| scope.spawn(move || medium(options, scenario, (at, target), seed)))
+            .collect();
+        let gone = |_| Err(MachineError::new("a thread", "it ended unexpectedly"));
+        begun.into_iter().map(|one| one.join().unwrap_or_else(gone)).collect::<Result<Vec<Found>, _>>()
+    })?;
+    let wrong = |what: &str, why: String| Err(MachineError::new(what, why));
+    let (mut worst, mut compared) = (0.0_f64, 0);
+    for Found { target, five: a, usual: b, cost, verdicts } in &all {
+        lines.push(format!(
+            "{target}: memory used {:.2} ({:.2} to {:.2}) times, with three runs {:.2}; the ledger has {cost:.0} ns a byte",
+            a.value, a.low, a.high, b.value
+        ));
+        lines.extend(verdicts.iter().cloned());
+        if a.is_bounded() && b.is_bounded() {
+            worst = worst.max((b.value / a.value - 1.0).abs());
+            compared += 1;
+        }
+    }
+    // Faster drives allow more.
+    for a in &all {
+        for b in &all {
+            let is_apart = a.five.is_bounded() && a.five.high < b.five.low;
+            if is_apart && a.cost <= b.cost {
+                return wrong("the ranking", format!("{} before {}", a.target, b.target));
+            }
+        }
+    }
+    // Lower bounds say nothing of how well three runs do.
+    match () {
+        () if compared == 0 => wrong("three runs and five", "only lower bounds, or one of them".to_owned()),
+        () if worst > DIFFER => wrong("three runs and five", format!("differ by {:.1} %", worst * 100.0)),
+        () => Ok(worst),
+    }
+}
+
+fn medium(
+    options: &Options,
+    scenario: &Scenario,
+    (at, target): (usize, String),
+    seed: u64,
+) -> Result<Found, MachineError> {
     let machine = Machine::start(scenario, options)?;
     sh(&machine, CONTROL_GROUPS)?;
-    let letters = ["a", "b", "c", "d"];
-    let dirs: Vec<String> = letters.iter().take(scenario.drives.len()).map(|l| format!("/mnt/{l}")).collect();
     let run = |runs: u32| {
         let command = format!(
-            "drivebench run swap {} zram --memory 16MiB --runtime 2s --runs {runs} --max-bytes 64GiB --seed {seed} --format json 2>/work/said || \
-             {{ tail -n 5 /work/said >&2; false; }}",
-            dirs.join(" ")
+            "drivebench run swap {target} --memory 16MiB --runtime 2s --runs {runs} --max-bytes 64GiB --seed {seed} --format json 2>/work/said || \
+             {{ tail -n 5 /work/said >&2; false; }}"
         );
         let output = machine.run(&["sh", "-c", &command], MEDIA_LIMIT)?;
         require(&machine, output.code == 0, &command, String::from_utf8_lossy(&output.stderr))?;
         serde_json::from_str::<Findings>(&output.text()).map_err(|e| machine.wrong("findings", e))
     };
-    let five = run(5)?;
-    let ledgers = (0..dirs.len()).map(|i| machine.ledger(i)).collect::<Result<Vec<_>, _>>()?;
-    let usual = run(3)?;
-    let of = |found: &Findings, target: &str, quantity: &Quantity| {
-        found
-            .estimates
-            .iter()
-            .find(|m| m.target == target && m.quantity == *quantity)
-            .map(|m| m.estimate.clone())
+    let of = |found: &Findings| {
+        let used = found.estimates.iter().find(|m| m.quantity == Quantity::MemoryUsed);
+        used.map(|m| m.estimate.clone())
+            .ok_or_else(|| machine.wrong("findings", format!("nothing of {target}")))
     };
-    let (mut worst, mut compared) = (0.0_f64, 0);
-    let mut ranked = Vec::new();
-    for (at, target) in dirs.iter().map(String::as_str).chain(["zram"]).enumerate() {
-        let [Some(a), Some(b)] = [&five, &usual].map(|found| of(found, target, &Quantity::MemoryUsed)) else {
-            return Err(machine.wrong("findings", format!("nothing of {target}")));
-        };
-        let wait = of(&five, target, &Quantity::LongestOperation).map_or(0.0, |e| e.value);
-        // Of a drive: its seconds for each byte.
-        let cost = ledgers.get(at).map(|ledger| {
-            let (ns, bytes) = ledger::work(ledger);
+    let five = run(5)?;
+    let cost = match scenario.drives.get(at) {
+        Some(_) => {
+            let (ns, bytes) = ledger::work(&machine.ledger(at)?);
             ns as f64 / bytes.max(1) as f64
-        });
-        lines.push(format!(
-            "{target}: memory used {:.2} ({:.2} to {:.2}) times, with three runs {:.2}; longest wait {wait:.2} s; the ledger has {:.0} ns a byte",
-            a.value, a.low, a.high, b.value, cost.unwrap_or(0.0)
-        ));
-        if a.is_bounded() && b.is_bounded() {
-            worst = worst.max((b.value / a.value - 1.0).abs());
-            compared += 1;
         }
-        ranked.push((a, cost.unwrap_or(0.0), target));
-    }
-    lines.extend(five.verdicts.iter().cloned());
-    // Faster drives allow more.
-    for (a, cost, name) in &ranked {
-        for (b, other_cost, other) in &ranked {
-            let is_apart = a.is_bounded() && b.is_bounded() && a.high < b.low;
-            require(
-                &machine,
-                !is_apart || cost > other_cost,
-                "the ranking",
-                format!("{name} before {other}"),
-            )?;
-        }
-    }
-    // Lower bounds say nothing of how well three runs do.
-    require(&machine, compared > 0, "three runs and five", "only lower bounds, or one of them")?;
-    require(&machine, worst <= DIFFER, "three runs and five", format!("differ by {:.1} %", worst * 100.0))?;
-    Ok(worst)
+        None => 0.0,
+    };
+    let usual = of(&run(3)?)?;
+    Ok(Found { five: of(&five)?, usual, cost, verdicts: five.verdicts, target })
 }
 
 /// One machine for all kills.
