@@ -74,7 +74,8 @@ impl Summary {
     }
 }
 
-/// Runs a function `times` times, counted from 1. The same seed gives the same random numbers.
+/// Runs a function `times` times, counted from 1, and says on stderr how far that came: whoever ends it early knows. The same seed gives the same random
+/// numbers.
 fn rounds(
     times: u32,
     seed: u64,
@@ -84,8 +85,14 @@ fn rounds(
     let mut summary = Summary::default();
     for round in 1..=times {
         match one(round, &mut random) {
-            Ok(figure) => summary.figures.extend(figure),
-            Err(e) => summary.failures.push((round, e.to_string())),
+            Ok(figure) => {
+                eprintln!("{round} of {times}: as expected");
+                summary.figures.extend(figure);
+            }
+            Err(e) => {
+                eprintln!("{round} of {times}: {e}");
+                summary.failures.push((round, e.to_string()));
+            }
         }
         summary.rounds += 1;
     }
