@@ -51,7 +51,7 @@ fn a_boot_is_recorded_and_shown_again() {
     assert_eq!(done.code, 0, "{}", done.err);
     let said = words(&done.out);
     for part in [
-        "39:13 from the start of the kernel until all was started",
+        " in 39:13, from the start of the kernel until all was started",
         "once.service 357 ms",
         "kernel to basic.target",
     ] {
