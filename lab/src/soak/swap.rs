@@ -106,7 +106,7 @@ fn medium(
     sh(&machine, CONTROL_GROUPS)?;
     let run = |runs: u32| {
         let command = format!(
-            "drivebench run swap {target} --memory 16MiB --runtime 2s --runs {runs} --max-bytes 64GiB --seed {seed} --format json 2>/work/said || \
+            "drivebench run swap {target} --memory 16MiB --runs {runs} --max-bytes 64GiB --seed {seed} --format json 2>/work/said || \
              {{ tail -n 5 /work/said >&2; false; }}"
         );
         let output = machine.run(&["sh", "-c", &command], MEDIA_LIMIT)?;
