@@ -45,7 +45,9 @@ pub(super) enum Asked {
         named: Option<String>,
         plan: bool,
     },
-    Stop,
+    Stop {
+        plan: bool,
+    },
 }
 
 pub(super) fn asked(Run { experiment, values, options }: &Run) -> Option<Asked> {
@@ -54,7 +56,7 @@ pub(super) fn asked(Run { experiment, values, options }: &Run) -> Option<Asked> 
     }
     match values.typed(&TIMES) {
         Some(times) => Some(Asked::Times { times, named: values.typed(&RESTART), plan: options.plan }),
-        None => values.get(&STOP).then_some(Asked::Stop),
+        None => values.get(&STOP).then_some(Asked::Stop { plan: options.plan }),
     }
 }
 
@@ -62,7 +64,10 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
     let root = Sysroot::live();
     let (times, named, plan) = match asked {
         Asked::Times { times, named, plan } => (times, named, plan),
-        Asked::Stop => return stop(output),
+        Asked::Stop { plan: false } => return stop(output),
+        Asked::Stop { plan: true } => {
+            return Err(Usage("--stop has no plan: leave out --plan to end the restarts".to_owned()).into());
+        }
     };
     let store = stored::store(store)?;
     let boot_id = run::host(&root).boot_id.ok_or(run::BootError::NoBootId)?;
@@ -70,7 +75,7 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
     let dir = std::path::absolute(store.dir())?;
     let dir = dir.canonicalize().unwrap_or(dir);
     let shown = dir.to_string_lossy();
-    let series = Series::new(&shown, times, &boot_id);
+    let mut series = Series::new(&shown, times, &boot_id);
     if plan {
         let text = series.describe(&host);
         let lines = text.lines().map(indented).map(|(indent, line)| wrapped(line, indent, output.style));
@@ -96,7 +101,7 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
         match signals.code() {
             // Else the next restart, whenever that is, would begin it.
             Some(_) => Err(io::Error::other("it was interrupted")),
-            None => run::restart(&runner),
+            None => series.start().and_then(|()| run::restart(&runner)),
         }
     });
     let Err(e) = begun else { return Ok(ExitCode::SUCCESS) };
@@ -123,6 +128,9 @@ fn can_begin(root: &Sysroot, dir: &Path, host: &str) -> anyhow::Result<()> {
         is_kept(&inventory, dir)?;
     }
     run::has_systemd()?;
+    if let Err(e) = run::is_private() {
+        return refused(e.to_string());
+    }
     if run::is_armed() {
         return refused(format!("a series of restarts is under way already: end it with `{STOP_IT}`"));
     }
@@ -200,6 +208,9 @@ fn next(output: &Output, runner: &System, signals: &Signals) -> anyhow::Result<O
     let boot_id = run::host(&Sysroot::live()).boot_id.ok_or(run::BootError::NoBootId)?;
     if !series.begins(&boot_id) {
         return Ok(None);
+    }
+    if !series.begun {
+        return Err(anyhow!("the series of restarts was interrupted before its first restart"));
     }
     series.save()?;
     run::has_started(runner)?;

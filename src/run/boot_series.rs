@@ -3,6 +3,7 @@
 use std::{
     fs,
     io::{self, Write},
+    os::unix::fs::MetadataExt,
     path::Path,
 };
 
@@ -52,6 +53,9 @@ pub struct Series {
     pub failed: u32,
     /// The boot in which it was last active: it does nothing twice in one.
     pub boot_id: String,
+    /// All is in place, and the first restart was asked for.
+    #[serde(default)]
+    pub begun: bool,
 }
 
 /// What comes after a boot.
@@ -66,7 +70,17 @@ impl Series {
     /// Of so many boots, the first of which is the next one.
     pub fn new(store: &str, times: u32, boot_id: &str) -> Self {
         let place = Place::of(Path::new(store));
-        Self { store: store.to_owned(), place, times, recorded: 0, failed: 0, boot_id: boot_id.to_owned() }
+        let (store, boot_id) = (store.to_owned(), boot_id.to_owned());
+        Self { store, place, times, recorded: 0, failed: 0, boot_id, begun: false }
+    }
+
+    /// Notes that the first restart follows, unless a person ended it meanwhile: what is interrupted before that restarts nothing later.
+    pub fn start(&mut self) -> io::Result<()> {
+        if !self.goes_on() {
+            return Err(io::Error::other("it was ended meanwhile"));
+        }
+        self.begun = true;
+        self.save()
     }
 
     /// Refuses a store that is not where it was: its drive may not be mounted yet, and who may write to a directory above it could lead root elsewhere.
@@ -155,6 +169,19 @@ impl Series {
         write(Path::new(MARK), 0o644, mark().as_bytes())?;
         asked(&systemctl::daemon_reload(), runner)?;
         units().try_for_each(|unit| asked(&systemctl::enable(&unit), runner))
+    }
+}
+
+/// Refuses a directory for the program that others may change: what is in it runs as root.
+pub fn is_private() -> io::Result<()> {
+    match Path::new(DIR).symlink_metadata() {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        about => match about.map(|about| about.is_dir() && about.uid() == 0 && about.mode() & 0o022 == 0)? {
+            true => Ok(()),
+            false => Err(io::Error::other(format!(
+                "{DIR} is not a directory that only root may change: move it away"
+            ))),
+        },
     }
 }
 

@@ -96,8 +96,9 @@ impl Lock {
         Self::in_turn(&Path::new(OF_ROOT).join("drivebench-configuration.lock"), TURN)
     }
 
-    /// Held while a drive of the array with this kernel name may be away, by whichever user; needs root.
-    pub(super) fn of_array(name: &str) -> io::Result<Self> {
+    /// Held by whichever user, for what only one run may use: the array with this kernel name while a drive of it may be away, or the machine's swap;
+    /// needs root.
+    pub(super) fn of_machine(name: &str) -> io::Result<Self> {
         Self::in_turn(&Path::new(OF_ROOT).join(format!("drivebench-{name}.lock")), Duration::ZERO)
     }
 

@@ -35,7 +35,8 @@ use std::{
 pub use act::{Move, Wanted, movable};
 pub use boot::{BootError, has_booted, has_systemd, is_recorded};
 pub use boot_series::{
-    COMMAND as BOOT_SERIES, Next, PAUSE, Series, disarm, has_started, is_armed, restart, stop_restarts,
+    COMMAND as BOOT_SERIES, Next, PAUSE, Series, disarm, has_started, is_armed, is_private, restart,
+    stop_restarts,
 };
 pub use execute::execute;
 pub use journal::{Journal, host};

@@ -31,7 +31,9 @@ pub fn shares_by_hand(options: &Options, scenario: &Scenario, times: u32, seed: 
     let summary = rounds(times, seed, |_, _| {
         let machine = Machine::start(scenario, options)?;
         sh(&machine, SHARE_MODULES)?;
-        let big = format!("mkdir -p /mnt/a/hand /work/client; head -c {MIB}M /dev/urandom >/work/client/big");
+        let big = format!(
+            "mkdir -p /mnt/a/hand /work/client; dd if=/dev/urandom of=/work/client/big bs=1M count={MIB} 2>/dev/null"
+        );
         sh(&machine, &big)?;
         hand(&machine, &format!("begin {RATE}"))?;
         let mut far = Vec::new();

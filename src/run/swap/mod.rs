@@ -21,7 +21,7 @@ use self::{
     watch::{Counters, Watch},
     worker::{Answer, Order, READY},
 };
-use super::{RunError, journal::Journal};
+use super::{RunError, journal::Journal, lock::Lock};
 use crate::{
     engine::Cancel,
     plan::{Plan, SwapMedium, SwapTest, SwapWork},
@@ -77,6 +77,8 @@ pub(super) fn swap_test(
     says: &mut dyn FnMut(&str),
 ) -> Result<Swapped, RunError> {
     let root = Sysroot::live();
+    // Until all of it is undone: the areas of two runs would be filled in turn.
+    let _only = Lock::of_machine("swap").map_err(|e| RunError::Swap(e.to_string()))?;
     possible(&root, act).map_err(|e| RunError::Swap(e.to_string()))?;
     let behind_zswap = act.medium == SwapMedium::Zswap;
     let _zswap = behind_zswap.then(|| watch::Zswap::on(journal)).transpose()?;

@@ -192,7 +192,7 @@ fn failed(e: io::Error) -> BuildError {
 fn only_run(found: &Member<'_>) -> Result<Lock, BuildError> {
     let failed =
         |e: io::Error| BuildError::Drives(format!("no drive of {} is taken away: {e}", found.layer.shown()));
-    Lock::of_array(&found.layer.name).map_err(failed)
+    Lock::of_machine(&found.layer.name).map_err(failed)
 }
 
 /// What is needed to give the drive back to its array, and to no other.
