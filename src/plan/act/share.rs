@@ -359,7 +359,13 @@ impl ShareTest {
         let client =
             self.client_dir.as_ref().map(|dir| format!("; the client's files are in {}", dir.display()));
         let existing = self.existing.as_ref().map(|at| format!("; what is got comes from {at}, too"));
-        let clients = if self.mounted { "clients that mount it" } else { "clients" };
+        // A kill ends the server before the kernel's client has let go of its files.
+        let clients = match self.mounted {
+            true => {
+                "clients that mount it (kill -9 meanwhile may crash the kernel, as it does Linux 6.1; Ctrl-C is safe)"
+            }
+            false => "clients",
+        };
         format!(
             "{} with a configuration of its own, and {clients} {link}: {}; each with {}; {}{}{}",
             self.protocol.server(),
