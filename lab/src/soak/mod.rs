@@ -76,6 +76,7 @@ impl Summary {
 
 /// Runs a function `times` times, counted from 1, and says on stderr how far that came: whoever ends it early knows. The same seed gives the same random
 /// numbers.
+#[allow(clippy::print_stderr, reason = "a campaign takes hours, and its summary comes at the end")]
 fn rounds(
     times: u32,
     seed: u64,
