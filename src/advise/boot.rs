@@ -70,11 +70,8 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         );
         (Sure::Inferred, says)
     } else if let Some(boots) = &recorded {
-        let (_, longer) = boots.best;
-        let sure = match boots.from.flagged || !longer.high.is_finite() {
-            true => Sure::Inferred,
-            false => Sure::Measured,
-        };
+        let measured = boots.compares() && !boots.from.flagged;
+        let sure = if measured { Sure::Measured } else { Sure::Inferred };
         (sure, boots.says(&name))
     } else if rotates {
         let to = others.first().map_or("flash".to_owned(), |d| context.name(d));
@@ -146,12 +143,17 @@ impl<'a> Boots<'a> {
         })
     }
 
+    /// More than one boot from each shows by how much boots differ.
+    fn compares(&self) -> bool {
+        self.best.1.high.is_finite()
+    }
+
     fn says(&self, name: &str) -> String {
         let (label, longer) = self.best;
         if longer.high < 0.0 {
             let (gain, whole) = (duration(-longer.value), duration(self.here.value));
             format!("Boot from {label}: that gained {gain} of {whole}.")
-        } else if !longer.high.is_finite() {
+        } else if !self.compares() {
             format!(
                 "Stay with {name} for now: whether boots from {label} are faster takes more than one boot from each."
             )
@@ -170,7 +172,7 @@ impl<'a> Boots<'a> {
             true => format!(" Not only the drives differ: drivebench show {}.", self.from.run),
             false => String::new(),
         };
-        let text = match longer.high.is_finite() {
+        let text = match self.compares() {
             true => longer.with_ends(signed_duration),
             false => "no interval: one of them has one boot".to_owned(),
         };

@@ -78,12 +78,10 @@ impl Estimate {
     pub fn range(&self, write: impl Fn(f64) -> String) -> String {
         let (low, high) = (write(self.low), write(self.high));
         // A dash looks like one minus more.
-        let between = |low: &str| if low.starts_with('−') { " to " } else { "–" };
+        let between = if low.starts_with('−') { " to " } else { "–" };
         match (low.rsplit_once(' '), high.rsplit_once(' ')) {
-            (Some((number, unit)), Some((_, same))) if unit == same => {
-                format!("{number}{}{high}", between(number))
-            }
-            _ => format!("{low}{}{high}", between(&low)),
+            (Some((number, unit)), Some((_, same))) if unit == same => format!("{number}{between}{high}"),
+            _ => format!("{low}{between}{high}"),
         }
     }
 

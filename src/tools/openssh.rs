@@ -108,7 +108,7 @@ pub fn is_mark(line: &str) -> bool {
 }
 
 /// What a client needs, and what says which version it has.
-pub fn of_client() -> (&'static [Tool], Query) {
+pub fn client_needs() -> (&'static [Tool], Query) {
     (&[SFTP, SSH], version())
 }
 

@@ -55,7 +55,7 @@ pub fn version() -> Query {
 }
 
 /// What a client needs, and what says which version its own program has.
-pub fn of_client() -> (&'static [Tool], Query) {
+pub fn client_needs() -> (&'static [Tool], Query) {
     (&[SMBCLIENT, STDBUF], Query::new(SMBCLIENT, ["--version"]))
 }
 

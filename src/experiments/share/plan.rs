@@ -19,11 +19,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let protection = ask.values.get(&options::PROTECTION);
     let mounted = ask.values.get(&options::MOUNTED);
     let (existing, login) = (ask.values.typed(&options::EXISTING), ask.values.typed(&options::LOGIN));
-    let only_smb = [
-        ("protection", protection.is_some()),
-        ("mounted", mounted),
-        ("login", login.is_some()),
-    ];
+    let only_smb = [("protection", protection.is_some()), ("mounted", mounted), ("login", login.is_some())];
     if let Some((option, _)) =
         only_smb.into_iter().find(|(_, is_asked)| *is_asked && protocol != Protocol::Smb)
     {

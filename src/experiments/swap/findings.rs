@@ -264,11 +264,8 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
                 "No difference was found in how much memory a program can use {until}: {} of what it may have.",
                 listed(&each)
             ));
-            let unworn: Vec<&str> =
-                several.iter().filter(|case| case.is_zram()).map(|case| case.given).collect();
-            if let (false, [zram, ..]) = (all_hang, &unworn[..]) {
-                said.push(format!("Of these, {zram} writes to no drive."));
-            }
+            let zram = several.iter().find(|case| case.is_zram() && !all_hang);
+            said.extend(zram.map(|case| format!("Of these, {} writes to no drive.", case.given)));
         }
     }
     let others = known.iter().filter(|case| !first.iter().any(|best| best.given == case.given));
@@ -378,15 +375,19 @@ mod tests {
         let verdicts = said(&[("stick", 2.0, 0.1), ("zram", 1.1, 0.05), ("card", 1.3, 0.2)]);
         assert_eq!(
             verdicts,
-            ["No difference was found in how much memory a program can use before its requests take 10 times as long: stick at least 2.00 times, card at \
-              least 1.30 times and zram at least 1.10 times of what it may have."]
+            [
+                "No difference was found in how much memory a program can use before its requests take 10 times as long: stick at least 2.00 times, card at \
+              least 1.30 times and zram at least 1.10 times of what it may have."
+            ]
         );
         let verdicts = said(&[("stick", 2.0, 2.0), ("card", 1.1, 1.5)]);
         assert!(verdicts[1].starts_with("No difference was found"), "{verdicts:#?}");
         let alone = said(&[("stick", 2.0, 0.1)]);
         assert_eq!(
             alone,
-            ["With swap on stick a program can use at least 2.00 times its memory before its requests take 10 times as long; the longest wait was 100 ms."]
+            [
+                "With swap on stick a program can use at least 2.00 times its memory before its requests take 10 times as long; the longest wait was 100 ms."
+            ]
         );
     }
 }

@@ -76,7 +76,7 @@ pub(super) trait FileServer {
     fn client(&self, access: &Access<'_>) -> Query;
 
     /// Files of the client that its programs need, besides those that are moved.
-    fn of_client(&self) -> &[&str];
+    fn client_files(&self) -> &[&str];
 
     fn is_mark(&self, line: &str) -> bool;
 

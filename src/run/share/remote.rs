@@ -45,7 +45,7 @@ impl Remote {
     ) -> Result<Self, RunError> {
         let name = format!("drivebench-{name}");
         let (needs, version) =
-            if protocol == Protocol::Sftp { openssh::of_client() } else { samba::of_client() };
+            if protocol == Protocol::Sftp { openssh::client_needs() } else { samba::client_needs() };
         let mut keeps = tools.talk(&ssh::client(at, &name, &DIRS, (needs, version)))?;
         let refused = |why: String| failed(&format!("the client on {}: {why}", at.host()));
         let since = Instant::now();

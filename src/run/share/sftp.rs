@@ -60,7 +60,7 @@ impl FileServer for Sftp {
         openssh::client((room, access.address), access.port, access.dir, (aes, access.tells))
     }
 
-    fn of_client(&self) -> &[&str] {
+    fn client_files(&self) -> &[&str] {
         &["key", "known"]
     }
 

@@ -130,7 +130,7 @@ impl<'a> Site<'a> {
             Protocol::Nfs => nfs::prepare(both, tools).map(|()| Speaks::Nfs)?,
         };
         if let (Some(remote), Some(server)) = (&remote, speaks.server()) {
-            server.of_client().iter().try_for_each(|file| remote.give(&client, file, tools))?;
+            server.client_files().iter().try_for_each(|file| remote.give(&client, file, tools))?;
         }
         if let Some(login) = &act.login {
             let given = super::login(login).map_err(|e| failed(&e))?;

@@ -112,7 +112,7 @@ impl FileServer for Smb {
         share(access).client((program, &access.file("conf")), access.patience)
     }
 
-    fn of_client(&self) -> &[&str] {
+    fn client_files(&self) -> &[&str] {
         &["conf", "login"]
     }
 
