@@ -6,10 +6,24 @@ use super::{Query, System, Tool, ToolError};
 
 const WITHOUT: &str = "without it, there is no network for tests";
 /// For a shell with mounts of its own: files and directories of the system that are given to `hide` are not seen there, nor is what is in `/run` after `own_run`.
-pub(super) const HIDE: &str = r#"hide() { for f; do
+pub(super) const HIDE: &str = r#"PATH=/usr/sbin:/usr/bin:/sbin:/bin
+hide() { for f; do
 if [ -d "$f" ]; then mount -t tmpfs -o mode=755,size=4k drivebench "$f" || exit; elif [ -e "$f" ]; then mount --bind /dev/null "$f" || exit; fi
 done; }
 own_run() { mount -t tmpfs -o mode=755,size=1M drivebench /run; }
+"#;
+
+/// For a shell in a network of its own: `leave` unmounts a directory, if one is named, and waits until nobody is connected; half a minute at most.
+/// A server must outlast what clients have mounted of it: Linux 6.1 has crashed when both ended at once, and when what a program that was killed had
+/// opened by SMB was unmounted while the kernel still tried to close it. It tries four times in a second, after the file has left its list.
+pub const LEAVE: &str = r#"PATH=/usr/sbin:/usr/bin:/sbin:/bin
+mounted() { [ -n "$1" ] && grep -q " $1 " /proc/self/mounts; }
+opened() { grep -qv "^#" /proc/fs/cifs/open_files 2>/dev/null; }
+leave() { n=0
+if mounted "$1"; then while [ $n -lt 75 ] && opened; do n=$((n+1)); sleep 0.2; done; sleep 3; fi
+while [ $n -lt 150 ] && { mounted "$1" && umount "$1" 2>/dev/null; mounted "$1" || grep -q " 01 " /proc/self/net/tcp; }; do
+n=$((n+1)); sleep 0.2
+done; }
 "#;
 
 /// All of them but `tc`.
@@ -22,12 +36,20 @@ pub(super) const UMOUNT: Tool =
 const IP: Tool = Tool { name: "ip", package: "iproute2", without: WITHOUT };
 pub const TC: Tool = Tool { name: "tc", package: "iproute2", without: "without it, the link has no limit" };
 
-/// A shell with mounts and process numbers of its own, and a network if it is `alone`. All in it ends when this program ends, however it does: the
-/// kernel ends `setpriv`'s child with its parent, and all processes with the first one of their numbers. What is unmounted elsewhere is
-/// unmounted there, too.
-pub fn apart(alone: bool, script: &str, args: &[&OsStr]) -> Query {
+/// When a shell ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    /// When this program ends, however it does: the kernel ends `setpriv`'s child with its parent.
+    WithUs,
+    /// By itself, once its standard input has ended.
+    ByItself,
+}
+
+/// A shell with mounts and process numbers of its own, and a network if it is `alone`. All in it ends with it: the kernel ends all processes with the
+/// first one of their numbers. What is unmounted elsewhere is unmounted there, too.
+pub fn apart(alone: bool, ends: Ends, script: &str, args: &[&OsStr]) -> Query {
     let network: &[&str] = if alone { &["--net"] } else { &[] };
-    let parent = ["--pdeathsig", "KILL", "unshare"];
+    let parent: &[&str] = if ends == Ends::WithUs { &["--pdeathsig", "KILL"] } else { &[] };
     let others = [
         "--mount",
         "--propagation",
@@ -41,7 +63,7 @@ pub fn apart(alone: bool, script: &str, args: &[&OsStr]) -> Query {
         script,
         "drivebench",
     ];
-    let unshare = parent.iter().chain(network).chain(&others).map(OsStr::new);
+    let unshare = parent.iter().chain(&["unshare"]).chain(network).chain(&others).map(OsStr::new);
     Query::new(SETPRIV, unshare.chain(args.iter().copied()))
 }
 
@@ -143,7 +165,7 @@ mod tests {
             "tc qdisc add dev server root tbf rate 100000000bit burst 6250b latency 50ms overhead 24"
         );
         assert!(
-            apart(true, "echo \"$1\"", &[OsStr::new("a b")])
+            apart(true, Ends::WithUs, "echo \"$1\"", &[OsStr::new("a b")])
                 .to_string()
                 .ends_with(r#"-- sh -c 'echo "$1"' drivebench 'a b'"#)
         );

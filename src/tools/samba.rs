@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     Output, Query, SH, Tool,
-    namespace::{HIDE, UMOUNT},
+    namespace::{HIDE, LEAVE, UMOUNT},
 };
 
 const WITHOUT_SERVER: &str = "without it, nothing can be shared";
@@ -47,6 +47,16 @@ pub fn furnish_client(mounted: &Path) -> Query {
 /// Serves in the foreground, until its standard input ends.
 pub fn serve(config: &str) -> Query {
     Query::new(SMBD, ["--foreground", "--no-process-group", "--configfile", config])
+}
+
+/// The same, but not before clients have left. It would else end with its standard input.
+const SERVE_MOUNTS: &str = r#"exec 3<&0
+{ cat >/dev/null; leave ""; kill $$; } <&3 >/dev/null 2>&1 &
+exec smbd --foreground --no-process-group --configfile "$1" 3<&- </dev/null"#;
+
+/// Serves clients that mount shares, until its standard input has ended and they have left.
+pub fn serve_mounts(config: &str) -> Query {
+    Query::new(SH, ["-c", &format!("{LEAVE}{SERVE_MOUNTS}"), "drivebench", config])
 }
 
 /// Its version: `Version 4.17.12-Debian`.

@@ -133,33 +133,42 @@ fn says(machine: &Machine, case: &Case, lines: &mut Vec<String>) -> Result<bool,
 
 /// Kills come at most so long after the start, s: a run takes longer.
 const MOST: f64 = 30.0;
-/// Of what is killed, in turn.
-const WAYS: [&str; 4] = ["", "--protocol nfs", "--protocol sftp", "--mounted"];
-/// Servers and clients that run.
+/// Servers and clients that run, and what the kernel says if it has lost its way.
 const RUNNING: &str = "pidof smbd smbclient sshd sftp rpc.mountd; grep -lxE 'nfsd|cifsd' /proc/[0-9]*/comm";
+const CRASHED: &str = "dmesg | grep -E 'BUG:|Oops|Busy inodes|general protection'";
 
-/// One machine for all kills.
+/// SMB, NFS and SFTP in turn.
 pub fn share_kills(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
-    let machine = Machine::start(scenario, options).and_then(|machine| ready(&machine).map(|()| machine));
-    match machine {
-        Ok(machine) => {
-            let mut served = [0; WAYS.len()];
-            let mut summary = rounds(times, seed, |round, random| {
-                let after = random.random_range(0.0..MOST);
-                let way = round as usize % WAYS.len();
-                served[way] += u32::from(killed(&machine, WAYS[way], after)?);
-                Ok(Some(after))
-            });
-            for (way, served) in WAYS.iter().zip(served) {
-                summary.lines.push(format!("share {way}: a server ran at {served} kills"));
-                if served == 0 {
-                    summary.failures.push((0, format!("share {way}: no server ran when it was killed")));
-                }
-            }
-            summary
+    kills((options, scenario), &["", "--protocol nfs", "--protocol sftp"], times, seed)
+}
+
+/// A share that is mounted.
+pub fn mount_kills(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
+    kills((options, scenario), &["--mounted"], times, seed)
+}
+
+/// One machine for all kills, and another one after each that failed.
+fn kills(machine: (&Options, &Scenario), ways: &[&str], times: u32, seed: u64) -> Summary {
+    let mut served = vec![0; ways.len()];
+    let mut running = None;
+    let mut summary = rounds(times, seed, |round, random| {
+        let after = random.random_range(0.0..MOST);
+        let way = round as usize % ways.len();
+        let guest = match running.take() {
+            Some(guest) => guest,
+            None => Machine::start(machine.1, machine.0).and_then(|guest| ready(&guest).map(|()| guest))?,
+        };
+        served[way] += u32::from(killed(&guest, ways[way], after)?);
+        running = Some(guest);
+        Ok(Some(after))
+    });
+    for (way, served) in ways.iter().zip(served) {
+        summary.lines.push(format!("share {way}: a server ran at {served} kills"));
+        if served == 0 {
+            summary.failures.push((0, format!("share {way}: no server ran when it was killed")));
         }
-        Err(e) => Summary { failures: vec![(0, e.to_string())], ..Summary::default() },
     }
+    summary
 }
 
 /// Whether a server ran when drivebench was killed.
@@ -177,7 +186,7 @@ fn killed(machine: &Machine, way: &str, after: f64) -> Result<bool, MachineError
     // The kernel ends what ran, but not before the program that was killed is gone: a busy machine takes a moment.
     let left = format!(
         "drivebench cleanup >/work/cleaned 2>&1; for i in $(seq 100); do \
-         left=$({RUNNING}; find /mnt -name '.drivebench*'; ip -o link | grep veth; grep drivebench /proc/mounts; ls -A /mnt/b/client); \
+         left=$({RUNNING}; find /mnt -name '.drivebench*'; ip -o link | grep veth; grep drivebench /proc/mounts; ls -A /mnt/b/client; {CRASHED}); \
          [ -z \"$left\" ] && break; usleep 200000; done; echo \"$left\""
     );
     match sh(machine, &format!("{{ {left}; }} 2>/dev/null"))?.trim() {

@@ -37,11 +37,12 @@ fn speed(found: &Findings, errand: &str, scope: Scope) -> f64 {
     metric.unwrap_or_else(|| panic!("no {errand:?}, {scope:?} in {found:#?}")).estimate.value
 }
 
-/// Directories and processes of a share, and networks, mounts and process numbers besides those of the machine.
+/// Directories and processes of a share, networks, mounts and process numbers besides those of the machine, and what a kernel says that has crashed.
 fn left(machine: &Machine) -> String {
     out(
         machine,
         "find /mnt -name '.drivebench*'; pidof smbd smbclient sshd sftp rpc.mountd setpriv nsenter; grep -lx nfsd /proc/[0-9]*/comm; grep drivebench /proc/mounts; \
+         dmesg | grep -E 'BUG:|Oops|Busy inodes'; \
          for kind in net mnt pid; do readlink /proc/[0-9]*/ns/$kind | sort -u | grep -vxF -f /work/own-$kind; done; true",
     )
 }

@@ -15,24 +15,27 @@ use crate::{
     run::{RunError, scratch_dir::Folder},
     tools::{
         Output, Query, Runner, System, Talk,
-        namespace::{self, within},
+        namespace::{self, Ends, LEAVE, within},
     },
 };
 
 /// The first word of what keeps a network and mounts; its process follows.
 const READY: &str = "drivebench-ready ";
 /// Memory is mounted on the first argument, and in it the second one, which may be moved or replaced before: so it is compared
-/// afterwards. Kept as long as the standard input is open.
-const KEEP: &str = r#"PATH=/usr/sbin:/usr/bin:/sbin:/bin
-if [ -n "$2" ]; then cd "$2" || exit; fi
+/// afterwards. Kept as long as the standard input is open, and then until clients have left if there is a sixth argument.
+const KEEP: &str = r#"if [ -n "$2" ]; then cd "$2" || exit; fi
 mount -t tmpfs -o "mode=700,size=$3,nr_inodes=$4" drivebench "$1" || exit
 if [ -n "$2" ]; then mkdir "$1/own" && mount --no-canonicalize --bind . "$1/own" || exit; fi
 if [ -n "$5" ]; then ip link set lo up || exit; fi
-cd / && read -r pid rest </proc/self/stat && echo "drivebench-ready $pid" && exec cat >/dev/null"#;
+cd / && read -r pid rest </proc/self/stat && echo "drivebench-ready $pid" || exit
+cat >/dev/null
+if [ -n "$6" ]; then leave "$1/mounted"; fi"#;
 /// How long programs may take to begin, and to end.
 const BEGINS: Duration = Duration::from_secs(30);
 /// Directories that systems have. One is hidden by memory, for these programs only.
 const ROOMS: [&str; 5] = ["/mnt", "/srv", "/media", "/opt", "/home"];
+/// Where clients mount what they use, in their memory.
+pub(super) const MOUNTED: &str = "mounted";
 /// Where a directory on a drive is in the memory.
 pub const OWN: &str = "own";
 
@@ -49,22 +52,23 @@ pub struct Apart {
 }
 
 impl Apart {
-    /// With room for so many bytes and files, and the files of `folder` in [`OWN`]; with a network of its own if it is `alone`.
+    /// With room for so many bytes and files, and the files of `folder` in [`OWN`]; with a network of its own if it is `alone`. What ends by itself
+    /// lets clients leave before.
     pub fn start(
         tools: &System,
         folder: Option<&Folder>,
         room_for: (u64, u64),
-        alone: bool,
+        (alone, ends): (bool, Ends),
     ) -> Result<Self, RunError> {
         let is_room = |room: &&Path| room.symlink_metadata().is_ok_and(|about| about.is_dir());
         let room = ROOMS.iter().map(Path::new).find(is_room);
         let room = room.ok_or_else(|| failed(&format!("none of {} is a directory", ROOMS.join(", "))))?;
         let path = folder.map(Folder::path).unwrap_or_default();
         let (bytes, files) = (room_for.0.to_string(), room_for.1.to_string());
-        let alone_or_not = if alone { "alone" } else { "" };
-        let args =
-            [room.as_os_str(), path.as_os_str(), bytes.as_ref(), files.as_ref(), alone_or_not.as_ref()];
-        let mut keeps = tools.talk(&namespace::apart(alone, KEEP, &args))?;
+        let given = |is_so: bool| if is_so { "yes" } else { "" };
+        let [net, leaves] = [given(alone), given(ends == Ends::ByItself)].map(AsRef::as_ref);
+        let args = [room.as_os_str(), path.as_os_str(), bytes.as_ref(), files.as_ref(), net, leaves];
+        let mut keeps = tools.talk(&namespace::apart(alone, ends, &format!("{LEAVE}{KEEP}"), &args))?;
         let said = keeps.hear(BEGINS).unwrap_or_default();
         let Some(pid) = said.strip_prefix(READY).and_then(|pid| pid.parse().ok()) else {
             return Err(failed(&format!("no network for tests: {}", keeps.end(Duration::ZERO).complaint())));

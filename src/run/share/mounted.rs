@@ -4,17 +4,14 @@ use std::path::PathBuf;
 
 use super::{
     super::RunError,
-    apart::{Apart, succeeded},
+    apart::{Apart, MOUNTED, succeeded},
 };
 use crate::tools::{
     Query, System,
     namespace::{self, within},
 };
 
-/// Where clients mount what they use, in their memory.
-const MOUNTED: &str = "mounted";
-
-/// That directory, as the client's programs see it.
+/// Where clients mount what they use, as their programs see it.
 pub(super) fn at(client: &Apart) -> PathBuf {
     client.room.join(MOUNTED)
 }

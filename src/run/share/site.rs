@@ -23,7 +23,10 @@ use crate::{
     engine::Cancel,
     plan::{Errand, Part, Protection, Protocol, Setting, ShareTest, Via},
     sysroot::Sysroot,
-    tools::{Query, System, Talk, namespace::within},
+    tools::{
+        Query, System, Talk,
+        namespace::{Ends, within},
+    },
 };
 
 /// Addresses for documentation and tests: no network has them.
@@ -93,8 +96,9 @@ impl<'a> Site<'a> {
         let (bytes, files) = (act.held() + OTHER_BYTES, act.most_files() + OTHERS);
         let start = |at| Remote::start(at, &random()?, act.protocol, tools, cancel);
         let remote = act.client.as_ref().map(start).transpose()?;
-        let server = Apart::start(tools, on_drive, (bytes, files), remote.is_none())?;
-        let client = Apart::start(tools, of_client, (bytes + act.kept(), 3 * files), true)?;
+        let ends = if act.mounted { Ends::ByItself } else { Ends::WithUs };
+        let server = Apart::start(tools, on_drive, (bytes, files), (remote.is_none(), ends))?;
+        let client = Apart::start(tools, of_client, (bytes + act.kept(), 3 * files), (true, ends))?;
         let serves = match &remote {
             None => {
                 let [its, other] = [SERVER, CLIENT].map(|address| format!("{address}/30"));
@@ -120,7 +124,7 @@ impl<'a> Site<'a> {
         let both = (&server, &client);
         let speaks = match act.protocol {
             Protocol::Smb => {
-                let smb = Smb::prepare(both, &serves, (&random()?, &act.tries), tools)?;
+                let smb = Smb::prepare(both, &serves, (&random()?, act), tools)?;
                 match act.mounted {
                     true => smb.furnish_client(&client, tools).map(|()| Speaks::Cifs(smb))?,
                     false => Speaks::Told(Box::new(smb)),

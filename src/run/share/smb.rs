@@ -12,7 +12,7 @@ use super::{
     mounted,
 };
 use crate::{
-    plan::{Protection, Setting},
+    plan::{Protection, Setting, ShareTest},
     record::Negotiated,
     tools::{Output, Query, Runner, System, namespace::within, samba},
 };
@@ -23,6 +23,8 @@ pub(super) const OLDEST: (u32, u32) = (4, 15);
 pub(super) struct Smb {
     smbclient: PathBuf,
     conf: PathBuf,
+    /// Clients mount its shares.
+    is_mounted: bool,
 }
 
 /// Refuses a Samba that is too old.
@@ -39,14 +41,15 @@ impl Smb {
     pub fn prepare(
         (server, client): (&Apart, &Apart),
         serves: &Serves,
-        (password, tries): (&str, &[Setting]),
+        (password, act): (&str, &ShareTest),
         tools: &System,
     ) -> Result<Self, RunError> {
         let cannot = |e: io::Error| failed(&format!("files in memory: {e}"));
         for dir in ["private", "lock", "state", "cache", "pid", "ncalrpc", "winbindd"] {
             fs::create_dir(server.file(dir)).map_err(cannot)?;
         }
-        write(&server.file("conf"), &smb_conf(&server.room, (OWN, MEMORY), serves, tries)).map_err(cannot)?;
+        write(&server.file("conf"), &smb_conf(&server.room, (OWN, MEMORY), serves, &act.tries))
+            .map_err(cannot)?;
         write(&client.file("conf"), "[global]\n").map_err(cannot)?;
         write(&client.file("login"), &format!("username=root\npassword={password}\n")).map_err(cannot)?;
         let conf = server.room.join("conf");
@@ -58,7 +61,7 @@ impl Smb {
         if said.code != Some(0) {
             return Err(failed(&format!("pdbedit made no user: {}", said.complaint())));
         }
-        Ok(Self { smbclient: tools.find(samba::SMBCLIENT)?, conf })
+        Ok(Self { smbclient: tools.find(samba::SMBCLIENT)?, conf, is_mounted: act.mounted })
     }
 
     /// Makes the client one that can mount shares.
@@ -103,7 +106,8 @@ fn share(access: &Access<'_>) -> samba::Share {
 
 impl FileServer for Smb {
     fn serve(&self) -> Query {
-        samba::serve(&self.conf.to_string_lossy())
+        let conf = self.conf.to_string_lossy();
+        if self.is_mounted { samba::serve_mounts(&conf) } else { samba::serve(&conf) }
     }
 
     fn client(&self, access: &Access<'_>) -> Query {
