@@ -27,12 +27,13 @@ pub(in super::super) fn findings<T>(
     flags.dedup();
     flags.extend((run.status() == RunStatus::Interrupted).then(|| STOPPED.to_owned()));
     let command = run.start.iter().filter(|_| run.plan.is_some()).map(|s| s.command.join(" "));
+    let origin = origin(&run);
     let mut findings = Findings {
         run: run.start.as_ref().map(|s| s.run.clone()).unwrap_or_default(),
-        modelled: run.engines.iter().any(|e| e.modelled),
+        modelled: origin.lab.is_some() || run.engines.iter().any(|e| e.modelled),
         flags,
         reproduce: command.chain(again(&run)).collect(),
-        origin: origin(&run),
+        origin,
         ..Findings::default()
     };
     let Some(plan) = run.plan.take() else {

@@ -136,7 +136,7 @@ fn known(text: &str) -> Option<Cow<'_, str>> {
 
 impl<'a> Row<'a> {
     fn is_virtual(&self) -> bool {
-        self.findings.modelled || self.findings.origin.lab.is_some()
+        self.findings.modelled
     }
 
     /// What is known of all drives of the target, joined by ` + `.
