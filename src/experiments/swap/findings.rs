@@ -264,8 +264,12 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
                 "No difference was found in how much memory a program can use {until}: {} of what it may have.",
                 listed(&each)
             ));
-            let zram = several.iter().find(|case| case.is_zram() && !all_hang);
-            said.extend(zram.map(|case| format!("Of these, {} writes to no drive.", case.given)));
+            let zram = several.iter().filter(|case| case.is_zram() && !all_hang);
+            let zram: Vec<String> = zram.map(|case| case.given.to_owned()).collect();
+            let write = if zram.len() == 1 { "writes" } else { "write" };
+            said.extend(
+                (!zram.is_empty()).then(|| format!("Of these, {} {write} to no drive.", listed(&zram))),
+            );
         }
     }
     let others = known.iter().filter(|case| !first.iter().any(|best| best.given == case.given));
