@@ -135,8 +135,9 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         (flows, None) => here(context, flows),
     };
     let clients = shared::clients(context);
-    let from = clients.as_ref().map(|(_, from)| from.run.clone());
-    let mut answer = answer.because(clients.map(|(said, _)| said));
+    let from = clients.as_ref().map(|clients| clients.from.run.clone());
+    let mut answer = answer.because(clients.as_ref().and_then(|clients| clients.without.clone()));
+    answer.says.extend(clients.iter().flat_map(|clients| [" ", &clients.said]));
     answer.rests_on.extend(from);
     vec![answer]
 }

@@ -17,8 +17,16 @@ const WITHOUT: [(Scope, &str); 6] = [
     (Scope::WithoutProtocol, "without the protocol"),
 ];
 
-/// What one client got of the largest file in the newest run, and what it would get without each part of the way.
-pub(super) fn clients<'a>(context: &Context<'a>) -> Option<(String, &'a Evidence)> {
+/// In whole sentences.
+pub(super) struct Clients<'a> {
+    pub said: String,
+    /// What it would be without each part of the way.
+    pub without: Option<String>,
+    pub from: &'a Evidence,
+}
+
+/// What one client got of the largest file in the newest run.
+pub(super) fn clients<'a>(context: &Context<'a>) -> Option<Clients<'a>> {
     let got = |e: &'a Evidence, scope: Scope| e.number(Quantity::Throughput, scope);
     let is_one = |e: &&Evidence| e.load.as_ref().is_some_and(|load| load.jobs == Some(1));
     let all = || context.all().filter(|e| got(e, Scope::Client).is_some());
@@ -35,11 +43,14 @@ pub(super) fn clients<'a>(context: &Context<'a>) -> Option<(String, &'a Evidence
     let whole = said(both(Scope::Client)?);
     let without: Vec<String> = WITHOUT
         .iter()
-        .filter_map(|(scope, words)| Some(format!("{words} {}", said(both(*scope)?))))
+        .filter_map(|(scope, words)| Some(format!("{} {words}", said(both(*scope)?))))
         .collect();
-    let without = if without.is_empty() { String::new() } else { format!("; {}", without.join(", ")) };
     let how = &put.load.as_ref()?.engine;
-    Some((format!("Clients of {} ({how}) put and got {whole}{without}.", put.target), put))
+    Some(Clients {
+        said: format!("A client of {} ({how}) put and got {whole}.", put.target),
+        without: (!without.is_empty()).then(|| format!("It would put and get {}.", without.join(", "))),
+        from: put,
+    })
 }
 
 #[cfg(test)]
@@ -86,9 +97,10 @@ mod tests {
         ];
         let answers = testing::advise(&inventory, &evidence);
         let limits = answers.iter().find(|a| a.topic == Topic::Limits).expect("an answer");
-        let said = "Clients of /srv/data (smbclient on another machine) put and got 10.1 MB/s ±2.0 % and 11.6 MB/s ±2.0 %; without the drive \
-                    11.4 MB/s ±2.0 % and 11.7 MB/s ±2.0 %, without the network 10.4 MB/s ±2.0 % and 27.0 MB/s ±2.0 %.";
-        assert!(limits.because.iter().any(|why| why == said), "{:#?}", limits.because);
+        let said = " A client of /srv/data (smbclient on another machine) put and got 10.1 MB/s ±2.0 % and 11.6 MB/s ±2.0 %.";
+        assert!(limits.says.ends_with(said), "{}", limits.says);
+        let without = "It would put and get 11.4 MB/s ±2.0 % and 11.7 MB/s ±2.0 % without the drive, 10.4 MB/s ±2.0 % and 27.0 MB/s ±2.0 % without the network.";
+        assert!(limits.because.iter().any(|why| why == without), "{:#?}", limits.because);
         assert_eq!(limits.rests_on, ["r2"]);
         // Nothing else rests on a share: it says nothing of a drive alone.
         assert!(answers.iter().filter(|a| a.topic != Topic::Limits).all(|a| a.rests_on.is_empty()));

@@ -13,7 +13,19 @@ pub(super) fn headline(findings: &Findings) -> Vec<String> {
         let answers: Vec<String> = all.iter().filter(|metric| wanted(metric)).map(written).collect();
         Some(answers).filter(|answers| !answers.is_empty())
     });
-    asked.unwrap_or_else(|| speeds(all))
+    asked.or_else(|| client(all)).unwrap_or_else(|| speeds(all))
+}
+
+/// What one client of a share got and put of its largest file.
+fn client(all: &[Metric]) -> Option<Vec<String>> {
+    let of = |direction: Direction| {
+        let own = all.iter().filter(|m| m.quantity == Quantity::Throughput && m.scope == Scope::Client);
+        let own = own.filter_map(|m| Some((m.load.as_ref()?, m.estimate.value)));
+        let own = own.filter(|(load, _)| load.jobs == Some(1) && load.direction == Some(direction));
+        own.max_by_key(|(load, _)| load.block).map(|(_, speed)| rate(speed))
+    };
+    let (got, put) = (of(Direction::Read)?, of(Direction::Write)?);
+    Some(vec![format!("client {} / {put}", without_unit(&got))])
 }
 
 fn is_answer(metric: &Metric) -> bool {
@@ -212,6 +224,23 @@ mod tests {
         let unknown = LoadKey { name: "dd".to_owned(), ..LoadKey::default() };
         assert_eq!(of(vec![metric("a", Quantity::Throughput, 8.9e6, Some(unknown))]), ["dd 8.90 MB/s"]);
         assert!(of(vec![]).is_empty());
+    }
+
+    #[test]
+    fn of_a_share_it_is_what_one_client_got_of_the_largest_file() {
+        let speed = |value, direction, block, jobs, scope| {
+            let (direction, block, jobs) = (Some(direction), Some(block), Some(jobs));
+            let load = LoadKey { direction, block, jobs, ..LoadKey::default() };
+            Metric { scope, ..metric("a", Quantity::Throughput, value, Some(load)) }
+        };
+        let all = vec![
+            speed(1e6, Direction::Write, MIB, 1, Scope::Client),
+            speed(2e6, Direction::Read, MIB, 1, Scope::Client),
+            speed(3e6, Direction::Read, MIB, 1, Scope::WithoutDrive),
+            speed(4e6, Direction::Read, 16 * KIB, 1, Scope::Client),
+            speed(5e6, Direction::Read, 4 * MIB, 4, Scope::Client),
+        ];
+        assert_eq!(of(all), ["client 2.00 / 1.00 MB/s"]);
     }
 
     #[test]

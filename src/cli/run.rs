@@ -81,6 +81,11 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
                 .collect(),
         };
         output.result(&text)?;
+        let refusals = [
+            run::can_swap(&plan).err().map(|e| e.to_string()),
+            run::can_share(&plan, &inventory).err().map(|e| e.to_string()),
+        ];
+        refusals.iter().flatten().for_each(|why| output.note(&format!("not possible yet: {why}")));
         return Ok(ExitCode::SUCCESS);
     }
     run::can_swap(&plan)?;

@@ -74,14 +74,14 @@ impl Preflight {
         Self { checks }
     }
 
-    /// Checks after a run from `start` to `end` that moved these bytes on the target. If several targets share a drive,
+    /// Checks after a run from `start` to `end` that moved these bytes on the target, if that is known. If several targets share a drive,
     /// `moved` is their sum.
     pub fn after(
         inventory: &Inventory,
         target: &Target,
         start: &Snapshot,
         end: &Snapshot,
-        moved: BytesMoved,
+        moved: Option<BytesMoved>,
     ) -> Self {
         let mut checks = other_io_during(inventory, target, start, end, moved);
         checks.extend([arrays(inventory, target, end), warming(start, end), throttled_since(start, end)]);
@@ -301,10 +301,12 @@ fn other_io_during(
     target: &Target,
     start: &Snapshot,
     end: &Snapshot,
-    moved: BytesMoved,
+    moved: Option<BytesMoved>,
 ) -> Vec<Check> {
-    let countable = target.drives.len() == 1
+    let countable = moved.is_some()
+        && target.drives.len() == 1
         && target.layers_in(inventory).all(|layer| PLAIN.contains(&layer.kind.as_str()));
+    let moved = moved.unwrap_or_default();
     let one = |activity: Activity| {
         let [read, written] = [activity.read, activity.written].map(decimal_bytes);
         let value = format!("{}: {read} read, {written} written in total", activity.drive);

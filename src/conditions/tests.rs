@@ -181,14 +181,17 @@ fn other_io_during_a_run_is_flagged() {
     let inventory = fixtures::pi_zero().inventory();
     let target = target(&inventory, "/mnt/a");
     let (start, end) = (at(0.0, 0, 0, 0.0), at(90.0, 30_000_000, 1_100_000_000, 80.0));
-    let after =
-        |read, written| Preflight::after(&inventory, &target, &start, &end, BytesMoved { read, written });
+    let after = |read, written| {
+        Preflight::after(&inventory, &target, &start, &end, Some(BytesMoved { read, written }))
+    };
     assert_eq!(flag(&after(30_000_000, 1_095_000_000), "other I/O"), "", "a journal");
     assert_eq!(
         flag(&after(0, 1_000_000_000), "other I/O"),
         "Other I/O on sda during the run: 30.0 MB read, 100 MB written."
     );
     assert_eq!(flag(&after(40_000_000, 2_000_000_000), "other I/O"), "", "from the cache");
+    let unknown = Preflight::after(&inventory, &target, &start, &end, None);
+    assert_eq!(flag(&unknown, "other I/O"), "", "a file server");
 }
 
 #[test]
@@ -200,7 +203,7 @@ fn other_io_on_an_array_is_not_computed() {
         &target,
         &at(0.0, 0, 0, 0.0),
         &at(9.0, 0, 1 << 30, 8.0),
-        BytesMoved::default(),
+        Some(BytesMoved::default()),
     );
     assert_eq!(flag(&after, "other I/O"), "", "a mirror writes twice");
 }
@@ -211,7 +214,7 @@ fn heat_and_throttling_during_a_run_are_flagged() {
     let target = target(&inventory, "/mnt/a");
     let moment =
         |degrees, bits| Snapshot { temperature: Some(degrees), throttled: Some(bits), ..Snapshot::default() };
-    let after = |from, to| Preflight::after(&inventory, &target, &from, &to, BytesMoved::default());
+    let after = |from, to| Preflight::after(&inventory, &target, &from, &to, Some(BytesMoved::default()));
     let calm = after(moment(48.0, 0x50000), moment(52.0, 0x50000));
     assert_eq!(
         calm.checks.iter().find_map(|check| check.flag.as_deref()),

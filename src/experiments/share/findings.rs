@@ -7,7 +7,7 @@ use super::{
 use crate::{
     analyse::{Estimate, repeat},
     findings::{
-        Axis, Column, Curve, Figure, Findings, LoadKey, Metric, Point, Quantity, Scope, Style, Table,
+        Axis, Column, Curve, Figure, Findings, LoadKey, Metric, On, Point, Quantity, Scope, Style, Table,
     },
     plan::{Errand, Part, Plan, Protocol, Setting, ShareTest, Via},
     record::{Run, Shared},
@@ -168,7 +168,8 @@ impl Case<'_> {
                 )
             }
             Limit::Open => {
-                format!("{gets} What limits can't be told from these runs: more --runs, or a larger --size.")
+                let larger = if errand.is_small() { "more --files" } else { "a larger --size" };
+                format!("{gets} What limits can't be told from these runs: more --runs, or {larger}.")
             }
         })
     }
@@ -309,6 +310,7 @@ impl Case<'_> {
                 pattern: random.then_some(Pattern::Random),
                 block: Some(if random { self.act.blocks().1 } else { bytes }),
                 jobs: u32::try_from(clients).ok(),
+                on: Some(On::Directory),
                 cold: !errand.puts(),
                 engine: self.setup(),
                 ..LoadKey::default()

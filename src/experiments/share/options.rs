@@ -14,15 +14,16 @@ use crate::{
 
 pub const RATE: Opt<u64> = Opt::new("rate", "RATE", rate, "Bits/s of the link: 100Mb [default: no limit]");
 
-pub const PROTOCOL: Opt<Protocol> =
-    Opt::new("protocol", "WHAT", protocol, "Of the share").choices(&["smb", "nfs", "sftp"]).default("smb");
+pub const PROTOCOL: Opt<Protocol> = Opt::new("protocol", "WHAT", protocol, "smb, nfs or sftp")
+    .choices(&["smb", "nfs", "sftp"])
+    .default("smb");
 
 pub const CLIENT: Opt<RemoteDir> =
     Opt::new("client", "URL", read, "On another machine: ssh://HOST/DIR [default: here]")
         .conflicts(&["rate", "client-dir"]);
 
 /// A few seconds over a slow link.
-pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", shared::bytes, "Of the large file").default("64MiB");
+pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", shared::bytes, "The large file").default("64MiB");
 
 pub const FILES: Opt<u64> = Opt::new("files", "N", files, "Small files, of 16 KiB each").default("1000");
 
@@ -30,7 +31,7 @@ pub const CLIENTS: Opt<u32> =
     Opt::new("clients", "N", clients, "At once, after one alone; 1: only that").default("4");
 
 pub const PROTECTION: Opt<Option<Protection>> =
-    Opt::new("protection", "WHAT", protection, "Of SMB; Windows 11 insists on sign")
+    Opt::new("protection", "WHAT", protection, "off, sign (as Windows 11) or encrypt")
         .choices(&["off", "sign", "encrypt"])
         .default("off");
 
@@ -45,9 +46,10 @@ pub const EXISTING: Opt<Existing> =
     Opt::new("existing", "URL", read, "Your share of it: smb://HOST/SHARE").conflicts(&["client"]);
 
 pub const LOGIN: Opt<PathBuf> =
-    Opt::new("login", "FILE", parsed, "Its user and password [default: guest]").requires("existing");
+    Opt::new("login", "FILE", parsed, "User and password for it [default: guest]").requires("existing");
 
-pub const CLIENT_DIR: Opt<PathBuf> = Opt::new("client-dir", "DIR", parsed, "Of its files [default: memory]");
+pub const CLIENT_DIR: Opt<PathBuf> =
+    Opt::new("client-dir", "DIR", parsed, "The client's files [default: memory]");
 
 pub const TIMES: Opt<u32> = shared::RUNS.default("6");
 

@@ -72,7 +72,7 @@ fn on_another(client: &Target, shared: &Target) -> Result<(), ShareRefusal> {
 fn possible(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(), ShareRefusal> {
     let refuse = |why: String| Err(ShareRefusal(why));
     if !geteuid().is_root() {
-        return refuse("a network for tests needs root: run it with sudo".to_owned());
+        return refuse("run share makes networks of its own, which needs root: run it with sudo".to_owned());
     }
     let tools = System::default();
     let link: &[Tool] = if act.rate.is_some() { &[namespace::TC] } else { &[] };
