@@ -183,6 +183,8 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             // Of a directory that the run made, where it is mounted for a client and a server.
             "run/share/errands.rs",
             "run/swap/kernel.rs",
+            // A swap area that was moved while the kernel used it.
+            "run/swap/leftover.rs",
         ],
     ),
     ("decides what may be shown", &["is_control"], &["units/visible.rs"]),

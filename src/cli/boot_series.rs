@@ -101,7 +101,7 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
         match signals.code() {
             // Else the next restart, whenever that is, would begin it.
             Some(_) => Err(io::Error::other("it was interrupted")),
-            None => series.start().and_then(|()| run::restart(&runner)),
+            None => series.start(&runner),
         }
     });
     let Err(e) = begun else { return Ok(ExitCode::SUCCESS) };
@@ -109,7 +109,7 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
         Ok(()) => String::new(),
         Err(e) => format!("; and not all is removed ({e}): {STOP_IT}"),
     };
-    Err(anyhow!("the machine is not restarted: {e}{left}"))
+    Err(anyhow!("no series of restarts begins: {e}{left}"))
 }
 
 /// Refuses a series that can't be recorded here, whoever consents.
@@ -165,7 +165,9 @@ fn stop(output: &Output) -> anyhow::Result<ExitCode> {
         return Err(Usage("ending the restarts needs root: run it with sudo".to_owned()).into());
     }
     let series = Series::read().ok().flatten();
-    run::stop_restarts(&System::default()).map_err(|e| anyhow!("not all of it is removed: {e}"))?;
+    run::stop_restarts(&System::default()).map_err(|e| {
+        anyhow!("not all of it is removed ({e}): once that is mended, and before the machine starts again, repeat {STOP_IT}")
+    })?;
     let recorded =
         series.map_or_else(String::new, |s| format!(" {} of {} boots are recorded.", s.recorded, s.times));
     output.note(&format!("The machine is not restarted any more.{recorded}"));

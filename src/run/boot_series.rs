@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::place::Place;
 use crate::{
     record::{AtomicFile, PRIVATE, caller, make_dir},
-    tools::{Query, Runner, systemctl},
+    tools::{Output, Query, Runner, systemctl},
     units::count,
 };
 
@@ -74,13 +74,14 @@ impl Series {
         Self { store, place, times, recorded: 0, failed: 0, boot_id, begun: false }
     }
 
-    /// Notes that the first restart follows, unless a person ended it meanwhile: what is interrupted before that restarts nothing later.
-    pub fn start(&mut self) -> io::Result<()> {
+    /// The first restart, unless a person ended it meanwhile. It is noted afterwards: what is interrupted before restarts nothing later.
+    pub fn start(&mut self, runner: &dyn Runner) -> io::Result<()> {
         if !self.goes_on() {
             return Err(io::Error::other("it was ended meanwhile"));
         }
+        restart(runner)?;
         self.begun = true;
-        self.save()
+        self.save().map_err(|e| io::Error::new(e.kind(), format!("the machine restarts, but {e}")))
     }
 
     /// Refuses a store that is not where it was: its drive may not be mounted yet, and who may write to a directory above it could lead root elsewhere.
@@ -192,8 +193,8 @@ pub fn is_armed() -> bool {
 
 /// The same, of a series that may be recording a boot now, or waiting before a restart.
 pub fn stop_restarts(runner: &dyn Runner) -> io::Result<()> {
-    // Without its state it restarts nothing, however long its end takes. What it saves until then is removed afterwards.
-    remove(STATE)?;
+    // Without its state it restarts nothing, however long its end takes. What it saves until then, or can't be removed, is for [`disarm`].
+    let _ = remove(STATE);
     // It may not run.
     let _ = asked(&systemctl::stop(NAME), runner);
     disarm(runner)
@@ -233,11 +234,17 @@ pub fn has_started(runner: &dyn Runner) -> io::Result<()> {
 
 /// Ends all programs, and restarts the machine.
 pub fn restart(runner: &dyn Runner) -> io::Result<()> {
-    asked(&systemctl::restart(), runner)
+    let order = systemctl::restart();
+    let output = runner.ask(&order).map_err(io::Error::other)?;
+    // A signal ended it: systemd ends all programs, also the one that told it to.
+    if output.code.is_none() { Ok(()) } else { succeeded(&order, &output) }
 }
 
 fn asked(query: &Query, runner: &dyn Runner) -> io::Result<()> {
-    let output = runner.ask(query).map_err(io::Error::other)?;
+    succeeded(query, &runner.ask(query).map_err(io::Error::other)?)
+}
+
+fn succeeded(query: &Query, output: &Output) -> io::Result<()> {
     match output.code {
         Some(0) => Ok(()),
         _ => Err(io::Error::other(format!("'{query}' failed: {}", output.complaint()))),

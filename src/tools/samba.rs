@@ -52,11 +52,14 @@ pub fn serve(config: &str) -> Query {
 /// The same, but not before clients have left. It would else end with its standard input.
 const SERVE_MOUNTS: &str = r#"exec 3<&0
 { cat >/dev/null; leave ""; kill $$; } <&3 >/dev/null 2>&1 &
-exec smbd --foreground --no-process-group --configfile "$1" 3<&- </dev/null"#;
+exec "$1" --foreground --no-process-group --configfile "$2" 3<&- </dev/null"#;
 
 /// Serves clients that mount shares, until its standard input has ended and they have left.
-pub fn serve_mounts(config: &str) -> Query {
-    Query::new(SH, ["-c", &format!("{LEAVE}{SERVE_MOUNTS}"), "drivebench", config])
+pub fn serve_mounts(smbd: &Path, config: &str) -> Query {
+    let script = format!("{LEAVE}{SERVE_MOUNTS}");
+    let args: [&OsStr; 5] =
+        ["-c".as_ref(), script.as_ref(), "drivebench".as_ref(), smbd.as_ref(), config.as_ref()];
+    Query::new(SH, args)
 }
 
 /// Its version: `Version 4.17.12-Debian`.

@@ -59,6 +59,9 @@ impl FromStr for Existing {
         if at.dir().contains([',', '"', ';']) {
             return Err("its directory has one of , \" ;".to_owned());
         }
+        if at.dir().split('/').any(|name| matches!(name, "." | "..")) {
+            return Err("its directory has '.' or '..': write it without them".to_owned());
+        }
         Ok(Self { protocol, at })
     }
 }
@@ -115,6 +118,7 @@ mod tests {
             ("smb://nas/a,guest", "its directory"),
             ("smb://nas/a'b", "its directory"),
             ("nfs://nas/a\nb", "its directory"),
+            ("smb://nas/data/../a", "its directory"),
         ] {
             let refused = text.parse::<Existing>().expect_err(text);
             assert!(refused.contains(why), "{text}: {refused}");

@@ -359,10 +359,10 @@ impl ShareTest {
         let client =
             self.client_dir.as_ref().map(|dir| format!("; the client's files are in {}", dir.display()));
         let existing = self.existing.as_ref().map(|at| format!("; what is got comes from {at}, too"));
-        // A kill ends the server before the kernel's client has let go of its files.
+        // They end in turn, unless all are killed at once.
         let clients = match self.mounted {
             true => {
-                "clients that mount it (kill -9 meanwhile may crash the kernel, as it does Linux 6.1; Ctrl-C is safe)"
+                "clients that mount it (end it by Ctrl-C: Linux 6.1 may crash if all of its processes are killed at once)"
             }
             false => "clients",
         };

@@ -6,6 +6,7 @@ use std::{
     io,
     os::fd::AsRawFd,
     path::{Path, PathBuf},
+    process,
     time::Duration,
 };
 
@@ -22,14 +23,15 @@ use crate::{
 /// The first word of what keeps a network and mounts; its process follows.
 const READY: &str = "drivebench-ready ";
 /// Memory is mounted on the first argument, and in it the second one, which may be moved or replaced before: so it is compared
-/// afterwards. Kept as long as the standard input is open, and then until clients have left if there is a sixth argument.
+/// afterwards. Kept as long as the standard input is open, and then until clients have left if there is a sixth argument, the process that
+/// uses what they have mounted.
 const KEEP: &str = r#"if [ -n "$2" ]; then cd "$2" || exit; fi
 mount -t tmpfs -o "mode=700,size=$3,nr_inodes=$4" drivebench "$1" || exit
 if [ -n "$2" ]; then mkdir "$1/own" && mount --no-canonicalize --bind . "$1/own" || exit; fi
 if [ -n "$5" ]; then ip link set lo up || exit; fi
 cd / && read -r pid rest </proc/self/stat && echo "drivebench-ready $pid" || exit
 cat >/dev/null
-if [ -n "$6" ]; then leave "$1/mounted"; fi"#;
+if [ -n "$6" ]; then leave "$1/mounted" "$6"; fi"#;
 /// How long programs may take to begin, and to end.
 const BEGINS: Duration = Duration::from_secs(30);
 /// Directories that systems have. One is hidden by memory, for these programs only.
@@ -65,9 +67,16 @@ impl Apart {
         let room = room.ok_or_else(|| failed(&format!("none of {} is a directory", ROOMS.join(", "))))?;
         let path = folder.map(Folder::path).unwrap_or_default();
         let (bytes, files) = (room_for.0.to_string(), room_for.1.to_string());
-        let given = |is_so: bool| if is_so { "yes" } else { "" };
-        let [net, leaves] = [given(alone), given(ends == Ends::ByItself)].map(AsRef::as_ref);
-        let args = [room.as_os_str(), path.as_os_str(), bytes.as_ref(), files.as_ref(), net, leaves];
+        let alone_or_not = if alone { "alone" } else { "" };
+        let user = if ends == Ends::ByItself { process::id().to_string() } else { String::new() };
+        let args = [
+            room.as_os_str(),
+            path.as_os_str(),
+            bytes.as_ref(),
+            files.as_ref(),
+            alone_or_not.as_ref(),
+            user.as_ref(),
+        ];
         let mut keeps = tools.talk(&namespace::apart(alone, ends, &format!("{LEAVE}{KEEP}"), &args))?;
         let said = keeps.hear(BEGINS).unwrap_or_default();
         let Some(pid) = said.strip_prefix(READY).and_then(|pid| pid.parse().ok()) else {

@@ -24,6 +24,9 @@ use crate::{
     tools::{Output, Query, Talk},
 };
 
+/// How long a client that has said its last words may take to end.
+const ENDS: Duration = Duration::from_secs(1);
+
 /// What clients did.
 pub(super) struct Moved<'a> {
     pub begins: Instant,
@@ -128,7 +131,7 @@ impl Site<'_> {
         let query = self.client(server, via, longest, false)?;
         let called = self.called(via, &query);
         let gone = |_| failed(&format!("{called} has ended, or does not answer"));
-        let connected = commands.iter().map(|_| self.connected(server, &query, &called));
+        let connected = commands.iter().map(|_| self.connected(server, &query, &called, &|| cancel.is_set()));
         let mut all: Vec<Talk> = connected.collect::<Result<_, _>>()?;
         let begins = Instant::now();
         for (client, commands) in all.iter_mut().zip(commands) {
@@ -159,20 +162,31 @@ impl Site<'_> {
     }
 
     /// A client that waits for commands: it is connected once it answers.
-    pub fn connected(&self, server: &dyn FileServer, query: &Query, called: &str) -> Result<Talk, RunError> {
+    pub fn connected(
+        &self,
+        server: &dyn FileServer,
+        query: &Query,
+        called: &str,
+        stop: Stop<'_>,
+    ) -> Result<Talk, RunError> {
         let mut client = self.tools.talk(query)?;
         // If it has ended, it does not answer.
         let _ = client.say("pwd\n");
-        loop {
-            match client.hear(BEGINS) {
-                Ok(line) if server.is_mark(&line) => return Ok(client),
-                Ok(_) => {}
-                Err(_) => {
-                    let said = client.end(Duration::ZERO);
-                    return Err(failed(&format!("{called} failed: {}", said.complaint())));
-                }
+        let since = Instant::now();
+        let late = || stop() || since.elapsed() > BEGINS;
+        let mut last = String::new();
+        while let Some(line) = client.next_line(&late) {
+            if server.is_mark(&line) {
+                return Ok(client);
+            }
+            if !line.trim().is_empty() {
+                last = line;
             }
         }
+        let said = client.end(if late() { Duration::ZERO } else { ENDS });
+        // smbclient says on its standard output why it ends.
+        let why = if said.stderr.trim().is_empty() && !last.is_empty() { last } else { said.complaint() };
+        Err(failed(&format!("{called} failed: {why}")))
     }
 
     /// What server and client say of a connection.
@@ -195,7 +209,7 @@ impl Site<'_> {
             }
         };
         let query = self.client(server, Via::Whole, ANSWERS, true).ok()?;
-        let mut client = self.connected(server, &query, "").ok()?;
+        let mut client = self.connected(server, &query, "", &|| false).ok()?;
         let looks = looks(server);
         let client = client.end(ANSWERS);
         server.negotiated(&looks.ok()?, &client)

@@ -3,14 +3,14 @@
 use std::{
     fs::{self, File, Permissions},
     io::{self, Read, Write},
-    os::unix::fs::{FileExt, PermissionsExt},
+    os::unix::fs::{FileExt, MetadataExt, PermissionsExt},
     path::Path,
     thread,
 };
 
 use rand::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rustix::fs::{Advice, fadvise, syncfs};
+use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, openat, syncfs};
 
 const PIECE: usize = 1 << 20;
 /// Directories of a client: the sets of files that it puts, and what it got.
@@ -73,11 +73,18 @@ pub fn put(
     sync(to)
 }
 
-/// Lets any user of this machine read the directory and so many files of it.
+/// Lets any user of this machine read the directory and so many files of it; not what somebody has put in place of one.
 pub fn open_to_all(dir: &Path, files: u64) -> io::Result<()> {
     fs::set_permissions(dir, Permissions::from_mode(0o755))?;
     (0..files).try_for_each(|number| {
-        fs::set_permissions(dir.join(number.to_string()), Permissions::from_mode(0o644))
+        let path = dir.join(number.to_string());
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(CWD, &path, flags, Mode::empty())?);
+        let about = file.metadata()?;
+        match about.is_file() && about.nlink() == 1 {
+            true => file.set_permissions(Permissions::from_mode(0o644)),
+            false => Err(io::Error::other(format!("file {number} was replaced by something else"))),
+        }
     })
 }
 
@@ -224,6 +231,26 @@ mod tests {
         assert_eq!(differs(true), Some((5, Differs::Length)));
         fs::remove_file(to.join("3")).expect("removes");
         assert_eq!(differs(false), Some((3, Differs::Length)));
+    }
+
+    #[test]
+    fn only_own_files_are_opened_to_all() {
+        let [dir, other] = [0, 1].map(|_| tempfile::tempdir().expect("a directory"));
+        make(dir.path(), (2, 10), 1, &|| false).expect("makes");
+        let private = other.path().join("private");
+        fs::write(&private, "secret").expect("writes");
+        let mode = |path: &Path| path.metadata().expect("is there").mode() & 0o777;
+        fs::set_permissions(&private, Permissions::from_mode(0o600)).expect("is set");
+        open_to_all(dir.path(), 2).expect("opens");
+        assert_eq!(mode(&dir.path().join("1")), 0o644);
+        let own = dir.path().join("1");
+        let ways: [fn(&Path, &Path) -> io::Result<()>; 2] =
+            [|a, b| std::os::unix::fs::symlink(a, b), |a, b| fs::hard_link(a, b)];
+        for replaced in ways {
+            fs::remove_file(&own).and_then(|()| replaced(&private, &own)).expect("replaces");
+            open_to_all(dir.path(), 2).expect_err("somebody else's file");
+            assert_eq!(mode(&private), 0o600);
+        }
     }
 
     #[test]

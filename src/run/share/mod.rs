@@ -14,11 +14,14 @@ mod site;
 mod smb;
 mod transfers;
 
-use std::{fs, path::Path};
+use std::{fs::File, io::Read, path::Path};
 
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rustix::{fs::statvfs, process::geteuid};
+use rustix::{
+    fs::{Mode, OFlags, open, statvfs},
+    process::geteuid,
+};
 
 use self::{apart::failed, site::Site};
 use super::{RunError, journal::Journal, scratch_dir::Folder};
@@ -112,11 +115,16 @@ fn possible(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(), ShareRef
 fn login(path: &Path) -> Result<String, String> {
     const MOST: u64 = 4096;
     let wrong = |why: String| format!("--login {}: {why}", path.display());
-    let about = path.metadata().map_err(|e| wrong(e.to_string()))?;
-    if !about.is_file() || about.len() > MOST {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = open(path, flags, Mode::empty()).map(File::from).map_err(|e| wrong(e.to_string()))?;
+    let mut text = String::new();
+    let about = file.metadata().map_err(|e| wrong(e.to_string()))?;
+    if about.is_file() {
+        file.take(MOST + 1).read_to_string(&mut text).map_err(|e| wrong(e.to_string()))?;
+    }
+    if !about.is_file() || text.len() as u64 > MOST {
         return Err(wrong("it is no small file".to_owned()));
     }
-    let text = fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
     match text.lines().any(|line| line.trim_start().starts_with("username")) {
         true => Ok(text),
         false => Err(wrong("it has no line username=NAME, and below it password=WORD".to_owned())),

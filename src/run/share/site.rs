@@ -200,7 +200,7 @@ impl<'a> Site<'a> {
         let since = Instant::now();
         let query = self.client(server, Via::Whole, ANSWERS, false)?;
         let called = self.called(Via::Whole, &query);
-        while let Err(e) = self.connected(server, &query, &called) {
+        while let Err(e) = self.connected(server, &query, &called, &|| cancel.is_set()) {
             if serves.has_ended() {
                 let last = server.last_words(&self.server, &serves.end(Duration::ZERO));
                 return Err(failed(&format!("{} has ended: {last}", self.act.protocol.server())));

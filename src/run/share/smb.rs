@@ -23,8 +23,8 @@ pub(super) const OLDEST: (u32, u32) = (4, 15);
 pub(super) struct Smb {
     smbclient: PathBuf,
     conf: PathBuf,
-    /// Clients mount its shares.
-    is_mounted: bool,
+    /// The server, whose shares clients mount.
+    smbd: Option<PathBuf>,
 }
 
 /// Refuses a Samba that is too old.
@@ -61,7 +61,8 @@ impl Smb {
         if said.code != Some(0) {
             return Err(failed(&format!("pdbedit made no user: {}", said.complaint())));
         }
-        Ok(Self { smbclient: tools.find(samba::SMBCLIENT)?, conf, is_mounted: act.mounted })
+        let smbd = act.mounted.then(|| tools.find(samba::SMBD)).transpose()?;
+        Ok(Self { smbclient: tools.find(samba::SMBCLIENT)?, conf, smbd })
     }
 
     /// Makes the client one that can mount shares.
@@ -107,7 +108,7 @@ fn share(access: &Access<'_>) -> samba::Share {
 impl FileServer for Smb {
     fn serve(&self) -> Query {
         let conf = self.conf.to_string_lossy();
-        if self.is_mounted { samba::serve_mounts(&conf) } else { samba::serve(&conf) }
+        self.smbd.as_ref().map_or_else(|| samba::serve(&conf), |smbd| samba::serve_mounts(smbd, &conf))
     }
 
     fn client(&self, access: &Access<'_>) -> Query {

@@ -10,6 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::geteuid;
+
 use super::{POLL, kernel};
 use crate::{
     danger::Claims,
@@ -61,7 +63,8 @@ impl Area {
         let failed = |source| RunError::Scratch { dir: dir.to_owned(), bytes, source };
         let scratch = Scratch::named(dir, journal, at).map_err(failed)?;
         // Programs of others may be swapped to it.
-        if scratch.file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
+        let about = scratch.file.metadata().map_err(failed)?;
+        if about.mode() & 0o077 != 0 || about.uid() != geteuid().as_raw() {
             return Err(RunError::Swap(format!(
                 "others may read files on {}, as its filesystem (such as FAT) is mounted: name a directory on another one",
                 dir.display()
@@ -191,7 +194,7 @@ impl Area {
                     off.map_err(|e| RunError::Swap(format!("swapoff of {}: {e}", scratch.place().display())))?
                 }
             },
-            (Some(entry), None) if is_used(&self.path) => {
+            (Some(entry), None) if is_used(&self.path).map_err(|e| RunError::Swap(e.to_string()))? => {
                 run(&swap::off(&self.path.to_string_lossy()), entry, runner)?;
             }
             _ => {}
@@ -233,24 +236,31 @@ fn done<A>(change: &Change<A>, said: Output) -> Result<(), RunError> {
 /// A swap area in use: its path, the bytes in it, and its priority.
 type InUse = (PathBuf, u64, i32);
 
-fn in_use() -> Vec<InUse> {
-    parse(&fs::read_to_string("/proc/swaps").unwrap_or_default())
+fn in_use() -> io::Result<Vec<InUse>> {
+    const SWAPS: &str = "/proc/swaps";
+    match fs::read(SWAPS) {
+        // A kernel without swap.
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => parse(&read?).ok_or_else(|| io::Error::other(format!("{SWAPS} can't be understood"))),
+    }
 }
 
-fn parse(swaps: &str) -> Vec<InUse> {
-    let read = |line: &str| {
-        let mut words = line.split_whitespace();
+/// Names have any bytes but those that the kernel escapes, blanks among them. Not to know an area is worse than to stop.
+fn parse(swaps: &[u8]) -> Option<Vec<InUse>> {
+    let read = |line: &[u8]| {
+        let mut words = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
         let path = unescaped(words.next()?);
-        let kib: u64 = words.nth(2)?.parse().ok()?;
-        Some((path, kib << 10, words.next()?.parse().ok()?))
+        let mut number = |skipped| std::str::from_utf8(words.nth(skipped)?).ok()?.parse::<i64>().ok();
+        let (kib, priority) = (u64::try_from(number(2)?).ok()?, i32::try_from(number(0)?).ok()?);
+        Some((path, kib.checked_mul(1024)?, priority))
     };
-    swaps.lines().skip(1).filter_map(read).collect()
+    swaps.split(|byte| *byte == b'\n').skip(1).filter(|line| !line.is_empty()).map(read).collect()
 }
 
 /// A path as the kernel writes it: a space is `\040`.
-fn unescaped(path: &str) -> PathBuf {
+fn unescaped(path: &[u8]) -> PathBuf {
     let mut bytes = Vec::new();
-    let mut rest = path.as_bytes();
+    let mut rest = path;
     while let [first, others @ ..] = rest {
         let code = (*first == b'\\').then(|| others.get(..3)).flatten();
         let code = code.and_then(|code| u8::from_str_radix(std::str::from_utf8(code).ok()?, 8).ok());
@@ -261,29 +271,27 @@ fn unescaped(path: &str) -> PathBuf {
 }
 
 /// Bytes in a swap area, if the kernel uses it.
-pub fn used(path: &Path) -> Option<u64> {
+pub fn used(path: &Path) -> io::Result<Option<u64>> {
     // Of a drive that was unplugged.
     let mut deleted = path.as_os_str().to_owned();
     deleted.push(" (deleted)");
-    let all = in_use().into_iter();
-    all.map(|(at, bytes, _)| (at, bytes))
-        .find(|(at, _)| at == path || *at == *deleted)
-        .map(|(_, bytes)| bytes)
+    let mut all = in_use()?.into_iter();
+    Ok(all.find(|(at, ..)| at == path || *at == *deleted).map(|(_, bytes, _)| bytes))
 }
 
 /// Where an area with this name is, whatever became of the directories above it.
-pub fn named(name: &OsStr) -> Option<PathBuf> {
-    in_use().into_iter().map(|(path, ..)| path).find(|path| path.file_name() == Some(name))
+pub fn named(name: &OsStr) -> io::Result<Option<PathBuf>> {
+    Ok(in_use()?.into_iter().map(|(path, ..)| path).find(|path| path.file_name() == Some(name)))
 }
 
 /// Whether the kernel uses it as a swap area.
-pub fn is_used(path: &Path) -> bool {
-    used(path).is_some()
+pub fn is_used(path: &Path) -> io::Result<bool> {
+    used(path).map(|bytes| bytes.is_some())
 }
 
 /// The highest priority of all areas that the kernel swaps to.
-pub fn highest_priority() -> Option<i32> {
-    in_use().into_iter().map(|(.., priority)| priority).max()
+pub fn highest_priority() -> io::Result<Option<i32>> {
+    Ok(in_use()?.into_iter().map(|(.., priority)| priority).max())
 }
 
 /// Gives its memory back. Where udev has it open for a moment, that is waited for.
@@ -303,6 +311,8 @@ pub fn remove_zram(number: u32) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     #[test]
@@ -311,11 +321,17 @@ mod tests {
                     /mnt/a\\040b/.drivebench-r1t40.scratch       file\t\t131068\t\t24576\t\t32767\n\
                     /dev/zram0                              partition\t65532\t\t0\t\t-2\n";
         let expected = [("/mnt/a b/.drivebench-r1t40.scratch", 24576 << 10, 32767), ("/dev/zram0", 0, -2)];
-        assert_eq!(
-            parse(text),
-            expected.map(|(path, bytes, priority)| (PathBuf::from(path), bytes, priority))
-        );
-        assert_eq!(unescaped(r"/a\012b\134c\9\04"), Path::new("/a\nb\\c\\9\\04"));
-        assert_eq!(parse("Filename\tType\tSize\tUsed\tPriority\n/swapfile file\n"), []);
+        let expected = expected.map(|(path, bytes, priority)| (PathBuf::from(path), bytes, priority));
+        assert_eq!(parse(text.as_bytes()), Some(expected.to_vec()));
+        assert_eq!(unescaped(br"/a\012b\134c\9\04"), Path::new("/a\nb\\c\\9\\04"));
+        let head = b"Filename\tType\tSize\tUsed\tPriority\n";
+        assert_eq!(parse(head), Some(Vec::new()));
+        assert_eq!(parse(&[&head[..], b"/swapfile file\n"].concat()), None);
+        // No UTF-8, and blanks of Unicode, which the kernel doesn't escape.
+        for name in [&b"/mnt/\xff/x"[..], "/mnt/\u{a0}\u{3000}/x".as_bytes()] {
+            let found = parse(&[head, name, b" file\t\t32764\t0\t-2\n"].concat()).expect("understood");
+            assert_eq!(found[0].0.as_os_str().as_bytes(), name);
+            assert_eq!(found[0].2, -2);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Undoes what a killed run left of a swap test.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
@@ -32,11 +32,17 @@ pub fn undo(left: &Left, run: &str) -> io::Result<Option<PathBuf>> {
     match &left.undo {
         Undo::Swap { path } if is_area(run, path)? => {
             if scratch_name::is_of(run, path, scratch_name::FILE) {
-                // It is removed, and named, after that.
-                return named(path.file_name().unwrap_or_default())
-                    .map_or(Ok(None), |path| end(&path).map(|()| None));
+                let Some(at) = named(path.file_name().unwrap_or_default())? else { return Ok(None) };
+                match end(&at) {
+                    // The kernel names it by a mount that is gone; it may be mounted again.
+                    Err(e) if e.kind() == io::ErrorKind::NotFound && at != *path => end(path)?,
+                    ended => ended?,
+                }
+                // Where it was made it is removed, and named, after that.
+                let is_elsewhere = at != *path && fs::remove_file(&at).is_ok();
+                return Ok(is_elsewhere.then_some(at));
             }
-            if is_used(path) {
+            if is_used(path)? {
                 let off = swap::off(&path.to_string_lossy());
                 let said = off.run(left, &System::default()).map_err(io::Error::other)?;
                 if said.code != Some(0) {
@@ -58,7 +64,7 @@ pub fn undo(left: &Left, run: &str) -> io::Result<Option<PathBuf>> {
 /// A file of the run, a device of zram, or a device that the kernel swaps to and that has our label.
 fn is_area(run: &str, path: &Path) -> io::Result<bool> {
     let is_ours = || Ok(label(&mut File::open(path)?)? == LABEL);
-    match (scratch_name::is_of(run, path, scratch_name::FILE), is_used(path), zram(path)) {
+    match (scratch_name::is_of(run, path, scratch_name::FILE), is_used(path)?, zram(path)) {
         (true, ..) => Ok(true),
         // Its number may be that of another one by now.
         (_, true, _) if path.starts_with("/dev") => is_ours(),

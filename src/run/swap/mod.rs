@@ -60,7 +60,7 @@ fn possible(root: &Sysroot, act: &SwapTest) -> Result<(), SwapRefusal> {
         let why = "vm.swappiness is 0, and then the kernel swaps no program of a control group: sysctl vm.swappiness=60, until this is done";
         return Err(SwapRefusal(why.to_owned()));
     }
-    if area::highest_priority() >= Some(i32::from(area::PRIORITY)) {
+    if area::highest_priority().map_err(|e| SwapRefusal(e.to_string()))? >= Some(i32::from(area::PRIORITY)) {
         let why = "the kernel swaps to another area of the highest priority, so that both would be filled in turn: /proc/swaps names it. If another run of swap is under way, wait for its end; of one that was killed, `drivebench cleanup` removes it; else swapoff it";
         return Err(SwapRefusal(why.to_owned()));
     }
@@ -130,11 +130,11 @@ pub(super) fn swap_test(
         // Whatever was enough before, this is a failure.
         swapped.enough = false;
         let why = match is_used(&path) {
-            true => format!(
+            Ok(false) => format!("its swap area is not removed completely: {e}"),
+            _ => format!(
                 "its swap area {} is still in use ({e}): leave the drive connected, end some programs, then run `drivebench cleanup`",
                 path.display()
             ),
-            false => format!("its swap area is not removed completely: {e}"),
         };
         failed = failed.map(|first| RunError::Swap(format!("{first}; {why}")));
         swapped.ended = Some(why);

@@ -161,13 +161,13 @@ impl Watch {
 
     /// What other programs have in the area, which is the first one that the kernel fills.
     pub fn others(&mut self, group: &Group) {
-        let used = area::used(&self.area).zip(group.swapped());
+        let used = area::used(&self.area).ok().flatten().zip(group.swapped());
         self.others = self.others.max(used.map_or(0, |(all, own)| all.saturating_sub(own)));
     }
 
     /// Nearly: what comes next may go to another area.
     pub fn is_full(&self, bytes: u64) -> bool {
-        area::used(&self.area).is_some_and(|used| used > bytes / 100 * 95)
+        matches!(area::used(&self.area), Ok(Some(used)) if used > bytes / 100 * 95)
     }
 
     /// What should be known of the loads, besides what they did.
