@@ -347,7 +347,9 @@ impl Case<'_> {
         });
         let here = if self.act.client.is_some() { "" } else { "; server and clients on this machine" };
         let yours = self.act.existing.as_ref().map_or_else(String::new, |at| format!("; your share: {at}"));
-        format!("{}{agreed}; {}{here}{yours}", self.shared.server, self.setup())
+        let most =
+            self.act.rate.map_or_else(String::new, |bits| format!(" (at most {})", rate(bits as f64 / 8.0)));
+        format!("{}{agreed}; {}{most}{here}{yours}", self.shared.server, self.setup())
     }
 }
 
