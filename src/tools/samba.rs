@@ -151,7 +151,7 @@ pub fn numbers(version: &str) -> Option<(u32, u32)> {
 
 /// Connections of the server, as JSON.
 pub fn connections(config: &str) -> Query {
-    Query::new(SMBSTATUS, ["--configfile", config, "--json"])
+    Query::new(SMBSTATUS, ["--configfile", config, "--json"]).within(Duration::from_secs(60))
 }
 
 /// Dialect, signing and encryption of the first connection.
