@@ -166,7 +166,7 @@ fn stop(output: &Output) -> anyhow::Result<ExitCode> {
     }
     let series = Series::read().ok().flatten();
     run::stop_restarts(&System::default()).map_err(|e| {
-        anyhow!("not all of it is removed ({e}): once that is mended, and before the machine starts again, repeat {STOP_IT}")
+        anyhow!("{e}. Once that is mended, and before the machine starts again, repeat {STOP_IT}")
     })?;
     let recorded =
         series.map_or_else(String::new, |s| format!(" {} of {} boots are recorded.", s.recorded, s.times));
@@ -212,7 +212,7 @@ fn next(output: &Output, runner: &System, signals: &Signals) -> anyhow::Result<O
         return Ok(None);
     }
     if !series.begun {
-        return Err(anyhow!("the series of restarts was interrupted before its first restart"));
+        return Err(anyhow!("the series of restarts was interrupted before all of it had begun"));
     }
     series.save()?;
     run::has_started(runner)?;

@@ -85,7 +85,10 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
             run::can_swap(&plan).err().map(|e| e.to_string()),
             run::can_share(&plan, &inventory).err().map(|e| e.to_string()),
         ];
-        refusals.iter().flatten().for_each(|why| output.note(&format!("not possible yet: {why}")));
+        refusals
+            .iter()
+            .flatten()
+            .for_each(|why| output.warn(&format!("as things are, it is refused: {why}")));
         return Ok(ExitCode::SUCCESS);
     }
     run::can_swap(&plan)?;

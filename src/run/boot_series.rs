@@ -193,11 +193,16 @@ pub fn is_armed() -> bool {
 
 /// The same, of a series that may be recording a boot now, or waiting before a restart.
 pub fn stop_restarts(runner: &dyn Runner) -> io::Result<()> {
-    // Without its state it restarts nothing, however long its end takes. What it saves until then, or can't be removed, is for [`disarm`].
-    let _ = remove(STATE);
+    // Without its state it restarts nothing, however long its end takes. What it saves until then is removed afterwards.
+    let removed = remove(STATE);
     // It may not run.
-    let _ = asked(&systemctl::stop(NAME), runner);
-    disarm(runner)
+    let stopped = asked(&systemctl::stop(NAME), runner);
+    disarm(runner).map_err(|e| {
+        io::Error::other(match (removed, stopped) {
+            (Err(_), Err(why)) => format!("the machine may be restarted in {PAUSE} s: {why}; {e}"),
+            _ => format!("this restart is prevented, but not all is removed: {e}"),
+        })
+    })
 }
 
 /// It may be gone already.

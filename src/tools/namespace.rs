@@ -13,19 +13,17 @@ done; }
 own_run() { mount -t tmpfs -o mode=755,size=1M drivebench /run; }
 "#;
 
-/// For a shell in a network of its own: `leave DIR PID` unmounts a directory, if one is named, and waits until nobody is connected; half a minute at most.
-/// A server must outlast what clients have mounted of it: Linux 6.1 has crashed when both ended at once, and when what a program that was killed had
-/// opened by SMB was unmounted while the kernel still tried to close it. So for three seconds none of that process may be open, and no file
-/// be about to be closed (command 6); with a server that doesn't answer this lasts until the kernel gives up.
+/// For a shell. A server must outlast what clients have mounted of it, and Linux 6.1 crashes if a share is unmounted while it still closes a file there,
+/// which it does a second after the program has, and after a kill again and again. `quiet DIR PID TIMES` waits until no file of that process
+/// is open, and none is about to be closed (command 6), TIMES fifths of a second in a row. `leave DIR PID`, in a network of its own,
+/// then unmounts the directory, if one is named, and waits until nobody is connected. With a server that doesn't answer this lasts until the kernel gives up.
 pub const LEAVE: &str = r#"PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mounted() { [ -n "$1" ] && grep -q " $1 " /proc/self/mounts; }
-closing() { grep -Eqs "^([^ ]+ ){5}$1 " /proc/fs/cifs/open_files || grep -qs " com: 6 " /proc/fs/cifs/DebugData; }
-leave() { n=0
-while mounted "$1" && [ $n -lt 15 ]; do if closing "$2"; then n=0; else n=$((n+1)); fi; sleep 0.2; done
-n=0
-while [ $n -lt 150 ] && { mounted "$1" && umount "$1" 2>/dev/null; mounted "$1" || grep -q " 01 " /proc/self/net/tcp; }; do
-n=$((n+1)); sleep 0.2
-done; }
+closing() { grep -Eqs "^([^ ]+ ){4,5}$1 " /proc/fs/cifs/open_files || grep -qs " com: 6 " /proc/fs/cifs/DebugData; }
+quiet() { n=0
+while mounted "$1" && [ $n -lt "$3" ]; do if closing "$2"; then n=0; else n=$((n+1)); fi; sleep 0.2; done; }
+leave() { quiet "$1" "$2" 15
+while { mounted "$1" && ! umount "$1" 2>/dev/null; } || grep -q " 01 " /proc/self/net/tcp; do sleep 0.2; done; }
 "#;
 
 /// All of them but `tc`.

@@ -62,9 +62,18 @@ pub fn serve_mounts(smbd: &Path, config: &str) -> Query {
     Query::new(SH, args)
 }
 
+/// Unmounts a share, of which this process has used files.
+pub fn unmount(dir: &Path, process: u32) -> Query {
+    let (script, process) =
+        (format!("{LEAVE}quiet \"$1\" \"$2\" 2; exec umount \"$1\""), process.to_string());
+    let args: [&OsStr; 5] =
+        ["-c".as_ref(), script.as_ref(), "drivebench".as_ref(), dir.as_ref(), process.as_ref()];
+    Query::new(SH, args).within(Duration::from_secs(600))
+}
+
 /// Its version: `Version 4.17.12-Debian`.
 pub fn version() -> Query {
-    Query::new(SMBD, ["--version"])
+    Query::new(SMBD, ["--version"]).within(Duration::from_secs(60))
 }
 
 /// What a client needs, and what says which version its own program has.

@@ -362,7 +362,7 @@ impl ShareTest {
         // They end in turn, unless all are killed at once.
         let clients = match self.mounted {
             true => {
-                "clients that mount it (end it by Ctrl-C: Linux 6.1 may crash if all of its processes are killed at once)"
+                "clients that mount it (end the run by Ctrl-C: Linux 6.1 may crash if all of its processes are killed at once)"
             }
             false => "clients",
         };

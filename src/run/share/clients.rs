@@ -3,7 +3,7 @@
 use std::{
     io,
     path::Path,
-    thread,
+    process, thread,
     time::{Duration, Instant},
 };
 
@@ -12,7 +12,7 @@ use super::{
     apart::failed,
     errands::{self, Stop},
     file_server::{BEGINS, FileServer},
-    mounted::Mounted,
+    mounted::{self, Mounted},
     nfs,
     plain::{self, Networks},
     site::{ANSWERS, POLL, SERVER, Site, Speaks},
@@ -21,7 +21,7 @@ use crate::{
     engine::Cancel,
     plan::{Errand, Via},
     record::Negotiated,
-    tools::{Output, Query, Talk},
+    tools::{Output, Query, Talk, namespace, samba},
 };
 
 /// How long a client that has said its last words may take to end.
@@ -94,15 +94,16 @@ impl Site<'_> {
     pub fn mount(&self, via: Via) -> Result<Mounted<'_>, RunError> {
         let (network, address) = self.place(via);
         let access = self.access(via, &address);
-        let mount = match &self.speaks {
-            Speaks::Cifs(smb) => smb.mount(&self.client, &access),
-            Speaks::Nfs => nfs::mount(&self.client, &access),
+        let dir = mounted::at(&self.client);
+        let (mount, unmount) = match &self.speaks {
+            Speaks::Cifs(smb) => (smb.mount(&self.client, &access), samba::unmount(&dir, process::id())),
+            Speaks::Nfs => (nfs::mount(&self.client, &access), namespace::unmount(&dir)),
             Speaks::Told(_) => return Err(failed("what is told what to move mounts nothing")),
         };
-        Mounted::mount(&self.client, network, &mount, self.tools)
+        Mounted::mount(&self.client, network, (&mount, &unmount), self.tools)
     }
 
-    /// The kernel's client of SMB closes files a second later, and keeps its connection until then: with that, the next client would be told to wait.
+    /// Some kernels keep the connection until a second later: with that, the next client would be told to wait.
     pub fn unmount(&self, mounted: Mounted<'_>, via: Via) -> Result<(), RunError> {
         mounted.unmount()?;
         let smb = match &self.speaks {
@@ -183,7 +184,10 @@ impl Site<'_> {
                 last = line;
             }
         }
-        let said = client.end(if late() { Duration::ZERO } else { ENDS });
+        if since.elapsed() > BEGINS {
+            return Err(failed(&format!("{called} did not answer within {} s", BEGINS.as_secs())));
+        }
+        let said = client.end(if stop() { Duration::ZERO } else { ENDS });
         // smbclient says on its standard output why it ends.
         let why = if said.stderr.trim().is_empty() && !last.is_empty() { last } else { said.complaint() };
         Err(failed(&format!("{called} failed: {why}")))

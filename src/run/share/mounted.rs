@@ -6,10 +6,7 @@ use super::{
     super::RunError,
     apart::{Apart, MOUNTED, succeeded},
 };
-use crate::tools::{
-    Query, System,
-    namespace::{self, within},
-};
+use crate::tools::{Query, System, namespace::within};
 
 /// Where clients mount what they use, as their programs see it.
 pub(super) fn at(client: &Apart) -> PathBuf {
@@ -28,11 +25,11 @@ impl<'a> Mounted<'a> {
     pub fn mount(
         client: &'a Apart,
         network: u32,
-        mount: &Query,
+        (mount, unmount): (&Query, &Query),
         tools: &'a System,
     ) -> Result<Self, RunError> {
         let inside = |query: &Query| within(network, client.pid, query, tools);
-        let unmount = inside(&namespace::unmount(&at(client)))?;
+        let unmount = inside(unmount)?;
         succeeded(&inside(mount)?, tools)?;
         Ok(Mounted { client, unmount: Some(unmount), tools })
     }

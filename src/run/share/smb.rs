@@ -29,7 +29,7 @@ pub(super) struct Smb {
 
 /// Refuses a Samba that is too old.
 pub(super) fn is_recent(tools: &System) -> Result<(), String> {
-    let version = tools.ask(&samba::version()).map(|said| said.stdout).unwrap_or_default();
+    let version = tools.ask(&samba::version()).map_err(|e| e.to_string())?.stdout;
     match samba::numbers(&version) {
         Some(version) if version >= OLDEST => Ok(()),
         _ => Err(format!("Samba 4.15 or later is needed, not '{}'", version.trim())),

@@ -132,7 +132,7 @@ pub(super) fn swap_test(
         let why = match is_used(&path) {
             Ok(false) => format!("its swap area is not removed completely: {e}"),
             _ => format!(
-                "its swap area {} is still in use ({e}): leave the drive connected, end some programs, then run `drivebench cleanup`",
+                "its swap area {} may still be in use ({e}): leave the drive connected, end some programs, then run `drivebench cleanup`",
                 path.display()
             ),
         };
