@@ -212,7 +212,7 @@ fn next(output: &Output, runner: &System, signals: &Signals) -> anyhow::Result<O
         return Ok(None);
     }
     if !series.begun {
-        return Err(anyhow!("the series of restarts was interrupted before all of it had begun"));
+        return Err(anyhow!("the series of restarts was interrupted at its beginning"));
     }
     series.save()?;
     run::has_started(runner)?;

@@ -141,9 +141,10 @@ fn says(machine: &Machine, case: &Case, lines: &mut Vec<String>) -> Result<bool,
 
 /// Kills come at most so long after the start, s: a run takes longer.
 const MOST: f64 = 30.0;
-/// Servers and clients that run, and what the kernel says if it has lost its way.
+/// Servers and clients that run.
 const RUNNING: &str = "pidof smbd smbclient sshd sftp rpc.mountd; grep -lxE 'nfsd|cifsd' /proc/[0-9]*/comm";
-const CRASHED: &str = "dmesg | grep -E 'BUG:|Oops|Busy inodes|general protection'";
+/// What the kernel logged, if it has crashed.
+pub const CRASHED: &str = "dmesg | grep -E 'BUG:|Oops|Busy inodes|general protection'";
 
 /// SMB, NFS and SFTP in turn.
 pub fn share_kills(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {

@@ -3,7 +3,11 @@
 use std::time::{Duration, Instant};
 
 use drivebench::findings::{Findings, Scope};
-use drivebench_lab::{Machine, pools::SHARE_MODULES, soak::BY_HAND};
+use drivebench_lab::{
+    Machine,
+    pools::SHARE_MODULES,
+    soak::{BY_HAND, CRASHED},
+};
 
 use super::{LIMIT, beside, findings, out, scenario, start};
 
@@ -39,12 +43,12 @@ fn speed(found: &Findings, errand: &str, scope: Scope) -> f64 {
 
 /// Directories and processes of a share, networks, mounts and process numbers besides those of the machine, and what a kernel says that has crashed.
 fn left(machine: &Machine) -> String {
-    out(
-        machine,
+    let left = format!(
         "find /mnt -name '.drivebench*'; pidof smbd smbclient sshd sftp rpc.mountd setpriv nsenter; grep -lx nfsd /proc/[0-9]*/comm; grep drivebench /proc/mounts; \
-         dmesg | grep -E 'BUG:|Oops|Busy inodes'; \
-         for kind in net mnt pid; do readlink /proc/[0-9]*/ns/$kind | sort -u | grep -vxF -f /work/own-$kind; done; true",
-    )
+         {CRASHED}; \
+         for kind in net mnt pid; do readlink /proc/[0-9]*/ns/$kind | sort -u | grep -vxF -f /work/own-$kind; done; true"
+    );
+    out(machine, &left)
 }
 
 #[test]

@@ -184,12 +184,15 @@ impl Site<'_> {
                 last = line;
             }
         }
-        if since.elapsed() > BEGINS {
-            return Err(failed(&format!("{called} did not answer within {} s", BEGINS.as_secs())));
-        }
-        let said = client.end(if stop() { Duration::ZERO } else { ENDS });
-        // smbclient says on its standard output why it ends.
-        let why = if said.stderr.trim().is_empty() && !last.is_empty() { last } else { said.complaint() };
+        let is_late = late();
+        let said = client.end(if is_late { Duration::ZERO } else { ENDS });
+        let why = match said.stderr.trim().is_empty() {
+            // It was ended here.
+            true if is_late => format!("no answer within {} s", BEGINS.as_secs()),
+            // smbclient says on its standard output why it ends.
+            true if !last.is_empty() => last,
+            _ => said.complaint(),
+        };
         Err(failed(&format!("{called} failed: {why}")))
     }
 
