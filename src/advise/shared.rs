@@ -8,13 +8,14 @@ use crate::{
 };
 
 /// What is left out, in words.
-const WITHOUT: [(Scope, &str); 6] = [
+const WITHOUT: [(Scope, &str); 7] = [
     (Scope::WithoutDrive, "without the drive"),
     (Scope::WithoutSync, "without the export's sync"),
     (Scope::WithoutLink, "without the network"),
     (Scope::WithoutProtection, "without signing or encryption"),
     (Scope::WithoutClientDrive, "without the client's drive"),
     (Scope::WithoutProtocol, "without the protocol"),
+    (Scope::Network, "by the network alone"),
 ];
 
 /// In whole sentences.

@@ -170,7 +170,7 @@ pub enum PlanError {
     #[error("{path} can't be written: {why}", path = path.display())]
     NotWritable { path: PathBuf, why: String },
     #[error(
-        "{path} has {} free; this needs {} and leaves {} free for others: {}", size(*.free), size(*.needed), size(*.reserve),
+        "{path} has {} free; this needs {} and leaves {} free for others: {}", decimal_bytes(*.free), decimal_bytes(*.needed), decimal_bytes(*.reserve),
         instead(*.most), path = path.display()
     )]
     NoSpace {

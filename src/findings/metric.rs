@@ -201,6 +201,8 @@ pub enum Scope {
     Tried,
     /// From a share that another server serves, without the link.
     Existing,
+    /// What the network to a client carries, without files.
+    Network,
 }
 
 /// The properties of a load that must be equal for a comparison; unknown ones of an import are `None`.

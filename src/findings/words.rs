@@ -74,6 +74,7 @@ fn words(quantity: &Quantity, scope: Scope) -> String {
         (Quantity::Throughput, Scope::WithoutProtocol) => "without the protocol".to_owned(),
         (Quantity::Throughput, Scope::Tried) => "client, with a setting changed".to_owned(),
         (Quantity::Throughput, Scope::Existing) => "your share".to_owned(),
+        (Quantity::Throughput, Scope::Network) => "the network alone".to_owned(),
         (Quantity::Throughput, Scope::WithoutAll) => "without all of these".to_owned(),
         (Quantity::Throughput, _) => "throughput".to_owned(),
         (Quantity::Latency(percentile), _) => format!("latency {}", percentile.name()),

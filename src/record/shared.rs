@@ -14,6 +14,9 @@ pub struct Shared {
     pub server: String,
     /// As the server says of a client's connection.
     pub negotiated: Option<Negotiated>,
+    /// Why it was not measured what the network alone carries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_network: Option<String>,
     pub loads: Vec<ShareLoad>,
 }
 

@@ -17,7 +17,7 @@ pub(super) fn share(act: &ShareTest) -> Shared {
     let runs = (1..=act.runs).flat_map(|run| act.ways().map(move |via| (run, via)));
     let loads = runs.flat_map(|(run, via)| act.errands().map(move |errand| (run, via, errand)));
     let loads = loads.map(|(run, via, errand)| load(run, via, errand)).collect();
-    Shared { server: "Samba".to_owned(), negotiated: None, loads }
+    Shared { server: "Samba".to_owned(), loads, ..Shared::default() }
 }
 
 /// Each fault takes 1 ms, and half of the pages beyond what is allowed have to be read.

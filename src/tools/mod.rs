@@ -1,6 +1,12 @@
 //! Other programs as values: their command lines and their output.
 
-use std::{ffi::OsString, fmt, marker::PhantomData, time::Duration};
+use std::{
+    ffi::{OsStr, OsString},
+    fmt,
+    marker::PhantomData,
+    path::Path,
+    time::Duration,
+};
 
 pub mod blockdev;
 pub mod dmesg;
@@ -9,6 +15,7 @@ pub mod filefrag;
 pub mod fio;
 pub mod hdparm;
 pub mod ip;
+pub mod iperf3;
 pub mod lsblk;
 pub mod mdadm;
 pub mod mkfs;
@@ -45,6 +52,16 @@ pub struct Tool {
 
 /// Of what several of these programs do one after the other.
 const SH: Tool = Tool { name: "sh", package: "dash", without: "without it, nothing can be shared" };
+
+/// A program ends with the standard input, or by itself, and this with it. A shell gives another input to what it does beside.
+const UNTIL_INPUT_ENDS: &str = r#"exec 3<&0; "$@" </dev/null 3<&- & s=$!; { cat <&3 >/dev/null; kill $s 2>/dev/null; } & wait $s"#;
+
+/// Runs a program that serves until its standard input ends.
+fn until_input_ends<'a>(program: &'a Path, args: impl IntoIterator<Item = &'a OsStr>) -> Query {
+    let shell: [&OsStr; 4] =
+        ["-c".as_ref(), UNTIL_INPUT_ENDS.as_ref(), "drivebench".as_ref(), program.as_ref()];
+    Query::new(SH, shell.into_iter().chain(args))
+}
 
 /// A command that only reads. It can be created only in this room, so no other room can run its own command line.
 #[derive(Debug, Clone, PartialEq, Eq)]

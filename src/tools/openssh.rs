@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, net::IpAddr, path::Path, time::Duration};
 
-use super::{Output, Query, SH, Tool, namespace::HIDE};
+use super::{Output, Query, SH, Tool, namespace::HIDE, until_input_ends};
 
 const WITHOUT_SERVER: &str = "without it, nothing can be shared by SFTP";
 const WITHOUT_CLIENT: &str = "without it, no client can be measured";
@@ -22,8 +22,6 @@ const HERE: &str = "127.0.0.1";
 /// sshd would let in nobody, and none of the system's rules and scripts for logins.
 const FURNISH: &str = r#"hide /etc/ssh/sshrc /etc/hosts.allow /etc/hosts.deny
 own_run && mkdir /run/sshd && { [ ! -e /etc/shadow ] || mount --bind "$1" /etc/shadow; }"#;
-/// sshd ends with the standard input, or by itself, and this with it. A shell gives another input to what it does beside.
-const SERVE: &str = r#"exec 3<&0; "$1" -D -e -f "$2" </dev/null 3<&- & s=$!; { cat <&3 >/dev/null; kill $s 2>/dev/null; } & wait $s"#;
 
 /// What is shown as the file of passwords: root has none that fits, and is not locked.
 pub const SHADOW: &str = "root:*:1:0:99999:7:::\n";
@@ -41,9 +39,7 @@ pub fn make_key(path: &str) -> Query {
 
 /// Serves in the foreground, until its standard input ends.
 pub fn serve(sshd: &Path, config: &Path) -> Query {
-    let args: [&OsStr; 5] =
-        ["-c".as_ref(), SERVE.as_ref(), "drivebench".as_ref(), sshd.as_ref(), config.as_ref()];
-    Query::new(SH, args)
+    until_input_ends(sshd, [OsStr::new("-D"), "-e".as_ref(), "-f".as_ref(), config.as_ref()])
 }
 
 /// The configuration of a server that listens on an address, and on the one of this machine alone, and serves files only, those of a directory. If other
@@ -134,14 +130,14 @@ pub fn negotiated(said: &str) -> Option<[String; 3]> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::UNTIL_INPUT_ENDS, *};
 
     #[test]
     fn command_lines() {
         let room = Path::new("/mnt");
         assert_eq!(
             serve(Path::new("/usr/sbin/sshd"), &room.join("conf")).to_string(),
-            format!("sh -c '{SERVE}' drivebench /usr/sbin/sshd /mnt/conf")
+            format!("sh -c '{UNTIL_INPUT_ENDS}' drivebench /usr/sbin/sshd -D -e -f /mnt/conf")
         );
         let sftp = client((room, "192.0.2.1"), 4450, "own", (false, false)).to_string();
         assert!(

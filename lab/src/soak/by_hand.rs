@@ -20,7 +20,10 @@ const WAYS: [(&str, &str); 4] =
     [("", "smb"), ("--mounted", "cifs"), ("--protocol nfs", "nfs"), ("--protocol sftp", "sftp")];
 const RATE: u64 = 40_000_000;
 const MIB: u64 = 8;
-const RUNS: u32 = 5;
+/// `run share` goes so many times, of so many repetitions each; by hand as many are timed before, between and after: a host that
+/// gets slower meanwhile makes both slower.
+const TIMES: u32 = 2;
+const RUNS: u32 = 3;
 /// By how much both may differ.
 const DIFFER: f64 = 0.05;
 const LIMIT: Duration = Duration::from_secs(1800);
@@ -58,32 +61,38 @@ fn compared(machine: &Machine, args: &str, name: &str) -> Result<Vec<(String, f6
         "drivebench run share {args} --rate {RATE} --size {MIB}MiB --files 1 --clients 1 --runs {RUNS} /mnt/a --format json 2>/work/said || \
          {{ tail -n 5 /work/said >&2; false; }}"
     );
-    let output = machine.run(&["sh", "-c", &command], LIMIT)?;
-    require(machine, output.code == 0, &command, String::from_utf8_lossy(&output.stderr))?;
-    let found: Findings = serde_json::from_str(&output.text()).map_err(|e| machine.wrong("findings", e))?;
-    // The first time is not counted here, either.
-    hand(machine, &format!("time_{name} /mnt/a/hand"))?;
-    let mut times: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for _ in 0..RUNS {
+    let mut found: Vec<Findings> = Vec::new();
+    let mut seconds: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    let mut by_hand = || {
         for line in hand(machine, &format!("time_{name} /mnt/a/hand"))?.lines() {
-            let (errand, seconds) = line.split_once(' ').unwrap_or_default();
-            let seconds = seconds.parse().map_err(|e| machine.wrong("by hand", format!("{line}: {e}")))?;
-            times.entry(errand.to_owned()).or_default().push(seconds);
+            let (errand, took) = line.split_once(' ').unwrap_or_default();
+            let took = took.parse().map_err(|e| machine.wrong("by hand", format!("{line}: {e}")))?;
+            seconds.entry(errand.to_owned()).or_default().push(took);
         }
+        Ok(())
+    };
+    // The first time is not counted by `run share`, either.
+    hand(machine, &format!("time_{name} /mnt/a/hand"))?;
+    let each = TIMES * RUNS / (TIMES + 1);
+    for _ in 0..TIMES {
+        (0..each).try_for_each(|_| by_hand())?;
+        let output = machine.run(&["sh", "-c", &command], LIMIT)?;
+        require(machine, output.code == 0, &command, String::from_utf8_lossy(&output.stderr))?;
+        found.push(serde_json::from_str(&output.text()).map_err(|e| machine.wrong("findings", e))?);
     }
-    let compared = times.into_iter().map(|(errand, times)| {
+    (0..each).try_for_each(|_| by_hand())?;
+    let compared = seconds.into_iter().map(|(errand, seconds)| {
         let of = |m: &&drivebench::findings::Metric| {
             m.scope == Scope::Client && m.load.as_ref().is_some_and(|load| load.name.starts_with(&errand))
         };
         // Of several files there is but one.
-        let metric = found.estimates.iter().find(of);
-        let typical = repeat::typical(&times);
-        let (metric, typical) = metric
-            .zip(typical)
+        let speeds: Vec<f64> =
+            found.iter().filter_map(|found| Some(found.estimates.iter().find(of)?.estimate.value)).collect();
+        let (speed, seconds) = repeat::typical(&speeds)
+            .zip(repeat::typical(&seconds))
             .ok_or_else(|| machine.wrong("findings", format!("no speed of {name}, {errand}")))?;
         let bytes = if errand == "read" { 256 * 4096 } else { MIB << 20 };
-        let ratio = metric.estimate.value * typical.value / bytes as f64;
-        Ok((errand, ratio))
+        Ok((errand, speed.value * seconds.value / bytes as f64))
     });
     compared.collect()
 }

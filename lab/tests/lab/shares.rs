@@ -44,7 +44,7 @@ fn speed(found: &Findings, errand: &str, scope: Scope) -> f64 {
 /// Directories and processes of a share, networks, mounts and process numbers besides those of the machine, and what a kernel says that has crashed.
 fn left(machine: &Machine) -> String {
     let left = format!(
-        "find /mnt -name '.drivebench*'; pidof smbd smbclient sshd sftp rpc.mountd setpriv nsenter; grep -lx nfsd /proc/[0-9]*/comm; grep drivebench /proc/mounts; \
+        "find /mnt -name '.drivebench*'; pidof smbd smbclient sshd sftp iperf3 rpc.mountd setpriv nsenter; grep -lx nfsd /proc/[0-9]*/comm; grep drivebench /proc/mounts; \
          {CRASHED}; \
          for kind in net mnt pid; do readlink /proc/[0-9]*/ns/$kind | sort -u | grep -vxF -f /work/own-$kind; done; true"
     );
@@ -117,18 +117,25 @@ fn a_client_on_another_machine_is_used_by_ssh_and_nothing_is_left_there() {
         let client = speed(&found, errand, Scope::Client);
         assert!((0.3e6..0.5e6).contains(&client), "4 Mb/s are 0.5 MB/s: {client}");
         assert!(speed(&found, errand, Scope::WithoutLink) > 2.0 * client);
+        let network = speed(&found, errand, Scope::Network);
+        assert!((0.4e6..0.51e6).contains(&network), "4 Mb/s are 0.5 MB/s: {network}");
+        assert!(verdict(&found, errand).contains("the network alone carries"), "{:#?}", found.verdicts);
     }
     assert!(found.context.join(" ").contains("SMB3"), "{:#?}", found.context);
     let left_there = || out(&machine, "ls -A /work/client") + &left(&machine);
     assert_eq!(left_there(), "");
 
+    // What can't be measured does not end the rest.
+    out(&machine, "mount --bind /bin/false /usr/bin/iperf3");
     let found = findings(
         &machine,
         &format!("share --protocol sftp --client ssh://10.77.0.2/work/client {SMALL} --runs 1 /mnt/a"),
     );
     let client = speed(&found, "put 2.10 MB", Scope::Client);
     assert!((0.3e6..0.5e6).contains(&client), "4 Mb/s are 0.5 MB/s: {client}");
-    assert!(found.context.join(" ").contains("SSH 2.0"), "{:#?}", found.context);
+    let context = found.context.join(" ");
+    assert!(context.contains("SSH 2.0"), "{context}");
+    assert!(context.contains("the network alone was not measured: iperf3 does not serve"), "{context}");
     assert_eq!(left_there(), "");
 
     // Killed while it serves: the other machine notices that the connection ends.

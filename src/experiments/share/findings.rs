@@ -2,7 +2,7 @@
 
 use super::{
     super::common::Series,
-    limit::{ALIKE, Gain, Limit, Runs, limit, times},
+    limit::{ALIKE, APART, Gain, Limit, Runs, limit, times},
 };
 use crate::{
     analyse::{Estimate, repeat},
@@ -31,9 +31,15 @@ fn legend(act: &ShareTest) -> String {
         Some(_) => " 'your share': the same files from the other server, by clients on this machine itself.",
         None => "",
     };
+    let network = match act.also_network {
+        true => {
+            " 'the network alone': bytes that iperf3 moves between both machines, without files; of several clients as many streams."
+        }
+        false => "",
+    };
     format!(
         "'client': what clients get. 'without the drive': of a share in memory. 'without the link' or 'without the network': of clients on the server itself. 'without all of these': still with {protocol}. 'without {protocol}': the same \
-         files as bytes of a TCP connection, without a file server.{sync}{tried}{yours} 'drive alone': the server's own programs, without a client. What is put counts until the server has it on the drive; what is got is not in the server's memory before."
+         files as bytes of a TCP connection, without a file server.{sync}{tried}{yours}{network} 'the drive alone': the server's own programs, without a client. What is put counts until the server has it on the drive; what is got is not in the server's memory before."
     )
 }
 
@@ -135,6 +141,7 @@ impl Case<'_> {
                     Part::Sync => {
                         ". Without the export's sync a power cut loses files that clients believe to be stored".to_owned()
                     }
+                    Part::Link => self.carried(errand).unwrap_or_default(),
                     _ => String::new(),
                 };
                 format!(
@@ -171,6 +178,24 @@ impl Case<'_> {
                 let larger = if errand.is_small() { "more --files" } else { "a larger --size" };
                 format!("{gets} What limits can't be told from these runs: more --runs, or {larger}.")
             }
+        })
+    }
+
+    /// What the network alone carries, beside what clients get through it.
+    fn carried(&self, errand: Errand) -> Option<String> {
+        let carries = self.speed(errand, Via::Network)?;
+        let times = times(&self.speeds(errand, Via::Network), &self.speeds(errand, Via::Whole), 1)?;
+        let carries = format!("; the network alone carries {}", carries.text(rate));
+        Some(match (times.low, times.high) {
+            (_, high) if (1.0..=APART).contains(&high) => {
+                format!("{carries}, of which clients use at least {}", percent(1.0 / high))
+            }
+            (low, _) if low >= APART => format!(
+                "{carries}, {} times as much as clients get (at least {}): it is not full, so look at the client's machine and its program",
+                factor(times.value),
+                factor(low)
+            ),
+            _ => carries,
         })
     }
 
@@ -237,21 +262,22 @@ impl Case<'_> {
     }
 
     fn table(&self, title: &str) -> Table {
-        let ways: Vec<Via> = self.act.ways().collect();
-        let row = |errand: Errand| {
-            let speed = |via: &Via| self.speed(errand, *via).map_or("-".to_owned(), |speed| speed.text(rate));
-            [self.act.name(errand)].into_iter().chain(ways.iter().map(speed)).collect()
-        };
-        let name = |via: &Via| match via {
+        let is_missing =
+            |via: &Via| *via == Via::Network && self.shared.loads.iter().all(|load| load.via != *via);
+        let name = |via: Via| match via {
             Via::Whole => "client".to_owned(),
-            Via::Server => "drive alone".to_owned(),
-            via => self.act.way(*via),
+            Via::Without(Part::Link) if self.act.client.is_some() => "without the network".to_owned(),
+            via => self.act.way(via),
         };
-        let columns = ways.iter().map(|via| Column::new(&name(via), true));
+        let row = |via: Via| {
+            let speed = |errand| self.speed(errand, via).map_or("-".to_owned(), |speed| speed.text(rate));
+            [name(via)].into_iter().chain(self.act.errands().map(speed)).collect()
+        };
+        let columns = self.act.errands().map(|errand| Column::new(&self.act.short_name(errand), true));
         Table {
             title: title.to_owned(),
             columns: [Column::new("", false)].into_iter().chain(columns).collect(),
-            rows: self.act.errands().map(row).collect(),
+            rows: self.act.ways().filter(|via| !is_missing(via)).map(row).collect(),
         }
     }
 
@@ -296,6 +322,7 @@ impl Case<'_> {
             Via::WithoutAll => Scope::WithoutAll,
             Via::With(_) => Scope::Tried,
             Via::Existing => Scope::Existing,
+            Via::Network => Scope::Network,
             Via::Server => Scope::Alone,
         };
         let mut all = Vec::new();
@@ -349,7 +376,10 @@ impl Case<'_> {
         let yours = self.act.existing.as_ref().map_or_else(String::new, |at| format!("; your share: {at}"));
         let most =
             self.act.rate.map_or_else(String::new, |bits| format!(" (at most {})", rate(bits as f64 / 8.0)));
-        format!("{}{agreed}; {}{most}{here}{yours}", self.shared.server, self.setup())
+        let no_network = self.shared.no_network.as_ref();
+        let no_network =
+            no_network.map_or_else(String::new, |why| format!("; the network alone was not measured: {why}"));
+        format!("{}{agreed}; {}{most}{here}{yours}{no_network}", self.shared.server, self.setup())
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
 /// Gains below this are none, and of two parts whose gains differ by less none is named.
 pub const ALIKE: f64 = 1.05;
 /// Gains that may differ by more are not called alike.
-const APART: f64 = 1.2;
+pub const APART: f64 = 1.2;
 
 /// Speeds by repetition, bytes per second.
 pub type Runs = BTreeMap<u32, f64>;

@@ -59,6 +59,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             clients: ask.values.get(&options::CLIENTS),
             // There is no program of ours on another machine.
             also_plain: client.is_none(),
+            also_network: client.is_some(),
             runs: ask.values.get(&options::TIMES),
         };
         fits(target, test.on_disk()).map_err(PlanError::without_limit)?;

@@ -60,7 +60,7 @@ fn found(plan: Plan, speeds: [&[f64]; 2]) -> Findings {
     };
     let [dialect, signing, encryption] = [dialect, signing, "none"].map(str::to_owned);
     let negotiated = Some(Negotiated { dialect, signing, encryption });
-    let shared = Shared { server: server.to_owned(), negotiated, loads };
+    let shared = Shared { server: server.to_owned(), negotiated, loads, ..Shared::default() };
     let result = Box::new(ActResult { shared: Some(Box::new(shared)), ..ActResult::default() });
     let act = Event::Act { step: StepId(0), target: Some(0), at: String::new(), result };
     let end = Event::End(End { how: How::Finished, at: String::new() });
@@ -130,6 +130,16 @@ fn a_client_on_another_machine_mounts_nothing() {
     let plan = planned(&[("protocol", "sftp"), client]);
     let (_, act) = plan.shares().next().expect("a share");
     assert!(act.check().is_ok() && ShareTest { protocol: Protocol::Nfs, ..act.clone() }.check().is_err());
+}
+
+#[test]
+fn a_network_is_full_or_not() {
+    let plan = planned(&[("client", "ssh://pi@laptop/dev/shm"), ("clients", "1")]);
+    // All of it, without the drive, the network with the client's machine, both; the network alone, and the drive alone.
+    let speeds: [&[f64]; 2] = [&[10.1, 10.2, 27.0, 380.0, 11.4, 27.5], &[4.0, 4.1, 27.0, 600.0, 11.6, 27.9]];
+    let found = found(plan, speeds);
+    assert_eq!(found.estimates.iter().filter(|m| m.scope == Scope::Network).count(), 2);
+    insta::assert_snapshot!(render(&found, Format::Text, Style::PLAIN, false));
 }
 
 #[test]

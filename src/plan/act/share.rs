@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{existing::Existing, protocol::Protocol};
-use crate::units::{RemoteDir, count, decimal_bytes};
+use crate::units::{RemoteDir, count, decimal_bytes, duration};
 
 /// Clients put files on a share and get them, as it is and with parts of the way left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,6 +44,9 @@ pub struct ShareTest {
     /// Files are also moved by TCP alone, without the protocol.
     #[serde(default)]
     pub also_plain: bool,
+    /// What the network to another machine carries is measured by iperf3, where both have that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub also_network: bool,
     /// Repetitions of all.
     pub runs: u32,
 }
@@ -119,6 +122,8 @@ pub enum Via {
     With(Setting),
     /// By the other server, without the link.
     Existing,
+    /// Bytes between both machines, without files and servers of them.
+    Network,
     /// No client: the server's own programs use the files.
     Server,
 }
@@ -185,6 +190,7 @@ impl Via {
             Self::Without(left_out) => left_out != part,
             Self::WithoutAll => part == Part::Protocol,
             Self::Existing => part != Part::Link,
+            Self::Network => part == Part::Link,
             Self::Server => part == Part::Drive,
         }
     }
@@ -242,6 +248,7 @@ impl ShareTest {
         let all = (apart.count() > 1).then_some(Via::WithoutAll);
         let plain = self.also_plain.then_some(Via::Without(Part::Protocol));
         let existing = self.existing.as_ref().map(|_| Via::Existing);
+        let network = self.also_network.then_some(Via::Network);
         let tries = self.tries.iter().copied().map(Via::With);
         [Via::Whole]
             .into_iter()
@@ -250,6 +257,7 @@ impl ShareTest {
             .chain(plain)
             .chain(tries)
             .chain(existing)
+            .chain(network)
             .chain([Via::Server])
     }
 
@@ -260,6 +268,8 @@ impl ShareTest {
             // Blocks stay in the client's memory.
             Via::Without(Part::Protocol | Part::ClientDrive) => errand != Errand::ReadRandom,
             Via::Existing => !errand.puts(),
+            // It knows no files.
+            Via::Network => !errand.is_small() && errand != Errand::ReadRandom,
             _ => true,
         }
     }
@@ -278,6 +288,17 @@ impl ShareTest {
                 format!("{verb} {} of {}", count(files, "file"), decimal_bytes(bytes))
             }
             _ => format!("{verb} {} by each of {files} clients", decimal_bytes(bytes)),
+        }
+    }
+
+    /// The same above a column of a table.
+    pub fn short_name(&self, errand: Errand) -> String {
+        let (files, verb) = (self.set(errand).0, if errand.puts() { "put" } else { "get" });
+        match files {
+            _ if errand == Errand::ReadRandom => "random reads".to_owned(),
+            1 => self.name(errand),
+            _ if errand.is_small() => format!("{verb} {}", count(files, "file")),
+            _ => format!("{verb} by {files} clients"),
         }
     }
 
@@ -302,6 +323,18 @@ impl ShareTest {
     pub fn moved(&self, errand: Errand) -> u64 {
         let (pieces, bytes) = if errand == Errand::ReadRandom { self.blocks() } else { self.set(errand) };
         pieces.saturating_mul(bytes)
+    }
+
+    /// How long all that goes over the link takes at least, s.
+    pub fn over_link(&self) -> Option<f64> {
+        let rate = self.rate? as f64;
+        // Once more after each start of the server.
+        let warm = self.moved(Errand::Put).saturating_add(self.moved(Errand::Get));
+        let moved = self.ways().filter(|via| via.has(Part::Link)).flat_map(|via| {
+            self.errands().filter(move |errand| self.goes(*errand, via)).map(|errand| self.moved(errand))
+        });
+        let bytes = moved.fold(warm, u64::saturating_add);
+        Some(8.0 * bytes as f64 * f64::from(self.runs) / rate)
     }
 
     /// The largest number of files: one set is there at a time.
@@ -338,6 +371,7 @@ impl ShareTest {
             && self.rate.is_none_or(|rate| (1_000..=1 << 40).contains(&rate))
             // Nothing of ours runs on another machine.
             && !(self.also_plain && self.client.is_some())
+            && !(self.also_network && self.client.is_none())
             && !(self.mounted && self.client.is_some())
             && self.tries.iter().all(|setting| setting.protocol() == self.protocol)
             && self.existing.as_ref().is_none_or(|at| at.protocol == self.protocol && self.client.is_none())
@@ -359,6 +393,8 @@ impl ShareTest {
         let client =
             self.client_dir.as_ref().map(|dir| format!("; the client's files are in {}", dir.display()));
         let existing = self.existing.as_ref().map(|at| format!("; what is got comes from {at}, too"));
+        let over_link =
+            self.over_link().map(|seconds| format!("; what goes over the link takes {} or more", duration(seconds)));
         // They end in turn, unless all are killed at once.
         let clients = match self.mounted {
             true => {
@@ -367,13 +403,14 @@ impl ShareTest {
             false => "clients",
         };
         format!(
-            "{} with a configuration of its own, and {clients} {link}: {}; each with {}; {}{}{}",
+            "{} with a configuration of its own, and {clients} {link}: {}; each with {}; {}{}{}{}",
             self.protocol.server(),
             errands.join(", "),
             ways.join(", "),
             count(u64::from(self.runs), "time"),
             client.unwrap_or_default(),
-            existing.unwrap_or_default()
+            existing.unwrap_or_default(),
+            over_link.unwrap_or_default()
         )
     }
 
@@ -398,6 +435,7 @@ impl ShareTest {
             Via::WithoutAll => "without all of these".to_owned(),
             Via::With(setting) => format!("with {}", setting.name()),
             Via::Existing => "your share".to_owned(),
+            Via::Network => "the network alone".to_owned(),
             Via::Server => "the drive alone".to_owned(),
         }
     }
@@ -422,6 +460,7 @@ impl ShareTest {
             small: 1,
             clients: 1,
             also_plain: false,
+            also_network: false,
             runs: 1,
         }
     }

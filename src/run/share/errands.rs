@@ -10,7 +10,10 @@ use std::{
 
 use rand::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, openat, syncfs};
+use rustix::{
+    fs::{Advice, CWD, Mode, OFlags, fadvise, openat, syncfs},
+    io::Errno,
+};
 
 const PIECE: usize = 1 << 20;
 /// Directories of a client: the sets of files that it puts, and what it got.
@@ -66,7 +69,7 @@ pub fn put(
     stop: Stop<'_>,
 ) -> io::Result<()> {
     each(files, at_once, &|name| {
-        let (mut from, mut to) = (File::open(from.join(name))?, File::create_new(to.join(name))?);
+        let (mut from, mut to) = (open(from, name)?, File::create_new(to.join(name))?);
         copy(&mut from, &mut to, stop)?;
         if to_its_end { to.sync_all() } else { Ok(()) }
     })?;
@@ -77,25 +80,37 @@ pub fn put(
 pub fn open_to_all(dir: &Path, files: u64) -> io::Result<()> {
     fs::set_permissions(dir, Permissions::from_mode(0o755))?;
     (0..files).try_for_each(|number| {
-        let path = dir.join(number.to_string());
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = File::from(openat(CWD, &path, flags, Mode::empty())?);
-        let about = file.metadata()?;
-        match about.is_file() && about.nlink() == 1 {
-            true => file.set_permissions(Permissions::from_mode(0o644)),
-            false => Err(io::Error::other(format!("file {number} was replaced by something else"))),
+        let name = number.to_string();
+        let file = open(dir, &name)?;
+        match file.metadata()?.nlink() {
+            1 => file.set_permissions(Permissions::from_mode(0o644)),
+            _ => Err(replaced(&name)),
         }
     })
 }
 
+/// One of the files; not what somebody has put in its place, such as a link to another one, or a pipe, which would be waited for.
+fn open(dir: &Path, name: &str) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match openat(CWD, dir.join(name), flags, Mode::empty()) {
+        Err(Errno::LOOP) => return Err(replaced(name)),
+        opened => File::from(opened?),
+    };
+    if file.metadata()?.is_file() { Ok(file) } else { Err(replaced(name)) }
+}
+
+fn replaced(name: &str) -> io::Error {
+    io::Error::other(format!("file {name} was replaced by something else"))
+}
+
 /// Reads them as the server's own programs do.
 pub fn get(from: &Path, files: u64, at_once: bool, stop: Stop<'_>) -> io::Result<()> {
-    each(files, at_once, &|name| copy(&mut File::open(from.join(name))?, &mut io::sink(), stop).map(drop))
+    each(files, at_once, &|name| copy(&mut open(from, name)?, &mut io::sink(), stop).map(drop))
 }
 
 /// Blocks of the first file, so many bytes from each place on, one after the other. Nothing is read ahead.
 pub fn read_blocks(dir: &Path, places: &[u64], bytes: u64, stop: Stop<'_>) -> io::Result<Vec<u8>> {
-    let file = File::open(dir.join("0"))?;
+    let file = open(dir, "0")?;
     fadvise(&file, 0, None, Advice::Random)?;
     let mut blocks = vec![0; places.len() * bytes as usize];
     for (block, place) in blocks.chunks_exact_mut(bytes as usize).zip(places) {
@@ -153,7 +168,7 @@ pub fn sync(dir: &Path) -> io::Result<()> {
 pub fn cool(dir: &Path, files: u64) -> io::Result<()> {
     sync(dir)?;
     for number in 0..files {
-        fadvise(File::open(dir.join(number.to_string()))?, 0, None, Advice::DontNeed)?;
+        fadvise(open(dir, &number.to_string())?, 0, None, Advice::DontNeed)?;
     }
     Ok(())
 }
@@ -177,8 +192,8 @@ pub fn differs(
 ) -> io::Result<Option<(u64, Differs)>> {
     for number in 0..files {
         let name = number.to_string();
-        let mut first = File::open(a.join(&name))?;
-        let mut second = match File::open(b.join(&name)) {
+        let mut first = open(a, &name)?;
+        let mut second = match open(b, &name) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Some((number, Differs::Length))),
             opened => opened?,
         };
@@ -207,6 +222,8 @@ fn same(a: &mut File, b: &mut File, stop: Stop<'_>) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::mkfifoat;
+
     use super::*;
 
     #[test]
@@ -234,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn only_own_files_are_opened_to_all() {
+    fn what_is_put_in_place_of_a_file_is_not_used() {
         let [dir, other] = [0, 1].map(|_| tempfile::tempdir().expect("a directory"));
         make(dir.path(), (2, 10), 1, &|| false).expect("makes");
         let private = other.path().join("private");
@@ -250,6 +267,20 @@ mod tests {
             fs::remove_file(&own).and_then(|()| replaced(&private, &own)).expect("replaces");
             open_to_all(dir.path(), 2).expect_err("somebody else's file");
             assert_eq!(mode(&private), 0o600);
+        }
+        for replaced in [|own: &Path| std::os::unix::fs::symlink("0", own), |own: &Path| Ok(mkfifoat(CWD, own, Mode::RUSR)?)] {
+            fs::remove_file(&own).and_then(|()| replaced(&own)).expect("replaces");
+            let all: [io::Result<()>; 4] = [
+                cool(dir.path(), 2),
+                get(dir.path(), 2, false, &|| false),
+                put(dir.path(), other.path(), 2, (false, false), &|| false),
+                differs(dir.path(), dir.path(), 2, true, &|| false).map(drop),
+            ];
+            for used in all {
+                let why = used.expect_err("somebody else's file").to_string();
+                assert!(why.contains("replaced"), "{why}");
+            }
+            clear(other.path(), 2).expect("removes");
         }
     }
 

@@ -5,6 +5,7 @@ mod clients;
 mod errands;
 mod file_server;
 mod mounted;
+mod network;
 mod nfs;
 mod plain;
 mod random;
@@ -213,14 +214,27 @@ fn measure(
         reorder(&mut ways, run, &mut random);
         for via in &ways {
             for errand in act.errands().filter(|errand| act.goes(*errand, *via)) {
+                if *via == Via::Network && shared.no_network.is_some() {
+                    break;
+                }
                 if cancel.is_set() {
                     return Err(RunError::Interrupted);
                 }
                 says(&format!("{}, {}, {run} of {}", act.name(errand), act.way(*via), act.runs));
-                let timed = site.time((errand, *via), run == 1, cancel);
-                let (seconds, cores) = timed.map_err(|e| not_yours(act, *via, e))?;
-                let bytes = act.moved(errand);
-                shared.loads.push(ShareLoad { errand, via: *via, run, bytes, seconds, cores });
+                let moved = if *via == Via::Network {
+                    site.carried(errand, cancel).map(|(bytes, seconds)| (bytes, seconds, Vec::new()))
+                } else {
+                    let timed = site.time((errand, *via), run == 1, cancel);
+                    let (seconds, cores) = timed.map_err(|e| not_yours(act, *via, e))?;
+                    Ok((act.moved(errand), seconds, cores))
+                };
+                match moved {
+                    Ok((bytes, seconds, cores)) => {
+                        shared.loads.push(ShareLoad { errand, via: *via, run, bytes, seconds, cores });
+                    }
+                    // The rest goes without it.
+                    Err(why) => shared.no_network = Some(why),
+                }
             }
         }
         if shared.negotiated.is_none() {

@@ -67,6 +67,10 @@ impl Remote {
         Ok(Self { at: at.clone(), name, keeps, addresses })
     }
 
+    pub fn host(&self) -> &str {
+        self.at.host()
+    }
+
     /// The query that runs a program in its directory.
     pub fn in_dir(&self, program: &Query) -> Query {
         ssh::in_dir(&self.at, &self.name, program)
