@@ -8,21 +8,20 @@ use crate::{
 };
 
 /// What is left out, in words.
-const WITHOUT: [(Scope, &str); 7] = [
+const WITHOUT: [(Scope, &str); 6] = [
     (Scope::WithoutDrive, "without the drive"),
     (Scope::WithoutSync, "without the export's sync"),
     (Scope::WithoutLink, "without the network"),
     (Scope::WithoutProtection, "without signing or encryption"),
     (Scope::WithoutClientDrive, "without the client's drive"),
     (Scope::WithoutProtocol, "without the protocol"),
-    (Scope::Network, "by the network alone"),
 ];
 
 /// In whole sentences.
 pub(super) struct Clients<'a> {
     pub said: String,
-    /// What it would be without each part of the way.
-    pub without: Option<String>,
+    /// What it would be without each part of the way, and what the network carries.
+    pub because: Vec<String>,
     pub from: &'a Evidence,
 }
 
@@ -46,10 +45,19 @@ pub(super) fn clients<'a>(context: &Context<'a>) -> Option<Clients<'a>> {
         .iter()
         .filter_map(|(scope, words)| Some(format!("{} {words}", said(both(*scope)?))))
         .collect();
+    // A load of its own.
+    let carried = |direction: Direction| {
+        let own = context.all().filter(same).filter(is_one);
+        let mut own = own.filter(|e| e.load.as_ref().and_then(|load| load.direction) == Some(direction));
+        own.find_map(|e| got(e, Scope::Network))
+    };
+    let network = carried(Direction::Write).zip(carried(Direction::Read));
+    let network = network.map(|(to, from)| format!("The network alone carried {}.", said([to, from])));
+    let without = (!without.is_empty()).then(|| format!("It would put and get {}.", without.join(", ")));
     let how = &put.load.as_ref()?.engine;
     Some(Clients {
         said: format!("A client of {} ({how}) put and got {whole}.", put.target),
-        without: (!without.is_empty()).then(|| format!("It would put and get {}.", without.join(", "))),
+        because: without.into_iter().chain(network).collect(),
         from: put,
     })
 }
@@ -89,11 +97,18 @@ mod tests {
                 ..testing::of(&inventory, run, &["sda"])
             }
         };
+        let network = |run: &str, reads: bool, mb: f64| {
+            let of = share(run, "", reads, 0, 1, [0.0; 3]);
+            let carried = testing::metric(Quantity::Throughput, testing::within(mb * 1e6, 0.02));
+            Evidence { numbers: vec![carried.at(Scope::Network)], ..of }
+        };
         let evidence = [
             share("r1", "put 64 MB", false, 64 << 20, 1, [1.0, 1.0, 1.0]),
             share("r2", "put 64 MB", false, 64 << 20, 1, [10.1, 11.4, 10.4]),
             share("r2", "get 64 MB", true, 64 << 20, 1, [11.6, 11.7, 27.0]),
             share("r2", "put 1000 files", false, 16 << 10, 1, [2.0, 2.0, 2.0]),
+            network("r2", false, 11.8),
+            network("r2", true, 11.9),
             share("r2", "get 16 MB by each", true, 16 << 20, 4, [3.0, 3.0, 3.0]),
         ];
         let answers = testing::advise(&inventory, &evidence);
@@ -102,6 +117,8 @@ mod tests {
         assert!(limits.says.ends_with(said), "{}", limits.says);
         let without = "It would put and get 11.4 MB/s ±2.0 % and 11.7 MB/s ±2.0 % without the drive, 10.4 MB/s ±2.0 % and 27.0 MB/s ±2.0 % without the network.";
         assert!(limits.because.iter().any(|why| why == without), "{:#?}", limits.because);
+        let network = "The network alone carried 11.8 MB/s ±2.0 % and 11.9 MB/s ±2.0 %.";
+        assert!(limits.because.iter().any(|why| why == network), "{:#?}", limits.because);
         assert_eq!(limits.rests_on, ["r2"]);
         // Nothing else rests on a share: it says nothing of a drive alone.
         assert!(answers.iter().filter(|a| a.topic != Topic::Limits).all(|a| a.rests_on.is_empty()));

@@ -14,23 +14,28 @@ pub const IPERF3: Tool = Tool {
 
 /// How long it sends, s.
 const LASTS: u32 = 3;
-/// How long it may take besides: to connect, and to end.
-const SLOW: Duration = Duration::from_secs(60);
+/// How long it may take at most, to connect and to end as well.
+pub const LIMIT: Duration = Duration::from_secs(60);
+/// Another machine may report anything.
+const MOST: u64 = 1 << 48;
+const LONGEST_WORDS: usize = 200;
 
 /// The first words of a line that it says once a client may come.
 pub const READY: &str = "Server listening";
 
-/// Serves one client, but not longer than its standard input lasts.
-pub fn serve(iperf3: &Path, address: IpAddr, port: u16) -> Query {
+/// Serves one client, but not longer than its standard input lasts; as a user with no rights, as anybody may come.
+pub fn serve(setpriv: &Path, iperf3: &Path, address: IpAddr, port: u16) -> Query {
+    let nobody = words("--reuid 65534 --regid 65534 --clear-groups --no-new-privs --inh-caps -all --");
     let args = format!("-s -1 -B {address} -p {port} --forceflush");
-    until_input_ends(iperf3, words(&args).map(OsStr::new))
+    let args = nobody.map(OsStr::new).chain([iperf3.as_os_str()]).chain(words(&args).map(OsStr::new));
+    until_input_ends(setpriv, args)
 }
 
 /// So many streams, to the server or from it.
 pub fn client(address: IpAddr, port: u16, streams: u64, to_server: bool) -> Query {
     let reverse = if to_server { "" } else { " -R" };
-    let args = format!("-c {address} -p {port} -t {LASTS} -P {streams} -J{reverse}");
-    Query::new(IPERF3, words(&args)).within(SLOW)
+    let args = format!("-c {address} -p {port} -t {LASTS} -P {streams} -J{reverse} --connect-timeout 10000");
+    Query::new(IPERF3, words(&args)).within(LIMIT)
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -56,13 +61,19 @@ struct Sum {
 
 /// Bytes that came, and how long that took, s: from the report of the client; or why not.
 pub fn received(report: &str) -> Result<(u64, f64), String> {
-    let report: Report = serde_json::from_str(report).map_err(|e| format!("its report: {e}"))?;
+    let begin = |text: &str| text.chars().take(LONGEST_WORDS).collect::<String>();
+    // The login there may say something before.
+    let json = report.find('{').map_or("", |at| &report[at..]);
+    let report: Report = serde_json::from_str(json)
+        .map_err(|_| format!("this is no report: {}", begin(report.lines().next().unwrap_or_default())))?;
     if let Some(error) = report.error {
-        return Err(error);
+        return Err(begin(error.lines().next().unwrap_or_default()));
     }
     let sum = report.end.and_then(|end| end.sum_received);
-    let sum = sum.filter(|sum| sum.bytes > 0 && sum.seconds.is_finite() && sum.seconds > 0.0);
-    sum.map(|sum| (sum.bytes, sum.seconds)).ok_or_else(|| "its report has no sum of what came".to_owned())
+    let lasts = f64::from(LASTS) / 2.0..=LIMIT.as_secs_f64();
+    let sum = sum.filter(|sum| (1..MOST).contains(&sum.bytes) && lasts.contains(&sum.seconds));
+    sum.map(|sum| (sum.bytes, sum.seconds))
+        .ok_or_else(|| "its report has no sum of what came in so many seconds".to_owned())
 }
 
 #[cfg(test)]
@@ -72,23 +83,33 @@ mod tests {
     #[test]
     fn command_lines() {
         let [four, six] = ["192.0.2.1", "2001:db8::1"].map(|at| at.parse().expect("an address"));
-        let serves = serve(Path::new("/usr/bin/iperf3"), four, 5201).to_string();
+        let [setpriv, iperf3] = ["/usr/bin/setpriv", "/usr/bin/iperf3"].map(Path::new);
+        let serves = serve(setpriv, iperf3, four, 5201).to_string();
+        let nobody = "--reuid 65534 --regid 65534 --clear-groups --no-new-privs --inh-caps -all";
         assert!(
-            serves.ends_with(" drivebench /usr/bin/iperf3 -s -1 -B 192.0.2.1 -p 5201 --forceflush"),
+            serves.ends_with(&format!(" drivebench /usr/bin/setpriv {nobody} -- /usr/bin/iperf3 -s -1 -B 192.0.2.1 -p 5201 --forceflush")),
             "{serves}"
         );
-        assert_eq!(client(six, 5201, 4, true).to_string(), "iperf3 -c 2001:db8::1 -p 5201 -t 3 -P 4 -J");
-        assert_eq!(client(four, 5201, 1, false).to_string(), "iperf3 -c 192.0.2.1 -p 5201 -t 3 -P 1 -J -R");
+        assert_eq!(
+            client(six, 5201, 4, true).to_string(),
+            "iperf3 -c 2001:db8::1 -p 5201 -t 3 -P 4 -J --connect-timeout 10000"
+        );
+        assert_eq!(
+            client(four, 5201, 1, false).to_string(),
+            "iperf3 -c 192.0.2.1 -p 5201 -t 3 -P 1 -J -R --connect-timeout 10000"
+        );
     }
 
     /// Of iperf3 3.12, over loopback with a limit.
     #[test]
     fn what_came_counts_and_what_went_wrong_is_said() {
-        assert_eq!(received(include_str!("fixtures/iperf3-four-streams.json")), Ok((2_621_440, 1.000324)));
-        assert_eq!(received(include_str!("fixtures/iperf3-reverse.json")), Ok((2_621_440, 1.000104)));
+        assert_eq!(received(include_str!("fixtures/iperf3-four-streams.json")), Ok((7_864_320, 3.000652)));
+        assert_eq!(received(include_str!("fixtures/iperf3-reverse.json")), Ok((7_602_176, 3.000085)));
         let refused = received(include_str!("fixtures/iperf3-refused.json")).expect_err("refused");
         assert!(refused.contains("Connection refused"), "{refused}");
-        for strange in ["", "{}", "[]", r#"{"end":{}}"#, r#"{"end":{"sum_received":{"seconds":0,"bytes":1}}}"#] {
+        for strange in
+            ["", "{}", "[]", r#"{"end":{}}"#, r#"{"end":{"sum_received":{"seconds":0,"bytes":1}}}"#]
+        {
             assert!(received(strange).is_err(), "{strange}");
         }
     }

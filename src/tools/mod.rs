@@ -54,7 +54,8 @@ pub struct Tool {
 const SH: Tool = Tool { name: "sh", package: "dash", without: "without it, nothing can be shared" };
 
 /// A program ends with the standard input, or by itself, and this with it. A shell gives another input to what it does beside.
-const UNTIL_INPUT_ENDS: &str = r#"exec 3<&0; "$@" </dev/null 3<&- & s=$!; { cat <&3 >/dev/null; kill $s 2>/dev/null; } & wait $s"#;
+const UNTIL_INPUT_ENDS: &str =
+    r#"exec 3<&0; "$@" </dev/null 3<&- & s=$!; { cat <&3; kill $s; } >/dev/null 2>&1 & wait $s"#;
 
 /// Runs a program that serves until its standard input ends.
 fn until_input_ends<'a>(program: &'a Path, args: impl IntoIterator<Item = &'a OsStr>) -> Query {

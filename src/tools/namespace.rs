@@ -28,7 +28,7 @@ while { mounted "$1" && ! umount "$1" 2>/dev/null; } || grep -q " 01 " /proc/sel
 
 /// All of them but `tc`.
 pub const TOOLS: [Tool; 3] = [SETPRIV, NSENTER, IP];
-const SETPRIV: Tool = Tool { name: "setpriv", package: "util-linux", without: WITHOUT };
+pub const SETPRIV: Tool = Tool { name: "setpriv", package: "util-linux", without: WITHOUT };
 const NSENTER: Tool = Tool { name: "nsenter", package: "util-linux", without: WITHOUT };
 /// Of what clients mount.
 pub(super) const UMOUNT: Tool =

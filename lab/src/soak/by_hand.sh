@@ -82,7 +82,7 @@ X
     /usr/sbin/sshd -f $ssh/conf
 }
 
-# Programs that connect, do one thing, and end. What connecting takes is left out.
+# Programs that connect, do one thing, and end. What starting them and connecting takes is left out.
 smbclient_does() {
     (cd $client && $far smbclient //10.77.0.1/hand --configfile $smb/conf -p 4450 -A $smb/login -c "$1")
 }
@@ -93,9 +93,11 @@ sftp_does() {
 
 time_program() {
     cold
-    connects=$(seconds "$1 pwd $2")
+    connects=$(seconds "$1 pwd $2; sync -f $client")
     cold
     echo "put $(less "$(seconds "$1 'put big 0' $2; sync -f $2")" "$connects")"
+    cold
+    connects=$(seconds "$1 pwd $2")
     cold
     echo "get $(less "$(seconds "$1 'get 0 got' $2")" "$connects")"
     same && rm "$2/0"
@@ -112,12 +114,19 @@ time_sftp() {
 }
 
 time_mounted() {
+    : >$client/none
+    nothing="cp $client/none $client/as-none"
     cold
     $1
-    echo "put $(seconds "cp $client/big $mounted/0; sync -f $2")"
+    # The first time reads the programs, which are no longer in memory.
+    $nothing && sync -f $client
+    starts=$(seconds "$nothing; sync -f $client")
+    echo "put $(less "$(seconds "cp $client/big $mounted/0; sync -f $2")" "$starts")"
     umount $mounted && cold
     $1
-    echo "get $(seconds "cp $mounted/0 $client/got")"
+    $nothing
+    starts=$(seconds "$nothing")
+    echo "get $(less "$(seconds "cp $mounted/0 $client/got")" "$starts")"
     same
     umount $mounted && cold
     $1

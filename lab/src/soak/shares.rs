@@ -92,11 +92,12 @@ fn ready(machine: &Machine) -> Result<(), MachineError> {
 pub fn shares(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
     let mut lines = Vec::new();
     let summary = rounds(times, seed, |_, _| {
-        let mut right = 0;
+        let (mut right, before) = (0, lines.len());
         {
             let mut faster = scenario.clone().faster(FASTER);
             for drive in &mut faster.drives {
-                drive.model.flush_seconds = FLUSH;
+                // A machine that is faster makes all of its drives' times shorter.
+                drive.model.flush_seconds = FLUSH * FASTER;
             }
             let machine = Machine::start(&faster, options)?;
             ready(&machine)?;
@@ -115,7 +116,7 @@ pub fn shares(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> 
         done(&machine, &format!("create --layout raid0 --mount /mnt/pool {bays} {erase}"))?;
         right += u32::from(says(&machine, &OVER_RAID0, &mut lines)?);
         let all = (OF_FASTER.len() + CASES.len() + 1) as u32;
-        let untold = lines.iter().filter(|line| line.contains("can't be told")).count();
+        let untold = lines[before..].iter().filter(|line| line.contains("can't be told")).count();
         require(
             &machine,
             untold <= 1,

@@ -56,10 +56,10 @@ fn the_slower_of_drive_and_link_limits_a_client() {
     let _turn = beside();
     let machine = machine();
     let free = findings(&machine, &format!("share {SMALL} --clients 1 --runs 3 /mnt/a"));
-    let slow = findings(&machine, &format!("share --rate 4Mb {SMALL} --clients 1 --runs 4 /mnt/a"));
+    let slow = findings(&machine, "share --rate 4Mb --size 1MiB --files 3 --clients 1 --runs 4 /mnt/a");
     eprintln!("{:#?}\n{:#?}", free.verdicts, slow.verdicts);
     assert!(verdict(&free, "put 2.10 MB").contains("The drive limits"));
-    for errand in ["put 2.10 MB", "get 2.10 MB"] {
+    for errand in ["put 1.05 MB", "get 1.05 MB"] {
         assert!(verdict(&slow, errand).contains("The link limits"));
         let client = speed(&slow, errand, Scope::Client);
         assert!((0.3e6..0.5e6).contains(&client), "4 Mb/s are 0.5 MB/s: {client}");
@@ -69,12 +69,14 @@ fn the_slower_of_drive_and_link_limits_a_client() {
 
 /// Kills a run with files in /mnt/a once a client has put something there.
 fn killed_while_it_serves(machine: &Machine, run: &str) {
+    killed_once(machine, "find /mnt/a/.drivebench* -name 0 -size +0 2>/dev/null | grep -q 0", run);
+}
+
+/// Kills a run once a command of a shell succeeds.
+fn killed_once(machine: &Machine, command: &str, run: &str) {
     let run = format!("exec drivebench run {run} 2>/work/said");
     let run = machine.begin(&["sh", "-c", &run]).expect("starts");
-    out(
-        machine,
-        "while ! find /mnt/a/.drivebench* -name 0 -size +0 2>/dev/null | grep -q 0; do usleep 200000; done",
-    );
+    out(machine, &format!("while ! {command}; do usleep 200000; done"));
     run.signal(9).expect("is there");
     assert_ne!(run.wait(LIMIT).expect("ends").code, 0);
 }
@@ -129,20 +131,19 @@ fn a_client_on_another_machine_is_used_by_ssh_and_nothing_is_left_there() {
     out(&machine, "mount --bind /bin/false /usr/bin/iperf3");
     let found = findings(
         &machine,
-        &format!("share --protocol sftp --client ssh://10.77.0.2/work/client {SMALL} --runs 1 /mnt/a"),
+        "share --protocol sftp --client ssh://10.77.0.2/work/client --size 1MiB --files 3 --clients 1 --runs 1 /mnt/a",
     );
-    let client = speed(&found, "put 2.10 MB", Scope::Client);
+    let client = speed(&found, "put 1.05 MB", Scope::Client);
     assert!((0.3e6..0.5e6).contains(&client), "4 Mb/s are 0.5 MB/s: {client}");
     let context = found.context.join(" ");
     assert!(context.contains("SSH 2.0"), "{context}");
-    assert!(context.contains("the network alone was not measured: iperf3 does not serve"), "{context}");
+    assert!(context.contains("the network alone was not measured: iperf3 does not serve here"), "{context}");
     assert_eq!(left_there(), "");
 
-    // Killed while it serves: the other machine notices that the connection ends.
-    killed_while_it_serves(
-        &machine,
-        &format!("share --client ssh://10.77.0.2/work/client {SMALL} --runs 3 /mnt/a"),
-    );
+    // Killed while iperf3 serves: the other machine notices that the connection ends.
+    out(&machine, "umount /usr/bin/iperf3");
+    let run = "share --client ssh://10.77.0.2/work/client --size 1MiB --files 3 --clients 1 --runs 3 /mnt/a";
+    killed_once(&machine, "pidof iperf3 >/dev/null", run);
     out(
         &machine,
         "drivebench cleanup; while [ -n \"$(ls -A /work/client)\" ] || pidof smbclient; do usleep 200000; done",
@@ -160,17 +161,19 @@ fn nfs_sftp_and_what_the_kernel_mounts_of_smb_are_measured_and_end_with_the_run(
         ("--mounted --try sendfile", "SMB3"),
     ];
     for (protocol, agreed) in all {
-        let run = format!("share {protocol} --rate 40Mb --clients 2 {SMALL}");
+        let is_nfs = protocol.contains("nfs");
+        // Several at once of one protocol: of all, that takes long.
+        let clients = if is_nfs { 2 } else { 1 };
+        let run = format!("share {protocol} --rate 40Mb --clients {clients} {SMALL}");
         let found = findings(&machine, &format!("{run} --runs 1 /mnt/a"));
         eprintln!("{}\n{:#?}", found.context.join("\n"), found.tables);
         assert!(found.context.join(" ").contains(agreed), "{:#?}", found.context);
-        let is_nfs = protocol.contains("nfs");
         let sync = is_nfs.then_some(Scope::WithoutSync);
         let all =
             [Scope::Client, Scope::WithoutDrive, Scope::WithoutLink, Scope::WithoutProtocol, Scope::Tried];
         for scope in all.into_iter().chain(sync) {
             for errand in ["put 2.10", "put 10 files", "put 1.05 MB by each"] {
-                assert!(speed(&found, errand, scope) > 0.0);
+                assert!(!is_nfs && errand.contains("each") || speed(&found, errand, scope) > 0.0);
             }
         }
         // A link of 40 Mb/s carries 5 MB/s.
@@ -216,11 +219,12 @@ fn a_share_that_another_server_serves_is_read_beside_ours_and_left_as_it_is() {
     out(&machine, &format!("set -e; {BY_HAND}\n{serve}"));
     let smb = "--existing smb://127.0.0.1:4450/hand/films --login /work/hand-smb/login";
     let nfs = "--protocol nfs --existing nfs://127.0.0.1/films";
-    for way in [smb.to_owned(), format!("--mounted {smb}"), nfs.to_owned()] {
-        let run = format!("share {way} --rate 40Mb --clients 2 {SMALL} --runs 1 /mnt/a/films");
+    for (way, clients) in [(smb.to_owned(), 2), (format!("--mounted {smb}"), 1), (nfs.to_owned(), 1)] {
+        let run = format!("share {way} --rate 40Mb --clients {clients} {SMALL} --runs 1 /mnt/a/films");
         let found = findings(&machine, &run);
         eprintln!("{}\n{:#?}", found.context.join("\n"), found.tables);
-        for errand in ["get 2.10", "get 10 files", "get 1.05 MB by each"] {
+        let errands = ["get 2.10", "get 10 files", "get 1.05 MB by each"];
+        for errand in errands.into_iter().filter(|errand| clients > 1 || !errand.contains("each")) {
             assert!(speed(&found, errand, Scope::Existing) > 0.0);
             assert!(verdict(&found, errand).contains("Your share without the link: "));
         }

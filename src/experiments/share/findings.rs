@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// What the columns say.
-fn legend(act: &ShareTest) -> String {
+fn legend(act: &ShareTest, has_network: bool) -> String {
     let protocol = act.protocol.name();
     let sync = match act.protocol {
         Protocol::Nfs => {
@@ -31,7 +31,7 @@ fn legend(act: &ShareTest) -> String {
         Some(_) => " 'your share': the same files from the other server, by clients on this machine itself.",
         None => "",
     };
-    let network = match act.also_network {
+    let network = match has_network {
         true => {
             " 'the network alone': bytes that iperf3 moves between both machines, without files; of several clients as many streams."
         }
@@ -81,7 +81,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.context.push(case.context());
     }
     if let Some(case) = cases.first() {
-        findings.details.sentences.push(legend(case.act));
+        findings.details.sentences.push(legend(case.act, cases.iter().any(Case::has_network)));
     }
 }
 
@@ -136,7 +136,7 @@ impl Case<'_> {
         Some(match self.limit(errand) {
             Limit::Part(gain) => {
                 let next = if kept.len() > 1 { format!("; {all}") } else { String::new() };
-                let plain = match gain.part {
+                let more = match gain.part {
                     Part::Protection if goes_plain => format!("; {}", plain()),
                     Part::Sync => {
                         ". Without the export's sync a power cut loses files that clients believe to be stored".to_owned()
@@ -145,7 +145,7 @@ impl Case<'_> {
                     _ => String::new(),
                 };
                 format!(
-                    "{gets} {} limits: {}{next}{plain}.",
+                    "{gets} {} limits: {}{next}{more}.",
                     capital(self.act.part(gain.part)),
                     without(&gain)
                 )
@@ -185,13 +185,18 @@ impl Case<'_> {
     fn carried(&self, errand: Errand) -> Option<String> {
         let carries = self.speed(errand, Via::Network)?;
         let times = times(&self.speeds(errand, Via::Network), &self.speeds(errand, Via::Whole), 1)?;
+        // A lower bound is rounded down.
+        let used = |high: f64| percent((100.0 / high).floor() / 100.0);
         let carries = format!("; the network alone carries {}", carries.text(rate));
         Some(match (times.low, times.high) {
-            (_, high) if (1.0..=APART).contains(&high) => {
-                format!("{carries}, of which clients use at least {}", percent(1.0 / high))
+            (_, high) if high < 1.0 => {
+                format!("{carries}, which is less than clients got: a processor limits iperf3")
+            }
+            (low, high) if low > 1.0 / ALIKE && high <= APART => {
+                format!("{carries}, of which clients use at least {}", used(high))
             }
             (low, _) if low >= APART => format!(
-                "{carries}, {} times as much as clients get (at least {}): it is not full, so look at the client's machine and its program",
+                "{carries}, {} times as much as clients get (at least {}): it is not the only limit",
                 factor(times.value),
                 factor(low)
             ),
@@ -261,9 +266,11 @@ impl Case<'_> {
         busy + &one
     }
 
+    fn has_network(&self) -> bool {
+        self.shared.loads.iter().any(|load| load.via == Via::Network)
+    }
+
     fn table(&self, title: &str) -> Table {
-        let is_missing =
-            |via: &Via| *via == Via::Network && self.shared.loads.iter().all(|load| load.via != *via);
         let name = |via: Via| match via {
             Via::Whole => "client".to_owned(),
             Via::Without(Part::Link) if self.act.client.is_some() => "without the network".to_owned(),
@@ -277,7 +284,7 @@ impl Case<'_> {
         Table {
             title: title.to_owned(),
             columns: [Column::new("", false)].into_iter().chain(columns).collect(),
-            rows: self.act.ways().filter(|via| !is_missing(via)).map(row).collect(),
+            rows: self.act.ways().filter(|via| *via != Via::Network || self.has_network()).map(row).collect(),
         }
     }
 
@@ -345,8 +352,13 @@ impl Case<'_> {
             let metric = |via: Via| {
                 let speed = self.speed(errand, via)?;
                 let mut load = load.clone();
-                if let Via::With(_) = via {
-                    load.engine.extend([", ", &self.act.way(via)]);
+                match via {
+                    Via::With(_) => load.engine.extend([", ", &self.act.way(via)]),
+                    // For some seconds, whatever the files are.
+                    Via::Network => {
+                        load = LoadKey { engine: "iperf3 on another machine".to_owned(), block: None, ..load }
+                    }
+                    _ => {}
                 }
                 Some(Metric::new(self.given, Quantity::Throughput, speed).of(&load).at(scope(via)))
             };
@@ -376,9 +388,10 @@ impl Case<'_> {
         let yours = self.act.existing.as_ref().map_or_else(String::new, |at| format!("; your share: {at}"));
         let most =
             self.act.rate.map_or_else(String::new, |bits| format!(" (at most {})", rate(bits as f64 / 8.0)));
-        let no_network = self.shared.no_network.as_ref();
-        let no_network =
-            no_network.map_or_else(String::new, |why| format!("; the network alone was not measured: {why}"));
+        let to_the_end = if self.has_network() { " to the end" } else { "" };
+        let no_network = self.shared.no_network.as_ref().map_or_else(String::new, |why| {
+            format!("; the network alone was not measured{to_the_end}: {why}")
+        });
         format!("{}{agreed}; {}{most}{here}{yours}{no_network}", self.shared.server, self.setup())
     }
 }

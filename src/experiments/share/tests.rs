@@ -17,7 +17,9 @@ fn planned(options: &[(&str, &str)]) -> Plan {
 
 fn asked(options: &[(&str, &str)]) -> Result<Plan, PlanError> {
     let mut values = Values::default();
-    values.set("rate", "100Mb");
+    if options.iter().all(|(name, _)| *name != "client") {
+        values.set("rate", "100Mb");
+    }
     options.iter().for_each(|(name, value)| values.set(name, value));
     let target = Target {
         given: "/srv/data".to_owned(),

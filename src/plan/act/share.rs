@@ -326,7 +326,7 @@ impl ShareTest {
     }
 
     /// How long all that goes over the link takes at least, s.
-    pub fn over_link(&self) -> Option<f64> {
+    fn over_link(&self) -> Option<f64> {
         let rate = self.rate? as f64;
         // Once more after each start of the server.
         let warm = self.moved(Errand::Put).saturating_add(self.moved(Errand::Get));
@@ -372,6 +372,7 @@ impl ShareTest {
             // Nothing of ours runs on another machine.
             && !(self.also_plain && self.client.is_some())
             && !(self.also_network && self.client.is_none())
+            && !(self.rate.is_some() && self.client.is_some())
             && !(self.mounted && self.client.is_some())
             && self.tries.iter().all(|setting| setting.protocol() == self.protocol)
             && self.existing.as_ref().is_none_or(|at| at.protocol == self.protocol && self.client.is_none())
@@ -393,8 +394,9 @@ impl ShareTest {
         let client =
             self.client_dir.as_ref().map(|dir| format!("; the client's files are in {}", dir.display()));
         let existing = self.existing.as_ref().map(|at| format!("; what is got comes from {at}, too"));
-        let over_link =
-            self.over_link().map(|seconds| format!("; what goes over the link takes {} or more", duration(seconds)));
+        let over_link = self
+            .over_link()
+            .map(|seconds| format!("; what goes over the link takes {} or more", duration(seconds)));
         // They end in turn, unless all are killed at once.
         let clients = match self.mounted {
             true => {

@@ -90,10 +90,10 @@ pub fn open_to_all(dir: &Path, files: u64) -> io::Result<()> {
 }
 
 /// One of the files; not what somebody has put in its place, such as a link to another one, or a pipe, which would be waited for.
-fn open(dir: &Path, name: &str) -> io::Result<File> {
+pub fn open(dir: &Path, name: &str) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match openat(CWD, dir.join(name), flags, Mode::empty()) {
-        Err(Errno::LOOP) => return Err(replaced(name)),
+        Err(Errno::LOOP | Errno::NXIO) => return Err(replaced(name)),
         opened => File::from(opened?),
     };
     if file.metadata()?.is_file() { Ok(file) } else { Err(replaced(name)) }
@@ -268,7 +268,10 @@ mod tests {
             open_to_all(dir.path(), 2).expect_err("somebody else's file");
             assert_eq!(mode(&private), 0o600);
         }
-        for replaced in [|own: &Path| std::os::unix::fs::symlink("0", own), |own: &Path| Ok(mkfifoat(CWD, own, Mode::RUSR)?)] {
+        for replaced in [
+            |own: &Path| std::os::unix::fs::symlink("0", own),
+            |own: &Path| Ok(mkfifoat(CWD, own, Mode::RUSR)?),
+        ] {
             fs::remove_file(&own).and_then(|()| replaced(&own)).expect("replaces");
             let all: [io::Result<()>; 4] = [
                 cool(dir.path(), 2),

@@ -232,6 +232,7 @@ fn measure(
                     Ok((bytes, seconds, cores)) => {
                         shared.loads.push(ShareLoad { errand, via: *via, run, bytes, seconds, cores });
                     }
+                    Err(_) if cancel.is_set() => return Err(RunError::Interrupted),
                     // The rest goes without it.
                     Err(why) => shared.no_network = Some(why),
                 }

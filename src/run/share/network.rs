@@ -9,24 +9,32 @@ use super::{file_server::BEGINS, site::Site};
 use crate::{
     engine::Cancel,
     plan::{Errand, Via},
-    tools::{Runner, iperf3, namespace::within},
+    tools::{
+        Runner, ToolError, iperf3,
+        namespace::{SETPRIV, within},
+    },
 };
 
 /// The exit code of a shell that does not find a program.
 const NOT_FOUND: i32 = 127;
+/// Its report is a few thousand bytes long; that of another program may not end.
+const MOST: usize = 1 << 20;
 
 impl Site<'_> {
     /// Bytes that iperf3 moves in the direction of an errand, in as many streams as there are clients, and how long they took, s; or why that
     /// can't be measured.
     pub fn carried(&self, errand: Errand, cancel: &Cancel) -> Result<(u64, f64), String> {
+        let failed = |e: ToolError| e.to_string();
         let remote = self.remote(Via::Network).ok_or("no client is on another machine")?;
         let address = remote.addresses[0];
-        let program = self.tools.find(iperf3::IPERF3).map_err(|e| e.to_string())?;
+        let program = self.tools.find(iperf3::IPERF3);
+        let program = program.map_err(|_| "iperf3 is not installed here: apt install iperf3")?;
+        let setpriv = self.tools.find(SETPRIV).map_err(failed)?;
         let free = TcpListener::bind((address, 0)).and_then(|listener| listener.local_addr());
         let port = free.map_err(|e| format!("no free port of {address}: {e}"))?.port();
-        let serve = iperf3::serve(&program, address, port);
-        let serve = within(self.server.pid, self.server.pid, &serve, self.tools).map_err(|e| e.to_string())?;
-        let mut serves = self.tools.talk(&serve).map_err(|e| e.to_string())?;
+        let serve = iperf3::serve(&setpriv, &program, address, port);
+        let serve = within(self.server.pid, self.server.pid, &serve, self.tools).map_err(failed)?;
+        let mut serves = self.tools.talk(&serve).map_err(failed)?;
         let since = Instant::now();
         let stop = || cancel.is_set() || since.elapsed() > BEGINS;
         let listens = loop {
@@ -37,18 +45,31 @@ impl Site<'_> {
             }
         };
         if !listens {
-            return Err(format!("iperf3 does not serve: {}", serves.end(Duration::ZERO).complaint()));
+            let said = serves.end(if stop() { Duration::ZERO } else { BEGINS });
+            return Err(format!("iperf3 does not serve here: {}", said.complaint()));
         }
         let streams = if errand.has_several_clients() { self.act.set(errand).0 } else { 1 };
-        let said = self.tools.ask(&remote.in_dir(&iperf3::client(address, port, streams, errand.puts())));
+        let client = remote.in_dir(&iperf3::client(address, port, streams, errand.puts()));
+        let mut report = String::new();
+        let mut hear = |line: &str| {
+            if report.len() < MOST {
+                report.extend([line, "\n"]);
+            }
+        };
+        let said = self.tools.stream(&client, &|| cancel.is_set(), &mut hear);
         serves.end(BEGINS);
-        let said = said.map_err(|e| e.to_string())?;
         let on = format!("iperf3 on {}", remote.host());
-        match said.code {
-            Some(NOT_FOUND) => Err(format!("{on} is not installed: apt install iperf3")),
+        match said {
+            Err(ToolError::Slow { seconds, .. }) => Err(format!(
+                "{on} did not end within {seconds} s: is there a firewall, or does another machine use port {port}?"
+            )),
+            Err(e) => Err(e.to_string()),
+            Ok(said) if said.code == Some(NOT_FOUND) => {
+                Err(format!("{on} is not installed: apt install iperf3"))
+            }
             // It reports on its standard output why it failed, too.
-            _ if said.stdout.trim().is_empty() => Err(format!("{on}: {}", said.complaint())),
-            _ => iperf3::received(&said.stdout).map_err(|why| format!("{on}: {why}")),
+            Ok(said) if report.trim().is_empty() => Err(format!("{on}: {}", said.complaint())),
+            Ok(_) => iperf3::received(&report).map_err(|why| format!("{on}: {why}")),
         }
     }
 }
