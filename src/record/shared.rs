@@ -7,6 +7,9 @@ use crate::{
     plan::{Errand, Via},
 };
 
+/// Nothing is as fast, bytes per second: a record that says so is damaged.
+const FASTEST: f64 = 1e13;
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Shared {
@@ -48,6 +51,9 @@ pub struct ShareLoad {
 impl Shared {
     /// Whether all times are such that `lasts` holds, and all counts below `most`.
     pub(super) fn fits(&self, lasts: impl Fn(f64) -> bool, most: u64) -> bool {
-        self.loads.iter().all(|load| load.seconds > 0.0 && lasts(load.seconds) && load.bytes < most)
+        let fits = |load: &ShareLoad| load.bytes as f64 / load.seconds < FASTEST;
+        self.loads
+            .iter()
+            .all(|load| load.seconds > 0.0 && lasts(load.seconds) && load.bytes < most && fits(load))
     }
 }

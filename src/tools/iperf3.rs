@@ -63,7 +63,8 @@ struct Sum {
 pub fn received(report: &str) -> Result<(u64, f64), String> {
     let begin = |text: &str| text.chars().take(LONGEST_WORDS).collect::<String>();
     // The login there may say something before.
-    let json = report.find('{').map_or("", |at| &report[at..]);
+    let at = if report.starts_with('{') { Some(0) } else { report.find("\n{").map(|at| at + 1) };
+    let json = at.map_or("", |at| &report[at..]);
     let report: Report = serde_json::from_str(json)
         .map_err(|_| format!("this is no report: {}", begin(report.lines().next().unwrap_or_default())))?;
     if let Some(error) = report.error {
@@ -105,6 +106,8 @@ mod tests {
     fn what_came_counts_and_what_went_wrong_is_said() {
         assert_eq!(received(include_str!("fixtures/iperf3-four-streams.json")), Ok((7_864_320, 3.000652)));
         assert_eq!(received(include_str!("fixtures/iperf3-reverse.json")), Ok((7_602_176, 3.000085)));
+        let greeted = format!("Welcome {{to}} nas\n{}", include_str!("fixtures/iperf3-reverse.json"));
+        assert!(received(&greeted).is_ok());
         let refused = received(include_str!("fixtures/iperf3-refused.json")).expect_err("refused");
         assert!(refused.contains("Connection refused"), "{refused}");
         for strange in

@@ -133,7 +133,7 @@ impl Share {
             .login
             .as_ref()
             .map_or("guest".to_owned(), |login| format!("credentials={}", login.display()));
-        let options = format!("{login},port={},{protection},nosharesock", self.port);
+        let options = format!("{login},port={},{protection},nosharesock,nodev,nosuid,noexec", self.port);
         let name = [self.name.as_str(), &self.dir].join("/");
         // Not noted in /etc/mtab, where that is a file.
         let name = name.trim_end_matches('/');
@@ -188,7 +188,7 @@ mod tests {
         let share = Share { name, dir: String::new(), port: 4450, login, protection: "sign" };
         assert_eq!(
             share.mount(Path::new("/mnt/mounted")).to_string(),
-            "mount.cifs //192.0.2.1/drive /mnt/mounted -n -o credentials=/mnt/login,port=4450,sec=ntlmsspi,nosharesock"
+            "mount.cifs //192.0.2.1/drive /mnt/mounted -n -o credentials=/mnt/login,port=4450,sec=ntlmsspi,nosharesock,nodev,nosuid,noexec"
         );
         assert_eq!(
             share.client((program, config), patience).to_string(),
@@ -210,7 +210,7 @@ mod tests {
         );
         assert_eq!(
             guest.mount(Path::new("/mnt/mounted")).to_string(),
-            "mount.cifs '//nas/data/a/b c' /mnt/mounted -n -o guest,port=4450,sec=ntlmssp,nosharesock"
+            "mount.cifs '//nas/data/a/b c' /mnt/mounted -n -o guest,port=4450,sec=ntlmssp,nosharesock,nodev,nosuid,noexec"
         );
         assert!(
             is_mark(r"Current directory is \\192.0.2.1\drive\")

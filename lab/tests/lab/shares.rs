@@ -21,12 +21,15 @@ fn machine() -> Machine {
     machine
 }
 
+/// What a kind of namespaces all processes have. One file at a time: busybox knows no other way, and some processes end meanwhile.
+const OF_ALL: &str = "for process in /proc/[0-9]*; do readlink $process/ns/$kind; done | sort -u";
+
 /// What [`left`] does not count.
 fn note_own(machine: &Machine) {
-    out(
-        machine,
-        "for kind in net mnt pid; do readlink /proc/[0-9]*/ns/$kind | sort -u >/work/own-$kind; done",
+    let note = format!(
+        "for kind in net mnt pid; do {OF_ALL} >/work/own-$kind; [ -s /work/own-$kind ] || exit 1; done"
     );
+    out(machine, &note);
 }
 
 fn verdict<'a>(found: &'a Findings, errand: &str) -> &'a str {
@@ -46,7 +49,7 @@ fn left(machine: &Machine) -> String {
     let left = format!(
         "find /mnt -name '.drivebench*'; pidof smbd smbclient sshd sftp iperf3 rpc.mountd setpriv nsenter; grep -lx nfsd /proc/[0-9]*/comm; grep drivebench /proc/mounts; \
          {CRASHED}; \
-         for kind in net mnt pid; do readlink /proc/[0-9]*/ns/$kind | sort -u | grep -vxF -f /work/own-$kind; done; true"
+         for kind in net mnt pid; do {OF_ALL} | grep -vxF -f /work/own-$kind; done; true"
     );
     out(machine, &left)
 }
@@ -107,7 +110,7 @@ fn a_client_on_another_machine_is_used_by_ssh_and_nothing_is_left_there() {
     assert!(missing.contains("No such file or directory"), "{missing}");
     let found = findings(
         &machine,
-        "share --client ssh://10.77.0.2/work/client --size 1MiB --files 3 --clients 1 --runs 3 /mnt/a",
+        "share --client ssh://10.77.0.2/work/client --size 1MiB --files 3 --clients 1 --runs 4 /mnt/a",
     );
     eprintln!("{:#?}", found.verdicts);
     for errand in ["put 1.05 MB", "get 1.05 MB"] {

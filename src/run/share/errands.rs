@@ -26,6 +26,9 @@ pub const GOT: &str = "got";
 /// Whether work is to end early.
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
+/// Words of an error.
+pub const REPLACED: &str = "was replaced by something else";
+
 fn go_on(stop: Stop<'_>) -> io::Result<()> {
     if stop() { Err(io::Error::other("it was interrupted")) } else { Ok(()) }
 }
@@ -100,7 +103,7 @@ pub fn open(dir: &Path, name: &str) -> io::Result<File> {
 }
 
 fn replaced(name: &str) -> io::Error {
-    io::Error::other(format!("file {name} was replaced by something else"))
+    io::Error::other(format!("file {name} {REPLACED}"))
 }
 
 /// Reads them as the server's own programs do.

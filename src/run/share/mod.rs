@@ -249,10 +249,16 @@ fn measure(
 /// What to look at if the other server does not give what it should.
 fn not_yours(act: &ShareTest, via: Via, e: RunError) -> RunError {
     match (&act.existing, via, e) {
-        (Some(at), Via::Existing, RunError::Share(why)) => failed(&format!(
-            "{why}. Is {at} the directory that is measured, and may {} read in it? If its server insists on signing: --protection sign",
-            if act.login.is_some() { "the user of --login" } else { "guests" }
-        )),
+        (Some(at), Via::Existing, RunError::Share(why)) if !why.contains(errands::REPLACED) => {
+            let signing = match act.protocol {
+                Protocol::Smb => " If its server insists on signing: --protection sign",
+                Protocol::Nfs | Protocol::Sftp => "",
+            };
+            failed(&format!(
+                "{why}. Is {at} the directory that is measured, and may {} read in it?{signing}",
+                if act.login.is_some() { "the user of --login" } else { "guests" }
+            ))
+        }
         (.., e) => e,
     }
 }

@@ -6,6 +6,8 @@ use std::{
     time::Instant,
 };
 
+use rustix::fs::statvfs;
+
 use super::{
     super::RunError,
     apart::{OWN, failed},
@@ -164,7 +166,12 @@ impl Site<'_> {
         let (name, way) = (self.act.name(errand), self.act.way(via));
         match differs {
             None => Ok(()),
-            Some((_, Differs::Length)) => Err(failed(&format!("{name}, {way}: not all came: {said}"))),
+            Some((_, Differs::Length)) => {
+                let is_full = statvfs(if errand.puts() { &at.files } else { &at.own })
+                    .is_ok_and(|space| space.f_bavail == 0 || space.f_files > 0 && space.f_ffree == 0);
+                let full = if is_full { "there is no room left. " } else { "" };
+                Err(failed(format!("{name}, {way}: not all came: {full}{said}").trim_end_matches([' ', ':'])))
+            }
             Some((file, Differs::Bytes)) => Err(RunError::WrongData(format!(
                 "{name}, {way}: {file} has other bytes {}",
                 if errand.puts() { "in the server's memory than were put" } else { "than were shared" }
