@@ -113,20 +113,21 @@ time_sftp() {
     time_program sftp_does "$1"
 }
 
+# The shell's own cp sends pieces of another size than that of coreutils.
 time_mounted() {
     : >$client/none
-    nothing="cp $client/none $client/as-none"
+    nothing="/bin/cp $client/none $client/as-none"
     cold
     $1
     # The first time reads the programs, which are no longer in memory.
     $nothing && sync -f $client
     starts=$(seconds "$nothing; sync -f $client")
-    echo "put $(less "$(seconds "cp $client/big $mounted/0; sync -f $2")" "$starts")"
+    echo "put $(less "$(seconds "/bin/cp $client/big $mounted/0; sync -f $2")" "$starts")"
     umount $mounted && cold
     $1
     $nothing
     starts=$(seconds "$nothing")
-    echo "get $(less "$(seconds "cp $mounted/0 $client/got")" "$starts")"
+    echo "get $(less "$(seconds "/bin/cp $mounted/0 $client/got")" "$starts")"
     same
     umount $mounted && cold
     $1
