@@ -248,7 +248,7 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
         Campaign::SwapKills => soak::swap_kills(&Options::default(), &named("pi-zero")?, times, seed),
         Campaign::Shares => soak::shares(&Options::default(), &named("two-sticks")?, times, seed),
         Campaign::SharesByHand => {
-            // The same: else starting a program takes as long as moving a file.
+            // What else the host does changes no time of the processor, and drives are slow: else starting a program takes as long as moving a file.
             let scenario = Scenario { icount: Some(1), ..named("two-sticks")? }.faster(0.2);
             soak::shares_by_hand(&Options::default(), &scenario, times, seed)
         }

@@ -136,8 +136,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     };
     let clients = shared::clients(context);
     let from = clients.as_ref().map(|clients| clients.from.run.clone());
-    let because = clients.iter().flat_map(|clients| clients.because.clone());
-    let mut answer = because.fold(answer, |answer, why| answer.because(Some(why)));
+    let mut answer = answer.because(clients.iter().flat_map(|clients| clients.because.clone()));
     answer.says.extend(clients.iter().flat_map(|clients| [" ", &clients.said]));
     answer.rests_on.extend(from);
     vec![answer]

@@ -32,9 +32,12 @@ pub(super) fn clients<'a>(context: &Context<'a>) -> Option<Clients<'a>> {
     let all = || context.all().filter(|e| got(e, Scope::Client).is_some());
     let newest = all().next_back()?;
     let same = |e: &&Evidence| (&e.run, &e.target) == (&newest.run, &newest.target);
+    let one = |direction: Direction| {
+        let own = context.all().filter(same).filter(is_one);
+        own.filter(move |e| e.load.as_ref().and_then(|load| load.direction) == Some(direction))
+    };
     let of = |direction: Direction| {
-        let own = all().filter(same).filter(is_one);
-        let own = own.filter(|e| e.load.as_ref().and_then(|load| load.direction) == Some(direction));
+        let own = one(direction).filter(|e| got(e, Scope::Client).is_some());
         own.max_by_key(|e| e.load.as_ref().and_then(|load| load.block))
     };
     let (put, get) = (of(Direction::Write)?, of(Direction::Read)?);
@@ -46,13 +49,11 @@ pub(super) fn clients<'a>(context: &Context<'a>) -> Option<Clients<'a>> {
         .filter_map(|(scope, words)| Some(format!("{} {words}", said(both(*scope)?))))
         .collect();
     // A load of its own.
-    let carried = |direction: Direction| {
-        let own = context.all().filter(same).filter(is_one);
-        let mut own = own.filter(|e| e.load.as_ref().and_then(|load| load.direction) == Some(direction));
-        own.find_map(|e| got(e, Scope::Network))
-    };
+    let carried = |direction: Direction| one(direction).find_map(|e| got(e, Scope::Network));
     let network = carried(Direction::Write).zip(carried(Direction::Read));
-    let network = network.map(|(to, from)| format!("The network alone carried {}.", said([to, from])));
+    let network = network.map(|(to, from)| {
+        format!("The network alone carried {} to the server and {} from it.", speed(to), speed(from))
+    });
     let without = (!without.is_empty()).then(|| format!("It would put and get {}.", without.join(", ")));
     let how = &put.load.as_ref()?.engine;
     Some(Clients {
@@ -117,7 +118,8 @@ mod tests {
         assert!(limits.says.ends_with(said), "{}", limits.says);
         let without = "It would put and get 11.4 MB/s ±2.0 % and 11.7 MB/s ±2.0 % without the drive, 10.4 MB/s ±2.0 % and 27.0 MB/s ±2.0 % without the network.";
         assert!(limits.because.iter().any(|why| why == without), "{:#?}", limits.because);
-        let network = "The network alone carried 11.8 MB/s ±2.0 % and 11.9 MB/s ±2.0 %.";
+        let network =
+            "The network alone carried 11.8 MB/s ±2.0 % to the server and 11.9 MB/s ±2.0 % from it.";
         assert!(limits.because.iter().any(|why| why == network), "{:#?}", limits.because);
         assert_eq!(limits.rests_on, ["r2"]);
         // Nothing else rests on a share: it says nothing of a drive alone.

@@ -15,7 +15,7 @@ pub const IPERF3: Tool = Tool {
 /// How long it sends, s.
 const LASTS: u32 = 3;
 /// How long it may take at most, to connect and to end as well.
-pub const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(60);
 /// Another machine may report anything.
 const MOST: u64 = 1 << 48;
 const LONGEST_WORDS: usize = 200;

@@ -14,7 +14,7 @@ use crate::{
     units::{Direction, Pattern, capital, count, listed, percent, rate},
 };
 
-/// What the columns say.
+/// What the rows of the table say.
 fn legend(act: &ShareTest, has_network: bool) -> String {
     let protocol = act.protocol.name();
     let sync = match act.protocol {
@@ -190,7 +190,7 @@ impl Case<'_> {
         let carries = format!("; the network alone carries {}", carries.text(rate));
         Some(match (times.low, times.high) {
             (_, high) if high < 1.0 => {
-                format!("{carries}, which is less than clients got: a processor limits iperf3")
+                format!("{carries}, which is less than clients got: iperf3 does not tell what limits here")
             }
             (low, high) if low > 1.0 / ALIKE && high <= APART => {
                 format!("{carries}, of which clients use at least {}", used(high))

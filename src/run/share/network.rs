@@ -1,11 +1,14 @@
 //! What the network to a client on another machine carries, without files and file servers.
 
 use std::{
-    net::TcpListener,
+    iter,
     time::{Duration, Instant},
 };
 
-use super::{file_server::BEGINS, site::Site};
+use super::{
+    file_server::BEGINS,
+    site::{Site, free_port},
+};
 use crate::{
     engine::Cancel,
     plan::{Errand, Via},
@@ -30,21 +33,14 @@ impl Site<'_> {
         let program = self.tools.find(iperf3::IPERF3);
         let program = program.map_err(|_| "iperf3 is not installed here: apt install iperf3")?;
         let setpriv = self.tools.find(SETPRIV).map_err(failed)?;
-        let free = TcpListener::bind((address, 0)).and_then(|listener| listener.local_addr());
-        let port = free.map_err(|e| format!("no free port of {address}: {e}"))?.port();
+        let port = free_port(address)?;
         let serve = iperf3::serve(&setpriv, &program, address, port);
         let serve = within(self.server.pid, self.server.pid, &serve, self.tools).map_err(failed)?;
         let mut serves = self.tools.talk(&serve).map_err(failed)?;
         let since = Instant::now();
         let stop = || cancel.is_set() || since.elapsed() > BEGINS;
-        let listens = loop {
-            match serves.next_line(&stop) {
-                Some(line) if line.starts_with(iperf3::READY) => break true,
-                Some(_) => {}
-                None => break false,
-            }
-        };
-        if !listens {
+        let mut lines = iter::from_fn(|| serves.next_line(&stop));
+        if !lines.any(|line| line.starts_with(iperf3::READY)) {
             let said = serves.end(if stop() { Duration::ZERO } else { BEGINS });
             return Err(format!("iperf3 does not serve here: {}", said.complaint()));
         }

@@ -3,7 +3,7 @@
 use std::{
     cell::Cell,
     fs, io,
-    net::TcpListener,
+    net::{IpAddr, TcpListener},
     path::PathBuf,
     process, thread,
     time::{Duration, Instant},
@@ -106,8 +106,7 @@ impl<'a> Site<'a> {
                 Serves { at: SERVER.to_owned(), to: None, port: PORT }
             }
             Some(Remote { addresses: [ours, theirs], .. }) => {
-                let free = TcpListener::bind((*ours, 0)).and_then(|listener| listener.local_addr());
-                let port = free.map_err(|e| failed(&format!("no free port of {ours}: {e}")))?.port();
+                let port = free_port(*ours).map_err(|e| failed(&e))?;
                 Serves { at: ours.to_string(), to: Some(*theirs), port }
             }
         };
@@ -311,6 +310,12 @@ impl Drop for Site<'_> {
             serves.end(BEGINS);
         }
     }
+}
+
+/// A port of an address of this machine, on which nobody listens.
+pub(super) fn free_port(address: IpAddr) -> Result<u16, String> {
+    let free = TcpListener::bind((address, 0)).and_then(|listener| listener.local_addr());
+    free.map(|at| at.port()).map_err(|e| format!("no free port of {address}: {e}"))
 }
 
 /// The directory of the server, as it is shared.
