@@ -145,6 +145,21 @@ fn a_network_is_full_or_not() {
 }
 
 #[test]
+fn what_iperf3_does_not_tell_is_not_said() {
+    let verdict = |carries: f64| {
+        let plan = planned(&[("client", "ssh://pi@laptop/dev/shm"), ("clients", "1")]);
+        let speeds = [10.0, 10.1, 27.0, 380.0, carries, 27.5];
+        found(plan, [&speeds, &speeds]).verdicts[0].clone()
+    };
+    let (less, same) = (verdict(8.0), verdict(10.0));
+    assert!(
+        less.ends_with("which is less than clients got: iperf3 does not tell what limits here."),
+        "{less}"
+    );
+    assert!(same.ends_with("of which clients use at least 100 %."), "{same}");
+}
+
+#[test]
 fn small_files_by_nfs_wait_for_the_drive() {
     let plan = planned(&[("protocol", "nfs"), ("clients", "1")]);
     // All of it, without the drive, the export's sync, the link, all of these, and NFS; the drive alone.
