@@ -9,7 +9,7 @@ use drivebench::{
     engine::sim::{Board, Cache, Model, Noise, SharedBus, Stalls, Zone},
     experiments::{LoadName, TOGETHER},
     findings::{Findings, Metric, Scope},
-    inventory::{Bus, BusKind, Ceiling, Inventory, NetworkPort},
+    inventory::{Bus, BusKind, Carried, Ceiling, Inventory, NetworkPort},
     record::{Event, SCHEMA, Start},
     report::{Format, Style, render},
     target::Target,
@@ -356,6 +356,36 @@ fn limiting_drives_are_named_with_the_headroom_of_bus_and_network() {
         let [(name, _, confidence)] = &limits(&findings, load)[..] else { panic!("one limit") };
         assert_eq!((name.as_str(), confidence.as_str()), ("drives", "high"));
     }
+}
+
+#[test]
+fn what_a_network_carried_is_said_instead_of_what_its_port_is_known_for() {
+    let mut machine = two_sticks();
+    let verdicts = |machine: &Machine| machine.findings(1).verdicts.join("\n");
+    let carried = Carried {
+        run: "r7".to_owned(),
+        at: "2026-11-27T10:00:00Z".to_owned(),
+        host: "laptop".to_owned(),
+        received: 4e6,
+        sent: 5.1e6,
+    };
+    machine.ports[0].carried = Some(carried.clone());
+    let slow = verdicts(&machine);
+    let said = "Ethernet (eth0, 100 Mb/s) carried 5.10 MB/s to laptop and 4.00 MB/s from it (iperf3, r7 of 2026-11-27): it limits writes and reads. It is on";
+    assert!(slow.contains(said), "{slow}");
+    // Wi-Fi is known for nothing. Of what the drives write it carries more, though less is sent.
+    let wireless = NetworkPort {
+        name: "wlan0".to_owned(),
+        wireless: true,
+        mbps: None,
+        ceiling: None,
+        ..machine.ports[0].clone()
+    };
+    machine.ports = vec![NetworkPort { carried: None, ..wireless.clone() }];
+    assert!(!verdicts(&machine).contains("Wi-Fi"));
+    machine.ports = vec![NetworkPort { carried: Some(Carried { received: 20e6, ..carried }), ..wireless }];
+    let fast = verdicts(&machine);
+    assert!(fast.contains("Wi-Fi (wlan0) carried 5.10 MB/s to laptop and 20.0 MB/s from it (iperf3, r7 of 2026-11-27): it limits reads, not writes."), "{fast}");
 }
 
 #[test]

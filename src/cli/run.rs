@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     engine::Cancel,
-    experiments::{self, ERASE, Experiment, LEDGER, PULL_DRIVE, Request},
+    experiments::{self, ERASE, Experiment, LEDGER, PULL_DRIVE, Request, TOGETHER},
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store, StoreError},
@@ -36,7 +36,10 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     if !args.plan {
         run::sweep(store.dir()).iter().for_each(|one| output.note(&cleanup::describe(one)));
     }
-    let inventory = pool::here(Some(store.dir()), output);
+    let mut inventory = pool::here(Some(store.dir()), output);
+    if experiment.name == TOGETHER.name {
+        stored::learn_networks(&store, &mut inventory)?;
+    }
     if let Some(run) = &args.resume {
         let ledger = values.typed(&LEDGER);
         if let Some(at) = &ledger {

@@ -4,10 +4,11 @@ use std::{borrow::Borrow, path::PathBuf};
 
 use super::{args::Which, errors::Usage, output::Output};
 use crate::{
-    experiments,
+    experiments::{self, SHARE, network_port},
     findings::Findings,
     import,
-    record::{End, Event, ReadError, Store, Summary},
+    inventory::{Inventory, NetworkPort},
+    record::{self, End, Event, ReadError, Store, Summary},
     units::{RunStatus, shell_word},
     watch,
 };
@@ -119,6 +120,29 @@ pub(super) fn others(store: &Store, compared: &[impl Borrow<Findings>]) -> anyho
     let newest = runs.iter().rev().filter(is).take(NEWEST);
     // One that can't be read tells nothing.
     Ok(newest.filter_map(|run| findings(store, &run.run).ok()).collect())
+}
+
+/// Adds to network ports of this machine what the network behind them carried in the newest run of `share` that measured it, if that was with
+/// this port at this speed.
+pub(super) fn learn_networks(store: &Store, inventory: &mut Inventory) -> anyhow::Result<()> {
+    const NEWEST: usize = 16;
+    let (runs, _) = store.list()?;
+    let shares = runs.iter().rev().filter(|run| run.experiment == SHARE.name).take(NEWEST);
+    // One that can't be read tells nothing.
+    let ports = shares.filter_map(|run| {
+        let mut record = record::Run::of(store.open(&run.run).ok()?);
+        record.start.as_mut()?.run.clone_from(&run.run);
+        network_port(&record)
+    });
+    for measured in ports {
+        let is_same = |port: &&mut NetworkPort| {
+            port.mac.is_some() && (&port.mac, port.mbps) == (&measured.mac, measured.mbps)
+        };
+        if let Some(port) = inventory.ports.iter_mut().find(is_same) {
+            port.carried = port.carried.take().or(measured.carried);
+        }
+    }
+    Ok(())
 }
 
 /// `RUN` or `RUN:TARGET`.

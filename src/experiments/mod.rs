@@ -15,6 +15,7 @@ pub use options::{Declared, Opt, Spec, Values};
 pub use power::LEDGER;
 pub use pull::{PULL_DRIVE, pool_in_use};
 pub use request::{Effort, PlanError, Request};
+pub use share::network_port;
 pub use shared_options::{ERASE, seconds};
 pub use target_checks::still_fits;
 

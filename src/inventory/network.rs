@@ -19,6 +19,24 @@ pub struct NetworkPort {
     pub ceiling: Option<Ceiling>,
     /// Id of the bus above; none if it is connected to the processor.
     pub upstream: Option<String>,
+    /// What a network behind it carried, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carried: Option<Carried>,
+}
+
+/// Bytes per second that went through a network port and the network behind it, without files, as an earlier run measured them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Carried {
+    /// The run, and when it began, as RFC 3339.
+    pub run: String,
+    pub at: String,
+    /// The machine at the other end.
+    pub host: String,
+    /// From that machine to this one.
+    pub received: f64,
+    /// From this machine to that one.
+    pub sent: f64,
 }
 
 pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> Vec<NetworkPort> {
@@ -39,6 +57,7 @@ pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> Vec<NetworkPo
             driver,
             mac: root.word(&format!("{dir}/address")),
             upstream: topology.above(&device),
+            carried: None,
             name,
         });
     }

@@ -5,10 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     conditions::Core,
     plan::{Errand, Via},
+    units::FASTEST,
 };
-
-/// Nothing is as fast, bytes per second: a record that says so is damaged.
-const FASTEST: f64 = 1e13;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -20,6 +18,9 @@ pub struct Shared {
     /// Why it was not measured what the network alone carries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_network: Option<String>,
+    /// The port of this machine behind which the client's machine is, such as `eth0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network_port: Option<String>,
     pub loads: Vec<ShareLoad>,
 }
 

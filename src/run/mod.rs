@@ -103,6 +103,9 @@ pub enum RunError {
     Swap(String),
     #[error("{0}")]
     Share(String),
+    /// Somebody put something in place of a file that is shared.
+    #[error("{0}")]
+    Replaced(String),
     #[error("WRONG DATA: {0}")]
     WrongData(String),
     #[error(transparent)]

@@ -16,6 +16,7 @@ pub(super) fn share(act: &ShareTest) -> Shared {
     };
     let runs = (1..=act.runs).flat_map(|run| act.ways().map(move |via| (run, via)));
     let loads = runs.flat_map(|(run, via)| act.errands().map(move |errand| (run, via, errand)));
+    let loads = loads.filter(|(_, via, errand)| act.goes(*errand, *via));
     let loads = loads.map(|(run, via, errand)| load(run, via, errand)).collect();
     Shared { server: "Samba".to_owned(), loads, ..Shared::default() }
 }

@@ -20,6 +20,18 @@ pub fn forget(address: IpAddr) -> Query {
     Query::new(IP, ["neigh", "flush", "to", &address.to_string()])
 }
 
+/// Prints by which network port packets from an address of this machine go to another machine.
+pub fn route(to: IpAddr, from: IpAddr) -> Query {
+    Query::new(IP, ["-oneline", "route", "get", &to.to_string(), "from", &from.to_string()])
+}
+
+/// The name of that port.
+pub fn port(said: &str) -> Option<&str> {
+    let mut words = said.split_ascii_whitespace().skip_while(|word| *word != "dev");
+    // The kernel's names are no longer.
+    words.nth(1).filter(|name| name.len() < 16 && name.bytes().all(|byte| byte.is_ascii_graphic()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -29,5 +41,19 @@ mod tests {
         let address = IpAddr::from([10, 9, 0, 2]);
         assert_eq!(neighbour(address).to_string(), "ip neigh show to 10.9.0.2");
         assert_eq!(forget(address).to_string(), "ip neigh flush to 10.9.0.2");
+        let here = IpAddr::from([10, 9, 0, 1]);
+        assert_eq!(route(address, here).to_string(), "ip -oneline route get 10.9.0.2 from 10.9.0.1");
+    }
+    /// Of iproute2 6.1.
+    #[test]
+    fn the_port_of_a_route() {
+        let near = "192.0.2.1 from 192.0.2.2 dev eth0 uid 0 \\    cache \n";
+        let far = "198.51.100.7 from 192.0.2.2 via 192.0.2.1 dev wlan0 uid 0 \\    cache \n";
+        assert_eq!([near, far].map(port), [Some("eth0"), Some("wlan0")]);
+        for strange in
+            ["", "RTNETLINK answers: Network is unreachable", "dev", "dev an-endless-name-of-a-port"]
+        {
+            assert_eq!(port(strange), None, "{strange}");
+        }
     }
 }

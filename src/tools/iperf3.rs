@@ -5,6 +5,7 @@ use std::{ffi::OsStr, net::IpAddr, path::Path, time::Duration};
 use serde::Deserialize;
 
 use super::{Query, Tool, until_input_ends};
+use crate::units::FASTEST;
 
 pub const IPERF3: Tool = Tool {
     name: "iperf3",
@@ -16,19 +17,18 @@ pub const IPERF3: Tool = Tool {
 const LASTS: u32 = 3;
 /// How long it may take at most, to connect and to end as well.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Another machine may report anything.
-const MOST: u64 = 1 << 48;
 const LONGEST_WORDS: usize = 200;
 
 /// The first words of a line that it says once a client may come.
 pub const READY: &str = "Server listening";
 
-/// Serves one client, but not longer than its standard input lasts; as a user with no rights, as anybody may come.
+/// Serves one client, but not longer than its standard input lasts; as a user with no rights, as anybody may come. It has nothing to save, and some
+/// of its versions don't end when they are told to.
 pub fn serve(setpriv: &Path, iperf3: &Path, address: IpAddr, port: u16) -> Query {
     let nobody = words("--reuid 65534 --regid 65534 --clear-groups --no-new-privs --inh-caps -all --");
     let args = format!("-s -1 -B {address} -p {port} --forceflush");
     let args = nobody.map(OsStr::new).chain([iperf3.as_os_str()]).chain(words(&args).map(OsStr::new));
-    until_input_ends(setpriv, args)
+    until_input_ends("KILL", setpriv, args)
 }
 
 /// So many streams, to the server or from it.
@@ -62,17 +62,21 @@ struct Sum {
 /// Bytes that came, and how long that took, s: from the report of the client; or why not.
 pub fn received(report: &str) -> Result<(u64, f64), String> {
     let begin = |text: &str| text.chars().take(LONGEST_WORDS).collect::<String>();
-    // The login there may say something before.
+    // The login there may say something before and after.
     let at = if report.starts_with('{') { Some(0) } else { report.find("\n{").map(|at| at + 1) };
-    let json = at.map_or("", |at| &report[at..]);
-    let report: Report = serde_json::from_str(json)
-        .map_err(|_| format!("this is no report: {}", begin(report.lines().next().unwrap_or_default())))?;
+    let Some(at) = at else {
+        return Err(format!("this is no report: {}", begin(report.lines().next().unwrap_or_default())));
+    };
+    let first = serde_json::Deserializer::from_str(&report[at..]).into_iter::<Report>().next();
+    let report = first.and_then(Result::ok).ok_or("its report is damaged")?;
     if let Some(error) = report.error {
         return Err(begin(error.lines().next().unwrap_or_default()));
     }
     let sum = report.end.and_then(|end| end.sum_received);
     let lasts = f64::from(LASTS) / 2.0..=LIMIT.as_secs_f64();
-    let sum = sum.filter(|sum| (1..MOST).contains(&sum.bytes) && lasts.contains(&sum.seconds));
+    // Another machine may report anything.
+    let fits = |sum: &Sum| sum.bytes > 0 && (sum.bytes as f64) < FASTEST * sum.seconds;
+    let sum = sum.filter(|sum| lasts.contains(&sum.seconds) && fits(sum));
     sum.map(|sum| (sum.bytes, sum.seconds))
         .ok_or_else(|| "its report has no sum of what came in so many seconds".to_owned())
 }
@@ -88,7 +92,7 @@ mod tests {
         let serves = serve(setpriv, iperf3, four, 5201).to_string();
         let nobody = "--reuid 65534 --regid 65534 --clear-groups --no-new-privs --inh-caps -all";
         assert!(
-            serves.ends_with(&format!(" drivebench /usr/bin/setpriv {nobody} -- /usr/bin/iperf3 -s -1 -B 192.0.2.1 -p 5201 --forceflush")),
+            serves.ends_with(&format!(" drivebench KILL /usr/bin/setpriv {nobody} -- /usr/bin/iperf3 -s -1 -B 192.0.2.1 -p 5201 --forceflush")),
             "{serves}"
         );
         assert_eq!(
@@ -110,10 +114,25 @@ mod tests {
         assert!(received(&greeted).is_ok());
         let refused = received(include_str!("fixtures/iperf3-refused.json")).expect_err("refused");
         assert!(refused.contains("Connection refused"), "{refused}");
-        for strange in
-            ["", "{}", "[]", r#"{"end":{}}"#, r#"{"end":{"sum_received":{"seconds":0,"bytes":1}}}"#]
-        {
+        let said = format!("{greeted}Goodbye {{from}} nas\n");
+        assert_eq!(received(&said), received(&greeted));
+        let cut = received(&greeted[..greeted.len() / 2]).expect_err("cut");
+        assert_eq!(cut, "its report is damaged");
+        let error = format!(r#"{{"error": "{}\n"}}"#, "a\\nb".repeat(9999));
+        assert_eq!(received(&error), Err("a".to_owned()), "the first line of an error");
+        let long = format!(r#"{{"error": "{}"}}"#, "e".repeat(9999));
+        assert_eq!(received(&long).expect_err("refused").len(), LONGEST_WORDS);
+        for strange in ["", "{}", "[]", r#"{"end":{}}"#] {
             assert!(received(strange).is_err(), "{strange}");
+        }
+        let sum = |seconds: f64, bytes: u64| {
+            received(&format!(r#"{{"end":{{"sum_received":{{"seconds":{seconds},"bytes":{bytes}}}}}}}"#))
+        };
+        assert!(sum(1.5, 1).is_ok() && sum(60.0, 1 << 40).is_ok());
+        for (seconds, bytes) in
+            [(3.0, 0), (1.4, 1), (60.1, 1), (0.0, 1), (-3.0, 1), (1.5, 15_000_000_000_000)]
+        {
+            assert!(sum(seconds, bytes).is_err(), "{bytes} in {seconds} s");
         }
     }
 }

@@ -53,14 +53,18 @@ pub struct Tool {
 /// Of what several of these programs do one after the other.
 const SH: Tool = Tool { name: "sh", package: "dash", without: "without it, nothing can be shared" };
 
-/// A program ends with the standard input, or by itself, and this with it. A shell gives another input to what it does beside.
-const UNTIL_INPUT_ENDS: &str =
-    r#"exec 3<&0; "$@" </dev/null 3<&- & s=$!; { cat <&3; kill $s; } >/dev/null 2>&1 & wait $s"#;
+/// Ends a program by a signal when the standard input ends; ends with that program. A shell gives programs in the background another
+/// input, so its own is kept as number 3. Directories of root's for temporary files are not for a program of another user.
+const UNTIL_INPUT_ENDS: &str = r#"signal=$1; shift; unset TMPDIR TEMP TMP; exec 3<&0; "$@" </dev/null 3<&- & s=$!; { cat <&3; kill -s "$signal" $s; } >/dev/null 2>&1 & wait $s"#;
 
-/// Runs a program that serves until its standard input ends.
-fn until_input_ends<'a>(program: &'a Path, args: impl IntoIterator<Item = &'a OsStr>) -> Query {
-    let shell: [&OsStr; 4] =
-        ["-c".as_ref(), UNTIL_INPUT_ENDS.as_ref(), "drivebench".as_ref(), program.as_ref()];
+/// Runs a program that serves until its standard input ends, and is ended by a signal then, such as `TERM`.
+fn until_input_ends<'a>(
+    signal: &'a str,
+    program: &'a Path,
+    args: impl IntoIterator<Item = &'a OsStr>,
+) -> Query {
+    let shell: [&OsStr; 5] =
+        ["-c".as_ref(), UNTIL_INPUT_ENDS.as_ref(), "drivebench".as_ref(), signal.as_ref(), program.as_ref()];
     Query::new(SH, shell.into_iter().chain(args))
 }
 

@@ -66,7 +66,7 @@ pub fn serve() -> Query {
     Query::new(SH, ["-c", SERVE])
 }
 
-/// Mounts a directory of the server. A server that is gone is an error after a minute, not a program that hangs.
+/// Mounts a directory of the server. A server that is gone is an error after two minutes, not a program that hangs.
 pub fn mount((address, port): (&str, u16), connections: u32, shared: &str, dir: &Path) -> Query {
     let several = if connections > 1 { format!(",nconnect={connections}") } else { String::new() };
     let options =

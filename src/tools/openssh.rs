@@ -39,7 +39,7 @@ pub fn make_key(path: &str) -> Query {
 
 /// Serves in the foreground, until its standard input ends.
 pub fn serve(sshd: &Path, config: &Path) -> Query {
-    until_input_ends(sshd, [OsStr::new("-D"), "-e".as_ref(), "-f".as_ref(), config.as_ref()])
+    until_input_ends("TERM", sshd, [OsStr::new("-D"), "-e".as_ref(), "-f".as_ref(), config.as_ref()])
 }
 
 /// The configuration of a server that listens on an address, and on the one of this machine alone, and serves files only, those of a directory. If other
@@ -137,7 +137,7 @@ mod tests {
         let room = Path::new("/mnt");
         assert_eq!(
             serve(Path::new("/usr/sbin/sshd"), &room.join("conf")).to_string(),
-            format!("sh -c '{UNTIL_INPUT_ENDS}' drivebench /usr/sbin/sshd -D -e -f /mnt/conf")
+            format!("sh -c '{UNTIL_INPUT_ENDS}' drivebench TERM /usr/sbin/sshd -D -e -f /mnt/conf")
         );
         let sftp = client((room, "192.0.2.1"), 4450, "own", (false, false)).to_string();
         assert!(

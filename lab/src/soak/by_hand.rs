@@ -7,7 +7,7 @@ use drivebench::{
     findings::{Findings, Scope},
 };
 
-use super::{Summary, rounds};
+use super::{Summary, rounds, shares::found};
 use crate::{
     Machine, MachineError, Options, Scenario,
     pools::{SHARE_MODULES, require, sh},
@@ -57,11 +57,8 @@ pub fn shares_by_hand(options: &Options, scenario: &Scenario, times: u32, seed: 
 
 /// What `run share` finds as a multiple of what is found by hand, for each errand.
 fn compared(machine: &Machine, args: &str, name: &str) -> Result<Vec<(String, f64)>, MachineError> {
-    let command = format!(
-        "drivebench run share {args} --rate {RATE} --size {MIB}MiB --files 1 --clients 1 --runs {RUNS} /mnt/a --format json 2>/work/said || \
-         {{ tail -n 5 /work/said >&2; false; }}"
-    );
-    let mut found: Vec<Findings> = Vec::new();
+    let args = format!("{args} --rate {RATE} --size {MIB}MiB --files 1 --clients 1 --runs {RUNS} /mnt/a");
+    let mut runs: Vec<Findings> = Vec::new();
     let mut seconds: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     let mut by_hand = || {
         for line in hand(machine, &format!("time_{name} /mnt/a/hand"))?.lines() {
@@ -76,9 +73,7 @@ fn compared(machine: &Machine, args: &str, name: &str) -> Result<Vec<(String, f6
     hand(machine, &format!("time_{name} /mnt/a/hand"))?;
     for _ in 0..TIMES {
         (0..RUNS).try_for_each(|_| by_hand())?;
-        let output = machine.run(&["sh", "-c", &command], LIMIT)?;
-        require(machine, output.code == 0, &command, String::from_utf8_lossy(&output.stderr))?;
-        found.push(serde_json::from_str(&output.text()).map_err(|e| machine.wrong("findings", e))?);
+        runs.push(found(machine, &args)?);
         // The kernel still removes the networks of the run.
         hand(machine, &format!("time_{name} /mnt/a/hand"))?;
     }
@@ -89,7 +84,7 @@ fn compared(machine: &Machine, args: &str, name: &str) -> Result<Vec<(String, f6
         };
         // Of several files there is but one.
         let speeds: Vec<f64> =
-            found.iter().filter_map(|found| Some(found.estimates.iter().find(of)?.estimate.value)).collect();
+            runs.iter().filter_map(|found| Some(found.estimates.iter().find(of)?.estimate.value)).collect();
         let (speed, seconds) = repeat::typical(&speeds)
             .zip(repeat::typical(&seconds))
             .ok_or_else(|| machine.wrong("findings", format!("no speed of {name}, {errand}")))?;

@@ -134,15 +134,19 @@ pub fn shares(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> 
     Summary { lines, ..summary }
 }
 
-/// Whether the verdict is as expected.
-fn says(machine: &Machine, case: &Case, lines: &mut Vec<String>) -> Result<bool, MachineError> {
+/// What a run finds.
+pub(super) fn found(machine: &Machine, args: &str) -> Result<Findings, MachineError> {
     let command = format!(
-        "drivebench run share --size 4MiB --runs 5 {} --format json 2>/work/said || {{ tail -n 5 /work/said >&2; false; }}",
-        case.args
+        "drivebench run share {args} --format json 2>/work/said || {{ tail -n 5 /work/said >&2; false; }}"
     );
     let output = machine.run(&["sh", "-c", &command], Duration::from_secs(1800))?;
     require(machine, output.code == 0, &command, String::from_utf8_lossy(&output.stderr))?;
-    let found: Findings = serde_json::from_str(&output.text()).map_err(|e| machine.wrong("findings", e))?;
+    serde_json::from_str(&output.text()).map_err(|e| machine.wrong("findings", e))
+}
+
+/// Whether the verdict is as expected.
+fn says(machine: &Machine, case: &Case, lines: &mut Vec<String>) -> Result<bool, MachineError> {
+    let found = found(machine, &format!("--size 4MiB --runs 5 {}", case.args))?;
     let verdict = found.verdicts.iter().find(|verdict| verdict.starts_with(case.errand));
     let verdict = verdict.ok_or_else(|| machine.wrong("findings", format!("nothing of {}", case.errand)))?;
     lines.push(format!("{}: {verdict}", case.name));

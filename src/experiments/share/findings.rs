@@ -184,19 +184,21 @@ impl Case<'_> {
     /// What the network alone carries, beside what clients get through it.
     fn carried(&self, errand: Errand) -> Option<String> {
         let carries = self.speed(errand, Via::Network)?;
-        let times = times(&self.speeds(errand, Via::Network), &self.speeds(errand, Via::Whole), 1)?;
+        // As wide as the intervals of gains.
+        let intervals = 2 * self.parts(errand).count();
+        let times = times(&self.speeds(errand, Via::Network), &self.speeds(errand, Via::Whole), intervals)?;
         // A lower bound is rounded down.
-        let used = |high: f64| percent((100.0 / high).floor() / 100.0);
+        let used = |high: f64| percent((100.0 / high).floor().min(100.0) / 100.0);
         let carries = format!("; the network alone carries {}", carries.text(rate));
         Some(match (times.low, times.high) {
-            (_, high) if high < 1.0 => {
+            (_, high) if high <= 1.0 / ALIKE => {
                 format!("{carries}, which is less than clients got: iperf3 does not tell what limits here")
             }
             (low, high) if low > 1.0 / ALIKE && high <= APART => {
                 format!("{carries}, of which clients use at least {}", used(high))
             }
             (low, _) if low >= APART => format!(
-                "{carries}, {} times as much as clients get (at least {}): it is not the only limit",
+                "{carries}, {} times as much as clients get (at least {}): the network is not the only limit",
                 factor(times.value),
                 factor(low)
             ),

@@ -2,10 +2,13 @@
 
 mod findings;
 mod limit;
+mod network;
 mod options;
 mod plan;
 #[cfg(test)]
 mod tests;
+
+pub use network::network_port;
 
 use super::{Experiment, common};
 

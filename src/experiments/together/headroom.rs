@@ -3,7 +3,7 @@
 use super::{bottleneck::Answer, shared_links::Shared};
 use crate::{
     findings::Limiter,
-    inventory::{BusKind, Inventory, NetworkPort},
+    inventory::{BusKind, Carried, Ceiling, Inventory, NetworkPort},
     target::Target,
     units::{Direction, capital, percent, rate},
 };
@@ -49,16 +49,14 @@ fn port(
     answers: &[Answer<'_>],
     port: &NetworkPort,
 ) -> Option<String> {
-    let ceiling = port.ceiling.as_ref()?;
-    let passes = ceiling.practical.unwrap_or(ceiling.theory) * 1e6;
-    let kind = if port.wireless { "Wi-Fi" } else { "Ethernet" };
+    let wire = Wire::of(port)?;
     let what = |a: &&Answer<'_>| match a.group.direction {
         Direction::Read => "reads",
         Direction::Write => "writes",
         Direction::Mixed { .. } => "mixed loads",
     };
     let (below, above): (Vec<&Answer<'_>>, Vec<&Answer<'_>>) =
-        answers.iter().partition(|a| a.sum.value > passes);
+        answers.iter().partition(|a| a.sum.value > wire.passes(a.group.direction));
     let names = |those: &[&Answer<'_>]| {
         let mut names: Vec<&str> = those.iter().map(what).collect();
         names.dedup();
@@ -68,14 +66,12 @@ fn port(
         ([], []) => return None,
         (limited, []) => format!("it limits {}", names(limited)),
         ([], free) => {
-            let most = free.iter().map(|a| a.sum.value).fold(0.0, f64::max);
-            format!("more than the drives; {} is unused", rate(passes - most))
+            let unused = free.iter().map(|a| wire.passes(a.group.direction) - a.sum.value);
+            format!("more than the drives; {} is unused", rate(unused.fold(f64::INFINITY, f64::min)))
         }
         (limited, free) => format!("it limits {}, not {}", names(limited), names(free)),
     };
-    let speed = port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
-    let mut text =
-        format!("{kind} ({}{speed}) carries {} ({}): {verdict}.", port.name, rate(passes), ceiling.source);
+    let mut text = format!("{}: {verdict}.", wire.carries(port));
     let mine = inventory.buses_above(port.upstream.as_deref());
     let common = mine.iter().find(|bus| {
         let above = |upstream| inventory.buses_above(upstream).iter().any(|b| b.id == bus.id);
@@ -89,4 +85,48 @@ fn port(
         );
     }
     Some(text)
+}
+
+/// What clients are reached by.
+enum Wire<'a> {
+    /// A port, and what is known of its kind.
+    Typical(&'a Ceiling),
+    /// The network behind the port to one machine.
+    Measured(&'a Carried),
+}
+
+impl<'a> Wire<'a> {
+    fn of(port: &'a NetworkPort) -> Option<Self> {
+        let measured = port.carried.as_ref().filter(|carried| carried.received > 0.0 && carried.sent > 0.0);
+        measured.map(Self::Measured).or_else(|| port.ceiling.as_ref().map(Self::Typical))
+    }
+
+    /// What a client gets of data that drives read, or are written; bytes per second.
+    fn passes(&self, direction: Direction) -> f64 {
+        match (self, direction) {
+            (Self::Typical(ceiling), _) => ceiling.practical.unwrap_or(ceiling.theory) * 1e6,
+            (Self::Measured(carried), Direction::Read) => carried.sent,
+            (Self::Measured(carried), Direction::Write) => carried.received,
+            (Self::Measured(carried), Direction::Mixed { .. }) => carried.sent.min(carried.received),
+        }
+    }
+
+    fn carries(&self, port: &NetworkPort) -> String {
+        let kind = if port.wireless { "Wi-Fi" } else { "Ethernet" };
+        let speed = port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
+        let port = format!("{kind} ({}{speed})", port.name);
+        match self {
+            Self::Typical(ceiling) => {
+                format!("{port} carries {} ({})", rate(self.passes(Direction::Read)), ceiling.source)
+            }
+            Self::Measured(Carried { run, at, host, received, sent }) => {
+                let day = at.get(..10).unwrap_or(at);
+                format!(
+                    "{port} carried {} to {host} and {} from it (iperf3, {run} of {day})",
+                    rate(*sent),
+                    rate(*received)
+                )
+            }
+        }
+    }
 }

@@ -122,7 +122,7 @@ pub enum Via {
     With(Setting),
     /// By the other server, without the link.
     Existing,
-    /// Bytes between both machines, without files and servers of them.
+    /// Bytes between both machines, without files or file servers.
     Network,
     /// No client: the server's own programs use the files.
     Server,

@@ -21,7 +21,7 @@ use crate::{
     engine::Cancel,
     plan::{Errand, Via},
     record::Negotiated,
-    tools::{Output, Query, Talk, namespace, samba},
+    tools::{Output, Query, Talk, ToolError, namespace, samba},
 };
 
 /// How long a client that has said its last words may take to end.
@@ -67,11 +67,11 @@ impl Site<'_> {
         let (from, to) = if errand.puts() { (dir, there.as_path()) } else { (there.as_path(), dir) };
         let (files, at_once) = (self.act.set(errand).0, errand.has_several_clients());
         let begins = Instant::now();
-        let cannot = |e| failed(&format!("{}, {}: {e}", self.act.name(errand), self.act.way(via)));
         // Closing a file writes what is left of it, and says nothing if that fails: by NFS it is synced before; of SMB that would store it, too, and
         // syncing the filesystem tells (Linux 5.8).
         let to_its_end = errand.puts() && matches!(self.speaks, Speaks::Nfs);
-        errands::put(from, to, files, (at_once, to_its_end), stop).map_err(cannot)?;
+        errands::put(from, to, files, (at_once, to_its_end), stop)
+            .map_err(|e| self.cannot((errand, via), &e))?;
         Ok(Moved { begins, ends: Instant::now(), said: String::new(), mounted: Some(mounted) })
     }
 
@@ -100,7 +100,12 @@ impl Site<'_> {
             Speaks::Nfs => (nfs::mount(&self.client, &access), namespace::unmount(&dir)),
             Speaks::Told(_) => return Err(failed("what is told what to move mounts nothing")),
         };
-        Mounted::mount(&self.client, network, (&mount, &unmount), self.tools)
+        Mounted::mount(&self.client, network, (&mount, &unmount), self.tools).map_err(|e| match e {
+            RunError::Tool(ToolError::Slow { seconds, .. }) => failed(&format!(
+                "the server did not answer a client that mounts its directory within {seconds} s"
+            )),
+            e => e,
+        })
     }
 
     /// Some kernels keep the connection until a second later: with that, the next client would be told to wait.

@@ -26,8 +26,10 @@ pub const GOT: &str = "got";
 /// Whether work is to end early.
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
-/// Words of an error.
-pub const REPLACED: &str = "was replaced by something else";
+/// Somebody put something in place of a file.
+#[derive(Debug, thiserror::Error)]
+#[error("file {0} was replaced by something else")]
+pub struct Replaced(String);
 
 fn go_on(stop: Stop<'_>) -> io::Result<()> {
     if stop() { Err(io::Error::other("it was interrupted")) } else { Ok(()) }
@@ -82,14 +84,8 @@ pub fn put(
 /// Lets any user of this machine read the directory and so many files of it; not what somebody has put in place of one.
 pub fn open_to_all(dir: &Path, files: u64) -> io::Result<()> {
     fs::set_permissions(dir, Permissions::from_mode(0o755))?;
-    (0..files).try_for_each(|number| {
-        let name = number.to_string();
-        let file = open(dir, &name)?;
-        match file.metadata()?.nlink() {
-            1 => file.set_permissions(Permissions::from_mode(0o644)),
-            _ => Err(replaced(&name)),
-        }
-    })
+    (0..files)
+        .try_for_each(|number| open(dir, &number.to_string())?.set_permissions(Permissions::from_mode(0o644)))
 }
 
 /// One of the files; not what somebody has put in its place, such as a link to another one, or a pipe, which would be waited for.
@@ -99,11 +95,12 @@ pub fn open(dir: &Path, name: &str) -> io::Result<File> {
         Err(Errno::LOOP | Errno::NXIO) => return Err(replaced(name)),
         opened => File::from(opened?),
     };
-    if file.metadata()?.is_file() { Ok(file) } else { Err(replaced(name)) }
+    let about = file.metadata()?;
+    if about.is_file() && about.nlink() < 2 { Ok(file) } else { Err(replaced(name)) }
 }
 
 fn replaced(name: &str) -> io::Error {
-    io::Error::other(format!("file {name} {REPLACED}"))
+    io::Error::other(Replaced(name.to_owned()))
 }
 
 /// Reads them as the server's own programs do.
@@ -271,11 +268,13 @@ mod tests {
             open_to_all(dir.path(), 2).expect_err("somebody else's file");
             assert_eq!(mode(&private), 0o600);
         }
-        for replaced in [
-            |own: &Path| std::os::unix::fs::symlink("0", own),
-            |own: &Path| Ok(mkfifoat(CWD, own, Mode::RUSR)?),
-        ] {
-            fs::remove_file(&own).and_then(|()| replaced(&own)).expect("replaces");
+        let ways: [fn(&Path, &Path) -> io::Result<()>; 3] = [
+            |_, own| std::os::unix::fs::symlink("0", own),
+            |_, own| Ok(mkfifoat(CWD, own, Mode::RUSR)?),
+            |other, own| fs::hard_link(other, own),
+        ];
+        for replaced in ways {
+            fs::remove_file(&own).and_then(|()| replaced(&private, &own)).expect("replaces");
             let all: [io::Result<()>; 4] = [
                 cool(dir.path(), 2),
                 get(dir.path(), 2, false, &|| false),

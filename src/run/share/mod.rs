@@ -29,7 +29,7 @@ use super::{RunError, journal::Journal, scratch_dir::Folder};
 use crate::{
     engine::Cancel,
     inventory::{Drive, Inventory, machine},
-    plan::{Part, Plan, Protection, Protocol, ShareTest, Via},
+    plan::{Errand, Part, Plan, Protection, Protocol, ShareTest, Via},
     record::{Negotiated, ShareLoad, Shared},
     sysroot::Sysroot,
     target::Target,
@@ -41,6 +41,8 @@ use crate::{
 const CLIENTS: usize = 100;
 /// Memory that stays for others, bytes.
 const RESERVE: u64 = 64 << 20;
+/// Characters of why the network alone was not measured.
+const WORDS: usize = 400;
 
 /// Why nothing can be shared here, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -181,6 +183,7 @@ pub(super) fn share_test(
         }
         let [on_drive, of_client] = [0, 1].map(|i| folders.get(i));
         let mut site = Site::start((on_drive, of_client), act, tools, cancel)?;
+        shared.network_port = site.network_port();
         measure(&mut site, act, &mut shared, cancel, says)
     })();
     let mut removed = Ok(());
@@ -212,30 +215,22 @@ fn measure(
     for run in 1..=act.runs {
         site.restart(cancel)?;
         reorder(&mut ways, run, &mut random);
-        for via in &ways {
-            for errand in act.errands().filter(|errand| act.goes(*errand, *via)) {
-                if *via == Via::Network && shared.no_network.is_some() {
-                    break;
-                }
+        for via in ways.iter().copied() {
+            for errand in act.errands().filter(|errand| act.goes(*errand, via)) {
                 if cancel.is_set() {
                     return Err(RunError::Interrupted);
                 }
-                says(&format!("{}, {}, {run} of {}", act.name(errand), act.way(*via), act.runs));
-                let moved = if *via == Via::Network {
-                    site.carried(errand, cancel).map(|(bytes, seconds)| (bytes, seconds, Vec::new()))
-                } else {
-                    let timed = site.time((errand, *via), run == 1, cancel);
-                    let (seconds, cores) = timed.map_err(|e| not_yours(act, *via, e))?;
-                    Ok((act.moved(errand), seconds, cores))
-                };
-                match moved {
-                    Ok((bytes, seconds, cores)) => {
-                        shared.loads.push(ShareLoad { errand, via: *via, run, bytes, seconds, cores });
-                    }
-                    Err(_) if cancel.is_set() => return Err(RunError::Interrupted),
-                    // The rest goes without it.
-                    Err(why) => shared.no_network = Some(why),
+                let mut says =
+                    || says(&format!("{}, {}, {run} of {}", act.name(errand), act.way(via), act.runs));
+                if via == Via::Network {
+                    network(site, (errand, run), shared, cancel, &mut says);
+                    continue;
                 }
+                says();
+                let timed = site.time((errand, via), run == 1, cancel);
+                let (seconds, cores) = timed.map_err(|e| not_yours(act, via, e))?;
+                let bytes = act.moved(errand);
+                shared.loads.push(ShareLoad { errand, via, run, bytes, seconds, cores });
             }
         }
         if shared.negotiated.is_none() {
@@ -246,10 +241,33 @@ fn measure(
     Ok(())
 }
 
+/// What the network alone carries, unless that could not be measured before. The rest goes on without it.
+fn network(
+    site: &Site<'_>,
+    (errand, run): (Errand, u32),
+    shared: &mut Shared,
+    cancel: &Cancel,
+    says: &mut dyn FnMut(),
+) {
+    if shared.no_network.is_some() {
+        return;
+    }
+    says();
+    match site.carried(errand, cancel) {
+        Ok((bytes, seconds)) => {
+            let (via, cores) = (Via::Network, Vec::new());
+            shared.loads.push(ShareLoad { errand, via, run, bytes, seconds, cores });
+        }
+        Err(_) if cancel.is_set() => {}
+        // Another machine may say anything.
+        Err(why) => shared.no_network = Some(why.chars().take(WORDS).collect()),
+    }
+}
+
 /// What to look at if the other server does not give what it should.
 fn not_yours(act: &ShareTest, via: Via, e: RunError) -> RunError {
     match (&act.existing, via, e) {
-        (Some(at), Via::Existing, RunError::Share(why)) if !why.contains(errands::REPLACED) => {
+        (Some(at), Via::Existing, RunError::Share(why)) => {
             let signing = match act.protocol {
                 Protocol::Smb => " If its server insists on signing: --protection sign",
                 Protocol::Nfs | Protocol::Sftp => "",

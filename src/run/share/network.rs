@@ -13,19 +13,28 @@ use crate::{
     engine::Cancel,
     plan::{Errand, Via},
     tools::{
-        Runner, ToolError, iperf3,
+        Runner, ToolError, ip, iperf3,
         namespace::{SETPRIV, within},
     },
 };
 
 /// The exit code of a shell that does not find a program.
 const NOT_FOUND: i32 = 127;
+/// How long a server that was killed may take to be gone.
+const ENDS: Duration = Duration::from_secs(5);
 /// Its report is a few thousand bytes long; that of another program may not end.
 const MOST: usize = 1 << 20;
 
 impl Site<'_> {
-    /// Bytes that iperf3 moves in the direction of an errand, in as many streams as there are clients, and how long they took, s; or why that
-    /// can't be measured.
+    /// The port of this machine by which the server answers a client on another one, where the kernel says so.
+    pub fn network_port(&self) -> Option<String> {
+        let [ours, theirs] = self.remote(Via::Network)?.addresses;
+        let said = self.tools.ask(&ip::route(theirs, ours)).ok()?;
+        ip::port(&said.stdout).map(str::to_owned)
+    }
+
+    /// How many bytes iperf3 moved in the direction of an errand, in as many streams as there are clients, and in how many seconds; or why that
+    /// could not be measured.
     pub fn carried(&self, errand: Errand, cancel: &Cancel) -> Result<(u64, f64), String> {
         let failed = |e: ToolError| e.to_string();
         let remote = self.remote(Via::Network).ok_or("no client is on another machine")?;
@@ -48,24 +57,24 @@ impl Site<'_> {
         let client = remote.in_dir(&iperf3::client(address, port, streams, errand.puts()));
         let mut report = String::new();
         let mut hear = |line: &str| {
-            if report.len() < MOST {
+            if report.len() + line.len() < MOST {
                 report.extend([line, "\n"]);
             }
         };
         let said = self.tools.stream(&client, &|| cancel.is_set(), &mut hear);
-        serves.end(BEGINS);
-        let on = format!("iperf3 on {}", remote.host());
+        let here = serves.end(ENDS).stderr;
+        let here = here.lines().last().map(|last| format!("; iperf3 here: {last}")).unwrap_or_default();
+        let there = format!("iperf3 on {}", remote.host());
+        let used = format!("{there}, which uses port {port} of {address}");
         match said {
-            Err(ToolError::Slow { seconds, .. }) => Err(format!(
-                "{on} did not end within {seconds} s: is there a firewall, or does another machine use port {port}?"
-            )),
+            Err(ToolError::Slow { seconds, .. }) => Err(format!("{used}, did not end within {seconds} s")),
             Err(e) => Err(e.to_string()),
             Ok(said) if said.code == Some(NOT_FOUND) => {
-                Err(format!("{on} is not installed: apt install iperf3"))
+                Err(format!("{there} is not installed: apt install iperf3"))
             }
             // It reports on its standard output why it failed, too.
-            Ok(said) if report.trim().is_empty() => Err(format!("{on}: {}", said.complaint())),
-            Ok(_) => iperf3::received(&report).map_err(|why| format!("{on}: {why}")),
+            Ok(said) if report.trim().is_empty() => Err(format!("{used}: {}{here}", said.complaint())),
+            Ok(_) => iperf3::received(&report).map_err(|why| format!("{used}: {why}{here}")),
         }
     }
 }

@@ -7,7 +7,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{
     super::RunError,
-    apart::failed,
     errands::{self, LARGE, Stop},
     site::Site,
 };
@@ -21,7 +20,7 @@ impl Site<'_> {
     /// How long it takes, s, and how busy the processors are meanwhile. What has come is compared.
     pub fn time_random(&self, via: Via, stop: Stop<'_>) -> Result<(f64, Vec<Core>), RunError> {
         let (name, way) = (self.act.name(Errand::ReadRandom), self.act.way(via));
-        let cannot = |e: io::Error| failed(&format!("{name}, {way}: {e}"));
+        let cannot = |e: io::Error| self.cannot((Errand::ReadRandom, via), &e);
         let places = places(self.act, self.draws.replace(self.draws.get() + 1));
         let bytes = self.act.blocks().1;
         let files = self.files(via);

@@ -12,7 +12,7 @@ use super::{
     super::RunError,
     apart::{OWN, failed},
     clients::Moved,
-    errands::{self, Differs, GOT, Stop},
+    errands::{self, Differs, GOT, Replaced, Stop},
     site::{Site, Speaks, set_name},
 };
 use crate::{
@@ -66,8 +66,9 @@ impl Site<'_> {
         Ok(((moved.ends - moved.begins).as_secs_f64(), cores))
     }
 
-    fn cannot(&self, (errand, via): (Errand, Via), e: &io::Error) -> RunError {
-        failed(&format!("{}, {}: {e}", self.act.name(errand), self.act.way(via)))
+    pub fn cannot(&self, (errand, via): (Errand, Via), e: &io::Error) -> RunError {
+        let why = format!("{}, {}: {e}", self.act.name(errand), self.act.way(via));
+        if e.get_ref().is_some_and(|e| e.is::<Replaced>()) { RunError::Replaced(why) } else { failed(&why) }
     }
 
     fn paths(&self, errand: Errand, via: Via) -> Paths {
