@@ -373,6 +373,9 @@ fn what_a_network_carried_is_said_instead_of_what_its_port_is_known_for() {
     let slow = verdicts(&machine);
     let said = "Ethernet (eth0, 100 Mb/s) carried 5.10 MB/s to laptop and 4.00 MB/s from it (iperf3, r7 of 2026-11-27): it limits writes and reads. It is on";
     assert!(slow.contains(said), "{slow}");
+    // More than a link of 100 Mb/s carries.
+    machine.ports[0].carried = Some(Carried { received: 13e6, ..carried.clone() });
+    assert!(verdicts(&machine).contains("carries 11.8 MB/s (measured by others)"), "{}", verdicts(&machine));
     // Wi-Fi is known for nothing. Of what the drives write it carries more, though less is sent.
     let wireless = NetworkPort {
         name: "wlan0".to_owned(),

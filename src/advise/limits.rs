@@ -129,12 +129,12 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         return vec![Answer::new(Topic::Limits, Sure::Unknown, "No drives found.")];
     }
     let flows = flows(context);
+    let clients = shared::clients(context);
     let answer = match (&flows[..], NetworkLink::of(context)) {
         ([], link) => by_inventory(context, link.as_ref()),
         (flows, Some(link)) => over(context, flows, &link),
-        (flows, None) => here(context, flows),
+        (flows, None) => here(context, flows).because(clients.is_none().then(|| wireless(context.inventory))),
     };
-    let clients = shared::clients(context);
     let from = clients.as_ref().map(|clients| clients.from.run.clone());
     let mut answer = answer.because(clients.iter().flat_map(|clients| clients.because.clone()));
     answer.says.extend(clients.iter().flat_map(|clients| [" ", &clients.said]));
@@ -207,7 +207,6 @@ fn here(context: &Context<'_>, flows: &[Flow<'_>]) -> Answer {
     };
     Answer::new(Topic::Limits, sure(context, flows), says)
         .because(local)
-        .because([wireless(context.inventory)])
         .rests_on(runs(flows))
         .decide(missing(context, flows))
 }

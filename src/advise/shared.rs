@@ -44,10 +44,12 @@ pub(super) fn clients<'a>(context: &Context<'a>) -> Option<Clients<'a>> {
     let both = |scope: Scope| Some([got(put, scope)?, got(get, scope)?]);
     let said = |[put, get]: [&Estimate; 2]| format!("{} and {}", speed(put), speed(get));
     let whole = said(both(Scope::Client)?);
-    let without: Vec<String> = WITHOUT
-        .iter()
-        .filter_map(|(scope, words)| Some(format!("{} {words}", said(both(*scope)?))))
-        .collect();
+    let left_out = |(scope, words): &(Scope, &str)| {
+        // What is got waits for nothing to be stored.
+        let put = || Some(format!("{} of what is put", speed(got(put, *scope)?)));
+        Some(format!("{} {words}", both(*scope).map(said).or_else(put)?))
+    };
+    let without: Vec<String> = WITHOUT.iter().filter_map(left_out).collect();
     // A load of its own.
     let carried = |direction: Direction| one(direction).find_map(|e| got(e, Scope::Network));
     let network = carried(Direction::Write).zip(carried(Direction::Read));

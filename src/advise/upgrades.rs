@@ -8,6 +8,7 @@ use super::{
     network_link::{NetworkLink, called, narrowest, usable},
     published,
     sentences::{speed, times},
+    shared,
 };
 use crate::{
     findings::Metric,
@@ -60,7 +61,8 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
     }
     let judged: Vec<Judged<'_>> = flows.iter().filter_map(|f| Judged::of(context, f, link)).collect();
     let runs = flows.iter().map(|f| f.number.from);
-    let unseen = link.is_none().then(|| "What clients get through the network is not known.".to_owned());
+    let is_seen = link.is_some() || shared::clients(context).is_some();
+    let unseen = (!is_seen).then(|| "What clients get through the network is not known.".to_owned());
     if judged.is_empty() {
         let all: Vec<&Flow<'_>> = flows.iter().collect();
         let says = "Not known whether a faster drive would help: no network and no other limit was found.";

@@ -22,10 +22,10 @@ fn client(all: &[Metric]) -> Option<Vec<String>> {
         let own = all.iter().filter(|m| m.quantity == Quantity::Throughput && m.scope == Scope::Client);
         let own = own.filter_map(|m| Some((m.load.as_ref()?, m.estimate.value)));
         let own = own.filter(|(load, _)| load.jobs == Some(1) && load.direction == Some(direction));
-        own.max_by_key(|(load, _)| load.block).map(|(_, speed)| rate(speed))
+        own.max_by_key(|(load, _)| load.block).map(|(load, speed)| (&load.engine, rate(speed)))
     };
-    let (got, put) = (of(Direction::Read)?, of(Direction::Write)?);
-    Some(vec![format!("client {} / {put}", without_unit(&got))])
+    let ((_, got), (how, put)) = (of(Direction::Read)?, of(Direction::Write)?);
+    Some(vec![format!("client {} / {put} ({how})", without_unit(&got))])
 }
 
 fn is_answer(metric: &Metric) -> bool {
@@ -230,7 +230,8 @@ mod tests {
     fn of_a_share_it_is_what_one_client_got_of_the_largest_file() {
         let speed = |value, direction, block, jobs, scope| {
             let (direction, block, jobs) = (Some(direction), Some(block), Some(jobs));
-            let load = LoadKey { direction, block, jobs, ..LoadKey::default() };
+            let engine = "smbclient over 100 Mb/s".to_owned();
+            let load = LoadKey { direction, block, jobs, engine, ..LoadKey::default() };
             Metric { scope, ..metric("a", Quantity::Throughput, value, Some(load)) }
         };
         let all = vec![
@@ -240,7 +241,7 @@ mod tests {
             speed(4e6, Direction::Read, 16 * KIB, 1, Scope::Client),
             speed(5e6, Direction::Read, 4 * MIB, 4, Scope::Client),
         ];
-        assert_eq!(of(all), ["client 2.00 / 1.00 MB/s"]);
+        assert_eq!(of(all), ["client 2.00 / 1.00 MB/s (smbclient over 100 Mb/s)"]);
     }
 
     #[test]

@@ -283,7 +283,7 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
 }
 
 /// What was measured while this process did not run for so many seconds.
-fn suspended(what: &str, seconds: f64) -> Flag {
+pub fn suspended(what: &str, seconds: f64) -> Flag {
     let text = format!("drivebench did not run for {} during '{what}': that is left out.", duration(seconds));
     Flag { text, conditions_of: None, other_io: false }
 }

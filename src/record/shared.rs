@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     conditions::Core,
     plan::{Errand, Via},
-    units::FASTEST,
+    units::{FASTEST, is_zero},
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -47,6 +47,9 @@ pub struct ShareLoad {
     /// The processors of the machine meanwhile: of server and client, where both are on one.
     #[serde(default)]
     pub cores: Vec<Core>,
+    /// For how long this program did not run meanwhile, ns: such a load is left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub suspended_ns: u64,
 }
 
 impl Shared {

@@ -325,6 +325,10 @@ fn leftover(one: Removal, ended: &'static str, or_else: &str) -> Option<Leftover
             if let Some(away) = e.get_ref().and_then(|e| e.downcast_ref::<Away>()) {
                 remedy = format!("{} and {or_else}", away.first);
             }
+            if e.kind() == io::ErrorKind::DirectoryNotEmpty {
+                remedy =
+                    format!("what is in it is not drivebench's: keep what you want of it, then {remedy}");
+            }
             Some(e.to_string())
         }
         Ok(()) => None,
@@ -481,7 +485,8 @@ mod tests {
         assert_eq!(paths, [".page.77.0", ".page.77.1", ".page.77.2", ".r1-1.svg.77.0"].map(at));
         assert_eq!(swept[0], removed(&paths[0], "a command that was killed"));
         let kept = swept[1].kept.as_ref().expect("it stays");
-        assert!(kept.why.contains("not empty") && kept.remedy == format!("rm -r {}", paths[1].display()));
+        let says = format!("keep what you want of it, then rm -r {}", paths[1].display());
+        assert!(kept.why.contains("not empty") && kept.remedy.ends_with(&says), "{kept:?}");
         let link = swept[2].kept.as_ref().expect("it stays");
         assert_eq!(link.remedy, format!("rm {}", paths[2].display()));
         assert!(swept[3].kept.is_none(), "{swept:?}");
@@ -748,7 +753,8 @@ mod tests {
         fs::create_dir(left.join("7")).expect("a directory named by a number");
         let swept = sweep(&place.store);
         let kept = swept[0].kept.as_ref().expect("it stays");
-        assert_eq!(kept.remedy, format!("rm -r {}", left.display()));
+        let theirs = "what is in it is not drivebench's: keep what you want of it, then rm -r";
+        assert_eq!(kept.remedy, format!("{theirs} {}", left.display()));
         assert!(kept.why.contains("not empty"), "{}", kept.why);
         assert_eq!(names(&left), ["7", "thesis.txt"]);
         assert_eq!(sweep(&place.store), swept, "the journal stays until it is gone");

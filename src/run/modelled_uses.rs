@@ -12,7 +12,8 @@ pub(super) fn share(act: &ShareTest) -> Shared {
         let drive = if via.has(Part::Drive) { 20e6 } else { 200e6 };
         let speed = if via.has(Part::Link) { f64::min(drive, 12e6) } else { drive };
         let bytes = act.moved(errand);
-        ShareLoad { errand, via, run, bytes, seconds: bytes as f64 / speed, cores: Vec::new() }
+        let seconds = bytes as f64 / speed;
+        ShareLoad { errand, via, run, bytes, seconds, cores: Vec::new(), suspended_ns: 0 }
     };
     let runs = (1..=act.runs).flat_map(|run| act.ways().map(move |via| (run, via)));
     let loads = runs.flat_map(|(run, via)| act.errands().map(move |errand| (run, via, errand)));

@@ -124,7 +124,7 @@ fn a_client_on_another_machine_is_used_by_ssh_and_nothing_is_left_there() {
     eprintln!("{:#?}", found.verdicts);
     for errand in ["put 1.05 MB", "get 1.05 MB"] {
         assert!(
-            verdict(&found, errand).contains("The network (with the client's machine) limits"),
+            verdict(&found, errand).contains("The network or the client's machine limits"),
             "{:#?}",
             found.verdicts
         );

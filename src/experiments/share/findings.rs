@@ -10,8 +10,8 @@ use crate::{
         Axis, Column, Curve, Figure, Findings, LoadKey, Metric, On, Point, Quantity, Scope, Style, Table,
     },
     plan::{Errand, Part, Plan, Protocol, Setting, ShareTest, Via},
-    record::{Run, Shared},
-    units::{Direction, Pattern, capital, count, listed, percent, rate},
+    record::{Run, Shared, suspended},
+    units::{Direction, Pattern, capital, count, distinct, listed, percent, rate},
 };
 
 /// What the rows of the table say.
@@ -79,6 +79,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.figures.extend(case.figure());
         findings.estimates.extend(case.metrics());
         findings.context.push(case.context());
+        findings.flags.extend(case.suspended());
     }
     if let Some(case) = cases.first() {
         findings.details.sentences.push(legend(case.act, cases.iter().any(Case::has_network)));
@@ -88,6 +89,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
 impl Case<'_> {
     fn speeds(&self, errand: Errand, via: Via) -> Runs {
         let own = self.shared.loads.iter().filter(|load| (load.errand, load.via) == (errand, via));
+        let own = own.filter(|load| load.suspended_ns == 0);
         own.map(|load| (load.run, load.bytes as f64 / load.seconds)).collect()
     }
 
@@ -133,7 +135,13 @@ impl Case<'_> {
         let goes_plain = self.parts(errand).any(|part| part == Part::Protocol);
         let plain = || format!("{} without {protocol}", said(Via::Without(Part::Protocol)));
         let parts = listed(&names(&mut self.parts(errand)));
-        Some(match self.limit(errand) {
+        let limit = self.limit(errand);
+        let is_link = matches!(&limit, Limit::Part(gain) if gain.part == Part::Link);
+        let network = self.speed(errand, Via::Network).filter(|_| !is_link);
+        let network = network
+            .map(|carries| format!(" The network alone carries {}.", carries.text(rate)))
+            .unwrap_or_default();
+        let verdict = match limit {
             Limit::Part(gain) => {
                 let next = if kept.len() > 1 { format!("; {all}") } else { String::new() };
                 let more = match gain.part {
@@ -144,11 +152,12 @@ impl Case<'_> {
                     Part::Link => self.carried(errand).unwrap_or_default(),
                     _ => String::new(),
                 };
-                format!(
-                    "{gets} {} limits: {}{next}{more}.",
-                    capital(self.act.part(gain.part)),
-                    without(&gain)
-                )
+                let limits = match (gain.part, &self.act.client) {
+                    // Leaving out the network means a client on this machine.
+                    (Part::Link, Some(_)) => "The network or the client's machine".to_owned(),
+                    (part, _) => capital(self.act.part(part)),
+                };
+                format!("{gets} {limits} limits: {}{next}{more}.", without(&gain))
             }
             Limit::Alike(gains) => {
                 let each: Vec<String> = gains.iter().map(without).collect();
@@ -174,11 +183,17 @@ impl Case<'_> {
                     "{gets} Leaving out {parts} gains less than 5 %: {all}{plain}. What is left: {left}{busy}."
                 )
             }
-            Limit::Open => {
+            Limit::Open(sure) => {
                 let larger = if errand.is_small() { "more --files" } else { "a larger --size" };
-                format!("{gets} What limits can't be told from these runs: more --runs, or {larger}.")
+                let each: Vec<String> = sure.iter().map(|gain| capital(&without(gain))).collect();
+                let (each, what) = match &each[..] {
+                    [] => (String::new(), "What limits"),
+                    each => (format!(" {}.", each.join("; ")), "Which part limits most"),
+                };
+                format!("{gets}{each} {what} can't be told from these runs: more --runs, or {larger}.")
             }
-        })
+        };
+        Some(verdict + &network)
     }
 
     /// What the network alone carries, beside what clients get through it.
@@ -268,6 +283,15 @@ impl Case<'_> {
         busy + &one
     }
 
+    /// What took longer because this program did not run.
+    fn suspended(&self) -> Vec<String> {
+        let stopped = self.shared.loads.iter().filter(|load| load.suspended_ns > 0);
+        distinct(stopped.map(|load| {
+            let what = format!("{}, {}", self.act.name(load.errand), self.act.way(load.via));
+            suspended(&what, load.suspended_ns as f64 / 1e9).text
+        }))
+    }
+
     fn has_network(&self) -> bool {
         self.shared.loads.iter().any(|load| load.via == Via::Network)
     }
@@ -275,7 +299,6 @@ impl Case<'_> {
     fn table(&self, title: &str) -> Table {
         let name = |via: Via| match via {
             Via::Whole => "client".to_owned(),
-            Via::Without(Part::Link) if self.act.client.is_some() => "without the network".to_owned(),
             via => self.act.way(via),
         };
         let row = |via: Via| {

@@ -32,8 +32,8 @@ pub enum Limit {
     Together,
     /// Neither leaving out one gains 5 %, nor all but the protocol.
     Rest,
-    /// The differences are within the intervals.
-    Open,
+    /// The differences are within the intervals; leaving out these surely gains.
+    Open(Vec<Gain>),
 }
 
 /// `a` as a multiple of `b`, from the repetitions that both have: what slows down a whole repetition does not count. All of so many
@@ -51,7 +51,9 @@ pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>)
     let may_be = |e: &Estimate| e.high >= ALIKE;
     let of =
         |(part, runs): &(Part, Runs)| Some(Gain { part: *part, estimate: times(runs, whole, intervals)? });
-    let Some(gains) = without.iter().map(of).collect::<Option<Vec<Gain>>>() else { return Limit::Open };
+    let Some(gains) = without.iter().map(of).collect::<Option<Vec<Gain>>>() else {
+        return Limit::Open(Vec::new());
+    };
     // What the first costs is a part of what the second costs: it is named if it surely costs something, and is most of that.
     const WITHIN: [(Part, Part); 3] =
         [(Part::Protection, Part::Protocol), (Part::Sync, Part::Drive), (Part::Sync, Part::Protocol)];
@@ -68,11 +70,13 @@ pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>)
     let Some(first) = gains.iter().filter(sure).max_by(largest) else {
         let all = without_all.and_then(|all| times(all, whole, intervals));
         return match all {
-            _ if gains.is_empty() || gains.iter().any(|gain| may_be(&gain.estimate)) => Limit::Open,
+            _ if gains.is_empty() || gains.iter().any(|gain| may_be(&gain.estimate)) => {
+                Limit::Open(Vec::new())
+            }
             None if without_all.is_none() => Limit::Rest,
             Some(all) if is_sure(&all) => Limit::Together,
             Some(all) if !may_be(&all) => Limit::Rest,
-            _ => Limit::Open,
+            _ => Limit::Open(Vec::new()),
         };
     };
     let speeds = |part: Part| without.iter().find(|(other, _)| *other == part).map(|(_, runs)| runs);
@@ -89,7 +93,9 @@ pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>)
     match &near[..] {
         [] => Limit::Part(first.clone()),
         // What isn't sure may be the larger one, or a much smaller one.
-        near if near.iter().any(|gain| !is_sure(&gain.estimate) || !is_alike(gain)) => Limit::Open,
+        near if near.iter().any(|gain| !is_sure(&gain.estimate) || !is_alike(gain)) => {
+            Limit::Open(gains.iter().filter(sure).cloned().collect())
+        }
         near => Limit::Alike([first].into_iter().chain(near.iter().copied()).cloned().collect()),
     }
 }
@@ -177,20 +183,24 @@ mod tests {
     #[test]
     fn wide_intervals_decide_nothing() {
         let (whole, all) = (runs(10.0, 1.005), runs(400.0, 1.005));
+        let open = |limit: &Limit| match limit {
+            Limit::Open(sure) => sure.iter().map(|gain| gain.part).collect::<Vec<_>>(),
+            other => panic!("{other:?}"),
+        };
         let found =
             |drive: Runs, link: Runs| limit(&whole, &[(Part::Drive, drive), (Part::Link, link)], Some(&all));
         // The link surely limits, and the drive perhaps more, or less.
-        assert_eq!(found(runs(14.0, 2.0), runs(13.0, 1.005)), Limit::Open);
-        assert_eq!(found(runs(11.0, 2.0), runs(13.0, 1.005)), Limit::Open);
+        assert_eq!(open(&found(runs(14.0, 2.0), runs(13.0, 1.005))), [Part::Link]);
+        assert_eq!(open(&found(runs(11.0, 2.0), runs(13.0, 1.005))), [Part::Link]);
         assert_eq!(part(&found(runs(10.0, 1.1), runs(13.0, 1.005))), Some(Part::Link));
         // Without both there is more, but either may be what limits alone.
-        assert_eq!(found(runs(12.0, 2.0), runs(10.0, 2.0)), Limit::Open);
-        assert_eq!(limit(&whole, &[], Some(&all)), Limit::Open);
+        assert_eq!(open(&found(runs(12.0, 2.0), runs(10.0, 2.0))), []);
+        assert_eq!(open(&limit(&whole, &[], Some(&all))), []);
         // Both gain, and how much more the one gains than the other is not known.
-        assert_eq!(found(runs(14.0, 1.005), runs(30.0, 2.0)), Limit::Open);
-        assert_eq!(found(runs(10.3, 1.06), runs(10.0, 1.005)), Limit::Open, "more than 5 % is not sure");
+        assert_eq!(open(&found(runs(14.0, 1.005), runs(18.0, 1.2))), [Part::Drive, Part::Link]);
+        assert_eq!(open(&found(runs(10.3, 1.06), runs(10.0, 1.005))), [], "more than 5 % is not sure");
         let one = |speed| Runs::from([(1, speed)]);
-        assert_eq!(limit(&one(10.0), &[(Part::Drive, one(30.0))], None), Limit::Open, "one run");
+        assert_eq!(open(&limit(&one(10.0), &[(Part::Drive, one(30.0))], None)), [], "one run");
     }
 
     #[test]

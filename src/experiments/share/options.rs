@@ -19,7 +19,7 @@ pub const PROTOCOL: Opt<Protocol> = Opt::new("protocol", "WHAT", protocol, "smb,
     .default("smb");
 
 pub const CLIENT: Opt<RemoteDir> =
-    Opt::new("client", "URL", read, "On another machine: ssh://HOST/DIR [default: here]")
+    Opt::new("client", "URL", read, "At ssh://[USER@]HOST[:PORT]/DIR [default: here]")
         .conflicts(&["rate", "client-dir"]);
 
 /// A few seconds over a slow link.

@@ -56,6 +56,7 @@ fn recorded(plan: Plan, speeds: [&[f64]; 2]) -> Vec<Event> {
                     bytes,
                     seconds,
                     cores: vec![Core::default(), core],
+                    suspended_ns: 0,
                 });
             }
         }
@@ -186,6 +187,27 @@ fn what_the_network_behind_a_port_carries_is_there_for_others() {
     assert_eq!(learned(&["eth0"], both), None, "it has no such port any more");
     let local = [Event::Plan { plan: planned(&[]) }];
     assert_eq!(network_port(&Run::of(local.into_iter())), None, "of this machine only");
+}
+
+#[test]
+fn what_took_longer_because_the_program_did_not_run_is_left_out() {
+    let speeds: [&[f64]; 2] =
+        [&[10.1, 11.4, 10.4, 380.0, 10.3, 10.5], &[11.6, 11.6, 27.0, 600.0, 11.8, 27.9]];
+    let record = recorded(planned(&[("clients", "1")]), speeds);
+    let undisturbed = SHARE.findings(&mut record.clone().into_iter());
+    let mut record = record;
+    let Some(Event::Act { result, .. }) = record.get_mut(1) else { panic!("a share") };
+    let loads = &mut result.shared.as_mut().expect("a share").loads;
+    let load = loads.iter().position(|load| load.via == Via::Server && !load.errand.puts()).expect("a load");
+    // It was done again.
+    let longer = loads[load].seconds + 8.0;
+    let stopped = ShareLoad { seconds: longer, suspended_ns: 8_000_000_000, ..loads[load].clone() };
+    loads.insert(load, stopped.clone());
+    loads.push(stopped);
+    let found = SHARE.findings(&mut record.into_iter());
+    assert_eq!(found.verdicts, undisturbed.verdicts);
+    let said = "drivebench did not run for 8 s during 'get 67.1 MB, the drive alone': that is left out.";
+    assert_eq!(found.flags.iter().filter(|flag| *flag == said).count(), 1, "{:#?}", found.flags);
 }
 
 #[test]

@@ -97,7 +97,10 @@ enum Wire<'a> {
 
 impl<'a> Wire<'a> {
     fn of(port: &'a NetworkPort) -> Option<Self> {
-        let measured = port.carried.as_ref().filter(|carried| carried.received > 0.0 && carried.sent > 0.0);
+        // More than its link carries is none of its own.
+        let most = port.mbps.map_or(f64::INFINITY, |mbps| mbps / 8.0 * 1e6);
+        let fits = |speed: f64| speed > 0.0 && speed <= most;
+        let measured = port.carried.as_ref().filter(|carried| fits(carried.received) && fits(carried.sent));
         measured.map(Self::Measured).or_else(|| port.ceiling.as_ref().map(Self::Typical))
     }
 

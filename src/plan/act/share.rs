@@ -383,7 +383,7 @@ impl ShareTest {
 
     pub fn describe(&self) -> String {
         let link = match (&self.client, self.rate) {
-            (Some(at), _) => format!("on {at}"),
+            (Some(at), _) => format!("on {at}, which a plan does not look for"),
             (None, Some(rate)) => {
                 format!("on a network of their own over a link of {} Mb/s", rate as f64 / 1e6)
             }
@@ -421,7 +421,7 @@ impl ShareTest {
         match part {
             Part::Drive => "the drive",
             Part::Sync => "the export's sync",
-            Part::Link if self.client.is_some() => "the network (with the client's machine)",
+            Part::Link if self.client.is_some() => "the network",
             Part::Link => "the link",
             Part::Protection if self.protection == Some(Protection::Encryption) => "encryption",
             Part::Protection => "signing",

@@ -85,7 +85,7 @@ enum Cell<'a> {
 }
 
 /// Every column, in order. Names are lower case and no words of SQL's.
-const COLUMNS: [(&str, Get); 35] = [
+const COLUMNS: [(&str, Get); 36] = [
     ("run", Get::Text(|r| known(&r.findings.run))),
     ("started_at", Get::Time(|r| known(&r.findings.origin.at))),
     ("version", Get::Text(|r| known(&r.findings.origin.version))),
@@ -124,11 +124,23 @@ const COLUMNS: [(&str, Get); 35] = [
     ("caching", Get::Text(|r| r.load()?.caching.map(|caching| caching.words().into()))),
     ("sync", Get::Text(|r| r.load()?.sync.map(|sync| if sync { "each write" } else { "none" }.into()))),
     ("streams", Get::Whole(|r| r.load()?.streams.map(u64::from))),
+    ("engine", Get::Text(|r| known(&r.load()?.engine))),
 ];
 
 /// Columns that are labels of metrics, too.
-const LABELS: [&str; 10] =
-    ["suite", "direction", "read_percent", "pattern", "block", "depth", "jobs", "caching", "sync", "streams"];
+const LABELS: [&str; 11] = [
+    "suite",
+    "direction",
+    "read_percent",
+    "pattern",
+    "block",
+    "depth",
+    "jobs",
+    "caching",
+    "sync",
+    "streams",
+    "engine",
+];
 
 fn known(text: &str) -> Option<Cow<'_, str>> {
     Some(text).filter(|text| !text.is_empty()).map(Cow::Borrowed)

@@ -224,6 +224,7 @@ fn the_load_has_columns_of_its_own_and_labels() {
         depth: Some(32),
         caching: Some(Caching::Direct),
         sync: Some(true),
+        engine: "uring".to_owned(),
         ..LoadKey::default()
     };
     let random = metric("/mnt/a", "", Quantity::Throughput, 1e6).of(&random);
@@ -234,11 +235,23 @@ fn the_load_has_columns_of_its_own_and_labels() {
     let of = |row: usize| LABELS.map(|name| rows[row][name].clone());
     assert_eq!(
         serde_json::json!(of(0)),
-        serde_json::json!(["mark", "mixed", 70, "random", 4096, 32, null, "direct", "each write", null])
+        serde_json::json!([
+            "mark",
+            "mixed",
+            70,
+            "random",
+            4096,
+            32,
+            null,
+            "direct",
+            "each write",
+            null,
+            "uring"
+        ])
     );
     assert_eq!(rows[1]["block"], 512);
     let text = metrics(&all);
-    let labels = r#"suite="mark",direction="mixed",read_percent="70",pattern="random",block="4096",depth="32",caching="direct",sync="each write""#;
+    let labels = r#"suite="mark",direction="mixed",read_percent="70",pattern="random",block="4096",depth="32",caching="direct",sync="each write",engine="uring""#;
     assert!(text.contains(labels), "{text}");
 }
 

@@ -40,7 +40,7 @@ pub fn make(dir: &Path, (files, bytes): (u64, u64), seed: u64, stop: Stop<'_>) -
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut piece = vec![0; PIECE];
     for number in 0..files {
-        let mut file = create(dir, number)?;
+        let mut file = create(dir, &number.to_string())?;
         let mut left = bytes;
         while left > 0 {
             go_on(stop)?;
@@ -74,7 +74,9 @@ pub fn put(
     stop: Stop<'_>,
 ) -> io::Result<()> {
     each(files, at_once, &|name| {
-        let (mut from, mut to) = (open(from, name)?, File::create_new(to.join(name))?);
+        let (mut from, mut to) = (open(from, name)?, create(to, name)?);
+        // As cp does: the kernel reads further ahead. Where it can't, nothing is lost.
+        let _ = fadvise(&from, 0, None, Advice::Sequential);
         copy(&mut from, &mut to, stop)?;
         if to_its_end { to.sync_all() } else { Ok(()) }
     })?;
@@ -120,9 +122,12 @@ pub fn read_blocks(dir: &Path, places: &[u64], bytes: u64, stop: Stop<'_>) -> io
     Ok(blocks)
 }
 
-/// A new file.
-pub fn create(dir: &Path, number: u64) -> io::Result<File> {
-    File::create_new(dir.join(number.to_string()))
+/// A new file; not what somebody has put there meanwhile.
+pub fn create(dir: &Path, name: &str) -> io::Result<File> {
+    File::create_new(dir.join(name)).map_err(|e| match e.kind() {
+        io::ErrorKind::AlreadyExists => replaced(name),
+        _ => e,
+    })
 }
 
 /// So much at once that work over a slow link can be stopped.

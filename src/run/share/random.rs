@@ -9,16 +9,18 @@ use super::{
     super::RunError,
     errands::{self, LARGE, Stop},
     site::Site,
+    transfers::Timed,
 };
 use crate::{
-    conditions::{Core, ProcessorWatch},
+    conditions::ProcessorWatch,
+    engine::Pulse,
     plan::{Errand, ShareTest, Via},
     sysroot::Sysroot,
 };
 
 impl Site<'_> {
     /// How long it takes, s, and how busy the processors are meanwhile. What has come is compared.
-    pub fn time_random(&self, via: Via, stop: Stop<'_>) -> Result<(f64, Vec<Core>), RunError> {
+    pub fn time_random(&self, via: Via, stop: Stop<'_>) -> Result<Timed, RunError> {
         let (name, way) = (self.act.name(Errand::ReadRandom), self.act.way(via));
         let cannot = |e: io::Error| self.cannot((Errand::ReadRandom, via), &e);
         let places = places(self.act, self.draws.replace(self.draws.get() + 1));
@@ -29,15 +31,17 @@ impl Site<'_> {
         let dir = mounted.as_ref().map_or(files, |mounted| mounted.dir());
         let root = Sysroot::live();
         let (watch, since) = (ProcessorWatch::begin(&root), Instant::now());
+        let pulse = Pulse::since(since);
         let blocks = errands::read_blocks(&dir, &places, bytes, stop).map_err(cannot)?;
-        let seconds = since.elapsed().as_secs_f64();
+        let took = since.elapsed();
+        let (seconds, suspended_ns) = (took.as_secs_f64(), pulse.missed(0, took.as_nanos() as u64));
         let cores = watch.end(&root, seconds).cores;
         mounted.map_or(Ok(()), |mounted| self.unmount(mounted, via))?;
         let own = self.client.file(LARGE);
         if errands::read_blocks(&own, &places, bytes, stop).map_err(cannot)? != blocks {
             return Err(RunError::WrongData(format!("{name}, {way}: other bytes than were shared")));
         }
-        Ok((seconds, cores))
+        Ok(Timed { seconds, cores, suspended_ns })
     }
 }
 

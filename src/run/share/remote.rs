@@ -9,7 +9,7 @@ use std::{
 use super::{
     super::RunError,
     apart::{Apart, failed},
-    errands::{DIRS, Differs},
+    errands::{DIRS, Differs, Stop},
 };
 use crate::{
     engine::Cancel,
@@ -88,15 +88,21 @@ impl Remote {
     }
 
     /// Removes all files of one of its directories.
-    pub fn clear(&self, dir: &str, tools: &System) -> Result<(), RunError> {
-        let said = tools.ask(&ssh::clear(&self.at, &self.name, dir))?;
+    pub fn clear(&self, dir: &str, tools: &System, stop: Stop<'_>) -> Result<(), RunError> {
+        let said = ask(&ssh::clear(&self.at, &self.name, dir), tools, stop)?;
         if said.code == Some(0) { Ok(()) } else { Err(self.failed(&said)) }
     }
 
     /// How the files that it got differ from those that it has, in length or byte by byte.
-    pub fn differs(&self, dirs: [&str; 2], read: bool, tools: &System) -> Result<Option<Differs>, RunError> {
+    pub fn differs(
+        &self,
+        dirs: [&str; 2],
+        read: bool,
+        tools: &System,
+        stop: Stop<'_>,
+    ) -> Result<Option<Differs>, RunError> {
         let query = ssh::compare(&self.at, &self.name, dirs, read).within(READS);
-        let said = tools.ask(&query)?;
+        let said = ask(&query, tools, stop)?;
         match said.code {
             Some(0) => Ok(None),
             Some(ssh::OTHER_LENGTHS) => Ok(Some(Differs::Length)),
@@ -108,6 +114,11 @@ impl Remote {
     fn failed(&self, said: &Output) -> RunError {
         failed(&format!("the client on {}: {}", self.at.host(), ssh::failure(&self.at, said)))
     }
+}
+
+/// Unless it is stopped before it ends.
+fn ask(query: &Query, tools: &System, stop: Stop<'_>) -> Result<Output, RunError> {
+    Ok(tools.stream(query, stop, &mut |_| ())?)
 }
 
 impl Drop for Remote {

@@ -17,10 +17,18 @@ use super::{
 };
 use crate::{
     conditions::{Core, ProcessorWatch},
-    engine::Cancel,
+    engine::{Cancel, Pulse},
     plan::{Errand, Part, Via},
     sysroot::Sysroot,
 };
+
+/// What a load took.
+pub(super) struct Timed {
+    pub seconds: f64,
+    pub cores: Vec<Core>,
+    /// For how long this program did not run meanwhile, ns.
+    pub suspended_ns: u64,
+}
 
 /// Where the files of an errand are.
 struct Paths {
@@ -37,12 +45,7 @@ struct Paths {
 
 impl Site<'_> {
     /// How long it takes, s, and how busy the processors are meanwhile. What has come is compared, in length or byte by byte.
-    pub fn time(
-        &self,
-        (errand, via): (Errand, Via),
-        read: bool,
-        cancel: &Cancel,
-    ) -> Result<(f64, Vec<Core>), RunError> {
+    pub fn time(&self, (errand, via): (Errand, Via), read: bool, cancel: &Cancel) -> Result<Timed, RunError> {
         let stop = || cancel.is_set();
         if errand == Errand::ReadRandom {
             return self.time_random(via, &stop);
@@ -50,20 +53,23 @@ impl Site<'_> {
         let at = self.paths(errand, via);
         self.ready((errand, via), &at, &stop).map_err(|e| self.cannot((errand, via), &e))?;
         if let Some(remote) = self.remote(via).filter(|_| !errand.puts()) {
-            remote.clear(GOT, self.tools)?;
+            remote.clear(GOT, self.tools, &stop)?;
         }
         let root = Sysroot::live();
         let (watch, since) = (ProcessorWatch::begin(&root), Instant::now());
+        let pulse = Pulse::since(since);
         let moved = match via {
             Via::Server => self.alone(errand, &at, &stop).map_err(|e| self.cannot((errand, via), &e))?,
             _ => self.moved((errand, via), &at, cancel)?,
         };
         let cores = watch.end(&root, since.elapsed().as_secs_f64()).cores;
+        let at_ns = |moment: Instant| (moment - since).as_nanos() as u64;
+        let suspended_ns = pulse.missed(at_ns(moved.begins), at_ns(moved.ends));
         moved.mounted.map_or(Ok(()), |mounted| self.unmount(mounted, via))?;
         if via != Via::Server || errand.puts() {
             self.compare((errand, via), &at, (read, &moved.said), &stop)?;
         }
-        Ok(((moved.ends - moved.begins).as_secs_f64(), cores))
+        Ok(Timed { seconds: (moved.ends - moved.begins).as_secs_f64(), cores, suspended_ns })
     }
 
     pub fn cannot(&self, (errand, via): (Errand, Via), e: &io::Error) -> RunError {
@@ -154,7 +160,7 @@ impl Site<'_> {
         let differs = match self.remote(via).filter(|_| !errand.puts()) {
             // Which file differs is not known from there.
             Some(remote) => {
-                let differs = remote.differs([set_name(errand), GOT], read, self.tools)?;
+                let differs = remote.differs([set_name(errand), GOT], read, self.tools, stop)?;
                 differs.map(|how| ("a file".to_owned(), how))
             }
             None => {
