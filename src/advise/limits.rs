@@ -133,7 +133,10 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let answer = match (&flows[..], NetworkLink::of(context)) {
         ([], link) => by_inventory(context, link.as_ref()),
         (flows, Some(link)) => over(context, flows, &link),
-        (flows, None) => here(context, flows).because(clients.is_none().then(|| wireless(context.inventory))),
+        (flows, None) => {
+            let is_known = clients.as_ref().is_some_and(|clients| clients.over_network);
+            here(context, flows).because((!is_known).then(|| wireless(context.inventory)))
+        }
     };
     let from = clients.as_ref().map(|clients| clients.from.run.clone());
     let mut answer = answer.because(clients.iter().flat_map(|clients| clients.because.clone()));

@@ -22,6 +22,8 @@ pub(super) struct Clients<'a> {
     pub said: String,
     /// What it would be without each part of the way, and what the network carries.
     pub because: Vec<String>,
+    /// What the network to another machine carries was measured.
+    pub over_network: bool,
     pub from: &'a Evidence,
 }
 
@@ -60,6 +62,7 @@ pub(super) fn clients<'a>(context: &Context<'a>) -> Option<Clients<'a>> {
     let how = &put.load.as_ref()?.engine;
     Some(Clients {
         said: format!("A client of {} ({how}) put and got {whole}.", put.target),
+        over_network: network.is_some(),
         because: without.into_iter().chain(network).collect(),
         from: put,
     })
@@ -124,6 +127,17 @@ mod tests {
             "The network alone carried 11.8 MB/s ±2.0 % to the server and 11.9 MB/s ±2.0 % from it.";
         assert!(limits.because.iter().any(|why| why == network), "{:#?}", limits.because);
         assert_eq!(limits.rests_on, ["r2"]);
+        // Of a network that was measured nobody says that nothing is known, though the inventory knows no port.
+        let (mut alone, sticks) = testing::two_sticks();
+        alone.ports.clear();
+        let drives = testing::of(&alone, "r2", &["sda"]).drives;
+        let there = evidence.map(|evidence| Evidence { drives: drives.clone(), ..evidence });
+        let says = |more: &[Evidence]| {
+            let said = format!("{:?}", testing::advise(&alone, &[&sticks[..], more].concat())).to_lowercase();
+            ["what clients get is not known", "what clients get through the network is not known"]
+                .map(|unknown| said.contains(unknown))
+        };
+        assert_eq!((says(&[]), says(&there[..1]), says(&there)), ([true; 2], [true; 2], [false; 2]));
         // Nothing else rests on a share: it says nothing of a drive alone.
         assert!(answers.iter().filter(|a| a.topic != Topic::Limits).all(|a| a.rests_on.is_empty()));
     }

@@ -61,7 +61,7 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
     }
     let judged: Vec<Judged<'_>> = flows.iter().filter_map(|f| Judged::of(context, f, link)).collect();
     let runs = flows.iter().map(|f| f.number.from);
-    let is_seen = link.is_some() || shared::clients(context).is_some();
+    let is_seen = link.is_some() || shared::clients(context).is_some_and(|clients| clients.over_network);
     let unseen = (!is_seen).then(|| "What clients get through the network is not known.".to_owned());
     if judged.is_empty() {
         let all: Vec<&Flow<'_>> = flows.iter().collect();
