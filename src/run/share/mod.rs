@@ -149,7 +149,10 @@ fn login(path: &Path) -> Result<String, String> {
     if !about.is_file() || text.len() as u64 > MOST {
         return Err(wrong("it is no small file".to_owned()));
     }
-    match text.lines().any(|line| line.trim_start().starts_with("username")) {
+    // Without a password smbclient asks the terminal for one.
+    let has =
+        |key: &str| text.lines().filter_map(|line| line.split_once('=')).any(|(name, _)| name.trim() == key);
+    match has("username") && has("password") {
         true => Ok(text),
         false => Err(wrong("it has no line username=NAME, and below it password=WORD".to_owned())),
     }
@@ -384,6 +387,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_login_has_user_and_password() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let read = |text: &str| {
+            std::fs::write(file.path(), text).expect("writes");
+            login(file.path())
+        };
+        let whole = "username = ann\npassword=\ndomain=HOME\n";
+        assert_eq!(read(whole), Ok(whole.to_owned()));
+        for lacks in ["", "username=ann\n", "password=secret\n", "username\npassword\n"] {
+            let why = read(lacks).expect_err("refused");
+            assert!(why.contains("no line username=NAME") && !why.contains("secret"), "{why}");
+        }
+        assert!(login(Path::new("/dev/null")).expect_err("refused").contains("no small file"));
     }
 
     #[test]
