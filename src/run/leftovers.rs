@@ -312,6 +312,20 @@ fn check(made: Option<FileId>, file: &File) -> io::Result<()> {
     ours.then_some(()).ok_or_else(other)
 }
 
+/// What to do about a file or directory of a run that could not be removed at its end.
+pub(super) fn remedy(path: &Path, command: &str, why: &io::Error) -> String {
+    let command = format!("{command} {}", shell_word(path));
+    match why.kind() {
+        io::ErrorKind::DirectoryNotEmpty => keeping_theirs(&command),
+        _ => format!("the next run or `drivebench cleanup`, with the same store, removes it, or: {command}"),
+    }
+}
+
+/// Before a directory is removed in which others have put something.
+fn keeping_theirs(command: &str) -> String {
+    format!("what is in it is not drivebench's: keep what you want of it, then {command}")
+}
+
 fn leftover(one: Removal, ended: &'static str, or_else: &str) -> Option<Leftover> {
     let Removal { path, command, done } = one;
     let mut remedy = match command {
@@ -326,8 +340,7 @@ fn leftover(one: Removal, ended: &'static str, or_else: &str) -> Option<Leftover
                 remedy = format!("{} and {or_else}", away.first);
             }
             if e.kind() == io::ErrorKind::DirectoryNotEmpty {
-                remedy =
-                    format!("what is in it is not drivebench's: keep what you want of it, then {remedy}");
+                remedy = keeping_theirs(&remedy);
             }
             Some(e.to_string())
         }
@@ -367,7 +380,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::run::journal::Journal;
+    use crate::run::{RunError, journal::Journal};
 
     /// A target directory and a store.
     struct Place {
@@ -758,6 +771,26 @@ mod tests {
         assert!(kept.why.contains("not empty"), "{}", kept.why);
         assert_eq!(names(&left), ["7", "thesis.txt"]);
         assert_eq!(sweep(&place.store), swept, "the journal stays until it is gone");
+    }
+
+    #[test]
+    fn a_run_names_no_command_that_removes_files_of_others() {
+        let said = |kind: io::ErrorKind| {
+            let path = PathBuf::from("/srv/my data");
+            RunError::Leftover { path, command: "rm -r", source: kind.into() }.to_string()
+        };
+        let full = said(io::ErrorKind::DirectoryNotEmpty);
+        assert!(
+            full.ends_with(
+                "; what is in it is not drivebench's: keep what you want of it, then rm -r '/srv/my data'"
+            ),
+            "{full}"
+        );
+        let read_only = said(io::ErrorKind::ReadOnlyFilesystem);
+        assert!(
+            read_only.contains("`drivebench cleanup`") && read_only.ends_with(", or: rm -r '/srv/my data'"),
+            "{read_only}"
+        );
     }
 
     #[test]

@@ -76,10 +76,7 @@ pub enum RunError {
     Open { path: PathBuf, source: io::Error },
     #[error("{path} can't be synced before it is read: {source}", path = path.display())]
     Cool { path: PathBuf, source: io::Error },
-    #[error(
-        "{path} was not removed ({source}); the next run or `drivebench cleanup`, with the same store, removes it, or: {command} {path}",
-        path = shell_word(&path)
-    )]
+    #[error("{path} was not removed ({source}); {}", leftovers::remedy(path, command, source), path = shell_word(path))]
     Leftover { path: PathBuf, command: &'static str, source: io::Error },
     #[error(transparent)]
     Engine(#[from] EngineError),
