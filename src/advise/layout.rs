@@ -242,7 +242,8 @@ fn striping<'a>(context: &Context<'a>) -> (Vec<String>, Vec<Number<'a>>) {
         let held: Vec<&str> = gains
             .iter()
             .filter(|(flow, predicted, gain)| {
-                flow.held(link.passes) == Held::Network && predicted / gain >= link.passes
+                let passes = link.passes(flow.reads);
+                flow.held(passes) == Held::Network && predicted / gain >= passes.value
             })
             .map(|(flow, ..)| flow.verb())
             .collect();
@@ -251,14 +252,14 @@ fn striping<'a>(context: &Context<'a>) -> (Vec<String>, Vec<Number<'a>>) {
                 if held.len() > 1 { "nothing".to_owned() } else { format!("nothing when they {verb}") };
             sentences.push(format!(
                 "Clients gain {what}: {} carries {}, which one drive reaches.",
-                link.kind(),
-                rate(link.passes)
+                link.called(),
+                link.text()
             ));
-        } else if gains.iter().any(|(flow, ..)| flow.held(link.passes) == Held::Network) {
+        } else if gains.iter().any(|(flow, ..)| flow.held(link.passes(flow.reads)) == Held::Network) {
             sentences.push(format!(
                 "Clients get no more than {}, the limit of {}.",
-                rate(link.passes),
-                link.kind()
+                link.text(),
+                link.called()
             ));
         }
     }

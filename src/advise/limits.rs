@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     findings::{Limiter, Metric, Quantity},
-    inventory::{Drive, Inventory},
+    inventory::{Drive, Inventory, Speed},
     units::{capital, distinct, percent, rate},
 };
 
@@ -74,14 +74,14 @@ impl<'a> Flow<'a> {
         self.number.estimate.value
     }
 
-    /// Whether the drives or the limit (bytes per second) is slower; by the interval where there is one.
-    pub fn held(&self, passes: f64) -> Held {
+    /// Whether the drives or the limit is slower; by the intervals where there are some.
+    pub fn held(&self, passes: Speed) -> Held {
         let e = self.number.estimate;
         let (low, high) =
             if e.high.is_finite() { (e.low, e.high) } else { (e.value / APART, e.value * APART) };
         match () {
-            () if low > passes => Held::Network,
-            () if high < passes => Held::Drives,
+            () if low > passes.high => Held::Network,
+            () if high < passes.low => Held::Drives,
             () => Held::Even,
         }
     }
@@ -141,7 +141,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let from = clients.as_ref().map(|clients| clients.from.run.clone());
     let mut answer = answer.because(clients.iter().flat_map(|clients| clients.because.clone()));
     answer.says.extend(clients.iter().flat_map(|clients| [" ", &clients.said]));
-    answer.rests_on.extend(from);
+    answer.rests_on.extend(from.filter(|run| !answer.rests_on.contains(run)));
     vec![answer]
 }
 
@@ -157,26 +157,29 @@ pub(super) fn sure(context: &Context<'_>, flows: &[Flow<'_>]) -> Sure {
 
 /// Measured, with a network.
 fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> Answer {
-    let passes = rate(link.passes);
-    let kind = link.kind();
-    let by = |held| flows.iter().filter(|f| f.held(link.passes) == held).collect::<Vec<_>>();
+    let (passes, network, kind) = (link.text(), link.called(), link.kind());
+    let begin = capital(&network);
+    let by = |held| flows.iter().filter(|f| f.held(link.passes(f.reads)) == held).collect::<Vec<_>>();
     let (below, above, even) = (by(Held::Network), by(Held::Drives), by(Held::Even));
     let what = |f: &Flow<'_>| if f.reads { "reads" } else { "writes" };
     let says = match (&below[..], &above[..]) {
         ([], []) => {
             format!(
-                "{kind} and the drives limit about equally: {kind} carries {passes}, {}.",
+                "{begin} and the drives limit about equally: {network} carries {passes}, {}.",
                 described(&even)
             )
         }
         (limited, []) => {
-            format!("{kind} limits what clients get: it carries {passes}, {}.", described(limited))
+            format!("{begin} limits what clients get: it carries {passes}, {}.", described(limited))
         }
         ([], free) => {
-            format!("The drives are the limit, not {kind}: {}, {kind} carries {passes}.", described(free))
+            format!(
+                "The drives are the limit, not {network}: {}, {network} carries {passes}.",
+                described(free)
+            )
         }
         ([limited, ..], [free, ..]) => format!(
-            "{kind} limits what clients {}: it carries {passes}, {}. The drives limit {}: {}.",
+            "{begin} limits what clients {}: it carries {passes}, {}. The drives limit {}: {}.",
             limited.verb(),
             described(&below),
             what(free),
@@ -184,7 +187,7 @@ fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> An
         ),
     };
     let speed = link.port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
-    let source = format!("Source for {kind} ({}{speed}): {}.", link.port.name, link.source);
+    let source = format!("Source for {network} ({}{speed}): {}.", link.port.name, link.source());
     let shared = link.shared_with(context, &flows.iter().flat_map(|f| f.drives.clone()).collect::<Vec<_>>());
     let twice = shared.and_then(|bus| {
         let half = rate(usable(bus)? / 2.0);
@@ -193,10 +196,12 @@ fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> An
             called(bus)
         ))
     });
-    Answer::new(Topic::Limits, sure(context, flows), says)
+    let mut answer = Answer::new(Topic::Limits, sure(context, flows), says)
         .because(locally(flows).into_iter().chain(twice).chain([source]))
         .rests_on(runs(flows))
-        .decide(missing(context, flows))
+        .decide(missing(context, flows));
+    answer.rests_on.extend(link.run().map(str::to_owned));
+    answer
 }
 
 /// Measured, without a known network.
@@ -260,11 +265,11 @@ fn by_inventory(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Answer
     let shares =
         if drives.len() > 1 { format!("that {who} share") } else { format!("of {}", context.names(&drives)) };
     let says = match (link, bus) {
-        (link, Some((bus, passes))) if link.is_none_or(|link| passes < link.passes) => {
+        (link, Some((bus, passes))) if link.is_none_or(|link| passes < link.most()) => {
             format!("At most {}, the limit of {} {shares}.", rate(passes), called(bus))
         }
         (Some(link), _) => {
-            format!("Clients get at most {}, the limit of {}.", rate(link.passes), link.kind())
+            format!("Clients get at most {}, the limit of {}.", rate(link.most()), link.called())
         }
         (None, _) => {
             let says =

@@ -1,26 +1,66 @@
 //! The link to clients: the fastest network port that is connected.
 
 use super::context::Context;
-use crate::inventory::{Bus, BusKind, Drive, NetworkPort};
+use crate::{
+    inventory::{Bus, BusKind, Drive, NetworkPort, Speed, Wire},
+    units::{Direction, rate},
+};
 
 /// The network port that clients use.
 pub(super) struct NetworkLink<'a> {
     pub port: &'a NetworkPort,
-    /// What it carries in practice, bytes per second.
-    pub passes: f64,
-    pub source: &'a str,
+    wire: Wire<'a>,
 }
 
 impl<'a> NetworkLink<'a> {
-    /// None where nothing is connected, or where the speed isn't known, as with Wi-Fi.
+    /// None where nothing is connected, or where the speed isn't known, as with Wi-Fi that was not measured.
     pub fn of(context: &Context<'a>) -> Option<Self> {
         let known = context.inventory.ports.iter().filter(|port| port.connected == Some(true));
-        let known = known.filter_map(|port| {
-            let ceiling = port.ceiling.as_ref()?;
-            let passes = ceiling.practical.unwrap_or(ceiling.theory) * 1e6;
-            Some(Self { port, passes, source: &ceiling.source })
-        });
-        known.max_by(|a, b| a.passes.total_cmp(&b.passes))
+        let known = known.filter_map(|port| Some(Self { port, wire: port.wire()? }));
+        known.max_by(|a, b| a.most().total_cmp(&b.most()))
+    }
+
+    /// What it carries of data that drives read, or are written; bytes per second.
+    pub fn passes(&self, reads: bool) -> Speed {
+        self.wire.passes(if reads { Direction::Read } else { Direction::Write })
+    }
+
+    /// In the direction in which it carries more, bytes per second.
+    pub fn most(&self) -> f64 {
+        self.passes(true).value.max(self.passes(false).value)
+    }
+
+    /// `11.8 MB/s`, or in both directions where it was measured.
+    pub fn text(&self) -> String {
+        let [sent, received] = [true, false].map(|reads| rate(self.passes(reads).value));
+        match self.wire {
+            Wire::Typical(_) => sent,
+            Wire::Measured(_) => format!("{sent} to clients and {received} from them"),
+        }
+    }
+
+    /// What limits if it does: `Ethernet`, or the whole way that was measured.
+    pub fn called(&self) -> String {
+        match self.wire {
+            Wire::Typical(_) => self.kind().to_owned(),
+            Wire::Measured(carried) => format!("the network to {}", carried.host),
+        }
+    }
+
+    /// Who says so.
+    pub fn source(&self) -> String {
+        match self.wire {
+            Wire::Typical(ceiling) => ceiling.source.clone(),
+            Wire::Measured(carried) => carried.source(),
+        }
+    }
+
+    /// The run that measured it.
+    pub fn run(&self) -> Option<&'a str> {
+        match self.wire {
+            Wire::Typical(_) => None,
+            Wire::Measured(carried) => Some(&carried.run),
+        }
     }
 
     pub fn kind(&self) -> &'static str {

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     analyse::Estimate,
     findings::{BootPart, Limiter, LoadKey, Metric, On, Quantity, Scope},
-    inventory::{Drive, Inventory, Medium, fixtures},
+    inventory::{Carried, Drive, Inventory, Medium, NetworkPort, Speed, fixtures},
     units::Health,
 };
 
@@ -81,6 +81,49 @@ fn two_sticks_raid0_helps_writes_and_the_network_limits_reads() {
         (Sure::Measured, Sure::Inferred)
     );
     assert_eq!(decide(&answers, Topic::Limits), None, "it is decided");
+}
+
+#[test]
+fn a_network_that_was_measured_counts_instead_of_what_its_port_is_known_for() {
+    let (mut inventory, evidence) = two_sticks();
+    let near = |mb: f64| Speed { value: mb * 1e6, low: mb * 0.98e6, high: mb * 1.02e6 };
+    let carried = Carried {
+        run: "r9".to_owned(),
+        at: "2026-11-27T10:00:00Z".to_owned(),
+        host: "laptop".to_owned(),
+        received: near(12.0),
+        sent: near(5.0),
+    };
+    let port = inventory.ports.iter().position(|port| port.name == "eth0").expect("a port");
+    inventory.ports[port].carried = Some(carried.clone());
+    let answers = advise(&inventory, &evidence);
+    let limits = said(&answers, Topic::Limits);
+    holds(
+        &limits,
+        &[
+            "The network to laptop limits what clients read: it carries 5.00 MB/s to clients and 12.0 MB/s from them, both drives together read 25.7 MB/s",
+            "The drives limit writes: both drives together write 10.1 MB/s",
+            "Source for the network to laptop (eth0, 100 Mb/s): iperf3, r9 of 2026-11-27.",
+        ],
+    );
+    let answer = answers.iter().find(|answer| answer.topic == Topic::Limits).expect("an answer");
+    assert!(answer.rests_on.contains(&"r9".to_owned()), "{:?}", answer.rests_on);
+    let money = said(&answers, Topic::Money);
+    holds(&money, &["A faster drive would not help reads: the network to laptop carries 5.00 MB/s."]);
+    holds(
+        &money,
+        &["up to 1.2 times as fast (12.0 MB/s through the network to laptop instead of 10.1 MB/s)"],
+    );
+    // Of Wi-Fi nothing else is known.
+    let measured = inventory.ports.remove(port);
+    inventory.ports = vec![NetworkPort { wireless: true, mbps: None, ceiling: None, ..measured }];
+    let limits = said(&advise(&inventory, &evidence), Topic::Limits);
+    holds(&limits, &["The network to laptop limits what clients read"]);
+    // An interval that holds what the drives read and write decides nothing.
+    let wide = Speed { value: 15e6, low: 8e6, high: 30e6 };
+    inventory.ports[0].carried = Some(Carried { received: wide, sent: wide, ..carried });
+    let limits = said(&advise(&inventory, &evidence), Topic::Limits);
+    holds(&limits, &["The network to laptop and the drives limit about equally"]);
 }
 
 #[test]

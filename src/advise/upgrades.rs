@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     findings::Metric,
-    inventory::{Bus, BusKind, Ceiling, Code, Drive, Medium},
+    inventory::{Bus, BusKind, Ceiling, Code, Drive, Medium, Speed},
     units::{capital, rate},
 };
 
@@ -37,23 +37,23 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     all
 }
 
-/// The speed that no drives could exceed here: that of the network or of the slowest shared bus.
-fn cap<'a>(
-    context: &Context<'a>,
-    drives: &[&Drive],
-    link: Option<&NetworkLink<'a>>,
-) -> Option<(f64, String)> {
-    let link = link.map(|link| (link.passes, link.kind().to_owned()));
-    let bus = narrowest(context, drives).map(|(bus, passes)| (passes, called(bus)));
-    link.into_iter().chain(bus).reduce(|first, other| if other.0 < first.0 { other } else { first })
+/// The speed that no drives could exceed here: that of the network, as `link` is called and carries, or of the slowest shared bus.
+fn cap(context: &Context<'_>, drives: &[&Drive], link: Option<(Speed, String)>) -> Option<(Speed, String)> {
+    let bus = narrowest(context, drives).map(|(bus, passes)| (Speed::exact(passes), called(bus)));
+    let slower = |first: (Speed, String), other: (Speed, String)| {
+        if other.0.value < first.0.value { other } else { first }
+    };
+    link.into_iter().chain(bus).reduce(slower)
 }
 
 /// Whether a faster drive would help.
 fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'_>>) -> Answer {
     let drives = context.for_data_or_all();
     if flows.is_empty() {
-        let more = cap(context, &drives, link)
-            .map(|(most, what)| format!("More than {} would not help: {what} carries no more.", rate(most)));
+        let link = link.map(|link| (Speed::exact(link.most()), link.called()));
+        let more = cap(context, &drives, link).map(|(most, what)| {
+            format!("More than {} would not help: {what} carries no more.", rate(most.value))
+        });
         let says = "Not known whether a faster drive would help: large blocks are not measured.";
         return Answer::new(Topic::Money, Sure::Unknown, says)
             .because(more)
@@ -104,29 +104,30 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
 /// One direction, and its limit besides the drives.
 struct Judged<'a> {
     flow: &'a Flow<'a>,
-    /// The most that the limit carries, bytes per second.
-    most: f64,
+    /// The most that the limit carries.
+    most: Speed,
     what: String,
 }
 
 impl<'a> Judged<'a> {
     fn of(context: &Context<'_>, flow: &'a Flow<'a>, link: Option<&NetworkLink<'_>>) -> Option<Self> {
-        let narrow = link.filter(|w| w.passes <= flow.speed());
+        let link = link.map(|link| (link.passes(flow.reads), link.called()));
+        let is_narrow = link.as_ref().is_some_and(|(passes, _)| passes.value <= flow.speed());
         let (most, what) = match flow.bound() {
             // A limit that was measured here comes before published figures.
-            Some((_, name)) if narrow.is_none() => (flow.speed(), name.to_owned()),
+            Some((_, name)) if !is_narrow => (Speed::exact(flow.speed()), name.to_owned()),
             _ => cap(context, &flow.drives, link)?,
         };
         Some(Self { flow, most, what })
     }
 
     fn felt(&self) -> bool {
-        self.flow.held(self.most) != Held::Network && self.most / self.flow.speed() >= FELT
+        self.flow.held(self.most) != Held::Network && self.most.value / self.flow.speed() >= FELT
     }
 
     /// `Ethernet carries 11.8 MB/s`.
     fn passes(&self) -> String {
-        format!("{} carries {}", self.what, rate(self.most))
+        format!("{} carries {}", self.what, rate(self.most.value))
     }
 
     /// `up to 1.2 times as fast (11.8 MB/s through Ethernet instead of 10.1 MB/s)`.
@@ -134,8 +135,8 @@ impl<'a> Judged<'a> {
         let now = self.flow.speed();
         format!(
             "up to {} as fast ({} through {} instead of {})",
-            times(self.most / now),
-            rate(self.most),
+            times(self.most.value / now),
+            rate(self.most.value),
             self.what,
             rate(now)
         )
@@ -144,7 +145,8 @@ impl<'a> Judged<'a> {
 
 /// Whether a faster network would help.
 fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> Option<Answer> {
-    let held: Vec<&Flow<'_>> = flows.iter().filter(|f| f.held(link.passes) == Held::Network).collect();
+    let held: Vec<&Flow<'_>> =
+        flows.iter().filter(|f| f.held(link.passes(f.reads)) == Held::Network).collect();
     let best = held.iter().map(|f| f.speed()).reduce(f64::max)?;
     let runs: Vec<_> = held.iter().map(|f| f.number.from).collect();
     if link.port.mbps != Some(100.0) {
@@ -160,11 +162,11 @@ fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) ->
     }
     let usb2 = context.inventory.buses.iter().find(|b| b.kind == BusKind::Usb && b.mbps == Some(480.0))?;
     let most = best.min(usable(usb2)? / 2.0);
-    let says = if most > link.passes * FELT {
+    let says = if most > link.most() * FELT {
         format!(
             "A gigabit adapter on USB would help a little: clients get at most {} instead of {}, since every byte then crosses the USB2 bus twice.",
             rate(most),
-            rate(link.passes)
+            rate(link.most())
         )
     } else {
         format!(
@@ -250,7 +252,7 @@ fn uas(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Option<Answer> 
             && d.link_mbps >= Some(5000.0)
             && d.usb.as_ref().is_some_and(|usb| usb.offers_uas == Some(false))
     };
-    let held = link.is_some_and(|w| w.passes < 172e6);
+    let held = link.is_some_and(|w| w.most() < 172e6);
     let drive = context.for_data().into_iter().find(without).filter(|_| !held)?;
     let says = format!("An enclosure with UAS may help {}: its own has no UAS.", context.name(drive));
     Some(Answer::new(Topic::Money, Sure::Published, says).because([published::UAS.to_owned()]))

@@ -125,16 +125,17 @@ pub(super) fn others(store: &Store, compared: &[impl Borrow<Findings>]) -> anyho
 /// Adds to network ports of this machine what the network behind them carried in the newest run of `share` that measured it, if that was with
 /// this port at this speed.
 pub(super) fn learn_networks(store: &Store, inventory: &mut Inventory) -> anyhow::Result<()> {
-    const NEWEST: usize = 16;
+    /// With clients on other machines.
+    const NEWEST: usize = 4;
     let (runs, _) = store.list()?;
-    let shares = runs.iter().rev().filter(|run| run.experiment == SHARE.name).take(NEWEST);
+    let shares = runs.iter().rev().filter(|run| run.experiment == SHARE.name);
     // One that can't be read tells nothing.
     let ports = shares.filter_map(|run| {
         let mut record = record::Run::of(store.open(&run.run).ok()?);
         record.start.as_mut()?.run.clone_from(&run.run);
         network_port(&record)
     });
-    for measured in ports {
+    for measured in ports.take(NEWEST) {
         let is_same = |port: &&mut NetworkPort| {
             port.mac.is_some() && (&port.mac, port.mbps) == (&measured.mac, measured.mbps)
         };

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Ceiling, hubs_and_buses::Topology};
-use crate::sysroot::Sysroot;
+use crate::{sysroot::Sysroot, units::Direction};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -34,9 +34,70 @@ pub struct Carried {
     /// The machine at the other end.
     pub host: String,
     /// From that machine to this one.
-    pub received: f64,
+    pub received: Speed,
     /// From this machine to that one.
-    pub sent: f64,
+    pub sent: Speed,
+}
+
+/// Bytes per second, with their 95 % interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Speed {
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Speed {
+    /// Without an interval.
+    pub fn exact(value: f64) -> Self {
+        Self { value, low: value, high: value }
+    }
+}
+
+/// What clients are reached by.
+#[derive(Debug, Clone, Copy)]
+pub enum Wire<'a> {
+    /// A port, and what is known of its kind.
+    Typical(&'a Ceiling),
+    /// The network behind the port to one machine.
+    Measured(&'a Carried),
+}
+
+impl NetworkPort {
+    /// None if nothing is known, as of Wi-Fi that was not measured.
+    pub fn wire(&self) -> Option<Wire<'_>> {
+        // More than its link carries is none of its own.
+        let most = self.mbps.map_or(f64::INFINITY, |mbps| mbps / 8.0 * 1e6);
+        let fits = |speed: Speed| {
+            speed.low > 0.0 && (speed.low..=speed.high).contains(&speed.value) && speed.value <= most
+        };
+        let measured = self.carried.as_ref().filter(|carried| fits(carried.received) && fits(carried.sent));
+        measured.map(Wire::Measured).or_else(|| self.ceiling.as_ref().map(Wire::Typical))
+    }
+}
+
+impl Wire<'_> {
+    /// What a client gets of data that drives read, or are written; bytes per second.
+    pub fn passes(&self, direction: Direction) -> Speed {
+        match (self, direction) {
+            (Self::Typical(ceiling), _) => Speed::exact(ceiling.practical.unwrap_or(ceiling.theory) * 1e6),
+            (Self::Measured(carried), Direction::Read) => carried.sent,
+            (Self::Measured(carried), Direction::Write) => carried.received,
+            (Self::Measured(Carried { sent, received, .. }), Direction::Mixed { .. }) => Speed {
+                value: sent.value.min(received.value),
+                low: sent.low.min(received.low),
+                high: sent.high.min(received.high),
+            },
+        }
+    }
+}
+
+impl Carried {
+    /// `iperf3, r7 of 2026-11-27`.
+    pub fn source(&self) -> String {
+        format!("iperf3, {} of {}", self.run, self.at.get(..10).unwrap_or(&self.at))
+    }
 }
 
 pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> Vec<NetworkPort> {

@@ -52,10 +52,23 @@ pub struct ShareLoad {
     pub suspended_ns: u64,
 }
 
+impl ShareLoad {
+    /// Bytes per second.
+    pub fn speed(&self) -> f64 {
+        self.bytes as f64 / self.seconds
+    }
+}
+
 impl Shared {
+    /// What was moved so, without what took longer because this program did not run.
+    pub fn undisturbed(&self, errand: Errand, via: Via) -> impl Iterator<Item = &ShareLoad> {
+        let own = self.loads.iter().filter(move |load| (load.errand, load.via) == (errand, via));
+        own.filter(|load| load.suspended_ns == 0)
+    }
+
     /// Whether all times are such that `lasts` holds, and all counts below `most`.
     pub(super) fn fits(&self, lasts: impl Fn(f64) -> bool, most: u64) -> bool {
-        let fits = |load: &ShareLoad| load.bytes as f64 / load.seconds < FASTEST;
+        let fits = |load: &ShareLoad| load.speed() < FASTEST;
         self.loads
             .iter()
             .all(|load| load.seconds > 0.0 && lasts(load.seconds) && load.bytes < most && fits(load))

@@ -62,10 +62,11 @@ pub fn serve_mounts(smbd: &Path, config: &str) -> Query {
     Query::new(SH, args)
 }
 
-/// Unmounts a share, of which this process has used files.
-pub fn unmount(dir: &Path, process: u32) -> Query {
+/// Unmounts a share, of which this process has used files. After a failure the kernel tries to close them again and again.
+pub fn unmount(dir: &Path, process: u32, failed: bool) -> Query {
+    let quiet = if failed { 15 } else { 2 };
     let (script, process) =
-        (format!("{LEAVE}quiet \"$1\" \"$2\" 2; exec umount \"$1\""), process.to_string());
+        (format!("{LEAVE}quiet \"$1\" \"$2\" {quiet}; exec umount \"$1\""), process.to_string());
     let args: [&OsStr; 5] =
         ["-c".as_ref(), script.as_ref(), "drivebench".as_ref(), dir.as_ref(), process.as_ref()];
     Query::new(SH, args).within(Duration::from_secs(600))

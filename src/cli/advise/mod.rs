@@ -25,9 +25,12 @@ use gather::Gathered;
 
 /// Answers from the inventory and the store. Nothing is measured, written to a drive, or sent.
 pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
-    let inventory = list::inventory(&args.machine, store, output)?;
+    let mut inventory = list::inventory(&args.machine, store, output)?;
     let (gathered, dir) = match stored::store(store) {
-        Ok(store) => (gather::gather(&store, &inventory)?, Some(store)),
+        Ok(store) => {
+            stored::learn_networks(&store, &mut inventory)?;
+            (gather::gather(&store, &inventory)?, Some(store))
+        }
         // Without a home there are no results, but the inventory still gives answers.
         Err(e) if matches!(e.downcast_ref(), Some(StoreError::NoHome)) => (Gathered::default(), None),
         Err(e) => return Err(e),

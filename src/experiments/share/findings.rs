@@ -10,8 +10,8 @@ use crate::{
         Axis, Column, Curve, Figure, Findings, LoadKey, Metric, On, Point, Quantity, Scope, Style, Table,
     },
     plan::{Errand, Part, Plan, Protocol, Setting, ShareTest, Via},
-    record::{Run, Shared, suspended},
-    units::{Direction, Pattern, capital, count, distinct, listed, percent, rate},
+    record::{Run, ShareLoad, Shared, suspended},
+    units::{Direction, Pattern, capital, count, listed, percent, rate},
 };
 
 /// What the rows of the table say.
@@ -88,9 +88,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
 
 impl Case<'_> {
     fn speeds(&self, errand: Errand, via: Via) -> Runs {
-        let own = self.shared.loads.iter().filter(|load| (load.errand, load.via) == (errand, via));
-        let own = own.filter(|load| load.suspended_ns == 0);
-        own.map(|load| (load.run, load.bytes as f64 / load.seconds)).collect()
+        self.shared.undisturbed(errand, via).map(|load| (load.run, load.speed())).collect()
     }
 
     fn speed(&self, errand: Errand, via: Via) -> Option<Estimate> {
@@ -109,17 +107,28 @@ impl Case<'_> {
     }
 
     fn verdict(&self, errand: Errand) -> Option<String> {
-        let whole = self.speed(errand, Via::Whole)?.text(rate);
+        let name = self.act.name(errand);
+        let Some(whole) = self.speed(errand, Via::Whole) else {
+            let is_stopped = |load: &ShareLoad| (load.errand, load.via) == (errand, Via::Whole);
+            let stopped = self.shared.loads.iter().any(is_stopped);
+            return stopped.then(|| format!("{name}: no result, as drivebench did not run meanwhile."));
+        };
+        let whole = whole.text(rate);
         let said = |via| self.speed(errand, via).map_or("-".to_owned(), |speed| rate(speed.value));
         let alone = match self.speed(errand, Via::Server) {
             Some(alone) => format!(", the drive alone {}", rate(alone.value)),
             None => String::new(),
         };
-        let gets = format!("{}: {whole}{alone}.", self.act.name(errand));
+        let gets = format!("{name}: {whole}{alone}.");
         let without = |gain: &Gain| {
             let Gain { part, estimate } = gain;
             let (times, least) = (factor(estimate.value), factor(estimate.low));
-            let (speed, part) = (said(Via::Without(*part)), self.act.part(*part));
+            let speed = said(Via::Without(*part));
+            let part = match (part, &self.act.client) {
+                // That is a client on this machine.
+                (Part::Link, Some(_)) => "the network and the client's machine",
+                (part, _) => self.act.part(*part),
+            };
             format!("{speed} without {part}, {times} times as much (at least {least})")
         };
         let names = |parts: &mut dyn Iterator<Item = Part>| -> Vec<String> {
@@ -153,7 +162,6 @@ impl Case<'_> {
                     _ => String::new(),
                 };
                 let limits = match (gain.part, &self.act.client) {
-                    // Leaving out the network means a client on this machine.
                     (Part::Link, Some(_)) => "The network or the client's machine".to_owned(),
                     (part, _) => capital(self.act.part(part)),
                 };
@@ -270,7 +278,7 @@ impl Case<'_> {
 
     /// How busy the busiest core was, and whether one file is faster than many.
     fn busiest(&self, errand: Errand) -> String {
-        let loads = self.shared.loads.iter().filter(|load| (load.errand, load.via) == (errand, Via::Whole));
+        let loads = self.shared.undisturbed(errand, Via::Whole);
         let most = loads.filter_map(|load| load.cores.iter().map(|core| core.busy).reduce(f64::max));
         let busy = repeat::middle(&most.collect::<Vec<_>>()).map(|e| e.value).filter(|busy| *busy >= BUSY);
         let busy = busy.map_or_else(String::new, |busy| format!("; one core was busy for {}", percent(busy)));
@@ -285,11 +293,14 @@ impl Case<'_> {
 
     /// What took longer because this program did not run.
     fn suspended(&self) -> Vec<String> {
-        let stopped = self.shared.loads.iter().filter(|load| load.suspended_ns > 0);
-        distinct(stopped.map(|load| {
-            let what = format!("{}, {}", self.act.name(load.errand), self.act.way(load.via));
-            suspended(&what, load.suspended_ns as f64 / 1e9).text
-        }))
+        let all = self.act.errands().flat_map(|errand| self.act.ways().map(move |via| (errand, via)));
+        let of = |(errand, via)| {
+            let own = self.shared.loads.iter().filter(|load| (load.errand, load.via) == (errand, via));
+            let seconds = own.map(|load| load.suspended_ns as f64 / 1e9).sum();
+            let what = || format!("{}, {}", self.act.name(errand), self.act.way(via));
+            (seconds > 0.0).then(|| suspended(&what(), seconds).text)
+        };
+        all.filter_map(of).collect()
     }
 
     fn has_network(&self) -> bool {

@@ -1,8 +1,8 @@
 //! What a run with clients on another machine tells of the network between, for other experiments.
 
 use crate::{
-    analyse::repeat,
-    inventory::{Carried, NetworkPort},
+    analyse::{Estimate, repeat},
+    inventory::{Carried, NetworkPort, Speed},
     plan::{Errand, Via},
     record::{Run, ShareLoad, Shared},
 };
@@ -18,7 +18,8 @@ pub fn network_port(run: &Run<()>) -> Option<NetworkPort> {
             start.inventory.ports.iter().find(|port| Some(&port.name) == shared.network_port.as_ref())?;
         let fastest = |puts: bool| {
             let errands = act.errands().filter(|errand| errand.puts() == puts);
-            errands.filter_map(|errand| speed(shared, errand)).reduce(f64::max)
+            let speeds = errands.filter_map(|errand| speed(shared, errand));
+            speeds.max_by(|a, b| a.value.total_cmp(&b.value))
         };
         let carried = Carried {
             run: start.run.clone(),
@@ -31,8 +32,9 @@ pub fn network_port(run: &Run<()>) -> Option<NetworkPort> {
     })
 }
 
-fn speed(shared: &Shared, errand: Errand) -> Option<f64> {
-    let own = |load: &&ShareLoad| (load.errand, load.via) == (errand, Via::Network);
-    let speeds = shared.loads.iter().filter(own).map(|load| load.bytes as f64 / load.seconds);
-    repeat::typical(&speeds.collect::<Vec<_>>()).map(|speed| speed.value)
+/// One repetition has no interval, and is not used.
+fn speed(shared: &Shared, errand: Errand) -> Option<Speed> {
+    let speeds: Vec<f64> = shared.undisturbed(errand, Via::Network).map(ShareLoad::speed).collect();
+    let Estimate { value, low, high, .. } = repeat::typical(&speeds).filter(Estimate::is_bounded)?;
+    Some(Speed { value, low, high })
 }

@@ -3,7 +3,7 @@
 use super::{bottleneck::Answer, shared_links::Shared};
 use crate::{
     findings::Limiter,
-    inventory::{BusKind, Carried, Ceiling, Inventory, NetworkPort},
+    inventory::{BusKind, Inventory, NetworkPort, Speed, Wire},
     target::Target,
     units::{Direction, capital, percent, rate},
 };
@@ -49,29 +49,40 @@ fn port(
     answers: &[Answer<'_>],
     port: &NetworkPort,
 ) -> Option<String> {
-    let wire = Wire::of(port)?;
+    let wire = port.wire()?;
     let what = |a: &&Answer<'_>| match a.group.direction {
         Direction::Read => "reads",
         Direction::Write => "writes",
         Direction::Mixed { .. } => "mixed loads",
     };
-    let (below, above): (Vec<&Answer<'_>>, Vec<&Answer<'_>>) =
-        answers.iter().partition(|a| a.sum.value > wire.passes(a.group.direction));
+    let those = |is: fn(f64, Speed) -> bool| -> Vec<&Answer<'_>> {
+        answers.iter().filter(|a| is(a.sum.value, wire.passes(a.group.direction))).collect()
+    };
+    let limited = those(|drives, wire| drives > wire.high);
+    let free = those(|drives, wire| drives < wire.low);
+    let open = those(|drives, wire| (wire.low..=wire.high).contains(&drives));
     let names = |those: &[&Answer<'_>]| {
         let mut names: Vec<&str> = those.iter().map(what).collect();
         names.dedup();
         names.join(" and ")
     };
-    let verdict = match (&below[..], &above[..]) {
-        ([], []) => return None,
-        (limited, []) => format!("it limits {}", names(limited)),
-        ([], free) => {
-            let unused = free.iter().map(|a| wire.passes(a.group.direction) - a.sum.value);
+    let verdict = match (&limited[..], &free[..], &open[..]) {
+        ([], [], []) => return None,
+        ([], free, []) => {
+            let unused = free.iter().map(|a| wire.passes(a.group.direction).value - a.sum.value);
             format!("more than the drives; {} is unused", rate(unused.fold(f64::INFINITY, f64::min)))
         }
-        (limited, free) => format!("it limits {}, not {}", names(limited), names(free)),
+        (limited, free, open) => {
+            let not = if limited.is_empty() { "it does not limit" } else { "not" };
+            let said =
+                [(limited, "it limits", ""), (free, not, ""), (open, "whether it limits", " can't be told")];
+            let said = said.iter().filter(|(those, ..)| !those.is_empty());
+            let said: Vec<String> =
+                said.map(|(those, before, after)| format!("{before} {}{after}", names(those))).collect();
+            said.join(", ")
+        }
     };
-    let mut text = format!("{}: {verdict}.", wire.carries(port));
+    let mut text = format!("{}: {verdict}.", carries(wire, port));
     let mine = inventory.buses_above(port.upstream.as_deref());
     let common = mine.iter().find(|bus| {
         let above = |upstream| inventory.buses_above(upstream).iter().any(|b| b.id == bus.id);
@@ -87,49 +98,17 @@ fn port(
     Some(text)
 }
 
-/// What clients are reached by.
-enum Wire<'a> {
-    /// A port, and what is known of its kind.
-    Typical(&'a Ceiling),
-    /// The network behind the port to one machine.
-    Measured(&'a Carried),
-}
-
-impl<'a> Wire<'a> {
-    fn of(port: &'a NetworkPort) -> Option<Self> {
-        // More than its link carries is none of its own.
-        let most = port.mbps.map_or(f64::INFINITY, |mbps| mbps / 8.0 * 1e6);
-        let fits = |speed: f64| speed > 0.0 && speed <= most;
-        let measured = port.carried.as_ref().filter(|carried| fits(carried.received) && fits(carried.sent));
-        measured.map(Self::Measured).or_else(|| port.ceiling.as_ref().map(Self::Typical))
-    }
-
-    /// What a client gets of data that drives read, or are written; bytes per second.
-    fn passes(&self, direction: Direction) -> f64 {
-        match (self, direction) {
-            (Self::Typical(ceiling), _) => ceiling.practical.unwrap_or(ceiling.theory) * 1e6,
-            (Self::Measured(carried), Direction::Read) => carried.sent,
-            (Self::Measured(carried), Direction::Write) => carried.received,
-            (Self::Measured(carried), Direction::Mixed { .. }) => carried.sent.min(carried.received),
-        }
-    }
-
-    fn carries(&self, port: &NetworkPort) -> String {
-        let kind = if port.wireless { "Wi-Fi" } else { "Ethernet" };
-        let speed = port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
-        let port = format!("{kind} ({}{speed})", port.name);
-        match self {
-            Self::Typical(ceiling) => {
-                format!("{port} carries {} ({})", rate(self.passes(Direction::Read)), ceiling.source)
-            }
-            Self::Measured(Carried { run, at, host, received, sent }) => {
-                let day = at.get(..10).unwrap_or(at);
-                format!(
-                    "{port} carried {} to {host} and {} from it (iperf3, {run} of {day})",
-                    rate(*sent),
-                    rate(*received)
-                )
-            }
+fn carries(wire: Wire<'_>, port: &NetworkPort) -> String {
+    let kind = if port.wireless { "Wi-Fi" } else { "Ethernet" };
+    let speed = port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
+    let port = format!("{kind} ({}{speed})", port.name);
+    let [sent, received] =
+        [Direction::Read, Direction::Write].map(|direction| rate(wire.passes(direction).value));
+    match wire {
+        Wire::Typical(ceiling) => format!("{port} carries {sent} ({})", ceiling.source),
+        Wire::Measured(carried) => {
+            let (host, source) = (&carried.host, carried.source());
+            format!("{port} carried {sent} to {host} and {received} from it ({source})")
         }
     }
 }

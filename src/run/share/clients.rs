@@ -96,8 +96,11 @@ impl Site<'_> {
         let access = self.access(via, &address);
         let dir = mounted::at(&self.client);
         let (mount, unmount) = match &self.speaks {
-            Speaks::Cifs(smb) => (smb.mount(&self.client, &access), samba::unmount(&dir, process::id())),
-            Speaks::Nfs => (nfs::mount(&self.client, &access), namespace::unmount(&dir)),
+            Speaks::Cifs(smb) => {
+                let unmount = [false, true].map(|failed| samba::unmount(&dir, process::id(), failed));
+                (smb.mount(&self.client, &access), unmount)
+            }
+            Speaks::Nfs => (nfs::mount(&self.client, &access), [(); 2].map(|()| namespace::unmount(&dir))),
             Speaks::Told(_) => return Err(failed("what is told what to move mounts nothing")),
         };
         Mounted::mount(&self.client, network, (&mount, &unmount), self.tools).map_err(|e| match e {

@@ -74,9 +74,7 @@ pub fn put(
     stop: Stop<'_>,
 ) -> io::Result<()> {
     each(files, at_once, &|name| {
-        let (mut from, mut to) = (open(from, name)?, create(to, name)?);
-        // As cp does: the kernel reads further ahead. Where it can't, nothing is lost.
-        let _ = fadvise(&from, 0, None, Advice::Sequential);
+        let (mut from, mut to) = (open_to_copy(from, name)?, create(to, name)?);
         copy(&mut from, &mut to, stop)?;
         if to_its_end { to.sync_all() } else { Ok(()) }
     })?;
@@ -101,13 +99,20 @@ pub fn open(dir: &Path, name: &str) -> io::Result<File> {
     if about.is_file() && about.nlink() < 2 { Ok(file) } else { Err(replaced(name)) }
 }
 
+/// To be read from its begin to its end, as by cp: the kernel reads further ahead. Where it can't, nothing is lost.
+pub fn open_to_copy(dir: &Path, name: &str) -> io::Result<File> {
+    let file = open(dir, name)?;
+    let _ = fadvise(&file, 0, None, Advice::Sequential);
+    Ok(file)
+}
+
 fn replaced(name: &str) -> io::Error {
     io::Error::other(Replaced(name.to_owned()))
 }
 
 /// Reads them as the server's own programs do.
 pub fn get(from: &Path, files: u64, at_once: bool, stop: Stop<'_>) -> io::Result<()> {
-    each(files, at_once, &|name| copy(&mut open(from, name)?, &mut io::sink(), stop).map(drop))
+    each(files, at_once, &|name| copy(&mut open_to_copy(from, name)?, &mut io::sink(), stop).map(drop))
 }
 
 /// Blocks of the first file, so many bytes from each place on, one after the other. Nothing is read ahead.

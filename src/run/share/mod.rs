@@ -35,7 +35,7 @@ use super::{RunError, journal::Journal, scratch_dir::Folder};
 use crate::{
     engine::Cancel,
     inventory::{Drive, Inventory, machine},
-    plan::{Errand, Part, Plan, Protection, Protocol, ShareTest, Via},
+    plan::{Part, Plan, Protection, Protocol, ShareTest, Via},
     record::{Negotiated, ShareLoad, Shared},
     sysroot::Sysroot,
     target::Target,
@@ -47,8 +47,6 @@ use crate::{
 const CLIENTS: usize = 100;
 /// Memory that stays for others, bytes.
 const RESERVE: u64 = 64 << 20;
-/// How often something is done that takes longer because this program does not run.
-const TRIES: u32 = 3;
 /// Characters of why the network alone was not measured.
 const WORDS: usize = 400;
 
@@ -128,8 +126,9 @@ fn is_here(host: &str) -> Result<(), String> {
     let found = (host, 0)
         .to_socket_addrs()
         .map_err(|e| format!("--existing: {host} is not found ({e}): name localhost, or an address"))?;
-    let is_own = |address: SocketAddr| TcpListener::bind(address).is_ok();
-    match found.into_iter().any(is_own) {
+    // Clients may use any of its addresses. That of IPv6 is in /etc/hosts where there is no IPv6, too.
+    let is_own = |address: SocketAddr| address.ip().is_loopback() || TcpListener::bind(address).is_ok();
+    match found.into_iter().all(is_own) {
         true => Ok(()),
         false => Err(format!("--existing: {host} is not this machine: run it there, and name localhost")),
     }
@@ -150,9 +149,8 @@ fn login(path: &Path) -> Result<String, String> {
         return Err(wrong("it is no small file".to_owned()));
     }
     // Without a password smbclient asks the terminal for one.
-    let has =
-        |key: &str| text.lines().filter_map(|line| line.split_once('=')).any(|(name, _)| name.trim() == key);
-    match has("username") && has("password") {
+    let has = |key: &str| text.lines().any(|line| line.starts_with(key));
+    match has("username=") && has("password=") {
         true => Ok(text),
         false => Err(wrong("it has no line username=NAME, and below it password=WORD".to_owned())),
     }
@@ -250,24 +248,24 @@ fn measure(
                 // The first repetition has some of each.
                 let left = since.elapsed().as_secs_f64() / done as f64 * (all - done) as f64;
                 let left = if run > 1 { format!("; about {} left", duration(left)) } else { String::new() };
-                let mut says =
-                    || says(&format!("{}, {}, {run} of {}{left}", act.name(errand), act.way(via), act.runs));
                 done += 1;
-                if via == Via::Network {
-                    network(site, (errand, run), shared, cancel, &mut says);
+                if via == Via::Network && shared.no_network.is_some() {
                     continue;
                 }
-                says();
-                // What took longer because this program did not run is done again.
-                for _ in 0..TRIES {
-                    let timed = site.time((errand, via), run == 1, cancel);
-                    let Timed { seconds, cores, suspended_ns } = timed.map_err(|e| not_yours(act, via, e))?;
-                    let bytes = act.moved(errand);
-                    shared.loads.push(ShareLoad { errand, via, run, bytes, seconds, cores, suspended_ns });
-                    if suspended_ns == 0 {
-                        break;
-                    }
-                }
+                says(&format!("{}, {}, {run} of {}{left}", act.name(errand), act.way(via), act.runs));
+                let timed = match via {
+                    Via::Network => match site.carried(errand, cancel) {
+                        Err(why) if !cancel.is_set() => {
+                            // Another machine may say anything.
+                            shared.no_network = Some(why.chars().take(WORDS).collect());
+                            continue;
+                        }
+                        timed => timed.map_err(|why| failed(&why))?,
+                    },
+                    _ => site.time((errand, via), run == 1, cancel).map_err(|e| not_yours(act, via, e))?,
+                };
+                let Timed { bytes, seconds, cores, suspended_ns } = timed;
+                shared.loads.push(ShareLoad { errand, via, run, bytes, seconds, cores, suspended_ns });
             }
         }
         if shared.negotiated.is_none() {
@@ -276,30 +274,6 @@ fn measure(
         }
     }
     Ok(())
-}
-
-/// What the network alone carries, unless that could not be measured before. The rest goes on without it.
-fn network(
-    site: &Site<'_>,
-    (errand, run): (Errand, u32),
-    shared: &mut Shared,
-    cancel: &Cancel,
-    says: &mut dyn FnMut(),
-) {
-    if shared.no_network.is_some() {
-        return;
-    }
-    says();
-    match site.carried(errand, cancel) {
-        Ok((bytes, seconds)) => {
-            // Both programs of it are timed by themselves.
-            let (via, cores, suspended_ns) = (Via::Network, Vec::new(), 0);
-            shared.loads.push(ShareLoad { errand, via, run, bytes, seconds, cores, suspended_ns });
-        }
-        Err(_) if cancel.is_set() => {}
-        // Another machine may say anything.
-        Err(why) => shared.no_network = Some(why.chars().take(WORDS).collect()),
-    }
 }
 
 /// What to look at if the other server does not give what it should.
@@ -396,9 +370,10 @@ mod tests {
             std::fs::write(file.path(), text).expect("writes");
             login(file.path())
         };
-        let whole = "username = ann\npassword=\ndomain=HOME\n";
+        let whole = "username=ann\npassword=\ndomain=HOME\n";
         assert_eq!(read(whole), Ok(whole.to_owned()));
-        for lacks in ["", "username=ann\n", "password=secret\n", "username\npassword\n"] {
+        let spaced = "username = ann\npassword = secret\n";
+        for lacks in ["", "username=ann\n", "password=secret\n", "username\npassword\n", spaced] {
             let why = read(lacks).expect_err("refused");
             assert!(why.contains("no line username=NAME") && !why.contains("secret"), "{why}");
         }

@@ -16,7 +16,8 @@ pub(super) fn at(client: &Apart) -> PathBuf {
 /// Mounted until this is dropped.
 pub(super) struct Mounted<'a> {
     client: &'a Apart,
-    unmount: Option<Query>,
+    /// Once all went well, and after an error.
+    unmount: Option<[Query; 2]>,
     tools: &'a System,
 }
 
@@ -25,11 +26,11 @@ impl<'a> Mounted<'a> {
     pub fn mount(
         client: &'a Apart,
         network: u32,
-        (mount, unmount): (&Query, &Query),
+        (mount, unmount): (&Query, &[Query; 2]),
         tools: &'a System,
     ) -> Result<Self, RunError> {
         let inside = |query: &Query| within(network, client.pid, query, tools);
-        let unmount = inside(unmount)?;
+        let unmount = [inside(&unmount[0])?, inside(&unmount[1])?];
         succeeded(&inside(mount)?, tools)?;
         Ok(Mounted { client, unmount: Some(unmount), tools })
     }
@@ -40,15 +41,15 @@ impl<'a> Mounted<'a> {
     }
 
     pub fn unmount(mut self) -> Result<(), RunError> {
-        self.unmount.take().map_or(Ok(()), |unmount| succeeded(&unmount, self.tools).map(drop))
+        self.unmount.take().map_or(Ok(()), |[unmount, _]| succeeded(&unmount, self.tools).map(drop))
     }
 }
 
 impl Drop for Mounted<'_> {
     fn drop(&mut self) {
-        // After an error, which is said instead.
-        if let Some(unmount) = self.unmount.take() {
-            let _ = succeeded(&unmount, self.tools);
+        // The error is said instead of this one.
+        if let Some([_, after_error]) = self.unmount.take() {
+            let _ = succeeded(&after_error, self.tools);
         }
     }
 }

@@ -8,9 +8,10 @@ use std::{
 use super::{
     file_server::BEGINS,
     site::{Site, free_port},
+    transfers::Timed,
 };
 use crate::{
-    engine::Cancel,
+    engine::{Cancel, Pulse},
     plan::{Errand, Via},
     tools::{
         Runner, ToolError, ip, iperf3,
@@ -33,9 +34,8 @@ impl Site<'_> {
         ip::port(&said.stdout).map(str::to_owned)
     }
 
-    /// How many bytes iperf3 moved in the direction of an errand, in as many streams as there are clients, and in how many seconds; or why that
-    /// could not be measured.
-    pub fn carried(&self, errand: Errand, cancel: &Cancel) -> Result<(u64, f64), String> {
+    /// What iperf3 moved in the direction of an errand, in as many streams as there are clients; or why that could not be measured.
+    pub fn carried(&self, errand: Errand, cancel: &Cancel) -> Result<Timed, String> {
         let failed = |e: ToolError| e.to_string();
         let remote = self.remote(Via::Network).ok_or("no client is on another machine")?;
         let address = remote.addresses[0];
@@ -61,9 +61,15 @@ impl Site<'_> {
                 report.extend([line, "\n"]);
             }
         };
+        let begins = Instant::now();
+        let pulse = Pulse::since(begins);
         let said = self.tools.stream(&client, &|| cancel.is_set(), &mut hear);
+        let suspended_ns = pulse.missed(0, begins.elapsed().as_nanos() as u64);
+        // If it was ended here, it has nothing to say.
+        let has_ended = serves.has_ended();
         let here = serves.end(ENDS).stderr;
-        let here = here.lines().last().map(|last| format!("; iperf3 here: {last}")).unwrap_or_default();
+        let here = here.lines().last().filter(|_| has_ended);
+        let here = here.map(|last| format!("; iperf3 here: {last}")).unwrap_or_default();
         let there = format!("iperf3 on {}", remote.host());
         let used = format!("{there}, which uses port {port} of {address}");
         match said {
@@ -74,7 +80,12 @@ impl Site<'_> {
             }
             // It reports on its standard output why it failed, too.
             Ok(said) if report.trim().is_empty() => Err(format!("{used}: {}{here}", said.complaint())),
-            Ok(_) => iperf3::received(&report).map_err(|why| format!("{used}: {why}{here}")),
+            Ok(_) => {
+                let (bytes, seconds) =
+                    iperf3::received(&report).map_err(|why| format!("{used}: {why}{here}"))?;
+                // It times itself, and tells of no processors.
+                Ok(Timed { bytes, seconds, cores: Vec::new(), suspended_ns })
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use std::{
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::errands::{Stop, copy, create, open};
+use super::errands::{Stop, copy, create, open_to_copy};
 
 /// Gathered before it is sent, and read at once.
 const PIECE: usize = 64 << 10;
@@ -90,7 +90,7 @@ pub(super) fn transfer(
 fn send(to: TcpStream, dir: &Path, files: Range<u64>, stop: Stop<'_>) -> io::Result<()> {
     let mut to = BufWriter::with_capacity(PIECE, to);
     for number in files {
-        let mut file = open(dir, &number.to_string())?;
+        let mut file = open_to_copy(dir, &number.to_string())?;
         let length = file.metadata()?.len();
         to.write_all(&length.to_le_bytes())?;
         whole(number, copy(&mut file, &mut to, stop)?, length)?;

@@ -41,7 +41,7 @@ impl Site<'_> {
         if errands::read_blocks(&own, &places, bytes, stop).map_err(cannot)? != blocks {
             return Err(RunError::WrongData(format!("{name}, {way}: other bytes than were shared")));
         }
-        Ok(Timed { seconds, cores, suspended_ns })
+        Ok(Timed { bytes: blocks.len() as u64, seconds, cores, suspended_ns })
     }
 }
 

@@ -24,6 +24,7 @@ use crate::{
 
 /// What a load took.
 pub(super) struct Timed {
+    pub bytes: u64,
     pub seconds: f64,
     pub cores: Vec<Core>,
     /// For how long this program did not run meanwhile, ns.
@@ -69,7 +70,8 @@ impl Site<'_> {
         if via != Via::Server || errand.puts() {
             self.compare((errand, via), &at, (read, &moved.said), &stop)?;
         }
-        Ok(Timed { seconds: (moved.ends - moved.begins).as_secs_f64(), cores, suspended_ns })
+        let seconds = (moved.ends - moved.begins).as_secs_f64();
+        Ok(Timed { bytes: self.act.moved(errand), seconds, cores, suspended_ns })
     }
 
     pub fn cannot(&self, (errand, via): (Errand, Via), e: &io::Error) -> RunError {
