@@ -131,10 +131,10 @@ fn by_hand(at: &RemoteDir) -> String {
     format!("ssh{port} {user}{}", at.host())
 }
 
-/// What went wrong, and what to do.
-pub fn failure(at: &RemoteDir, output: &Output) -> String {
+/// What went wrong, and what to do; root has other keys than the user who called `sudo`.
+pub fn failure(at: &RemoteDir, output: &Output, by_sudo: bool) -> String {
     let said = output.complaint();
-    let by_hand = by_hand(at);
+    let by_hand = format!("{}{}", if by_sudo { "sudo " } else { "" }, by_hand(at));
     let hint = match output.code {
         Some(SAME_MACHINE) => {
             return "it is on this machine, whose power is cut: name another one".to_owned();
@@ -148,7 +148,8 @@ pub fn failure(at: &RemoteDir, output: &Output) -> String {
         }
         Some(LINK) if said.contains("Permission denied (") => {
             format!(
-                "let this user log in without a password, with ssh-copy-id, until `{by_hand}` asks for nothing"
+                "let {} log in without a password, with ssh-copy-id, until `{by_hand}` asks for nothing",
+                if by_sudo { "root" } else { "this user" }
             )
         }
         Some(LINK) => format!("check that `{by_hand}` works"),
@@ -228,7 +229,7 @@ mod tests {
         let at = at("ssh://pi@nas:2222/srv");
         let said = |code, stderr: &str| {
             let output = Output { code: Some(code), stderr: stderr.to_owned(), ..Output::default() };
-            failure(&at, &output)
+            failure(&at, &output, false)
         };
         // OpenSSH 9.2.
         let texts = [
@@ -248,5 +249,15 @@ mod tests {
             said(127, "sh: 1: dd: not found"),
         ];
         insta::assert_snapshot!(texts.join("\n"));
+        let denied = Output {
+            code: Some(255),
+            stderr: "pi@nas: Permission denied (publickey,password).\r".to_owned(),
+            ..Output::default()
+        };
+        let by_sudo = failure(&at, &denied, true);
+        assert!(
+            by_sudo.contains("let root log in") && by_sudo.contains("`sudo ssh -p 2222 pi@nas`"),
+            "{by_sudo}"
+        );
     }
 }

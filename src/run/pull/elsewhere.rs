@@ -9,6 +9,7 @@ use std::{
 use super::POLL;
 use crate::{
     engine::Cancel,
+    record::caller,
     tools::{LONGEST, Output, Query, Runner, System, Talk, ToolError, ssh},
     units::RemoteDir,
 };
@@ -96,7 +97,7 @@ impl Elsewhere {
         match output? {
             output if output.code == Some(0) => Ok(Some(output)),
             output if output.code == Some(ssh::NO_FILE) => Ok(None),
-            output => Err(io::Error::other(ssh::failure(&self.at, &output))),
+            output => Err(failure(&self.at, &output)),
         }
     }
 }
@@ -140,8 +141,12 @@ impl Session {
 
     fn failure(&mut self) -> io::Error {
         let output = self.talk.end(END);
-        io::Error::other(ssh::failure(&self.at, &output))
+        failure(&self.at, &output)
     }
+}
+
+fn failure(at: &RemoteDir, output: &Output) -> io::Error {
+    io::Error::other(ssh::failure(at, output, caller().is_some()))
 }
 
 fn slow(seconds: u64) -> io::Error {

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     engine::Cancel,
     plan::Protocol,
+    record::caller,
     tools::{Output, Query, Runner, System, Talk, openssh, samba, ssh},
     units::RemoteDir,
 };
@@ -47,14 +48,14 @@ impl Remote {
         let (needs, version) =
             if protocol == Protocol::Sftp { openssh::client_needs() } else { samba::client_needs() };
         let mut keeps = tools.talk(&ssh::client(at, &name, &DIRS, (needs, version)))?;
-        let refused = |why: String| failed(&format!("the client on {}: {why}", at.host()));
+        let refused = |why: String| refused(at, &why);
         let since = Instant::now();
         let stop = || cancel.is_set() || since.elapsed() > BEGINS;
         let mut next = || keeps.next_line(&stop);
         while next().is_some_and(|line| line != ssh::READY) {}
         let (Some(connection), Some(version)) = (next(), next()) else {
             let said = keeps.end(if stop() { Duration::ZERO } else { ENDS });
-            return Err(refused(ssh::failure(at, &said)));
+            return Err(failure(at, &said));
         };
         let addresses = addresses(&connection).map_err(refused)?;
         let is_old = || samba::numbers(&version).is_none_or(|version| version < super::smb::OLDEST);
@@ -112,8 +113,16 @@ impl Remote {
     }
 
     fn failed(&self, said: &Output) -> RunError {
-        failed(&format!("the client on {}: {}", self.at.host(), ssh::failure(&self.at, said)))
+        failure(&self.at, said)
     }
+}
+
+fn failure(at: &RemoteDir, said: &Output) -> RunError {
+    refused(at, &ssh::failure(at, said, caller().is_some()))
+}
+
+fn refused(at: &RemoteDir, why: &str) -> RunError {
+    failed(&format!("the client on {}: {why}", at.host()))
 }
 
 /// Unless it is stopped before it ends.
