@@ -69,12 +69,7 @@ impl<'a> NetworkLink<'a> {
 
     /// The USB bus that it shares with one of the drives; client data then crosses it twice.
     pub fn shared_with(&self, context: &Context<'a>, drives: &[&Drive]) -> Option<&'a Bus> {
-        let above = |upstream: Option<&str>| context.inventory.buses_above(upstream);
-        let own = above(self.port.upstream.as_deref());
-        own.into_iter().find(|bus| {
-            bus.kind == BusKind::Usb
-                && drives.iter().any(|d| above(d.upstream.as_deref()).iter().any(|b| b.id == bus.id))
-        })
+        self.port.bus_with(context.inventory, drives.iter().copied())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ceiling, hubs_and_buses::Topology};
+use super::{Bus, BusKind, Ceiling, Drive, Inventory, hubs_and_buses::Topology};
 use crate::{sysroot::Sysroot, units::Direction};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -74,6 +74,18 @@ impl NetworkPort {
         };
         let measured = self.carried.as_ref().filter(|carried| fits(carried.received) && fits(carried.sent));
         measured.map(Wire::Measured).or_else(|| self.ceiling.as_ref().map(Wire::Typical))
+    }
+
+    /// The innermost USB bus that it shares with one of these drives: what clients read or write crosses it twice.
+    pub fn bus_with<'a, 'd>(
+        &self,
+        inventory: &'a Inventory,
+        drives: impl IntoIterator<Item = &'d Drive>,
+    ) -> Option<&'a Bus> {
+        let above = |upstream: &Option<String>| inventory.buses_above(upstream.as_deref());
+        let of_drives: Vec<&Bus> = drives.into_iter().flat_map(|drive| above(&drive.upstream)).collect();
+        let is_shared = |bus: &&Bus| of_drives.iter().any(|other| other.id == bus.id);
+        above(&self.upstream).into_iter().filter(|bus| bus.kind == BusKind::Usb).find(is_shared)
     }
 }
 

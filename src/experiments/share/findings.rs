@@ -1,5 +1,7 @@
 //! Findings of share: what clients get, and what they would get with parts of the way left out.
 
+use std::slice;
+
 use super::{
     super::common::Series,
     limit::{ALIKE, APART, Gain, Limit, Runs, limit, times},
@@ -9,8 +11,10 @@ use crate::{
     findings::{
         Axis, Column, Curve, Figure, Findings, LoadKey, Metric, On, Point, Quantity, Scope, Style, Table,
     },
+    inventory::Inventory,
     plan::{Errand, Part, Plan, Protocol, Setting, ShareTest, Via},
     record::{Run, ShareLoad, Shared, suspended},
+    target::Target,
     units::{Direction, Pattern, capital, count, listed, percent, rate},
 };
 
@@ -51,6 +55,8 @@ struct Case<'a> {
     given: &'a str,
     act: &'a ShareTest,
     shared: &'a Shared,
+    /// That the drive shares a bus with the network port.
+    bus: Option<String>,
 }
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
@@ -60,7 +66,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             let at = step.targets().next()?;
             let shared =
                 run.acts.get(&(step.id, at))?.shared.as_deref().filter(|shared| !shared.loads.is_empty())?;
-            Some(Case { given: &plan.targets[at].given, act, shared })
+            let target = &plan.targets[at];
+            let bus = run.start.as_ref().and_then(|start| bus(&start.inventory, target, shared));
+            Some(Case { given: &target.given, act, shared, bus })
         })
         .collect();
     let several = cases.len() > 1;
@@ -84,6 +92,15 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     if let Some(case) = cases.first() {
         findings.details.sentences.push(legend(case.act, cases.iter().any(Case::has_network)));
     }
+}
+
+fn bus(inventory: &Inventory, target: &Target, shared: &Shared) -> Option<String> {
+    let port = inventory.ports.iter().find(|port| Some(&port.name) == shared.network_port.as_ref())?;
+    let bus = port.bus_with(inventory, &target.drives)?.what();
+    Some(format!(
+        " The drive and {} are both on the {bus} bus: what this client moves crosses it twice.",
+        port.name
+    ))
 }
 
 impl Case<'_> {
@@ -146,6 +163,13 @@ impl Case<'_> {
         let parts = listed(&names(&mut self.parts(errand)));
         let limit = self.limit(errand);
         let is_link = matches!(&limit, Limit::Part(gain) if gain.part == Part::Link);
+        let at_bus = match &limit {
+            Limit::Part(gain) => crosses(slice::from_ref(gain)),
+            Limit::Alike(gains) | Limit::Open(gains) => crosses(gains),
+            Limit::Together => true,
+            Limit::Rest => false,
+        };
+        let bus = self.bus.as_deref().filter(|_| at_bus).unwrap_or_default();
         let network = self.speed(errand, Via::Network).filter(|_| !is_link);
         let network = network
             .map(|carries| format!(" The network alone carries {}.", carries.text(rate)))
@@ -201,7 +225,7 @@ impl Case<'_> {
                 format!("{gets}{each} {what} can't be told from these runs: more --runs, or {larger}.")
             }
         };
-        Some(verdict + &network)
+        Some(verdict + &network + bus)
     }
 
     /// What the network alone carries, beside what clients get through it.
@@ -430,6 +454,11 @@ impl Case<'_> {
         });
         format!("{}{agreed}; {}{most}{here}{yours}{no_network}", self.shared.server, self.setup())
     }
+}
+
+/// Without one of these, the bus of drive and network carries less.
+fn crosses(gains: &[Gain]) -> bool {
+    gains.iter().any(|gain| matches!(gain.part, Part::Drive | Part::Link))
 }
 
 /// With two or three digits.

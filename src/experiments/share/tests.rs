@@ -5,7 +5,7 @@ use crate::{
     conditions::Core,
     experiments::{PlanError, Request, Values},
     findings::{Findings, Scope},
-    inventory::{Inventory, NetworkPort, Speed},
+    inventory::{Bus, BusKind, Drive, Inventory, NetworkPort, Speed},
     plan::{Changes, Errand, Plan, Protocol, ShareTest, StepId, Via},
     record::{ActResult, End, Event, Host, How, Negotiated, Run, SCHEMA, ShareLoad, Shared, Start},
     report::{Format, Style, render},
@@ -151,6 +151,44 @@ fn a_network_is_full_or_not() {
     insta::assert_snapshot!(render(&found, Format::Text, Style::PLAIN, false));
 }
 
+fn begun(inventory: Inventory) -> Event {
+    Event::Start(Box::new(Start {
+        schema: SCHEMA,
+        run: "r7".to_owned(),
+        at: "2026-11-27T10:00:00Z".to_owned(),
+        version: String::new(),
+        command: Vec::new(),
+        experiment: "share".to_owned(),
+        targets: Vec::new(),
+        host: Host::default(),
+        inventory,
+    }))
+}
+
+#[test]
+fn a_bus_that_drive_and_network_share_is_named() {
+    let verdicts = |of_port: &str, with_network: f64| {
+        let upstream = |bus: &str| Some(bus.to_owned());
+        let usb =
+            |id: &str| Bus { id: id.to_owned(), kind: BusKind::Usb, mbps: Some(480.0), ..Bus::default() };
+        let port =
+            NetworkPort { name: "wlan0".to_owned(), upstream: upstream(of_port), ..NetworkPort::default() };
+        let inventory =
+            Inventory { ports: vec![port], buses: vec![usb("here"), usb("there")], ..Inventory::default() };
+        let mut plan = planned(&[("client", "ssh://pi@laptop/dev/shm"), ("clients", "1")]);
+        plan.targets[0].drives = vec![Drive { upstream: upstream("here"), ..Drive::default() }];
+        // All of it, without the drive, the network with the client's machine, both; the network alone, and the drive alone.
+        let speeds = [8.0, 16.0, with_network, 380.0, 16.0, 15.0];
+        let record = recorded(plan, [&speeds, &speeds]);
+        SHARE.findings(&mut [begun(inventory)].into_iter().chain(record)).verdicts
+    };
+    let said = " The drive and wlan0 are both on the USB2 bus: what this client moves crosses it twice.";
+    let both = verdicts("here", 15.8);
+    assert!(both.iter().all(|v| v.contains("No single part limits") && v.ends_with(said)), "{both:#?}");
+    assert!(verdicts("here", 8.0).iter().all(|v| v.contains("The drive limits") && v.ends_with(said)));
+    assert!(verdicts("there", 15.8).iter().all(|verdict| !verdict.contains("bus")));
+}
+
 #[test]
 fn what_the_network_behind_a_port_carries_is_there_for_others() {
     let plan = || planned(&[("client", "ssh://pi@laptop/dev/shm")]);
@@ -161,19 +199,7 @@ fn what_the_network_behind_a_port_carries_is_there_for_others() {
     let learned = |ports: &[&str], speeds: [&[f64]; 2]| {
         let inventory =
             Inventory { ports: ports.iter().copied().map(port).collect(), ..Inventory::default() };
-        let start = Start {
-            schema: SCHEMA,
-            run: "r7".to_owned(),
-            at: "2026-11-27T10:00:00Z".to_owned(),
-            version: String::new(),
-            command: Vec::new(),
-            experiment: "share".to_owned(),
-            targets: Vec::new(),
-            host: Host::default(),
-            inventory,
-        };
-        let record = [Event::Start(Box::new(start))].into_iter().chain(recorded(plan(), speeds));
-        network_port(&Run::of(record))
+        network_port(&Run::of([begun(inventory)].into_iter().chain(recorded(plan(), speeds))))
     };
     let both: [&[f64]; 2] = [&speeds, &faster];
     let port = learned(&["eth0", "wlan0"], both).expect("a port");
@@ -324,6 +350,13 @@ fn a_share_of_another_protocol_is_refused() {
 
 #[test]
 fn own_files_are_all_that_it_changes() {
+    let over_network = planned(&[("client", "ssh://pi@laptop/dev/shm")]).describe();
+    assert!(
+        over_network.contains(
+            "; if both machines have iperf3, it fills the network for 3 s, 4 times in each of these"
+        ),
+        "{over_network}"
+    );
     let plan = planned(&[]);
     assert!(plan.steps.iter().all(|step| step.act.changes() == Changes::OwnFiles));
     insta::assert_snapshot!(plan.describe());

@@ -3,7 +3,7 @@
 use super::{bottleneck::Answer, shared_links::Shared};
 use crate::{
     findings::Limiter,
-    inventory::{BusKind, Inventory, NetworkPort, Speed, Wire},
+    inventory::{Inventory, NetworkPort, Speed, Wire},
     target::Target,
     units::{Direction, capital, percent, rate},
 };
@@ -83,13 +83,7 @@ fn port(
         }
     };
     let mut text = format!("{}: {verdict}.", carries(wire, port));
-    let mine = inventory.buses_above(port.upstream.as_deref());
-    let common = mine.iter().find(|bus| {
-        let above = |upstream| inventory.buses_above(upstream).iter().any(|b| b.id == bus.id);
-        bus.kind == BusKind::Usb
-            && targets.iter().flat_map(|t| &t.drives).any(|d| above(d.upstream.as_deref()))
-    });
-    if let Some(bus) = common {
+    if let Some(bus) = port.bus_with(inventory, targets.iter().flat_map(|target| &target.drives)) {
         let bus = bus.what();
         text += &format!(
             " It is on the {bus} bus with the drives: data that clients read crosses that bus twice."

@@ -397,6 +397,13 @@ impl ShareTest {
         let over_link = self
             .over_link()
             .map(|seconds| format!("; what goes over the link takes {} or more", duration(seconds)));
+        let full = self.errands().filter(|errand| self.goes(*errand, Via::Network)).count();
+        let network = self.also_network.then(|| {
+            format!(
+                "; if both machines have iperf3, it fills the network for 3 s, {} in each of these",
+                count(full as u64, "time")
+            )
+        });
         // They end in turn, unless all are killed at once.
         let clients = match self.mounted {
             true => {
@@ -405,14 +412,15 @@ impl ShareTest {
             false => "clients",
         };
         format!(
-            "{} with a configuration of its own, and {clients} {link}: {}; each with {}; {}{}{}{}",
+            "{} with a configuration of its own, and {clients} {link}: {}; each with {}; {}{}{}{}{}",
             self.protocol.server(),
             errands.join(", "),
             ways.join(", "),
             count(u64::from(self.runs), "time"),
             client.unwrap_or_default(),
             existing.unwrap_or_default(),
-            over_link.unwrap_or_default()
+            over_link.unwrap_or_default(),
+            network.unwrap_or_default()
         )
     }
 
