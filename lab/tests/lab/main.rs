@@ -14,9 +14,11 @@ mod swap;
 mod together;
 
 use std::{
+    io::{self, Write},
     path::Path,
     sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use drivebench::{analyse::Estimate, findings::Findings};
@@ -28,13 +30,27 @@ const LIMIT: Duration = Duration::from_secs(900);
 /// A machine whose times are compared with its ledger is alone, for hosts with two cores. Others run beside each other.
 static TURN: RwLock<()> = RwLock::new(());
 
-fn turn() -> RwLockWriteGuard<'static, ()> {
-    TURN.write().unwrap_or_else(PoisonError::into_inner)
+fn turn() -> Turn<RwLockWriteGuard<'static, ()>> {
+    Turn { _turn: TURN.write().unwrap_or_else(PoisonError::into_inner), since: Instant::now() }
 }
 
 /// The turn of a machine whose times don't count.
-fn beside() -> RwLockReadGuard<'static, ()> {
-    TURN.read().unwrap_or_else(PoisonError::into_inner)
+fn beside() -> Turn<RwLockReadGuard<'static, ()>> {
+    Turn { _turn: TURN.read().unwrap_or_else(PoisonError::into_inner), since: Instant::now() }
+}
+
+/// At its end it says how long it took: most of what ./test takes is taken here.
+struct Turn<G> {
+    _turn: G,
+    since: Instant,
+}
+
+impl<G> Drop for Turn<G> {
+    fn drop(&mut self) {
+        let test = thread::current().name().unwrap_or_default().to_owned();
+        // Said at once, also of tests that pass.
+        let _ = writeln!(io::stderr(), "{test}: {} s", self.since.elapsed().as_secs());
+    }
 }
 
 fn scenario(name: &str) -> Scenario {
