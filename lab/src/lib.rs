@@ -5,6 +5,7 @@
 //! pulled and plugged in, and its power can be cut.
 
 pub mod agent;
+pub mod card;
 mod disk;
 pub mod ledger;
 pub mod machine;

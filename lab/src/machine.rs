@@ -108,7 +108,7 @@ impl Machine {
             let made = disk::make(&guest, &root(scenario, &drives, &state));
             made.map_err(|e| MachineError::new("no disk for the guest", e))?;
         }
-        let nbdkit = serve(scenario, &plugin, &drives, &state)?;
+        let nbdkit = serve(scenario, &plugin, (&drives, &state), options.link.as_ref())?;
         let Power { agent, qmp, qemu, greeting } = power_on(scenario, &guest, options, (&drives, &state))?;
         // All connections are made, but those of later boots. Without sockets, a crash leaves none behind.
         if scenario.guest == Guest::Lab {
@@ -470,7 +470,12 @@ fn power_on(
     Ok(Power { agent, qmp, qemu, greeting })
 }
 
-fn serve(scenario: &Scenario, plugin: &Path, drives: &Path, state: &State) -> Result<Daemon, MachineError> {
+fn serve(
+    scenario: &Scenario,
+    plugin: &Path,
+    (drives, state): (&Path, &State),
+    link: Option<&Link>,
+) -> Result<Daemon, MachineError> {
     let served = |e| MachineError::new("nbdkit did not start", e);
     let text =
         toml::to_string(scenario).map_err(|e| MachineError::new("the scenario could not be written", e))?;
@@ -484,6 +489,18 @@ fn serve(scenario: &Scenario, plugin: &Path, drives: &Path, state: &State) -> Re
         format!("scenario={}", file.display()),
         format!("directory={}", drives.display()),
     ];
+    let network = match (&scenario.network, link) {
+        (Some(_), Some(link)) if !link.listens => {
+            let (card, network) = (state.file(qemu::CARD), link.socket.display());
+            vec![format!("card={}", card.display()), format!("network={network}")]
+        }
+        (None, _) => Vec::new(),
+        _ => {
+            let why = "a machine whose network card is on a bus joins another one, which listens";
+            return Err(served(io::Error::new(io::ErrorKind::InvalidInput, why)));
+        }
+    };
+    let args = args.into_iter().chain(network);
     let mut nbdkit = Daemon::start("nbdkit", args, &log, false).map_err(served)?;
     connect(&socket, &mut nbdkit, &log).map_err(served)?;
     Ok(nbdkit)

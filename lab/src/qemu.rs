@@ -20,6 +20,9 @@ pub(crate) struct Files<'a> {
     pub link: Option<&'a Link>,
 }
 
+/// The socket of a network card on a modelled bus, in the machine's own directory.
+pub(crate) const CARD: &str = "card";
+
 /// A network of two machines. The one that listens starts first, and waits for the other again when that restarts.
 #[derive(Debug, Clone)]
 pub struct Link {
@@ -113,21 +116,29 @@ pub(crate) fn arguments(scenario: &Scenario, files: &Files<'_>) -> Vec<String> {
         add("-serial chardev:agent");
     }
     line.extend(["-append".to_owned(), kernel]);
+    let mut network = None;
     if let Some(Link { socket, listens }) = files.link {
         let (server, last) = if *listens { ("on", 1) } else { ("off", 2) };
-        let socket = socket.display();
+        // Nothing boots from it, so it needs no ROM.
+        let (socket, card) = match &scenario.network {
+            Some(_) => (own(CARD), "usb-net".to_owned()),
+            None => (socket.display().to_string(), "virtio-net-pci,romfile=".to_owned()),
+        };
+        let port =
+            scenario.network.iter().map(|port| format!(",bus={},port={port}", usb_bus(scenario.machine)));
+        let port: String = port.collect();
         line.extend([
             "-netdev".to_owned(),
             format!("stream,id=link,server={server},addr.type=unix,addr.path={socket}"),
-            "-device".to_owned(),
-            // Nothing boots from it, so it needs no ROM.
-            format!("virtio-net-pci,netdev=link,mac=52:54:00:00:00:0{last},romfile="),
         ]);
+        network = Some(format!("{card},netdev=link,mac=52:54:00:00:00:0{last}{port}"));
     }
     for hub in hubs(scenario) {
         let port = format!("usb-hub,bus={},port={hub},id=hub{hub}", usb_bus(scenario.machine));
         line.extend(["-device".to_owned(), port]);
     }
+    // Its hub is there before.
+    line.extend(network.into_iter().flat_map(|device| ["-device".to_owned(), device]));
     let nbd = files.state.join("nbd");
     for (i, drive) in scenario.drives.iter().enumerate() {
         let node = json!({
@@ -160,8 +171,9 @@ pub(crate) fn usb_bus(machine: Machine) -> &'static str {
 
 /// Ports that hubs are in, outer ones first.
 fn hubs(scenario: &Scenario) -> Vec<&str> {
-    let usb = scenario.drives.iter().filter(|d| d.attach.usb()).map(|d| d.bay.as_str());
-    let mut hubs: Vec<&str> = usb.flat_map(|bay| bay.match_indices('.').map(|(at, _)| &bay[..at])).collect();
+    let ports = scenario.usb_ports();
+    let mut hubs: Vec<&str> =
+        ports.flat_map(|bay| bay.match_indices('.').map(|(at, _)| &bay[..at])).collect();
     hubs.sort_unstable();
     hubs.dedup();
     hubs

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use drivebench::engine::sim::{Board, Model, SharedBus};
+use drivebench::engine::sim::{Board, Model, SharedBus, Zone};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -47,6 +47,9 @@ pub struct Scenario {
     /// With systemd: the drive that it boots from, counted from 0; without it, it boots from a disk that is no model.
     #[serde(default)]
     pub root: Option<usize>,
+    /// The USB port of a network card, of a machine that is joined with another one: what goes through it crosses the bus there, as that of drives does.
+    #[serde(default)]
+    pub network: Option<String>,
     /// Ceilings that drives share.
     #[serde(default, rename = "bus")]
     pub buses: Vec<Ceiling>,
@@ -167,6 +170,7 @@ impl Default for Scenario {
             speed: one(),
             seed: 0,
             root: None,
+            network: None,
             buses: Vec::new(),
             drives: Vec::new(),
         }
@@ -203,6 +207,9 @@ pub enum ScenarioError {
     Sense(String, String),
 }
 
+/// Faster than any bus, bytes per second.
+const NETWORK: f64 = 1e10;
+
 impl Scenario {
     /// Reads a scenario file.
     pub fn read(path: &Path) -> Result<Self, ScenarioError> {
@@ -232,27 +239,39 @@ impl Scenario {
         self
     }
 
-    /// The drives as `sim` models, with `speed` applied.
+    /// The drives as `sim` models, with `speed` applied, and after them the network card: it moves bytes as fast as its bus does.
     pub fn board(&self) -> Board {
-        let drives = self.drives.iter().map(|d| d.model.faster(self.speed)).collect();
+        let fast = vec![Zone { from: 0, rate: NETWORK }];
+        let card = Model { capacity: u64::MAX, read: fast.clone(), write: fast, ..Model::default() };
+        let models = self.drives.iter().map(|d| d.model.faster(self.speed));
+        let drives = models.chain(self.network.is_some().then_some(card)).collect();
+        let all = self.drives.iter().map(|d| self.bus_of(d));
+        let all: Vec<_> = all.chain(self.network.iter().map(|port| self.bus_at(port))).collect();
         let buses = self.buses.iter().enumerate().map(|(i, ceiling)| {
-            let on = |d: &Drive| self.bus_of(d) == Some(i);
-            let drives = self.drives.iter().enumerate().filter(|(_, d)| on(d)).map(|(n, _)| n).collect();
-            SharedBus { rate: ceiling.rate * self.speed, drives }
+            let on = all.iter().enumerate().filter(|(_, bus)| **bus == Some(i)).map(|(n, _)| n);
+            SharedBus { rate: ceiling.rate * self.speed, drives: on.collect() }
         });
         Board { drives, buses: buses.collect(), seed: self.seed }
     }
 
-    /// The bus of a drive: of the buses that contain its bay, the one with the longest path.
     fn bus_of(&self, drive: &Drive) -> Option<usize> {
+        if drive.attach.usb() { self.bus_at(&drive.bay) } else { None }
+    }
+
+    /// The bus of a USB port: of the buses that contain it, the one with the longest path.
+    fn bus_at(&self, port: &str) -> Option<usize> {
         let within = |c: &Ceiling| {
-            drive.attach.usb() && {
-                let rest = drive.bay.strip_prefix(c.bays.as_str());
-                c.bays.is_empty() || rest.is_some_and(|r| r.is_empty() || r.starts_with('.'))
-            }
+            let rest = port.strip_prefix(c.bays.as_str());
+            c.bays.is_empty() || rest.is_some_and(|r| r.is_empty() || r.starts_with('.'))
         };
         let buses = self.buses.iter().enumerate().filter(|(_, c)| within(c));
         buses.max_by_key(|(_, c)| c.bays.len()).map(|(i, _)| i)
+    }
+
+    /// The USB ports in which something is.
+    pub(crate) fn usb_ports(&self) -> impl Iterator<Item = &str> {
+        let drives = self.drives.iter().filter(|d| d.attach.usb()).map(|d| d.bay.as_str());
+        drives.chain(self.network.as_deref())
     }
 
     /// Checks all values.
@@ -328,6 +347,16 @@ impl Scenario {
             }
             drive.model.check().map_err(at)?;
         }
+        if let Some(port) = &self.network {
+            let is_port = port.split('.').all(|p| matches!(p.parse(), Ok(1..=8)));
+            let below = |bay: &str, other: &str| {
+                other.strip_prefix(bay).is_some_and(|r| r.is_empty() || r.starts_with('.'))
+            };
+            let is_free = !self.drives.iter().any(|d| below(port, &d.bay) || below(&d.bay, port));
+            if !is_port || !is_free || self.machine != Machine::Q35 {
+                return Err(format!("network must be a free USB port of a q35, not {port:?}"));
+            }
+        }
         for (i, bus) in self.buses.iter().enumerate() {
             if self.drives.iter().all(|drive| self.bus_of(drive) != Some(i)) {
                 let (name, bays) = (&bus.name, &bus.bays);
@@ -385,12 +414,15 @@ mod tests {
     #[test]
     fn drives_share_the_nearest_bus() {
         let scenario = Scenario::parse("two.toml", &TWO.replacen("10.1", "2.1", 1)).unwrap();
-        let board = scenario.faster(2.0).board();
+        let board = scenario.clone().faster(2.0).board();
         let buses: Vec<_> = board.buses.iter().map(|b| (b.rate, b.drives.clone())).collect();
         assert_eq!(buses, [(70e6, vec![1]), (24e6, vec![0])]);
         assert_eq!(board.drives[0].capacity, 121_077_761 * 512);
         assert_eq!(board.drives[1].real_capacity, Some(500 * 512));
         assert_eq!(board.drives[0].write[0].rate, 4e6);
+        let scenario = Scenario { network: Some("1.2".to_owned()), ..scenario };
+        let board = scenario.board();
+        assert_eq!((board.drives.len(), &board.buses[1].drives[..]), (4, &[0, 3][..]), "after the drives");
     }
 
     #[test]
@@ -413,6 +445,8 @@ mod tests {
                 refused("title", "machine = \"raspi3b\"\ntitle"),
                 refused("title", "machine = \"raspi3b\"\nguest = \"systemd\"\ntitle"),
                 refused("title", "usb = 4\ntitle"),
+                refused("title", "network = \"1\"\ntitle"),
+                refused("title", "network = \"1.1\"\ntitle"),
                 refused("title", "speeed = 4\ntitle"),
             ]
             .join("\n")

@@ -128,6 +128,19 @@ impl Served {
         self.serve(drive, Kind::Flush, 0, 0, |_| Ok(()))
     }
 
+    /// Returns once the bus of the network card has carried so many bytes.
+    pub fn carry(&self, bytes: u64) {
+        let now_ns = self.now_ns();
+        // What waits for a timer begins late; that is made up for.
+        let came_ns = now_ns.saturating_sub(USUAL_NS);
+        let done = {
+            let mut state = lock(&self.state);
+            let (card, link) = state.drives.at(self.bays.len());
+            card.service(came_ns, DriveOp { write: false, offset: 0, length: bytes }, link)
+        };
+        self.wait_until(done.end_ns);
+    }
+
     fn serve(
         &self,
         drive: usize,

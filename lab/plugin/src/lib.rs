@@ -8,16 +8,19 @@ use std::{
     sync::{Mutex, OnceLock, PoisonError},
 };
 
-use drivebench_lab::{Scenario, serve::Served};
+use drivebench_lab::{Scenario, card, serve::Served};
 use nbdkit::{Error, Flags, Result, Server};
 
 // nbdkit calls functions without a context, so shared state must be static.
-static PARAMETERS: Mutex<Parameters> = Mutex::new(Parameters { scenario: None, directory: None });
+static PARAMETERS: Mutex<Parameters> =
+    Mutex::new(Parameters { scenario: None, directory: None, card: None, network: None });
 static SERVED: OnceLock<Served> = OnceLock::new();
 
 struct Parameters {
     scenario: Option<PathBuf>,
     directory: Option<PathBuf>,
+    card: Option<PathBuf>,
+    network: Option<PathBuf>,
 }
 
 /// A client's connection to a drive.
@@ -42,7 +45,9 @@ impl Server for Connection {
     fn config_help() -> Option<&'static str> {
         Some(
             "scenario=FILE   (required) The machine and its drives.\n\
-             directory=DIR   (required) What the drives hold (BAY.img) and what they did (BAY.ledger.csv).",
+             directory=DIR   (required) What the drives hold (BAY.img) and what they did (BAY.ledger.csv).\n\
+             card=SOCKET     Where the machine's network card connects, and\n\
+             network=SOCKET  what it is joined with over its bus.",
         )
     }
 
@@ -51,9 +56,11 @@ impl Server for Connection {
         let parameter = match key {
             "scenario" => &mut parameters.scenario,
             "directory" => &mut parameters.directory,
+            "card" => &mut parameters.card,
+            "network" => &mut parameters.network,
             _ => {
                 return Err(refused(format!(
-                    "unknown parameter {key}; the parameters are scenario and directory"
+                    "unknown parameter {key}; the parameters are scenario, directory, card and network"
                 )));
             }
         };
@@ -67,7 +74,11 @@ impl Server for Connection {
             return Err(refused("scenario=FILE and directory=DIR must be given".to_owned()));
         };
         let served = serve(scenario, directory).map_err(refused)?;
-        SERVED.set(served).map_err(|_| refused("the drives are already served".to_owned()))
+        SERVED.set(served).map_err(|_| refused("the drives are already served".to_owned()))?;
+        if let (Some(card), Some(network)) = (&parameters.card, &parameters.network) {
+            card::join(card, network, carry).map_err(|e| refused(format!("the network card: {e}")))?;
+        }
+        Ok(())
     }
 
     fn open(_readonly: bool) -> Result<Box<dyn Server>> {
@@ -93,6 +104,12 @@ impl Server for Connection {
 
     fn flush(&self) -> Result<()> {
         Ok(self.served.flush(self.drive)?)
+    }
+}
+
+fn carry(bytes: u64) {
+    if let Some(served) = SERVED.get() {
+        served.carry(bytes);
     }
 }
 

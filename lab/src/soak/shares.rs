@@ -7,8 +7,9 @@ use rand::Rng;
 
 use super::{LIMIT, Summary, rounds};
 use crate::{
-    Machine, MachineError, Options, Scenario,
+    Link, Machine, MachineError, Options, Scenario,
     pools::{SHARE_MODULES, done, named, prepare, require, sh},
+    state::State,
 };
 
 /// Where it is known what limits: how `run share` is called, what clients do, and what the verdict says of it, or doesn't.
@@ -84,6 +85,44 @@ const OVER_RAID0: Case = Case {
     ..CASES[1]
 };
 
+/// A network card on the drive's bus, which carries about as much as each of them alone.
+const OVER_USB: Case = Case {
+    name: "a network card on the drive's bus",
+    args: "--client ssh://10.77.0.2/work/client --files 2 --clients 1 /mnt/a",
+    errand: "get 4.19 MB:",
+    says: &["No single part limits"],
+};
+/// Emulated USB moves little more than this, bytes per second.
+const BUS: f64 = 1.6e6;
+const CLIENT: &str = "busybox modprobe virtio_net; udevadm settle; device=$(ls /sys/class/net | grep ^e); ip link set $device up; \
+    ip addr add 10.77.0.2/24 dev $device; mkdir -p /root/.ssh /work/client; chmod 700 /root /root/.ssh; \
+    dropbearkey -t ed25519 -f /work/hostkey >/dev/null 2>&1; dropbear -r /work/hostkey -p 22 </dev/null >/work/dropbear 2>&1";
+const SERVER: &str = "busybox modprobe cdc_ether; udevadm settle; device=$(ls /sys/class/net | grep ^e); ip link set $device up; \
+    ip addr add 10.77.0.1/24 dev $device; mkdir -p /root/.ssh; chmod 700 /root /root/.ssh; ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519; \
+    cat /root/.ssh/id_ed25519.pub";
+
+/// A server whose network card is on the drives' bus, and a client on another machine.
+fn over_usb(options: &Options, scenario: &Scenario, lines: &mut Vec<String>) -> Result<bool, MachineError> {
+    let state = State::new().map_err(|e| MachineError::new("no directory", e))?;
+    let socket = state.file("link");
+    let linked =
+        |listens| Options { link: Some(Link { socket: socket.clone(), listens }), ..options.clone() };
+    let far = Scenario { drives: Vec::new(), buses: Vec::new(), ..scenario.clone() };
+    let client = Machine::start(&far, &linked(true))?;
+    sh(&client, CLIENT)?;
+    let mut near = Scenario { network: Some("1.3".to_owned()), ..scenario.clone() };
+    let drive = near.drives[0].model.read[0].rate;
+    near.speed *= BUS / drive;
+    near.buses.iter_mut().for_each(|bus| bus.rate = drive);
+    let machine = Machine::start(&near, &linked(false))?;
+    ready(&machine)?;
+    let key = sh(&machine, SERVER)?;
+    sh(&client, &format!("echo '{}' >/root/.ssh/authorized_keys", key.trim()))?;
+    sh(&machine, "ssh -o StrictHostKeyChecking=accept-new 10.77.0.2 true")?;
+    let is_said = says(&machine, &OVER_USB, lines)?;
+    Ok(is_said && lines.last().is_some_and(|line| line.contains("are both on the USB2 bus")))
+}
+
 fn ready(machine: &Machine) -> Result<(), MachineError> {
     sh(machine, &format!("{SHARE_MODULES}; mkdir -p /mnt/pool /mnt/b/client")).map(drop)
 }
@@ -115,7 +154,8 @@ pub fn shares(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> 
         let (bays, erase) = named(&machine, &[0, 1]);
         done(&machine, &format!("create --layout raid0 --mount /mnt/pool {bays} {erase}"))?;
         right += u32::from(says(&machine, &OVER_RAID0, &mut lines)?);
-        let all = (OF_FASTER.len() + CASES.len() + 1) as u32;
+        right += u32::from(over_usb(options, scenario, &mut lines)?);
+        let all = (OF_FASTER.len() + CASES.len() + 2) as u32;
         let untold = lines[before..].iter().filter(|line| line.contains("can't be told")).count();
         require(
             &machine,
