@@ -367,15 +367,15 @@ fn what_a_network_carried_is_said_instead_of_what_its_port_is_known_for() {
         run: "r7".to_owned(),
         at: "2026-11-27T10:00:00Z".to_owned(),
         host: "laptop".to_owned(),
-        received: near(4e6),
-        sent: near(5.1e6),
+        incoming: near(4e6),
+        outgoing: near(5.1e6),
     };
     machine.ports[0].carried = Some(carried.clone());
     let slow = verdicts(&machine);
-    let said = "Ethernet (eth0, 100 Mb/s) carried 5.10 MB/s to laptop and 4.00 MB/s from it (iperf3, r7 of 2026-11-27): it limits writes and reads. It is on";
+    let said = "Ethernet (eth0, 100 Mb/s) carried 5.10 MB/s ±2.0 % to laptop and 4.00 MB/s ±2.0 % from it (iperf3, r7 of 2026-11-27): it limits writes and reads. It is on";
     assert!(slow.contains(said), "{slow}");
     // More than a link of 100 Mb/s carries.
-    machine.ports[0].carried = Some(Carried { received: near(13e6), ..carried.clone() });
+    machine.ports[0].carried = Some(Carried { incoming: near(13e6), ..carried.clone() });
     assert!(verdicts(&machine).contains("carries 11.8 MB/s (measured by others)"), "{}", verdicts(&machine));
     // Wi-Fi is known for nothing. Of what the drives write it carries more, though less is sent.
     let wireless = NetworkPort {
@@ -388,12 +388,12 @@ fn what_a_network_carried_is_said_instead_of_what_its_port_is_known_for() {
     machine.ports = vec![NetworkPort { carried: None, ..wireless.clone() }];
     assert!(!verdicts(&machine).contains("Wi-Fi"));
     machine.ports =
-        vec![NetworkPort { carried: Some(Carried { received: near(20e6), ..carried.clone() }), ..wireless }];
+        vec![NetworkPort { carried: Some(Carried { incoming: near(20e6), ..carried.clone() }), ..wireless }];
     let fast = verdicts(&machine);
-    assert!(fast.contains("Wi-Fi (wlan0) carried 5.10 MB/s to laptop and 20.0 MB/s from it (iperf3, r7 of 2026-11-27): it limits reads, not writes."), "{fast}");
+    assert!(fast.contains("Wi-Fi (wlan0) carried 5.10 MB/s ±2.0 % to laptop and 20.0 MB/s ±2.0 % from it (iperf3, r7 of 2026-11-27): it limits reads, not writes."), "{fast}");
     // The drives read 29.7 MB/s, and write 10.6.
     let open = Speed { value: 25e6, low: 18e6, high: 35e6 };
-    machine.ports[0].carried = Some(Carried { received: near(20e6), sent: open, ..carried });
+    machine.ports[0].carried = Some(Carried { incoming: near(20e6), outgoing: open, ..carried });
     let open = verdicts(&machine);
     assert!(open.contains("it does not limit writes, whether it limits reads can't be told."), "{open}");
 }

@@ -243,7 +243,7 @@ fn striping<'a>(context: &Context<'a>) -> (Vec<String>, Vec<Number<'a>>) {
             .iter()
             .filter(|(flow, predicted, gain)| {
                 let passes = link.passes(flow.reads);
-                flow.held(passes) == Held::Network && predicted / gain >= passes.value
+                flow.held(passes) == Held::Network && predicted / gain >= passes.high
             })
             .map(|(flow, ..)| flow.verb())
             .collect();

@@ -1,5 +1,7 @@
 //! What limits: the network, a bus, or the drives.
 
+use std::cmp::Ordering;
+
 use super::{
     Answer, Sure, Topic, commands,
     context::{Context, Number},
@@ -34,8 +36,10 @@ pub(super) enum Held {
     Network,
     /// The drives are slower.
     Drives,
-    /// The interval does not decide.
+    /// They differ by less than 10 %, or the interval of the drives does not decide.
     Even,
+    /// The interval of what the network carried does not decide.
+    Open,
 }
 
 impl<'a> Flow<'a> {
@@ -79,10 +83,12 @@ impl<'a> Flow<'a> {
         let e = self.number.estimate;
         let (low, high) =
             if e.high.is_finite() { (e.low, e.high) } else { (e.value / APART, e.value * APART) };
-        match () {
-            () if low > passes.high => Held::Network,
-            () if high < passes.low => Held::Drives,
-            () => Held::Even,
+        let ratio = e.value / passes.value;
+        match (Speed { value: e.value, low, high }).beside(passes) {
+            Some(Ordering::Greater) => Held::Network,
+            Some(_) => Held::Drives,
+            None if passes.low < passes.high && !(1.0 / APART..=APART).contains(&ratio) => Held::Open,
+            None => Held::Even,
         }
     }
 
@@ -160,9 +166,15 @@ fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> An
     let (passes, network, kind) = (link.text(), link.called(), link.kind());
     let begin = capital(&network);
     let by = |held| flows.iter().filter(|f| f.held(link.passes(f.reads)) == held).collect::<Vec<_>>();
-    let (below, above, even) = (by(Held::Network), by(Held::Drives), by(Held::Even));
+    let [below, above, even, open] = [Held::Network, Held::Drives, Held::Even, Held::Open].map(by);
     let what = |f: &Flow<'_>| if f.reads { "reads" } else { "writes" };
+    let each = |flows: &[&Flow<'_>]| flows.iter().map(|f| what(f)).collect::<Vec<_>>().join(" and ");
     let says = match (&below[..], &above[..]) {
+        ([], []) if even.is_empty() => format!(
+            "Whether {network} limits {} can't be told: it carries {passes}, {}.",
+            each(&open),
+            described(&open)
+        ),
         ([], []) => {
             format!(
                 "{begin} and the drives limit about equally: {network} carries {passes}, {}.",
@@ -186,6 +198,13 @@ fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> An
             described(&above)
         ),
     };
+    // What is not in that sentence.
+    let is_said = below.is_empty() && above.is_empty();
+    let also_even = (!is_said && !even.is_empty())
+        .then(|| format!("Of {} both limit about equally: {}.", each(&even), described(&even)));
+    let also_open = (!(open.is_empty() || is_said && even.is_empty()))
+        .then(|| format!("Whether it limits {} can't be told: {}.", each(&open), described(&open)));
+    let says = [Some(says), also_even, also_open].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let speed = link.port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
     let source = format!("Source for {network} ({}{speed}): {}.", link.port.name, link.source());
     let shared = link.shared_with(context, &flows.iter().flat_map(|f| f.drives.clone()).collect::<Vec<_>>());
@@ -196,12 +215,11 @@ fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> An
             called(bus)
         ))
     });
-    let mut answer = Answer::new(Topic::Limits, sure(context, flows), says)
+    let answer = Answer::new(Topic::Limits, sure(context, flows), says)
         .because(locally(flows).into_iter().chain(twice).chain([source]))
         .rests_on(runs(flows))
         .decide(missing(context, flows));
-    answer.rests_on.extend(link.run().map(str::to_owned));
-    answer
+    link.under(answer)
 }
 
 /// Measured, without a known network.
@@ -268,6 +286,9 @@ fn by_inventory(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Answer
         (link, Some((bus, passes))) if link.is_none_or(|link| passes < link.most()) => {
             format!("At most {}, the limit of {} {shares}.", rate(passes), called(bus))
         }
+        (Some(link), _) if link.measured().is_some() => {
+            format!("{} carried {} ({}).", capital(&link.called()), link.text(), link.source())
+        }
         (Some(link), _) => {
             format!("Clients get at most {}, the limit of {}.", rate(link.most()), link.called())
         }
@@ -284,8 +305,12 @@ fn by_inventory(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Answer
         let half = rate(usable(bus)? / 2.0);
         Some(format!("{kind} is on {} with the drives, so clients get {half} of it.", called(bus)))
     });
-    Answer::new(Topic::Limits, Sure::Inferred, says)
+    let answer = Answer::new(Topic::Limits, Sure::Inferred, says)
         .because(twice)
         .because([format!("Whether {who} {verb} that much is not measured.")])
-        .decide(commands::together(context.inventory, &drives))
+        .decide(commands::together(context.inventory, &drives));
+    match link {
+        Some(link) => link.under(answer),
+        None => answer,
+    }
 }

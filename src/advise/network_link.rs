@@ -1,9 +1,9 @@
 //! The link to clients: the fastest network port that is connected.
 
-use super::context::Context;
+use super::{Answer, context::Context};
 use crate::{
-    inventory::{Bus, BusKind, Drive, NetworkPort, Speed, Wire},
-    units::{Direction, rate},
+    inventory::{Bus, BusKind, Carried, Drive, NetworkPort, Speed, Wire},
+    units::Direction,
 };
 
 /// The network port that clients use.
@@ -32,7 +32,7 @@ impl<'a> NetworkLink<'a> {
 
     /// `11.8 MB/s`, or in both directions where it was measured.
     pub fn text(&self) -> String {
-        let [sent, received] = [true, false].map(|reads| rate(self.passes(reads).value));
+        let [sent, received] = [true, false].map(|reads| self.passes(reads).text());
         match self.wire {
             Wire::Typical(_) => sent,
             Wire::Measured(_) => format!("{sent} to clients and {received} from them"),
@@ -55,12 +55,19 @@ impl<'a> NetworkLink<'a> {
         }
     }
 
-    /// The run that measured it.
-    pub fn run(&self) -> Option<&'a str> {
+    /// Both ends of the way, if it was measured.
+    pub fn measured(&self) -> Option<&'a Carried> {
         match self.wire {
             Wire::Typical(_) => None,
-            Wire::Measured(carried) => Some(&carried.run),
+            Wire::Measured(carried) => Some(carried),
         }
+    }
+
+    /// An answer that rests on the run that measured it, too.
+    pub fn under(&self, mut answer: Answer) -> Answer {
+        let run = self.measured().map(|carried| carried.run.clone());
+        answer.rests_on.extend(run.filter(|run| !answer.rests_on.contains(run)));
+        answer
     }
 
     pub fn kind(&self) -> &'static str {

@@ -91,8 +91,8 @@ fn a_network_that_was_measured_counts_instead_of_what_its_port_is_known_for() {
         run: "r9".to_owned(),
         at: "2026-11-27T10:00:00Z".to_owned(),
         host: "laptop".to_owned(),
-        received: near(12.0),
-        sent: near(5.0),
+        incoming: near(12.0),
+        outgoing: near(5.0),
     };
     let port = inventory.ports.iter().position(|port| port.name == "eth0").expect("a port");
     inventory.ports[port].carried = Some(carried.clone());
@@ -101,7 +101,7 @@ fn a_network_that_was_measured_counts_instead_of_what_its_port_is_known_for() {
     holds(
         &limits,
         &[
-            "The network to laptop limits what clients read: it carries 5.00 MB/s to clients and 12.0 MB/s from them, both drives together read 25.7 MB/s",
+            "The network to laptop limits what clients read: it carries 5.00 MB/s ±2.0 % to clients and 12.0 MB/s ±2.0 % from them, both drives together read 25.7 MB/s",
             "The drives limit writes: both drives together write 10.1 MB/s",
             "Source for the network to laptop (eth0, 100 Mb/s): iperf3, r9 of 2026-11-27.",
         ],
@@ -109,11 +109,20 @@ fn a_network_that_was_measured_counts_instead_of_what_its_port_is_known_for() {
     let answer = answers.iter().find(|answer| answer.topic == Topic::Limits).expect("an answer");
     assert!(answer.rests_on.contains(&"r9".to_owned()), "{:?}", answer.rests_on);
     let money = said(&answers, Topic::Money);
-    holds(&money, &["A faster drive would not help reads: the network to laptop carries 5.00 MB/s."]);
+    holds(&money, &["A faster drive would not help reads: the network to laptop carries 5.00 MB/s ±2.0 %."]);
     holds(
         &money,
         &["up to 1.2 times as fast (12.0 MB/s through the network to laptop instead of 10.1 MB/s)"],
     );
+    holds(
+        &money,
+        &[
+            "Look at the rest of the way to laptop, not at eth0: that port carries about 11.8 MB/s, and the way 5.00 MB/s ±2.0 %.",
+        ],
+    );
+    assert!(!format!("{answers:?}").contains("A gigabit adapter"), "another port would carry no more");
+    let resting = answers.iter().filter(|answer| answer.topic == Topic::Money);
+    assert!(resting.into_iter().any(|answer| answer.rests_on.contains(&"r9".to_owned())));
     // Of Wi-Fi nothing else is known.
     let measured = inventory.ports.remove(port);
     inventory.ports = vec![NetworkPort { wireless: true, mbps: None, ceiling: None, ..measured }];
@@ -121,9 +130,24 @@ fn a_network_that_was_measured_counts_instead_of_what_its_port_is_known_for() {
     holds(&limits, &["The network to laptop limits what clients read"]);
     // An interval that holds what the drives read and write decides nothing.
     let wide = Speed { value: 15e6, low: 8e6, high: 30e6 };
-    inventory.ports[0].carried = Some(Carried { received: wide, sent: wide, ..carried });
-    let limits = said(&advise(&inventory, &evidence), Topic::Limits);
-    holds(&limits, &["The network to laptop and the drives limit about equally"]);
+    inventory.ports[0].carried = Some(Carried { incoming: wide, outgoing: wide, ..carried.clone() });
+    let open = advise(&inventory, &evidence);
+    holds(
+        &said(&open, Topic::Limits),
+        &[
+            "Whether the network to laptop limits reads and writes can't be told: it carries 15.0 MB/s (8.00 MB/s to 30.0 MB/s) to clients",
+        ],
+    );
+    holds(&said(&open, Topic::Money), &["Whether a faster drive would help reads can't be told"]);
+    // One direction is decided.
+    inventory.ports[0].carried = Some(Carried { outgoing: wide, ..carried });
+    holds(
+        &said(&advise(&inventory, &evidence), Topic::Limits),
+        &[
+            "The drives are the limit, not the network to laptop",
+            "Whether it limits reads can't be told: both drives together read 25.7 MB/s",
+        ],
+    );
 }
 
 #[test]

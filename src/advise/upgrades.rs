@@ -70,10 +70,21 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
         let why = [Some(now), unseen].into_iter().flatten();
         return Answer::new(Topic::Money, Sure::Unknown, says).because(why).rests_on(runs);
     }
-    let (felt, nothing): (Vec<&Judged<'_>>, Vec<&Judged<'_>>) = judged.iter().partition(|j| j.felt());
+    let (open, told): (Vec<&Judged<'_>>, Vec<&Judged<'_>>) = judged.iter().partition(|j| j.is_open());
+    let (felt, nothing): (Vec<&Judged<'_>>, Vec<&Judged<'_>>) = told.into_iter().partition(|j| j.felt());
+    let untold = |whether: &str| {
+        let each: Vec<String> = open
+            .iter()
+            .map(|j| {
+                format!("{whether} {}s can't be told: {} carries {}.", j.flow.verb(), j.what, j.most.text())
+            })
+            .collect();
+        each.join(" ")
+    };
     // Without a network nothing is known that asks for more.
     let may = if link.is_some() { "would" } else { "may" };
     let says = match (&nothing[..], &felt[..]) {
+        ([], []) => untold("Whether a faster drive would help"),
         ([], felt) => {
             let each: Vec<String> = felt.iter().map(|j| format!("{}s {}", j.flow.verb(), j.gain())).collect();
             format!("A faster drive {may} help: {}.", each.join(", "))
@@ -94,11 +105,17 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
             gain.gain()
         ),
     };
+    let is_told = !(nothing.is_empty() && felt.is_empty() || open.is_empty());
+    let says = if is_told { format!("{says} {}", untold("Whether it would help")) } else { says };
     let held: Vec<&Flow<'_>> = nothing.iter().map(|j| j.flow).collect();
     let held = (!held.is_empty()).then(|| format!("{}.", capital(&described(&held))));
     // A gain is a prediction.
     let sure = if felt.is_empty() { sure(context, flows) } else { Sure::Inferred };
-    Answer::new(Topic::Money, sure, says).because(held.into_iter().chain(unseen)).rests_on(runs)
+    let answer = Answer::new(Topic::Money, sure, says).because(held.into_iter().chain(unseen)).rests_on(runs);
+    match link {
+        Some(link) => link.under(answer),
+        None => answer,
+    }
 }
 
 /// One direction, and its limit besides the drives.
@@ -121,13 +138,17 @@ impl<'a> Judged<'a> {
         Some(Self { flow, most, what })
     }
 
+    fn is_open(&self) -> bool {
+        self.flow.held(self.most) == Held::Open
+    }
+
     fn felt(&self) -> bool {
         self.flow.held(self.most) != Held::Network && self.most.value / self.flow.speed() >= FELT
     }
 
     /// `Ethernet carries 11.8 MB/s`.
     fn passes(&self) -> String {
-        format!("{} carries {}", self.what, rate(self.most.value))
+        format!("{} carries {}", self.what, self.most.text())
     }
 
     /// `up to 1.2 times as fast (11.8 MB/s through Ethernet instead of 10.1 MB/s)`.
@@ -147,8 +168,23 @@ impl<'a> Judged<'a> {
 fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> Option<Answer> {
     let held: Vec<&Flow<'_>> =
         flows.iter().filter(|f| f.held(link.passes(f.reads)) == Held::Network).collect();
-    let best = held.iter().map(|f| f.speed()).reduce(f64::max)?;
+    let fastest = held.iter().max_by(|a, b| a.speed().total_cmp(&b.speed()))?;
+    let (best, passes) = (fastest.speed(), link.passes(fastest.reads));
     let runs: Vec<_> = held.iter().map(|f| f.number.from).collect();
+    let typical = link.port.ceiling.as_ref().map(|c| c.practical.unwrap_or(c.theory) * 1e6);
+    if let Some((carried, typical)) = link.measured().zip(typical) {
+        // Another port would carry no more of it.
+        if passes.high * FELT < typical {
+            let says = format!(
+                "Look at the rest of the way to {}, not at {}: that port carries about {}, and the way {}.",
+                carried.host,
+                link.port.name,
+                rate(typical),
+                passes.text()
+            );
+            return Some(link.under(Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs)));
+        }
+    }
     if link.port.mbps != Some(100.0) {
         return None;
     }
@@ -162,11 +198,11 @@ fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) ->
     }
     let usb2 = context.inventory.buses.iter().find(|b| b.kind == BusKind::Usb && b.mbps == Some(480.0))?;
     let most = best.min(usable(usb2)? / 2.0);
-    let says = if most > link.most() * FELT {
+    let says = if most > passes.value * FELT {
         format!(
             "A gigabit adapter on USB would help a little: clients get at most {} instead of {}, since every byte then crosses the USB2 bus twice.",
             rate(most),
-            rate(link.most())
+            rate(passes.value)
         )
     } else {
         format!(

@@ -125,22 +125,26 @@ pub(super) fn others(store: &Store, compared: &[impl Borrow<Findings>]) -> anyho
 /// Adds to network ports of this machine what the network behind them carried in the newest run of `share` that measured it, if that was with
 /// this port at this speed.
 pub(super) fn learn_networks(store: &Store, inventory: &mut Inventory) -> anyhow::Result<()> {
-    /// With clients on other machines.
-    const NEWEST: usize = 4;
+    /// So many runs are read at most.
+    const NEWEST: usize = 64;
     let (runs, _) = store.list()?;
-    let shares = runs.iter().rev().filter(|run| run.experiment == SHARE.name);
-    // One that can't be read tells nothing.
-    let ports = shares.filter_map(|run| {
-        let mut record = record::Run::of(store.open(&run.run).ok()?);
-        record.start.as_mut()?.run.clone_from(&run.run);
-        network_port(&record)
-    });
-    for measured in ports.take(NEWEST) {
-        let is_same = |port: &&mut NetworkPort| {
-            port.mac.is_some() && (&port.mac, port.mbps) == (&measured.mac, measured.mbps)
-        };
+    let shares = runs.iter().rev().filter(|run| run.experiment == SHARE.name).take(NEWEST);
+    for run in shares {
+        let lacks = |port: &NetworkPort| port.mac.is_some() && port.carried.is_none();
+        if !inventory.ports.iter().any(lacks) {
+            break;
+        }
+        // One that can't be read tells nothing.
+        let Ok(events) = store.open(&run.run) else { continue };
+        let mut record = record::Run::of(events);
+        if let Some(start) = &mut record.start {
+            start.run.clone_from(&run.run);
+        }
+        let Some(measured) = network_port(&record) else { continue };
+        let is_same =
+            |port: &&mut NetworkPort| lacks(port) && (&port.mac, port.mbps) == (&measured.mac, measured.mbps);
         if let Some(port) = inventory.ports.iter_mut().find(is_same) {
-            port.carried = port.carried.take().or(measured.carried);
+            port.carried = measured.carried;
         }
     }
     Ok(())

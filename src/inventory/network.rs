@@ -1,9 +1,14 @@
 //! Network ports: buses that they share with drives, and the throughput that clients get.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Bus, BusKind, Ceiling, Drive, Inventory, hubs_and_buses::Topology};
-use crate::{sysroot::Sysroot, units::Direction};
+use crate::{
+    sysroot::Sysroot,
+    units::{Direction, percent, rate},
+};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -34,9 +39,9 @@ pub struct Carried {
     /// The machine at the other end.
     pub host: String,
     /// From that machine to this one.
-    pub received: Speed,
+    pub incoming: Speed,
     /// From this machine to that one.
-    pub sent: Speed,
+    pub outgoing: Speed,
 }
 
 /// Bytes per second, with their 95 % interval.
@@ -52,6 +57,26 @@ impl Speed {
     /// Without an interval.
     pub fn exact(value: f64) -> Self {
         Self { value, low: value, high: value }
+    }
+
+    /// Beside another one; none if the intervals do not decide.
+    pub fn beside(&self, other: Self) -> Option<Ordering> {
+        match () {
+            () if self.high < other.low => Some(Ordering::Less),
+            () if self.low > other.high => Some(Ordering::Greater),
+            () => None,
+        }
+    }
+
+    /// `11.6 MB/s`, `11.6 MB/s ±1.2 %`, or with both ends where these are far apart.
+    pub fn text(&self) -> String {
+        const WIDE: f64 = 0.1;
+        let value = rate(self.value);
+        match (self.high - self.low) / 2.0 / self.value {
+            half if half <= 0.0 => value,
+            half if half < WIDE => format!("{value} ±{}", percent(half)),
+            _ => format!("{value} ({} to {})", rate(self.low), rate(self.high)),
+        }
     }
 }
 
@@ -72,7 +97,8 @@ impl NetworkPort {
         let fits = |speed: Speed| {
             speed.low > 0.0 && (speed.low..=speed.high).contains(&speed.value) && speed.value <= most
         };
-        let measured = self.carried.as_ref().filter(|carried| fits(carried.received) && fits(carried.sent));
+        let measured =
+            self.carried.as_ref().filter(|carried| fits(carried.incoming) && fits(carried.outgoing));
         measured.map(Wire::Measured).or_else(|| self.ceiling.as_ref().map(Wire::Typical))
     }
 
@@ -94,12 +120,12 @@ impl Wire<'_> {
     pub fn passes(&self, direction: Direction) -> Speed {
         match (self, direction) {
             (Self::Typical(ceiling), _) => Speed::exact(ceiling.practical.unwrap_or(ceiling.theory) * 1e6),
-            (Self::Measured(carried), Direction::Read) => carried.sent,
-            (Self::Measured(carried), Direction::Write) => carried.received,
-            (Self::Measured(Carried { sent, received, .. }), Direction::Mixed { .. }) => Speed {
-                value: sent.value.min(received.value),
-                low: sent.low.min(received.low),
-                high: sent.high.min(received.high),
+            (Self::Measured(carried), Direction::Read) => carried.outgoing,
+            (Self::Measured(carried), Direction::Write) => carried.incoming,
+            (Self::Measured(Carried { outgoing, incoming, .. }), Direction::Mixed { .. }) => Speed {
+                value: outgoing.value.min(incoming.value),
+                low: outgoing.low.min(incoming.low),
+                high: outgoing.high.min(incoming.high),
             },
         }
     }

@@ -146,12 +146,15 @@ pub fn failure(at: &RemoteDir, output: &Output, by_sudo: bool) -> String {
                 "the key of that machine is not known here, or has changed: compare it, and log in once with `{by_hand}`"
             )
         }
-        Some(LINK) if said.contains("Permission denied (") => {
-            format!(
-                "let {} log in without a password, with ssh-copy-id, until `{by_hand}` asks for nothing",
-                if by_sudo { "root" } else { "this user" }
-            )
-        }
+        Some(LINK) if said.contains("Permission denied (") => match by_sudo {
+            true => format!(
+                "root of this machine needs a key there: `sudo ssh-keygen` if it has none, then `{}`, until `{by_hand}` asks for nothing",
+                by_hand.replacen("ssh", "ssh-copy-id", 1)
+            ),
+            false => format!(
+                "let this user log in without a password, with ssh-copy-id, until `{by_hand}` asks for nothing"
+            ),
+        },
         Some(LINK) => format!("check that `{by_hand}` works"),
         Some(code) if said.is_empty() => {
             return format!(
@@ -256,7 +259,7 @@ mod tests {
         };
         let by_sudo = failure(&at, &denied, true);
         assert!(
-            by_sudo.contains("let root log in") && by_sudo.contains("`sudo ssh -p 2222 pi@nas`"),
+            by_sudo.contains("`sudo ssh-copy-id -p 2222 pi@nas`, until `sudo ssh -p 2222 pi@nas` asks"),
             "{by_sudo}"
         );
     }

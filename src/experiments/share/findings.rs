@@ -11,7 +11,7 @@ use crate::{
     findings::{
         Axis, Column, Curve, Figure, Findings, LoadKey, Metric, On, Point, Quantity, Scope, Style, Table,
     },
-    inventory::Inventory,
+    inventory::{Drive, Inventory},
     plan::{Errand, Part, Plan, Protocol, Setting, ShareTest, Via},
     record::{Run, ShareLoad, Shared, suspended},
     target::Target,
@@ -96,11 +96,16 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
 
 fn bus(inventory: &Inventory, target: &Target, shared: &Shared) -> Option<String> {
     let port = inventory.ports.iter().find(|port| Some(&port.name) == shared.network_port.as_ref())?;
-    let bus = port.bus_with(inventory, &target.drives)?.what();
-    Some(format!(
-        " The drive and {} are both on the {bus} bus: what this client moves crosses it twice.",
-        port.name
-    ))
+    let bus = port.bus_with(inventory, &target.drives)?;
+    let is_below = |drive: &Drive| port.bus_with(inventory, [drive]).is_some_and(|own| own.id == bus.id);
+    // USB 3 has lanes of its own for each direction.
+    let is_crossed_twice = bus.mbps < Some(5000.0) && target.drives.iter().all(is_below);
+    is_crossed_twice.then(|| {
+        let drives = count(target.drives.len() as u64, "drive");
+        let drives = if target.drives.len() == 1 { "The drive".to_owned() } else { format!("All {drives}") };
+        let (port, bus) = (&port.name, bus.what());
+        format!(" {drives} and {port} are on the {bus} bus: what this client moves crosses it twice.")
+    })
 }
 
 impl Case<'_> {
@@ -126,7 +131,8 @@ impl Case<'_> {
     fn verdict(&self, errand: Errand) -> Option<String> {
         let name = self.act.name(errand);
         let Some(whole) = self.speed(errand, Via::Whole) else {
-            let is_stopped = |load: &ShareLoad| (load.errand, load.via) == (errand, Via::Whole);
+            let is_stopped =
+                |load: &ShareLoad| (load.errand, load.via) == (errand, Via::Whole) && load.suspended_ns > 0;
             let stopped = self.shared.loads.iter().any(is_stopped);
             return stopped.then(|| format!("{name}: no result, as drivebench did not run meanwhile."));
         };

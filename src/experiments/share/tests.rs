@@ -182,7 +182,7 @@ fn a_bus_that_drive_and_network_share_is_named() {
         let record = recorded(plan, [&speeds, &speeds]);
         SHARE.findings(&mut [begun(inventory)].into_iter().chain(record)).verdicts
     };
-    let said = " The drive and wlan0 are both on the USB2 bus: what this client moves crosses it twice.";
+    let said = " The drive and wlan0 are on the USB2 bus: what this client moves crosses it twice.";
     let both = verdicts("here", 15.8);
     assert!(both.iter().all(|v| v.contains("No single part limits") && v.ends_with(said)), "{both:#?}");
     assert!(verdicts("here", 8.0).iter().all(|v| v.contains("The drive limits") && v.ends_with(said)));
@@ -195,10 +195,10 @@ fn what_the_network_behind_a_port_carries_is_there_for_others() {
     let ways: Vec<Via> = plan().shares().flat_map(|(_, act)| act.ways()).collect();
     let speeds: Vec<f64> = ways.iter().map(|via| if *via == Via::Network { 11.0 } else { 50.0 }).collect();
     let faster: Vec<f64> = speeds.iter().map(|speed| speed * 2.0).collect();
-    let port = |name: &str| NetworkPort { name: name.to_owned(), ..NetworkPort::default() };
+    let port_of = |name: &str| NetworkPort { name: name.to_owned(), ..NetworkPort::default() };
     let learned = |ports: &[&str], speeds: [&[f64]; 2]| {
         let inventory =
-            Inventory { ports: ports.iter().copied().map(port).collect(), ..Inventory::default() };
+            Inventory { ports: ports.iter().copied().map(port_of).collect(), ..Inventory::default() };
         network_port(&Run::of([begun(inventory)].into_iter().chain(recorded(plan(), speeds))))
     };
     let both: [&[f64]; 2] = [&speeds, &faster];
@@ -210,8 +210,15 @@ fn what_the_network_behind_a_port_carries_is_there_for_others() {
         let ends = [speed.low, speed.value, speed.high];
         ends.is_sorted() && ends.iter().all(|end| (mb * 0.98e6..mb * 1e6).contains(end))
     };
-    assert!(is_near(carried.received, 11.0) && is_near(carried.sent, 22.0), "{carried:?}");
+    assert!(is_near(carried.incoming, 11.0) && is_near(carried.outgoing, 22.0), "{carried:?}");
     assert_eq!(learned(&["eth0"], both), None, "it has no such port any more");
+    let mut one = recorded(plan(), both);
+    let Some(Event::Act { result, .. }) = one.get_mut(1) else { panic!("a share") };
+    let loads = &mut result.shared.as_mut().expect("a share").loads;
+    loads.retain(|load| load.via != Via::Network || load.run == 1);
+    let ports = vec![port_of("wlan0")];
+    let inventory = Inventory { ports, ..Inventory::default() };
+    assert_eq!(network_port(&Run::of([begun(inventory)].into_iter().chain(one))), None, "one repetition");
     let local = [Event::Plan { plan: planned(&[]) }];
     assert_eq!(network_port(&Run::of(local.into_iter())), None, "of this machine only");
 }

@@ -1,7 +1,10 @@
 //! Unused bandwidth of buses and network ports.
 
+use std::cmp::Ordering;
+
 use super::{bottleneck::Answer, shared_links::Shared};
 use crate::{
+    analyse::Estimate,
     findings::Limiter,
     inventory::{Inventory, NetworkPort, Speed, Wire},
     target::Target,
@@ -55,12 +58,13 @@ fn port(
         Direction::Write => "writes",
         Direction::Mixed { .. } => "mixed loads",
     };
-    let those = |is: fn(f64, Speed) -> bool| -> Vec<&Answer<'_>> {
-        answers.iter().filter(|a| is(a.sum.value, wire.passes(a.group.direction))).collect()
+    let beside = |a: &Answer<'_>| {
+        let Estimate { value, low, high, .. } = a.sum;
+        let drives = if a.sum.is_bounded() { Speed { value, low, high } } else { Speed::exact(value) };
+        drives.beside(wire.passes(a.group.direction))
     };
-    let limited = those(|drives, wire| drives > wire.high);
-    let free = those(|drives, wire| drives < wire.low);
-    let open = those(|drives, wire| (wire.low..=wire.high).contains(&drives));
+    let those = |is: Option<Ordering>| answers.iter().filter(|a| beside(a) == is).collect::<Vec<_>>();
+    let [limited, free, open] = [Some(Ordering::Greater), Some(Ordering::Less), None].map(those);
     let names = |those: &[&Answer<'_>]| {
         let mut names: Vec<&str> = those.iter().map(what).collect();
         names.dedup();
@@ -96,8 +100,7 @@ fn carries(wire: Wire<'_>, port: &NetworkPort) -> String {
     let kind = if port.wireless { "Wi-Fi" } else { "Ethernet" };
     let speed = port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
     let port = format!("{kind} ({}{speed})", port.name);
-    let [sent, received] =
-        [Direction::Read, Direction::Write].map(|direction| rate(wire.passes(direction).value));
+    let [sent, received] = [Direction::Read, Direction::Write].map(|direction| wire.passes(direction).text());
     match wire {
         Wire::Typical(ceiling) => format!("{port} carries {sent} ({})", ceiling.source),
         Wire::Measured(carried) => {

@@ -152,7 +152,9 @@ fn login(path: &Path) -> Result<String, String> {
     let has = |key: &str| text.lines().any(|line| line.starts_with(key));
     match has("username=") && has("password=") {
         true => Ok(text),
-        false => Err(wrong("it has no line username=NAME, and below it password=WORD".to_owned())),
+        false => Err(wrong(
+            "it has no line username=NAME, and below it password=WORD, without spaces around =".to_owned(),
+        )),
     }
 }
 

@@ -72,7 +72,7 @@ impl Site<'_> {
         let here = here.map(|last| format!("; iperf3 here: {last}")).unwrap_or_default();
         let there = format!("iperf3 on {}", remote.host());
         let used = format!("{there}, which uses port {port} of {address}");
-        match said {
+        let carried = match said {
             Err(ToolError::Slow { seconds, .. }) => Err(format!("{used}, did not end within {seconds} s")),
             Err(e) => Err(e.to_string()),
             Ok(said) if said.code == Some(NOT_FOUND) => {
@@ -80,12 +80,14 @@ impl Site<'_> {
             }
             // It reports on its standard output why it failed, too.
             Ok(said) if report.trim().is_empty() => Err(format!("{used}: {}{here}", said.complaint())),
-            Ok(_) => {
-                let (bytes, seconds) =
-                    iperf3::received(&report).map_err(|why| format!("{used}: {why}{here}"))?;
-                // It times itself, and tells of no processors.
-                Ok(Timed { bytes, seconds, cores: Vec::new(), suspended_ns })
-            }
-        }
+            Ok(_) => iperf3::received(&report).map_err(|why| format!("{used}: {why}{here}")),
+        };
+        let (bytes, seconds) = match carried {
+            // It is left out, whatever it says of itself.
+            Err(_) if suspended_ns > 0 => (0, begins.elapsed().as_secs_f64()),
+            carried => carried?,
+        };
+        // It times itself, and tells of no processors.
+        Ok(Timed { bytes, seconds, cores: Vec::new(), suspended_ns })
     }
 }
