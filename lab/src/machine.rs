@@ -496,7 +496,8 @@ fn serve(
         }
         (None, _) => Vec::new(),
         _ => {
-            let why = "a machine whose network card is on a bus joins another one, which listens";
+            let why =
+                "its network card is on a bus, and there is no machine that it joins: leave out network";
             return Err(served(io::Error::new(io::ErrorKind::InvalidInput, why)));
         }
     };

@@ -353,8 +353,10 @@ impl Scenario {
                 other.strip_prefix(bay).is_some_and(|r| r.is_empty() || r.starts_with('.'))
             };
             let is_free = !self.drives.iter().any(|d| below(port, &d.bay) || below(&d.bay, port));
-            if !is_port || !is_free || self.machine != Machine::Q35 {
-                return Err(format!("network must be a free USB port of a q35, not {port:?}"));
+            if !is_port || !is_free || self.machine != Machine::Q35 || self.guest != Guest::Lab {
+                return Err(format!(
+                    "network must be a free USB port of a q35 without systemd, not {port:?}"
+                ));
             }
         }
         for (i, bus) in self.buses.iter().enumerate() {
@@ -447,6 +449,9 @@ mod tests {
                 refused("title", "usb = 4\ntitle"),
                 refused("title", "network = \"1\"\ntitle"),
                 refused("title", "network = \"1.1\"\ntitle"),
+                refused("title", "network = \"1.1.1\"\ntitle"),
+                refused("title", "network = \"1.9\"\ntitle"),
+                refused("title", "guest = \"systemd\"\nnetwork = \"1.2\"\ntitle"),
                 refused("title", "speeed = 4\ntitle"),
             ]
             .join("\n")

@@ -128,6 +128,11 @@ impl Served {
         self.serve(drive, Kind::Flush, 0, 0, |_| Ok(()))
     }
 
+    /// Whether there is a network card on a bus.
+    pub fn has_card(&self) -> bool {
+        lock(&self.state).drives.count() > self.bays.len()
+    }
+
     /// Returns once the bus of the network card has carried so many bytes.
     pub fn carry(&self, bytes: u64) {
         let now_ns = self.now_ns();
@@ -312,6 +317,28 @@ mod tests {
         write = [{ from = 0, rate = 100e6 }]
         faults = { unreadable = [{ offset = 4096, length = 1 }] }
     "#;
+
+    #[test]
+    fn a_network_card_takes_its_part_of_the_bus() {
+        let card = FAST.replacen("[[bus]]", "network = \"1.3\"\n[[bus]]", 1);
+        let caused_by_bus = |text: &str| {
+            let directory = tempfile::tempdir().unwrap();
+            let served = Served::new(&Scenario::parse("fast.toml", text).unwrap(), directory.path()).unwrap();
+            thread::scope(|scope| {
+                let carries =
+                    served.has_card().then(|| scope.spawn(|| (0..100).for_each(|_| served.carry(1 << 20))));
+                while carries.as_ref().is_some_and(|carries| !carries.is_finished()) {
+                    served.write(1, &[2; 1 << 16], 0).unwrap();
+                }
+            });
+            served.write(1, &[2; 1 << 16], 0).unwrap();
+            let ledger = ledger::read(&directory.path().join("1.2.ledger.csv")).unwrap();
+            ledger.iter().filter(|e| e.cause == Cause::Bus).count()
+        };
+        // Of 150 MB/s, a drive of 100 MB/s alone waits for nothing.
+        assert_eq!(caused_by_bus(FAST), 0);
+        assert!(caused_by_bus(&card) > 0);
+    }
 
     #[test]
     fn operations_follow_each_other_and_none_is_answered_early() {

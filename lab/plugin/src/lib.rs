@@ -75,10 +75,13 @@ impl Server for Connection {
         };
         let served = serve(scenario, directory).map_err(refused)?;
         SERVED.set(served).map_err(|_| refused("the drives are already served".to_owned()))?;
-        if let (Some(card), Some(network)) = (&parameters.card, &parameters.network) {
-            card::join(card, network, carry).map_err(|e| refused(format!("the network card: {e}")))?;
+        match (&parameters.card, &parameters.network) {
+            (None, None) => Ok(()),
+            (Some(card), Some(network)) if SERVED.get().is_some_and(Served::has_card) => {
+                card::join(card, network, carry).map_err(|e| refused(format!("the network card: {e}")))
+            }
+            _ => Err(refused("card and network go together, and with a network in the scenario".to_owned())),
         }
-        Ok(())
     }
 
     fn open(_readonly: bool) -> Result<Box<dyn Server>> {

@@ -8,10 +8,10 @@ use drivebench_lab::{
 use super::{estimate, findings, scenario, start, turn};
 
 /// The size of a cache that fills in seconds.
-const CACHE: f64 = 96.0 * 1_048_576.0;
+const CACHE: f64 = 64.0 * 1_048_576.0;
 
 /// A speed between the two, bytes per second.
-const MIDDLE: f64 = 11e6;
+const MIDDLE: f64 = 14e6;
 
 /// Bytes written until the cache was full for the first time. The cache drains slightly between operations, so the ledger's
 /// causes include it to the end. Durations of operations show when it is full.
@@ -40,9 +40,11 @@ fn cache_size_both_speeds_and_recovery_match_the_ledger() {
     let mut scenario = scenario("cliff");
     let cache = scenario.drives[0].model.cache.as_mut().expect("a cache");
     cache.bytes = CACHE;
+    // Slower ones take longer until that is known.
+    scenario.drives[0].model.write[0].rate = 8e6;
     let machine = start(&scenario);
-    // Twenty seconds at 5 MB/s restore all of it.
-    let found = findings(&machine, "cliff /mnt/a --pause 24s --max-bytes 1GiB");
+    // Fourteen seconds at 5 MB/s restore all of it.
+    let found = findings(&machine, "cliff /mnt/a --pause 17s --max-bytes 1GiB");
     let named = |name: &str| estimate(&found, name).value;
 
     // The filesystem's own writes are small, and some fall into the pause; the load's writes are two long runs.

@@ -38,14 +38,14 @@ fn a_time_limit_holds_for_the_process(machine: &Machine) {
 fn smallfiles_predicts_the_time_of_a_copy() {
     let _turn = turn();
     let machine = start(&scenario("two-sticks"));
-    let found = findings(&machine, "smallfiles --max-bytes 16M --files 200 --size 100k /mnt/a");
-    let predicted = estimate(&found, "write 200 files of 100 KiB, predicted").value;
+    let found = findings(&machine, "smallfiles --max-bytes 8M --files 100 --size 100k /mnt/a");
+    let predicted = estimate(&found, "write 100 files of 100 KiB, predicted").value;
     assert_eq!(out(&machine, "ls -A /mnt/a"), "lost+found\n");
-    let mix = "mkdir /work/mix && cd /work/mix && for i in $(seq 200); do dd if=/dev/urandom of=$i bs=100k count=1 2>/dev/null; done";
+    let mix = "mkdir /work/mix && cd /work/mix && for i in $(seq 100); do dd if=/dev/urandom of=$i bs=100k count=1 2>/dev/null; done";
     out(&machine, mix);
     let copy = "rm -rf /mnt/a/mix; sync; s=$(cut -d' ' -f1 /proc/uptime); cp -r /work/mix /mnt/a/ && sync; \
                 e=$(cut -d' ' -f1 /proc/uptime); echo \"$s $e\"";
-    let mut seconds: Vec<f64> = (0..5)
+    let mut seconds: Vec<f64> = (0..4)
         .map(|_| {
             let text = out(&machine, copy);
             let times: Vec<f64> = text.split_whitespace().map(|t| t.parse().expect("seconds")).collect();

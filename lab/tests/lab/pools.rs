@@ -36,9 +36,7 @@ fn done(machine: &Machine, args: &str) -> String {
 fn pools_are_built_used_repaired_and_removed_without_a_trace() {
     let _turn = beside();
     let mut machine = machine();
-    for layout in ["linear", "raid5"] {
-        ok(pools::round_trip(&machine, layout, &[0, 1, 2]));
-    }
+    ok(pools::round_trip(&machine, "linear", &[0, 1, 2]));
     a_kill_after_any_command_leaves_what_destroy_removes(&machine);
     a_missing_drive_and_a_working_one_are_replaced_under_a_mounted_filesystem(&mut machine);
     layouts_are_predicted_built_measured_and_removed(&machine);
@@ -328,8 +326,8 @@ fn a_kill_after_any_command_leaves_what_destroy_removes(machine: &Machine) {
         [2, 3].map(|i| ok(machine.content(i, u64::MAX)))
     };
     let before = others();
-    // After the first wipe, mdadm and mount.
-    for kill in [0, 6, 8] {
+    // After the first wipe, and after mdadm.
+    for kill in [0, 6] {
         out(machine, &format!("d={}; {USED}; echo {kill} >/work/left", path(machine, 0)));
         let killed = format!(
             "PATH=/work/kill:$PATH drivebench pool create --layout raid1 --mount /mnt/pool {bays} {erase}"

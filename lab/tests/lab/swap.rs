@@ -7,7 +7,7 @@ use drivebench_lab::{Machine, ledger::Kind, soak::CONTROL_GROUPS};
 
 use super::{LIMIT, beside, findings, out, scenario, start, turn};
 
-const QUICK: &str = "--memory 24MiB --runs 1 --runtime 2s";
+const QUICK: &str = "--memory 16MiB --runs 1 --runtime 1s";
 
 fn nothing_is_left(machine: &Machine) {
     let left = out(
