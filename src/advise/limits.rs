@@ -137,16 +137,25 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let flows = flows(context);
     let clients = shared::clients(context);
     let answer = match (&flows[..], NetworkLink::of(context)) {
+        // The way to it was measured as a whole only: what limits it, its run says.
+        (flows, None) if clients.as_ref().is_some_and(|clients| clients.is_elsewhere) => {
+            let all: Vec<&Flow<'_>> = flows.iter().collect();
+            let drives = (!all.is_empty()).then(|| format!("Without a client {}.", described(&all)));
+            Answer::new(Topic::Limits, Sure::Measured, "").because(drives).rests_on(runs(flows))
+        }
         ([], link) => by_inventory(context, link.as_ref()),
         (flows, Some(link)) => over(context, flows, &link),
-        (flows, None) => {
-            let is_known = clients.as_ref().is_some_and(|clients| clients.over_network);
-            here(context, flows).because((!is_known).then(|| wireless(context.inventory)))
-        }
+        (flows, None) => here(context, flows).because([wireless(context.inventory)]),
     };
     let from = clients.as_ref().map(|clients| clients.from.run.clone());
     let mut answer = answer.because(clients.iter().flat_map(|clients| clients.because.clone()));
-    answer.says.extend(clients.iter().flat_map(|clients| [" ", &clients.said]));
+    let said = clients.iter().map(|clients| clients.said.as_str());
+    answer.says = [answer.says.as_str()]
+        .into_iter()
+        .chain(said)
+        .filter(|says| !says.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
     answer.rests_on.extend(from.filter(|run| !answer.rests_on.contains(run)));
     vec![answer]
 }

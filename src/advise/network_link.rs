@@ -1,6 +1,6 @@
 //! The link to clients: the fastest network port that is connected.
 
-use super::{Answer, context::Context};
+use super::{Answer, context::Context, shared::clients};
 use crate::{
     inventory::{Bus, BusKind, Carried, Drive, NetworkPort, Speed, Wire},
     units::Direction,
@@ -13,10 +13,13 @@ pub(super) struct NetworkLink<'a> {
 }
 
 impl<'a> NetworkLink<'a> {
-    /// None where nothing is connected, or where the speed isn't known, as with Wi-Fi that was not measured.
+    /// None where nothing is connected, or where the speed isn't known, as with Wi-Fi that was not measured. What ports are known for says nothing of
+    /// the way to a client that was measured without it.
     pub fn of(context: &Context<'a>) -> Option<Self> {
+        let is_measured = clients(context).is_some_and(|clients| clients.is_elsewhere);
         let known = context.inventory.ports.iter().filter(|port| port.connected == Some(true));
         let known = known.filter_map(|port| Some(Self { port, wire: port.wire()? }));
+        let known = known.filter(|link| !is_measured || link.measured().is_some());
         known.max_by(|a, b| a.most().total_cmp(&b.most()))
     }
 

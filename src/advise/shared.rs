@@ -8,10 +8,11 @@ use crate::{
 };
 
 /// What is left out, in words.
-const WITHOUT: [(Scope, &str); 6] = [
+const WITHOUT: [(Scope, &str); 7] = [
     (Scope::WithoutDrive, "without the drive"),
     (Scope::WithoutSync, "without the export's sync"),
-    (Scope::WithoutLink, "without the network"),
+    (Scope::WithoutLink, "without the link"),
+    (Scope::WithoutNetwork, "without the network and the client's machine"),
     (Scope::WithoutProtection, "without signing or encryption"),
     (Scope::WithoutClientDrive, "without the client's drive"),
     (Scope::WithoutProtocol, "without the protocol"),
@@ -22,17 +23,20 @@ pub(super) struct Clients<'a> {
     pub said: String,
     /// What it would be without each part of the way, and what the network carries.
     pub because: Vec<String>,
-    /// What the network to another machine carries was measured.
-    pub over_network: bool,
+    /// On another machine, over the real network.
+    pub is_elsewhere: bool,
+    /// What the client would put and get of a drive as fast as memory, instead of what it does.
+    pub without_drive: Option<String>,
     pub from: &'a Evidence,
 }
 
-/// What one client got of the largest file in the newest run.
+/// What one client got of the largest file: in the newest run with a client on another machine, else in the newest one.
 pub(super) fn clients<'a>(context: &Context<'a>) -> Option<Clients<'a>> {
     let got = |e: &'a Evidence, scope: Scope| e.number(Quantity::Throughput, scope);
     let is_one = |e: &&Evidence| e.load.as_ref().is_some_and(|load| load.jobs == Some(1));
     let all = || context.all().filter(|e| got(e, Scope::Client).is_some());
-    let newest = all().next_back()?;
+    let is_elsewhere = |e: &&'a Evidence| got(e, Scope::WithoutNetwork).is_some();
+    let newest = all().rfind(is_elsewhere).or_else(|| all().next_back())?;
     let same = |e: &&Evidence| (&e.run, &e.target) == (&newest.run, &newest.target);
     let one = |direction: Direction| {
         let own = context.all().filter(same).filter(is_one);
@@ -60,9 +64,13 @@ pub(super) fn clients<'a>(context: &Context<'a>) -> Option<Clients<'a>> {
     });
     let without = (!without.is_empty()).then(|| format!("It would put and get {}.", without.join(", ")));
     let how = &put.load.as_ref()?.engine;
+    let is_elsewhere = is_elsewhere(&newest);
+    let here = if is_elsewhere { "" } else { " on this machine itself" };
+    let drive = both(Scope::WithoutDrive).map(said);
     Some(Clients {
-        said: format!("A client of {} ({how}) put and got {whole}.", put.target),
-        over_network: network.is_some(),
+        said: format!("A client of {}{here} ({how}) put and got {whole}.", put.target),
+        is_elsewhere,
+        without_drive: drive.map(|drive| format!("{drive} instead of {whole}")),
         because: without.into_iter().chain(network).collect(),
         from: put,
     })
@@ -73,7 +81,7 @@ mod tests {
     use super::*;
     use crate::{
         advise::{Topic, testing},
-        findings::LoadKey,
+        findings::{LoadKey, Metric},
         inventory::fixtures,
     };
 
@@ -90,7 +98,7 @@ mod tests {
                 engine: "smbclient on another machine".to_owned(),
                 ..LoadKey::default()
             };
-            let scopes = [Scope::Client, Scope::WithoutDrive, Scope::WithoutLink];
+            let scopes = [Scope::Client, Scope::WithoutDrive, Scope::WithoutNetwork];
             let numbers = scopes.into_iter().zip(speeds).map(|(scope, mb)| {
                 testing::metric(Quantity::Throughput, testing::within(mb * 1e6, 0.02)).at(scope)
             });
@@ -119,9 +127,9 @@ mod tests {
         ];
         let answers = testing::advise(&inventory, &evidence);
         let limits = answers.iter().find(|a| a.topic == Topic::Limits).expect("an answer");
-        let said = " A client of /srv/data (smbclient on another machine) put and got 10.1 MB/s ±2.0 % and 11.6 MB/s ±2.0 %.";
-        assert!(limits.says.ends_with(said), "{}", limits.says);
-        let without = "It would put and get 11.4 MB/s ±2.0 % and 11.7 MB/s ±2.0 % without the drive, 10.4 MB/s ±2.0 % and 27.0 MB/s ±2.0 % without the network.";
+        let said = "A client of /srv/data (smbclient on another machine) put and got 10.1 MB/s ±2.0 % and 11.6 MB/s ±2.0 %.";
+        assert_eq!(limits.says, said);
+        let without = "It would put and get 11.4 MB/s ±2.0 % and 11.7 MB/s ±2.0 % without the drive, 10.4 MB/s ±2.0 % and 27.0 MB/s ±2.0 % without the network and the client's machine.";
         assert!(limits.because.iter().any(|why| why == without), "{:#?}", limits.because);
         let network =
             "The network alone carried 11.8 MB/s ±2.0 % to the server and 11.9 MB/s ±2.0 % from it.";
@@ -138,6 +146,24 @@ mod tests {
                 .map(|unknown| said.contains(unknown))
         };
         assert_eq!((says(&[]), says(&there[..1]), says(&there)), ([true; 2], [true; 2], [false; 2]));
+        // What a drive would gain is that client's. A link that is newer, but of this machine only, does not replace it.
+        let imitated = ["put 64 MB", "get 64 MB"].map(|name| {
+            let newer = share("r3", name, name.starts_with("get"), 64 << 20, 1, [30.0, 31.0, 32.0]);
+            let on_link =
+                |m: Metric| if m.scope == Scope::WithoutNetwork { m.at(Scope::WithoutLink) } else { m };
+            let numbers = newer.numbers.into_iter().map(on_link).collect();
+            Evidence { numbers, drives: drives.clone(), ..newer }
+        });
+        let answers_there = testing::advise(&alone, &[&sticks[..], &there, &imitated].concat());
+        let said_there = |topic: Topic| testing::said(&answers_there, topic);
+        testing::holds(&said_there(Topic::Limits), &[said, "Without a client both drives together read"]);
+        let money = "With a drive as fast as memory, that client would put and get 11.4 MB/s ±2.0 % and 11.7 MB/s ±2.0 % instead of 10.1 MB/s ±2.0 % and 11.6 MB/s ±2.0 %.";
+        testing::holds(&said_there(Topic::Money), &[money]);
+        let link_only = testing::advise(&alone, &[&sticks[..], &imitated].concat());
+        testing::holds(
+            &testing::said(&link_only, Topic::Limits),
+            &["A client of /srv/data on this machine itself (smbclient", "what clients get is not known"],
+        );
         // Nothing else rests on a share: it says nothing of a drive alone.
         assert!(answers.iter().filter(|a| a.topic != Topic::Limits).all(|a| a.rests_on.is_empty()));
     }

@@ -59,10 +59,14 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
             .because(more)
             .decide(commands::together(context.inventory, &drives));
     }
+    let client = shared::clients(context).filter(|clients| clients.is_elsewhere && link.is_none());
+    if let Some((clients, drive)) = client.as_ref().and_then(|c| Some((c, c.without_drive.as_ref()?))) {
+        let says = format!("With a drive as fast as memory, that client would put and get {drive}.");
+        return Answer::new(Topic::Money, Sure::Measured, says).rests_on([clients.from]);
+    }
     let judged: Vec<Judged<'_>> = flows.iter().filter_map(|f| Judged::of(context, f, link)).collect();
     let runs = flows.iter().map(|f| f.number.from);
-    let is_seen = link.is_some() || shared::clients(context).is_some_and(|clients| clients.over_network);
-    let unseen = (!is_seen).then(|| "What clients get through the network is not known.".to_owned());
+    let unseen = link.is_none().then(|| "What clients get through the network is not known.".to_owned());
     if judged.is_empty() {
         let all: Vec<&Flow<'_>> = flows.iter().collect();
         let says = "Not known whether a faster drive would help: no network and no other limit was found.";

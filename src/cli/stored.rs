@@ -7,7 +7,7 @@ use crate::{
     experiments::{self, SHARE, network_port},
     findings::Findings,
     import,
-    inventory::{Inventory, NetworkPort},
+    inventory::{Inventory, NetworkPort, Wire},
     record::{self, End, Event, ReadError, Store, Summary},
     units::{RunStatus, shell_word},
     watch,
@@ -141,8 +141,11 @@ pub(super) fn learn_networks(store: &Store, inventory: &mut Inventory) -> anyhow
             start.run.clone_from(&run.run);
         }
         let Some(measured) = network_port(&record) else { continue };
-        let is_same =
-            |port: &&mut NetworkPort| lacks(port) && (&port.mac, port.mbps) == (&measured.mac, measured.mbps);
+        // What can't be is no reason to look no further.
+        let is_possible = matches!(measured.wire(), Some(Wire::Measured(_)));
+        let is_same = |port: &&mut NetworkPort| {
+            is_possible && lacks(port) && (&port.mac, port.mbps) == (&measured.mac, measured.mbps)
+        };
         if let Some(port) = inventory.ports.iter_mut().find(is_same) {
             port.carried = measured.carried;
         }

@@ -68,6 +68,9 @@ fn words(quantity: &Quantity, scope: Scope) -> String {
         (Quantity::Throughput, Scope::Client) => "client".to_owned(),
         (Quantity::Throughput, Scope::WithoutDrive) => "without the drive".to_owned(),
         (Quantity::Throughput, Scope::WithoutLink) => "without the link".to_owned(),
+        (Quantity::Throughput, Scope::WithoutNetwork) => {
+            "without the network and the client's machine".to_owned()
+        }
         (Quantity::Throughput, Scope::WithoutProtection) => "without signing or encryption".to_owned(),
         (Quantity::Throughput, Scope::WithoutSync) => "without the export's sync".to_owned(),
         (Quantity::Throughput, Scope::WithoutClientDrive) => "without the client's drive".to_owned(),

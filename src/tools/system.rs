@@ -189,7 +189,8 @@ impl Runner for System {
         let mut child = self.spawn(query, Stdio::null())?;
         let (lines, complaints) = read_both(&mut child, query)?;
         let limit = Instant::now() + query.limit;
-        let mut ending = Ending { child, status: None, limit, term_sent: None, killed: None, slow: false };
+        let mut ending =
+            Ending { child, status: None, limit, term_sent: None, killed: None, slow: false, is_read: false };
         loop {
             match lines.recv_timeout(POLL) {
                 Ok(text) => line(&text),
@@ -230,6 +231,8 @@ struct Ending {
     term_sent: Option<Instant>,
     killed: Option<Instant>,
     slow: bool,
+    /// It had ended by its limit, and what it said is read a while longer: this program may not have run meanwhile.
+    is_read: bool,
 }
 
 impl Ending {
@@ -244,7 +247,11 @@ impl Ending {
     fn hopeless(&mut self, stop: bool) -> bool {
         let now = Instant::now();
         if now >= self.limit && self.term_sent.is_none() {
-            self.slow = true;
+            if self.ended() && !self.is_read {
+                (self.limit, self.is_read) = (now + TERM, true);
+            } else {
+                self.slow = true;
+            }
         }
         match (self.term_sent, self.killed) {
             (None, _) if stop || self.slow => {

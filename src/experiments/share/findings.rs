@@ -387,6 +387,7 @@ impl Case<'_> {
         let scope = |via| match via {
             Via::Whole => Scope::Client,
             Via::Without(Part::Drive) => Scope::WithoutDrive,
+            Via::Without(Part::Link) if self.act.client.is_some() => Scope::WithoutNetwork,
             Via::Without(Part::Link) => Scope::WithoutLink,
             Via::Without(Part::Protection) => Scope::WithoutProtection,
             Via::Without(Part::Sync) => Scope::WithoutSync,

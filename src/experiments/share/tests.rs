@@ -193,7 +193,12 @@ fn a_bus_that_drive_and_network_share_is_named() {
 fn what_the_network_behind_a_port_carries_is_there_for_others() {
     let plan = || planned(&[("client", "ssh://pi@laptop/dev/shm")]);
     let ways: Vec<Via> = plan().shares().flat_map(|(_, act)| act.ways()).collect();
-    let speeds: Vec<f64> = ways.iter().map(|via| if *via == Via::Network { 11.0 } else { 50.0 }).collect();
+    let of = |via: &Via, client: f64| match via {
+        Via::Network => 11.0,
+        Via::Whole => client,
+        _ => 50.0,
+    };
+    let speeds: Vec<f64> = ways.iter().map(|via| of(via, 10.0)).collect();
     let faster: Vec<f64> = speeds.iter().map(|speed| speed * 2.0).collect();
     let port_of = |name: &str| NetworkPort { name: name.to_owned(), ..NetworkPort::default() };
     let learned = |ports: &[&str], speeds: [&[f64]; 2]| {
@@ -212,6 +217,8 @@ fn what_the_network_behind_a_port_carries_is_there_for_others() {
     };
     assert!(is_near(carried.incoming, 11.0) && is_near(carried.outgoing, 22.0), "{carried:?}");
     assert_eq!(learned(&["eth0"], both), None, "it has no such port any more");
+    let more: Vec<f64> = ways.iter().map(|via| of(via, 12.0)).collect();
+    assert_eq!(learned(&["wlan0"], [&more, &faster]), None, "clients put more than iperf3 carried");
     let mut one = recorded(plan(), both);
     let Some(Event::Act { result, .. }) = one.get_mut(1) else { panic!("a share") };
     let loads = &mut result.shared.as_mut().expect("a share").loads;
@@ -360,7 +367,7 @@ fn own_files_are_all_that_it_changes() {
     let over_network = planned(&[("client", "ssh://pi@laptop/dev/shm")]).describe();
     assert!(
         over_network.contains(
-            "; if both machines have iperf3, it fills the network for 3 s, 4 times in each of these"
+            "; if both machines have iperf3, it fills the network for 3 s, 4 times in each repetition"
         ),
         "{over_network}"
     );

@@ -383,7 +383,7 @@ impl ShareTest {
 
     pub fn describe(&self) -> String {
         let link = match (&self.client, self.rate) {
-            (Some(at), _) => format!("on {at}, which a plan does not look for"),
+            (Some(at), _) => format!("on {at} (a plan does not ask it)"),
             (None, Some(rate)) => {
                 format!("on a network of their own over a link of {} Mb/s", rate as f64 / 1e6)
             }
@@ -400,7 +400,7 @@ impl ShareTest {
         let full = self.errands().filter(|errand| self.goes(*errand, Via::Network)).count();
         let network = self.also_network.then(|| {
             format!(
-                "; if both machines have iperf3, it fills the network for 3 s, {} in each of these",
+                "; if both machines have iperf3, it fills the network for 3 s, {} in each repetition",
                 count(full as u64, "time")
             )
         });

@@ -18,7 +18,7 @@ mod transfers;
 use std::{
     fs::File,
     io::Read,
-    net::{SocketAddr, TcpListener, ToSocketAddrs},
+    net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs},
     path::Path,
     time::Instant,
 };
@@ -127,7 +127,11 @@ fn is_here(host: &str) -> Result<(), String> {
         .to_socket_addrs()
         .map_err(|e| format!("--existing: {host} is not found ({e}): name localhost, or an address"))?;
     // Clients may use any of its addresses. That of IPv6 is in /etc/hosts where there is no IPv6, too.
-    let is_own = |address: SocketAddr| address.ip().is_loopback() || TcpListener::bind(address).is_ok();
+    let is_own = |address: SocketAddr| {
+        let ip = address.ip();
+        let is_of_many = ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST);
+        ip.is_loopback() || !is_of_many && TcpListener::bind(address).is_ok()
+    };
     match found.into_iter().all(is_own) {
         true => Ok(()),
         false => Err(format!("--existing: {host} is not this machine: run it there, and name localhost")),
@@ -147,6 +151,16 @@ fn login(path: &Path) -> Result<String, String> {
     }
     if !about.is_file() || text.len() as u64 > MOST {
         return Err(wrong("it is no small file".to_owned()));
+    }
+    // A comma begins another option of a mount, and Windows ends lines in another way.
+    let is_name = |line: &&str| !line.starts_with("password=");
+    if text.lines().filter(is_name).any(|line| line.contains(','))
+        || text.contains(|c: char| c.is_control() && c != '\n')
+    {
+        return Err(wrong(
+            "a name has a comma, or a line a control character, such as the end of a line of Windows"
+                .to_owned(),
+        ));
     }
     // Without a password smbclient asks the terminal for one.
     let has = |key: &str| text.lines().any(|line| line.starts_with(key));
@@ -379,6 +393,11 @@ mod tests {
             let why = read(lacks).expect_err("refused");
             assert!(why.contains("no line username=NAME") && !why.contains("secret"), "{why}");
         }
+        for odd in ["username=ann,sec=none\npassword=secret\n", "username=ann\r\npassword=secret\r\n"] {
+            let why = read(odd).expect_err("refused");
+            assert!(why.contains("a name has a comma") && !why.contains("secret"), "{why}");
+        }
+        assert_eq!(read("username=ann\npassword=a,b\n"), Ok("username=ann\npassword=a,b\n".to_owned()));
         assert!(login(Path::new("/dev/null")).expect_err("refused").contains("no small file"));
     }
 
@@ -387,6 +406,7 @@ mod tests {
         assert_eq!((is_here("localhost"), is_here("127.0.0.1")), (Ok(()), Ok(())));
         let far = is_here("192.0.2.77").expect_err("an address for documents only");
         assert!(far.contains("is not this machine"), "{far}");
+        assert!(is_here("224.0.0.1").is_err() && is_here("255.255.255.255").is_err());
     }
 
     #[test]
