@@ -130,14 +130,11 @@ fn a_client_on_another_machine_is_used_by_ssh_and_nothing_is_left_there() {
         );
         let client = speed(&found, errand, Scope::Client);
         assert!((0.3e6..0.5e6).contains(&client), "4 Mb/s are 0.5 MB/s: {client}");
-        assert!(speed(&found, errand, Scope::WithoutLink) > 2.0 * client);
+        assert!(speed(&found, errand, Scope::WithoutNetwork) > 2.0 * client);
         let network = speed(&found, errand, Scope::Network);
         assert!((0.4e6..0.51e6).contains(&network), "4 Mb/s are 0.5 MB/s: {network}");
         assert!(verdict(&found, errand).contains("the network alone carries"), "{:#?}", found.verdicts);
     }
-    // What is put also waits for the drive.
-    let get = verdict(&found, "get 1.05 MB");
-    assert!(get.contains("of which clients use at least"), "{get}");
     assert!(found.context.join(" ").contains("SMB3"), "{:#?}", found.context);
     let left_there = || out(&machine, "ls -A /work/client") + &left(&machine);
     assert_eq!(left_there(), "");
