@@ -152,15 +152,10 @@ fn login(path: &Path) -> Result<String, String> {
     if !about.is_file() || text.len() as u64 > MOST {
         return Err(wrong("it is no small file".to_owned()));
     }
-    // A comma begins another option of a mount, and Windows ends lines in another way.
+    // A comma begins another option of a mount, and what ends lines in Windows is part of a password.
     let is_name = |line: &&str| !line.starts_with("password=");
-    if text.lines().filter(is_name).any(|line| line.contains(','))
-        || text.contains(|c: char| c.is_control() && c != '\n')
-    {
-        return Err(wrong(
-            "a name has a comma, or a line a control character, such as the end of a line of Windows"
-                .to_owned(),
-        ));
+    if text.lines().filter(is_name).any(|line| line.contains(',')) || text.contains('\r') {
+        return Err(wrong("a name has a comma, or its lines end as in Windows".to_owned()));
     }
     // Without a password smbclient asks the terminal for one.
     let has = |key: &str| text.lines().any(|line| line.starts_with(key));
