@@ -260,10 +260,7 @@ impl Scenario {
 
     /// The bus of a USB port: of the buses that contain it, the one with the longest path.
     fn bus_at(&self, port: &str) -> Option<usize> {
-        let within = |c: &Ceiling| {
-            let rest = port.strip_prefix(c.bays.as_str());
-            c.bays.is_empty() || rest.is_some_and(|r| r.is_empty() || r.starts_with('.'))
-        };
+        let within = |c: &Ceiling| c.bays.is_empty() || is_within(port, &c.bays);
         let buses = self.buses.iter().enumerate().filter(|(_, c)| within(c));
         buses.max_by_key(|(_, c)| c.bays.len()).map(|(i, _)| i)
     }
@@ -323,7 +320,7 @@ impl Scenario {
                     return Err(at(format!("label {:?} can't name a directory", filesystem.label)));
                 }
             }
-            if drive.attach.usb() && !drive.bay.split('.').all(|p| matches!(p.parse(), Ok(1..=8))) {
+            if drive.attach.usb() && !is_usb_port(&drive.bay) {
                 return Err(at("a USB bay is a path of ports 1 to 8, like 1.3".to_owned()));
             }
             if self.machine == Machine::Raspi3b && !drive.attach.usb() {
@@ -348,12 +345,8 @@ impl Scenario {
             drive.model.check().map_err(at)?;
         }
         if let Some(port) = &self.network {
-            let is_port = port.split('.').all(|p| matches!(p.parse(), Ok(1..=8)));
-            let below = |bay: &str, other: &str| {
-                other.strip_prefix(bay).is_some_and(|r| r.is_empty() || r.starts_with('.'))
-            };
-            let is_free = !self.drives.iter().any(|d| below(port, &d.bay) || below(&d.bay, port));
-            if !is_port || !is_free || self.machine != Machine::Q35 || self.guest != Guest::Lab {
+            let is_free = !self.drives.iter().any(|d| is_within(&d.bay, port) || is_within(port, &d.bay));
+            if !is_usb_port(port) || !is_free || self.machine != Machine::Q35 || self.guest != Guest::Lab {
                 return Err(format!(
                     "network must be a free USB port of a q35 without systemd, not {port:?}"
                 ));
@@ -369,6 +362,16 @@ impl Scenario {
         }
         Ok(())
     }
+}
+
+/// A path of ports 1 to 8, like `1.3`.
+fn is_usb_port(path: &str) -> bool {
+    path.split('.').all(|port| matches!(port.parse(), Ok(1..=8)))
+}
+
+/// Whether it is this port, or one of a hub there.
+fn is_within(port: &str, above: &str) -> bool {
+    port.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 #[cfg(test)]

@@ -147,16 +147,9 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         (flows, Some(link)) => over(context, flows, &link),
         (flows, None) => here(context, flows).because([wireless(context.inventory)]),
     };
-    let from = clients.as_ref().map(|clients| clients.from.run.clone());
-    let mut answer = answer.because(clients.iter().flat_map(|clients| clients.because.clone()));
-    let said = clients.iter().map(|clients| clients.said.as_str());
-    answer.says = [answer.says.as_str()]
-        .into_iter()
-        .chain(said)
-        .filter(|says| !says.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ");
-    answer.rests_on.extend(from.filter(|run| !answer.rests_on.contains(run)));
+    let Some(clients) = clients else { return vec![answer] };
+    let mut answer = answer.because(clients.because).rests_on_run(Some(&clients.from.run));
+    answer.says = format!("{} {}", answer.says, clients.said).trim_start().to_owned();
     vec![answer]
 }
 
@@ -178,42 +171,46 @@ fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> An
     let [below, above, even, open] = [Held::Network, Held::Drives, Held::Even, Held::Open].map(by);
     let what = |f: &Flow<'_>| if f.reads { "reads" } else { "writes" };
     let each = |flows: &[&Flow<'_>]| flows.iter().map(|f| what(f)).collect::<Vec<_>>().join(" and ");
-    let says = match (&below[..], &above[..]) {
-        ([], []) if even.is_empty() => format!(
-            "Whether {network} limits {} can't be told: it carries {passes}, {}.",
-            each(&open),
-            described(&open)
-        ),
-        ([], []) => {
-            format!(
-                "{begin} and the drives limit about equally: {network} carries {passes}, {}.",
-                described(&even)
-            )
-        }
+    // Only the first sentence says what the network carries.
+    let mut says = match (&below[..], &above[..]) {
+        ([], []) => Vec::new(),
         (limited, []) => {
-            format!("{begin} limits what clients get: it carries {passes}, {}.", described(limited))
+            vec![format!("{begin} limits what clients get: it carries {passes}, {}.", described(limited))]
         }
-        ([], free) => {
-            format!(
-                "The drives are the limit, not {network}: {}, {network} carries {passes}.",
-                described(free)
-            )
-        }
-        ([limited, ..], [free, ..]) => format!(
+        ([], free) => vec![format!(
+            "The drives are the limit, not {network}: {}, {network} carries {passes}.",
+            described(free)
+        )],
+        ([limited, ..], [free, ..]) => vec![format!(
             "{begin} limits what clients {}: it carries {passes}, {}. The drives limit {}: {}.",
             limited.verb(),
             described(&below),
             what(free),
             described(&above)
-        ),
+        )],
     };
-    // What is not in that sentence.
-    let is_said = below.is_empty() && above.is_empty();
-    let also_even = (!is_said && !even.is_empty())
-        .then(|| format!("Of {} both limit about equally: {}.", each(&even), described(&even)));
-    let also_open = (!(open.is_empty() || is_said && even.is_empty()))
-        .then(|| format!("Whether it limits {} can't be told: {}.", each(&open), described(&open)));
-    let says = [Some(says), also_even, also_open].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    match (&even[..], says.is_empty()) {
+        ([], _) => {}
+        (even, true) => says.push(format!(
+            "{begin} and the drives limit about equally: {network} carries {passes}, {}.",
+            described(even)
+        )),
+        (even, false) => {
+            says.push(format!("Of {} both limit about equally: {}.", each(even), described(even)));
+        }
+    }
+    match (&open[..], says.is_empty()) {
+        ([], _) => {}
+        (open, true) => says.push(format!(
+            "Whether {network} limits {} can't be told: it carries {passes}, {}.",
+            each(open),
+            described(open)
+        )),
+        (open, false) => {
+            says.push(format!("Whether it limits {} can't be told: {}.", each(open), described(open)));
+        }
+    }
+    let says = says.join(" ");
     let speed = link.port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
     let source = format!("Source for {network} ({}{speed}): {}.", link.port.name, link.source());
     let shared = link.shared_with(context, &flows.iter().flat_map(|f| f.drives.clone()).collect::<Vec<_>>());
@@ -224,11 +221,11 @@ fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> An
             called(bus)
         ))
     });
-    let answer = Answer::new(Topic::Limits, sure(context, flows), says)
+    Answer::new(Topic::Limits, sure(context, flows), says)
         .because(locally(flows).into_iter().chain(twice).chain([source]))
         .rests_on(runs(flows))
-        .decide(missing(context, flows));
-    link.under(answer)
+        .rests_on_run(link.run())
+        .decide(missing(context, flows))
 }
 
 /// Measured, without a known network.
@@ -314,12 +311,9 @@ fn by_inventory(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Answer
         let half = rate(usable(bus)? / 2.0);
         Some(format!("{kind} is on {} with the drives, so clients get {half} of it.", called(bus)))
     });
-    let answer = Answer::new(Topic::Limits, Sure::Inferred, says)
+    Answer::new(Topic::Limits, Sure::Inferred, says)
         .because(twice)
         .because([format!("Whether {who} {verb} that much is not measured.")])
-        .decide(commands::together(context.inventory, &drives));
-    match link {
-        Some(link) => link.under(answer),
-        None => answer,
-    }
+        .rests_on_run(link.and_then(NetworkLink::run))
+        .decide(commands::together(context.inventory, &drives))
 }

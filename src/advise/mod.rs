@@ -112,11 +112,16 @@ impl Answer {
         self
     }
 
+    /// On a run whose load is not what the answer is about, such as that of a network.
+    fn rests_on_run(mut self, run: Option<&str>) -> Self {
+        self.rests_on
+            .extend(run.filter(|run| self.rests_on.iter().all(|other| other != run)).map(str::to_owned));
+        self
+    }
+
     fn rests_on<'a>(mut self, runs: impl IntoIterator<Item = &'a Evidence>) -> Self {
         for one in runs {
-            if !self.rests_on.contains(&one.run) {
-                self.rests_on.push(one.run.clone());
-            }
+            self = self.rests_on_run(Some(&one.run));
             self.loads.extend(one.load_in_words().filter(|load| !self.loads.contains(load)));
             let claim = one.speed().map(|_| one.claim());
             self.claims.extend(claim.filter(|claim| !self.claims.contains(claim)));

@@ -1,8 +1,8 @@
 //! The link to clients: the fastest network port that is connected.
 
-use super::{Answer, context::Context, shared::clients};
+use super::{context::Context, shared::clients};
 use crate::{
-    inventory::{Bus, BusKind, Carried, Drive, NetworkPort, Speed, Wire},
+    inventory::{Bus, BusKind, Carried, Ceiling, Drive, NetworkPort, Speed, Wire},
     units::Direction,
 };
 
@@ -66,11 +66,9 @@ impl<'a> NetworkLink<'a> {
         }
     }
 
-    /// An answer that rests on the run that measured it, too.
-    pub fn under(&self, mut answer: Answer) -> Answer {
-        let run = self.measured().map(|carried| carried.run.clone());
-        answer.rests_on.extend(run.filter(|run| !answer.rests_on.contains(run)));
-        answer
+    /// The run that measured it.
+    pub fn run(&self) -> Option<&'a str> {
+        self.measured().map(|carried| carried.run.as_str())
     }
 
     pub fn kind(&self) -> &'static str {
@@ -85,7 +83,7 @@ impl<'a> NetworkLink<'a> {
 
 /// What a bus carries, bytes per second.
 pub(super) fn usable(bus: &Bus) -> Option<f64> {
-    bus.ceiling.as_ref().map(|c| c.practical.unwrap_or(c.theory) * 1e6).filter(|passes| *passes > 0.0)
+    bus.ceiling.as_ref().map(Ceiling::usable).filter(|passes| *passes > 0.0)
 }
 
 /// The slowest bus that all these drives share, with what it carries, bytes per second.

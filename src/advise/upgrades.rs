@@ -115,11 +115,10 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
     let held = (!held.is_empty()).then(|| format!("{}.", capital(&described(&held))));
     // A gain is a prediction.
     let sure = if felt.is_empty() { sure(context, flows) } else { Sure::Inferred };
-    let answer = Answer::new(Topic::Money, sure, says).because(held.into_iter().chain(unseen)).rests_on(runs);
-    match link {
-        Some(link) => link.under(answer),
-        None => answer,
-    }
+    Answer::new(Topic::Money, sure, says)
+        .because(held.into_iter().chain(unseen))
+        .rests_on(runs)
+        .rests_on_run(link.and_then(NetworkLink::run))
 }
 
 /// One direction, and its limit besides the drives.
@@ -175,7 +174,7 @@ fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) ->
     let fastest = held.iter().max_by(|a, b| a.speed().total_cmp(&b.speed()))?;
     let (best, passes) = (fastest.speed(), link.passes(fastest.reads));
     let runs: Vec<_> = held.iter().map(|f| f.number.from).collect();
-    let typical = link.port.ceiling.as_ref().map(|c| c.practical.unwrap_or(c.theory) * 1e6);
+    let typical = link.port.ceiling.as_ref().map(Ceiling::usable);
     if let Some((carried, typical)) = link.measured().zip(typical) {
         // Another port would carry no more of it.
         if passes.high * FELT < typical {
@@ -186,7 +185,8 @@ fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) ->
                 rate(typical),
                 passes.text()
             );
-            return Some(link.under(Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs)));
+            let answer = Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs);
+            return Some(answer.rests_on_run(link.run()));
         }
     }
     if link.port.mbps != Some(100.0) {

@@ -130,7 +130,10 @@ pub(super) fn learn_networks(store: &Store, inventory: &mut Inventory) -> anyhow
     let (runs, _) = store.list()?;
     let shares = runs.iter().rev().filter(|run| run.experiment == SHARE.name).take(NEWEST);
     for run in shares {
-        let lacks = |port: &NetworkPort| port.mac.is_some() && port.carried.is_none();
+        // Nobody asks for others.
+        let lacks = |port: &NetworkPort| {
+            port.connected != Some(false) && port.mac.is_some() && port.carried.is_none()
+        };
         if !inventory.ports.iter().any(lacks) {
             break;
         }

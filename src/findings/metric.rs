@@ -188,8 +188,8 @@ pub enum Scope {
     SinceStop,
     /// What a client of a share gets.
     Client,
-    /// The same with the share in memory, with the client on the server (of one on the same machine, or on another one), without signing or encryption, with the client's files in
-    /// memory, without waiting for the drive, with all of these, and by TCP alone.
+    /// The same with the share in memory, with the client on the server (that was on a link there, or on another machine), without signing or
+    /// encryption, with the client's files in memory, without waiting for the drive, with all of these, and by TCP alone.
     WithoutDrive,
     WithoutLink,
     WithoutNetwork,

@@ -82,6 +82,11 @@ impl Ceiling {
     pub fn is_inferred(&self) -> bool {
         self.source == INFERRED
     }
+
+    /// What it carries in practice as far as that is known, bytes per second.
+    pub fn usable(&self) -> f64 {
+        self.practical.unwrap_or(self.theory) * 1e6
+    }
 }
 
 impl Inventory {

@@ -119,7 +119,7 @@ impl Wire<'_> {
     /// What a client gets of data that drives read, or are written; bytes per second.
     pub fn passes(&self, direction: Direction) -> Speed {
         match (self, direction) {
-            (Self::Typical(ceiling), _) => Speed::exact(ceiling.practical.unwrap_or(ceiling.theory) * 1e6),
+            (Self::Typical(ceiling), _) => Speed::exact(ceiling.usable()),
             (Self::Measured(carried), Direction::Read) => carried.outgoing,
             (Self::Measured(carried), Direction::Write) => carried.incoming,
             (Self::Measured(Carried { outgoing, incoming, .. }), Direction::Mixed { .. }) => Speed {

@@ -101,10 +101,9 @@ fn bus(inventory: &Inventory, target: &Target, shared: &Shared) -> Option<String
     // USB 3 has lanes of its own for each direction.
     let is_crossed_twice = bus.mbps < Some(5000.0) && target.drives.iter().all(is_below);
     is_crossed_twice.then(|| {
-        let drives = count(target.drives.len() as u64, "drive");
-        let drives = if target.drives.len() == 1 { "The drive".to_owned() } else { format!("All {drives}") };
+        let drives = if target.drives.len() == 1 { "drive" } else { "drives" };
         let (port, bus) = (&port.name, bus.what());
-        format!(" {drives} and {port} are on the {bus} bus: what this client moves crosses it twice.")
+        format!(" The {drives} and {port} are on the {bus} bus: what this client moves crosses it twice.")
     })
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Shared {
 impl Shared {
     /// What it carries in practice, bytes per second, where known.
     pub fn usable(&self) -> Option<f64> {
-        self.ceiling.as_ref().map(|c| c.practical.unwrap_or(c.theory) * 1e6)
+        self.ceiling.as_ref().map(Ceiling::usable)
     }
 
     /// What it carries by its signalling rate, bytes per second, where known.

@@ -100,7 +100,9 @@ impl Site<'_> {
                 let unmount = [false, true].map(|failed| samba::unmount(&dir, process::id(), failed));
                 (smb.mount(&self.client, &access), unmount)
             }
-            Speaks::Nfs => (nfs::mount(&self.client, &access), [(); 2].map(|()| namespace::unmount(&dir))),
+            Speaks::Nfs => {
+                (nfs::mount(&self.client, &access), [namespace::unmount(&dir), namespace::unmount(&dir)])
+            }
             Speaks::Told(_) => return Err(failed("what is told what to move mounts nothing")),
         };
         Mounted::mount(&self.client, network, (&mount, &unmount), self.tools).map_err(|e| match e {
