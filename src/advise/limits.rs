@@ -83,11 +83,12 @@ impl<'a> Flow<'a> {
         let e = self.number.estimate;
         let (low, high) =
             if e.high.is_finite() { (e.low, e.high) } else { (e.value / APART, e.value * APART) };
-        let ratio = e.value / passes.value;
+        // What the network carried is about as much only if its whole interval is.
+        let is_near = high.max(passes.high) / low.min(passes.low) <= APART;
         match (Speed { value: e.value, low, high }).beside(passes) {
             Some(Ordering::Greater) => Held::Network,
             Some(_) => Held::Drives,
-            None if passes.low < passes.high && !(1.0 / APART..=APART).contains(&ratio) => Held::Open,
+            None if passes.low < passes.high && !is_near => Held::Open,
             None => Held::Even,
         }
     }
@@ -172,8 +173,17 @@ fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> An
     let what = |f: &Flow<'_>| if f.reads { "reads" } else { "writes" };
     let each = |flows: &[&Flow<'_>]| flows.iter().map(|f| what(f)).collect::<Vec<_>>().join(" and ");
     // Only the first sentence says what the network carries.
+    let is_decided = even.is_empty() && open.is_empty();
     let mut says = match (&below[..], &above[..]) {
         ([], []) => Vec::new(),
+        (limited, []) if !is_decided => vec![format!(
+            "{begin} limits {} of clients: it carries {passes}, {}.",
+            each(limited),
+            described(limited)
+        )],
+        ([], free) if !is_decided => {
+            vec![format!("The drives limit {}: {}, {network} carries {passes}.", each(free), described(free))]
+        }
         (limited, []) => {
             vec![format!("{begin} limits what clients get: it carries {passes}, {}.", described(limited))]
         }

@@ -13,14 +13,17 @@ pub(super) struct NetworkLink<'a> {
 }
 
 impl<'a> NetworkLink<'a> {
-    /// None where nothing is connected, or where the speed isn't known, as with Wi-Fi that was not measured. What ports are known for says nothing of
-    /// the way to a client that was measured without it.
+    /// None where nothing is connected, or where the speed isn't known, as with Wi-Fi that was not measured. If no port was measured, what they are
+    /// known for says nothing of the way to a client that was.
     pub fn of(context: &Context<'a>) -> Option<Self> {
-        let is_measured = clients(context).is_some_and(|clients| clients.is_elsewhere);
         let known = context.inventory.ports.iter().filter(|port| port.connected == Some(true));
         let known = known.filter_map(|port| Some(Self { port, wire: port.wire()? }));
-        let known = known.filter(|link| !is_measured || link.measured().is_some());
-        known.max_by(|a, b| a.most().total_cmp(&b.most()))
+        let known: Vec<Self> = known.collect();
+        let client_is_measured = clients(context).is_some_and(|clients| clients.is_elsewhere);
+        if client_is_measured && known.iter().all(|link| link.measured().is_none()) {
+            return None;
+        }
+        known.into_iter().max_by(|a, b| a.most().total_cmp(&b.most()))
     }
 
     /// What it carries of data that drives read, or are written; bytes per second.

@@ -24,7 +24,7 @@ pub(super) struct Clients<'a> {
     pub because: Vec<String>,
     /// On another machine, over the real network.
     pub is_elsewhere: bool,
-    /// What the client would put and get of a drive as fast as memory, instead of what it does.
+    /// What the client put and got of a share in memory, instead of what it did.
     pub without_drive: Option<String>,
     pub from: &'a Evidence,
 }
@@ -160,7 +160,7 @@ mod tests {
         let answers_there = testing::advise(&alone, &[&sticks[..], &there, &imitated].concat());
         let said_there = |topic: Topic| testing::said(&answers_there, topic);
         testing::holds(&said_there(Topic::Limits), &[said, "Without a client both drives together read"]);
-        let money = "With a drive as fast as memory, that client would put and get 11.4 MB/s ±2.0 % and 11.7 MB/s ±2.0 % instead of 10.1 MB/s ±2.0 % and 11.6 MB/s ±2.0 %.";
+        let money = "With the share in memory, that client put and got 11.4 MB/s ±2.0 % and 11.7 MB/s ±2.0 % instead of 10.1 MB/s ±2.0 % and 11.6 MB/s ±2.0 %: no drive gains more.";
         testing::holds(&said_there(Topic::Money), &[money]);
         let link_only = testing::advise(&alone, &[&sticks[..], &imitated].concat());
         testing::holds(

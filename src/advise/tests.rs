@@ -139,12 +139,16 @@ fn a_network_that_was_measured_counts_instead_of_what_its_port_is_known_for() {
         ],
     );
     holds(&said(&open, Topic::Money), &["Whether a faster drive would help reads can't be told"]);
+    // Values that are alike decide nothing if an interval is wide.
+    let alike = Speed { value: 25.7e6, ..wide };
+    inventory.ports[0].carried = Some(Carried { incoming: near(12.0), outgoing: alike, ..carried.clone() });
+    holds(&said(&advise(&inventory, &evidence), Topic::Limits), &["Whether it limits reads can't be told"]);
     // One direction is decided.
     inventory.ports[0].carried = Some(Carried { outgoing: wide, ..carried });
     holds(
         &said(&advise(&inventory, &evidence), Topic::Limits),
         &[
-            "The drives are the limit, not the network to laptop",
+            "The drives limit writes: both drives together write 10.1 MB/s",
             "Whether it limits reads can't be told: both drives together read 25.7 MB/s",
         ],
     );

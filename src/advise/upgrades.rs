@@ -61,7 +61,7 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
     }
     let client = shared::clients(context).filter(|clients| clients.is_elsewhere && link.is_none());
     if let Some((clients, drive)) = client.as_ref().and_then(|c| Some((c, c.without_drive.as_ref()?))) {
-        let says = format!("With a drive as fast as memory, that client would put and get {drive}.");
+        let says = format!("With the share in memory, that client put and got {drive}: no drive gains more.");
         return Answer::new(Topic::Money, Sure::Measured, says).rests_on([clients.from]);
     }
     let judged: Vec<Judged<'_>> = flows.iter().filter_map(|f| Judged::of(context, f, link)).collect();
@@ -93,7 +93,7 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
             let each: Vec<String> = felt.iter().map(|j| format!("{}s {}", j.flow.verb(), j.gain())).collect();
             format!("A faster drive {may} help: {}.", each.join(", "))
         }
-        ([one, rest @ ..], []) if rest.iter().all(|other| other.what == one.what) => {
+        ([one, rest @ ..], []) if open.is_empty() && rest.iter().all(|other| other.what == one.what) => {
             format!("A faster drive would not help: {}.", one.passes())
         }
         (all, []) => {

@@ -72,7 +72,7 @@ impl Speed {
     pub fn text(&self) -> String {
         const WIDE: f64 = 0.1;
         let value = rate(self.value);
-        match (self.high - self.low) / 2.0 / self.value {
+        match (self.high - self.value).max(self.value - self.low) / self.value {
             half if half <= 0.0 => value,
             half if half < WIDE => format!("{value} ±{}", percent(half)),
             _ => format!("{value} ({} to {})", rate(self.low), rate(self.high)),

@@ -99,7 +99,7 @@ fn bus(inventory: &Inventory, target: &Target, shared: &Shared) -> Option<String
     let bus = port.bus_with(inventory, &target.drives)?;
     let is_below = |drive: &Drive| port.bus_with(inventory, [drive]).is_some_and(|own| own.id == bus.id);
     // USB 3 has lanes of its own for each direction.
-    let is_crossed_twice = bus.mbps < Some(5000.0) && target.drives.iter().all(is_below);
+    let is_crossed_twice = bus.mbps.is_some_and(|mbps| mbps < 5000.0) && target.drives.iter().all(is_below);
     is_crossed_twice.then(|| {
         let drives = if target.drives.len() == 1 { "drive" } else { "drives" };
         let (port, bus) = (&port.name, bus.what());
