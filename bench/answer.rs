@@ -10,7 +10,7 @@ mod drives;
 mod mechanisms;
 #[path = "answer_methods.rs"]
 mod methods;
-#[path = "../tests/support/modelled.rs"]
+#[path = "../tests/it/support/modelled.rs"]
 mod modelled;
 
 use std::{

@@ -5,7 +5,7 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its table")]
 
-#[path = "../tests/support/fuzz.rs"]
+#[path = "../tests/it/support/fuzz.rs"]
 mod fuzz;
 
 use std::{

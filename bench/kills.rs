@@ -7,7 +7,7 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its table")]
 
-#[path = "../tests/support/faultfs.rs"]
+#[path = "../tests/it/support/faultfs.rs"]
 mod faultfs;
 #[path = "kills_files.rs"]
 mod files;

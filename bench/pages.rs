@@ -1,6 +1,6 @@
 //! `pages STORE`: runs of all experiments on modelled drives, kept in a store, for `bench/pages`. Names are long, as on a server.
 
-#[path = "../tests/support/modelled.rs"]
+#[path = "../tests/it/support/modelled.rs"]
 mod modelled;
 
 use drivebench::{

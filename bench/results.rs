@@ -6,7 +6,7 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints its table")]
 #![allow(clippy::print_stderr, reason = "a process tells another how much memory it took")]
 
-#[path = "../tests/support/modelled.rs"]
+#[path = "../tests/it/support/modelled.rs"]
 mod modelled;
 
 use std::{

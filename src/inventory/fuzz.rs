@@ -1,6 +1,6 @@
 //! Ten thousand damaged trees, the same each time: reading never panics, hangs, or leaves the tree.
 
-#[path = "../../tests/support/sound.rs"]
+#[path = "../../tests/it/support/sound.rs"]
 mod sound;
 
 use std::{

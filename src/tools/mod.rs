@@ -113,7 +113,7 @@ pub enum Content {}
 #[derive(Debug)]
 pub enum State {}
 
-/// The right to change the [`Content`] or [`State`] of block devices. `tests/rooms.rs` lists the files that may grant it.
+/// The right to change the [`Content`] or [`State`] of block devices. `tests/it/rooms.rs` lists the files that may grant it.
 pub trait Right<Altered> {
     /// Whether the device at `path` may be changed now; if not, why.
     fn covers(&self, path: &str) -> Result<(), String>;

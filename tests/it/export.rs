@@ -1,0 +1,178 @@
+//! `results export`: rows of modelled runs for other programs, and writing of files.
+
+use std::fs;
+
+use crate::support::cli::{Cli, Done, names, words};
+use crate::support::modelled;
+use crate::support::modelled::{ask, only, plan, target};
+use drivebench::{
+    analyse::Rules,
+    engine::sim::{Board, Model, Noise, Zone},
+    experiments::LoadName,
+    record::Store,
+};
+
+const SPRING: &str = "2026-05-01T10:00:00Z";
+const AUTUMN: &str = "2026-11-21T10:00:00Z";
+
+/// Keeps a run that reads modelled sticks of this speed.
+fn keep(cli: &Cli, at: &str, sticks: &[&str], read: f64) -> String {
+    let stick = Model {
+        capacity: 62_000_000_000,
+        write: vec![Zone { from: 0, rate: 2e6 }],
+        read: vec![Zone { from: 0, rate: read }],
+        noise: Noise { variation: 0.03, memory: 0.5, run: 0.003 },
+        ..Model::default()
+    };
+    let targets = sticks.iter().map(|n| target(n, 62_000_000_000, false)).collect();
+    let plan = plan(&only(LoadName::Read, ask(targets, Rules::quick(), 4096))).expect("plans");
+    let board = Board { drives: sticks.iter().map(|_| stick.clone()).collect(), buses: vec![], seed: 1 };
+    modelled::keep(&Store::at(cli.store()), at, &plan, &board, false)
+}
+
+fn export(cli: &Cli, args: &[&str]) -> Done {
+    cli.run([&["results", "export"], args].concat())
+}
+
+/// The column `name` of CSV.
+fn column(csv: &str, name: &str) -> Vec<String> {
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let at = reader.headers().expect("a head").iter().position(|n| n == name).expect("the column");
+    let mut found: Vec<String> = reader.records().map(|r| r.expect("a row")[at].to_owned()).collect();
+    found.dedup();
+    found
+}
+
+#[test]
+fn rows_and_metrics() {
+    let cli = Cli::new();
+    let old = keep(&cli, SPRING, &["4C530001"], 6.6e6);
+    let new = keep(&cli, AUTUMN, &["4C530001", "4C530002"], 6.6e6);
+    let shown = |args: &[&str]| {
+        let done = export(&cli, args);
+        assert_eq!((done.code, done.err.as_str()), (0, ""), "{args:?}");
+        done.out.replace(&old, "runA").replace(&new, "runB")
+    };
+    insta::assert_snapshot!("rows", [shown(&[]), shown(&[&old, "--format", "json"])].join("----\n"));
+    insta::assert_snapshot!("metrics", shown(&["--format", "openmetrics"]));
+    assert_eq!(shown(&["--format", "openmetrics", &old, &new]), shown(&["--format", "openmetrics"]));
+}
+
+#[test]
+fn runs_are_chosen_by_name_or_by_filter() {
+    let cli = Cli::new();
+    let old = keep(&cli, SPRING, &["4C530001"], 6.6e6);
+    let new = keep(&cli, AUTUMN, &["S6PUNX01"], 6.6e6);
+    let cases: [(&[&str], &[&str]); 5] = [
+        (&[], &[&old, &new]),
+        (&[&new, &old], &[&new, &old]),
+        (&["--since", "2026-06-01"], &[&new]),
+        (&["--drive", "4c53"], &[&old]),
+        (&["--experiment", "sizes"], &[]),
+    ];
+    for (args, runs) in cases {
+        let done = export(&cli, args);
+        assert_eq!(done.code, 0, "{args:?}: {}", done.err);
+        assert_eq!(column(&done.out, "run"), runs, "{args:?}");
+        assert_eq!(done.err.is_empty(), !runs.is_empty(), "{args:?}: {}", done.err);
+    }
+}
+
+#[test]
+fn invalid_arguments_are_refused_and_nothing_is_written() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let run = keep(&cli, SPRING, &["4C530001"], 6.6e6);
+    let at = |name: &str| place.path().join(name).to_str().expect("UTF-8").to_owned();
+    fs::write(at("there.csv"), "mine").expect("writes");
+    let refused = |args: &[&str]| {
+        let done = export(&cli, args);
+        assert_eq!(done.out, "", "{args:?}");
+        let err = words(&done.err);
+        let err = err.replace(&run, "runA").replace(&at("")[..at("").len() - 1], "HERE");
+        format!("{} {}\n", done.code, err.replace(&*cli.store().to_string_lossy(), "STORE"))
+    };
+    insta::assert_snapshot!(
+        [
+            refused(&[&run, &run]),
+            refused(&[&run, "r999"]),
+            refused(&[&run, "--since", "2026-06-01"]),
+            refused(&["--format", "xlsx"]),
+            refused(&["--force"]),
+            refused(&["--out", &at("there.csv")]),
+            refused(&["--out", &at("there.csv"), "--format", "openmetrics"]),
+            refused(&["--out", &at("all.parquet")]),
+            refused(&["--out", &at("all")]),
+            refused(&["--out", &at("")]),
+            refused(&["--out", &at("missing/a.csv")]),
+            refused(&["--out", "/dev/full", "--format", "openmetrics"]),
+        ]
+        .concat()
+    );
+    assert_eq!(fs::read_to_string(at("there.csv")).expect("reads"), "mine");
+    assert_eq!(names(place.path()), ["there.csv"]);
+}
+
+#[test]
+fn a_file_is_replaced_when_asked_and_earlier_metrics_always() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let run = keep(&cli, SPRING, &["4C530001"], 6.6e6);
+    let write = |name: &str, more: &[&str]| {
+        let path = place.path().join(name);
+        let done = export(&cli, &[&["--out", path.to_str().expect("UTF-8")], more].concat());
+        assert_eq!((done.code, done.out.as_str()), (0, ""), "{}", done.err);
+        (done.err, fs::read(&path).expect("reads"))
+    };
+    let (said, rows) = write("all.csv", &[]);
+    assert!(said.contains("4 estimates of 1 run"), "{said}");
+    assert_eq!(rows, export(&cli, &[]).out.as_bytes());
+    assert_eq!(write("all.json", &[]).1, export(&cli, &["--format", "json"]).out.as_bytes());
+    let (_, before) = write("all.prom", &[]);
+    keep(&cli, AUTUMN, &["4C530001"], 5.9e6);
+    assert_eq!(column(&String::from_utf8(write("all.csv", &["--force"]).1).expect("UTF-8"), "run").len(), 2);
+    assert_ne!(write("all.prom", &[]).1, before);
+    assert!(write("all.txt", &["--format", "openmetrics", &run]).0.contains("end in .prom"));
+    assert_eq!(names(place.path()).len(), 4);
+
+    let (code, said) = into_full(&cli);
+    assert!(code == 1 && said.contains("No space left on device"), "{code}: {said}");
+}
+
+/// The exit code and the error where standard output is full.
+fn into_full(cli: &Cli) -> (i32, String) {
+    let out = fs::OpenOptions::new().write(true).open("/dev/full").expect("opens");
+    let done = cli.command(["results", "export"]).stdout(out).output().expect("starts");
+    (done.status.code().expect("not killed"), String::from_utf8(done.stderr).expect("UTF-8"))
+}
+
+#[test]
+fn records_that_cannot_be_read_are_named_and_the_rest_is_written() {
+    let cli = Cli::new();
+    let good = keep(&cli, SPRING, &["4C530001"], 6.6e6);
+    let bad = keep(&cli, AUTUMN, &["4C530002"], 6.6e6);
+    let unknown = keep(&cli, AUTUMN, &["4C530003"], 6.6e6);
+    let path = |run: &str| cli.store().join(format!("{run}.jsonl"));
+    let text = |run: &str| fs::read_to_string(path(run)).expect("reads");
+    let renamed = text(&unknown).replace("\"baseline\"", "\"levitation\"");
+    fs::write(path(&unknown), renamed).expect("writes");
+    fs::write(cli.store().join("garbage.jsonl"), "nonsense\n").expect("writes");
+    let mut lines: Vec<String> = text(&bad).lines().map(str::to_owned).collect();
+    let half = lines.len() / 2;
+    lines[half].truncate(5);
+    fs::write(path(&bad), lines.join("\n")).expect("writes");
+
+    let done = export(&cli, &[]);
+    assert_eq!(done.code, 1);
+    assert_eq!(column(&done.out, "run").first(), Some(&good));
+    for said in [
+        format!(
+            "{bad} is damaged, and only a part of it was read. The record is damaged at line {}",
+            half + 1
+        ),
+        format!("Skipped {unknown}: {unknown} is a run of 'levitation'"),
+        "garbage.jsonl is not a record of drivebench".to_owned(),
+    ] {
+        assert!(words(&done.err).contains(&said), "{said}: {}", done.err);
+    }
+    assert!(!done.out.contains(&unknown));
+    assert_eq!(export(&cli, &[&good]).code, 0, "what isn't asked for may be broken");
+}

@@ -1,0 +1,398 @@
+//! layouts on modelled drives: the pools are models of their own, so that what is measured of them is known.
+
+use crate::support::modelled;
+use crate::support::modelled::{ask, carry_out, in_bay};
+use drivebench::{
+    analyse::Rules,
+    conditions::{Core, Processors},
+    engine::{
+        Cancel,
+        sim::{Board, Model, Noise, SharedBus, Stalls, Zone},
+    },
+    experiments::{LAYOUTS, Request},
+    findings::{Findings, Quantity, Scope},
+    inventory::Mount,
+    plan::{Act, Plan, StepId, Suite},
+    record::{Done, Event, Run, SCHEMA, Start},
+    report::{Format, Style, render},
+    run::Modelled,
+    units::Window,
+};
+
+/// A stick without noise: what it does is known exactly.
+fn stick(write: f64, read: f64) -> Model {
+    Model {
+        capacity: 62_000_000_000,
+        write: vec![Zone { from: 0, rate: write }],
+        read: vec![Zone { from: 0, rate: read }],
+        operation_seconds: 0.2e-3,
+        ..Model::default()
+    }
+}
+
+fn asked(drives: usize, values: &[(&str, &str)]) -> Request {
+    let mut ask = ask((0..drives).map(in_bay).collect(), Rules::standard(), 4096);
+    for (name, value) in [("size", "1GiB"), ("runs", "2")].iter().chain(values) {
+        ask.values.set(name, value);
+    }
+    ask
+}
+
+/// The events of a run on these drives, and of what a plan calls a pool on a model of its own.
+fn events(plan: &Plan, drives: &[Model], pool: &Model, buses: Vec<SharedBus>) -> Vec<Event> {
+    let pools = plan.targets.len() - drives.len();
+    let models = drives.iter().cloned().chain(vec![pool.clone(); pools]).collect();
+    let board = Board { drives: models, buses, seed: 1 };
+    let start = Start {
+        schema: SCHEMA,
+        run: "r1".to_owned(),
+        at: "2026-11-23T00:00:00Z".to_owned(),
+        version: "0".to_owned(),
+        command: vec!["drivebench".to_owned(), "run".to_owned(), "layouts".to_owned()],
+        experiment: "layouts".to_owned(),
+        targets: Vec::new(),
+        host: Default::default(),
+        inventory: Default::default(),
+    };
+    let mut all = vec![Event::Start(Box::new(start))];
+    all.extend(carry_out(plan, &board).expect("runs"));
+    all
+}
+
+fn findings(events: Vec<Event>) -> Findings {
+    LAYOUTS.findings(&mut events.into_iter())
+}
+
+fn predicted(findings: &Findings, layout: &str, load: &str) -> f64 {
+    let is = |m: &&drivebench::findings::Metric| {
+        m.scope == Scope::Predicted
+            && m.target == layout
+            && m.quantity == Quantity::Throughput
+            && m.load.as_ref().is_some_and(|key| key.name == load)
+    };
+    findings.estimates.iter().find(is).unwrap_or_else(|| panic!("{layout} {load}")).estimate.value
+}
+
+fn alone(findings: &Findings, load: &str) -> f64 {
+    let is = |m: &&drivebench::findings::Metric| {
+        m.scope == Scope::Alone && m.load.as_ref().is_some_and(|key| key.name == load)
+    };
+    findings.estimates.iter().find(is).unwrap_or_else(|| panic!("{load}")).estimate.value
+}
+
+fn close(a: f64, b: f64) {
+    assert!((a / b - 1.0).abs() < 0.01, "{a} is not {b}");
+}
+
+#[test]
+fn predictions_follow_from_the_drives_and_are_recorded_before_anything_is_built_of_them() {
+    let plan = LAYOUTS.plan(&asked(4, &[])).expect("plans");
+    let stick = stick(5e6, 20e6);
+    let events = events(&plan, &vec![stick.clone(); 4], &stick, Vec::new());
+    let is_pool = |step: &drivebench::plan::StepId| plan.step(*step).is_some_and(|step| step.on[0] >= 4);
+    let at = |found: &dyn Fn(&Event) -> bool| events.iter().position(found).expect("is there");
+    let sealed = at(&|event| matches!(event, Event::Act { result, .. } if !result.predictions.is_empty()));
+    let built = at(&|event| matches!(event, Event::Act { step, .. } if is_pool(step)));
+    assert!(sealed < built);
+
+    let findings = findings(events);
+    // One operation after the other: a block of 1 MiB is on two of four members.
+    let [write, read] = ["write 1M", "read 1M"].map(|load| alone(&findings, load));
+    let half = |load: &str, rate: f64| {
+        let whole = (1 << 20) as f64;
+        // Of a block, half the bytes; what an operation costs beside them stays.
+        let seconds = whole / alone(&findings, load) - whole / 2.0 / rate;
+        whole / seconds
+    };
+    close(predicted(&findings, "raid0", "write 1M"), half("write 1M", 5e6));
+    close(predicted(&findings, "raid0", "read 1M"), half("read 1M", 20e6));
+    close(predicted(&findings, "raid1", "write 1M"), write);
+    close(predicted(&findings, "raid1", "read 1M"), read);
+    close(predicted(&findings, "linear", "read 4k"), alone(&findings, "read 4k"));
+    // What is rewritten is read before.
+    let once = 1.0 / (1.0 / alone(&findings, "randread 4k") + 1.0 / alone(&findings, "randwrite 4k"));
+    close(predicted(&findings, "raid5", "randwrite 4k"), once);
+}
+
+/// What the processor did in each load, and that drivebench did not run during those of `suspended`.
+fn with_processors(events: Vec<Event>, plan: &Plan, suspended: impl Fn(usize, &str) -> bool) -> Vec<Event> {
+    let is_of = |step: StepId| {
+        let on = plan.step(step).map_or(0, |step| step.on[0] as usize);
+        plan.measure(step).is_some_and(|m| suspended(on, &m.label))
+    };
+    let change = |event| match event {
+        Event::Window { step, target, zone, window } if is_of(step) => {
+            let window = Window { suspended_ns: 2_000_000_000, ..window };
+            Event::Window { step, target, zone, window }
+        }
+        Event::Processors { step, .. } => {
+            let core = Core { busy: 0.5, ..Core::default() };
+            Event::Processors {
+                step,
+                did: Processors { seconds: 5.0, cores: vec![core], ..Processors::default() },
+            }
+        }
+        other => other,
+    };
+    events.into_iter().map(change).collect()
+}
+
+#[test]
+fn what_was_suspended_does_not_count_for_processor_time() {
+    let plan = LAYOUTS.plan(&asked(2, &[("layouts", "raid0,raid1"), ("quick", "true")])).expect("plans");
+    // 20 kB/s: a GB would take hours.
+    let slow = Model { read: vec![Zone { from: 0, rate: 20e3 }], ..stick(5e6, 20e3) };
+    let all = events(&plan, &[stick(5e6, 20e6), stick(5e6, 20e6)], &slow, Vec::new());
+    let findings = findings(with_processors(all, &plan, |at, label| at == 2 && label == "write 1M"));
+    let table = findings.tables.iter().find(|t| t.title.starts_with("Processor time")).expect("a table");
+    let cell = |row: &str, load: &str| {
+        let column = table.columns.iter().position(|column| column.name == load).expect("a column");
+        table.rows.iter().find(|cells| cells[0] == row).expect("a row")[column].clone()
+    };
+    assert_eq!(cell("raid0", "write 1M"), "-");
+    // 2.5 s of a processor for 25 MB, and what follows in the last operation.
+    assert_eq!(cell("raid1", "write 1M"), "99 s");
+    assert!(cell("raid0", "read 4k").ends_with(" s"), "{}", cell("raid0", "read 4k"));
+    assert!(table.rows.iter().flatten().all(|cell| !cell.contains(':')), "{:?}", table.rows);
+}
+
+#[test]
+fn what_was_suspended_is_no_speed_to_predict_from() {
+    let plan =
+        LAYOUTS.plan(&asked(2, &[("layouts", "raid0,raid1,linear"), ("quick", "true")])).expect("plans");
+    let stick = stick(5e6, 20e6);
+    let is_read = |at: usize, label: &str| at == 1 && label == "randread 4k";
+    let all = events(&plan, &[stick.clone(), stick.clone()], &stick, Vec::new());
+    let all = with_processors(all, &plan, is_read);
+    // A resumed run predicts from what the record has.
+    let (predict, _) = plan.predict().expect("predicts");
+    let before =
+        all.into_iter().take_while(|event| !matches!(event, Event::Act { step, .. } if *step == predict.id));
+    let done = Done::of(&Run::with_latencies(before), &plan);
+    let is_of = |at: usize| {
+        plan.measures().filter(move |(step, m)| step.on == [at as u32] && m.label == "randread 4k")
+    };
+    assert!(is_of(0).all(|(step, _)| done.speeds.contains_key(&(step.id, 0))), "the first one counts");
+    assert!(is_of(1).all(|(step, _)| !done.speeds.contains_key(&(step.id, 1))), "the second does not");
+}
+
+#[test]
+fn what_a_drive_did_not_do_alone_is_not_predicted_of_layouts_that_need_it() {
+    let plan = LAYOUTS.plan(&asked(2, &[("layouts", "raid0,raid1"), ("quick", "true")])).expect("plans");
+    let stick = stick(5e6, 20e6);
+    let all = events(&plan, &vec![stick.clone(); 2], &stick, Vec::new());
+    // As if its random reads had been suspended: they were done, and have no speed.
+    let (predict, _) = plan.predict().expect("predicts");
+    let before = |event: &Event| !matches!(event, Event::Act { step, .. } if *step == predict.id);
+    let known: Vec<Event> = all.into_iter().take_while(before).collect();
+    let mut done = Done::of(&Run::with_latencies(known.iter().cloned()), &plan);
+    done.steps = plan.steps.iter().map(|step| step.id).take_while(|id| *id != predict.id).collect();
+    done.speeds
+        .retain(|(step, at), _| *at == 0 || plan.measure(*step).is_none_or(|m| m.label != "randread 4k"));
+    let board = Board { drives: vec![stick; plan.targets.len()], buses: Vec::new(), seed: 1 };
+    let mut events = known;
+    Modelled::new(&plan, &board)
+        .expect("models")
+        .run(&plan, &done, &mut events, &Cancel::default())
+        .expect("runs");
+    let findings = findings(events);
+    let loads = |layout: &str| -> Vec<&str> {
+        let of = findings.estimates.iter().filter(|m| m.scope == Scope::Predicted && m.target == layout);
+        of.filter_map(|m| Some(m.load.as_ref()?.name.as_str())).collect()
+    };
+    let all = ["write 1M", "read 1M", "write 4k", "read 4k", "randwrite 4k", "randread 4k"];
+    assert_eq!(loads("raid0"), all[..5]);
+    assert_eq!(loads("raid1"), all, "which reads from the first");
+    let expected = "Not predicted: randread 4k of raid0: /dev/sdb was not measured with all loads that they follow from.";
+    assert!(findings.verdicts.iter().any(|verdict| verdict == expected), "{:?}", findings.verdicts);
+}
+
+/// A disk of 8 ms to a random place: a sequential block of 1 MiB takes less time than a random one of 4 KiB.
+#[test]
+fn what_a_disk_does_at_random_places_is_predicted_from_that() {
+    let plan = LAYOUTS.plan(&asked(2, &[("layouts", "raid0,raid1"), ("quick", "true")])).expect("plans");
+    let disk = Model { seek_seconds: 8e-3, ..stick(160e6, 167e6) };
+    let findings = findings(events(&plan, &[disk.clone(), disk.clone()], &disk, Vec::new()));
+    let random = alone(&findings, "randread 4k");
+    assert!(random < 1e6, "{random}");
+    close(predicted(&findings, "raid1", "randread 4k"), random);
+    close(predicted(&findings, "raid0", "randread 4k"), random);
+    // No drive alone is faster with larger blocks, so no pool is faster than all of them.
+    let sum = 2.0 * alone(&findings, "read 1M");
+    for layout in ["raid0", "raid1"] {
+        assert!(predicted(&findings, layout, "read 4k") <= sum, "{layout}");
+    }
+}
+
+#[test]
+fn predictions_lie_in_their_intervals() {
+    let plan = LAYOUTS.plan(&asked(4, &[("quick", "true"), ("runs", "3")])).expect("plans");
+    let noisy = |n: f64| Model {
+        noise: Noise { variation: 0.3, ..Noise::default() },
+        ..stick(4e6 + n * 1e6, 20e6 - n * 3e6)
+    };
+    let drives: Vec<Model> = (0..4).map(|n| noisy(f64::from(n))).collect();
+    let findings = findings(events(&plan, &drives, &noisy(0.0), Vec::new()));
+    let all: Vec<_> = findings.estimates.iter().filter(|m| m.scope == Scope::Predicted).collect();
+    let speeds = all.iter().filter(|m| m.quantity == Quantity::Throughput).count();
+    // And two times of each layout with copies or parity.
+    assert_eq!((speeds, all.len() - speeds), (6 * 6, 2 * 4));
+    for m in all {
+        let e = &m.estimate;
+        assert!(e.low <= e.value && e.value <= e.high, "{} {:?} {e:?}", m.target, m.load);
+    }
+}
+
+#[test]
+fn what_stalls_for_long_in_a_run_is_said() {
+    let said = |seconds: f64| {
+        let asked = asked(2, &[("layouts", "raid1"), ("quick", "true"), ("runs", "3")]);
+        let plan = LAYOUTS.plan(&asked).expect("plans");
+        let stalls = Stalls { every: 30e6, seconds, ..Stalls::default() };
+        let stalling = Model { stalls: vec![stalls], ..stick(5e6, 20e6) };
+        let events = events(&plan, &[stick(5e6, 20e6), stalling], &stick(5e6, 20e6), Vec::new());
+        findings(events).verdicts.join("\n")
+    };
+    let long = said(4.0);
+    assert!(long.contains("One operation took up to 4") && long.contains("in runs of 5 s: "), "{long}");
+    assert!(long.contains("/dev/sdb") && !long.contains("1M of /dev/sda"), "{long}");
+    assert!(long.contains("Repeat with --runtime 2"), "{long}");
+    assert!(!said(0.3).contains("One operation took"), "{}", said(0.3));
+}
+
+#[test]
+fn one_run_has_no_interval_and_nothing_is_the_fastest() {
+    let plan = LAYOUTS
+        .plan(&asked(2, &[("runs", "1"), ("layouts", "raid0,raid1"), ("quick", "true")]))
+        .expect("plans");
+    let drives = [stick(5e6, 20e6), stick(5e6, 20e6)];
+    let findings = findings(events(&plan, &drives, &stick(6e6, 22e6), Vec::new()));
+    let verdicts = findings.verdicts.join("\n");
+    assert!(
+        verdicts
+            .contains("with one run nothing says which is faster; raid0 and raid1 are the highest measured"),
+        "{verdicts}"
+    );
+    assert!(!verdicts.contains("fastest at"), "{verdicts}");
+    assert!(findings.figures.iter().all(|f| f.n.starts_with("one run")), "{:?}", findings.figures[0].n);
+}
+
+#[test]
+fn a_far_end_of_an_interval_leaves_room_for_what_was_measured() {
+    let plan = LAYOUTS.plan(&asked(2, &[("layouts", "raid0,raid1"), ("quick", "true")])).expect("plans");
+    let stick = stick(5e6, 20e6);
+    let mut all = events(&plan, &[stick.clone(), stick.clone()], &stick, Vec::new());
+    for event in &mut all {
+        let Event::Act { result, .. } = event else { continue };
+        for load in result.predictions.iter_mut().flat_map(|p| &mut p.loads).filter(|l| l.label == "write 1M")
+        {
+            load.high = Some(load.speed * 3.5);
+        }
+    }
+    let findings = findings(all);
+    let highs = |at: usize| -> Vec<f64> {
+        let points =
+            findings.figures[at].curves.iter().filter(|c| c.name == "predicted").flat_map(|c| &c.points);
+        points.filter_map(|p| Some(p.interval?.1)).collect()
+    };
+    assert_eq!(highs(0), [f64::INFINITY; 2]);
+    assert!(findings.figures[0].n.contains("an arrow"), "{}", findings.figures[0].n);
+    assert!(highs(1).iter().all(|high| high.is_finite()) && !highs(1).is_empty(), "{:?}", highs(1));
+}
+
+#[test]
+fn drives_that_are_named_by_their_serial_are_shown_by_their_bay() {
+    let mut ask = asked(2, &[("layouts", "raid0"), ("quick", "true")]);
+    for target in &mut ask.targets {
+        target.given = target.drives[0].serial.clone().expect("has one");
+    }
+    let plan = LAYOUTS.plan(&ask).expect("plans");
+    let stick = stick(5e6, 20e6);
+    let findings = findings(events(&plan, &[stick.clone(), stick.clone()], &stick, Vec::new()));
+    let named = |t: &drivebench::findings::Table| t.rows.iter().map(|row| row[0].clone()).collect::<Vec<_>>();
+    assert_eq!(named(&findings.tables[1]), ["bay 1.1", "bay 1.2", "raid0"]);
+}
+
+#[test]
+fn a_bus_that_limits_the_drives_limits_the_pool() {
+    let plan = LAYOUTS.plan(&asked(2, &[("layouts", "raid0,raid1")])).expect("plans");
+    let stick = stick(20e6, 20e6);
+    let bus = vec![SharedBus { rate: 24e6, drives: vec![0, 1] }];
+    let findings = findings(events(&plan, &[stick.clone(), stick.clone()], &stick, bus));
+    close(predicted(&findings, "raid1", "write 1M"), 12e6);
+    close(predicted(&findings, "raid0", "write 1M"), 24e6);
+    close(predicted(&findings, "raid1", "read 1M"), alone(&findings, "read 1M"));
+}
+
+#[test]
+fn what_a_person_sees() {
+    let plan = LAYOUTS.plan(&asked(3, &[("layouts", "raid0,raid1,raid5"), ("survive", "1")])).expect("plans");
+    let drives = [stick(5e6, 20e6), stick(5e6, 20e6), stick(4e6, 18e6)];
+    let findings = findings(events(&plan, &drives, &stick(6e6, 22e6), Vec::new()));
+    assert!(findings.modelled);
+    let text = render(&findings, Format::Text, Style::PLAIN, false);
+    insta::assert_snapshot!(format!("{}\n{text}", plan.describe()));
+}
+
+#[test]
+fn a_pool_that_was_not_measured_to_the_end_is_built_again() {
+    let plan = LAYOUTS.plan(&asked(2, &[("layouts", "raid0,raid1")])).expect("plans");
+    let stick = stick(5e6, 20e6);
+    let all = events(&plan, &[stick.clone(), stick.clone()], &stick, Vec::new());
+    let steps_of = |target: usize| plan.steps.iter().filter(move |step| step.is_on(target));
+    let last = plan.steps.iter().rfind(|step| step.is_on(3) && matches!(step.act, Act::Load(_)));
+    let last = last.expect("loads").id;
+    let cut = all.into_iter().take_while(|event| !matches!(event, Event::Step { step, .. } if *step == last));
+    let run = Run::with_latencies(cut);
+    let done = Done::of(&run, &plan);
+    assert!(steps_of(2).all(|step| done.steps.contains(&step.id)), "the first pool is done");
+    assert!(steps_of(3).all(|step| !done.steps.contains(&step.id)), "the second is begun anew");
+    assert!(
+        steps_of(0).all(|step| done.steps.contains(&step.id)),
+        "so are the drives, and what was predicted"
+    );
+    let (predict, _) = plan.predict().expect("predicts");
+    assert!(done.steps.contains(&predict.id));
+}
+
+#[test]
+fn layouts_that_can_not_be_planned_say_why() {
+    let refused = |drives: usize, values: &[(&str, &str)]| {
+        LAYOUTS.plan(&asked(drives, values)).expect_err("refused").to_string()
+    };
+    assert_eq!(refused(1, &[]), "layouts compares drives: name 2 targets or more");
+    assert_eq!(refused(3, &[("layouts", "raid6")]), "raid6 needs 4 drives or more, 3 given");
+    let survive = |n, layouts| refused(3, &[("survive", n), ("layouts", layouts)]);
+    assert_eq!(
+        survive("2", "raid0,raid5"),
+        "--survive 2: none of raid0 and raid5 survives that of 3 drives; the most is 1"
+    );
+    assert_eq!(survive("1", "raid0"), "--survive 1: raid0 does not survive that of 3 drives; the most is 0");
+    let mut suite = asked(2, &[]);
+    suite.suite = Some(Suite::find("dd-256k").expect("is shipped"));
+    let why = LAYOUTS.plan(&suite).expect_err("refused").to_string();
+    assert_eq!(why, "suite dd-256k can't be used for layouts: write goes through the page cache");
+    let (name, text) = ("wide", include_str!("../../suites/nas.toml").replace("1MiB", "16MiB"));
+    suite.suite = Some(Suite::parse(name, &text).expect("a suite"));
+    suite.values.set("size", "96MiB");
+    let why = LAYOUTS.plan(&suite).expect_err("refused").to_string();
+    assert!(why.contains("needs more than a quarter of --size"), "{why}");
+    suite.values.set("quick", "true");
+    let quick = LAYOUTS.plan(&suite).expect("plans");
+    assert!(quick.measures().all(|(_, m)| m.load.depth == 1) && quick.files().next().is_none());
+    let mut directories = asked(2, &[]);
+    directories.targets = vec![modelled::target("a", 1 << 30, false), modelled::target("b", 1 << 30, false)];
+    let why = LAYOUTS.plan(&directories).expect_err("refused").to_string();
+    assert!(why.contains("name whole drives"), "{why}");
+    directories.targets[0].mount = Some(Mount { path: "/mnt/my stick".to_owned(), ..Mount::default() });
+    let why = LAYOUTS.plan(&directories).expect_err("refused").to_string();
+    assert!(why.contains("is mounted: unmount it with `sudo umount '/mnt/my stick'`"), "{why}");
+    let mut small = asked(2, &[("size", "100GiB")]);
+    small.targets[1].drives[0].sectors = 62_000_000_000 / 512;
+    small.targets[0].drives[0].sectors = 240_000_000_000 / 512;
+    let why = LAYOUTS.plan(&small).expect_err("refused").to_string();
+    assert!(why.contains("holds 62.0 GB, less than --size 100 GiB"), "{why}");
+    // With three drives raid6 is left out.
+    let three = LAYOUTS.plan(&asked(3, &[])).expect("plans");
+    assert_eq!(three.targets.len(), 3 + 5);
+}

@@ -1,0 +1,159 @@
+//! Records of schema 1 from an earlier version are listed, shown, compared and resumed. The tests check
+//! numbers only, so that words and labels may change.
+
+use std::{fs, io::Read, path::Path};
+
+use crate::support::cli;
+use crate::support::cli::{Cli, Done};
+use rustix::process::Signal;
+use serde_json::Value;
+
+const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/records-v1");
+
+/// In the order of their dates.
+const RUNS: [&str; 16] = [
+    "rcache",
+    "rcliff",
+    "rcut",
+    "rfailed",
+    "rdisk",
+    "rprotocol",
+    "rsizes",
+    "rbase1",
+    "rbase2",
+    "rpagecache",
+    "rsmallfiles",
+    "rspinup",
+    "rtogether",
+    "rbayshalf",
+    "rbays",
+    "rimport",
+];
+
+/// A copy of the records, and drivebench.
+struct Old {
+    cli: Cli,
+    store: tempfile::TempDir,
+}
+
+impl Old {
+    fn new() -> Self {
+        let store = tempfile::tempdir().expect("a temporary directory");
+        for name in cli::names(Path::new(RECORDS)).iter().filter(|name| name.contains(".jsonl")) {
+            fs::copy(Path::new(RECORDS).join(name), store.path().join(name)).expect("copies");
+        }
+        Self { cli: Cli::new(), store }
+    }
+
+    fn args<'a>(&'a self, args: &[&'a str]) -> Vec<&'a str> {
+        [&["--store", self.store.path().to_str().expect("UTF-8")], args].concat()
+    }
+
+    fn run(&self, args: &[&str]) -> Done {
+        self.cli.run(self.args(args))
+    }
+
+    /// The output of a command that succeeds.
+    fn out(&self, args: &[&str]) -> String {
+        let done = self.run(args);
+        assert_eq!((done.code, done.err.as_str()), (0, ""), "{args:?}");
+        done.out
+    }
+
+    /// The estimates of a command that can write JSON, a line each.
+    fn numbers(&self, args: &[&str]) -> String {
+        let json = self.out(&[args, &["--format", "json"]].concat());
+        let json: Value = serde_json::from_str(&json).expect("JSON");
+        let estimates = json["estimates"].as_array().expect("estimates");
+        estimates.iter().map(|named| line(estimate(named).expect("an estimate"))).collect()
+    }
+}
+
+/// The object with a value and both ends, at any depth.
+fn estimate(json: &Value) -> Option<&Value> {
+    let object = json.as_object()?;
+    let is = ["value", "low", "high"].iter().all(|key| object.contains_key(*key));
+    if is { Some(json) } else { object.values().find_map(estimate) }
+}
+
+/// Value, low and high to 12 digits: later digits depend on the machine's floating-point library.
+fn line(estimate: &Value) -> String {
+    let number = |key: &str| estimate[key].as_f64().map_or("none".to_owned(), |x| format!("{x:.11e}"));
+    format!("{} {} {}\n", number("value"), number("low"), number("high"))
+}
+
+#[test]
+fn they_are_listed_by_their_dates() {
+    let list = Old::new().out(&["results", "list"]);
+    let runs: Vec<&str> = list.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(runs, RUNS);
+}
+
+#[test]
+fn each_is_shown_with_the_same_numbers() {
+    let old = Old::new();
+    let numbers = RUNS.map(|run| {
+        let text = old.out(&["results", "show", run]);
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{run}: {text}");
+        format!("{run}\n{}", old.numbers(&["results", "show", run]))
+    });
+    insta::assert_snapshot!(numbers.join("\n"));
+}
+
+#[test]
+fn they_are_compared_with_the_same_numbers() {
+    let old = Old::new();
+    let pairs: [&[&str]; 8] = [
+        &["rbase1", "rbase2"],
+        &["rbays", "rbayshalf"],
+        &["rdisk", "rcut"],
+        &["rcut", "rcache"],
+        &["rbase1", "rprotocol:B"],
+        &["rimport:/tmp/imp/f", "rbase2"],
+        &["rprotocol"],
+        &["rtogether"],
+    ];
+    let numbers = pairs.map(|pair| {
+        let args = [&["results", "compare", "--force"], pair].concat();
+        assert!(!old.out(&args).is_empty());
+        format!("{}\n{}", pair.join(" "), old.numbers(&args))
+    });
+    insta::assert_snapshot!(numbers.join("\n"));
+}
+
+#[test]
+fn a_stopped_run_is_resumed() {
+    let old = Old::new();
+    // Unfinished records are not compressed.
+    let packed = fs::File::open(old.store.path().join("rbayshalf.jsonl.gz")).expect("opens");
+    let mut before = Vec::new();
+    flate2::read::GzDecoder::new(packed).read_to_end(&mut before).expect("unpacks");
+    fs::remove_file(old.store.path().join("rbayshalf.jsonl.gz")).expect("removes");
+    let record = old.store.path().join("rbayshalf.jsonl");
+    fs::write(&record, &before).expect("writes");
+    let numbers = old.numbers(&["results", "show", "rbayshalf"]);
+
+    // Three of six arrangements are done, and the drives of the fourth are not present.
+    let mut running = old.cli.start(old.args(&["run", "bays", "--resume", "rbayshalf"]));
+    assert_eq!(running.wait_for("wanted")["number"], 4);
+    running.signal(Signal::INT);
+    assert_eq!(running.finish(), Some(130));
+    let after = fs::read(&record).expect("reads");
+    assert!(after.starts_with(&before) && after.len() > before.len(), "it goes on in the same record");
+    assert_eq!(old.numbers(&["results", "show", "rbayshalf"]), numbers);
+
+    let again = old.run(&["run", "bays", "--resume", "rbays"]);
+    assert_eq!((again.code, again.out.as_str()), (2, ""), "what is complete is refused: {}", again.err);
+}
+
+#[test]
+fn an_incomplete_last_line_changes_no_number() {
+    let old = Old::new();
+    let path = old.store.path().join("rcut.jsonl");
+    let cut = fs::read_to_string(&path).expect("reads");
+    assert!(!cut.ends_with('\n'), "it ends within a line");
+    let numbers = old.numbers(&["results", "show", "rcut"]);
+    let whole = cut.rfind('\n').expect("a line") + 1;
+    fs::write(&path, &cut[..whole]).expect("cuts");
+    assert_eq!(old.numbers(&["results", "show", "rcut"]), numbers);
+}
