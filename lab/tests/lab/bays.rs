@@ -5,7 +5,7 @@ use drivebench_lab::{Machine, ledger};
 use drivebench_lab_agent::Kind;
 use serde_json::Value;
 
-use super::{LIMIT, out, scenario, start, turn};
+use super::{LIMIT, out, scenario, start};
 
 /// The block size: large enough that emulation time is negligible.
 const BLOCK: u64 = 64 << 10;
@@ -88,7 +88,6 @@ fn truth(machine: &Machine, i: usize, since: u64) -> f64 {
 
 #[test]
 fn moves_are_followed_and_drives_are_distinguished_from_bays() {
-    let _turn = turn();
     let mut machine = start(&scenario("pi-zero"));
     // Mounted drives must not be pulled.
     out(&machine, "umount /mnt/a /mnt/b /mnt/c /mnt/d");

@@ -5,7 +5,7 @@ use drivebench_lab::{
     oracle,
 };
 
-use super::{estimate, findings, scenario, start, turn};
+use super::{estimate, findings, scenario, start};
 
 /// The size of a cache that fills in seconds.
 const CACHE: f64 = 64.0 * 1_048_576.0;
@@ -36,7 +36,6 @@ fn bytes(entries: &[Entry]) -> f64 {
 
 #[test]
 fn cache_size_both_speeds_and_recovery_match_the_ledger() {
-    let _turn = turn();
     let mut scenario = scenario("cliff");
     let cache = scenario.drives[0].model.cache.as_mut().expect("a cache");
     cache.bytes = CACHE;

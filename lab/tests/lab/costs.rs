@@ -2,11 +2,10 @@
 
 use drivebench_lab::{ledger::Kind, machine::Machine};
 
-use super::{estimate, findings, out, scenario, start, turn};
+use super::{estimate, findings, out, scenario, start};
 
 #[test]
 fn sizes_finds_the_knee_of_the_model() {
-    let _turn = turn();
     // A tenth of the speed, so that the modelled cost of an operation is larger than the emulation time, also on a slow host.
     let machine = start(&scenario("pi-zero").faster(0.1));
     let model = &machine.scenario().drives[1].model;
@@ -36,7 +35,6 @@ fn a_time_limit_holds_for_the_process(machine: &Machine) {
 
 #[test]
 fn smallfiles_predicts_the_time_of_a_copy() {
-    let _turn = turn();
     let machine = start(&scenario("two-sticks"));
     let found = findings(&machine, "smallfiles --max-bytes 8M --files 100 --size 100k /mnt/a");
     let predicted = estimate(&found, "write 100 files of 100 KiB, predicted").value;
@@ -60,7 +58,6 @@ fn smallfiles_predicts_the_time_of_a_copy() {
 
 #[test]
 fn pagecache_separates_memory_from_the_drive() {
-    let _turn = turn();
     let machine = start(&scenario("two-sticks"));
     let found = findings(&machine, "pagecache --runs 2 --max-bytes 16M /mnt/a");
     let entries = machine.ledger(0).expect("a ledger");

@@ -1,4 +1,4 @@
-//! Tests with real machines of the lab. `lab/vm build raspi3b systemd` builds what they boot; ./test runs it first.
+//! Tests with machines of the lab. `./test --lab` runs the smoke set, `./test --all` runs all of them.
 #![allow(clippy::disallowed_methods)]
 
 mod bays;
@@ -9,62 +9,36 @@ mod pools;
 mod pulls;
 mod reboots;
 mod shares;
+mod smoke;
 mod spinup;
 mod swap;
 mod together;
 
-use std::{
-    io::{self, Write},
-    path::Path,
-    sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
-    thread,
-    time::{Duration, Instant},
-};
+use std::{path::Path, time::Duration};
 
 use drivebench::{analyse::Estimate, findings::Findings};
-use drivebench_lab::{Machine, Options, Scenario};
+use drivebench_lab::{Machine, MachineError, Options, Scenario};
 
 /// The time limit of commands.
 const LIMIT: Duration = Duration::from_secs(900);
-
-/// A machine whose times are compared with its ledger is alone, for hosts with two cores. Others run beside each other.
-static TURN: RwLock<()> = RwLock::new(());
-
-fn turn() -> Turn<RwLockWriteGuard<'static, ()>> {
-    Turn { _turn: TURN.write().unwrap_or_else(PoisonError::into_inner), since: Instant::now() }
-}
-
-/// The turn of a machine whose times don't count.
-fn beside() -> Turn<RwLockReadGuard<'static, ()>> {
-    Turn { _turn: TURN.read().unwrap_or_else(PoisonError::into_inner), since: Instant::now() }
-}
-
-/// At its end it says how long it took: most of what ./test takes is taken here.
-struct Turn<G> {
-    _turn: G,
-    since: Instant,
-}
-
-impl<G> Drop for Turn<G> {
-    fn drop(&mut self) {
-        let test = thread::current().name().unwrap_or_default().to_owned();
-        // Said at once, also of tests that pass.
-        let _ = writeln!(io::stderr(), "{test}: {} s", self.since.elapsed().as_secs());
-    }
-}
 
 fn scenario(name: &str) -> Scenario {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("scenarios/{name}.toml"));
     Scenario::read(&path).expect("a scenario")
 }
 
+/// The value of a step in a machine, which must succeed.
+fn ok<T>(result: Result<T, MachineError>) -> T {
+    result.unwrap_or_else(|e| panic!("{e}"))
+}
+
 fn start(scenario: &Scenario) -> Machine {
-    Machine::start(scenario, &Options::default()).unwrap_or_else(|e| panic!("{e}"))
+    ok(Machine::start(scenario, &Options::default()))
 }
 
 /// The output of a shell command, which must succeed.
 fn out(machine: &Machine, command: &str) -> String {
-    let output = machine.run(&["sh", "-c", command], LIMIT).unwrap_or_else(|e| panic!("{e}"));
+    let output = ok(machine.run(&["sh", "-c", command], LIMIT));
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert_eq!(output.code, 0, "{command}: {}{}", said(&output.stdout), said(&output.stderr));
     said(&output.stdout)

@@ -5,7 +5,7 @@ use drivebench_lab::{
     pools::{self, serial},
 };
 
-use super::{LIMIT, beside, out, scenario, start};
+use super::{LIMIT, out, scenario, start};
 
 /// The exit code of `drivebench run pull`, and all that it printed.
 fn pull(machine: &Machine, args: &str) -> (i32, String) {
@@ -32,7 +32,6 @@ fn pulled(machine: &Machine, i: usize) -> (String, Vec<Vec<String>>) {
 
 #[test]
 fn a_drive_of_an_array_in_use_is_pulled_and_no_file_is_changed() {
-    let _turn = beside();
     let machine = start(&scenario("pools"));
     pools::prepare(&machine).unwrap_or_else(|e| panic!("{e}"));
     let drives = out(

@@ -6,12 +6,11 @@ use drivebench_lab::{
     soak::{Meanwhile, Pool, boot_series, reboot},
 };
 
-use super::{beside, scenario};
+use super::scenario;
 
 /// One reboot shows most: a redundant array lacks a drive, and the linear pool, which only its unit knows, comes back.
 #[test]
 fn kept_pools_come_back_after_a_reboot() {
-    let _turn = beside();
     let mut scenario = scenario("pools");
     for drive in &mut scenario.drives {
         // Filled sooner.
@@ -29,7 +28,6 @@ fn kept_pools_come_back_after_a_reboot() {
 
 #[test]
 fn a_series_of_boots_ends_when_a_person_says_so() {
-    let _turn = beside();
     let mut lines = Vec::new();
     let done = boot_series(&Options::default(), &scenario("pools"), Meanwhile::Stop, &mut lines);
     done.unwrap_or_else(|e| panic!("{e}\n{}", lines.join("\n")));

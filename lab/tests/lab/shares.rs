@@ -9,12 +9,12 @@ use drivebench_lab::{
     soak::{BY_HAND, CRASHED},
 };
 
-use super::{LIMIT, beside, findings, out, scenario, start};
+use super::{LIMIT, findings, out, scenario, start};
 
 const SMALL: &str = "--size 2MiB --files 4";
 
 /// Two sticks that write 2.1 MB/s.
-fn machine() -> Machine {
+pub(super) fn machine() -> Machine {
     let machine = start(&scenario("two-sticks").faster(0.4));
     out(&machine, SHARE_MODULES);
     note_own(&machine);
@@ -45,7 +45,7 @@ fn speed(found: &Findings, errand: &str, scope: Scope) -> f64 {
 }
 
 /// Directories and processes of a share, networks, mounts and process numbers besides those of the machine, and what a kernel says that has crashed.
-fn left(machine: &Machine) -> String {
+pub(super) fn left(machine: &Machine) -> String {
     let left = format!(
         "find /mnt -name '.drivebench*'; pidof smbd smbclient sshd sftp iperf3 rpc.mountd setpriv nsenter; grep -lx nfsd /proc/[0-9]*/comm; grep drivebench /proc/mounts; \
          {CRASHED}; \
@@ -65,7 +65,6 @@ fn soon(what: &str, left: impl Fn() -> String) {
 
 #[test]
 fn the_slower_of_drive_and_link_limits_a_client() {
-    let _turn = beside();
     let machine = machine();
     let free = findings(&machine, "share --size 2MiB --files 1 --clients 1 --runs 3 /mnt/a");
     let slow = findings(&machine, "share --rate 4Mb --size 1MiB --files 1 --clients 1 --runs 3 /mnt/a");
@@ -80,15 +79,19 @@ fn the_slower_of_drive_and_link_limits_a_client() {
 }
 
 /// Kills a run with files in /mnt/a once a client has put something there.
-fn killed_while_it_serves(machine: &Machine, run: &str) {
-    killed_once(machine, "find /mnt/a/.drivebench* -name 0 -size +0 2>/dev/null | grep -q 0", run);
+pub(super) fn killed_while_it_serves(machine: &Machine, run: &str) {
+    killed_once(machine, FILES_ARE_PUT, run);
 }
 
-/// Kills a run once a command of a shell succeeds.
+/// Waits until a client has put something into /mnt/a.
+const FILES_ARE_PUT: &str =
+    "until find /mnt/a/.drivebench* -name 0 -size +0 2>/dev/null | grep -q 0; do usleep 200000; done";
+
+/// Kills a run once a command of a shell has ended.
 fn killed_once(machine: &Machine, command: &str, run: &str) {
     let run = format!("exec drivebench run {run} 2>/work/said");
     let run = machine.begin(&["sh", "-c", &run]).expect("starts");
-    out(machine, &format!("while ! {command}; do usleep 200000; done"));
+    out(machine, command);
     run.signal(9).expect("is there");
     assert_ne!(run.wait(LIMIT).expect("ends").code, 0);
 }
@@ -104,7 +107,6 @@ const FAR: &str = "/bin/ip netns add far && /bin/ip link add near type veth peer
 
 #[test]
 fn a_client_on_another_machine_is_used_by_ssh_and_nothing_is_left_there() {
-    let _turn = beside();
     let machine = machine();
     out(&machine, FAR);
     note_own(&machine);
@@ -155,14 +157,13 @@ fn a_client_on_another_machine_is_used_by_ssh_and_nothing_is_left_there() {
     // Killed while iperf3 serves: the other machine notices that the connection ends.
     out(&machine, "umount /usr/bin/iperf3");
     let run = "share --client ssh://10.77.0.2/work/client --size 1MiB --files 1 --clients 1 --runs 3 /mnt/a";
-    killed_once(&machine, "pidof iperf3 >/dev/null", run);
+    killed_once(&machine, "until pidof iperf3 >/dev/null; do usleep 200000; done", run);
     out(&machine, "drivebench cleanup");
     soon("another machine", left_there);
 }
 
 #[test]
 fn nfs_sftp_and_what_the_kernel_mounts_of_smb_are_measured_and_end_with_the_run() {
-    let _turn = beside();
     let machine = machine();
     let all = [
         ("--protocol nfs --try nconnect", "NFS 4."),
@@ -217,7 +218,6 @@ fn nfs_sftp_and_what_the_kernel_mounts_of_smb_are_measured_and_end_with_the_run(
 
 #[test]
 fn a_share_that_another_server_serves_is_read_beside_ours_and_left_as_it_is() {
-    let _turn = beside();
     let machine = machine();
     let serve =
         "mkdir -p /mnt/a/films $smb; serve_smb /mnt/a; serve_nfs /mnt/a; find /mnt/a | sort >/work/files";
@@ -253,7 +253,6 @@ const ODD: &str = "/mnt/a/a b;c%S \"[drive]";
 
 #[test]
 fn clients_get_what_they_insist_on_and_nothing_is_left_of_a_run_that_ends_early() {
-    let _turn = beside();
     let machine = machine();
     out(&machine, &format!("mkdir '{ODD}' /mnt/b/client"));
     let found = findings(
@@ -282,21 +281,10 @@ fn clients_get_what_they_insist_on_and_nothing_is_left_of_a_run_that_ends_early(
     assert!(found.verdicts.iter().all(|v| v.contains("can't be told")), "{:#?}", found.verdicts);
     assert_eq!(left(&machine), "");
 
-    for signal in [2, 9] {
-        let run = format!("exec drivebench run share --rate 2Mb {SMALL} --runs 3 /mnt/a 2>/work/said");
-        let run = machine.begin(&["sh", "-c", &run]).expect("starts");
-        let since = Instant::now();
-        while out(&machine, "find /mnt/a/.drivebench* -name 0 -size +0 2>/dev/null; true").is_empty() {
-            assert!(since.elapsed() < LIMIT, "nothing was put: {}", out(&machine, "cat /work/said"));
-            std::thread::sleep(Duration::from_millis(200));
-        }
-        run.signal(signal).expect("is there");
-        let ended = run.wait(LIMIT).expect("ends");
-        assert_ne!(ended.code, 0);
-        if signal == 9 {
-            assert!(left(&machine).contains(".drivebench"), "the kill came too late");
-            out(&machine, "drivebench cleanup");
-        }
-        assert_eq!(left(&machine), "", "after signal {signal}");
-    }
+    let run = format!("exec drivebench run share --rate 2Mb {SMALL} --runs 3 /mnt/a 2>/work/said");
+    let run = machine.begin(&["sh", "-c", &run]).expect("starts");
+    out(&machine, FILES_ARE_PUT);
+    run.signal(2).expect("is there");
+    assert_ne!(run.wait(LIMIT).expect("ends").code, 0);
+    assert_eq!(left(&machine), "");
 }

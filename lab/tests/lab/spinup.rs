@@ -2,11 +2,10 @@
 
 use drivebench::engine::sim::Cause;
 
-use super::{LIMIT, estimate, findings, scenario, start, turn};
+use super::{LIMIT, estimate, findings, scenario, start};
 
 #[test]
 fn the_spin_up_time_matches_the_ledger() {
-    let _turn = turn();
     let mut scenario = scenario("sleepy-disk");
     let model = &mut scenario.drives[0].model;
     // QEMU's disk accepts hdparm -y but stays awake; the model's own timer puts it into standby.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use drivebench::findings::{Findings, Quantity};
 use drivebench_lab::{Machine, ledger::Kind, soak::CONTROL_GROUPS};
 
-use super::{LIMIT, beside, findings, out, scenario, start, turn};
+use super::{LIMIT, findings, out, scenario, start};
 
 const QUICK: &str = "--memory 16MiB --runs 1 --runtime 1s";
 
@@ -24,7 +24,6 @@ fn of(found: &Findings, target: &str, quantity: &Quantity) -> f64 {
 
 #[test]
 fn compressed_memory_is_no_worse_than_a_stick_and_a_killed_run_leaves_nothing() {
-    let _turn = turn();
     let machine = start(&scenario("pi-zero"));
     out(&machine, CONTROL_GROUPS);
     let found = findings(&machine, &format!("swap /mnt/a zram {QUICK}"));
@@ -56,7 +55,6 @@ fn compressed_memory_is_no_worse_than_a_stick_and_a_killed_run_leaves_nothing() 
 
 #[test]
 fn a_partition_is_erased_by_consent_only_and_zswap_is_put_back() {
-    let _turn = beside();
     let scenario = scenario("pi-zero");
     let serial = &scenario.drives[3].serial;
     let machine = start(&scenario);

@@ -3,7 +3,7 @@
 use drivebench::{engine::sim::Cause, findings::Findings};
 use drivebench_lab::ledger::{Entry, Kind};
 
-use super::{findings, out, scenario, start, turn};
+use super::{findings, out, scenario, start};
 
 /// The limits of a load: name, bytes per second, confidence.
 fn limits(findings: &Findings, load: &str) -> Vec<(String, f64, String)> {
@@ -43,7 +43,6 @@ fn passed(ledgers: &[Vec<Entry>], kind: Kind) -> f64 {
 
 #[test]
 fn hubs_that_limit_are_named_with_their_ceilings() {
-    let _turn = turn();
     let machine = start(&scenario("hub-limited"));
     let found = decided(2, |runs| {
         let time = runs * 17;
@@ -73,7 +72,6 @@ fn decided(there_are: usize, mut runs: impl FnMut(u32) -> Findings) -> Findings 
 
 #[test]
 fn limits_of_drives_bus_and_processor_are_distinguished() {
-    let _turn = turn();
     // Half as fast, so that what a busy host adds is small beside the difference that is to be found, 13 %.
     let machine = start(&scenario("two-sticks").faster(0.5));
     let found = decided(1, |runs| {
