@@ -1,15 +1,21 @@
 //! Why a drive can't be claimed, and what to do about it.
 
 use std::{
-    fs::{self, Metadata},
+    fs::{self, File, Metadata},
     io,
     os::unix::fs::{FileTypeExt, MetadataExt},
-    path::Path,
+    sync::mpsc,
+    thread,
+    time::Duration,
 };
 
-use rustix::fs::{major, minor};
+use rustix::{
+    fs::{major, minor},
+    io::Errno,
+};
 
 use crate::{
+    engine::loop_device,
     inventory::{self, Block, Drive, Inventory, Layer, Mount, Partition, Signature},
     sysroot::Sysroot,
     units::{clean, shell_word},
@@ -200,39 +206,76 @@ pub(super) fn device(data: &Metadata) -> Option<(u32, u32)> {
     data.file_type().is_block_device().then(|| (major(data.rdev()), minor(data.rdev())))
 }
 
-/// The process or loop device that has the drive or a partition of it open, by any of its paths. Needs root to see all processes.
+/// The time limit for looking at the files that processes have open.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The process or loop device that has the drive or a partition of it open, by whatever path, in whatever mount namespace: devices
+/// are compared by number. Needs root to see all processes.
 pub(super) fn user(root: &Sysroot, inventory: &Inventory, drive: &Drive) -> Result<Option<String>, Why> {
     let paths = inventory.drives.iter().filter(|other| inventory.have_same_content(other, drive));
     let devices: Vec<(u32, u32)> =
         paths.flat_map(|path| path.partitions.iter().map(|part| part.device).chain([path.device])).collect();
-    let is_on = |path: &Path| {
-        let device = fs::metadata(path).ok().and_then(|data| device(&data));
-        device.is_some_and(|device| devices.contains(&device))
-    };
     let loops = root.list("/sys/block").into_iter().filter(|name| name.starts_with("loop"));
-    for name in loops {
-        let file = root.word(&format!("/sys/block/{name}/loop/backing_file"));
-        if file.is_some_and(|file| file.starts_with("/dev/") && is_on(Path::new(&file))) {
-            return Ok(Some(format!("/dev/{name}")));
+    for name in loops.filter(|name| root.word(&format!("/sys/block/{name}/loop/backing_file")).is_some()) {
+        let path = format!("/dev/{name}");
+        match File::open(&path).and_then(|file| loop_device::backing_device(&file)) {
+            Ok(behind) if devices.contains(&(major(behind), minor(behind))) => return Ok(Some(path)),
+            Ok(_) => {}
+            // It was detached meanwhile.
+            Err(e) if e.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {}
+            Err(_) => return Err(Why::Unseen(path)),
         }
     }
+    // Looking at a file of a server that doesn't answer takes forever.
+    let (sender, looks) = mpsc::channel();
+    thread::spawn(move || {
+        let found = opener(&devices, |path| drop(sender.send(Look::At(path.to_owned()))));
+        let _ = sender.send(Look::Done(found));
+    });
+    let mut last = "/proc".to_owned();
+    loop {
+        match looks.recv_timeout(PATIENCE) {
+            Ok(Look::At(path)) => last = path,
+            Ok(Look::Done(found)) => return found,
+            Err(_) => return Err(Why::Unseen(last)),
+        }
+    }
+}
+
+/// What the search for openers of a drive says.
+enum Look {
+    /// It looks at the files in this directory.
+    At(String),
+    Done(Result<Option<String>, Why>),
+}
+
+/// Another process that has one of these devices open.
+fn opener(devices: &[(u32, u32)], mut look: impl FnMut(&str)) -> Result<Option<String>, Why> {
     let me = std::process::id();
     for entry in fs::read_dir("/proc").map_err(|_| Why::Unseen("/proc".to_owned()))?.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
             continue;
         };
-        let files = match fs::read_dir(entry.path().join("fd")) {
+        let directory = format!("/proc/{pid}/fd");
+        look(&directory);
+        let files = match fs::read_dir(&directory) {
             _ if pid == me => continue,
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-                return Err(Why::Unseen(format!("/proc/{pid}/fd")));
-            }
-            files => files.into_iter().flatten().flatten(),
+            // It has ended.
+            Err(_) if !entry.path().exists() => continue,
+            Err(_) => return Err(Why::Unseen(directory)),
+            Ok(files) => files,
         };
-        // Only paths in /dev are checked: checking a file on an unreachable network drive would hang.
-        let mut paths = files.filter_map(|file| fs::read_link(file.path()).ok());
-        if paths.any(|path| path.starts_with("/dev") && is_on(&path)) {
-            let name = root.word(&format!("/proc/{pid}/comm")).unwrap_or_default();
-            return Ok(Some(format!("{name} (process {pid})")));
+        for file in files.flatten() {
+            match fs::metadata(file.path()) {
+                Ok(data) if device(&data).is_some_and(|device| devices.contains(&device)) => {
+                    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+                    return Ok(Some(format!("{} (process {pid})", clean(name.trim()))));
+                }
+                // Closed meanwhile; or of a user's FUSE filesystem, which has no devices.
+                Ok(_) => {}
+                Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {}
+                Err(_) => return Err(Why::Unseen(directory)),
+            }
         }
     }
     Ok(None)

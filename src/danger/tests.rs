@@ -1,6 +1,8 @@
 //! Which drives can be claimed: on captured machines, and on a loop device where the tests run as root.
 
-use std::fs;
+use std::{fs, os::unix::fs::MetadataExt};
+
+use rustix::fs::{FileType, mknodat};
 
 use super::{refusal::check, *};
 use crate::{
@@ -360,6 +362,25 @@ fn a_claim_is_checked_again_after_the_drive_was_opened() {
     assert!(refused.starts_with("sleep (process "), "{refused}");
     reader.kill().and_then(|()| reader.wait()).expect("ends");
     take(&free, &free, &["S1"]).expect("is free again");
+    a_user_by_another_node_is_found(&device, &free);
+}
+
+/// As containers have it that see /dev elsewhere.
+fn a_user_by_another_node_is_found(device: &Loop, free: &Inventory) {
+    let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+    let node = dir.path().join("node");
+    let number = fs::metadata(&device.path).expect("a device").rdev();
+    mknodat(CWD, &node, FileType::BlockDevice, Mode::RUSR, number).expect("a node");
+    let node = node.to_str().expect("UTF-8");
+    let refused = || take(free, free, &["S1"]).expect_err("is open").to_string();
+    let mut reader = open_in_another_process(node);
+    assert!(refused().starts_with("sleep (process "), "{}", refused());
+    reader.kill().and_then(|()| reader.wait()).expect("ends");
+    let above = losetup(&["--find", "--show", "--read-only", node]);
+    let above = above.trim();
+    assert_eq!(refused(), format!("{above} has it open: stop it first"));
+    losetup(&["--detach", above]);
+    take(free, free, &["S1"]).expect("is free again");
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod buffers;
 mod cancel;
 mod fio;
 mod interrupted;
+pub mod loop_device;
 mod op_sequence;
 mod psync;
 mod pulse;

@@ -30,7 +30,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("open_loop", &["units", "analyse", "plan", "record", "findings"]),
     // Another machine, seen from outside; no experiment, as it measures no drive.
     ("watch", &["units", "tools", "analyse", "record", "findings"]),
-    ("danger", &["units", "sysroot", "inventory", "tools"]),
+    // What is behind a loop device, only the kernel says.
+    ("danger", &["units", "sysroot", "inventory", "tools", "engine"]),
     ("pool", &["units", "sysroot", "inventory", "tools"]),
     ("experiments", &["units", "inventory", "target", "conditions", "analyse", "plan", "record", "findings"]),
     (
@@ -200,7 +201,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
         &["set_permissions", "chmod*", "chown*", "fchmod*", "fchown*"],
         &["record/owner.rs", "run/lock.rs", "run/pool/keep.rs", "run/share/errands.rs"],
     ),
-    ("calls the kernel's devices", &["ioctl*"], &["engine/target.rs"]),
+    ("calls the kernel's devices", &["ioctl*"], &["engine/loop_device.rs", "engine/target.rs"]),
     (
         "calls the kernel past std and rustix",
         &["libc"],
