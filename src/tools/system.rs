@@ -29,6 +29,8 @@ const KILL: Duration = Duration::from_millis(50);
 const UNREAD: &str = r#"trap "" PIPE; exec "$@""#;
 /// The maximum size of a program's output, bytes.
 pub const LONGEST: u64 = 64 << 20;
+/// How much of its standard error is kept, bytes: errors quote it, and records keep errors.
+const COMPLAINTS: u64 = 64 << 10;
 
 /// This program.
 pub(super) const OWN: Tool = Tool { name: "drivebench", package: "drivebench", without: "" };
@@ -168,9 +170,7 @@ fn read_both(child: &mut Child, query: &Query) -> Result<(Receiver<String>, Rece
     reading.spawn(move || read_lines(stdout).try_for_each(|line| sender.send(line))).map_err(&mut failed)?;
     let (complained, complaints) = mpsc::sync_channel(1);
     let reading = thread::Builder::new();
-    reading
-        .spawn(move || complained.send(read_lines(stderr).collect::<Vec<_>>().join("\n")))
-        .map_err(&mut failed)?;
+    reading.spawn(move || complained.send(read_complaints(stderr))).map_err(&mut failed)?;
     Ok((lines, complaints))
 }
 
@@ -221,6 +221,22 @@ impl Runner for System {
 fn read_lines(pipe: Option<impl Read>) -> impl Iterator<Item = String> {
     let lines = pipe.map(|pipe| BufReader::new(pipe.take(LONGEST)).split(b'\n'));
     lines.into_iter().flatten().map_while(Result::ok).map(|line| String::from_utf8_lossy(&line).into_owned())
+}
+
+/// The beginning of what a program writes to standard error. The rest is read, too: a full pipe would stop the program.
+fn read_complaints(pipe: Option<impl Read>) -> String {
+    let Some(mut pipe) = pipe else { return String::new() };
+    let mut start = Vec::new();
+    let rest = pipe
+        .by_ref()
+        .take(COMPLAINTS)
+        .read_to_end(&mut start)
+        .and_then(|_| io::copy(&mut pipe, &mut io::sink()));
+    let text = String::from_utf8_lossy(&start);
+    match rest {
+        Ok(left_out @ 1..) => format!("{text}\n[{left_out} more bytes]"),
+        _ => text.trim_end_matches('\n').to_owned(),
+    }
 }
 
 /// A running program, and the state of ending it.
@@ -302,6 +318,15 @@ mod tests {
         };
         assert_eq!((says(true).code, says(true).stdout), (Some(3), "a b\n".to_owned()));
         assert_eq!(says(false).code, None, "the signal ends it");
+    }
+
+    #[test]
+    fn of_long_complaints_the_beginning_is_kept() {
+        let query = sh("echo why >&2; head -c 1000000 /dev/zero | tr '\\0' x >&2; echo done");
+        let output = System::default().ask(&query).expect("runs");
+        assert_eq!((output.code, output.stdout.as_str()), (Some(0), "done\n"));
+        assert!(output.stderr.starts_with("why\nxx") && output.stderr.ends_with("[934468 more bytes]"));
+        assert!(output.stderr.len() as u64 <= COMPLAINTS + 32);
     }
 
     #[test]
