@@ -268,12 +268,13 @@ impl Store {
                 (Err(e), _) => bad.push(e),
             }
         }
+        let mut copies = HashMap::new();
         for ((own, _), mut names) in stored {
             names.sort_by_key(|name| (*name != own, name.clone()));
-            for run in runs.iter_mut().filter(|run| names[1..].contains(&run.run)) {
-                run.copy_of = names.first().cloned();
-            }
+            let first = names.remove(0);
+            copies.extend(names.into_iter().map(|name| (name, first.clone())));
         }
+        runs.iter_mut().for_each(|run| run.copy_of = copies.remove(&run.run));
         runs.sort_by(|a, b| (&a.at, &a.run).cmp(&(&b.at, &b.run)));
         // Without the index, the next list only takes longer.
         let _ = index.save();
@@ -652,9 +653,12 @@ mod tests {
         // Records in the index are not read again; without the index they are.
         let index = store.dir.join("index");
         let text = fs::read_to_string(&index).expect("an index");
-        fs::write(&index, text.replace("\"baseline\"", "\"remembered\"")).expect("writes");
+        let (_, line) = text.trim_end().split_once(' ').expect("a checksum");
+        let changed = line.replace("\"baseline\"", "\"remembered\"");
+        let sum = crc32fast::hash(changed.as_bytes());
+        fs::write(&index, format!("{sum:08x} {changed}\n")).expect("writes");
         assert_eq!(store.list().expect("lists").0[0].experiment, "remembered");
-        for broken in ["", "{", "\u{0}\n{}\n"] {
+        for broken in ["", "{", "\u{0}\n{}\n", &text.replace("\"baseline\"", "\"remembered\"")] {
             fs::write(&index, broken).expect("writes");
             assert_eq!(store.list().expect("lists").0, listed, "{broken:?}");
         }

@@ -124,7 +124,7 @@ impl Index {
         let path = dir.join(INDEX);
         let lines = open_regular(&path).map(|file| BufReader::new(file).lines());
         let lines = lines.into_iter().flatten().map_while(Result::ok);
-        let known = lines.filter_map(|line| serde_json::from_str::<Line>(&line).ok());
+        let known = lines.filter_map(|line| serde_json::from_str::<Line>(checked(&line)?).ok());
         let current = |line: Line| {
             let headline = line.summary.headline.filter(|_| line.version == VERSION);
             (line.state, Summary { headline, ..line.summary })
@@ -159,13 +159,19 @@ impl Index {
         let index = AtomicFile::create(&self.path, PRIVATE)?;
         let mut out = BufWriter::new(index.file());
         for line in &self.kept {
-            serde_json::to_writer(&mut out, line)?;
-            out.write_all(b"\n")?;
+            let line = serde_json::to_string(line)?;
+            writeln!(out, "{:08x} {line}", crc32fast::hash(line.as_bytes()))?;
         }
         out.flush()?;
         drop(out);
         index.rename()
     }
+}
+
+/// A line of the index without its checksum; none if it is damaged.
+fn checked(line: &str) -> Option<&str> {
+    let (sum, line) = line.split_once(' ')?;
+    (u32::from_str_radix(sum, 16) == Ok(crc32fast::hash(line.as_bytes()))).then_some(line)
 }
 
 #[cfg(test)]
