@@ -64,16 +64,22 @@ fn work(lane: &Lane, mut memory: ThreadBuffers) -> Option<Clock> {
     lane.progress().begin(before);
     let mut next = lane.progress().next();
     while let Some(op) = next {
+        let generation = lane.writes.begin(op, &lane.load);
         if lane.load.verify && !op.read {
-            memory.stamp(op, &lane.load);
+            memory.stamp(op, &lane.load, generation);
             before = clock.now();
         }
         let moved = memory.transfer(&lane.file, op, &lane.load);
         let now = clock.now();
         let checked = match moved {
-            Ok(()) if lane.load.verify && op.read => verify::check(&memory.own, op.offset, lane.load.seed)
-                .map_err(|why| ("verify", io::Error::other(why))),
-            Ok(()) => Ok(()),
+            Ok(()) if lane.load.verify && op.read => {
+                verify::check(&memory.own, op.offset, lane.load.seed, generation)
+                    .map_err(|why| ("verify", io::Error::other(why)))
+            }
+            Ok(()) => {
+                lane.writes.end(op, &lane.load, generation);
+                Ok(())
+            }
             Err(e) => Err((if op.read { "read" } else { "write" }, e)),
         };
         let mut turn = lane.progress();
@@ -92,10 +98,10 @@ fn work(lane: &Lane, mut memory: ThreadBuffers) -> Option<Clock> {
 }
 
 impl ThreadBuffers {
-    fn stamp(&mut self, op: Op, load: &Load) {
+    fn stamp(&mut self, op: Op, load: &Load, generation: u64) {
         if let Some(pool) = &self.pool {
             self.own.copy_from_slice(pool.block(op.number));
-            verify::stamp(&mut self.own, op.offset, load.seed);
+            verify::stamp(&mut self.own, op.offset, load.seed, generation);
         }
     }
 

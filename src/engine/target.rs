@@ -21,6 +21,7 @@ use crate::units::{Caching, Content, size};
 use super::{
     EngineError, Job,
     buffers::{ALIGN, Aligned},
+    verify::LastWrites,
 };
 
 /// An open file, with or without a name, or a block device for reading.
@@ -31,6 +32,7 @@ pub struct FileTarget {
     pub name: String,
     /// A path by which other programs can open it while this process has it open.
     pub path_for_programs: PathBuf,
+    pub(super) writes: Arc<LastWrites>,
 }
 
 impl FileTarget {
@@ -38,7 +40,7 @@ impl FileTarget {
     pub fn new(file: Arc<File>, name: impl Into<String>) -> Self {
         let path_for_programs =
             PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()));
-        Self { file, name: name.into(), path_for_programs }
+        Self { file, name: name.into(), path_for_programs, writes: Arc::default() }
     }
 
     fn error(&self, what: &str, source: impl Into<io::Error>) -> EngineError {

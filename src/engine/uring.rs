@@ -100,6 +100,8 @@ struct Slot {
     started: u64,
     /// Bytes already moved by short transfers.
     moved: u32,
+    /// What [`LastWrites::begin`](verify::LastWrites::begin) returned.
+    generation: u64,
     memory: *mut u8,
     buffer: u16,
 }
@@ -160,7 +162,14 @@ impl Ring {
         // SAFETY: the memory outlives the ring's use of it, see Drop. If the memory lock limit is too low, buffers stay unregistered.
         let fixed_buffers = unsafe { ring.submitter().register_buffers(&memory.iovecs()) }.is_ok();
         let nothing = Op { number: 0, offset: 0, read: true };
-        let slot = Slot { op: nothing, started: 0, moved: 0, memory: std::ptr::null_mut(), buffer: 0 };
+        let slot = Slot {
+            op: nothing,
+            started: 0,
+            moved: 0,
+            generation: 0,
+            memory: std::ptr::null_mut(),
+            buffer: 0,
+        };
         Ok(Self {
             ring,
             memory: ManuallyDrop::new(memory),
@@ -182,7 +191,7 @@ impl Ring {
         let mut turn = lane.progress();
         turn.begin(clock.now());
         loop {
-            self.take(&mut turn, &lane.load);
+            self.take(&mut turn, lane);
             drop(turn);
             if self.pending.is_empty() && self.in_flight == 0 {
                 return;
@@ -201,18 +210,19 @@ impl Ring {
     }
 
     /// Assigns the next operation to every free slot.
-    fn take(&mut self, turn: &mut Turn<'_>, load: &Load) {
+    fn take(&mut self, turn: &mut Turn<'_>, lane: &Lane) {
         while let Some(&index) = self.free.last() {
             let Some(op) = turn.next() else { return };
             self.free.pop();
-            let (memory, buffer) = self.place(index, op, load);
-            self.slots[index as usize] = Slot { op, started: 0, moved: 0, memory, buffer };
+            let generation = lane.writes.begin(op, &lane.load);
+            let (memory, buffer) = self.place(index, op, &lane.load, generation);
+            self.slots[index as usize] = Slot { op, started: 0, moved: 0, generation, memory, buffer };
             self.pending.push(index);
         }
     }
 
     /// The memory for an operation: (start, registered buffer).
-    fn place(&mut self, index: u32, op: Op, load: &Load) -> (*mut u8, u16) {
+    fn place(&mut self, index: u32, op: Op, load: &Load, generation: u64) -> (*mut u8, u16) {
         let RingBuffers { own, stride, pool } = &mut *self.memory;
         let written = pool.as_ref().filter(|_| !op.read);
         match (own, written) {
@@ -220,7 +230,7 @@ impl Ring {
                 let piece = &mut own[index as usize * *stride..][..load.block as usize];
                 if let Some(pool) = written {
                     piece.copy_from_slice(pool.block(op.number));
-                    verify::stamp(piece, op.offset, load.seed);
+                    verify::stamp(piece, op.offset, load.seed, generation);
                 }
                 (piece.as_mut_ptr(), 0)
             }
@@ -292,10 +302,11 @@ impl Ring {
                 }
                 n => Some(io::Error::from_raw_os_error(-n)),
             };
-            let started = slot.started;
+            let (started, generation) = (slot.started, slot.generation);
             self.free.push(index);
             match (error, self.verify(index, &lane.load)) {
                 (None, Ok(())) => {
+                    lane.writes.end(op, &lane.load, generation);
                     turn.done(op, now - started, now);
                 }
                 (None, Err(why)) => turn.failed("verify", op.offset, &io::Error::other(why), now),
@@ -310,7 +321,7 @@ impl Ring {
         match &self.memory.own {
             Some(own) if load.verify && slot.op.read && slot.moved == self.block => {
                 let piece = &own[index as usize * self.memory.stride..][..self.block as usize];
-                verify::check(piece, slot.op.offset, load.seed)
+                verify::check(piece, slot.op.offset, load.seed, slot.generation)
             }
             _ => Ok(()),
         }

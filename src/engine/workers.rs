@@ -20,6 +20,7 @@ use super::{
     Cancel, Ended, EngineError, FileTarget, Flow, Job, Outcome, Outcomes, Watch,
     op_sequence::{Op, OpSequence},
     pulse::Pulse,
+    verify::LastWrites,
     windows::{Batch, Collector, Recorder},
     write_back::{self, Synced},
 };
@@ -77,6 +78,7 @@ impl Clock {
 pub(super) struct Lane {
     index: usize,
     pub(super) file: Arc<File>,
+    pub(super) writes: Arc<LastWrites>,
     pub(super) load: Load,
     stop: AtomicBool,
     cancelled: AtomicBool,
@@ -248,6 +250,7 @@ pub(super) fn run(
         let lane = Arc::new(Lane {
             index,
             file,
+            writes: targets[job.target].writes.clone(),
             load: job.load.clone(),
             stop: AtomicBool::new(false),
             cancelled: AtomicBool::new(false),

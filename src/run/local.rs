@@ -39,9 +39,7 @@ use crate::{
 
 #[derive(Debug)]
 struct Open {
-    file: Arc<File>,
-    /// Its name in messages.
-    name: String,
+    target: FileTarget,
     /// The scratch file, if the run created it.
     scratch: Option<Scratch>,
 }
@@ -182,7 +180,8 @@ impl World for Local<'_> {
         let path = scratch.path().map(Path::to_owned);
         let name = target.path.display().to_string();
         // Closed by `close` also after an error: its removal may hang, too.
-        self.open[at] = Some(Open { file: Arc::clone(&file), name, scratch: Some(scratch) });
+        self.open[at] =
+            Some(Open { target: FileTarget::new(Arc::clone(&file), name), scratch: Some(scratch) });
         in_time(cancel, move || reserve(&file, bytes), cannot)?;
         Ok(path)
     }
@@ -192,7 +191,7 @@ impl World for Local<'_> {
         let on = target.clone();
         let (file, length) = in_time(cancel, move || stays(&on).and_then(|()| open_existing(&on)), cannot)?;
         let name = target.path.display().to_string();
-        self.open[at] = Some(Open { file: Arc::new(file), name, scratch: None });
+        self.open[at] = Some(Open { target: FileTarget::new(Arc::new(file), name), scratch: None });
         Ok(length)
     }
 
@@ -204,7 +203,7 @@ impl World for Local<'_> {
     fn file_start(&self, at: usize) -> Option<u64> {
         let open = self.open[at].as_ref()?;
         // A scratch file may have no name.
-        let path = format!("/proc/{}/fd/{}", std::process::id(), open.file.as_raw_fd());
+        let path = format!("/proc/{}/fd/{}", std::process::id(), open.target.file.as_raw_fd());
         let said = self.runner().ask(&filefrag::parts(&[path])).ok().filter(|said| said.code == Some(0))?;
         let (_, parts) = filefrag::read(&said.stdout).into_iter().next()?;
         parts.first().map(|(from, _)| *from)
@@ -213,7 +212,7 @@ impl World for Local<'_> {
     // Syncing a slow drive takes long, so cancellation does not wait for it.
     fn cool(&self, at: usize, cancel: &Cancel) -> io::Result<()> {
         let Some(open) = self.open[at].as_ref().filter(|_| !cancel.is_set()) else { return Ok(()) };
-        let file = Arc::clone(&open.file);
+        let file = Arc::clone(&open.target.file);
         let until = cancel.clone();
         let sync = move || engine::sync(&file, || until.is_over());
         let Some(synced) = unless_cancelled(cancel, sync)? else { return Ok(()) };
@@ -221,7 +220,7 @@ impl World for Local<'_> {
         if open.scratch.is_some() {
             synced?;
         }
-        fadvise(&open.file, 0, None, Advice::DontNeed)?;
+        fadvise(&open.target.file, 0, None, Advice::DontNeed)?;
         Ok(())
     }
 
@@ -232,8 +231,7 @@ impl World for Local<'_> {
         on: &[usize],
     ) -> Result<Box<dyn Engine>, EngineError> {
         let open = on.iter().filter_map(|&at| self.open[at].as_ref());
-        let files = open.map(|open| FileTarget::new(Arc::clone(&open.file), open.name.clone()));
-        engine::open(choice, load, files.collect())
+        engine::open(choice, load, open.map(|open| open.target.clone()).collect())
     }
 
     fn files(

@@ -497,6 +497,46 @@ fn misalignment_is_an_error_with_the_required_unit() {
     }
 }
 
+/// A drive that acknowledges all writes, and does something else with one of them.
+#[test]
+fn verify_finds_what_a_drive_did_instead() {
+    const BLOCK: u64 = 4096;
+    const AT: u64 = 5 * BLOCK;
+    for (name, depth) in [("psync", 1), ("psync", 4), ("uring", 8)] {
+        let file = scratch();
+        let mut engine = engine(name, std::slice::from_ref(&file));
+        let load = |direction| Load { verify: true, ..load(direction, BLOCK, Caching::Direct, depth) };
+        let write = job(load(Direction::Write), extent(0, 1 << 20), 1 << 20);
+        let read = Job { load: load(Direction::Read), ..write.clone() };
+        finish(name, engine.as_mut(), &write);
+        let earlier = stored(&file, AT, BLOCK as usize);
+        finish(name, engine.as_mut(), &write);
+        finish(name, engine.as_mut(), &read);
+        let whole = stored(&file, AT, BLOCK as usize);
+        let mut flipped = whole.clone();
+        flipped[4000] ^= 1;
+        for (lie, block, why) in [
+            ("lost", vec![0; BLOCK as usize], "all zeros"),
+            ("lost over an earlier one, or stale", earlier.clone(), "an earlier write"),
+            ("misplaced", stored(&file, AT + BLOCK, BLOCK as usize), "belongs to offset 24576"),
+            ("torn", [&whole[..2048], &earlier[2048..]].concat(), "only a part was written"),
+            ("flipped", flipped, "its bytes changed"),
+        ] {
+            let again = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&*file));
+            let again = OpenOptions::new().write(true).open(again).expect("opens again");
+            again.write_all_at(&block, AT).expect("writes");
+            again.sync_all().expect("syncs");
+            let (outcomes, _) = run(engine.as_mut(), std::slice::from_ref(&read));
+            let (what, offset, errno, said) = failed(&outcomes[0]);
+            assert_eq!((what, offset, errno), ("verify", AT, None), "{name}, {lie}");
+            assert!(said.contains(why), "{name}, {lie}: {said}");
+            again.write_all_at(&whole, AT).expect("writes");
+            again.sync_all().expect("syncs");
+        }
+        finish(name, engine.as_mut(), &read);
+    }
+}
+
 #[test]
 fn verify_finds_one_flipped_byte() {
     for name in ENGINES {
