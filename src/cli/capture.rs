@@ -1,15 +1,9 @@
 //! `drivebench capture`: this machine as an archive, for bug reports and for tests.
 
-use std::{
-    collections::BTreeMap,
-    fs::File,
-    io::{self, Read},
-    path::PathBuf,
-    process::ExitCode,
-    time::SystemTime,
-};
+use std::{collections::BTreeMap, io, path::PathBuf, process::ExitCode, time::SystemTime};
 
 use anyhow::anyhow;
+use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::{args::Capture, errors::Usage, health, output::Output, stored};
 use crate::{
@@ -84,6 +78,6 @@ fn archive(anonymise: bool) -> io::Result<Archive> {
         return Ok(archive);
     }
     let mut seed = [0; 8];
-    File::open("/dev/urandom")?.read_exact(&mut seed)?;
+    getrandom(&mut seed[..], GetRandomFlags::empty())?;
     Ok(archive.anonymise(u64::from_ne_bytes(seed)))
 }

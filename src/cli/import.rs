@@ -35,6 +35,7 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
     let store = stored::store(store)?;
     let found = files(&args.files, &said)?;
     let mut refused: Vec<String> = found.refused.iter().map(|e| format!("{e}.")).collect();
+    let _alone = if found.taken.is_empty() { None } else { Some(store.import_alone()?) };
     let mut known = known(&store)?;
     let mut fresh = Vec::new();
     for imported in found.taken {

@@ -28,7 +28,7 @@ pub use progress::{Done, LoadSpeed, ProcessorUse, Refill};
 pub use pulled::{
     Back, FilesFound, LedgerFound, Moment, Operation, Operations, Probe, Pulled, ReadOnly, Second, What,
 };
-pub use reader::{ReadError, Reader, open_regular};
+pub use reader::{ReadError, Reader, open_own, open_regular};
 pub use run::{Flag, Load, Run, Step, Windows, suspended};
 pub use shared::{Negotiated, ShareLoad, Shared};
 pub use store::{Store, StoreError, is_name};

@@ -36,6 +36,16 @@ fn home_of(uid: u32, passwd: &str) -> Option<PathBuf> {
     user.get(5).map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
+/// Where a path leads that goes through links to a directory of somebody else than this user. Root must not write there for the user.
+pub(super) fn leads_elsewhere(path: &Path, uid: u32) -> Option<PathBuf> {
+    let existing = path.ancestors().find(|path| path.symlink_metadata().is_ok())?;
+    match existing.canonicalize() {
+        Ok(real) if real == existing || real.metadata().is_ok_and(|about| about.uid() == uid) => None,
+        Ok(real) => Some(real),
+        Err(_) => Some(existing.to_owned()),
+    }
+}
+
 /// Creates a directory for its owner only, and those above it.
 pub fn make_dir(path: &Path) -> io::Result<()> {
     if path.is_dir() {
@@ -82,5 +92,22 @@ mod tests {
         let passwd = "root:x:0:0:root:/root:/bin/sh\n\nbad:x\nada:x:1000:1000:Ada,,,:/home/ada:/bin/sh\nx:x:7:7::rel:\n";
         assert_eq!(home_of(1000, passwd), Some(PathBuf::from("/home/ada")));
         assert_eq!((home_of(7, passwd), home_of(1, passwd)), (None, None));
+    }
+
+    #[test]
+    fn links_to_directories_of_others_are_not_followed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (own, link) = (dir.path().canonicalize().expect("is there"), dir.path().join("link"));
+        let uid = rustix::process::geteuid().as_raw();
+        assert_eq!(leads_elsewhere(&own.join("a/b"), uid + 1), None, "without a link, it is where it says");
+        for (to, user, elsewhere) in [
+            (own.as_path(), uid, None),
+            (&own, uid + 1, Some(own.clone())),
+            (Path::new("/nowhere"), uid, Some(link.clone())),
+        ] {
+            std::os::unix::fs::symlink(to, &link).expect("links");
+            assert_eq!(leads_elsewhere(&link.join("a"), user), elsewhere, "{to:?}");
+            fs::remove_file(&link).expect("removes");
+        }
     }
 }

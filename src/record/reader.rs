@@ -7,7 +7,10 @@ use std::{
 };
 
 use flate2::bufread::GzDecoder;
-use rustix::fs::{Mode, OFlags};
+use rustix::{
+    fs::{Mode, OFlags},
+    io::Errno,
+};
 
 use super::{Event, SCHEMA, schema1::Translator};
 
@@ -61,6 +64,18 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     regular(file.metadata()?.is_file())?;
     Ok(file)
+}
+
+/// Opens a file that this program made, by the path it had. What others may have put in its place is refused: a link, a device, or a
+/// pipe, which would be waited for.
+pub fn open_own(path: &Path, how: OFlags) -> io::Result<File> {
+    let replaced = || io::Error::other("it was replaced: it is not a regular file");
+    let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Err(Errno::LOOP | Errno::NXIO) => return Err(replaced()),
+        opened => File::from(opened?),
+    };
+    if file.metadata()?.is_file() { Ok(file) } else { Err(replaced()) }
 }
 
 /// A record as plain text, and whether it was packed.
@@ -192,5 +207,33 @@ impl Iterator for Reader {
                 None
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{CWD, FileType, mknodat};
+
+    use super::*;
+
+    #[test]
+    fn what_took_the_place_of_an_own_file_is_refused_at_once() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("own");
+        std::fs::write(&path, "mine").expect("writes");
+        for how in [OFlags::RDONLY, OFlags::WRONLY | OFlags::APPEND] {
+            open_own(&path, how).expect("is a file");
+        }
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).expect("links");
+        let pipe = dir.path().join("pipe");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).expect("a pipe");
+        for other in [&link, &pipe] {
+            for how in [OFlags::RDONLY, OFlags::WRONLY] {
+                let refused = open_own(other, how).expect_err("is no file").to_string();
+                assert_eq!(refused, "it was replaced: it is not a regular file");
+            }
+        }
+        open_own(dir.path(), OFlags::RDONLY).expect_err("is a directory");
     }
 }

@@ -8,11 +8,16 @@ use std::{
 };
 
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
+use rustix::{
+    fs::{FlockOperation, flock},
+    rand::{GetRandomFlags, getrandom},
+};
 
 use super::{
     AtomicFile, Event, Log, PRIVATE, ReadError, Reader, Run, Start, Summary, Writer,
     atomic_file::{left_for, set_aside},
-    home, lock, make_dir,
+    caller, home, lock, make_dir,
+    owner::leads_elsewhere,
     reader::open_regular,
     summary::{Headline, INDEX, Index},
 };
@@ -22,6 +27,10 @@ use crate::units::Histogram;
 pub enum StoreError {
     #[error("no directory for results: neither XDG_DATA_HOME nor HOME is set")]
     NoHome,
+    #[error(
+        "{path} leads to {real}, which is not of the user who called sudo: name a directory with --store"
+    )]
+    Elsewhere { path: PathBuf, real: PathBuf },
     #[error("results can't be stored in {path}: {source}")]
     Unwritable { path: PathBuf, source: io::Error },
     #[error("{path} can't be removed: {source}")]
@@ -62,7 +71,11 @@ impl Store {
         let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let data = set("XDG_DATA_HOME").filter(|p| p.is_absolute());
         let data = data.or_else(|| Some(home()?.join(".local/share"))).ok_or(StoreError::NoHome)?;
-        Ok(Self::at(data.join("drivebench")))
+        let path = data.join("drivebench");
+        match caller().and_then(|(uid, _)| leads_elsewhere(&path, uid)) {
+            Some(real) => Err(StoreError::Elsewhere { path, real }),
+            None => Ok(Self::at(path)),
+        }
     }
 
     pub fn dir(&self) -> &Path {
@@ -108,6 +121,18 @@ impl Store {
             }
         }
         unreachable!("the loop ends by returning")
+    }
+
+    /// Waits for other imports. Until the file is closed, there is no other: each sees what the one before it kept.
+    pub fn import_alone(&self) -> Result<File, StoreError> {
+        let alone = || {
+            make_dir(&self.dir)?;
+            let dir = File::open(&self.dir)?;
+            // Some filesystems have no locks.
+            let _ = flock(&dir, FlockOperation::LockExclusive);
+            Ok(dir)
+        };
+        alone().map_err(|source| StoreError::Unwritable { path: self.dir.clone(), source })
     }
 
     /// Replaces a record that was lost or damaged by these events.
@@ -363,8 +388,9 @@ pub fn is_name(run: &str) -> bool {
 
 /// A random name. It begins with `r`, so that it can't be mistaken for a number.
 fn name(letters: usize) -> io::Result<String> {
+    // The kernel gives up to 256 bytes whole, also where there is no /dev.
     let mut random = vec![0u8; letters - 1];
-    io::Read::read_exact(&mut File::open("/dev/urandom")?, &mut random)?;
+    getrandom(&mut random[..], GetRandomFlags::empty())?;
     let tail = random.iter().map(|b| char::from(LETTERS[usize::from(*b) % LETTERS.len()]));
     Ok(std::iter::once('r').chain(tail).collect())
 }

@@ -49,6 +49,18 @@ fn a_run_in_progress_is_not_removed_and_copies_are_no_runs_of_their_own() {
     assert_eq!(names(fs.path()), [""; 0]);
 }
 
+#[test]
+fn a_file_that_several_import_at_once_is_stored_once() {
+    let cli = Cli::new();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/import/fio-3.33-several.json");
+    let codes: Vec<i32> = thread::scope(|scope| {
+        let imports: Vec<_> = (0..6).map(|_| scope.spawn(|| cli.run(["import", file]).code)).collect();
+        imports.into_iter().map(|import| import.join().expect("ends")).collect()
+    });
+    assert_eq!(codes.iter().filter(|code| **code == 0).count(), 1, "{codes:?}");
+    cli.run_name();
+}
+
 /// What a process may say while others work in the same store: each is true when it is said.
 fn is_true(error: &str) -> bool {
     let known =

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write as _},
-    os::unix::fs::{FileExt, OpenOptionsExt},
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Instant,
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     engine::{Aligned, Cancel},
     plan::{FileTree, TREE_DIRECTORIES},
-    record::FilesFound,
+    record::{FilesFound, open_own},
 };
 
 /// Bytes of a file that are read at a time.
@@ -98,7 +98,7 @@ pub fn create(path: &Path) -> io::Result<File> {
 
 /// Opens the area to write to it.
 pub fn open_area(dir: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).open(ledger_path(dir, AREA))
+    open_own(&ledger_path(dir, AREA), OFlags::WRONLY)
 }
 
 /// As `touch`.
@@ -107,7 +107,7 @@ pub fn touch(path: &Path) -> io::Result<()> {
 }
 
 pub fn append(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).open(path)
+    open_own(path, OFlags::WRONLY | OFlags::APPEND)
 }
 
 /// As `ls`.
@@ -128,7 +128,7 @@ pub fn empty_cache() -> io::Result<()> {
 
 /// Opens a file to read it past the page cache.
 pub fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(OFlags::DIRECT.bits() as i32).open(path)
+    open_own(path, OFlags::RDONLY | OFlags::DIRECT)
 }
 
 /// Reads so many bytes of a file, which may end before. `offset` begins a page.
