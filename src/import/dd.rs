@@ -23,6 +23,10 @@ pub(super) struct Log {
     command: Option<Command>,
     /// Index of a load that was reported before the end of its run.
     unfinished: Option<usize>,
+    /// The same of a load without counts of records, as the last line of `status=progress` has none.
+    without_records: Option<usize>,
+    /// Index of the last load.
+    last: Option<usize>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -43,6 +47,16 @@ impl Log {
         found: &mut Imported,
     ) -> bool {
         if let Some(command) = command(line) {
+            // The `time` of zsh names the command after its output.
+            if is_timed(line) {
+                let load = self.last.take().and_then(|last| found.loads.get_mut(last));
+                if let Some(load) = load.filter(|load| load.direction.is_none()) {
+                    (load.on, load.direction, load.caching) =
+                        (command.on, command.direction, command.caching);
+                    load.block = load.block.or(command.block);
+                }
+                return true;
+            }
             *self = Self { command: Some(command), ..Self::default() };
             return true;
         }
@@ -66,7 +80,8 @@ impl Log {
             _ => None,
         };
         // On a signal dd prints the progress of its run, and again at the end.
-        if let Some(before) = self.unfinished.take() {
+        let progress = self.without_records.take().filter(|_| !records.is_empty());
+        if let Some(before) = self.unfinished.take().or(progress) {
             if found.loads.get(before).is_some_and(|l| l.bytes < Some(bytes) && l.seconds < Some(seconds)) {
                 found.loads.remove(before);
                 found.left += 1;
@@ -75,6 +90,10 @@ impl Log {
         if matches!(records[..], [.., read, written] if read != written) {
             self.unfinished = Some(found.loads.len());
         }
+        if records.is_empty() {
+            self.without_records = Some(found.loads.len());
+        }
+        self.last = Some(found.loads.len());
         // Another block size belongs to another command.
         let same_block =
             |c: &&Command| whole_blocks.is_none() || c.block.is_none() || c.block == whole_blocks;
@@ -120,9 +139,10 @@ enum Summary {
     Contradiction,
 }
 
-/// `16384000 bytes (16 MB, 16 MiB) copied, 0.0334089 s, 490 MB/s`, and its forms in other systems and languages.
+/// `16384000 bytes (16 MB, 16 MiB) copied, 0.0334089 s, 490 MB/s`, and its forms in other systems and languages, of which some begin
+/// with the word for copied.
 fn summary(line: &str) -> Option<Summary> {
-    let line = line.trim();
+    let line = line.trim().trim_start_matches(char::is_alphabetic).trim_start();
     if line.len() > 400 || !line.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
@@ -179,6 +199,12 @@ fn number_at_end(text: &str) -> Option<(&str, f64)> {
     let part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | 'e' | '+' | '-');
     let number = text[text.trim_end_matches(part).len()..].trim_start_matches([',', '.']);
     Some((&text[..text.len() - number.len()], decimal(number)?))
+}
+
+/// The line of zsh's `time`: `dd if=a of=b  0.00s user 0.61s system 11% cpu 5.130 total`.
+fn is_timed(line: &str) -> bool {
+    let mut words = line.split_whitespace().rev();
+    words.next() == Some("total") && [" user ", " system ", " cpu "].iter().all(|word| line.contains(word))
 }
 
 /// A dd command line, also after a prompt, `sudo`, `time` or `+`.
@@ -268,6 +294,10 @@ mod tests {
             ("15728640 bytes (15 M) copied, 0.029 s, 517 M/s", ran(15728640, 0.029)),
             ("16384000 bytes transferred in 0.012345 secs (1327176995 bytes/sec)", ran(16384000, 0.012345)),
             ("16384000字节（16 MB，16 MiB）已复制，0.0334089 s，490 MB/s", ran(16384000, 0.0334089)),
+            (
+                "скопійовано 3145728000 байтів (3.1 GB, 2.9 GiB), 0.252672 s, 12.4 GB/s",
+                ran(3145728000, 0.252672),
+            ),
             ("16384000 байт (16 MB, 16 MiB) скопирован, 0,0334089 s, 490 MB/s", ran(16384000, 0.0334089)),
             ("0 bytes copied, 2.1692e-05 s, 0.0 kB/s", Some(Summary::Nothing)),
             // Minutes contradict the speed.

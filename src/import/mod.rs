@@ -286,10 +286,48 @@ fn direction(rw: &str, read_percent: u8) -> Option<(Direction, Pattern)> {
 #[cfg(test)]
 mod tests {
     use super::{groups::load, *};
-    use crate::record::Half;
+    use crate::{record::Half, units::Caching};
 
     fn parse(text: &str) -> Imported {
         read(text.as_bytes(), &ImportOptions::default()).expect("a result")
+    }
+
+    #[test]
+    fn what_a_result_is_of_is_known_or_said_to_be_unknown() {
+        const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/cases");
+        let imported =
+            |name: &str| parse(&std::fs::read_to_string(format!("{CASES}/{name}")).expect("a sample"));
+        // Each result belongs to its command, also where the command comes after it.
+        let timed = imported("dd-zsh-time.log").loads;
+        let ways: Vec<_> = timed.iter().map(|load| (load.direction, load.caching)).collect();
+        let [write, read] = [(Direction::Write, Caching::BufferedFsync), (Direction::Read, Caching::Direct)];
+        assert_eq!(ways, [write, read].map(|(way, caching)| (Some(way), Some(caching))));
+        // Progress is no result.
+        for name in ["dd-progress-gnu.txt", "dd-progress-bsd.txt"] {
+            let bytes: Vec<_> = imported(name).loads.iter().map(|load| load.bytes).collect();
+            assert_eq!(bytes, [Some(2_147_483_648)], "{name}");
+        }
+        // Options of the last job are not those of the others.
+        let group = imported("fio-group.json");
+        let [sum, ..] = &group.loads[..] else { panic!("{group:?}") };
+        assert_eq!((sum.pattern, sum.depth, sum.jobs, sum.caching), (None, None, None, None));
+        // Options that decide the speed are noted.
+        for (name, option) in [
+            ("fio-pctrand.json", "percentage_random=10"),
+            ("fio-zipf.json", "random_distribution=zipf:1.2"),
+            ("fio-pattern.json", "buffer_pattern=0xdeadbeef"),
+        ] {
+            let job = imported(name);
+            assert!(job.notes.iter().any(|note| note.contains(option)), "{name}: {:?}", job.notes);
+            assert_eq!(job.loads[0].pattern.is_none(), !name.contains("pattern"), "{name}");
+        }
+        // The client's own disk was idle.
+        assert_eq!(imported("fio-rbd.txt").drive, None);
+        // JSON whose first brace is not the first of its line.
+        for (name, block) in [("fio-quoted.json", 4096), ("fio-terminal.txt", 4096)] {
+            let loads = imported(name).loads;
+            assert_eq!((loads.len(), loads[0].block), (1, Some(block)), "{name}");
+        }
     }
 
     #[test]

@@ -66,7 +66,7 @@ fn real_output_of_each_tool() {
 #[test]
 fn an_import_in_all_formats_and_reports() {
     let cli = Cli::new();
-    let run = saved(&import(&cli, &["fio-3.33-repeated.json", "--board", "Pi Zero 2 W"]));
+    let run = saved(&import(&cli, &["fio-3.33-repeated.json", "--board", "Pi Zero 2 W", "--drive", "vda"]));
     let show = |format| cli.run(["results", "show", &run, "--format", format]).out.replace(&run, "RUN");
     insta::assert_snapshot!(show("csv"));
     let json: serde_json::Value = serde_json::from_str(&show("json")).expect("JSON");

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+/// The least share of the operations that jobs of one depth have in flight at it, percent.
+const AT_ITS_DEPTH: f64 = 75.0;
+
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Document {
     #[serde(rename = "fio version")]
@@ -26,6 +29,31 @@ pub(super) type Options = BTreeMap<String, Value>;
 #[derive(Debug, Deserialize)]
 pub(super) struct Disk {
     pub name: Option<String>,
+    pub read_ios: Option<f64>,
+    pub write_ios: Option<f64>,
+    /// The share of the time in which it worked, percent.
+    pub util: Option<f64>,
+}
+
+impl Disk {
+    /// `2/0, merge=0/0, ticks=24/0, in_queue=24, util=0.12%`.
+    pub fn of_text(name: &str, figures: &str) -> Self {
+        let ios = figures.split(',').next().and_then(|ios| ios.split_once('/'));
+        Self {
+            name: Some(name.to_owned()),
+            read_ios: ios.and_then(|(reads, _)| reads.parse().ok()),
+            write_ios: ios.and_then(|(_, writes)| writes.parse().ok()),
+            util: figures.rsplit_once("util=").and_then(|(_, util)| util.trim_end_matches('%').parse().ok()),
+        }
+    }
+
+    /// Whether it had far fewer requests than jobs had operations, and little to do.
+    pub fn was_idle(&self, ops: f64) -> bool {
+        const LITTLE: f64 = 0.05;
+        let requests = self.read_ios.zip(self.write_ios).map(|(reads, writes)| reads + writes);
+        requests.is_some_and(|requests| requests < LITTLE * ops)
+            && self.util.is_some_and(|util| util < 100.0 * LITTLE)
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -123,9 +151,24 @@ impl Job {
         share.is_none_or(|percent| percent > 99.0)
     }
 
+    /// Whether these figures are of several jobs with other options: with `group_reporting`, fio gives the name of the first job, and the
+    /// options of the last.
+    pub fn is_of_unlike_jobs(&self) -> bool {
+        let option = |name: &str| self.options.as_ref()?.get(name)?.as_str();
+        let is_of_another = option("name").zip(self.jobname.as_deref()).is_some_and(|(of, name)| of != name);
+        let several = option("numjobs").is_some_and(|n| n != "1");
+        let depth = option("iodepth").and_then(|depth| depth.parse::<u32>().ok()).unwrap_or(1);
+        let bins = [1, 2, 4, 8, 16, 32].map(|bin: u32| (bin, bin.to_string())).into_iter();
+        let (_, bin) =
+            bins.chain([(64, ">=64".to_owned())]).rfind(|(bin, _)| *bin <= depth).unwrap_or_default();
+        let share = self.iodepth_level.as_ref().and_then(|levels| levels[bin.as_str()].as_f64());
+        is_of_another || several && depth > 1 && share.is_some_and(|percent| percent < AT_ITS_DEPTH)
+    }
+
     /// An option of the job or of the document, if fio reports options.
     pub fn option<'a>(&'a self, document: &DocumentContext<'a>, name: &str) -> Option<&'a str> {
-        self.options.as_ref()?.get(name).or_else(|| document.global.get(name)).and_then(Value::as_str)
+        let own = self.options.as_ref()?.get(name).filter(|_| !self.is_of_unlike_jobs());
+        own.or_else(|| document.global.get(name)).and_then(Value::as_str)
     }
 }
 

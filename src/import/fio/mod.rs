@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Deserializer;
 
 use self::{
-    document::{DirectionStats, Disk, Document, DocumentContext, Job},
+    document::{DirectionStats, Document, DocumentContext, Job},
     options::{Known, relevant},
     results::load,
 };
@@ -95,13 +95,26 @@ fn json(text: &str, documents: &mut Documents) -> Result<String, ContentError> {
     let text = replace_nan(text);
     let mut rest = String::with_capacity(text.len());
     let (mut at, mut line, mut first) = (0, 1, true);
-    while let Some((begin, near)) = next(&text, at, std::mem::take(&mut first)) {
+    while let Some(Begin { brace, key }) = next(&text, at, std::mem::take(&mut first)) {
+        let begin = brace.unwrap_or(key);
         rest.push_str(&text[at..begin]);
         line += lines(&text[at..begin]);
         at = begin;
-        let (document, length) = match document(&text[begin..], line, begin as u64) {
+        let is_near = brace.is_some_and(|brace| key - brace < NEAR);
+        // Without its brace, as a terminal shows it whose last line was not empty, or a quotation.
+        let headless = || {
+            let (document, length) = document(&format!("{{{}", &text[key..]), line, key as u64)?;
+            Ok((document, key - begin + length - 1))
+        };
+        let read = match brace {
+            Some(_) => document(&text[begin..], line, begin as u64),
+            None => headless(),
+        };
+        let (document, length) = match read {
+            Err(ContentError::Json { .. }) if brace.is_none() => (None, MARK.len()),
             // A brace of another log.
-            Err(ContentError::Json { .. }) if !near => continue,
+            Err(ContentError::Json { .. }) if !is_near => continue,
+            Err(e @ ContentError::Json { .. }) => headless().map_err(|_: ContentError| e)?,
             other => other?,
         };
         if let Some(document) = document {
@@ -120,26 +133,24 @@ fn lines(text: &str) -> u64 {
     text.bytes().filter(|b| *b == b'\n').count() as u64
 }
 
-/// Start of the next document, and whether fio's key is near: a brace at the start of a line with fio's key near it, or,
-/// if keys were sorted, the `first` brace of a text that has the key anywhere.
-fn next(text: &str, from: usize, first: bool) -> Option<(usize, bool)> {
-    let mut mark = from + text[from..].find(MARK)?;
+/// Where the next document begins.
+struct Begin {
+    /// A brace at the start of a line before the key, near it or, if keys were sorted, the `first` one of a text.
+    brace: Option<usize>,
+    /// fio's key.
+    key: usize,
+}
+
+fn next(text: &str, from: usize, first: bool) -> Option<Begin> {
+    let key = from + text[from..].find(MARK)?;
     let mut at = from;
-    for line in text[from..].split_inclusive('\n') {
+    let braces = text[from..key].split_inclusive('\n').filter_map(|line| {
         let begin = at + line.len() - line.trim_start().len();
         at += line.len();
-        if !text[begin..].starts_with('{') {
-            continue;
-        }
-        if mark < begin {
-            mark = begin + text[begin..].find(MARK)?;
-        }
-        let near = mark - begin < NEAR;
-        if first || near {
-            return Some((begin, near));
-        }
-    }
-    None
+        text[begin..].starts_with('{').then_some(begin)
+    });
+    let brace = braces.into_iter().find(|begin| first || key - begin < NEAR);
+    Some(Begin { brace, key })
 }
 
 /// The document at the start of `text`, if it is fio's, and its length.
@@ -197,8 +208,13 @@ fn import_document(
     if let (Some(host), 1) = (hosts.first(), hosts.len()) {
         found.board.get_or_insert_with(|| (*host).to_owned());
     }
-    if let Some([Disk { name: Some(name) }]) = document.disk_util.as_deref() {
-        found.drive.get_or_insert_with(|| name.clone());
+    // Of a server, or of the page cache, the client's own drive was idle.
+    if let Some([disk]) = document.disk_util.as_deref() {
+        let ways = jobs.iter().flat_map(|job| job.read.iter().chain(&job.write));
+        let ops: f64 = ways.filter_map(|way| Some(way.iops? * way.runtime? / 1000.0)).sum();
+        if let Some(name) = disk.name.as_ref().filter(|_| !disk.was_idle(ops)) {
+            found.drive.get_or_insert_with(|| name.clone());
+        }
     }
     if let Some(at) = document.timestamp.filter(|at| (1.0..1e11).contains(at)) {
         let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(at as u64);

@@ -50,6 +50,10 @@ const OFF: [&str; 5] = ["0", "none", "null", "off", "false"];
 /// Options that hold a job back.
 const BRAKES: [&str; 4] = ["rate", "rate_iops", "thinktime", "latency_target"];
 
+/// Options by which offsets are not those of the pattern, and how the values begin with which they are.
+const ORDER: [(&str, &str); 3] =
+    [("percentage_random", "100"), ("random_distribution", "random"), ("zonemode", "none")];
+
 /// Options that don't affect results.
 const IGNORED: [&str; 8] = [
     "name",
@@ -69,7 +73,8 @@ pub(super) fn relevant(options: &Options) -> BTreeMap<&String, &Value> {
 impl Known {
     pub fn of(document: &DocumentContext<'_>, job: &Job, copies: usize) -> Self {
         // Options that are not listed have fio's defaults, if fio lists all that were set.
-        let has_options = job.options.is_some() && !job.partial;
+        let unlike = job.is_of_unlike_jobs();
+        let has_options = job.options.is_some() && !job.partial && !unlike;
         let option = |name: &str| job.option(document, name);
         let share = option("rwmixread")
             .and_then(whole)
@@ -100,7 +105,20 @@ impl Known {
         // The default engine of other systems than Linux is another one.
         let one_at_a_time = engine.is_some_and(|engine| SYNCHRONOUS.contains(&engine))
             && (option("ioengine").is_some() || job.ran_at_depth_1());
+        let order = ORDER.iter().filter_map(|(name, usual)| {
+            let how = option(name).filter(|how| !how.starts_with(usual))?;
+            Some(format!("{name}={how}"))
+        });
+        let order: Vec<String> = order.collect();
         let mut notes = peculiarities(engine, &set);
+        if unlike {
+            let what =
+                "is one of several jobs with other options, reported in one sum: what they did is not known";
+            notes.push(what.to_owned());
+        }
+        notes.extend(
+            order.iter().map(|how| format!("did not choose its offsets by its pattern alone ({how})")),
+        );
         if let (true, Some(depth @ 2..), Some(engine)) = (one_at_a_time, asked, engine) {
             notes.push(format!(
                 "has iodepth={depth}, but its engine {engine} has one operation in flight: depth 1"
@@ -113,7 +131,7 @@ impl Known {
             name: job.jobname.clone(),
             on,
             direction: rw.map(|(direction, _)| direction),
-            pattern: rw.map(|(_, pattern)| pattern),
+            pattern: rw.map(|(_, pattern)| pattern).filter(|_| order.is_empty()),
             block: block(&option, has_options),
             depth: if one_at_a_time { Some(1) } else { asked },
             jobs,
@@ -150,7 +168,7 @@ fn peculiarities<'a>(engine: Option<&str>, set: &impl Fn(&str) -> Option<&'a str
                 .map(|what| format!("{what}: {not_compared}")),
         )
         .chain(zeros)
-        .chain(options(&["buffer_compress_percentage", "dedupe_percentage"], |how| {
+        .chain(options(&["buffer_compress_percentage", "dedupe_percentage", "buffer_pattern"], |how| {
             format!("wrote data that can be made smaller ({how})")
         }))
         .chain(options(&["verify"], |how| {

@@ -244,8 +244,8 @@ impl Page {
             self.part = Part::Disks;
             return true;
         }
-        if let Some((name, _)) = text.split_once(": ios=").filter(|_| self.part == Part::Disks) {
-            self.disks.push(Disk { name: Some(name.to_owned()) });
+        if let Some((name, figures)) = text.split_once(": ios=").filter(|_| self.part == Part::Disks) {
+            self.disks.push(Disk::of_text(name, figures));
             return true;
         }
         if self.part == Part::Sums || self.part == Part::Disks {
