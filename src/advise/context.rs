@@ -177,10 +177,12 @@ impl<'a> Context<'a> {
             .collect()
     }
 
-    /// Drives that can hold data: not the system's, not a member of an array, not failing, and writable.
+    /// Drives that can hold data: not the system's, with nothing of a pool, a volume group or a cluster on them, not failing, and writable.
     pub fn for_data(&self) -> Vec<&'a Drive> {
         let mut taken = self.system();
         taken.extend(self.arrays().into_iter().flat_map(|(_, _, on)| on));
+        taken.extend(self.inventory.swap_drives());
+        taken.extend(self.inventory.drives.iter().filter(|drive| drive.is_part_of_more()));
         let free = |drive: &&Drive| !drive.read_only && !taken.contains(drive) && !self.failing(drive);
         self.drives().into_iter().filter(free).collect()
     }

@@ -61,7 +61,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
             "No layout: drives of a virtual machine, of a network or for tests may all be on one disk."
                 .to_owned()
         }
-        [] => "No drives to build from: none besides the system's own is fit for it.".to_owned(),
+        [] => "No drives to build from: each carries the system or a part of a pool or volume, or is not fit for it.".to_owned(),
         [one] => capital(&format!("{} alone: a layout needs two drives or more.", context.name(one))),
         several => return vec![choose(context, several)],
     };
@@ -104,7 +104,7 @@ fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
         _ => format!("the {n} drives of {} or more", holds(1)),
     };
     let says = format!(
-        "{kind} of {who} for data that must not be lost: {} of {of} usable, {may}{waste}.",
+        "{kind} of {who} for data that must not be lost: {} of {of} usable, {may}{waste}. Building it erases them.",
         holds(data)
     );
     let mut why = Vec::new();
@@ -121,7 +121,7 @@ fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
         why.push(format!("Not known whether raid0 would help: {who} were not measured at once."));
     }
     let (tested, of_tests) = tested(context, &members);
-    let build = "To build it, which erases the drives: drivebench pool create.";
+    let build = "To build it: drivebench pool create.";
     why.push(match tested {
         Some(text) => format!("{text} {build}"),
         None => format!("Predicted, not measured. {build}"),

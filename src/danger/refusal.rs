@@ -136,6 +136,7 @@ fn describe(layer: &Layer) -> String {
         "dm" | "multipath" => format!("the mapping {name} (dmsetup remove {name})"),
         "partition" => format!("the partition {name}"),
         "loop" => format!("the loop device {name} (losetup --detach /dev/{name})"),
+        "zfs" => format!("the ZFS pool {name} (zpool export {name})"),
         filesystem @ ("btrfs" | "bcachefs") => format!("the {filesystem} {name}"),
         "bcache" => format!("the cache {name}"),
         level => format!("the {level} array /dev/{name} (mdadm --stop /dev/{name})"),

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use super::{Drive, Inventory, Layer, Mount, Partition, Signature, drive::node, mounts::deepest};
+use super::{
+    Drive, Inventory, Layer, Mount, Partition, Signature, blocks::zfs_pool, drive::node, mounts::deepest,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Block<'a> {
@@ -56,6 +58,12 @@ impl Inventory {
                     sources().filter_map(|path| self.mount_of(path)).filter(|below| below.path != mount.path);
                 return below.flat_map(|below| self.blocks_of_at(below, depth + 1)).collect();
             }
+        }
+        if mount.filesystem == "zfs" {
+            let is = |layer: &&Layer| {
+                layer.kind == "zfs" && layer.alias.as_deref() == Some(zfs_pool(&mount.source))
+            };
+            return self.layers.iter().find(is).map(Block::Layer).into_iter().collect();
         }
         let named = mount.source.split(':').filter_map(|path| self.block_at_path(path));
         let own = self.block(mount.device);

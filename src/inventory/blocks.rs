@@ -1,5 +1,7 @@
 //! Reads block devices: drives, their partitions and contents, and the layers built on them.
 
+use std::collections::BTreeMap;
+
 use super::{
     Drive, Layer, Mount, Partition, Signature, card, device_path,
     drive::Udev,
@@ -10,11 +12,11 @@ use super::{
 };
 use crate::sysroot::Sysroot;
 
-/// Block devices that are no drives: memory, files, optical and floppy drives, boot areas of eMMC.
+/// Block devices that are no drives: memory, files, optical and floppy drives, further areas of eMMC.
 fn is_no_drive(name: &str) -> bool {
     let prefixes = ["loop", "ram", "zram", "zd", "md", "dm-", "sr", "fd", "mtdblock"];
     prefixes.iter().any(|prefix| name.starts_with(prefix))
-        || name.starts_with("mmcblk") && (name.contains("boot") || name.contains("rpmb"))
+        || name.starts_with("mmcblk") && (["boot", "rpmb", "gp"].iter().any(|area| name.contains(area)))
 }
 
 pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> (Vec<Drive>, Vec<Layer>) {
@@ -24,6 +26,11 @@ pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> (Vec<Drive>, 
         let Some(dir) = root.real(&format!("/sys/block/{name}")) else { continue };
         let members = root.list(&format!("{dir}/slaves"));
         let Some(sectors) = root.number(&format!("{dir}/size")) else { continue };
+        // A container of Intel RST or DDF is no array; the arrays in it name it with a slash.
+        let metadata = root.word(&format!("{dir}/md/metadata_version")).unwrap_or_default();
+        if metadata.strip_prefix("external:").is_some_and(|of| !of.starts_with(['/', '-'])) {
+            continue;
+        }
         // An array that is not started has no size.
         if !members.is_empty() && (sectors > 0 || !root.list(&format!("{dir}/md")).is_empty()) {
             layers.extend(read_layer(root, &dir, name, members, sectors));
@@ -177,6 +184,46 @@ fn read_bcachefs(root: &Sysroot) -> Vec<Layer> {
         spanning("bcachefs", uuid, None, members.collect(), false)
     };
     root.list("/sys/fs/bcachefs").into_iter().filter_map(of).collect()
+}
+
+/// The imported pools of ZFS: those of which the kernel tells a state, or a filesystem is mounted. Its drives are known by their labels.
+pub(super) fn read_zfs(root: &Sysroot, drives: &[Drive], mounts: &[Mount]) -> Vec<Layer> {
+    let parts = drives.iter().flat_map(|drive| {
+        let parts = drive.partitions.iter().map(|part| (&part.name, &part.content));
+        parts.chain([(&drive.name, &drive.content)])
+    });
+    let mut pools: BTreeMap<&str, Layer> = BTreeMap::new();
+    for (name, content) in parts.filter(|(_, content)| content.filesystem.as_deref() == Some("zfs_member")) {
+        let Some(label) = content.label.as_deref() else { continue };
+        let is_on = |mount: &Mount| mount.filesystem == "zfs" && zfs_pool(&mount.source) == label;
+        if zfs_state(root, label).is_none() && !mounts.iter().any(is_on) {
+            continue;
+        }
+        let pool = pools.entry(label).or_insert_with(|| Layer {
+            name: content.uuid.clone().unwrap_or_else(|| label.to_owned()),
+            alias: Some(label.to_owned()),
+            kind: "zfs".to_owned(),
+            logical_block: 4096,
+            content: Signature {
+                filesystem: Some("zfs".to_owned()),
+                label: Some(label.to_owned()),
+                ..Signature::default()
+            },
+            ..Layer::default()
+        });
+        pool.members.push(name.clone());
+    }
+    pools.into_values().collect()
+}
+
+/// The pool of a dataset.
+pub(super) fn zfs_pool(dataset: &str) -> &str {
+    dataset.split('/').next().unwrap_or_default()
+}
+
+/// What the kernel says of an imported pool: `ONLINE`, `DEGRADED`, `FAULTED`, `SUSPENDED` and others.
+pub(super) fn zfs_state(root: &Sysroot, pool: &str) -> Option<String> {
+    root.word(&format!("/proc/spl/kstat/zfs/{pool}/state"))
 }
 
 /// A filesystem that is on several block devices, some of which may be missing.

@@ -107,13 +107,13 @@ pub struct Signature {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Layer {
-    /// Current kernel name: `md0`, `dm-1`; the UUID for btrfs on several drives.
+    /// Current kernel name: `md0`, `dm-1`; the UUID for btrfs on several drives and for ZFS.
     pub name: String,
     /// Device-mapper name, where it has one: `vg-home`, `cryptroot`.
     pub alias: Option<String>,
-    /// Device number (major, minor); btrfs has none: (0, 0).
+    /// Device number (major, minor); btrfs and ZFS have none: (0, 0).
     pub device: (u32, u32),
-    /// `raid1` and other levels, `crypt`, `lvm`, `dm`, `bcache`, `btrfs`, `loop`, `partition`.
+    /// `raid1` and other levels, `crypt`, `lvm`, `dm`, `bcache`, `btrfs`, `zfs`, `loop`, `partition`.
     pub kind: String,
     /// Kernel names of its members: drives, partitions or other layers.
     pub members: Vec<String>,

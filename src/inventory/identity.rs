@@ -40,6 +40,12 @@ pub(super) fn read(root: &Sysroot, dir: &str, usb: Option<&str>, udev: &Udev, dr
         .into_iter()
         .flatten()
         .find(|serial| is_serial(serial));
+    // Of a card reader with several slots the serial is its own, whichever card is in it.
+    let slots =
+        dir.split("/block/").next().and_then(|unit| unit.rsplit_once('/')).map_or(0, |(target, _)| {
+            root.list(target).iter().filter(|unit| unit.matches(':').count() == 3).count()
+        });
+    drive.shared_serial = usb.is_some() && drive.removable && slots > 1;
     drive.wwid = device("cid").or_else(|| device("wwid")).or_else(|| own("wwid"));
 }
 
@@ -60,7 +66,7 @@ fn unit_serial(root: &Sysroot, dir: &str) -> Option<String> {
 pub(super) fn mark_shared_serials(drives: &mut [Drive]) {
     let all: Vec<String> = drives.iter().filter_map(|drive| drive.serial.clone()).collect();
     for drive in drives {
-        drive.shared_serial = all.iter().filter(|serial| Some(*serial) == drive.serial.as_ref()).count() > 1;
+        drive.shared_serial |= all.iter().filter(|serial| Some(*serial) == drive.serial.as_ref()).count() > 1;
     }
 }
 

@@ -66,7 +66,7 @@ pub struct Inventory {
     /// Drives, sorted by bus and bay.
     pub drives: Vec<Drive>,
     pub ports: Vec<NetworkPort>,
-    /// Layers on drives: md arrays, encrypted and logical volumes, btrfs on several drives, loop devices.
+    /// Layers on drives: md arrays, encrypted and logical volumes, btrfs on several drives, ZFS, loop devices.
     pub layers: Vec<Layer>,
     /// Mounted filesystems, in mount order.
     pub mounts: Vec<Mount>,
@@ -92,6 +92,7 @@ impl Inventory {
         loops::add(root, &mut inventory);
         let Self { drives, layers, mounts, .. } = &mut inventory;
         lsblk::fill(root, drives, layers);
+        layers.extend(blocks::read_zfs(root, drives, mounts));
         blocks::fill_from_mounts(drives, layers, mounts);
         identity::mark_shared_serials(drives);
         device_path::sort(drives);

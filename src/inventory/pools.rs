@@ -2,7 +2,7 @@
 
 use super::{
     Drive, Inventory, Layer,
-    blocks::{btrfs_missing, read_udev},
+    blocks::{btrfs_missing, read_udev, zfs_state},
 };
 use crate::{
     sysroot::Sysroot,
@@ -104,6 +104,11 @@ fn array(root: &Sysroot, layer: &Layer, states: &[MemberState]) -> Pool {
         missing: degraded.saturating_sub(count(MemberState::Filling)),
         chunk: number("chunk_size").filter(|bytes| *bytes > 0),
         bitmap: word("bitmap/location").map(|place| place != "none"),
+        // `external:/md127/0`, with a hyphen while it is read-only.
+        container: word("metadata_version").and_then(|version| {
+            let inside = version.strip_prefix("external:")?.strip_prefix(['/', '-'])?;
+            Some(inside.split('/').next()?.to_owned())
+        }),
         ..Pool::default()
     }
 }
@@ -118,7 +123,10 @@ fn joined(root: &Sysroot, layer: &Layer, states: &[MemberState]) -> Pool {
         // Mappings of other programs have tables that only root may read.
         _ => (ours.then(|| Layout::Linear.name().to_owned()), away),
     };
+    let zfs = layer.alias.as_deref().filter(|_| layer.kind == "zfs").and_then(|pool| zfs_state(root, pool));
     let state = match root.number::<u8>(&format!("{dm}/suspended")) {
+        _ if zfs.as_deref() == Some("SUSPENDED") => PoolState::Suspended,
+        _ if zfs.as_deref().is_some_and(|state| !matches!(state, "ONLINE" | "DEGRADED")) => PoolState::Broken,
         _ if ours && missing > 0 => PoolState::Broken,
         Some(1) => PoolState::Suspended,
         _ => PoolState::Active,
@@ -129,7 +137,8 @@ fn joined(root: &Sysroot, layer: &Layer, states: &[MemberState]) -> Pool {
         layout,
         state,
         members: layer.members.len() as u64 + if layer.kind == "btrfs" { missing } else { 0 },
-        degraded: missing,
+        // Of how many members the data is missing, only zpool tells.
+        degraded: missing.max(u64::from(zfs.as_deref() == Some("DEGRADED"))),
         missing,
         ours,
         ..Pool::default()
@@ -158,6 +167,7 @@ pub fn in_array(device: &str, member: &str, root: &Sysroot) -> MemberState {
         // With this, `faulty` means bad blocks that are being noted.
         () if is("in_sync") => MemberState::InSync,
         () if is("faulty") => MemberState::Failed,
+        () if is("journal") => MemberState::Journal,
         () if has_slot => MemberState::Filling,
         () => MemberState::Spare,
     }
@@ -220,6 +230,17 @@ impl Inventory {
             *name == drive.name || drive.partitions.iter().any(|partition| partition.name == *name)
         };
         self.pools().filter(move |(layer, _)| layer.members.iter().any(is))
+    }
+}
+
+impl Drive {
+    /// Whether a pool, a volume group or a part of a cluster is on it, active or not.
+    pub fn is_part_of_more(&self) -> bool {
+        let contents = self.partitions.iter().map(|part| &part.content).chain([&self.content]);
+        let mut kinds = contents.filter_map(|content| content.filesystem.as_deref());
+        !self.holders.is_empty()
+            || kinds
+                .any(|kind| kind.ends_with("_member") || ["ceph_bluestore", "bcache", "drbd"].contains(&kind))
     }
 }
 

@@ -6,7 +6,8 @@ pub(crate) fn is_serial(text: &str) -> bool {
     chars.next().is_some_and(|first| chars.any(|c| c != first))
 }
 
-/// Whether a serial is a placeholder: consecutive characters, or a small number after zeros.
+/// Whether a serial is a placeholder, which many devices may have: consecutive characters, groups of equal ones, a small number after
+/// zeros, or one that is filled up with zeros.
 pub(crate) fn is_placeholder(serial: &str) -> bool {
     let follows = |a: char, b: char| {
         let (a, b) = (a.to_ascii_uppercase(), b.to_ascii_uppercase());
@@ -14,5 +15,8 @@ pub(crate) fn is_placeholder(serial: &str) -> bool {
     };
     let in_order = serial.chars().zip(serial.chars().skip(1)).all(|(a, b)| follows(a, b));
     let zeros = serial.chars().take_while(|c| *c == '0').count();
-    serial.len() >= 6 && (in_order || zeros >= 8 && serial.len() - zeros <= 2)
+    let filled = serial.chars().rev().take_while(|c| *c == '0').count();
+    let groups = 1 + serial.chars().zip(serial.chars().skip(1)).filter(|(a, b)| a != b).count();
+    let is_small = zeros >= 8 && serial.len() - zeros <= 3;
+    serial.len() >= 6 && (in_order || is_small || filled >= 6 || serial.len() >= 3 * groups)
 }

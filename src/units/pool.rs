@@ -10,7 +10,7 @@ use super::{Layout, count, percent};
 pub struct Pool {
     /// The name that people gave it: of the mapping, of the array, the label.
     pub name: Option<String>,
-    /// What joins them: `raid5` and other levels, `dm`, `lvm`, `btrfs`, `bcachefs`.
+    /// What joins them: `raid5` and other levels, `dm`, `lvm`, `btrfs`, `bcachefs`, `zfs`.
     pub kind: String,
     /// How data is spread over them, by the kernel's name; none where it is not known.
     pub layout: Option<String>,
@@ -32,6 +32,9 @@ pub struct Pool {
     pub bitmap: Option<bool>,
     /// drivebench built it.
     pub ours: bool,
+    /// The container of an array of Intel RST or DDF, by its kernel name: it takes new drives.
+    #[serde(default)]
+    pub container: Option<String>,
     /// Serials of its drives that are not plugged in or not in use, where drivebench built it.
     pub absent: Vec<String>,
     /// What was predicted before drivebench built it, while its drives are the same and, those on USB, in the same bays.
@@ -119,6 +122,8 @@ pub enum MemberState {
     /// It is being filled.
     Filling,
     Spare,
+    /// It has the write journal of the array, which takes no writes without it.
+    Journal,
     /// Of an array that was assembled in part: it waits for the others.
     Waiting,
     Failed,
@@ -160,6 +165,7 @@ impl MemberState {
             Self::InSync => "in use",
             Self::Filling => "being filled",
             Self::Spare => "spare",
+            Self::Journal => "journal",
             Self::Waiting => "waits for the others",
             Self::Failed => "failed",
             Self::Unused => "not in use",
@@ -176,6 +182,7 @@ impl Pool {
             (Some(layout), _) => layout.clone(),
             (None, "dm") => "mapping".to_owned(),
             (None, "md") => "array".to_owned(),
+            (None, "zfs") => "ZFS pool".to_owned(),
             (None, kind) => kind.to_owned(),
         }
     }
@@ -223,7 +230,7 @@ impl Pool {
 
     /// A member is being filled, or made equal to the others.
     pub fn is_filling(&self) -> bool {
-        self.degraded > self.missing
+        self.kind != "zfs" && self.degraded > self.missing
             || matches!(self.action, Some(Action::Resync | Action::Recover | Action::Reshape))
     }
 
@@ -234,7 +241,7 @@ impl Pool {
 
     /// The drives are joined for good: of volumes and mappings of others it isn't known what else is on them.
     pub fn is_of_whole_drives(&self) -> bool {
-        self.layout.is_some() || matches!(self.kind.as_str(), "md" | "btrfs" | "bcachefs")
+        self.layout.is_some() || matches!(self.kind.as_str(), "md" | "btrfs" | "bcachefs" | "zfs")
     }
 
     /// It has all of its members, and the kernel does nothing else with it.
@@ -263,7 +270,7 @@ impl Pool {
         words.extend(match (work, self.action) {
             (Some(work), _) => Some(work.progress()),
             (None, Some(action)) => Some(action.words().to_owned()),
-            (None, None) if self.degraded > self.missing => Some(Action::Recover.words().to_owned()),
+            (None, None) if self.is_filling() => Some(Action::Recover.words().to_owned()),
             _ => None,
         });
         words.join(", ")

@@ -22,6 +22,8 @@ pub enum Code {
     Inactive,
     /// A pool that lacks drives and can be used.
     Degraded,
+    /// A spare that failed, of a pool that lacks nothing.
+    FailedSpare,
     Failing,
     /// A drive failed its own test.
     SelfTest,

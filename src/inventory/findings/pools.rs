@@ -4,8 +4,8 @@ use super::{Code, Finding};
 use crate::{
     inventory::{Block, Inventory, Layer},
     units::{
-        Action, Layout, Pool, PoolState, capital, count, give_back, listed, put_together, shell_word,
-        start_anew,
+        Action, Layout, MemberState, Pool, PoolState, capital, count, give_back, listed, put_together,
+        shell_word, start_anew,
     },
 };
 
@@ -23,7 +23,22 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
     let what = format!("The {} {name}", pool.layout_in_words());
     let missing = format!("{} of {}", pool.missing, count(pool.members, "drive"));
     let is_frozen = is_md(pool) && pool.action == Some(Action::Frozen);
+    let are = |state: MemberState| -> Vec<String> {
+        let members = layer.members.iter().zip(&layer.states);
+        members.filter(|(_, is)| **is == state).map(|(member, _)| format!("/dev/{member}")).collect()
+    };
+    let (spares, failed) = (are(MemberState::Spare).len() as u64, are(MemberState::Failed));
+    let has = pool.members.saturating_sub(pool.degraded);
     let (code, says, advice) = match pool.state {
+        _ if pool.kind == "zfs" => {
+            let (code, is) = match pool.state {
+                PoolState::Active if pool.degraded == 0 => return None,
+                PoolState::Active => (Code::Degraded, "degraded"),
+                _ => (Code::Broken, "faulted or suspended: its data can't be used"),
+            };
+            let status = format!("What is wrong, and what to do: sudo zpool status {}.", shell_word(&name));
+            (code, format!("{what} is {is}."), status)
+        }
         PoolState::Broken if pool.missing > 0 => (
             Code::Broken,
             format!("{what} is broken: it lacks {missing}, and its data can't be read."),
@@ -54,6 +69,11 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
                 .to_owned();
             (Code::Degraded, says, advice)
         }
+        PoolState::Active if pool.kind == "raid1" && has > 1 && pool.missing > has => {
+            let says = format!("{what} has {has} of {} copies. {}", pool.members, survives(pool));
+            let advice = "Where it was made so, as over all bays of a NAS for its system, nothing is wrong.";
+            (Code::Degraded, says, advice.to_owned())
+        }
         _ if pool.missing > 0 || is_frozen && pool.degraded > 0 => {
             let lacks = match pool.missing {
                 0 => "a drive is not filled".to_owned(),
@@ -65,14 +85,25 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
                 format!("Nothing is filled while it is frozen. If no other mdadm than a monitor runs: sudo mdadm --action=idle /dev/{node}.")
             });
             let back = take_back(inventory, layer, pool, &former(inventory, layer));
-            let killed = (is_md(pool) && back.is_none() && !is_frozen).then(|| {
+            let filled = (spares > 0 && !is_frozen).then(|| {
+                let are = if spares == 1 { "spare is" } else { "spares are" };
+                let when = if pool.action == Some(Action::Reshape) { " after the reshape" } else { "" };
+                format!("Its {spares} {are} filled{when}.")
+            });
+            let killed = (is_md(pool) && back.is_none() && filled.is_none() && !is_frozen).then(|| {
                 "If a run of drivebench that took a drive away was killed: sudo drivebench cleanup, with the --store of that run. What was just plugged in is \
                  named here some seconds later."
                     .to_owned()
             });
-            let other = (!is_frozen).then(|| replace(layer, pool));
-            let advice = frozen.into_iter().chain(back).chain(killed).chain(other);
+            let other = (filled.is_none() && !is_frozen).then(|| replace(layer, pool));
+            let advice = frozen.into_iter().chain(back).chain(filled).chain(killed).chain(other);
             (Code::Degraded, says, advice.collect::<Vec<_>>().join(" "))
+        }
+        _ if !failed.is_empty() => {
+            let says = format!("{what} lacks nothing, but its spare {} has failed.", listed(&failed));
+            let array = format!("/dev/{}", layer.name);
+            let advice = format!("Take it out: sudo mdadm {array} --remove {}.", failed.join(" "));
+            (Code::FailedSpare, says, advice)
         }
         _ => return None,
     };
@@ -146,7 +177,7 @@ fn back(inventory: &Inventory, layer: &Layer, pool: &Pool) -> String {
     let which = if pool.ours { format!(" Which these are: {}.", status(pool)) } else { String::new() };
     let connect = format!("Connect the missing drives again; without them its data can't be read.{which}");
     let is_redundant = Layout::of_name(&pool.kind).is_some_and(Layout::is_redundant);
-    if !is_md(pool) || !is_redundant {
+    if !is_md(pool) || !is_redundant || pool.container.is_some() {
         return connect;
     }
     let former = former(inventory, layer);
@@ -222,7 +253,7 @@ fn take_back(inventory: &Inventory, layer: &Layer, pool: &Pool, former: &[Block<
 
 /// The command that fills another drive.
 fn replace(layer: &Layer, pool: &Pool) -> String {
-    let node = format!("/dev/{}", layer.name);
+    let node = format!("/dev/{}", pool.container.as_ref().unwrap_or(&layer.name));
     let command = match (pool.ours, &pool.absent[..], pool.kind.as_str()) {
         (true, [old, ..], _) => format!("drivebench pool replace {} NEW", shell_word(old)),
         (true, [], _) => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Code, Finding};
 use crate::{
-    inventory::{Block, Drive, Inventory, Medium, Partition},
+    inventory::{Block, Drive, Inventory, Medium},
     sysroot::serial_number::is_placeholder,
     units::{decimal_bytes, listed, percent, size},
 };
@@ -53,7 +53,8 @@ pub(super) fn alignment(drive: &Drive) -> Vec<Finding> {
     let unit = if drive.medium == Medium::Flash { physical.max(WRITE_BLOCK) } else { physical };
     let label = drive.label();
     let mut found = Vec::new();
-    for part in drive.partitions.iter().filter(|part| !is_extended(drive, part)) {
+    // What holds nothing is not written to, such as an extended partition, or one that a boot loader is in.
+    for part in drive.partitions.iter().filter(|part| part.content.filesystem.is_some()) {
         let off = part.start.saturating_mul(512) % unit;
         if off != 0 {
             let (name, block) = (&part.name, size(unit));
@@ -78,11 +79,6 @@ pub(super) fn alignment(drive: &Drive) -> Vec<Finding> {
         }
     }
     found
-}
-
-/// Of an extended partition, which only holds others, the kernel shows its first KiB, or its first block.
-fn is_extended(drive: &Drive, part: &Partition) -> bool {
-    part.sectors.saturating_mul(512) <= u64::from(drive.logical_block).max(1024)
 }
 
 /// Nearly full filesystems, each once however often it is mounted.
