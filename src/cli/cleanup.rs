@@ -2,17 +2,39 @@
 
 use std::process::ExitCode;
 
-use super::Output;
+use super::{Output, bay};
 use crate::{
     record::Store,
-    run::{Leftover, LeftoverKind, sweep, waiting},
+    run::{Built, Leftover, LeftoverKind, pools, sweep, to_remove, waiting},
 };
 
 pub(super) fn cleanup(store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
     let left = [sweep(store.dir()), waiting(store.dir())].concat();
-    let lines: String = left.iter().map(|one| describe(one) + "\n").collect();
-    output.result(if left.is_empty() { "Nothing to clean up.\n" } else { &lines })?;
+    let mut lines: Vec<String> = left.iter().map(describe).collect();
+    lines.extend(pools_of_runs(store, output));
+    if lines.is_empty() {
+        lines.push("Nothing to clean up.".to_owned());
+    }
+    output.result(&(lines.join("\n") + "\n"))?;
     Ok(if left.iter().all(|one| one.kept.is_none()) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Pools that runs built and did not remove. Removing them needs consent.
+fn pools_of_runs(store: &Store, output: &Output) -> Vec<String> {
+    let mut built = pools(store.dir()).0;
+    built.retain(|pool| pool.is_of_run() && !pool.busy);
+    if built.is_empty() {
+        return Vec::new();
+    }
+    let inventory = bay::here(output);
+    let line = |pool: &Built| {
+        let name = &pool.build.name;
+        format!(
+            "The pool {name} of an interrupted run is still on its drives; to remove it: {}",
+            to_remove(pool, &inventory)
+        )
+    };
+    built.iter().map(line).collect()
 }
 
 pub(super) fn describe(left: &Leftover) -> String {

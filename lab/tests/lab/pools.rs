@@ -50,6 +50,9 @@ fn a_drive_that_a_killed_run_took_away_is_brought_back(machine: &Machine) {
     out(machine, &killed);
     let cleaned = out(machine, "drivebench cleanup");
     assert!(cleaned.contains("Brought back the drive at /sys/"), "{cleaned}");
+    assert!(cleaned.contains(
+        "of an interrupted run is still on its drives; to remove it: drivebench pool destroy pull-"
+    ));
     path(machine, 0);
     out(machine, "udevadm settle");
     let text = ok(pools::status(machine));
@@ -210,6 +213,7 @@ fn refused_for_their_use(machine: &Machine) {
     refused(&format!("create --layout raid1 {bays} {erase}"), "sleep (process ");
     refused(&format!("create --layout raid1 {bays} --plan"), "sleep (process ");
     out(machine, "kill $(cat /work/reader)");
+    refused_for_holders(machine, &first, &format!("create --layout raid1 {bays} {erase}"));
     let (a, b) = (path(machine, 2), path(machine, 3));
     out(
         machine,
@@ -223,6 +227,50 @@ fn refused_for_their_use(machine: &Machine) {
         "it holds linux_raid_member",
     );
     out(machine, &format!("wipefs --quiet --all {a} {b}; udevadm settle"));
+}
+
+/// What holds the drive `$d` with a filesystem, from a mount namespace of its own: a script, and the reason that is given.
+const HOLDERS: [(&str, &str); 8] = [
+    (
+        "mount --bind /dev /work/dev; losetup /dev/loop0 /work/dev/${d#/dev/}; mount /dev/loop0 /mnt/held",
+        "/dev/loop0 has it open",
+    ),
+    ("losetup /dev/loop0 /work/node; mount /dev/loop0 /mnt/held", "/dev/loop0 has it open"),
+    ("mount --bind /dev /work/dev; exec 9<>/work/dev/${d#/dev/}", "sleep (process "),
+    ("exec 9</work/node", "sleep (process "),
+    ("mount $d /mnt/held", "another program uses it exclusively"),
+    (
+        "mount $d /mnt/held; head -c 65536 /dev/zero >/mnt/held/file; losetup /dev/loop0 /mnt/held/file; umount /mnt/held",
+        "another program uses it exclusively",
+    ),
+    ("busybox modprobe zram; echo $d >/sys/block/zram0/backing_dev", "another program uses it exclusively"),
+    ("dmsetup create held --table \"0 4096 linear $d 0\"", "it is part of the mapping held"),
+];
+
+fn refused_for_holders(machine: &Machine, drive: &str, create: &str) {
+    out(
+        machine,
+        &format!(
+            "mkdir -p /work/dev /mnt/held; mkfs.ext4 -q -F {drive}; udevadm settle; \
+             mknod /work/node b $(sed 's/:/ /' /sys/block/{}/dev)",
+            drive.trim_start_matches("/dev/")
+        ),
+    );
+    for (holds, why) in HOLDERS {
+        let hold = format!(
+            "d={drive} unshare -m sh -e -c '{holds}; echo ready >/work/ready; exec sleep 900' >/work/holds 2>&1 & \
+             echo $! >/work/holder; until [ -e /work/ready ]; do kill -0 $! || {{ cat /work/holds >&2; exit 1; }}; usleep 20000; done"
+        );
+        out(machine, &hold);
+        refused(machine, create, why);
+        out(
+            machine,
+            "kill $(cat /work/holder); rm /work/ready; \
+             until ! grep -qs . /sys/block/loop0/loop/backing_file; do losetup -d /dev/loop0; usleep 100000; done; \
+             ! [ -e /sys/block/zram0 ] || echo 1 >/sys/block/zram0/reset; ! [ -e /dev/mapper/held ] || dmsetup remove held",
+        );
+    }
+    out(machine, &format!("wipefs --quiet --all {drive}; udevadm settle"));
 }
 
 fn refused_for_what_they_are(machine: &mut Machine) {
