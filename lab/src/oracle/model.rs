@@ -167,6 +167,7 @@ impl StallTruth {
 #[cfg(test)]
 mod tests {
     use std::{
+        collections::BTreeSet,
         fs,
         path::{Path, PathBuf},
         thread,
@@ -246,52 +247,64 @@ mod tests {
     #[test]
     fn simulations_of_all_shipped_scenarios_agree() {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
-        let paths: Vec<PathBuf> = fs::read_dir(&directory).unwrap().map(|e| e.unwrap().path()).collect();
-        assert!(!paths.is_empty(), "no scenario in {}", directory.display());
-        thread::scope(|scope| paths.iter().for_each(|path| drop(scope.spawn(|| simulations_agree(path)))));
+        let mut paths: Vec<PathBuf> = fs::read_dir(&directory).unwrap().map(|e| e.unwrap().path()).collect();
+        paths.sort();
+        let mut kinds = BTreeSet::new();
+        thread::scope(|scope| {
+            for path in &paths {
+                let scenario = Scenario::read(path).unwrap();
+                let board = scenario.board();
+                for (truth, model) in drives(&scenario).into_iter().zip(board.drives) {
+                    let Model { noise, stalls, cache, regimes, drift, read, write, .. } = &model;
+                    let varies = (
+                        noise.variation > 0.0,
+                        stalls.len(),
+                        cache.is_some(),
+                        regimes.is_some(),
+                        drift.is_some(),
+                    );
+                    // One of each kind: many differ by their rates only.
+                    if kinds.insert((truth.bus.is_some(), varies, read.len(), write.len())) {
+                        let rate = truth.bus.map(|bus| board.buses[bus].rate);
+                        scope.spawn(move || simulation_agrees(path, &truth, &model, rate));
+                    }
+                }
+            }
+        });
+        assert!(kinds.len() > 3, "{} kinds in {}", kinds.len(), directory.display());
     }
 
-    fn simulations_agree(path: &Path) {
-        let scenario = Scenario::read(path).unwrap();
-        let board = scenario.board();
-        let mut seen_models = Vec::new();
-        for (truth, model) in drives(&scenario).iter().zip(&board.drives) {
-            // Several drives may be alike.
-            if seen_models.contains(&(truth.bus, model)) {
-                continue;
-            }
-            seen_models.push((truth.bus, model));
-            let mut model = model.clone();
-            // If runs vary widely, many are needed to find their mean.
-            model.noise.run = model.noise.run.min(0.01);
-            let board = |model: &Model| alone(model, truth.bus.map(|b| board.buses[b].rate));
-            let close = |what: &str, seen: f64, truth: f64| {
-                let at = format!("{}: {what}", path.display());
-                assert!((seen / truth - 1.0).abs() < 0.01, "{at} at {seen} B/s, not {truth}");
-            };
-            let (large, end) = (truth.large, model.capacity.saturating_sub(1024 * MIB));
-            let fill = truth.cache.map_or(0, |c| c.bytes as u64);
-            let rare = model.stalls.iter().any(|s| s.every > 1e9);
-            let some = if rare { 100 << 30 } else { 20 << 30 };
-            close("read", simulated(&board(&model), false, 0, large, 0, some), truth.read.large);
-            close("write", simulated(&board(&model), true, 0, large, fill, some), truth.write.large);
-            close("end", simulated(&board(&model), false, end, large, 0, some), truth.read.large_at_end);
-            close("end", simulated(&board(&model), true, end, large, fill, some), truth.write.large_at_end);
-            if let Some(cache) = truth.cache {
-                let bytes = cache.free as u64 / 20 * 20;
-                close("cached", simulated(&board(&model), true, 0, large, 0, bytes), cache.rate);
-            }
-            // Too rare for the number of small operations in a test.
-            model.stalls.retain(|s| s.every < 1e9);
-            let small = |write| {
-                let ceiling = board(&model).buses.first().map(|b| b.rate);
-                SMALL as f64 / mean_seconds(&model, ceiling, write, 0, SMALL)
-            };
-            let fill = fill.next_multiple_of(SMALL);
-            // Stalls at random distances: a gigabyte has too few of them to find their mean within 1 %.
-            let some = if model.stalls.is_empty() { 1 << 30 } else { 16 << 30 };
-            close("read", simulated(&board(&model), false, 0, SMALL, 0, 1 << 30), small(false));
-            close("write", simulated(&board(&model), true, 0, SMALL, fill, some), small(true));
+    fn simulation_agrees(path: &Path, truth: &DriveTruth, model: &Model, rate: Option<f64>) {
+        let mut model = model.clone();
+        // If runs vary widely, many are needed to find their mean.
+        model.noise.run = model.noise.run.min(0.01);
+        let board = |model: &Model| alone(model, rate);
+        let close = |what: &str, seen: f64, truth: f64| {
+            let at = format!("{}: {what}", path.display());
+            assert!((seen / truth - 1.0).abs() < 0.01, "{at} at {seen} B/s, not {truth}");
+        };
+        let (large, end) = (truth.large, model.capacity.saturating_sub(1024 * MIB));
+        let fill = truth.cache.map_or(0, |c| c.bytes as u64);
+        let rare = model.stalls.iter().any(|s| s.every > 1e9);
+        let some = if rare { 100 << 30 } else { 20 << 30 };
+        close("read", simulated(&board(&model), false, 0, large, 0, some), truth.read.large);
+        close("write", simulated(&board(&model), true, 0, large, fill, some), truth.write.large);
+        close("end", simulated(&board(&model), false, end, large, 0, some), truth.read.large_at_end);
+        close("end", simulated(&board(&model), true, end, large, fill, some), truth.write.large_at_end);
+        if let Some(cache) = truth.cache {
+            let bytes = cache.free as u64 / 20 * 20;
+            close("cached", simulated(&board(&model), true, 0, large, 0, bytes), cache.rate);
         }
+        // Too rare for the number of small operations in a test.
+        model.stalls.retain(|s| s.every < 1e9);
+        let small = |write| {
+            let ceiling = board(&model).buses.first().map(|b| b.rate);
+            SMALL as f64 / mean_seconds(&model, ceiling, write, 0, SMALL)
+        };
+        let fill = fill.next_multiple_of(SMALL);
+        // Stalls at random distances: a gigabyte has too few of them to find their mean within 1 %.
+        let some = if model.stalls.is_empty() { 1 << 30 } else { 16 << 30 };
+        close("read", simulated(&board(&model), false, 0, SMALL, 0, 1 << 30), small(false));
+        close("write", simulated(&board(&model), true, 0, SMALL, fill, some), small(true));
     }
 }
