@@ -1,4 +1,4 @@
-//! How long the store of 10,000 runs takes to list, filter, compare and export, and how much memory.
+//! How long a store of 10,000 runs, or of as many as the first argument says, takes to list, filter, compare and export, and how much memory.
 //!
 //! The runs are as many copies of one short baseline of a modelled drive, each under its own name and date and on one of
 //! 40 drives. Each command runs in a separate process of this program, selected by an environment variable.
@@ -24,7 +24,6 @@ use drivebench::{
     record::{End, Event, How, Log, SCHEMA, Start, Store},
 };
 
-const RUNS: usize = 10_000;
 /// Says that this process is to be drivebench.
 const CHILD: &str = "RESULTS_CHILD";
 
@@ -36,16 +35,17 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         eprintln!("{}", peak.unwrap_or("0"));
         return Ok(code);
     }
+    let runs = std::env::args().nth(1).map_or(Ok(10_000), |runs| runs.parse())?;
     let dir = std::env::temp_dir().join(format!("drivebench-results-{}", std::process::id()));
     let store = Store::at(dir.clone());
-    let measured = fill(&store).and_then(|runs| measure(&store, &runs));
+    let measured = fill(&store, runs).and_then(|runs| measure(&store, &runs));
     fs::remove_dir_all(&dir)?;
     measured?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Fills the store; the names of the runs.
-fn fill(store: &Store) -> Result<Vec<String>, Box<dyn Error>> {
+fn fill(store: &Store, runs: usize) -> Result<Vec<String>, Box<dyn Error>> {
     let stick = Model {
         capacity: 62_000_000_000,
         write: vec![Zone { from: 0, rate: 2e6 }],
@@ -57,8 +57,8 @@ fn fill(store: &Store) -> Result<Vec<String>, Box<dyn Error>> {
     let board = Board { drives: vec![stick], buses: vec![], seed: 1 };
     let mut events = modelled::carry_out(&plan, &board)?;
     let windows = events.iter().filter(|event| matches!(event, Event::Window { .. })).count();
-    println!("{RUNS} runs of {windows} windows each");
-    (0..RUNS)
+    println!("{runs} runs of {windows} windows each");
+    (0..runs)
         .map(|n| {
             let at = format!("2026-{:02}-{:02}T10:00:00Z", n / 28 % 12 + 1, n % 28 + 1);
             let serial = format!("4C53{:04}", n % 40);
@@ -89,7 +89,7 @@ fn fill(store: &Store) -> Result<Vec<String>, Box<dyn Error>> {
 
 fn measure(store: &Store, runs: &[String]) -> Result<(), Box<dyn Error>> {
     // The second run of the same drive.
-    let (first, second) = (&runs[RUNS / 2], &runs[RUNS / 2 + 40]);
+    let (first, second) = (&runs[runs.len() / 2], &runs[runs.len() / 2 + 40]);
     let filtered = ["results", "list", "--drive", "4c530007", "--since", "2026-06-01"];
     println!("what                              seconds  most memory");
     let mut slowest: f64 = 0.0;
@@ -98,6 +98,7 @@ fn measure(store: &Store, runs: &[String]) -> Result<(), Box<dyn Error>> {
         ("list, with its index", true, &["results"]),
         ("list, filtered", true, &filtered),
         ("show one run", true, &["results", "show", first]),
+        ("advise", true, &["advise"]),
         ("compare two runs", true, &["results", "compare", first, second]),
         ("export all as CSV", false, &["results", "export"]),
         ("export the latest as metrics", false, &["results", "export", "--format", "openmetrics"]),
@@ -106,7 +107,7 @@ fn measure(store: &Store, runs: &[String]) -> Result<(), Box<dyn Error>> {
         println!("{what:<33} {seconds:>7.3}  {:>6.1} MiB", kib / 1024.0);
         slowest = if counts { slowest.max(seconds) } else { slowest };
     }
-    println!("results: {slowest:.3} s at most to list, filter, show or compare among {RUNS} runs");
+    println!("results: {slowest:.3} s at most to list, filter, show or compare among {} runs", runs.len());
     Ok(())
 }
 
