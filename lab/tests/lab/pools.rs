@@ -39,6 +39,37 @@ fn pools_are_built_used_repaired_and_removed_without_a_trace() {
     ok(pools::unclean(&mut machine, "raid5", &[0, 1, 2]));
 }
 
+#[test]
+fn a_pool_whose_drives_are_all_back_is_started_by_the_commands_that_are_shown() {
+    let mut machine = machine();
+    let (bays, erase) = named(&machine, &[0, 1, 2, 3]);
+    done(&machine, &format!("create --layout linear --mount /mnt/pool {bays} {erase}"));
+    out(
+        &machine,
+        "for i in $(seq 60); do head -c 3000000 /dev/urandom >/mnt/pool/$i; done; cd /mnt/pool && sha256sum * >/work/sums && sync",
+    );
+    for i in [1, 2] {
+        ok(machine.pull(i));
+        let bay = machine.scenario().drives[i].bay.clone();
+        out(&machine, "echo 3 >/proc/sys/vm/drop_caches; cat /mnt/pool/* >/dev/null 2>&1; true");
+        ok(machine.plug(i, &bay));
+        path(&machine, i);
+    }
+    out(&machine, "udevadm settle");
+    let listed = out(&machine, "drivebench list");
+    assert!(listed.contains("What to do once all are"), "{listed}");
+    let status = ok(pools::status(&machine));
+    let (_, commands) = status
+        .split_once("all of its drives are back; in this order: ")
+        .unwrap_or_else(|| panic!("{status}"));
+    let commands = commands.lines().next().expect("commands");
+    out(&machine, &format!("set -e; {commands}; cd /mnt/pool; sha256sum -c /work/sums >/dev/null"));
+    let status = done(&machine, "status pool");
+    assert!(status.contains(", active, mounted on /mnt/pool"), "{status}");
+    done(&machine, &format!("destroy pool {erase}"));
+    ok(clean(&machine, &[0, 1, 2, 3], "linear, with drives that were away"));
+}
+
 /// Killed while the drive is away: the next cleanup brings it back, `pool status` shows how to remove the pool, and the run goes on.
 fn a_drive_that_a_killed_run_took_away_is_brought_back(machine: &Machine) {
     let (bays, erase) = named(machine, &[0, 1]);

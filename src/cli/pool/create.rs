@@ -20,7 +20,7 @@ use crate::{
     record::Store,
     run::{self, Commands, PoolLog},
     sysroot::Sysroot,
-    tools::System,
+    tools::{System, mount, systemctl},
     units::{Layout, count, decimal_bytes, hides, shell_word},
 };
 
@@ -75,10 +75,16 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         }
         let paths: Vec<String> = drives.iter().map(|drive| drive.node()).collect();
         let commands = build.steps().into_iter().map(|step| format!("  {}\n", build.change(step, &paths)));
+        let mount =
+            dir.map(|dir| mount::mount(&build.path(), build.filesystem.name(), &dir.to_string_lossy()));
+        let mount = mount.map(|mount| format!("  {mount}\n"));
         let kept = keep
             .iter()
             .flat_map(|lines| lines.lines.iter().map(|line| format!("  {}: {line}\n", lines.file)));
-        output.result(&(plan + "Commands:\n" + &commands.chain(kept).collect::<String>()))?;
+        let reload = (!keep.is_empty() && run::exists("/run/systemd/system"))
+            .then(|| format!("  {}\n", systemctl::daemon_reload()));
+        let all: String = commands.chain(mount).chain(kept).chain(reload).collect();
+        output.result(&(plan + "Commands:\n" + &all))?;
         return Ok(ExitCode::SUCCESS);
     }
     run::ready(&build, dir, &System::default())?;

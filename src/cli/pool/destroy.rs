@@ -9,6 +9,7 @@ use crate::{
     cli::{errors::Usage, output::Output},
     danger::{Claims, holds},
     inventory::{Drive, Inventory, name_in},
+    pool::health::digits,
     run::{self, Built, Commands},
     sysroot::Sysroot,
     tools::System,
@@ -76,7 +77,22 @@ pub(super) fn destroy(
         true => String::new(),
         false => format!(" Not plugged in, so not erased: {}.", listed(&absent)),
     };
-    output.result(&format!("{name} is removed; {} erased.{keep}\n", count(all.len() as u64, "drive")))?;
+    // Of drives that were replaced: no member any more, so not erased.
+    let uuid = digits(&built.build.uuids[0]);
+    let inventory = settled(output);
+    let left = inventory
+        .blocks()
+        .filter(|block| block.content().uuid.as_deref().map(digits).as_ref() == Some(&uuid));
+    let left: String = left
+        .map(|block| {
+            format!(
+                " {0} still has the superblock of a member of {name}; to remove it: wipefs --all {0}.",
+                block.path()
+            )
+        })
+        .collect();
+    output
+        .result(&format!("{name} is removed; {} erased.{keep}{left}\n", count(all.len() as u64, "drive")))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -229,7 +229,12 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
                  the command that starts it is shown here"
             )
         }
-        State::Broken => "broken: too many drives are missing".to_owned(),
+        State::Broken => match again(pool, health, inventory) {
+            Some(commands) => {
+                return format!("broken, though all of its drives are back; in this order: {commands}");
+            }
+            None => "broken: too many drives are missing".to_owned(),
+        },
         State::Stopped => {
             let drives = build.drives(inventory).into_iter();
             let paths: Vec<Option<String>> = drives.map(|drive| Some(drive?.node())).collect();
@@ -281,6 +286,31 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
         });
     }
     states.join(", ")
+}
+
+/// The commands that stop a broken pool and start it with drives that were away, if all are plugged in again. The kernel does not use them
+/// by itself: to it they are new ones. An array with copies or parity is stopped first, and what starts it depends on what its drives hold.
+fn again(pool: &Built, health: &Health, inventory: &Inventory) -> Option<String> {
+    let (build, device) = (&pool.build, health.device.as_ref()?);
+    let paths: Vec<Option<String>> =
+        build.drives(inventory).into_iter().map(|drive| Some(drive?.node())).collect();
+    if paths.iter().any(Option::is_none) {
+        return None;
+    }
+    let mounts = device
+        .mounts(inventory)
+        .into_iter()
+        .map(|mount| format!("umount {}", shell_word(mount.path.as_str())));
+    let mut commands: Vec<String> = mounts.chain([build.stop(&device.path()).to_string()]).collect();
+    if build.layout.is_redundant() {
+        commands.push(format!("drivebench pool status {}", build.name));
+    } else {
+        commands.extend(build.start(&paths));
+        let mount =
+            |dir: &std::path::PathBuf| format!("mount {} {}", shell_word(&build.path()), shell_word(dir));
+        commands.extend(pool.mount.as_ref().map(mount));
+    }
+    Some(commands.join("; "))
 }
 
 /// What the kernel does with an array, how far it is, its rate and the time left.

@@ -41,7 +41,13 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
         }
         PoolState::Broken if pool.missing > 0 => (
             Code::Broken,
-            format!("{what} is broken: it lacks {missing}, and its data can't be read."),
+            match pool.layout.as_deref() {
+                // Its drives follow each other: files on the others can be read.
+                Some("linear") => {
+                    format!("{what} is broken: it lacks {missing}, and what is on them can't be read.")
+                }
+                _ => format!("{what} is broken: it lacks {missing}, and its data can't be read."),
+            },
             back(inventory, layer, pool),
         ),
         PoolState::TakesNoWrites => {
@@ -174,8 +180,10 @@ fn needed(pool: &Pool) -> Option<usize> {
 }
 
 fn back(inventory: &Inventory, layer: &Layer, pool: &Pool) -> String {
-    let which = if pool.ours { format!(" Which these are: {}.", status(pool)) } else { String::new() };
-    let connect = format!("Connect the missing drives again; without them its data can't be read.{which}");
+    if pool.ours {
+        return format!("Connect those that are not plugged in. What to do once all are: {}.", status(pool));
+    }
+    let connect = "Connect the missing drives again; without them its data can't be read.".to_owned();
     let is_redundant = Layout::of_name(&pool.kind).is_some_and(Layout::is_redundant);
     if !is_md(pool) || !is_redundant || pool.container.is_some() {
         return connect;
