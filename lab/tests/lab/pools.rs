@@ -46,7 +46,7 @@ fn a_pool_whose_drives_are_all_back_is_started_by_the_commands_that_are_shown() 
     done(&machine, &format!("create --layout linear --mount /mnt/pool {bays} {erase}"));
     out(
         &machine,
-        "for i in $(seq 60); do head -c 3000000 /dev/urandom >/mnt/pool/$i; done; cd /mnt/pool && sha256sum * >/work/sums && sync",
+        "for i in $(seq 60); do head -c 3000000 /dev/urandom >/mnt/pool/$i; done; cd /mnt/pool && sha256sum [0-9]* >/work/sums && sync",
     );
     for i in [1, 2] {
         ok(machine.pull(i));
@@ -263,15 +263,15 @@ fn refused_for_their_use(machine: &Machine) {
 /// What holds the drive `$d` with a filesystem, from a mount namespace of its own: a script, and the reason that is given.
 const HOLDERS: [(&str, &str); 8] = [
     (
-        "mount --bind /dev /work/dev; losetup /dev/loop0 /work/dev/${d#/dev/}; mount /dev/loop0 /mnt/held",
+        "mount --bind /dev /work/dev; losetup /dev/loop0 /work/dev/${d#/dev/}; mount -o ro /dev/loop0 /mnt/held",
         "/dev/loop0 has it open",
     ),
-    ("losetup /dev/loop0 /work/node; mount /dev/loop0 /mnt/held", "/dev/loop0 has it open"),
+    ("losetup /dev/loop0 /work/node; mount -o ro /dev/loop0 /mnt/held", "/dev/loop0 has it open"),
     ("mount --bind /dev /work/dev; exec 9<>/work/dev/${d#/dev/}", "sleep (process "),
     ("exec 9</work/node", "sleep (process "),
-    ("mount $d /mnt/held", "another program uses it exclusively"),
+    ("mount -o ro $d /mnt/held", "another program uses it exclusively"),
     (
-        "mount $d /mnt/held; head -c 65536 /dev/zero >/mnt/held/file; losetup /dev/loop0 /mnt/held/file; umount /mnt/held",
+        "mount $d /mnt/held; head -c 65536 /dev/zero >/mnt/held/file; losetup -r /dev/loop0 /mnt/held/file; mount -o remount,ro /mnt/held",
         "another program uses it exclusively",
     ),
     ("busybox modprobe zram; echo $d >/sys/block/zram0/backing_dev", "another program uses it exclusively"),
@@ -282,7 +282,7 @@ fn refused_for_holders(machine: &Machine, drive: &str, create: &str) {
     out(
         machine,
         &format!(
-            "mkdir -p /work/dev /mnt/held; mkfs.ext4 -q -F {drive}; udevadm settle; \
+            "busybox modprobe loop; mkdir -p /work/dev /mnt/held; mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 {drive}; udevadm settle; \
              mknod /work/node b $(sed 's/:/ /' /sys/block/{}/dev)",
             drive.trim_start_matches("/dev/")
         ),
