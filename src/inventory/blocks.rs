@@ -194,7 +194,8 @@ pub(super) fn read_zfs(root: &Sysroot, drives: &[Drive], mounts: &[Mount]) -> Ve
     });
     let mut pools: BTreeMap<&str, Layer> = BTreeMap::new();
     for (name, content) in parts.filter(|(_, content)| content.filesystem.as_deref() == Some("zfs_member")) {
-        let Some(label) = content.label.as_deref() else { continue };
+        // It becomes a part of a path.
+        let Some(label) = content.label.as_deref().filter(|label| !label.contains('/')) else { continue };
         let is_on = |mount: &Mount| mount.filesystem == "zfs" && zfs_pool(&mount.source) == label;
         if zfs_state(root, label).is_none() && !mounts.iter().any(is_on) {
             continue;
