@@ -8,7 +8,7 @@ root=${here%/bench}
 . "$root/scripts/toolchain.sh"
 target=${CARGO_TARGET_DIR:-$root/target}
 case $target in /*) ;; *) target=$PWD/$target ;; esac
-cd "$root"
+cd "$root" || exit
 
 # bench_build NAME: builds the benchmark and drivebench, and sets `built`, their directory.
 bench_build() {
