@@ -227,7 +227,7 @@ pub(super) fn user(root: &Sysroot, inventory: &Inventory, drive: &Drive) -> Resu
             Err(_) => return Err(Why::Unseen(path)),
         }
     }
-    // Looking at a file of a server that doesn't answer takes forever.
+    // `stat` of a file on a server that doesn't answer blocks, so a thread does it.
     let (sender, looks) = mpsc::channel();
     thread::spawn(move || {
         let found = opener(&devices, |path| drop(sender.send(Look::At(path.to_owned()))));
@@ -243,9 +243,9 @@ pub(super) fn user(root: &Sysroot, inventory: &Inventory, drive: &Drive) -> Resu
     }
 }
 
-/// What the search for openers of a drive says.
+/// A message of the thread that searches for openers.
 enum Look {
-    /// It looks at the files in this directory.
+    /// The directory whose files it examines next.
     At(String),
     Done(Result<Option<String>, Why>),
 }
@@ -272,7 +272,7 @@ fn opener(devices: &[(u32, u32)], mut look: impl FnMut(&str)) -> Result<Option<S
                     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
                     return Ok(Some(format!("{} (process {pid})", clean(name.trim()))));
                 }
-                // Closed meanwhile; or of a user's FUSE filesystem, which has no devices.
+                // The file was closed meanwhile, or it is on a user's FUSE filesystem, which is mounted nodev.
                 Ok(_) => {}
                 Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {}
                 Err(_) => return Err(Why::Unseen(directory)),

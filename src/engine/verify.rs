@@ -14,7 +14,7 @@ use super::op_sequence::Op;
 
 const MARK: [u8; 4] = *b"dbv2";
 
-/// What drives write at once, at least.
+/// Bytes that a drive writes at once, at least.
 const SECTOR: usize = 512;
 
 /// The last write of each block of a target, as far as this process made it with stamps.

@@ -36,7 +36,7 @@ fn home_of(uid: u32, passwd: &str) -> Option<PathBuf> {
     user.get(5).map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
-/// Where a path leads that goes through links to a directory of somebody else than this user. Root must not write there for the user.
+/// The target of a path that goes through links to a directory of another user than `uid`. Root must not write there on behalf of `uid`.
 pub(super) fn leads_elsewhere(path: &Path, uid: u32) -> Option<PathBuf> {
     let existing = path.ancestors().find(|path| path.symlink_metadata().is_ok())?;
     match existing.canonicalize() {

@@ -77,7 +77,7 @@ pub(super) fn destroy(
         true => String::new(),
         false => format!(" Not plugged in, so not erased: {}.", listed(&absent)),
     };
-    // Of drives that were replaced: no member any more, so not erased.
+    // Drives that were replaced are no members any more, so they were not erased.
     let uuid = digits(&built.build.uuids[0]);
     let inventory = settled(output);
     let left = inventory

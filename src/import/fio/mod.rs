@@ -208,7 +208,7 @@ fn import_document(
     if let (Some(host), 1) = (hosts.first(), hosts.len()) {
         found.board.get_or_insert_with(|| (*host).to_owned());
     }
-    // Of a server, or of the page cache, the client's own drive was idle.
+    // With I/O to a server or in the page cache, the drive of this machine was idle.
     if let Some([disk]) = document.disk_util.as_deref() {
         let ways = jobs.iter().flat_map(|job| job.read.iter().chain(&job.write));
         let ops: f64 = ways.filter_map(|way| Some(way.iops? * way.runtime? / 1000.0)).sum();

@@ -50,7 +50,7 @@ const OFF: [&str; 5] = ["0", "none", "null", "off", "false"];
 /// Options that hold a job back.
 const BRAKES: [&str; 4] = ["rate", "rate_iops", "thinktime", "latency_target"];
 
-/// Options by which offsets are not those of the pattern, and how the values begin with which they are.
+/// Options that change the order of offsets, each with the start of the value that leaves it as `rw` says.
 const ORDER: [(&str, &str); 3] =
     [("percentage_random", "100"), ("random_distribution", "random"), ("zonemode", "none")];
 
