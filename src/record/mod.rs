@@ -10,7 +10,6 @@ mod progress;
 mod pulled;
 mod reader;
 mod run;
-mod schema1;
 mod shared;
 mod store;
 mod summary;

@@ -12,7 +12,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{Event, SCHEMA, schema1::Translator};
+use super::{Event, SCHEMA};
 
 /// The maximum length of a line. The longest lines hold an inventory or a plan.
 const MAX_LINE: u64 = 96 * 1024 * 1024;
@@ -27,8 +27,10 @@ pub enum ReadError {
     Io { path: PathBuf, source: std::io::Error },
     #[error("{path} is not a record of drivebench: {why}")]
     NotARecord { path: PathBuf, why: String },
-    #[error("record {path} has schema {found}, this drivebench reads up to {SCHEMA}: use a newer drivebench")]
-    Newer { path: PathBuf, found: u64 },
+    #[error(
+        "record {path} has schema {found}, this drivebench reads schema {SCHEMA}: use the drivebench that wrote it, or a newer one"
+    )]
+    OtherSchema { path: PathBuf, found: u64 },
 }
 
 impl ReadError {
@@ -44,8 +46,6 @@ pub struct Reader {
     lines: BufReader<Box<dyn Read>>,
     /// The first line, which `open` has already read.
     first: Option<Vec<u8>>,
-    /// Set if the record has schema 1.
-    old: Option<Translator>,
     number: u64,
     /// Bytes that may still be read.
     left: u64,
@@ -104,7 +104,6 @@ impl Reader {
             path: path.to_owned(),
             lines,
             first: None,
-            old: None,
             number: 0,
             left: most,
             complete: false,
@@ -122,12 +121,10 @@ impl Reader {
             _ if reader.left == 0 => Err(not(TOO_DENSE)),
             None if line.len() as u64 >= MAX_LINE => Err(not(&format!("of its first line, {TOO_LONG}"))),
             None => Err(not("its first line is not the start of a run")),
-            Some(0) => Err(not("there is no schema 0")),
-            Some(found) if found > u64::from(SCHEMA) => {
-                Err(ReadError::Newer { path: path.to_owned(), found })
+            Some(found) if found != u64::from(SCHEMA) => {
+                Err(ReadError::OtherSchema { path: path.to_owned(), found })
             }
-            Some(n) => {
-                reader.old = (n == 1).then(Translator::default);
+            Some(_) => {
                 reader.first = Some(line);
                 reader.number = 0;
                 Ok(reader)
@@ -182,10 +179,7 @@ impl Iterator for Reader {
             self.broken = Some(format!("is damaged: {TOO_DENSE}"));
             return None;
         }
-        let event = match &mut self.old {
-            Some(old) => old.read(&line),
-            None => serde_json::from_slice(&line),
-        };
+        let event = serde_json::from_slice::<Event>(&line);
         let event = event.map_err(|e| e.to_string()).and_then(Event::checked);
         let ended = line.last() == Some(&b'\n');
         let long = !ended && line.len() as u64 >= MAX_LINE;

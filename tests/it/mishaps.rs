@@ -17,7 +17,7 @@ use drivebench::{
 };
 
 const GIB: u64 = 1 << 30;
-const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/records-v1");
+const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/records");
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")

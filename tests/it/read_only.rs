@@ -9,7 +9,7 @@ use std::{
 
 use crate::support::cli::{Cli, names, words};
 
-const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/records-v1");
+const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/records");
 const RUNS: [&str; 2] = ["rbase1", "rbase2"];
 
 /// System calls that change files, drives or the system, and those that open files or talk to devices.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{FlockOperation, Mode, OFlags, flock},
+    fs::{FlockOperation, OFlags, flock},
     io::Errno,
     process::geteuid,
 };
@@ -26,7 +26,7 @@ use crate::{
         health::{Device, MemberState, in_array},
         is_name,
     },
-    record::{AtomicFile, Host, PRIVATE, lock, make_dir},
+    record::{self, AtomicFile, Host, PRIVATE, lock, make_dir},
     sysroot::Sysroot,
     tools::{Right, State},
 };
@@ -206,7 +206,7 @@ impl PoolLog {
             return Err(io::ErrorKind::NotFound.into());
         }
         let path = path(store, name);
-        let file = open_own(&path, OFlags::RDWR | OFlags::APPEND)?;
+        let file = open_trusted(&path, OFlags::RDWR | OFlags::APPEND)?;
         patiently_locked(&file)?;
         let (built, complete) = read(&file, &path)?;
         // A line that was cut off, after which nothing was changed: what is appended must not become part of it.
@@ -277,13 +277,9 @@ fn line(line: &Line) -> io::Result<Vec<u8>> {
 }
 
 /// Opens a log that this user, root or the owner of its directory wrote: root must not act on the word of others.
-fn open_own(path: &Path, access: OFlags) -> io::Result<File> {
-    let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+fn open_trusted(path: &Path, access: OFlags) -> io::Result<File> {
+    let file = record::open_own(path, access)?;
     let (about, above) = (file.metadata()?, path.parent().unwrap_or(path).metadata()?);
-    if !about.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
     if ![0, above.uid(), geteuid().as_raw()].contains(&about.uid()) {
         return Err(io::Error::other("it belongs to another user than its directory"));
     }
@@ -306,7 +302,7 @@ fn patiently_locked(file: &File) -> io::Result<()> {
 
 /// Removes the log of a pool that is gone, which a killed process left.
 fn sweep(path: &Path) -> io::Result<()> {
-    let file = match open_own(path, OFlags::RDONLY) {
+    let file = match open_trusted(path, OFlags::RDONLY) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         file => file?,
     };
@@ -327,7 +323,7 @@ pub fn pools(store: &Path) -> (Vec<Built>, Vec<(PathBuf, io::Error)>) {
             let busy = flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
             Ok((read(&file, &path)?.0, busy))
         };
-        match open_own(&path, OFlags::RDONLY).and_then(look) {
+        match open_trusted(&path, OFlags::RDONLY).and_then(look) {
             Ok((built, _)) if built.removed => {}
             Ok((built, busy)) => pools.push(Built { busy, ..built }),
             Err(e) => damaged.push((path, e)),

@@ -155,7 +155,7 @@ fn records() -> Vec<Vec<u8>> {
         });
         kept.flat_map(|line| [line, "\n"]).collect::<String>().into_bytes()
     };
-    files("tests/fixtures/records-v1", &["gz"]).into_iter().map(few).collect()
+    files("tests/fixtures/records", &["gz"]).into_iter().map(few).collect()
 }
 
 /// Small trees as tar archives, packed and not.

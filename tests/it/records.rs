@@ -1,5 +1,5 @@
-//! Records of schema 1 from an earlier version are listed, shown, compared and resumed. The tests check
-//! numbers only, so that words and labels may change.
+//! Records that were written once are listed, shown, compared and resumed with the same numbers. Words and labels may
+//! change.
 
 use std::{fs, io::Read, path::Path};
 
@@ -8,7 +8,7 @@ use crate::support::cli::{Cli, Done};
 use rustix::process::Signal;
 use serde_json::Value;
 
-const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/records-v1");
+const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/records");
 
 /// In the order of their dates.
 const RUNS: [&str; 16] = [
@@ -31,12 +31,12 @@ const RUNS: [&str; 16] = [
 ];
 
 /// A copy of the records, and drivebench.
-struct Old {
+struct Kept {
     cli: Cli,
     store: tempfile::TempDir,
 }
 
-impl Old {
+impl Kept {
     fn new() -> Self {
         let store = tempfile::tempdir().expect("a temporary directory");
         for name in cli::names(Path::new(RECORDS)).iter().filter(|name| name.contains(".jsonl")) {
@@ -84,25 +84,25 @@ fn line(estimate: &Value) -> String {
 
 #[test]
 fn they_are_listed_by_their_dates() {
-    let list = Old::new().out(&["results", "list"]);
+    let list = Kept::new().out(&["results", "list"]);
     let runs: Vec<&str> = list.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(runs, RUNS);
 }
 
 #[test]
 fn each_is_shown_with_the_same_numbers() {
-    let old = Old::new();
+    let kept = Kept::new();
     let numbers = RUNS.map(|run| {
-        let text = old.out(&["results", "show", run]);
+        let text = kept.out(&["results", "show", run]);
         assert!(!text.contains("NaN") && !text.contains("inf"), "{run}: {text}");
-        format!("{run}\n{}", old.numbers(&["results", "show", run]))
+        format!("{run}\n{}", kept.numbers(&["results", "show", run]))
     });
     insta::assert_snapshot!(numbers.join("\n"));
 }
 
 #[test]
 fn they_are_compared_with_the_same_numbers() {
-    let old = Old::new();
+    let kept = Kept::new();
     let pairs: [&[&str]; 8] = [
         &["rbase1", "rbase2"],
         &["rbays", "rbayshalf"],
@@ -115,45 +115,45 @@ fn they_are_compared_with_the_same_numbers() {
     ];
     let numbers = pairs.map(|pair| {
         let args = [&["results", "compare", "--force"], pair].concat();
-        assert!(!old.out(&args).is_empty());
-        format!("{}\n{}", pair.join(" "), old.numbers(&args))
+        assert!(!kept.out(&args).is_empty());
+        format!("{}\n{}", pair.join(" "), kept.numbers(&args))
     });
     insta::assert_snapshot!(numbers.join("\n"));
 }
 
 #[test]
 fn a_stopped_run_is_resumed() {
-    let old = Old::new();
+    let kept = Kept::new();
     // Unfinished records are not compressed.
-    let packed = fs::File::open(old.store.path().join("rbayshalf.jsonl.gz")).expect("opens");
+    let packed = fs::File::open(kept.store.path().join("rbayshalf.jsonl.gz")).expect("opens");
     let mut before = Vec::new();
     flate2::read::GzDecoder::new(packed).read_to_end(&mut before).expect("unpacks");
-    fs::remove_file(old.store.path().join("rbayshalf.jsonl.gz")).expect("removes");
-    let record = old.store.path().join("rbayshalf.jsonl");
+    fs::remove_file(kept.store.path().join("rbayshalf.jsonl.gz")).expect("removes");
+    let record = kept.store.path().join("rbayshalf.jsonl");
     fs::write(&record, &before).expect("writes");
-    let numbers = old.numbers(&["results", "show", "rbayshalf"]);
+    let numbers = kept.numbers(&["results", "show", "rbayshalf"]);
 
     // Three of six arrangements are done, and the drives of the fourth are not present.
-    let mut running = old.cli.start(old.args(&["run", "bays", "--resume", "rbayshalf"]));
+    let mut running = kept.cli.start(kept.args(&["run", "bays", "--resume", "rbayshalf"]));
     assert_eq!(running.wait_for("wanted")["number"], 4);
     running.signal(Signal::INT);
     assert_eq!(running.finish(), Some(130));
     let after = fs::read(&record).expect("reads");
     assert!(after.starts_with(&before) && after.len() > before.len(), "it goes on in the same record");
-    assert_eq!(old.numbers(&["results", "show", "rbayshalf"]), numbers);
+    assert_eq!(kept.numbers(&["results", "show", "rbayshalf"]), numbers);
 
-    let again = old.run(&["run", "bays", "--resume", "rbays"]);
+    let again = kept.run(&["run", "bays", "--resume", "rbays"]);
     assert_eq!((again.code, again.out.as_str()), (2, ""), "what is complete is refused: {}", again.err);
 }
 
 #[test]
 fn an_incomplete_last_line_changes_no_number() {
-    let old = Old::new();
-    let path = old.store.path().join("rcut.jsonl");
+    let kept = Kept::new();
+    let path = kept.store.path().join("rcut.jsonl");
     let cut = fs::read_to_string(&path).expect("reads");
     assert!(!cut.ends_with('\n'), "it ends within a line");
-    let numbers = old.numbers(&["results", "show", "rcut"]);
+    let numbers = kept.numbers(&["results", "show", "rcut"]);
     let whole = cut.rfind('\n').expect("a line") + 1;
     fs::write(&path, &cut[..whole]).expect("cuts");
-    assert_eq!(old.numbers(&["results", "show", "rcut"]), numbers);
+    assert_eq!(kept.numbers(&["results", "show", "rcut"]), numbers);
 }
