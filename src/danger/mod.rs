@@ -23,6 +23,7 @@ use crate::{
 };
 
 /// Attempts before a drive counts as in use, and the time between them.
+const PROC: &str = "/proc";
 const TRIES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -59,6 +60,7 @@ impl Claim {
         Locked { identity, file: locked }: Locked,
         erase: &[String],
         mut look: impl FnMut() -> Inventory,
+        proc: &Path,
     ) -> Result<Self, Refusal> {
         let identity = &identity;
         let inventory = look();
@@ -82,9 +84,7 @@ impl Claim {
             return Err(refused(Why::Replaced));
         }
         still(same, sequence.as_deref()).map_err(refused)?;
-        let used =
-            || refusal::user(&Sysroot::live(), &now, same)?.map_or(Ok(()), |user| Err(Why::Opened(user)));
-        patiently(used).map_err(refused)?;
+        patiently(|| unopened(proc, &now, same)).map_err(refused)?;
         drop(exclusive);
         Ok(Self { drive: same.clone(), sequence, locked })
     }
@@ -123,7 +123,7 @@ impl Locked {
 
     /// See [`Claim::take`].
     pub fn claim(self, erase: &[String]) -> Result<Claim, Refusal> {
-        Claim::after(self, erase, || Inventory::read(&Sysroot::live()))
+        Claim::after(self, erase, || Inventory::read(&Sysroot::live()), Path::new(PROC))
     }
 }
 
@@ -144,10 +144,11 @@ fn is(file: &File, drive: &Drive) -> bool {
 
 /// Why a drive is not only the kernel's: what has it or a part of it open. Needs root.
 pub fn opened_by(inventory: &Inventory, drive: &Drive) -> Option<Why> {
-    patiently(|| {
-        refusal::user(&Sysroot::live(), inventory, drive)?.map_or(Ok(()), |user| Err(Why::Opened(user)))
-    })
-    .err()
+    patiently(|| unopened(Path::new(PROC), inventory, drive)).err()
+}
+
+fn unopened(proc: &Path, inventory: &Inventory, drive: &Drive) -> Result<(), Why> {
+    refusal::user(&Sysroot::live(), proc, inventory, drive)?.map_or(Ok(()), |user| Err(Why::Opened(user)))
 }
 
 /// An error if a block device is used as a mount, as swap, in an array or mapping, or by what the inventory doesn't know, such as ZFS.

@@ -4,6 +4,7 @@ use std::{
     fs::{self, File, Metadata},
     io,
     os::unix::fs::{FileTypeExt, MetadataExt},
+    path::Path,
     sync::mpsc,
     thread,
     time::Duration,
@@ -136,7 +137,7 @@ fn describe(layer: &Layer) -> String {
         "dm" | "multipath" => format!("the mapping {name} (dmsetup remove {name})"),
         "partition" => format!("the partition {name}"),
         "loop" => format!("the loop device {name} (losetup --detach /dev/{name})"),
-        "zfs" => format!("the ZFS pool {name} (zpool export {name})"),
+        "zfs" => format!("the ZFS pool {name} (zpool export {})", shell_word(&name)),
         filesystem @ ("btrfs" | "bcachefs") => format!("the {filesystem} {name}"),
         "bcache" => format!("the cache {name}"),
         level => format!("the {level} array /dev/{name} (mdadm --stop /dev/{name})"),
@@ -211,8 +212,13 @@ pub(super) fn device(data: &Metadata) -> Option<(u32, u32)> {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The process or loop device that has the drive or a partition of it open, by whatever path, in whatever mount namespace: devices
-/// are compared by number. Needs root to see all processes.
-pub(super) fn user(root: &Sysroot, inventory: &Inventory, drive: &Drive) -> Result<Option<String>, Why> {
+/// are compared by number. Needs root to see all processes. `proc` has the processes, `/proc` unless tests choose them.
+pub(super) fn user(
+    root: &Sysroot,
+    proc: &Path,
+    inventory: &Inventory,
+    drive: &Drive,
+) -> Result<Option<String>, Why> {
     let paths = inventory.drives.iter().filter(|other| inventory.have_same_content(other, drive));
     let devices: Vec<(u32, u32)> =
         paths.flat_map(|path| path.partitions.iter().map(|part| part.device).chain([path.device])).collect();
@@ -229,8 +235,9 @@ pub(super) fn user(root: &Sysroot, inventory: &Inventory, drive: &Drive) -> Resu
     }
     // `stat` of a file on a server that doesn't answer blocks, so a thread does it.
     let (sender, looks) = mpsc::channel();
+    let proc = proc.to_owned();
     thread::spawn(move || {
-        let found = opener(&devices, |path| drop(sender.send(Look::At(path.to_owned()))));
+        let found = opener(&proc, &devices, |path| drop(sender.send(Look::At(path.to_owned()))));
         let _ = sender.send(Look::Done(found));
     });
     let mut last = "/proc".to_owned();
@@ -250,14 +257,20 @@ enum Look {
     Done(Result<Option<String>, Why>),
 }
 
+/// Whether a filesystem gave this error, not the kernel.
+fn is_of_filesystem(e: &io::Error) -> bool {
+    let errno = e.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(errno, Some(Errno::ACCESS | Errno::STALE | Errno::NOTCONN))
+}
+
 /// Another process that has one of these devices open.
-fn opener(devices: &[(u32, u32)], mut look: impl FnMut(&str)) -> Result<Option<String>, Why> {
+fn opener(proc: &Path, devices: &[(u32, u32)], mut look: impl FnMut(&str)) -> Result<Option<String>, Why> {
     let me = std::process::id();
-    for entry in fs::read_dir("/proc").map_err(|_| Why::Unseen("/proc".to_owned()))?.flatten() {
+    for entry in fs::read_dir(proc).map_err(|_| Why::Unseen("/proc".to_owned()))?.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
             continue;
         };
-        let directory = format!("/proc/{pid}/fd");
+        let directory = format!("{}/{pid}/fd", proc.display());
         look(&directory);
         let files = match fs::read_dir(&directory) {
             _ if pid == me => continue,
@@ -269,12 +282,14 @@ fn opener(devices: &[(u32, u32)], mut look: impl FnMut(&str)) -> Result<Option<S
         for file in files.flatten() {
             match fs::metadata(file.path()) {
                 Ok(data) if device(&data).is_some_and(|device| devices.contains(&device)) => {
-                    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+                    let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
                     return Ok(Some(format!("{} (process {pid})", clean(name.trim()))));
                 }
-                // The file was closed meanwhile, or it is on a user's FUSE filesystem, which is mounted nodev.
                 Ok(_) => {}
-                Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {}
+                // It was closed meanwhile.
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                // It is on a user's FUSE filesystem, or on one that is gone. A process that may not be examined hides its path, too.
+                Err(e) if is_of_filesystem(&e) && fs::read_link(file.path()).is_ok() => {}
                 Err(_) => return Err(Why::Unseen(directory)),
             }
         }

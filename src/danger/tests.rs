@@ -1,6 +1,9 @@
 //! Which drives can be claimed: on captured machines, and on a loop device where the tests run as root.
 
-use std::{fs, os::unix::fs::MetadataExt};
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, symlink},
+};
 
 use rustix::fs::{FileType, mknodat};
 
@@ -308,7 +311,22 @@ fn take(first: &Inventory, second: &Inventory, erase: &[&str]) -> Result<Claim, 
     let drive = &first.drives[0];
     let file = open(drive, OFlags::RDONLY)?;
     lock(&file)?;
-    Claim::after(Locked { identity: drive.identity(), file }, &erase, look).map_err(|refusal| refusal.why)
+    let locked = Locked { identity: drive.identity(), file };
+    Claim::after(locked, &erase, look, processes().path()).map_err(|refusal| refusal.why)
+}
+
+/// The processes that may be examined: a sandbox can hide its init even from root.
+fn processes() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    for process in fs::read_dir(PROC).expect("lists").flatten() {
+        let is_hidden = fs::read_link(process.path().join("fd/0"))
+            .is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied);
+        let name = process.file_name();
+        if name.to_str().is_some_and(|name| name.parse::<u32>().is_ok()) && !is_hidden {
+            symlink(process.path(), dir.path().join(name)).expect("links");
+        }
+    }
+    dir
 }
 
 /// A device of its own. Without root there can be none; then the claim must be refused for that.
@@ -363,9 +381,20 @@ fn a_claim_is_checked_again_after_the_drive_was_opened() {
     reader.kill().and_then(|()| reader.wait()).expect("ends");
     take(&free, &free, &["S1"]).expect("is free again");
     a_user_by_another_node_is_found(&device, &free);
+    a_file_that_cannot_be_examined_counts_as_use(&free);
 }
 
-/// As containers have it that see /dev elsewhere.
+fn a_file_that_cannot_be_examined_counts_as_use(free: &Inventory) {
+    let proc = tempfile::tempdir().expect("a directory");
+    let files = proc.path().join("812/fd");
+    let user = || refusal::user(&Sysroot::live(), proc.path(), free, &free.drives[0]);
+    fs::create_dir_all(&files).expect("creates");
+    assert!(matches!(user(), Ok(None)));
+    symlink("3", files.join("3")).expect("links to itself");
+    assert!(matches!(user(), Err(Why::Unseen(path)) if Path::new(&path) == files));
+}
+
+/// A container may see the device by a node of its own.
 fn a_user_by_another_node_is_found(device: &Loop, free: &Inventory) {
     let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
     let node = dir.path().join("node");
