@@ -14,14 +14,24 @@ use super::op_sequence::Op;
 
 const MARK: [u8; 4] = *b"dbv2";
 
-/// Bytes that a drive writes at once, at least.
+/// The size of the smallest sector, bytes.
 const SECTOR: usize = 512;
 
 /// The last write of each block of a target, as far as this process made it with stamps.
 #[derive(Debug, Default)]
 pub(super) struct LastWrites {
     begun: AtomicU64,
-    last: Mutex<Vec<u64>>,
+    blocks: Mutex<Vec<Written>>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Written {
+    /// The generation of the last write, 0 if it isn't known.
+    last: u64,
+    /// The number of writes in flight.
+    writing: u32,
+    /// Several were in flight at once: any of them may be the last.
+    is_mixed: bool,
 }
 
 impl LastWrites {
@@ -30,28 +40,37 @@ impl LastWrites {
     pub(super) fn begin(&self, op: Op, load: &Load) -> u64 {
         match (load.verify, op.read) {
             (false, _) => 0,
-            (true, true) => self.change(op, load, |last| *last),
+            (true, true) => self.change(op, load, |block| block.last),
             (true, false) => {
-                self.change(op, load, |last| *last = 0);
+                self.change(op, load, |block| {
+                    block.last = 0;
+                    block.is_mixed |= block.writing > 0;
+                    block.writing += 1;
+                });
                 self.begun.fetch_add(1, Ordering::Relaxed) + 1
             }
         }
     }
 
-    /// Notes that an operation has ended. Of two writes in flight at once, either may be the last.
+    /// Notes that an operation has ended.
     pub(super) fn end(&self, op: Op, load: &Load, generation: u64) {
         if load.verify && !op.read {
-            self.change(op, load, |last| *last = if *last == 0 { generation } else { 0 });
+            self.change(op, load, |block| {
+                block.writing -= 1;
+                if block.writing == 0 {
+                    block.last = if std::mem::take(&mut block.is_mixed) { 0 } else { generation };
+                }
+            });
         }
     }
 
-    fn change<T>(&self, op: Op, load: &Load, change: impl FnOnce(&mut u64) -> T) -> T {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+    fn change<T>(&self, op: Op, load: &Load, change: impl FnOnce(&mut Written) -> T) -> T {
+        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         let at = (op.offset / load.block) as usize;
-        if at >= last.len() {
-            last.resize(at + 1, 0);
+        if at >= blocks.len() {
+            blocks.resize(at + 1, Written::default());
         }
-        change(&mut last[at])
+        change(&mut blocks[at])
     }
 }
 
@@ -121,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn of_writes_in_flight_at_once_either_may_be_the_last() {
+    fn of_writes_in_flight_at_once_any_may_be_the_last() {
         let load = Load { verify: true, ..job(4096, 4096).load };
         let writes = LastWrites::default();
         let op = |offset, read| Op { number: 0, offset, read };
@@ -131,10 +150,14 @@ mod tests {
         let first = writes.begin(write, &load);
         writes.end(write, &load, first);
         assert_eq!((first, least(8192), least(0)), (1, 1, 0));
-        let both = [writes.begin(write, &load), writes.begin(write, &load)];
-        assert_eq!(least(8192), 0, "it may be read before or after");
-        both.iter().rev().for_each(|generation| writes.end(write, &load, *generation));
-        assert_eq!(least(8192), 0);
+        for n in [2, 3] {
+            let several: Vec<u64> = (0..n).map(|_| writes.begin(write, &load)).collect();
+            for generation in several.iter().rev() {
+                assert_eq!(least(8192), 0, "it may be read before or after");
+                writes.end(write, &load, *generation);
+            }
+            assert_eq!(least(8192), 0);
+        }
         let last = writes.begin(write, &load);
         writes.end(write, &load, last);
         assert_eq!(least(8192), last);
