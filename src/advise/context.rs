@@ -177,17 +177,25 @@ impl<'a> Context<'a> {
             .collect()
     }
 
-    /// Drives that can hold data: not the system's, with nothing of a pool, a volume group or a cluster on them, not failing, and writable.
+    /// Drives that can hold data: not the system's, in no pool, in use if a volume is on them, not failing, and writable.
     pub fn for_data(&self) -> Vec<&'a Drive> {
         let mut taken = self.system();
         taken.extend(self.arrays().into_iter().flat_map(|(_, _, on)| on));
         taken.extend(self.inventory.swap_drives());
-        taken.extend(self.inventory.drives.iter().filter(|drive| drive.is_part_of_more()));
+        let mounts = &self.inventory.mounts;
+        let used: Vec<&Drive> = mounts.iter().flat_map(|mount| self.inventory.drives_of(mount)).collect();
+        let is_closed = |drive: &&'a Drive| drive.is_pool_member() && !used.contains(drive);
+        taken.extend(self.inventory.drives.iter().filter(is_closed));
         let free = |drive: &&Drive| !drive.read_only && !taken.contains(drive) && !self.failing(drive);
         self.drives().into_iter().filter(free).collect()
     }
 
-    /// The same; where there are none, all drives.
+    /// The same without those that a volume is on, or a part of a cluster: what may be built from.
+    pub fn for_layout(&self) -> Vec<&'a Drive> {
+        self.for_data().into_iter().filter(|drive| !drive.is_pool_member()).collect()
+    }
+
+    /// Those for data; where there are none, all drives.
     pub fn for_data_or_all(&self) -> Vec<&'a Drive> {
         Some(self.for_data()).filter(|drives| !drives.is_empty()).unwrap_or_else(|| self.drives())
     }

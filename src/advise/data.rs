@@ -29,7 +29,9 @@ impl Candidate<'_> {
 }
 
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
-    let arrays = context.arrays();
+    let (mut arrays, system) = (context.arrays(), context.system());
+    // Those of use for data come first.
+    arrays.sort_by_key(|(_, pool, on)| (!pool.is_usable(), on.iter().any(|drive| system.contains(drive))));
     if !arrays.is_empty() {
         return arrays
             .into_iter()

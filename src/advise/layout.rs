@@ -44,7 +44,7 @@ pub(super) fn survives(context: &Context<'_>, layer: &Layer, pool: &Pool) -> Opt
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let arrays = context.arrays();
     let inventory = context.inventory;
-    let fit = context.for_data();
+    let fit = context.for_layout();
     // Several drives of a virtual machine may be on one disk of its host.
     let real = |d: &&Drive| d.has_hardware() || inventory.machine.lab.is_some();
     let drives: Vec<&Drive> = fit.iter().copied().filter(real).collect();
@@ -198,7 +198,7 @@ fn striping<'a>(context: &Context<'a>) -> (Vec<String>, Vec<Number<'a>>) {
         let Some(number) = context.at_once(wanted) else { continue };
         let Some(flow) = Flow::of(context, reads) else { continue };
         // The system drive is not a member.
-        let free = context.for_data();
+        let free = context.for_layout();
         if !flow.drives.iter().all(|d| free.contains(d)) {
             continue;
         }

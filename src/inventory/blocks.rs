@@ -188,31 +188,36 @@ fn read_bcachefs(root: &Sysroot) -> Vec<Layer> {
 
 /// The imported pools of ZFS: those of which the kernel tells a state, or a filesystem is mounted. Its drives are known by their labels.
 pub(super) fn read_zfs(root: &Sysroot, drives: &[Drive], mounts: &[Mount]) -> Vec<Layer> {
-    let parts = drives.iter().flat_map(|drive| {
-        let parts = drive.partitions.iter().map(|part| (&part.name, &part.content));
-        parts.chain([(&drive.name, &drive.content)])
-    });
-    let mut pools: BTreeMap<&str, Layer> = BTreeMap::new();
-    for (name, content) in parts.filter(|(_, content)| content.filesystem.as_deref() == Some("zfs_member")) {
-        // It becomes a part of a path.
-        let Some(label) = content.label.as_deref().filter(|label| !label.contains('/')) else { continue };
-        let is_on = |mount: &Mount| mount.filesystem == "zfs" && zfs_pool(&mount.source) == label;
-        if zfs_state(root, label).is_none() && !mounts.iter().any(is_on) {
-            continue;
-        }
-        let pool = pools.entry(label).or_insert_with(|| Layer {
-            name: content.uuid.clone().unwrap_or_else(|| label.to_owned()),
-            alias: Some(label.to_owned()),
+    let known = root.list("/proc/spl/kstat/zfs").into_iter().filter(|pool| zfs_state(root, pool).is_some());
+    let mounted = mounts.iter().filter(|mount| mount.filesystem == "zfs");
+    let names = known.chain(mounted.map(|mount| zfs_pool(&mount.source).to_owned()));
+    let pool = |name: String| {
+        let layer = Layer {
+            name: name.clone(),
+            alias: Some(name.clone()),
             kind: "zfs".to_owned(),
             logical_block: 4096,
             content: Signature {
                 filesystem: Some("zfs".to_owned()),
-                label: Some(label.to_owned()),
+                label: Some(name.clone()),
                 ..Signature::default()
             },
             ..Layer::default()
-        });
-        pool.members.push(name.clone());
+        };
+        (name, layer)
+    };
+    let mut pools: BTreeMap<String, Layer> = names.map(pool).collect();
+    for drive in drives {
+        let parts = drive.partitions.iter().map(|part| (&part.name, &part.content));
+        for (name, content) in parts.chain([(&drive.name, &drive.content)]) {
+            let label =
+                content.label.as_deref().filter(|_| content.filesystem.as_deref() == Some("zfs_member"));
+            let Some(pool) = label.and_then(|label| pools.get_mut(label)) else { continue };
+            pool.members.push(name.clone());
+            if let Some(uuid) = &content.uuid {
+                pool.name.clone_from(uuid);
+            }
+        }
     }
     pools.into_values().collect()
 }

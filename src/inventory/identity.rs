@@ -40,7 +40,7 @@ pub(super) fn read(root: &Sysroot, dir: &str, usb: Option<&str>, udev: &Udev, dr
         .into_iter()
         .flatten()
         .find(|serial| is_serial(serial));
-    // Of a card reader with several slots the serial is its own, whichever card is in it.
+    // A reader with several slots has one serial for all cards.
     let slots =
         dir.split("/block/").next().and_then(|unit| unit.rsplit_once('/')).map_or(0, |(target, _)| {
             root.list(target).iter().filter(|unit| unit.matches(':').count() == 3).count()

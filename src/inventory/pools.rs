@@ -85,6 +85,7 @@ fn array(root: &Sysroot, layer: &Layer, states: &[MemberState]) -> Pool {
         Some("broken") if !lost && degraded == 0 && layout.is_some_and(Layout::is_redundant) => {
             PoolState::TakesNoWrites
         }
+        _ if states.contains(&MemberState::FailedJournal) => PoolState::TakesNoWrites,
         Some("broken") => PoolState::Broken,
         _ if lost => PoolState::Broken,
         Some("suspended") => PoolState::Suspended,
@@ -166,6 +167,7 @@ pub fn in_array(device: &str, member: &str, root: &Sysroot) -> MemberState {
     match () {
         // With this, `faulty` means bad blocks that are being noted.
         () if is("in_sync") => MemberState::InSync,
+        () if is("faulty") && is("journal") => MemberState::FailedJournal,
         () if is("faulty") => MemberState::Failed,
         () if is("journal") => MemberState::Journal,
         () if has_slot => MemberState::Filling,
@@ -235,7 +237,7 @@ impl Inventory {
 
 impl Drive {
     /// Whether a pool, a volume group or a part of a cluster is on it, active or not.
-    pub fn is_part_of_more(&self) -> bool {
+    pub fn is_pool_member(&self) -> bool {
         let contents = self.partitions.iter().map(|part| &part.content).chain([&self.content]);
         let mut kinds = contents.filter_map(|content| content.filesystem.as_deref());
         !self.holders.is_empty()

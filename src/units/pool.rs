@@ -124,6 +124,7 @@ pub enum MemberState {
     Spare,
     /// It has the write journal of the array, which takes no writes without it.
     Journal,
+    FailedJournal,
     /// Of an array that was assembled in part: it waits for the others.
     Waiting,
     Failed,
@@ -166,6 +167,7 @@ impl MemberState {
             Self::Filling => "being filled",
             Self::Spare => "spare",
             Self::Journal => "journal",
+            Self::FailedJournal => "journal, failed",
             Self::Waiting => "waits for the others",
             Self::Failed => "failed",
             Self::Unused => "not in use",

@@ -23,7 +23,7 @@ pub enum Code {
     /// A pool that lacks drives and can be used.
     Degraded,
     /// A spare that failed, of a pool that lacks nothing.
-    FailedSpare,
+    FailedMember,
     Failing,
     /// A drive failed its own test.
     SelfTest,

@@ -27,7 +27,8 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
         let members = layer.members.iter().zip(&layer.states);
         members.filter(|(_, is)| **is == state).map(|(member, _)| format!("/dev/{member}")).collect()
     };
-    let (spares, failed) = (are(MemberState::Spare).len() as u64, are(MemberState::Failed));
+    let (spares, failed) = (are(MemberState::Spare), are(MemberState::Failed));
+    let journal = are(MemberState::FailedJournal);
     let has = pool.members.saturating_sub(pool.degraded);
     let (code, says, advice) = match pool.state {
         _ if pool.kind == "zfs" => {
@@ -50,6 +51,15 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
             },
             back(inventory, layer, pool),
         ),
+        _ if !journal.is_empty() => {
+            let (array, journal) = (format!("/dev/{}", layer.name), listed(&journal));
+            let says = format!("{what} takes no writes: its journal {journal} has failed.");
+            let advice = format!(
+                "Unmount it and give it another: sudo mdadm --readonly {array}; sudo mdadm {array} --remove {journal}; \
+                 sudo mdadm {array} --add-journal /dev/NEW; sudo mdadm --readwrite {array}."
+            );
+            (Code::Broken, says, advice)
+        }
         PoolState::TakesNoWrites => {
             let says = format!("{what} takes no writes: the last copy of something could not be written.");
             let uuid = uuid(inventory, layer).unwrap_or("UUID");
@@ -91,10 +101,15 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
                 format!("Nothing is filled while it is frozen. If no other mdadm than a monitor runs: sudo mdadm --action=idle /dev/{node}.")
             });
             let back = take_back(inventory, layer, pool, &former(inventory, layer));
-            let filled = (spares > 0 && !is_frozen).then(|| {
-                let are = if spares == 1 { "spare is" } else { "spares are" };
-                let when = if pool.action == Some(Action::Reshape) { " after the reshape" } else { "" };
-                format!("Its {spares} {are} filled{when}.")
+            let n = spares.len() as u64;
+            let filled = (n >= pool.missing && !is_frozen).then(|| match pool.action {
+                Some(Action::Reshape) => {
+                    format!("The kernel rebuilds onto its {} after the reshape.", count(n, "spare"))
+                }
+                Some(_) => format!("The kernel rebuilds onto its {}.", count(n, "spare")),
+                None => {
+                    format!("Nothing is filled, though {} waits as a spare: dmesg says why.", listed(&spares))
+                }
             });
             let killed = (is_md(pool) && back.is_none() && filled.is_none() && !is_frozen).then(|| {
                 "If a run of drivebench that took a drive away was killed: sudo drivebench cleanup, with the --store of that run. What was just plugged in is \
@@ -105,11 +120,11 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
             let advice = frozen.into_iter().chain(back).chain(filled).chain(killed).chain(other);
             (Code::Degraded, says, advice.collect::<Vec<_>>().join(" "))
         }
-        _ if !failed.is_empty() => {
-            let says = format!("{what} lacks nothing, but its spare {} has failed.", listed(&failed));
+        _ if !failed.is_empty() && pool.degraded == 0 => {
+            let says = format!("{what} lacks nothing, but still lists what failed: {}.", listed(&failed));
             let array = format!("/dev/{}", layer.name);
-            let advice = format!("Take it out: sudo mdadm {array} --remove {}.", failed.join(" "));
-            (Code::FailedSpare, says, advice)
+            let advice = format!("To take that out: sudo mdadm {array} --remove {}.", failed.join(" "));
+            (Code::FailedMember, says, advice)
         }
         _ => return None,
     };
@@ -181,7 +196,7 @@ fn needed(pool: &Pool) -> Option<usize> {
 
 fn back(inventory: &Inventory, layer: &Layer, pool: &Pool) -> String {
     if pool.ours {
-        return format!("Connect those that are not plugged in. What to do once all are: {}.", status(pool));
+        return format!("Connect the missing drives. What to do once all are: {}.", status(pool));
     }
     let connect = "Connect the missing drives again; without them its data can't be read.".to_owned();
     let is_redundant = Layout::of_name(&pool.kind).is_some_and(Layout::is_redundant);
@@ -278,6 +293,27 @@ fn replace(layer: &Layer, pool: &Pool) -> String {
 mod tests {
     use super::*;
     use crate::inventory::{Drive, Partition, Signature};
+
+    #[test]
+    fn a_failed_member_is_named_once_nothing_is_missing() {
+        let code = |degraded| {
+            let kind = "raid1".to_owned();
+            let pool = Pool { kind, members: 2, degraded, ..Pool::default() };
+            let layer = Layer {
+                name: "md0".to_owned(),
+                members: ["sda", "sdb", "sdc"].map(str::to_owned).to_vec(),
+                states: vec![MemberState::Failed, MemberState::InSync, MemberState::Filling],
+                pool: Some(pool.clone()),
+                ..Layer::default()
+            };
+            state(&Inventory::default(), &layer, &pool).map(|finding| finding.code)
+        };
+        assert_eq!(
+            (code(0), code(1)),
+            (Some(Code::FailedMember), None),
+            "while it is filled, its progress is shown"
+        );
+    }
 
     #[test]
     fn a_drive_that_left_its_array_is_named_with_the_command_that_takes_it_back() {

@@ -53,7 +53,7 @@ pub(super) fn alignment(drive: &Drive) -> Vec<Finding> {
     let unit = if drive.medium == Medium::Flash { physical.max(WRITE_BLOCK) } else { physical };
     let label = drive.label();
     let mut found = Vec::new();
-    // What holds nothing is not written to, such as an extended partition, or one that a boot loader is in.
+    // Only partitions with a known signature are checked: an extended partition or that of a boot loader is rarely written to.
     for part in drive.partitions.iter().filter(|part| part.content.filesystem.is_some()) {
         let off = part.start.saturating_mul(512) % unit;
         if off != 0 {
