@@ -35,6 +35,8 @@ pub(super) struct Command {
     on: Option<String>,
     block: Option<u64>,
     caching: Option<Caching>,
+    /// It has shell variables: each run of a loop can move other amounts.
+    is_varied: bool,
 }
 
 impl Log {
@@ -81,8 +83,10 @@ impl Log {
         };
         // On a signal dd prints the progress of its run, and again at the end.
         let progress = self.without_records.take().filter(|_| !records.is_empty());
-        if let Some(before) = self.unfinished.take().or(progress) {
-            if found.loads.get(before).is_some_and(|l| l.bytes < Some(bytes) && l.seconds < Some(seconds)) {
+        let of_same = self.last.filter(|_| self.command.as_ref().is_some_and(|command| !command.is_varied));
+        if let Some(before) = self.unfinished.take().or(progress).or(of_same) {
+            // The last progress has all bytes, but not the time of a sync at the end.
+            if found.loads.get(before).is_some_and(|l| l.bytes <= Some(bytes) && l.seconds < Some(seconds)) {
                 found.loads.remove(before);
                 found.left += 1;
             }
@@ -247,9 +251,10 @@ fn command(line: &str) -> Option<Command> {
         (None, None, None) => Some(512),
         _ => None,
     };
+    let is_varied = options.iter().any(|(_, value)| value.contains('$'));
     // Shell variables are not expanded.
     let on = on.filter(|on| !on.contains('$')).map(str::to_owned);
-    Some(Command { direction, on, block, caching: caching.filter(|_| direction.is_some()) })
+    Some(Command { direction, on, block, caching: caching.filter(|_| direction.is_some()), is_varied })
 }
 
 /// A size as dd takes it: `4k`, `1M`, `64KB`.

@@ -303,9 +303,14 @@ mod tests {
         let [write, read] = [(Direction::Write, Caching::BufferedFsync), (Direction::Read, Caching::Direct)];
         assert_eq!(ways, [write, read].map(|(way, caching)| (Some(way), Some(caching))));
         // Progress is no result.
-        for name in ["dd-progress-gnu.txt", "dd-progress-bsd.txt"] {
+        for (name, total) in [
+            ("dd-progress-gnu.txt", 2_147_483_648),
+            ("dd-progress-bsd.txt", 2_147_483_648),
+            ("dd-progress-fsync.txt", 6_291_456_000),
+            ("dd-usr1.txt", 20_971_520_000),
+        ] {
             let bytes: Vec<_> = imported(name).loads.iter().map(|load| load.bytes).collect();
-            assert_eq!(bytes, [Some(2_147_483_648)], "{name}");
+            assert_eq!(bytes, [Some(total)], "{name}");
         }
         // Options of the last job are not those of the others.
         let group = imported("fio-group.json");
@@ -321,12 +326,14 @@ mod tests {
             assert!(job.notes.iter().any(|note| note.contains(option)), "{name}: {:?}", job.notes);
             assert_eq!(job.loads[0].pattern.is_none(), !name.contains("pattern"), "{name}");
         }
-        // The client's own disk was idle.
-        assert_eq!(imported("fio-rbd.txt").drive, None);
+        // The client's own disk was idle, or there were several clients.
+        for name in ["fio-rbd.txt", "fio-clients.txt"] {
+            assert_eq!(imported(name).drive, None, "{name}");
+        }
         // JSON whose first brace is not the first of its line.
-        for (name, block) in [("fio-quoted.json", 4096), ("fio-terminal.txt", 4096)] {
+        for (name, n) in [("fio-quoted.json", 1), ("fio-terminal.txt", 1), ("fio-compose.log", 3)] {
             let loads = imported(name).loads;
-            assert_eq!((loads.len(), loads[0].block), (1, Some(block)), "{name}");
+            assert_eq!((loads.len(), loads[0].block), (n, Some(4096)), "{name}");
         }
     }
 

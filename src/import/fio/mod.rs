@@ -39,6 +39,8 @@ struct Documents {
     jobs: usize,
     /// Reports that a later one replaced.
     replaced: u64,
+    /// They are of clients (`fio --client`): drives are those of other machines.
+    of_clients: bool,
 }
 
 impl Documents {
@@ -87,12 +89,22 @@ pub(super) fn read(text: &str) -> Result<(Imported, String), ContentError> {
     Ok((found, rest))
 }
 
+/// A text whose lines all begin as the one above fio's key does, as in logs of containers, without that.
+fn unprefixed(text: &str) -> Option<String> {
+    let above = text[..text.find(MARK)?].lines().rev().nth(1)?;
+    let width = above.strip_suffix('{')?.len();
+    let prefix = |line: &str| line.get(..width).is_some_and(|start| !start.trim().is_empty());
+    let key = text.lines().find(|line| line.contains(MARK))?;
+    (prefix(above) && prefix(key))
+        .then(|| text.lines().map(|line| line.get(width..).unwrap_or(line).to_owned() + "\n").collect())
+}
+
 fn json(text: &str, documents: &mut Documents) -> Result<String, ContentError> {
     if !text.contains(MARK) {
         return Ok(text.to_owned());
     }
     // Old versions print nan and inf, which JSON doesn't allow.
-    let text = replace_nan(text);
+    let text = replace_nan(&unprefixed(text).unwrap_or_else(|| text.to_owned()));
     let mut rest = String::with_capacity(text.len());
     let (mut at, mut line, mut first) = (0, 1, true);
     while let Some(Begin { brace, key }) = next(&text, at, std::mem::take(&mut first)) {

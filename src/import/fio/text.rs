@@ -87,6 +87,7 @@ impl Page {
     fn line(&mut self, line: &str, number: u64, documents: &mut Documents) -> Result<bool, ContentError> {
         // Quotes of mails and comments.
         let text = line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '>' | '#')).trim_end();
+        documents.of_clients |= text.starts_with("hostname=");
         if let Some((process, job)) = result(text) {
             self.result(process, job, number, documents)?;
         } else if let Some((version, job)) = terse::job(text) {
@@ -125,7 +126,7 @@ impl Page {
         let document = Document {
             version: self.version.clone(),
             jobs: Some(jobs),
-            disk_util: Some(std::mem::take(&mut self.disks)),
+            disk_util: Some(std::mem::take(&mut self.disks)).filter(|_| !documents.of_clients),
             continues: Some(self.earlier.is_some()),
             ..Document::default()
         };
