@@ -30,7 +30,7 @@ fn pools_of_runs(store: &Store, output: &Output) -> Vec<String> {
     let line = |pool: &Built| {
         let name = &pool.build.name;
         format!(
-            "The pool {name} of an interrupted run is still on its drives; to remove it: {}",
+            "The pool {name} of an interrupted run was not removed; to remove it: {}",
             to_remove(pool, &inventory)
         )
     };

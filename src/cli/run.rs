@@ -234,12 +234,15 @@ fn carry_out(
     };
     let carried = setting.emit(first).and_then(|()| run::execute(&plan, &done, &mut setting));
     // If the record can't be written, it gets no end event. Earlier lines stay.
-    let how = carried.map_err(|e| {
+    let ended = carried.and_then(|how| {
+        setting.emit(Event::End(End { how: how.clone(), at: run::now() }))?;
+        setting.log.sync()?;
+        Ok(how)
+    });
+    let how = ended.map_err(|e| {
         let show = stored::command(store, &format!("show {name}"));
         anyhow!("the record of {name} can't be written: {e}; `{show}` shows what was saved")
     })?;
-    setting.emit(Event::End(End { how: how.clone(), at: run::now() }))?;
-    setting.log.sync()?;
     let code = match how {
         How::Finished | How::TimeUp => ExitCode::SUCCESS,
         How::Interrupted => ExitCode::from(signals.code().unwrap_or(1)),

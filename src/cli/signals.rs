@@ -44,6 +44,10 @@ pub(super) fn survive_file_limit() {
 
 impl Signals {
     pub fn listen() -> io::Result<Self> {
+        Self::begin().map_err(|e| io::Error::other(format!("can't listen for Ctrl-C: {e}")))
+    }
+
+    fn begin() -> io::Result<Self> {
         let (cancel, which) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (mut first, sent) = UnixStream::pair()?;
         let impatient = Arc::new(AtomicBool::new(false));

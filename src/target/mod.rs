@@ -121,7 +121,7 @@ pub enum TargetError {
     /// Plans and records are text.
     #[error("{path}: the path it leads to is not UTF-8")]
     NotText { path: String, real: PathBuf },
-    #[error("{path}: {source}")]
+    #[error("{path} can't be read: {source}")]
     System { path: String, source: io::Error },
 }
 

@@ -86,7 +86,10 @@ pub(super) fn destroy(
     let left: String = left
         .map(|block| {
             format!(
-                " {0} still has the superblock of a member of {name}; to remove it: wipefs --all {0}.",
+                " {} still has the superblock of a member of {name} on {1}; to remove it: wipefs --all {1}.",
+                listed(
+                    &inventory.stack_of([block]).drives.iter().map(|drive| drive.label()).collect::<Vec<_>>()
+                ),
                 block.path()
             )
         })

@@ -229,9 +229,9 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
                  the command that starts it is shown here"
             )
         }
-        State::Broken => match again(pool, health, inventory) {
+        State::Broken => match restart_commands(pool, health, inventory) {
             Some(commands) => {
-                return format!("broken, though all of its drives are back; in this order: {commands}");
+                return format!("broken, though all of its drives are plugged in; in this order: {commands}");
             }
             None => "broken: too many drives are missing".to_owned(),
         },
@@ -290,7 +290,7 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
 
 /// The commands that stop a broken pool and start it with drives that were away, if all are plugged in again. The kernel does not use them
 /// by itself: to it they are new ones. An array with copies or parity is stopped first, and what starts it depends on what its drives hold.
-fn again(pool: &Built, health: &Health, inventory: &Inventory) -> Option<String> {
+fn restart_commands(pool: &Built, health: &Health, inventory: &Inventory) -> Option<String> {
     let (build, device) = (&pool.build, health.device.as_ref()?);
     let paths: Vec<Option<String>> =
         build.drives(inventory).into_iter().map(|drive| Some(drive?.node())).collect();
