@@ -89,7 +89,8 @@ fn fill(store: &Store, runs: usize) -> Result<Vec<String>, Box<dyn Error>> {
 
 fn measure(store: &Store, runs: &[String]) -> Result<(), Box<dyn Error>> {
     // The second run of the same drive.
-    let (first, second) = (&runs[runs.len() / 2], &runs[runs.len() / 2 + 40]);
+    let middle = runs.len() / 2;
+    let (first, second) = (&runs[middle], runs.get(middle + 40).ok_or("81 runs or more")?);
     let filtered = ["results", "list", "--drive", "4c530007", "--since", "2026-06-01"];
     println!("what                              seconds  most memory");
     let mut slowest: f64 = 0.0;

@@ -30,7 +30,7 @@ const UNREAD: &str = r#"trap "" PIPE; exec "$@""#;
 /// The maximum size of a program's output, bytes.
 pub const LONGEST: u64 = 64 << 20;
 /// How much of its standard error is kept, bytes: errors quote it, and records keep errors.
-const COMPLAINTS: u64 = 64 << 10;
+const STDERR_LIMIT: u64 = 64 << 10;
 
 /// This program.
 pub(super) const OWN: Tool = Tool { name: "drivebench", package: "drivebench", without: "" };
@@ -170,7 +170,7 @@ fn read_both(child: &mut Child, query: &Query) -> Result<(Receiver<String>, Rece
     reading.spawn(move || read_lines(stdout).try_for_each(|line| sender.send(line))).map_err(&mut failed)?;
     let (complained, complaints) = mpsc::sync_channel(1);
     let reading = thread::Builder::new();
-    reading.spawn(move || complained.send(read_complaints(stderr))).map_err(&mut failed)?;
+    reading.spawn(move || complained.send(read_stderr(stderr))).map_err(&mut failed)?;
     Ok((lines, complaints))
 }
 
@@ -224,12 +224,12 @@ fn read_lines(pipe: Option<impl Read>) -> impl Iterator<Item = String> {
 }
 
 /// The beginning of what a program writes to standard error. The rest is read, too: a full pipe would stop the program.
-fn read_complaints(pipe: Option<impl Read>) -> String {
+fn read_stderr(pipe: Option<impl Read>) -> String {
     let Some(mut pipe) = pipe else { return String::new() };
     let mut start = Vec::new();
     let rest = pipe
         .by_ref()
-        .take(COMPLAINTS)
+        .take(STDERR_LIMIT)
         .read_to_end(&mut start)
         .and_then(|_| io::copy(&mut pipe, &mut io::sink()));
     let text = String::from_utf8_lossy(&start);
@@ -326,7 +326,7 @@ mod tests {
         let output = System::default().ask(&query).expect("runs");
         assert_eq!((output.code, output.stdout.as_str()), (Some(0), "done\n"));
         assert!(output.stderr.starts_with("why\nxx") && output.stderr.ends_with("[934468 more bytes]"));
-        assert!(output.stderr.len() as u64 <= COMPLAINTS + 32);
+        assert!(output.stderr.len() as u64 <= STDERR_LIMIT + 32);
     }
 
     #[test]
