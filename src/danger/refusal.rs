@@ -4,7 +4,7 @@ use std::{
     fs::{self, File, Metadata},
     io,
     os::unix::fs::{FileTypeExt, MetadataExt},
-    path::Path,
+    path::{Path, PathBuf},
     sync::mpsc,
     thread,
     time::Duration,
@@ -266,33 +266,43 @@ fn is_of_filesystem(e: &io::Error) -> bool {
 /// Another process that has one of these devices open.
 fn opener(proc: &Path, devices: &[(u32, u32)], mut look: impl FnMut(&str)) -> Result<Option<String>, Why> {
     let me = std::process::id();
-    for entry in fs::read_dir(proc).map_err(|_| Why::Unseen("/proc".to_owned()))?.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
-            continue;
-        };
-        let directory = format!("{}/{pid}/fd", proc.display());
-        look(&directory);
-        let files = match fs::read_dir(&directory) {
-            _ if pid == me => continue,
-            // It has ended.
-            Err(_) if !entry.path().exists() => continue,
-            Err(_) => return Err(Why::Unseen(directory)),
-            Ok(files) => files,
-        };
-        for file in files.flatten() {
-            match fs::metadata(file.path()) {
-                Ok(data) if device(&data).is_some_and(|device| devices.contains(&device)) => {
-                    let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-                    return Ok(Some(format!("{} (process {pid})", clean(name.trim()))));
-                }
-                Ok(_) => {}
-                // It was closed meanwhile.
-                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-                // It is on a user's FUSE filesystem, or on one that is gone. A process that may not be examined hides its path, too.
-                Err(e) if is_of_filesystem(&e) && fs::read_link(file.path()).is_ok() => {}
-                Err(_) => return Err(Why::Unseen(directory)),
+    for process in fs::read_dir(proc).map_err(|_| Why::Unseen("/proc".to_owned()))?.flatten() {
+        let pid = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
+        let Some(pid) = pid.filter(|pid| *pid != me) else { continue };
+        // A thread can have files of its own.
+        for thread in entries(&process.path().join("task"))? {
+            let files = thread.join("fd");
+            look(&files.to_string_lossy());
+            if has_open(&files, devices)? {
+                let name = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
+                return Ok(Some(format!("{} (process {pid})", clean(name.trim()))));
             }
         }
     }
     Ok(None)
+}
+
+/// What is in a directory of a process; nothing if that has ended.
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, Why> {
+    let read = fs::read_dir(directory).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    match read {
+        Err(_) if !directory.exists() => Ok(Vec::new()),
+        read => read.map_err(|_: io::Error| Why::Unseen(directory.display().to_string())),
+    }
+}
+
+/// Whether one of these devices is among the open `files` of a thread.
+fn has_open(files: &Path, devices: &[(u32, u32)]) -> Result<bool, Why> {
+    for file in entries(files)? {
+        match fs::metadata(&file) {
+            Ok(data) if device(&data).is_some_and(|device| devices.contains(&device)) => return Ok(true),
+            Ok(_) => {}
+            // It was closed meanwhile.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            // It is on a user's FUSE filesystem, or on one that is gone. A process that may not be examined hides its path, too.
+            Err(e) if is_of_filesystem(&e) && fs::read_link(&file).is_ok() => {}
+            Err(_) => return Err(Why::Unseen(files.display().to_string())),
+        }
+    }
+    Ok(false)
 }

@@ -381,15 +381,21 @@ fn a_claim_is_checked_again_after_the_drive_was_opened() {
     reader.kill().and_then(|()| reader.wait()).expect("ends");
     take(&free, &free, &["S1"]).expect("is free again");
     a_user_by_another_node_is_found(&device, &free);
-    a_file_that_cannot_be_examined_counts_as_use(&free);
+    files_of_threads_count_and_those_that_cannot_be_examined(&device, &free);
 }
 
-fn a_file_that_cannot_be_examined_counts_as_use(free: &Inventory) {
+fn files_of_threads_count_and_those_that_cannot_be_examined(device: &Loop, free: &Inventory) {
     let proc = tempfile::tempdir().expect("a directory");
-    let files = proc.path().join("812/fd");
+    let files = proc.path().join("812/task/812/fd");
     let user = || refusal::user(&Sysroot::live(), proc.path(), free, &free.drives[0]);
     fs::create_dir_all(&files).expect("creates");
     assert!(matches!(user(), Ok(None)));
+    let of_thread = proc.path().join("812/task/813/fd");
+    fs::create_dir_all(&of_thread).expect("creates");
+    symlink(&device.path, of_thread.join("3")).expect("links");
+    fs::write(proc.path().join("812/comm"), "qemu\n").expect("writes");
+    assert!(matches!(user(), Ok(Some(user)) if user == "qemu (process 812)"));
+    fs::remove_file(of_thread.join("3")).expect("removes");
     symlink("3", files.join("3")).expect("links to itself");
     assert!(matches!(user(), Err(Why::Unseen(path)) if Path::new(&path) == files));
 }

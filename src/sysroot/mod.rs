@@ -142,7 +142,9 @@ impl Sysroot {
         }
         let entries = self.on_disk(path).and_then(|path| fs::read_dir(path).ok());
         let names = entries.into_iter().flatten().flatten().filter_map(|e| e.file_name().into_string().ok());
-        let mut names: Vec<String> = names.take(MOST_NAMES).collect();
+        // What is left out of the live machine might be in use.
+        let most = if self.is_live() { usize::MAX } else { MOST_NAMES };
+        let mut names: Vec<String> = names.take(most).collect();
         self.spend(names.len());
         names.sort();
         names
