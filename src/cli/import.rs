@@ -107,7 +107,9 @@ fn known(store: &Store) -> anyhow::Result<HashMap<(u64, u32), String>> {
     let mut known = HashMap::new();
     for run in store.list()?.0.into_iter().filter(|run| run.experiment == EXPERIMENT) {
         if let Some(imported) = Run::of(store.open(&run.run)?).imported {
-            known.insert((imported.bytes, imported.crc32), run.run);
+            let other = stored::command(store, &format!("results rm {}", run.run));
+            let what = format!("{} (to import it with other options, first: {other})", run.run);
+            known.insert((imported.bytes, imported.crc32), what);
         }
     }
     Ok(known)

@@ -83,10 +83,11 @@ impl Log {
         };
         // On a signal dd prints the progress of its run, and again at the end.
         let progress = self.without_records.take().filter(|_| !records.is_empty());
+        // The last progress has all bytes, but not the time of a sync at the end.
+        let most = if progress.is_some() { bytes } else { bytes - 1 };
         let of_same = self.last.filter(|_| self.command.as_ref().is_some_and(|command| !command.is_varied));
         if let Some(before) = self.unfinished.take().or(progress).or(of_same) {
-            // The last progress has all bytes, but not the time of a sync at the end.
-            if found.loads.get(before).is_some_and(|l| l.bytes <= Some(bytes) && l.seconds < Some(seconds)) {
+            if found.loads.get(before).is_some_and(|l| l.bytes <= Some(most) && l.seconds < Some(seconds)) {
                 found.loads.remove(before);
                 found.left += 1;
             }
@@ -107,7 +108,7 @@ impl Log {
             on: command.on,
             direction: command.direction,
             pattern: Some(Pattern::Sequential),
-            block: whole_blocks.or(command.block),
+            block: whole_blocks.or(command.block).filter(|_| !matches!(records[..], [.., (0, 1..), _])),
             depth: Some(1),
             jobs: Some(1),
             caching: command.caching,
@@ -230,6 +231,11 @@ fn command(line: &str) -> Option<Command> {
     if from.is_none() && to.is_none() {
         return None;
     }
+    // Which of several made a result, what a shell did with its output, and what follows on the next line, isn't known.
+    let is_one = words.iter().filter(|word| is_dd(word)).count() == 1;
+    if !is_one || line.trim_end().ends_with('\\') || to.is_none() && line.contains(['|', '>']) {
+        return Some(Command { is_varied: true, ..Command::default() });
+    }
     let source = from.is_some_and(|f| matches!(f, "/dev/zero" | "/dev/urandom" | "/dev/random"));
     let sink = to.is_none_or(|t| t == "/dev/null");
     let (direction, on) = match (source, sink) {
@@ -315,6 +321,40 @@ mod tests {
         ] {
             assert_eq!(summary(line), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn what_a_line_of_shell_did_is_unknown_where_it_is_not_one_dd() {
+        for line in [
+            "$ dd if=/dev/zero of=/mnt/x bs=1M && dd if=/mnt/x of=/dev/null bs=1M",
+            "dd if=/dev/sda bs=1M | dd of=/dev/sdb",
+            "dd if=/dev/sda bs=1M > /mnt/x",
+            "dd if=/dev/sda bs=1M \\",
+        ] {
+            let unknown = Command { is_varied: true, ..Command::default() };
+            assert_eq!(command(line), Some(unknown), "{line}");
+        }
+        let write = command("dd if=/dev/zero of=/mnt/x bs=1M 2>&1 | tail -1").expect("a command");
+        assert_eq!((write.direction, write.block), (Some(Direction::Write), Some(MIB)));
+    }
+
+    #[test]
+    fn runs_of_a_loop_are_kept_and_progress_is_not() {
+        let loads = |command: &str, summaries: &[(u64, u64)]| {
+            let (mut log, mut found) = (Log::default(), Imported::default());
+            assert!(log.line(command, 1, None, &mut found));
+            for (bytes, seconds) in summaries {
+                log.line("4+0 records in", 2, None, &mut found);
+                log.line("4+0 records out", 3, None, &mut found);
+                let summary = format!("{bytes} bytes copied, {seconds} s, {} B/s", bytes / seconds);
+                assert!(log.line(&summary, 4, None, &mut found));
+            }
+            found.loads.len()
+        };
+        let command = "for i in 1 2 3; do dd if=/dev/zero of=x bs=1M count=100; done";
+        assert_eq!(loads(command, &[(4000, 1), (4000, 2), (4000, 3)]), 3, "slower each time");
+        assert_eq!(loads("dd if=/dev/zero of=x", &[(4000, 1), (8000, 2), (9000, 3)]), 1, "by a signal");
+        assert_eq!(loads("dd if=/dev/zero of=x count=$n", &[(4000, 1), (8000, 2)]), 2, "other amounts");
     }
 
     #[test]

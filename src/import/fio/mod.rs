@@ -11,7 +11,10 @@ mod terse;
 mod tests;
 mod text;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Read,
+};
 
 use serde_json::Deserializer;
 
@@ -115,11 +118,11 @@ fn json(text: &str, documents: &mut Documents) -> Result<String, ContentError> {
         let is_near = brace.is_some_and(|brace| key - brace < NEAR);
         // Without its brace, as a terminal shows it whose last line was not empty, or a quotation.
         let headless = || {
-            let (document, length) = document(&format!("{{{}", &text[key..]), line, key as u64)?;
+            let (document, length) = document("{", &text[key..], line, key as u64)?;
             Ok((document, key - begin + length - 1))
         };
         let read = match brace {
-            Some(_) => document(&text[begin..], line, begin as u64),
+            Some(_) => document("", &text[begin..], line, begin as u64),
             None => headless(),
         };
         let (document, length) = match read {
@@ -165,14 +168,26 @@ fn next(text: &str, from: usize, first: bool) -> Option<Begin> {
     Some(Begin { brace, key })
 }
 
-/// The document at the start of `text`, if it is fio's, and its length.
-fn document(text: &str, line: u64, begin: u64) -> Result<(Option<Document>, usize), ContentError> {
-    let mut stream = Deserializer::from_str(text).into_iter::<Document>();
+/// The document at the start of `text` after `head`, if it is fio's, and the length of both.
+fn document(
+    head: &str,
+    text: &str,
+    line: u64,
+    begin: u64,
+) -> Result<(Option<Document>, usize), ContentError> {
     let cut_off = || ContentError::CutOff { line, at: begin + text.len() as u64 };
-    match stream.next() {
+    let (found, length) = if head.is_empty() {
+        let mut stream = Deserializer::from_str(text).into_iter::<Document>();
+        (stream.next(), stream.byte_offset())
+    } else {
+        let mut stream =
+            Deserializer::from_reader(head.as_bytes().chain(text.as_bytes())).into_iter::<Document>();
+        (stream.next(), stream.byte_offset())
+    };
+    match found {
         Some(Ok(document)) => {
             let is = document.version.is_some() || document.jobs.is_some() || document.client_stats.is_some();
-            Ok((is.then_some(document), stream.byte_offset()))
+            Ok((is.then_some(document), length))
         }
         Some(Err(e)) => {
             let above = text.split_inclusive('\n').take(e.line().saturating_sub(1));

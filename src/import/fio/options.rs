@@ -51,8 +51,12 @@ const OFF: [&str; 5] = ["0", "none", "null", "off", "false"];
 const BRAKES: [&str; 4] = ["rate", "rate_iops", "thinktime", "latency_target"];
 
 /// Options that change the order of offsets, each with the start of the value that leaves it as `rw` says.
-const ORDER: [(&str, &str); 3] =
-    [("percentage_random", "100"), ("random_distribution", "random"), ("zonemode", "none")];
+const ORDER: [(&str, &str); 4] = [
+    ("percentage_random", "100"),
+    ("random_distribution", "random"),
+    ("zonemode", "none"),
+    ("read_iolog", "none"),
+];
 
 /// Options that don't affect results.
 const IGNORED: [&str; 8] = [

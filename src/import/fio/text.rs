@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{
-    ContentError, Documents,
+    ContentError, Documents, MOST,
     document::{DirectionStats, Disk, Document, Job, Latency, Options, SteadyState},
     terse,
 };
@@ -141,6 +141,9 @@ impl Page {
         number: u64,
         documents: &mut Documents,
     ) -> Result<(), ContentError> {
+        if self.jobs.len().max(self.headers.len()) > MOST {
+            return Err(ContentError::TooMany);
+        }
         if matches!(self.part, Part::Sums | Part::Disks) || self.processes.contains(&process) {
             // Another report on these processes, or the results of another run.
             let again = self.processes.contains(&process);
