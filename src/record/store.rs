@@ -19,7 +19,7 @@ use super::{
     atomic_file::{left_for, set_aside},
     caller, home, lock, make_dir,
     owner::leads_elsewhere,
-    reader::open_regular,
+    reader::{MOST_GROWTH, open_regular},
     summary::{Headline, INDEX, Index},
 };
 use crate::units::Histogram;
@@ -319,15 +319,19 @@ impl Store {
         Ok(written)
     }
 
-    /// Compresses the record of a run that has ended; reading it gives the same events.
+    /// Compresses the record of a run that has ended; reading it gives the same events. One that shrinks so far that it could not be read
+    /// stays as it is.
     pub fn pack(&self, run: &str) -> Result<(), StoreError> {
         let (plain, packed) =
             (self.dir.join(format!("{run}{PLAIN}")), self.dir.join(format!("{run}{PACKED}")));
         let pack = || {
             let file = AtomicFile::create(&packed, PRIVATE)?;
             let mut out = GzEncoder::new(file.file(), Compression::default());
-            io::copy(&mut File::open(&plain)?, &mut out)?;
+            let bytes = io::copy(&mut File::open(&plain)?, &mut out)?;
             out.finish()?;
+            if file.file().metadata()?.len().saturating_mul(MOST_GROWTH) < bytes {
+                return Ok(());
+            }
             file.keep()?;
             fs::remove_file(&plain)
         };
@@ -625,6 +629,18 @@ mod tests {
             assert_eq!((plain.exists(), packed.exists()), (stays, true));
         }
         assert!(others.iter().all(|(name, _)| store.dir.join(name).exists()), "files of others");
+    }
+
+    #[test]
+    fn what_could_not_be_read_when_packed_stays_plain() {
+        let (_home, store) = store();
+        let (run, mut writer) = store.create(start).expect("creates");
+        (0..20_000).for_each(|_| writer.append(&note(&"x".repeat(200))).expect("appends"));
+        writer.append(&end()).expect("appends");
+        store.pack(&run).expect("packs what can be");
+        assert!(store.dir.join(format!("{run}{PLAIN}")).exists());
+        let mut reader = store.open(&run).expect("opens");
+        assert_eq!((reader.by_ref().count(), reader.damage()), (20_002, None));
     }
 
     #[test]
