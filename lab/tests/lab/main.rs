@@ -36,6 +36,11 @@ fn start(scenario: &Scenario) -> Machine {
     ok(Machine::start(scenario, &Options::default()))
 }
 
+/// A machine whose processor takes the same time whatever else the host does.
+fn start_unhurried(scenario: &Scenario) -> Machine {
+    start(&Scenario { icount: Some(1), ..scenario.clone() })
+}
+
 /// The output of a shell command, which must succeed.
 fn out(machine: &Machine, command: &str) -> String {
     let output = ok(machine.run(&["sh", "-c", command], LIMIT));

@@ -6,10 +6,10 @@ use drivebench_lab::{
     pools::{self, USED, agree, clean, named, serial},
 };
 
-use super::{LIMIT, ok, out, scenario, start};
+use super::{LIMIT, ok, out, scenario, start_unhurried};
 
 pub(super) fn machine() -> Machine {
-    let machine = start(&scenario("pools"));
+    let machine = start_unhurried(&scenario("pools"));
     ok(pools::prepare(&machine));
     machine
 }
@@ -63,8 +63,8 @@ fn two_drives_leave_and_return(machine: &mut Machine, layout: &str) {
             plug(machine, i);
         }
     }
-    if layout == "raid5" {
-        [1, 2].map(|i| plug(machine, i));
+    for i in [1, 2].into_iter().filter(|_| layout == "raid5") {
+        plug(machine, i);
     }
     out(machine, "udevadm settle");
     let listed = out(machine, "drivebench list");
@@ -206,7 +206,7 @@ fn refused_machine() -> Machine {
         (drive.bay, drive.serial, drive.sectors) = (bay.to_owned(), serial.to_owned(), sectors);
         scenario.drives.push(drive);
     }
-    let machine = start(&scenario);
+    let machine = start_unhurried(&scenario);
     ok(pools::prepare(&machine));
     machine
 }

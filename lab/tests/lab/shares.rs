@@ -9,13 +9,13 @@ use drivebench_lab::{
     soak::{BY_HAND, CRASHED},
 };
 
-use super::{LIMIT, findings, out, scenario, start};
+use super::{LIMIT, findings, out, scenario, start_unhurried};
 
 const SMALL: &str = "--size 2MiB --files 4";
 
 /// Two sticks that write 2.1 MB/s.
 pub(super) fn machine() -> Machine {
-    let machine = start(&scenario("two-sticks").faster(0.4));
+    let machine = start_unhurried(&scenario("two-sticks").faster(0.4));
     out(&machine, SHARE_MODULES);
     note_own(&machine);
     machine
