@@ -8,7 +8,13 @@ use std::{
     process::ExitCode,
 };
 
-use super::{args::Export, errors::Usage, output::Output, signals::Signals, stored};
+use super::{
+    args::Export,
+    errors::Usage,
+    output::{self, Output},
+    signals::Signals,
+    stored,
+};
 use crate::{
     record::{AtomicFile, How, Store, Summary, open_regular},
     report::{self, RowFormat},
@@ -25,7 +31,8 @@ pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::R
     let format = format?;
     let (runs, whole) = chosen(args, format, store, output)?;
     let Some(path) = &args.out else {
-        let done = write(&runs, format, store, &mut BufWriter::new(io::stdout()), None, output)?;
+        let mut out = BufWriter::new(io::stdout());
+        let done = write(&runs, format, store, &mut out, None, output).map_err(output::unwritable)?;
         return Ok(code(whole && done.whole));
     };
     let name = path.display();
