@@ -165,9 +165,17 @@ fn unclean(pool: &Built, health: &Health, inventory: &Inventory) -> Option<Strin
         }
     };
     Some(match found {
-        Unclean::Stale => "not active: too many drives are missing, or missed what was written without them. Plug in the others; \
-                           with the outdated ones, its files would be damaged"
-            .to_owned(),
+        Unclean::Stale { newest } if newest.is_empty() => {
+            "not active: too many drives are missing, or missed what was written without them. Plug in the others; \
+             with the outdated ones, its files would be damaged"
+                .to_owned()
+        }
+        Unclean::Stale { newest } => format!(
+            "not active: its drives left one after another, and some missed what was written without them. Files written since then may be \
+             damaged: check them before you write. To start it with the {} newest: {}",
+            newest.len(),
+            command(&newest)
+        ),
         Unclean::Short { complete: true, current } => format!(
             "not active: its writing was cut off, and a drive is missing. Plug that in; without it, what was being written may be \
              wrong in other files, too. If it is gone, to start it without the others: {}",

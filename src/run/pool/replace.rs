@@ -1,6 +1,6 @@
 //! Replaces a member of a pool, and compares copies and parity.
 
-use std::{fs, thread, time::Duration};
+use std::{cmp::Reverse, fs, thread, time::Duration};
 
 use super::{BuildError, Built, Commands, PoolLog, Replacement, found, perform};
 use crate::{
@@ -93,8 +93,9 @@ pub enum Unclean {
     /// computed from wrong parity. `complete`: none was missing then. `current`: the parts with the newest data; with `--force` mdadm would take
     /// older ones, too.
     Short { complete: bool, current: Vec<String> },
-    /// Too few of those that are plugged in have the newest data: with the others, its files would be damaged.
-    Stale,
+    /// Too few of those that are plugged in have the newest data: with the others, files that were written since may be damaged. `newest`:
+    /// the parts with the newest data, as many as it needs; empty while one is not plugged in.
+    Stale { newest: Vec<String> },
 }
 
 /// Whether md refuses to start the array, of whose members these parts are plugged in. None also where superblocks can't be read.
@@ -111,8 +112,15 @@ pub fn unclean(build: &Build, parts: &[String], runner: &dyn Runner) -> Option<U
     let current: Vec<String> =
         found.iter().filter(|(_, found)| is_current(found)).map(|(part, _)| (*part).clone()).collect();
     let members = build.members.len();
+    let needed = members - build.layout.survives(members);
     match build.layout.has_parity() {
-        true if current.len() + build.layout.survives(members) < members => Some(Unclean::Stale),
+        true if current.len() < needed => {
+            let mut whole: Vec<_> = found.iter().filter(|(_, found)| !found.filling).collect();
+            whole.sort_by_key(|(_, found)| Reverse(found.events));
+            let are_enough = found.len() == members && whole.len() >= needed;
+            let newest = whole.iter().take(if are_enough { needed } else { 0 });
+            Some(Unclean::Stale { newest: newest.map(|(part, _)| (*part).clone()).collect() })
+        }
         true if current.len() < members && !newest.clean => {
             Some(Unclean::Short { complete: newest.complete, current })
         }

@@ -438,7 +438,15 @@ fn an_array_with_parity_that_was_cut_off_and_lacks_a_member_is_known() {
     assert_eq!(shown(Layout::Raid6, &stale), None, "mdadm takes it");
     // One more is not plugged in, and the one that missed everything must not take its place.
     stale[0] = ("clean", 20, "AAAA");
-    assert_eq!(shown(Layout::Raid5, &stale[..members - 1]), Some(Unclean::Stale));
+    let left = |newest: Vec<String>| Some(Unclean::Stale { newest });
+    assert_eq!(shown(Layout::Raid5, &stale[..members - 1]), left(Vec::new()));
+    // The last one left, too, later than the first one, and both are back.
+    stale[members - 1] = ("clean", 26, "A.AA");
+    assert_eq!(
+        shown(Layout::Raid5, &stale),
+        left(DRIVES[1..members].iter().map(|drive| format!("{drive}1")).collect())
+    );
+    stale[members - 1] = ("active", 30, ".AAA");
     assert_eq!(shown(Layout::Raid5, &stale), short(false, &DRIVES[1..]));
     // It is being filled.
     stale[0] = ("active\nRecovery Offset : 2048 sectors", 30, "AAAA");
