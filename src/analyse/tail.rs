@@ -83,7 +83,10 @@ impl Tail {
         let ranks = Binomial::new(share, effective).ok()?;
         let stretch = self.count as f64 / effective as f64;
         let lower = (quantile(&ranks, effective, 0.025) as f64 * stretch) as u64;
-        let upper = ((quantile(&ranks, effective, 0.975) + 1) as f64 * stretch).ceil() as u64;
+        let most = quantile(&ranks, effective, 0.975) + 1;
+        // Rounded up, the last rank may be one more than there are.
+        let upper =
+            ((most as f64 * stretch).ceil() as u64).min(if most > effective { u64::MAX } else { self.count });
         let seconds = |ns: u64| ns as f64 / 1e9;
         let value = self.all.quantile(share).map(seconds)?;
         let low = self.all.at_rank(lower).map_or(0.0, seconds).min(value);
@@ -175,6 +178,14 @@ mod tests {
         assert_eq!((p.operations, p.effective), (200_000, 25_000));
         assert!(p.needed > 8 * 36_000 && p.estimate.high.is_infinite());
         assert!(rows.percentile(0.5).expect("operations").estimate.high.is_finite());
+    }
+
+    #[test]
+    fn as_many_operations_as_are_needed_give_an_upper_end() {
+        for n in (120_000..124_000).step_by(100) {
+            let p = tail(n, 2100, 3, true).percentile(0.9999).expect("operations");
+            assert_eq!(p.operations >= p.needed, p.estimate.high.is_finite(), "{p:?}");
+        }
     }
 
     #[test]

@@ -378,12 +378,9 @@ fn elsewhere(group: &Group<'_>) -> Option<String> {
 
 fn tail(run: &Summary) -> Option<String> {
     let LatencyPercentile { operations, effective, needed, estimate, .. } = run.tail.percentile(0.9999)?;
-    let clustered = match effective < operations {
-        true => format!(" Slow ones come in clusters, so these count as {effective}."),
-        false => String::new(),
-    };
+    let clustered = if effective < operations { ", because slow ones come in clusters" } else { "" };
     (!estimate.high.is_finite()).then(|| {
-        format!("The 99.99th percentile is not resolvable with {operations} operations: it needs {needed}.{clustered}")
+        format!("The 99.99th percentile is not resolvable with {operations} operations: it needs {needed}{clustered}.")
     })
 }
 
