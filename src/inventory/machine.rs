@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::sysfs_path::numbered;
 use crate::{
@@ -22,18 +22,14 @@ pub struct Machine {
     pub compatible: Vec<String>,
     /// System on chip, `bcm2711`, or the processor's name.
     pub soc: Option<String>,
-    #[serde(deserialize_with = "known")]
     pub kernel: Option<String>,
     /// Architecture as in `uname -m`.
-    #[serde(deserialize_with = "known")]
     pub arch: Option<String>,
     /// Distribution, from os-release's PRETTY_NAME.
     pub system: Option<String>,
     /// Processors online.
-    #[serde(deserialize_with = "known")]
     pub cpus: Option<u32>,
     /// Memory, bytes.
-    #[serde(deserialize_with = "known")]
     pub memory: Option<u64>,
     pub governor: Option<String>,
     /// Hottest thermal zone, degrees Celsius.
@@ -44,15 +40,6 @@ pub struct Machine {
     pub throttle_events: Option<u64>,
     /// Current limit of all USB ports together, mA, where known.
     pub usb_budget_ma: Option<u32>,
-}
-
-/// Records of older versions have "" and 0 for what is unknown.
-fn known<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de> + Default + PartialEq,
-{
-    Ok(Option::<T>::deserialize(from)?.filter(|value| *value != T::default()))
 }
 
 /// Placeholder product names of unnamed boards.
@@ -240,8 +227,6 @@ mod tests {
         for field in ["kernel", "arch", "cpus", "memory"] {
             assert_eq!(json[field], serde_json::Value::Null, "{field}");
         }
-        let old = r#"{"kernel":"","arch":"","cpus":0,"memory":0}"#;
-        assert_eq!(serde_json::from_str::<Machine>(old).expect("an old record"), Machine::default());
         let known = r#"{"kernel":"6.12.9","memory":512}"#;
         let known: Machine = serde_json::from_str(known).expect("a record");
         assert_eq!((known.linux().as_deref(), known.memory), (Some("Linux 6.12.9"), Some(512)));

@@ -346,10 +346,8 @@ impl Store {
             let run = |name: &str, end| name.strip_suffix(end).is_some_and(is_name);
             let temporary =
                 left_for(name).is_some_and(|name| name == INDEX || run(name, PLAIN) || run(name, PACKED));
-            // Earlier versions could leave an empty one; others may have files of such names.
-            let is_empty = || is_given(name) && fs::metadata(&path).is_ok_and(|about| about.len() == 0);
             let packed = || holds_the_same(&path.with_extension("jsonl.gz"), &path).unwrap_or(false);
-            let packed = run(name, PLAIN) && (is_empty() || packed());
+            let packed = run(name, PLAIN) && packed();
             let unused = || open_regular(&path).is_ok_and(|file| lock(&file).is_ok());
             if (temporary || packed) && !path.is_symlink() && unused() {
                 // The next sweep tries again.
@@ -379,11 +377,6 @@ fn holds_the_same(packed: &Path, plain: &Path) -> io::Result<bool> {
         unpacked.consume(n);
         plain.consume(n);
     }
-}
-
-/// Whether a file has such a name as records are given here.
-fn is_given(file: &str) -> bool {
-    file.strip_suffix(PLAIN).is_some_and(|run| run.starts_with('r') && run.len() >= 4 && is_name(run))
 }
 
 /// Whether runs have such names.
@@ -596,10 +589,8 @@ mod tests {
         };
         let run = store.keep(seen, &[note("one"), end()]).expect("keeps");
         assert_eq!(store.open(&run).expect("opens").count(), 3);
-        // Filesystems without unnamed files have temporary names; earlier versions left empty records.
-        for left in [".rabc.jsonl.4194999.0", "rdef.jsonl"] {
-            fs::write(store.dir().join(left), "").expect("writes");
-        }
+        // Filesystems without unnamed files have temporary names.
+        fs::write(store.dir().join(".rabc.jsonl.4194999.0"), "").expect("writes");
         // Another process has created this one and not locked it yet.
         let begun = store.dir().join(format!(".rghj.jsonl.{}.0", std::process::id()));
         fs::write(&begun, "").expect("writes");
