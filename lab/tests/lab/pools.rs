@@ -73,7 +73,7 @@ fn two_drives_leave_and_return(machine: &mut Machine, layout: &str) {
     loop {
         let status = ok(pools::status(machine));
         let first = status.lines().next().expect("a pool");
-        if first.contains(", mounted on /mnt/pool") && first.contains(" active") {
+        if first.contains(", mounted on /mnt/pool") && !first.contains("broken") {
             break;
         }
         let commands = [
