@@ -164,7 +164,7 @@ fn errors_of_the_system_say_what_failed_and_lose_no_record() {
     for args in COMMANDS {
         let n = todo.iter().filter(|(of, _)| *of == args).count();
         println!("{args:?}: {n} faults");
-        assert!(n > 10, "strace saw nothing of {args:?}");
+        assert!(n > 5, "strace saw nothing of {args:?}");
     }
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {
