@@ -177,7 +177,7 @@ impl<'a> Context<'a> {
             .collect()
     }
 
-    /// Drives that can hold data: not the system's, in no pool, in use if a volume is on them, not failing, and writable.
+    /// Drives that can hold data: not the system's, in no pool, not failing, writable, and mounted if they carry a volume.
     pub fn for_data(&self) -> Vec<&'a Drive> {
         let mut taken = self.system();
         taken.extend(self.arrays().into_iter().flat_map(|(_, _, on)| on));
@@ -190,7 +190,7 @@ impl<'a> Context<'a> {
         self.drives().into_iter().filter(free).collect()
     }
 
-    /// The same without those that a volume is on, or a part of a cluster: what may be built from.
+    /// Drives that a layout may be built from: those for data without a volume or a part of a cluster on them.
     pub fn for_layout(&self) -> Vec<&'a Drive> {
         self.for_data().into_iter().filter(|drive| !drive.is_pool_member()).collect()
     }

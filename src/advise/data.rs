@@ -30,7 +30,7 @@ impl Candidate<'_> {
 
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let (mut arrays, system) = (context.arrays(), context.system());
-    // Those of use for data come first.
+    // Pools that can hold data come first, those of the system last.
     arrays.sort_by_key(|(_, pool, on)| (!pool.is_usable(), on.iter().any(|drive| system.contains(drive))));
     if !arrays.is_empty() {
         return arrays

@@ -84,9 +84,11 @@ impl Tail {
         let stretch = self.count as f64 / effective as f64;
         let lower = (quantile(&ranks, effective, 0.025) as f64 * stretch) as u64;
         let most = quantile(&ranks, effective, 0.975) + 1;
-        // Rounded up, the last rank may be one more than there are.
-        let upper =
-            ((most as f64 * stretch).ceil() as u64).min(if most > effective { u64::MAX } else { self.count });
+        // Rounded up, the last rank can exceed the count.
+        let upper = match most > effective {
+            true => u64::MAX,
+            false => ((most as f64 * stretch).ceil() as u64).min(self.count),
+        };
         let seconds = |ns: u64| ns as f64 / 1e9;
         let value = self.all.quantile(share).map(seconds)?;
         let low = self.all.at_rank(lower).map_or(0.0, seconds).min(value);

@@ -22,8 +22,8 @@ use crate::{
     tools::{Content, Right},
 };
 
-/// Attempts before a drive counts as in use, and the time between them.
 const PROC: &str = "/proc";
+/// Attempts before a drive counts as in use, and the time between them.
 const TRIES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(50);
 

@@ -85,9 +85,9 @@ fn array(root: &Sysroot, layer: &Layer, states: &[MemberState]) -> Pool {
         Some("broken") if !lost && degraded == 0 && layout.is_some_and(Layout::is_redundant) => {
             PoolState::TakesNoWrites
         }
-        _ if states.contains(&MemberState::FailedJournal) => PoolState::TakesNoWrites,
         Some("broken") => PoolState::Broken,
         _ if lost => PoolState::Broken,
+        _ if states.contains(&MemberState::FailedJournal) => PoolState::TakesNoWrites,
         Some("suspended") => PoolState::Suspended,
         Some("readonly") => PoolState::ReadOnly,
         _ => PoolState::Active,

@@ -1,4 +1,4 @@
-//! Each system call of the main commands fails once, through strace: errors say what failed, and no record is lost.
+//! Makes the first call of each kind on each file fail, in each main command: errors say what failed, and no record is lost.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

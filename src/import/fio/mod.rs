@@ -92,7 +92,7 @@ pub(super) fn read(text: &str) -> Result<(Imported, String), ContentError> {
     Ok((found, rest))
 }
 
-/// A text whose lines all begin as the one above fio's key does, as in logs of containers, without that.
+/// The text without what each line begins with in logs of containers, if the line above fio's key has such a prefix.
 fn unprefixed(text: &str) -> Option<String> {
     let above = text[..text.find(MARK)?].lines().rev().nth(1)?;
     let width = above.strip_suffix('{')?.len();

@@ -51,7 +51,7 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
             },
             back(inventory, layer, pool),
         ),
-        _ if !journal.is_empty() => {
+        PoolState::TakesNoWrites if !journal.is_empty() => {
             let (array, journal) = (format!("/dev/{}", layer.name), listed(&journal));
             let says = format!("{what} takes no writes: its journal {journal} has failed.");
             let advice = format!(
