@@ -50,7 +50,7 @@ pub use health::FailureRate;
 pub use identity::{name_in, without_bay};
 pub use lsblk::LSBLK;
 pub use machine::Machine;
-pub use mounts::{SPACE, SYSTEM_MOUNTS, deepest, parse_mountinfo};
+pub use mounts::{SPACE, SYSTEM_MOUNTS, deepest, live_mounts, parse_mountinfo};
 pub use network::{Carried, NetworkPort, Speed, Wire};
 pub use pools::{in_array, work};
 pub use queue_limits::Queue;

@@ -1,6 +1,6 @@
 //! Mounted filesystems and swap, from procfs.
 
-use std::{collections::HashMap, path::Path};
+use std::{collections::HashMap, fs, os::unix::fs::MetadataExt, path::Path};
 
 use super::Mount;
 use crate::sysroot::{Space, Sysroot, printable};
@@ -23,6 +23,9 @@ pub(super) fn read(root: &Sysroot) -> (Vec<Mount>, Vec<String>, Vec<String>) {
         })
     };
     let mut mounts = parse_mountinfo(&text(mounted, &|text| parse_mountinfo(text).len()));
+    if root.is_live() {
+        add_root(&mut mounts);
+    }
     // The first line of swaps has headings.
     let mut swaps = parse_swaps(&text(swapped, &|text| parse_swaps(text).len() + 1));
     if !root.is_live() {
@@ -36,6 +39,26 @@ pub(super) fn read(root: &Sysroot) -> (Vec<Mount>, Vec<String>, Vec<String>) {
         mount.space = root.space(&mount.path).or_else(|| archived.get(&mount.path).copied());
     }
     (mounts, swaps, unread)
+}
+
+/// What is mounted now, as this process sees it.
+pub fn live_mounts() -> Vec<Mount> {
+    let text = Sysroot::live().long_text("/proc/self/mountinfo").unwrap_or_default();
+    let mut mounts = parse_mountinfo(&text);
+    add_root(&mut mounts);
+    mounts
+}
+
+/// In a chroot whose root is a directory of a mount, that mount is known to the first process only.
+fn add_root(mounts: &mut Vec<Mount>) {
+    if mounts.iter().any(|mount| mount.path == "/") {
+        return;
+    }
+    let text = Sysroot::live().long_text("/proc/1/mountinfo").unwrap_or_default();
+    let number = fs::metadata("/").map_or(0, |root| root.dev());
+    let device = (rustix::fs::major(number), rustix::fs::minor(number));
+    let below = parse_mountinfo(&text).into_iter().find(|mount| mount.device == device);
+    mounts.extend(below.map(|mount| Mount { path: "/".to_owned(), ..mount }));
 }
 
 /// Mount points of the system.

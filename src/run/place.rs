@@ -6,7 +6,7 @@ use rustix::fs::statvfs;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    inventory::{Mount, deepest, parse_mountinfo},
+    inventory::{Mount, deepest, live_mounts},
     sysroot::Sysroot,
 };
 
@@ -38,7 +38,7 @@ pub(super) struct Away {
 impl Place {
     /// Of a path that needs not exist; none without procfs.
     pub fn of(path: &Path) -> Option<Self> {
-        deepest(&mounts(), path).cloned().map(Self::at)
+        deepest(&live_mounts(), path).cloned().map(Self::at)
     }
 
     fn at(mount: Mount) -> Self {
@@ -73,7 +73,7 @@ impl Place {
                 other => other.map(drop),
             };
         }
-        let mut others = mounts().into_iter().filter(|m| m.filesystem == *filesystem).map(Self::at);
+        let mut others = live_mounts().into_iter().filter(|m| m.filesystem == *filesystem).map(Self::at);
         let first = format!("mount it on {mount}");
         match (others.find(|other| self.is_same_filesystem(other)), now) {
             (Some(other), Some(now)) if is_here(&other) => away(
@@ -94,8 +94,4 @@ impl Place {
             ),
         }
     }
-}
-
-fn mounts() -> Vec<Mount> {
-    parse_mountinfo(&Sysroot::live().long_text("/proc/self/mountinfo").unwrap_or_default())
 }
