@@ -8,13 +8,12 @@ use crate::{
 };
 
 /// What is left out, in words.
-const WITHOUT: [(Scope, &str); 6] = [
+const WITHOUT: [(Scope, &str); 5] = [
     (Scope::WithoutDrive, "without the drive"),
     (Scope::WithoutSync, "without the export's sync"),
     (Scope::WithoutLink, "without the link"),
     (Scope::WithoutProtection, "without signing or encryption"),
     (Scope::WithoutClientDrive, "without the client's drive"),
-    (Scope::WithoutProtocol, "without the protocol"),
 ];
 
 /// In whole sentences.

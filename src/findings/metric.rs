@@ -197,9 +197,7 @@ pub enum Scope {
     WithoutClientDrive,
     WithoutSync,
     WithoutAll,
-    WithoutProtocol,
     /// What a client gets with a setting changed, which the engine of the load names.
-    Tried,
     /// From a share that another server serves, without the link.
     Existing,
     /// What the network to a client carries, without files.

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 pub use act::{
     Act, AtLeast, BuildPool, Changes, Errand, Existing, FILL, FileSet, FileTree, FileWork, Files, FillTree,
     Measure, MoveDrives, NotPredicted, Part, Pause, PowerCut, Predict, Prediction, Protection, Protocol,
-    Pull, PullBy, PullInUse, RebuildPool, RecordBoot, RemovePool, Rule, ScratchFile, SecondPull, Setting,
-    ShareTest, Standby, SwapMedium, SwapTest, SwapWhat, SwapWork, TREE_DIRECTORIES, Via, zone_bytes,
+    Pull, PullBy, PullInUse, RebuildPool, RecordBoot, RemovePool, Rule, ScratchFile, SecondPull, ShareTest,
+    Standby, SwapMedium, SwapTest, SwapWhat, SwapWork, TREE_DIRECTORIES, Via, zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};

@@ -67,10 +67,8 @@ pub fn serve() -> Query {
 }
 
 /// Mounts a directory of the server. A server that is gone is an error after two minutes, not a program that hangs.
-pub fn mount((address, port): (&str, u16), connections: u32, shared: &str, dir: &Path) -> Query {
-    let several = if connections > 1 { format!(",nconnect={connections}") } else { String::new() };
-    let options =
-        format!("vers=4,proto=tcp,port={port},soft,timeo=200,retrans=2,nodev,nosuid,noexec{several}");
+pub fn mount((address, port): (&str, u16), shared: &str, dir: &Path) -> Query {
+    let options = format!("vers=4,proto=tcp,port={port},soft,timeo=200,retrans=2,nodev,nosuid,noexec");
     let shared = format!("{address}:/{shared}");
     let args: [&OsStr; 4] = [shared.as_ref(), dir.as_ref(), "-o".as_ref(), options.as_ref()];
     Query::new(MOUNT, args).within(Duration::from_secs(120))
@@ -106,7 +104,7 @@ mod tests {
     #[test]
     fn command_lines() {
         assert_eq!(
-            mount(("192.0.2.1", 2049), 1, "own", Path::new("/mnt/nfs")).to_string(),
+            mount(("192.0.2.1", 2049), "own", Path::new("/mnt/nfs")).to_string(),
             "mount.nfs4 192.0.2.1:/own /mnt/nfs -o vers=4,proto=tcp,port=2049,soft,timeo=200,retrans=2,nodev,nosuid,noexec"
         );
         let furnish = furnish("/mnt", "/mnt/own", "/mnt/async").to_string();

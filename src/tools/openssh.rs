@@ -73,8 +73,8 @@ fn in_brackets(address: &str) -> String {
 }
 
 /// A client that begins in a directory of the server, waits for commands on its standard input, one line at a time, and ends with that. It says
-/// how it is connected, if it `tells`, and takes AES with 128 bits if that is asked for.
-pub fn client((room, address): (&Path, &str), port: u16, dir: &str, (aes, tells): (bool, bool)) -> Query {
+/// how it is connected, if it `tells`.
+pub fn client((room, address): (&Path, &str), port: u16, dir: &str, tells: bool) -> Query {
     let known = format!("UserKnownHostsFile={}", room.join("known").display());
     let key = format!("IdentityFile={}", room.join("key").display());
     let alias = format!("HostKeyAlias={SERVER}");
@@ -92,8 +92,7 @@ pub fn client((room, address): (&Path, &str), port: u16, dir: &str, (aes, tells)
         &level,
     ];
     let (port, to) = (port.to_string(), format!("root@{}:/{dir}", in_brackets(address)));
-    let cipher: &[&str] = if aes { &["Ciphers=aes128-gcm@openssh.com"] } else { &[] };
-    let options = options.iter().chain(cipher).flat_map(|option| ["-o", option]);
+    let options = options.iter().flat_map(|option| ["-o", option]);
     let args = ["-F", "none", "-b", "-"].into_iter().chain(options).chain(["-P", &port, &to]);
     Query::new(SFTP, args)
 }
@@ -139,7 +138,7 @@ mod tests {
             serve(Path::new("/usr/sbin/sshd"), &room.join("conf")).to_string(),
             format!("sh -c '{UNTIL_INPUT_ENDS}' drivebench TERM /usr/sbin/sshd -D -e -f /mnt/conf")
         );
-        let sftp = client((room, "192.0.2.1"), 4450, "own", (false, false)).to_string();
+        let sftp = client((room, "192.0.2.1"), 4450, "own", false).to_string();
         assert!(
             sftp.starts_with("sftp -F none -b - -o BatchMode=yes -o StrictHostKeyChecking=yes"),
             "{sftp}"
@@ -148,7 +147,7 @@ mod tests {
             sftp.ends_with("-o HostKeyAlias=drivebench -o LogLevel=ERROR -P 4450 root@192.0.2.1:/own"),
             "{sftp}"
         );
-        let sixth = client((Path::new(""), "2001:db8::1"), 4450, "own", (false, false)).to_string();
+        let sixth = client((Path::new(""), "2001:db8::1"), 4450, "own", false).to_string();
         assert!(sixth.contains(" -o UserKnownHostsFile=known -o IdentityFile=key "), "{sixth}");
         assert!(sixth.ends_with("-P 4450 'root@[2001:db8::1]:/own'"), "{sixth}");
         assert!(is_mark("Remote working directory: /own") && !is_mark("sftp> pwd"));

@@ -50,7 +50,7 @@ const CASES: [Case; 6] = [
         name: "many files",
         args: "--files 100 --clients 1 /mnt/a",
         errand: "get 100 files of 16.4 kB:",
-        says: &["SMB limits"],
+        says: &["What is left: SMB"],
     },
     Case {
         name: "a drive and a link that are as slow",

@@ -165,11 +165,7 @@ fn a_client_on_another_machine_is_used_by_ssh_and_nothing_is_left_there() {
 #[test]
 fn nfs_sftp_and_what_the_kernel_mounts_of_smb_are_measured_and_end_with_the_run() {
     let machine = machine();
-    let all = [
-        ("--protocol nfs --try nconnect", "NFS 4."),
-        ("--protocol sftp --try aes128", "SSH 2.0"),
-        ("--mounted --try sendfile", "SMB3"),
-    ];
+    let all = [("--protocol nfs", "NFS 4."), ("--protocol sftp", "SSH 2.0"), ("--mounted", "SMB3")];
     for (protocol, agreed) in all {
         let is_nfs = protocol.contains("nfs");
         // Several at once of one protocol: of all, that takes long.
@@ -179,8 +175,7 @@ fn nfs_sftp_and_what_the_kernel_mounts_of_smb_are_measured_and_end_with_the_run(
         eprintln!("{}\n{:#?}", found.context.join("\n"), found.tables);
         assert!(found.context.join(" ").contains(agreed), "{:#?}", found.context);
         let sync = is_nfs.then_some(Scope::WithoutSync);
-        let all =
-            [Scope::Client, Scope::WithoutDrive, Scope::WithoutLink, Scope::WithoutProtocol, Scope::Tried];
+        let all = [Scope::Client, Scope::WithoutDrive, Scope::WithoutLink];
         for scope in all.into_iter().chain(sync) {
             for errand in ["put 2.10", "put 4 files", "put 1.05 MB by each"] {
                 assert!(!is_nfs && errand.contains("each") || speed(&found, errand, scope) > 0.0);
@@ -266,13 +261,7 @@ fn clients_get_what_they_insist_on_and_nothing_is_left_of_a_run_that_ends_early(
         context.contains("SMB3") && context.contains("encryption AES") && context.contains("full"),
         "{context}"
     );
-    for scope in [
-        Scope::Client,
-        Scope::WithoutProtection,
-        Scope::WithoutClientDrive,
-        Scope::WithoutAll,
-        Scope::WithoutProtocol,
-    ] {
+    for scope in [Scope::Client, Scope::WithoutProtection, Scope::WithoutClientDrive, Scope::WithoutAll] {
         for errand in ["put 2.10", "get 2.10", "put 524 kB by each", "get 524 kB by each", "get 4 files"] {
             assert!(speed(&found, errand, scope) > 0.0);
         }

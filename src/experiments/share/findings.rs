@@ -12,7 +12,7 @@ use crate::{
         Axis, Column, Curve, Figure, Findings, LoadKey, Metric, On, Point, Quantity, Scope, Style, Table,
     },
     inventory::{Drive, Inventory},
-    plan::{Errand, Part, Plan, Protocol, Setting, ShareTest, Via},
+    plan::{Errand, Part, Plan, Protocol, ShareTest, Via},
     record::{Run, ShareLoad, Shared, suspended},
     target::Target,
     units::{Direction, Pattern, capital, count, listed, percent, rate},
@@ -27,10 +27,6 @@ fn legend(act: &ShareTest, has_network: bool) -> String {
         }
         Protocol::Smb | Protocol::Sftp => "",
     };
-    let tried = match &act.tries[..] {
-        [] => "",
-        _ => " 'with ...': what clients get with that setting changed, for this run only.",
-    };
     let yours = match &act.existing {
         Some(_) => " 'your share': the same files from the other server, by clients on this machine itself.",
         None => "",
@@ -42,8 +38,7 @@ fn legend(act: &ShareTest, has_network: bool) -> String {
         false => "",
     };
     format!(
-        "'client': what clients get. 'without the drive': of a share in memory. 'without the link' or 'without the network': of clients on the server itself. 'without all of these': still with {protocol}. 'without {protocol}': the same \
-         files as bytes of a TCP connection, without a file server.{sync}{tried}{yours}{network} 'the drive alone': the server's own programs, without a client. What is put counts until the server has it on the drive; what is got is not in the server's memory before."
+        "'client': what clients get. 'without the drive': of a share in memory. 'without the link' or 'without the network': of clients on the server itself. 'without all of these': still with {protocol}.{sync}{yours}{network} 'the drive alone': the server's own programs, without a client. What is put counts until the server has it on the drive; what is got is not in the server's memory before."
     )
 }
 
@@ -78,7 +73,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             Some(
                 of.clone()
                     + &case.verdict(errand)?
-                    + &case.tried(errand)
                     + &case.yours(errand).unwrap_or_default(),
             )
         };
@@ -157,14 +151,12 @@ impl Case<'_> {
             parts.map(|part| self.act.part(part).to_owned()).collect()
         };
         // Without the drive nothing waits for it.
-        let kept = names(&mut self.act.under_protocol().filter(|part| *part != Part::Sync));
+        let kept = names(&mut self.act.parts().filter(|part| *part != Part::Sync));
         let all = match &kept[..] {
             [one] => format!("{} without {one}", said(Via::Without(Part::Drive))),
             several => format!("{} without {}", said(Via::WithoutAll), listed(several)),
         };
         let protocol = self.act.protocol.name();
-        let goes_plain = self.parts(errand).any(|part| part == Part::Protocol);
-        let plain = || format!("{} without {protocol}", said(Via::Without(Part::Protocol)));
         let parts = listed(&names(&mut self.parts(errand)));
         let limit = self.limit(errand);
         let is_link = matches!(&limit, Limit::Part(gain) if gain.part == Part::Link);
@@ -183,7 +175,6 @@ impl Case<'_> {
             Limit::Part(gain) => {
                 let next = if kept.len() > 1 { format!("; {all}") } else { String::new() };
                 let more = match gain.part {
-                    Part::Protection if goes_plain => format!("; {}", plain()),
                     Part::Sync => {
                         ". Without the export's sync a power cut loses files that clients believe to be stored".to_owned()
                     }
@@ -206,18 +197,9 @@ impl Case<'_> {
                 )
             }
             Limit::Rest => {
-                let (plain, left) = match goes_plain {
-                    true => (
-                        format!(", {}", plain()),
-                        format!(
-                            "the processors, or {protocol} and another part that are as slow as each other"
-                        ),
-                    ),
-                    false => (String::new(), format!("{protocol}, the programs and the processors")),
-                };
                 let busy = self.busiest(errand);
                 format!(
-                    "{gets} Leaving out {parts} gains less than 5 %: {all}{plain}. What is left: {left}{busy}."
+                    "{gets} Leaving out {parts} gains less than 5 %: {all}. What is left: {protocol}, the programs and the processors{busy}."
                 )
             }
             Limit::Open(sure) => {
@@ -256,27 +238,6 @@ impl Case<'_> {
             ),
             _ => carries,
         })
-    }
-
-    /// What settings change, each alone.
-    fn tried(&self, errand: Errand) -> String {
-        let tries = &self.act.tries;
-        let of = |setting: &Setting| {
-            let (name, tried) = (setting.name(), self.speeds(errand, Via::With(*setting)));
-            let Some(times) = times(&tried, &self.speeds(errand, Via::Whole), tries.len()) else {
-                return format!("{name} -");
-            };
-            match (times.low, times.high) {
-                (low, high) if low > 1.0 / ALIKE && high < ALIKE => format!("{name} changes less than 5 %"),
-                (low, high) if low > 1.0 || high < 1.0 => {
-                    let (low, high) = (factor(low), factor(high));
-                    format!("{name} {} times as much ({low} to {high})", factor(times.value))
-                }
-                _ => format!("what {name} changes can't be told"),
-            }
-        };
-        let said: Vec<String> = tries.iter().map(of).collect();
-        if said.is_empty() { String::new() } else { format!(" Tried: {}.", said.join("; ")) }
     }
 
     /// Beside the other server of the same directory, from which files were got without the link.
@@ -391,9 +352,7 @@ impl Case<'_> {
             Via::Without(Part::Protection) => Scope::WithoutProtection,
             Via::Without(Part::Sync) => Scope::WithoutSync,
             Via::Without(Part::ClientDrive) => Scope::WithoutClientDrive,
-            Via::Without(Part::Protocol) => Scope::WithoutProtocol,
             Via::WithoutAll => Scope::WithoutAll,
-            Via::With(_) => Scope::Tried,
             Via::Existing => Scope::Existing,
             Via::Network => Scope::Network,
             Via::Server => Scope::Alone,
@@ -418,13 +377,9 @@ impl Case<'_> {
             let metric = |via: Via| {
                 let speed = self.speed(errand, via)?;
                 let mut load = load.clone();
-                match via {
-                    Via::With(_) => load.engine.extend([", ", &self.act.way(via)]),
+                if via == Via::Network {
                     // For some seconds, whatever the files are.
-                    Via::Network => {
-                        load = LoadKey { engine: "iperf3 on another machine".to_owned(), block: None, ..load }
-                    }
-                    _ => {}
+                    load = LoadKey { engine: "iperf3 on another machine".to_owned(), block: None, ..load };
                 }
                 Some(Metric::new(self.given, Quantity::Throughput, speed).of(&load).at(scope(via)))
             };
@@ -439,7 +394,7 @@ impl Case<'_> {
             (Some(_), _) => " on another machine".to_owned(),
             (None, rate) => rate.map(|rate| format!(" over {} Mb/s", rate as f64 / 1e6)).unwrap_or_default(),
         };
-        let parts = self.act.under_protocol();
+        let parts = self.act.parts();
         let parts = parts.filter(|part| !matches!(part, Part::Drive | Part::Sync | Part::Link));
         parts.fold(format!("{}{link}", self.act.client_name()), |setup, part| {
             setup + ", " + self.act.part(part)

@@ -54,17 +54,13 @@ pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>)
     let Some(gains) = without.iter().map(of).collect::<Option<Vec<Gain>>>() else {
         return Limit::Open(Vec::new());
     };
-    // What the first costs is a part of what the second costs: it is named if it surely costs something, and is most of that.
-    const WITHIN: [(Part, Part); 3] =
-        [(Part::Protection, Part::Protocol), (Part::Sync, Part::Drive), (Part::Sync, Part::Protocol)];
+    // What the export's sync costs is a part of what the drive costs: it is named if it surely costs something, and is most of that.
     let gain = |part: Part| gains.iter().find(|gain| gain.part == part).map(|gain| &gain.estimate);
-    let said_by_other = WITHIN.iter().filter_map(|(inner, outer)| {
-        let (of_inner, of_outer) = (gain(*inner)?, gain(*outer)?);
-        let is_most = is_sure(of_inner) && 2.0 * of_inner.value.ln() >= of_outer.value.ln();
-        Some(if is_most { *outer } else { *inner })
+    let said_by_other = gain(Part::Sync).zip(gain(Part::Drive)).map(|(sync, drive)| {
+        let is_most = is_sure(sync) && 2.0 * sync.value.ln() >= drive.value.ln();
+        if is_most { Part::Drive } else { Part::Sync }
     });
-    let said_by_other: Vec<Part> = said_by_other.collect();
-    let gains: Vec<Gain> = gains.into_iter().filter(|gain| !said_by_other.contains(&gain.part)).collect();
+    let gains: Vec<Gain> = gains.into_iter().filter(|gain| said_by_other != Some(gain.part)).collect();
     let sure = |gain: &&Gain| is_sure(&gain.estimate);
     let largest = |a: &&Gain, b: &&Gain| a.estimate.value.total_cmp(&b.estimate.value);
     let Some(first) = gains.iter().filter(sure).max_by(largest) else {
@@ -137,29 +133,14 @@ mod tests {
     }
 
     #[test]
-    fn of_protection_and_the_protocol_the_one_that_costs_most_is_named() {
-        let named = |drive: f64, protection: f64| {
-            let gains = [(Part::Drive, drive), (Part::Protection, protection), (Part::Protocol, 15.0)];
-            part(&found(2.3, &gains, 20.0))
-        };
-        assert_eq!(named(3.0, 6.0), Some(Part::Protection), "most of what the protocol costs");
-        assert_eq!(named(3.0, 2.3), Some(Part::Protocol));
-        assert_eq!(named(2.5, 2.6), Some(Part::Protocol), "a small part of it");
-        assert_eq!(named(9.0, 6.5), Some(Part::Drive));
+    fn of_sync_and_the_drive_the_one_that_costs_most_is_named() {
         // Small files by NFS wait for the drive one by one.
-        let named = |drive: f64, sync: f64, protocol: f64| {
-            part(&found(1.0, &[(Part::Drive, drive), (Part::Sync, sync), (Part::Protocol, protocol)], 20.0))
-        };
-        assert_eq!(named(9.0, 4.0, 8.0), Some(Part::Sync), "most of what the drive and the protocol cost");
-        assert_eq!(named(9.0, 2.0, 4.1), Some(Part::Drive), "a part of what the drive costs");
-        assert_eq!(named(4.1, 2.0, 9.0), Some(Part::Protocol), "a part of what the protocol costs");
-        // What the inner one costs is not sure, and the outer one surely costs something.
+        let named = |drive: f64, sync: f64| part(&found(1.0, &[(Part::Drive, drive), (Part::Sync, sync)], 20.0));
+        assert_eq!(named(9.0, 4.0), Some(Part::Sync), "most of what the drive costs");
+        assert_eq!(named(9.0, 2.0), Some(Part::Drive), "a part of what the drive costs");
+        // What sync costs is not sure, and the drive surely costs something.
         let whole = runs(10.0, 1.005);
-        let wide = [
-            (Part::Drive, runs(15.0, 1.01)),
-            (Part::Sync, runs(12.5, 1.3)),
-            (Part::Protocol, runs(10.0, 1.01)),
-        ];
+        let wide = [(Part::Drive, runs(15.0, 1.01)), (Part::Sync, runs(12.5, 1.3))];
         assert_eq!(part(&limit(&whole, &wide, None)), Some(Part::Drive));
     }
 

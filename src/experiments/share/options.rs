@@ -8,7 +8,7 @@ use super::super::{
     shared_options as shared,
 };
 use crate::{
-    plan::{Existing, Protection, Protocol, Setting},
+    plan::{Existing, Protection, Protocol},
     units::RemoteDir,
 };
 
@@ -38,10 +38,6 @@ pub const PROTECTION: Opt<Option<Protection>> =
 pub const MOUNTED: Opt<bool> =
     Opt::switch("mounted", "SMB by the kernel's client, with random reads").conflicts(&["client"]);
 
-/// Each of them alone, beside the usual settings.
-pub const TRY: Opt<Vec<Setting>> =
-    Opt::new("try", "WHAT,...", settings, "Settings to try: sendfile,no-aio,...");
-
 pub const EXISTING: Opt<Existing> =
     Opt::new("existing", "URL", read, "Your share of it: smb://HOST/SHARE").conflicts(&["client"]);
 
@@ -62,7 +58,6 @@ pub const OPTIONS: &[&dyn Declared] = &[
     &CLIENTS,
     &PROTECTION,
     &MOUNTED,
-    &TRY,
     &EXISTING,
     &LOGIN,
     &CLIENT_DIR,
@@ -108,14 +103,6 @@ fn protocol(text: &str) -> Result<Protocol, String> {
     }
 }
 
-fn settings(text: &str) -> Result<Vec<Setting>, String> {
-    let mut settings =
-        text.split(',').map(|name| Setting::parse(name.trim())).collect::<Result<Vec<_>, _>>()?;
-    settings.sort();
-    settings.dedup();
-    Ok(settings)
-}
-
 fn protection(text: &str) -> Result<Option<Protection>, String> {
     match text {
         "off" => Ok(None),
@@ -153,7 +140,5 @@ mod tests {
         assert!(protection("maybe").is_err());
         assert_eq!(protocol("sftp"), Ok(Protocol::Sftp));
         assert!(protocol("ftp").is_err());
-        assert_eq!(settings("sendfile, no-aio,sendfile"), Ok(vec![Setting::NoAio, Setting::Sendfile]));
-        assert!(settings("").is_err() && settings("sendfile,fast").is_err());
     }
 }

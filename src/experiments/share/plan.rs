@@ -31,10 +31,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if let Some(other) = existing.as_ref().filter(|existing| existing.protocol != protocol) {
         return Err(PlanError::OtherProtocol(other.to_string(), other.protocol.name()));
     }
-    let tries = ask.values.typed(&options::TRY).unwrap_or_default();
-    if let Some(setting) = tries.iter().find(|setting| setting.protocol() != protocol) {
-        return Err(PlanError::OtherProtocol(format!("--try {}", setting.name()), setting.protocol().name()));
-    }
     for (at, target) in ask.targets.iter().enumerate() {
         if target.kind != Kind::Directory {
             return Err(PlanError::NoDirectory { path: target.path.clone() });
@@ -50,15 +46,12 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             client: client.clone(),
             existing: existing.clone(),
             login: login.clone(),
-            tries: tries.clone(),
             protection,
             client_dir,
             bytes: ask.values.get(&options::SIZE),
             files: ask.values.get(&options::FILES),
             small: SMALL,
             clients: ask.values.get(&options::CLIENTS),
-            // There is no program of ours on another machine.
-            also_plain: client.is_none(),
             also_network: client.is_some(),
             runs: ask.values.get(&options::TIMES),
         };

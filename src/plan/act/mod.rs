@@ -23,7 +23,7 @@ pub use pool::{BuildPool, NotPredicted, Predict, Prediction, RebuildPool, Remove
 pub use power::PowerCut;
 pub use protocol::Protocol;
 pub use pull::{FileTree, FillTree, Pull, PullBy, SecondPull, TREE_DIRECTORIES};
-pub use share::{Errand, Part, Protection, Setting, ShareTest, Via};
+pub use share::{Errand, Part, Protection, ShareTest, Via};
 pub use swap::{SwapMedium, SwapTest, SwapWhat, SwapWork};
 
 use super::{Cost, StepId};

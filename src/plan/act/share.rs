@@ -27,9 +27,6 @@ pub struct ShareTest {
     /// The file with the user and the password for that; a guest if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<PathBuf>,
-    /// All of the way is also tried with each of these alone.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tries: Vec<Setting>,
     /// What clients insist on.
     pub protection: Option<Protection>,
     /// Where clients have their files; in memory if none.
@@ -41,32 +38,11 @@ pub struct ShareTest {
     pub small: u64,
     /// At once, after one alone.
     pub clients: u32,
-    /// Files are also moved by TCP alone, without the protocol.
-    #[serde(default)]
-    pub also_plain: bool,
     /// What the network to another machine carries is measured by iperf3, where both have that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub also_network: bool,
     /// Repetitions of all.
     pub runs: u32,
-}
-
-/// A setting of server or client that can be changed for a try.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Setting {
-    /// smbd waits for each read and write of the drive, before it takes the next one.
-    NoAio,
-    /// smbd has the kernel send files.
-    Sendfile,
-    /// smbd stores each write before it answers.
-    SyncAlways,
-    Signing,
-    Encryption,
-    /// Four connections of the client of NFS instead of one.
-    Nconnect,
-    /// AES with 128 bits instead of what both prefer.
-    Aes128,
 }
 
 /// What protects messages of SMB against changes, or against readers, too.
@@ -105,8 +81,6 @@ pub enum Part {
     Protection,
     /// Else the files of the client are in memory.
     ClientDrive,
-    /// Else files are bytes of a TCP connection; protection goes with it.
-    Protocol,
 }
 
 /// The way that files take.
@@ -118,45 +92,12 @@ pub enum Via {
     Without(Part),
     /// Without all parts but the protocol.
     WithoutAll,
-    /// All of it, with a setting changed.
-    With(Setting),
     /// By the other server, without the link.
     Existing,
     /// Bytes between both machines, without files or file servers.
     Network,
     /// No client: the server's own programs use the files.
     Server,
-}
-
-impl Setting {
-    const ALL: [(Self, &'static str, Protocol); 7] = [
-        (Self::NoAio, "no-aio", Protocol::Smb),
-        (Self::Sendfile, "sendfile", Protocol::Smb),
-        (Self::SyncAlways, "sync-always", Protocol::Smb),
-        (Self::Signing, "signing", Protocol::Smb),
-        (Self::Encryption, "encryption", Protocol::Smb),
-        (Self::Nconnect, "nconnect", Protocol::Nfs),
-        (Self::Aes128, "aes128", Protocol::Sftp),
-    ];
-
-    fn of(self) -> (&'static str, Protocol) {
-        let known = Self::ALL.into_iter().find(|(setting, ..)| *setting == self);
-        known.map_or(("", Protocol::Smb), |(_, name, protocol)| (name, protocol))
-    }
-
-    pub fn name(self) -> &'static str {
-        self.of().0
-    }
-
-    pub fn protocol(self) -> Protocol {
-        self.of().1
-    }
-
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let names = Self::ALL.map(|(_, name, _)| name).join(", ");
-        let known = Self::ALL.into_iter().find(|(_, name, _)| *name == text);
-        known.map(|(setting, ..)| setting).ok_or_else(|| format!("some of {names}, with commas between them"))
-    }
 }
 
 impl Errand {
@@ -186,9 +127,9 @@ impl Errand {
 impl Via {
     pub fn has(self, part: Part) -> bool {
         match self {
-            Self::Whole | Self::With(_) => true,
+            Self::Whole => true,
             Self::Without(left_out) => left_out != part,
-            Self::WithoutAll => part == Part::Protocol,
+            Self::WithoutAll => false,
             Self::Existing => part != Part::Link,
             Self::Network => part == Part::Link,
             Self::Server => part == Part::Drive,
@@ -227,14 +168,8 @@ impl ShareTest {
         self.rate.is_some() || self.client.is_some()
     }
 
-    /// The parts that there are, the protocol last.
+    /// The parts that there are.
     pub fn parts(&self) -> impl Iterator<Item = Part> {
-        let protocol = self.also_plain.then_some(Part::Protocol);
-        self.under_protocol().chain(protocol)
-    }
-
-    /// Those that are left out of a way that keeps the protocol.
-    pub fn under_protocol(&self) -> impl Iterator<Item = Part> {
         let sync = (self.protocol == Protocol::Nfs).then_some(Part::Sync);
         let link = self.has_link().then_some(Part::Link);
         let protection = self.protection.map(|_| Part::Protection);
@@ -243,30 +178,20 @@ impl ShareTest {
     }
 
     pub fn ways(&self) -> impl Iterator<Item = Via> {
-        let without = self.under_protocol().map(Via::Without);
-        let apart = self.under_protocol().filter(|part| *part != Part::Sync);
+        let without = self.parts().map(Via::Without);
+        let apart = self.parts().filter(|part| *part != Part::Sync);
         let all = (apart.count() > 1).then_some(Via::WithoutAll);
-        let plain = self.also_plain.then_some(Via::Without(Part::Protocol));
         let existing = self.existing.as_ref().map(|_| Via::Existing);
         let network = self.also_network.then_some(Via::Network);
-        let tries = self.tries.iter().copied().map(Via::With);
-        [Via::Whole]
-            .into_iter()
-            .chain(without)
-            .chain(all)
-            .chain(plain)
-            .chain(tries)
-            .chain(existing)
-            .chain(network)
-            .chain([Via::Server])
+        [Via::Whole].into_iter().chain(without).chain(all).chain(existing).chain(network).chain([Via::Server])
     }
 
-    /// Whether files take this way: what is got waits for nothing to be stored, and what asks for blocks needs a protocol.
+    /// Whether files take this way: what is got waits for nothing to be stored.
     pub fn goes(&self, errand: Errand, via: Via) -> bool {
         match via {
             Via::Without(Part::Sync) => errand.puts(),
             // Blocks stay in the client's memory.
-            Via::Without(Part::Protocol | Part::ClientDrive) => errand != Errand::ReadRandom,
+            Via::Without(Part::ClientDrive) => errand != Errand::ReadRandom,
             Via::Existing => !errand.puts(),
             // It knows no files.
             Via::Network => !errand.is_small() && errand != Errand::ReadRandom,
@@ -369,12 +294,9 @@ impl ShareTest {
             && (1..=64).contains(&self.clients)
             && (1..=100).contains(&self.runs)
             && self.rate.is_none_or(|rate| (1_000..=1 << 40).contains(&rate))
-            // Nothing of ours runs on another machine.
-            && !(self.also_plain && self.client.is_some())
             && !(self.also_network && self.client.is_none())
             && !(self.rate.is_some() && self.client.is_some())
             && !(self.mounted && self.client.is_some())
-            && self.tries.iter().all(|setting| setting.protocol() == self.protocol)
             && self.existing.as_ref().is_none_or(|at| at.protocol == self.protocol && self.client.is_none())
             && !(self.protocol == Protocol::Nfs && self.client.is_some())
             && (self.protocol == Protocol::Smb || self.protection.is_none() && !self.mounted);
@@ -434,7 +356,6 @@ impl ShareTest {
             Part::Protection if self.protection == Some(Protection::Encryption) => "encryption",
             Part::Protection => "signing",
             Part::ClientDrive => "the client's drive",
-            Part::Protocol => self.protocol.name(),
         }
     }
 
@@ -443,7 +364,6 @@ impl ShareTest {
             Via::Whole => "all of the way".to_owned(),
             Via::Without(part) => format!("without {}", self.part(part)),
             Via::WithoutAll => "without all of these".to_owned(),
-            Via::With(setting) => format!("with {}", setting.name()),
             Via::Existing => "your share".to_owned(),
             Via::Network => "the network alone".to_owned(),
             Via::Server => "the drive alone".to_owned(),
@@ -462,14 +382,12 @@ impl ShareTest {
             client: None,
             existing: None,
             login: None,
-            tries: Vec::new(),
             protection: None,
             client_dir: None,
             bytes: 1 << 20,
             files: 1,
             small: 1,
             clients: 1,
-            also_plain: false,
             also_network: false,
             runs: 1,
         }

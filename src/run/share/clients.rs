@@ -1,7 +1,6 @@
 //! What clients are told to move, and how they are connected.
 
 use std::{
-    io,
     path::Path,
     process, thread,
     time::{Duration, Instant},
@@ -14,8 +13,7 @@ use super::{
     file_server::{BEGINS, FileServer},
     mounted::{self, Mounted},
     nfs,
-    plain::{self, Networks},
-    site::{ANSWERS, POLL, SERVER, Site, Speaks},
+    site::{ANSWERS, POLL, Site, Speaks},
 };
 use crate::{
     engine::Cancel,
@@ -73,22 +71,6 @@ impl Site<'_> {
         errands::put(from, to, files, (at_once, to_its_end), stop)
             .map_err(|e| self.cannot((errand, via), &e))?;
         Ok(Moved { begins, ends: Instant::now(), said: String::new(), mounted: Some(mounted) })
-    }
-
-    /// Without the protocol, over the link.
-    pub fn plain(
-        &self,
-        errand: Errand,
-        (served, clients): (&Path, &Path),
-        stop: Stop<'_>,
-    ) -> io::Result<Moved<'_>> {
-        let networks = Networks { server: self.server.pid, address: SERVER, client: self.client.pid };
-        let files = self.act.set(errand).0;
-        let connections = networks.connect(if errand.has_several_clients() { files } else { 1 })?;
-        let (from, to) = if errand.puts() { (clients, served) } else { (served, clients) };
-        let begins = Instant::now();
-        plain::transfer(connections, errand.puts(), (from, to), files, stop)?;
-        Ok(Moved { begins, ends: Instant::now(), said: String::new(), mounted: None })
     }
 
     pub fn mount(&self, via: Via) -> Result<Mounted<'_>, RunError> {

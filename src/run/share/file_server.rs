@@ -11,7 +11,7 @@ use std::{
 
 use super::apart::Apart;
 use crate::{
-    plan::{Existing, Protection, Setting},
+    plan::{Existing, Protection},
     record::{Negotiated, PRIVATE},
     tools::{Output, Query},
 };
@@ -36,8 +36,6 @@ pub(super) struct Access<'a> {
     /// Of the server, below its directory.
     pub dir: &'a str,
     pub protection: Option<Protection>,
-    /// That is changed.
-    pub setting: Option<Setting>,
     /// With the files of the client; none on another machine, where that is the current directory.
     pub room: Option<&'a Path>,
     /// For each answer of the server; all but the last one wait for those before.

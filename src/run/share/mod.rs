@@ -7,7 +7,6 @@ mod file_server;
 mod mounted;
 mod network;
 mod nfs;
-mod plain;
 mod random;
 mod remote;
 mod sftp;

@@ -9,7 +9,6 @@ use super::{
     mounted,
 };
 use crate::{
-    plan::Setting,
     record::Negotiated,
     sysroot::Sysroot,
     tools::{Query, System, Talk, namespace::beside, nfs},
@@ -52,8 +51,7 @@ pub(super) fn serve(server: &Apart, tools: &System) -> Result<Talk, RunError> {
 pub(super) fn mount(client: &Apart, access: &Access<'_>) -> Query {
     let own = || access.dir.to_owned();
     let dir = access.existing.as_ref().map_or_else(own, |other| other.at.below(&other.folder).1);
-    let connections = if access.setting == Some(Setting::Nconnect) { 4 } else { 1 };
-    nfs::mount((access.address, access.port), connections, &dir, &mounted::at(client))
+    nfs::mount((access.address, access.port), &dir, &mounted::at(client))
 }
 
 /// As the kernel says of what is mounted. Identities are those that the client names (`sys`): nothing is protected.

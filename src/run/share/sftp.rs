@@ -11,7 +11,6 @@ use super::{
     file_server::{Access, FileServer, Serves, write},
 };
 use crate::{
-    plan::Setting,
     record::Negotiated,
     tools::{Output, Query, System, openssh},
 };
@@ -56,8 +55,7 @@ impl FileServer for Sftp {
 
     fn client(&self, access: &Access<'_>) -> Query {
         let room = access.room.unwrap_or(Path::new(""));
-        let aes = access.setting == Some(Setting::Aes128);
-        openssh::client((room, access.address), access.port, access.dir, (aes, access.tells))
+        openssh::client((room, access.address), access.port, access.dir, access.tells)
     }
 
     fn client_files(&self) -> &[&str] {

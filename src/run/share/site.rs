@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     engine::Cancel,
-    plan::{Errand, Part, Protection, Protocol, Setting, ShareTest, Via},
+    plan::{Errand, Part, Protocol, ShareTest, Via},
     sysroot::Sysroot,
     tools::{
         Query, System, Talk,
@@ -257,7 +257,6 @@ impl<'a> Site<'a> {
     /// What a client uses, that goes this way to an address.
     pub fn access<'b>(&'b self, via: Via, address: &'b str) -> Access<'b> {
         let existing = self.act.existing.as_ref().filter(|_| via == Via::Existing);
-        let setting = if let Via::With(setting) = via { Some(setting) } else { None };
         let usual = match self.act.protocol {
             Protocol::Smb => SMB_PORT,
             Protocol::Nfs | Protocol::Sftp => NFS_PORT,
@@ -266,12 +265,7 @@ impl<'a> Site<'a> {
             address,
             port: existing.map_or(self.port, |at| at.port().unwrap_or(usual)),
             dir: dir_of(via),
-            protection: match setting {
-                Some(Setting::Signing) => Some(Protection::Signing),
-                Some(Setting::Encryption) => Some(Protection::Encryption),
-                _ => self.act.protection.filter(|_| via.has(Part::Protection)),
-            },
-            setting,
+            protection: self.act.protection.filter(|_| via.has(Part::Protection)),
             room: self.remote(via).is_none().then_some(&self.client.room),
             patience: ANSWERS,
             tells: false,

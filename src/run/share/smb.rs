@@ -12,7 +12,7 @@ use super::{
     mounted,
 };
 use crate::{
-    plan::{Protection, Setting, ShareTest},
+    plan::{Protection, ShareTest},
     record::Negotiated,
     tools::{Output, Query, Runner, System, namespace::within, samba},
 };
@@ -48,8 +48,7 @@ impl Smb {
         for dir in ["private", "lock", "state", "cache", "pid", "ncalrpc", "winbindd"] {
             fs::create_dir(server.file(dir)).map_err(cannot)?;
         }
-        write(&server.file("conf"), &smb_conf(&server.room, (OWN, MEMORY), serves, &act.tries))
-            .map_err(cannot)?;
+        write(&server.file("conf"), &smb_conf(&server.room, (OWN, MEMORY), serves)).map_err(cannot)?;
         write(&client.file("conf"), "[global]\n").map_err(cannot)?;
         write(&client.file("login"), &format!("username=root\npassword={password}\n")).map_err(cannot)?;
         let conf = server.room.join("conf");
@@ -90,11 +89,7 @@ fn share(access: &Access<'_>) -> samba::Share {
     };
     let (name, dir, login) = match &access.existing {
         None => {
-            let name = match access.setting.filter(|setting| !options(*setting).is_empty()) {
-                Some(setting) => setting.name(),
-                None if access.dir == OWN => "drive",
-                None => access.dir,
-            };
+            let name = if access.dir == OWN { "drive" } else { access.dir };
             (name.to_owned(), String::new(), Some(access.file("login")))
         }
         Some(other) => {
@@ -146,18 +141,8 @@ impl FileServer for Smb {
     }
 }
 
-/// What a setting changes in a share; nothing if it is the client's.
-fn options(setting: Setting) -> &'static str {
-    match setting {
-        Setting::NoAio => "aio read size = 0\naio write size = 0\n",
-        Setting::Sendfile => "use sendfile = yes\n",
-        Setting::SyncAlways => "sync always = yes\n",
-        Setting::Signing | Setting::Encryption | Setting::Nconnect | Setting::Aes128 => "",
-    }
-}
-
 /// Its share on a drive and that in memory are in the directories of these names. Nothing of a server that may run beside it is used, and nothing is told to other networks.
-fn smb_conf(room: &Path, (own, memory): (&str, &str), serves: &Serves, tries: &[Setting]) -> String {
+fn smb_conf(room: &Path, (own, memory): (&str, &str), serves: &Serves) -> String {
     let Serves { at, to, port } = serves;
     let length = if to.is_none() { "/30" } else { "" };
     let room = room.display();
@@ -187,14 +172,10 @@ fn smb_conf(room: &Path, (own, memory): (&str, &str), serves: &Serves, tries: &[
          map to guest = never\n\
          usershare max shares = 0\n"
     );
-    let share = |name: &str, dir: &str, more: &str| {
-        format!("[{name}]\npath = {room}/{dir}\nread only = no\nvalid users = root\n{more}")
+    let share = |name: &str, dir: &str| {
+        format!("[{name}]\npath = {room}/{dir}\nread only = no\nvalid users = root\n")
     };
-    let tried = tries.iter().map(|setting| (setting.name(), options(*setting)));
-    let tried = tried.filter(|(_, more)| !more.is_empty()).map(|(name, more)| share(name, own, more));
-    let shares: Vec<String> =
-        [share("drive", own, ""), share(memory, memory, "")].into_iter().chain(tried).collect();
-    global + &shares.concat()
+    global + &share("drive", own) + &share(memory, memory)
 }
 
 #[cfg(test)]
@@ -203,8 +184,7 @@ mod tests {
 
     #[test]
     fn only_the_client_may_use_it() {
-        let tries = [Setting::Sendfile, Setting::Signing];
-        let text = |serves: &Serves| smb_conf(Path::new("/mnt"), ("own", "memory"), serves, &tries);
+        let text = |serves: &Serves| smb_conf(Path::new("/mnt"), ("own", "memory"), serves);
         let alone = text(&Serves { at: "192.0.2.1".to_owned(), to: None, port: 4450 });
         assert!(
             alone.contains("\ninterfaces = 192.0.2.1/30 127.0.0.1/8\nsmb ports = 4450\nprivate dir = "),
@@ -212,8 +192,7 @@ mod tests {
         );
         assert!(
             alone.ends_with(
-                "[memory]\npath = /mnt/memory\nread only = no\nvalid users = root\n[sendfile]\npath = /mnt/own\nread only = no\nvalid users = root\nuse \
-                 sendfile = yes\n"
+                "[drive]\npath = /mnt/own\nread only = no\nvalid users = root\n[memory]\npath = /mnt/memory\nread only = no\nvalid users = root\n"
             ),
             "{alone}"
         );

@@ -134,10 +134,9 @@ impl Site<'_> {
     ) -> Result<Moved<'_>, RunError> {
         let stop = || cancel.is_set();
         let cannot = |e: io::Error| self.cannot((errand, via), &e);
-        let moved = match (&self.speaks, via.has(Part::Protocol)) {
-            (_, false) => self.plain(errand, (&at.files, &at.own), &stop).map_err(cannot)?,
-            (Speaks::Cifs(_) | Speaks::Nfs, true) => self.mounted((errand, via), &at.own, &stop)?,
-            (Speaks::Told(server), true) => {
+        let moved = match &self.speaks {
+            Speaks::Cifs(_) | Speaks::Nfs => self.mounted((errand, via), &at.own, &stop)?,
+            Speaks::Told(server) => {
                 let room = self.remote(via).is_none().then_some(self.client.room.as_path());
                 let there = room.unwrap_or(Path::new("")).join(at.name);
                 self.told(server.as_ref(), (errand, via), &there, cancel)?
