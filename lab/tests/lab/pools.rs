@@ -318,7 +318,7 @@ fn refused_for_their_use(machine: &Machine) {
 }
 
 /// What holds the drive `$d` with a filesystem, from a mount namespace of its own: a script, and the reason that is given.
-const HOLDERS: [(&str, &str); 8] = [
+const HOLDERS: [(&str, &str); 9] = [
     (
         "mount --bind /dev /work/dev; losetup /dev/loop0 /work/dev/${d#/dev/}; mount -o ro /dev/loop0 /mnt/held",
         "/dev/loop0 has it open",
@@ -333,6 +333,10 @@ const HOLDERS: [(&str, &str); 8] = [
     ),
     ("busybox modprobe zram; echo $d >/sys/block/zram0/backing_dev", "another program uses it exclusively"),
     ("dmsetup create held --table \"0 4096 linear $d 0\"", "it is part of the mapping held"),
+    (
+        "busybox modprobe bcache; make-bcache --wipe-bcache -B $d; echo $d >/sys/fs/bcache/register",
+        "it is part of bcache0",
+    ),
 ];
 
 fn refused_for_holders(machine: &Machine, drive: &str, create: &str) {
@@ -355,7 +359,8 @@ fn refused_for_holders(machine: &Machine, drive: &str, create: &str) {
             machine,
             "kill $(cat /work/holder); rm /work/ready; \
              until ! grep -qs . /sys/block/loop0/loop/backing_file; do losetup -d /dev/loop0; usleep 100000; done; \
-             ! [ -e /sys/block/zram0 ] || echo 1 >/sys/block/zram0/reset; ! [ -e /dev/mapper/held ] || dmsetup remove held",
+             ! [ -e /sys/block/zram0 ] || echo 1 >/sys/block/zram0/reset; ! [ -e /dev/mapper/held ] || dmsetup remove held; \
+             ! [ -e /sys/block/bcache0 ] || echo 1 >/sys/block/bcache0/bcache/stop",
         );
     }
     out(machine, &format!("wipefs --quiet --all {drive}; udevadm settle"));
