@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::setpriority_process;
 use serde_json::json;
 use thiserror::Error;
 
@@ -22,6 +23,9 @@ use crate::{
     scenario::{Guest, Machine as Kind, SECTOR, Scenario},
     state::State,
 };
+
+/// Nice value of a machine and its drives.
+const PRIORITY: i32 = -15;
 
 /// The time limit for the start of a program on the host.
 const READY: Duration = Duration::from_secs(30);
@@ -80,6 +84,8 @@ pub struct Machine {
 impl Machine {
     /// Starts a machine, and waits until its drives are present and their filesystems are mounted.
     pub fn start(scenario: &Scenario, options: &Options) -> Result<Self, MachineError> {
+        // Drives are modelled in real time, so other programs of the host must not delay them. Only root may.
+        let _ = setpriority_process(None, PRIORITY);
         let kit = options.kit.clone().unwrap_or_else(default_kit);
         let (guest, last) = match (scenario.machine, scenario.guest) {
             (Kind::Q35, Guest::Lab) => ("q35", "initrd"),

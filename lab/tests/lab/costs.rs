@@ -2,7 +2,7 @@
 
 use drivebench_lab::{ledger::Kind, machine::Machine};
 
-use super::{estimate, findings, out, scenario, start_unhurried};
+use super::{estimate, findings, out, scenario, start, start_unhurried};
 
 #[test]
 fn sizes_finds_the_knee_of_the_model() {
@@ -58,8 +58,8 @@ fn smallfiles_predicts_the_time_of_a_copy() {
 
 #[test]
 fn pagecache_separates_memory_from_the_drive() {
-    let machine = start_unhurried(&scenario("two-sticks"));
-    let found = findings(&machine, "pagecache --runs 2 --max-bytes 16M /mnt/a");
+    let machine = start(&scenario("two-sticks").faster(0.3));
+    let found = findings(&machine, "pagecache --runs 2 --max-bytes 8M /mnt/a");
     let entries = machine.ledger(0).expect("a ledger");
     for (kind, ways) in
         [(Kind::Write, ["write fsync", "write direct"]), (Kind::Read, ["read cold", "read direct"])]

@@ -334,8 +334,8 @@ const HOLDERS: [(&str, &str); 9] = [
     ("busybox modprobe zram; echo $d >/sys/block/zram0/backing_dev", "another program uses it exclusively"),
     ("dmsetup create held --table \"0 4096 linear $d 0\"", "it is part of the mapping held"),
     (
-        "busybox modprobe bcache; make-bcache --wipe-bcache -B $d; echo $d >/sys/fs/bcache/register",
-        "it is part of bcache0",
+        "busybox modprobe bcache; wipefs -qa $d; make-bcache -B $d; echo $d >/sys/fs/bcache/register",
+        "it is part of the cache bcache0",
     ),
 ];
 
