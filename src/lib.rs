@@ -1,32 +1,19 @@
 //! drivebench: a workbench for the drives of a small server. It is a program: the rooms are visible to its own tests,
 //! benchmarks and lab, and are no API for others.
 //!
-//! One way through the house: inventory -> plan -> run -> record -> analyse -> report.
-//! `docs/architecture.md` shows the rooms and which room may use which.
-
-#![allow(missing_docs, reason = "docs are written where they say more than a name")]
+//! One way: inventory -> plan -> run -> record -> analyse -> report. Each layer is a crate in `crates`;
+//! `docs/architecture.md` shows them.
 
 pub mod cli;
 
-mod advise;
-mod compare;
-mod open_loop;
-mod watch;
-
-pub mod analyse;
-pub mod conditions;
-pub mod danger;
-pub mod engine;
-pub mod experiments;
-pub mod findings;
-pub mod import;
-pub mod inventory;
-pub mod plan;
-pub mod pool;
-pub mod record;
-pub mod report;
-pub mod run;
-pub mod sysroot;
-pub mod target;
-pub mod tools;
-pub mod units;
+pub use drivebench_advise::{advise, compare};
+pub use drivebench_analyse as analyse;
+pub use drivebench_core::{danger, open_loop, plan, record, run, watch};
+pub use drivebench_engine as engine;
+pub use drivebench_experiments as experiments;
+pub use drivebench_findings as findings;
+pub use drivebench_host::{conditions, inventory, sysroot, target, tools};
+pub use drivebench_import as import;
+pub use drivebench_pools as pool;
+pub use drivebench_report as report;
+pub use drivebench_units as units;

@@ -1,7 +1,11 @@
 //! No room matches the words of another: what advise, reports, comparisons and commands compare with is a value.
 //! Texts that a room makes for people may then be reworded without losing anything.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
@@ -193,8 +197,8 @@ fn complaints(consumer: &str, words: &BTreeSet<String>) -> Vec<Match> {
 fn sources(rooms: &[&str]) -> Vec<(String, String)> {
     fn below(path: &Path, found: &mut Vec<(String, String)>) {
         if path.is_dir() {
-            let entries = fs::read_dir(path).expect("src can be listed");
-            entries.for_each(|entry| below(&entry.expect("src can be listed").path(), found));
+            let entries = fs::read_dir(path).expect("sources can be listed");
+            entries.for_each(|entry| below(&entry.expect("sources can be listed").path(), found));
         }
         let name = path.display().to_string();
         let for_tests =
@@ -203,11 +207,20 @@ fn sources(rooms: &[&str]) -> Vec<(String, String)> {
             found.push((name, fs::read_to_string(path).expect("sources can be read")));
         }
     }
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = fs::read_dir(root.join("crates")).expect("crates can be listed");
+    let crates = crates.map(|entry| entry.expect("crates can be listed").path().join("src"));
+    let places: Vec<PathBuf> = crates.chain([root.join("src")]).collect();
     let mut found = Vec::new();
     for room in rooms {
-        below(&src.join(room), &mut found);
-        below(&src.join(format!("{room}.rs")), &mut found);
+        let before = found.len();
+        for place in &places {
+            below(&place.join(room), &mut found);
+            below(&place.join(format!("{room}.rs")), &mut found);
+        }
+        if found.len() == before {
+            below(&root.join("crates").join(room).join("src"), &mut found);
+        }
     }
     found
 }

@@ -276,7 +276,7 @@ mod tests {
         advise::testing::{alone, at_once, load, within},
         findings::LoadKey,
         inventory::fixtures,
-        pool::{Request, tests::request},
+        pool::{Request, testing::request},
     };
 
     const STICKS: [&str; 2] = ["sda", "sdb"];

@@ -309,7 +309,7 @@ fn erase_old(
 mod tests {
     use super::*;
     use crate::{
-        pool::{health::Work, tests::request},
+        pool::{health::Work, testing::request},
         units::Layout,
     };
 

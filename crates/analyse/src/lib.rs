@@ -1,0 +1,54 @@
+//! Numbers with intervals. Knows windows and histograms, no drives and no files.
+//!
+//! Everything here is a pure function of windows: the windows of a stored record give the same numbers again.
+//! [`Adaptive`] decides when the sustained speed of a load is known, [`Span`] when its speed over seconds is, [`Zones`] does so for rotating disks. [`Tail`] gives
+//! latency percentiles, [`open_loop`] the latency of requests that arrive at a steady rate. [`compare`] and [`repeat`]
+//! compare and combine several results. [`CostFit`] fits fixed and per-byte costs, [`ceiling_fit`] the ceilings of shared
+//! links, [`pool_model`] predicts pools, and [`latin_square`] separates the effects of drives from those of bays.
+
+use drivebench_units as units;
+
+mod adaptive;
+mod assessment;
+pub mod ceiling_fit;
+mod chunks;
+mod cliff;
+mod cliff_estimate;
+pub mod compare;
+mod cost_fit;
+mod estimate;
+mod interval;
+pub mod latin_square;
+pub mod open_loop;
+pub mod pool_model;
+pub mod repeat;
+mod rules;
+mod span;
+mod stalls;
+mod steady;
+mod stopping_rule;
+mod tail;
+mod throughput;
+mod timeline;
+mod write_unit;
+mod zones;
+
+#[cfg(test)]
+mod limits_tests;
+#[cfg(test)]
+mod tests;
+
+pub use adaptive::Adaptive;
+pub use cliff::past_cliffs;
+pub use cliff_estimate::CliffEstimate;
+pub use cost_fit::{CostFit, CostSample};
+pub use estimate::{Estimate, WIDE};
+pub use rules::{Decision, Rules};
+pub use span::{Span, SpanRules};
+pub use stalls::Stalled;
+pub use stopping_rule::StoppingRule;
+pub use tail::{LatencyPercentile, Tail};
+pub use throughput::{Cliff, End, Reason, Stall, StallSummary, Throughput, Unseen};
+pub use timeline::{Stretch, Timeline};
+pub use write_unit::{WriteUnit, write_unit};
+pub use zones::{Position, Zoned, Zones};

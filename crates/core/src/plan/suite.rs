@@ -1,0 +1,433 @@
+//! Suites: sets of loads. They are data files that users can add. A load with a size is followed exactly, as a published
+//! procedure; the others end when their result is known well enough.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::{FILL, FileSet};
+use crate::units::{Caching, Content, Direction, Load, LoadError, Pattern, SizeError, parse_size};
+
+/// The first is the default.
+const SHIPPED: [(&str, &str); 9] = [
+    ("mark", include_str!("../../../../suites/mark.toml")),
+    ("cdm", include_str!("../../../../suites/cdm.toml")),
+    ("posts", include_str!("../../../../suites/posts.toml")),
+    ("nas", include_str!("../../../../suites/nas.toml")),
+    ("db", include_str!("../../../../suites/db.toml")),
+    ("pi-zero", include_str!("../../../../suites/pi-zero.toml")),
+    ("fio-qd64", include_str!("../../../../suites/fio-qd64.toml")),
+    ("dd-256k", include_str!("../../../../suites/dd-256k.toml")),
+    ("dd-parallel", include_str!("../../../../suites/dd-parallel.toml")),
+];
+
+/// The maximum size of a suite file, bytes.
+const MAX_FILE: u64 = 64 * 1024;
+/// The maximum number of runs. It catches typing errors, which could take years to run.
+const MAX_RUNS: u32 = 1000;
+
+/// The maximum length of a label, bytes.
+const MAX_LABEL: usize = 60;
+/// The maximum number of files of a set.
+const MAX_FILES: u64 = 1_000_000;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Suite {
+    pub name: String,
+    pub about: String,
+    pub source: String,
+    /// Repetitions of each load.
+    pub runs: u32,
+    /// Run on all targets at once instead of one after the other.
+    pub together: bool,
+    /// The size of the file for loads without a size of their own.
+    pub file: Option<u64>,
+    /// Its loads, each repeated before the next begins.
+    pub loads: Vec<SuiteLoad>,
+    /// Files that are written and read after the loads.
+    pub files: Vec<FileSet>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SuiteLoad {
+    /// Without the direction: a read and a write may share it.
+    pub label: String,
+    pub load: Load,
+    pub until: Until,
+    /// Empty the page cache of the target first.
+    pub cold: bool,
+}
+
+impl SuiteLoad {
+    /// With its direction, such as `SEQ1M 4 streams write`.
+    pub fn name(&self) -> String {
+        let direction = match self.load.direction {
+            Direction::Read => "read",
+            Direction::Write => "write",
+            Direction::Mixed { .. } => "mixed",
+        };
+        if self.label == direction { self.label.clone() } else { format!("{} {direction}", self.label) }
+    }
+}
+
+/// When a load of a suite ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// After so many bytes, however long they take.
+    Bytes(u64),
+    /// As soon as its speed over this span of time is known.
+    Span,
+    /// When the speed that it keeps up is known.
+    Sustained,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SuiteError {
+    #[error("no suite or file is named '{0}'; the suites are {known}", known = SHIPPED.map(|(n, _)| n).join(", "))]
+    Unknown(String),
+    #[error("suite file {0} can't be read: {1}")]
+    Unreadable(String, std::io::Error),
+    #[error("suite {0}: {1}")]
+    Format(String, String),
+    #[error("suite {0}, load '{1}': {2}")]
+    Size(String, String, SizeError),
+    #[error("suite {0}, load '{1}': {2}")]
+    Load(String, String, LoadError),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileForm {
+    name: String,
+    about: String,
+    source: String,
+    #[serde(default = "once")]
+    runs: u32,
+    #[serde(default)]
+    together: bool,
+    file: Option<String>,
+    loads: Vec<LoadForm>,
+    #[serde(default)]
+    files: Vec<FilesForm>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FilesForm {
+    count: u64,
+    size: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LoadForm {
+    label: Option<String>,
+    rw: Rw,
+    /// Without one, the load ends by itself.
+    size: Option<String>,
+    #[serde(default)]
+    sustained: bool,
+    block: String,
+    depth: u32,
+    #[serde(default = "once")]
+    streams: u32,
+    #[serde(default)]
+    sync: bool,
+    #[serde(with = "CachingForm", default = "direct")]
+    caching: Caching,
+    #[serde(default)]
+    content: Content,
+    #[serde(default)]
+    cold: bool,
+}
+
+fn once() -> u32 {
+    1
+}
+
+fn direct() -> Caching {
+    Caching::Direct
+}
+
+/// fio's names of directions and patterns.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Rw {
+    Read,
+    Write,
+    RandRead,
+    RandWrite,
+}
+
+#[derive(Deserialize)]
+#[serde(remote = "Caching", rename_all = "lowercase")]
+enum CachingForm {
+    Direct,
+    Buffered,
+    #[serde(rename = "buffered+fsync")]
+    BufferedFsync,
+}
+
+impl Suite {
+    /// The default.
+    pub fn mark() -> Self {
+        Self::shipped("mark")
+    }
+
+    /// What a file server is asked for.
+    pub fn nas() -> Self {
+        Self::shipped("nas")
+    }
+
+    fn shipped(name: &str) -> Self {
+        Self::find(name).expect("is tested")
+    }
+
+    pub fn writes(&self) -> bool {
+        !self.files.is_empty() || self.loads.iter().any(|l| l.load.writes())
+    }
+
+    /// The shipped suite that was probably meant: the same letters in any order and case, but for one.
+    pub fn meant(name: &str) -> Option<&'static str> {
+        let count =
+            |text: &str, letter: char| text.chars().filter(|c| c.eq_ignore_ascii_case(&letter)).count();
+        let off = |known: &str| {
+            let more = |letter| count(known, letter).abs_diff(count(name, letter));
+            ('a'..='z').chain('0'..='9').map(more).sum::<usize>()
+        };
+        let known = SHIPPED.iter().map(|(known, _)| (off(known), *known));
+        known.filter(|(off, _)| *off <= 1).min_by_key(|(off, _)| *off).map(|(_, known)| known)
+    }
+
+    /// The suite of this name, or in this file.
+    pub fn find(name: &str) -> Result<Self, SuiteError> {
+        if let Some((_, text)) = SHIPPED.iter().find(|(n, _)| *n == name) {
+            return Self::parse(name, text);
+        }
+        let path = Path::new(name);
+        let unreadable = |e| SuiteError::Unreadable(name.to_owned(), e);
+        match std::fs::metadata(path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(SuiteError::Unknown(name.to_owned())),
+            Err(e) => Err(unreadable(e)),
+            Ok(m) if !m.is_file() => Err(SuiteError::Format(name.to_owned(), "not a file".to_owned())),
+            Ok(m) if m.len() > MAX_FILE => {
+                Err(SuiteError::Format(name.to_owned(), "larger than 64 KiB: not a suite".to_owned()))
+            }
+            Ok(_) => Self::parse(name, &std::fs::read_to_string(path).map_err(unreadable)?),
+        }
+    }
+
+    /// Reads a suite; `origin` names it in errors.
+    pub fn parse(origin: &str, text: &str) -> Result<Self, SuiteError> {
+        let format = |what: String| SuiteError::Format(origin.to_owned(), what);
+        let at =
+            |e: &toml::de::Error| 1 + text[..e.span().map_or(0, |span| span.start)].matches('\n').count();
+        let form: FileForm =
+            toml::from_str(text).map_err(|e| format(format!("line {}: {}", at(&e), e.message())))?;
+        if !(1..=MAX_RUNS).contains(&form.runs) {
+            return Err(format(format!("runs = {} is out of range: 1 to {MAX_RUNS}", form.runs)));
+        }
+        if let Some(what) = unfit(&form.name) {
+            return Err(format(what));
+        }
+        if form.loads.is_empty() {
+            return Err(format("no [[loads]]: nothing to measure".to_owned()));
+        }
+        let loads = form.loads.into_iter().map(|l| load(origin, l)).collect::<Result<Vec<_>, _>>()?;
+        let mut labels: Vec<_> = loads.iter().map(|l| (l.label.as_str(), l.load.writes())).collect();
+        labels.sort_unstable();
+        if let Some(twice) = labels.windows(2).find(|w| w[0] == w[1]) {
+            return Err(format(format!("two loads are labelled '{}'", twice[0].0)));
+        }
+        if labels.iter().any(|(label, _)| *label == FILL) {
+            return Err(format(format!("no load may be labelled '{FILL}': such loads are not reported")));
+        }
+        if let (Some(files), true) =
+            (form.files.first(), loads.iter().any(|l| matches!(l.until, Until::Bytes(_))))
+        {
+            let what =
+                format!("[[files]] of {} beside a load with a size, which is followed exactly", files.size);
+            return Err(format(what));
+        }
+        let files = form.files.iter().map(file_set).collect::<Result<_, _>>().map_err(format)?;
+        Ok(Self {
+            name: form.name,
+            about: form.about,
+            source: form.source,
+            runs: form.runs,
+            together: form.together,
+            file: form
+                .file
+                .map(|text| parse_size(&text).map_err(|e| format(format!("file = {text}: {e}"))))
+                .transpose()?,
+            loads,
+            files,
+        })
+    }
+}
+
+/// Why a text is no name of a suite or load: it is printed on plans, pages and terminals.
+fn unfit(name: &str) -> Option<String> {
+    let plain = |c: char| c == ' ' || c.is_alphanumeric() || c.is_ascii_punctuation();
+    let fit = (1..=MAX_LABEL).contains(&name.len()) && name.chars().all(plain) && name.trim() == name;
+    (!fit).then(|| {
+        format!("{name:?} is no name: 1 to {MAX_LABEL} bytes of letters, digits, spaces between them and ASCII punctuation")
+    })
+}
+
+fn file_set(form: &FilesForm) -> Result<FileSet, String> {
+    let wrong = |what: String| format!("[[files]] of {}: {what}", form.size);
+    let size = parse_size(&form.size).map_err(|e| wrong(e.to_string()))?;
+    match form.count {
+        1..=MAX_FILES if size > 0 => Ok(FileSet { files: form.count, size }),
+        1..=MAX_FILES => Err(wrong("empty files".to_owned())),
+        count => Err(wrong(format!("count = {count} is out of range: 1 to {MAX_FILES}"))),
+    }
+}
+
+fn load(origin: &str, form: LoadForm) -> Result<SuiteLoad, SuiteError> {
+    let origin = origin.to_owned();
+    let given = form.label.clone().unwrap_or_default();
+    let bytes = |text: &str| parse_size(text).map_err(|e| SuiteError::Size(origin.clone(), given.clone(), e));
+    let (direction, pattern) = match form.rw {
+        Rw::Read => (Direction::Read, Pattern::Sequential),
+        Rw::Write => (Direction::Write, Pattern::Sequential),
+        Rw::RandRead => (Direction::Read, Pattern::Random),
+        Rw::RandWrite => (Direction::Write, Pattern::Random),
+    };
+    let load = Load {
+        depth: form.depth,
+        content: form.content,
+        streams: form.streams,
+        sync: form.sync,
+        ..Load::new(direction, pattern, bytes(&form.block)?, form.caching, 1)
+    };
+    let label = form.label.unwrap_or_else(|| load.short_name());
+    if let Some(what) = unfit(&label) {
+        return Err(SuiteError::Format(origin, what));
+    }
+    load.check().map_err(|e| SuiteError::Load(origin.clone(), label.clone(), e))?;
+    let wrong = |what: &str| SuiteError::Format(origin.clone(), format!("load '{label}': {what}"));
+    let until = match (form.size, form.sustained) {
+        (Some(_), true) => return Err(wrong("it has a size, so it can't be sustained")),
+        (Some(text), false) => match bytes(&text)? {
+            bytes if bytes >= load.block && bytes % load.block == 0 => Until::Bytes(bytes),
+            _ => {
+                return Err(wrong(&format!("size {text} is not a whole number of blocks of {}", form.block)));
+            }
+        },
+        (None, _) if load.caching != Caching::Direct => {
+            return Err(wrong("through the page cache it needs a size"));
+        }
+        (None, true) => Until::Sustained,
+        (None, false) => Until::Span,
+    };
+    Ok(SuiteLoad { label, load, until, cold: form.cold })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::MIB;
+
+    #[test]
+    fn shipped_suites_match_the_posts() {
+        let shape = |name: &str| {
+            let p = Suite::find(name).expect(name);
+            assert_eq!(p.name, name);
+            let loads: Vec<_> =
+                p.loads.iter().map(|l| (l.load.block, l.load.depth, l.load.caching, l.until)).collect();
+            (p.runs, p.together, loads)
+        };
+        let bytes = |mib: u64| Until::Bytes(mib * MIB);
+        assert_eq!(shape("pi-zero"), (3, false, vec![(4096, 1, Caching::Direct, bytes(1024)); 2]));
+        assert_eq!(shape("posts"), (1, false, vec![(4096, 1, Caching::Direct, Until::Sustained); 2]));
+        assert_eq!(shape("fio-qd64"), (4, false, vec![(4096, 64, Caching::Direct, bytes(4096)); 2]));
+        assert_eq!(shape("dd-256k"), (1, false, vec![(256 << 10, 1, Caching::Buffered, bytes(128)); 2]));
+        let parallel = vec![
+            (128 << 10, 1, Caching::BufferedFsync, bytes(400)),
+            (128 << 10, 1, Caching::Buffered, bytes(400)),
+        ];
+        assert_eq!(shape("dd-parallel"), (10, true, parallel));
+    }
+
+    #[test]
+    fn a_mistyped_suite_is_recognised() {
+        for (typed, meant) in [("cmd", "cdm"), ("CDM", "cdm"), ("marks", "mark"), ("pizero", "pi-zero")] {
+            assert_eq!(Suite::meant(typed), Some(meant), "{typed}");
+            assert!(matches!(Suite::find(typed), Err(SuiteError::Unknown(_))), "{typed}");
+        }
+        assert_eq!(Suite::meant("network"), None);
+    }
+
+    #[test]
+    fn shipped_suites_have_the_loads_that_people_know() {
+        let names = |name: &str| {
+            let suite = Suite::find(name).expect(name);
+            assert!(suite.loads.iter().all(|l| l.until == Until::Span && l.load.caching == Caching::Direct));
+            let name =
+                |l: &SuiteLoad| format!("{} {}", l.label, if l.load.writes() { "write" } else { "read" });
+            suite.loads.iter().map(name).collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(Suite::mark().name, "mark");
+        assert_eq!(
+            names("mark"),
+            "SEQ1M write, SEQ1M read, RND4K Q1 read, RND4K Q1 write, RND4K Q32 read, RND4K Q32 write"
+        );
+        assert_eq!(
+            names("cdm"),
+            "SEQ1M Q8T1 read, SEQ1M Q1T1 read, RND4K Q32T1 read, RND4K Q1T1 read, \
+             SEQ1M Q8T1 write, SEQ1M Q1T1 write, RND4K Q32T1 write, RND4K Q1T1 write"
+        );
+        assert_eq!(names("nas"), "SEQ1M 4 streams write, SEQ1M 4 streams read, SEQ64K sync write");
+        assert_eq!(Suite::find("nas").expect("nas").files, [FileSet { files: 1000, size: 16 << 10 }]);
+        assert_eq!(names("db"), "RND4K Q1 sync write, RND16K Q1 sync write, RND16K Q1 read");
+    }
+
+    const GOOD: &str = "name = 'x'\nabout = 'a'\nsource = 's'\nruns = 2\n[[loads]]\nlabel = 'w'\nrw = 'write'\nsize = '1M'\nblock = '4k'\ndepth = 1\ncaching = 'direct'\n";
+
+    #[test]
+    fn refusals_name_what_is_wrong() {
+        assert!(Suite::parse("x.toml", GOOD).is_ok());
+        let refused =
+            |from: &str, to: &str| Suite::parse("x.toml", &GOOD.replace(from, to)).expect_err(to).to_string();
+        let files = |of: &str| {
+            let text = format!("{}[[files]]\n{of}\n", GOOD.replace("size = '1M'\n", ""));
+            Suite::parse("x.toml", &text).expect_err(of).to_string()
+        };
+        insta::assert_snapshot!(
+            [
+                refused("depth = 1", "deep = 1"),
+                refused("rw = 'write'", "rw = 'shred'"),
+                refused("runs = 2", "runs = 0"),
+                refused("'4k'", "'4kk'"),
+                refused("'1M'", "'5000'"),
+                refused("depth = 1", "depth = 1000"),
+                refused("'4k'", "'32M'"),
+                refused("[[loads]]", "[loads]"),
+                refused("label = 'w'", "label = 'fill'"),
+                refused("label = 'w'", "label = ''"),
+                refused("label = 'w'", "label = ' w'"),
+                refused("label = 'w'", "label = \"a\\n  changes: nothing\""),
+                refused("label = 'w'", "label = \"a\\u202E\""),
+                Suite::parse("x.toml", &format!("{GOOD}[[files]]\ncount = 9\nsize = '4k'\n"))
+                    .expect_err("exact")
+                    .to_string(),
+                files("count = 0\nsize = '4k'"),
+                files("count = 9\nsize = '0'"),
+                files("count = 9\nsize = '4kk'"),
+                refused("size = '1M'", "size = '1M'\nsustained = true"),
+                refused(
+                    "size = '1M'\nblock = '4k'\ndepth = 1\ncaching = 'direct'",
+                    "block = '4k'\ndepth = 1\ncaching = 'buffered'"
+                ),
+                Suite::parse("x.toml", &format!("{GOOD}{}", &GOOD[GOOD.find("[[").expect("loads")..]))
+                    .expect_err("twice")
+                    .to_string(),
+                Suite::find("pi-hero").expect_err("unknown").to_string(),
+                Suite::find("/").expect_err("a directory").to_string(),
+            ]
+            .join("\n--\n")
+        );
+    }
+}

@@ -1,0 +1,409 @@
+//! How this machine started: systemd's times, what was read from the drive of the root, and earlier boots in the store.
+
+use std::collections::BTreeSet;
+
+use super::{
+    boot_series::{MARKS, NOTES, TARGETS},
+    journal::host,
+};
+use crate::{
+    conditions::Snapshot,
+    inventory::Drive,
+    plan::Plan,
+    record::{Boot, Boots, Reached, RootReads, Run, SlowUnit, Store},
+    sysroot::Sysroot,
+    target::Target,
+    tools::{
+        Runner, System, ToolError,
+        systemctl::{self, Manager, Unit, parse_manager, parse_units},
+        vcgencmd,
+    },
+    units::distinct,
+};
+
+/// Of firmware or a boot loader, s.
+const LONGEST: f64 = 86_400.0;
+/// How many of the slowest units are kept.
+const SLOWEST: usize = 10;
+
+/// Why a boot can't be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    #[error("systemd said nothing of this boot ({0}): only a system that systemd started can be measured")]
+    NoSystemd(String),
+    #[error("systemd runs in a container here, which does not boot from a drive")]
+    Container,
+    #[error(
+        "the system is still starting ({state}): wait for its end with `systemctl is-system-running --wait`, then run this again"
+    )]
+    Starting { state: String },
+    #[error(
+        "after a soft reboot systemd has no times of a whole boot: restart the machine with `systemctl reboot`"
+    )]
+    SoftReboot,
+    #[error("the machine was restarted meanwhile (its boot id is another one): run this again")]
+    Restarted,
+    #[error(
+        "/proc/sys/kernel/random/boot_id can't be read, so that figures of several boots could not be told apart"
+    )]
+    NoBootId,
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+}
+
+/// Refuses a plan that records a boot, where that is not possible on this machine now.
+pub fn has_booted(plan: &Plan) -> Result<(), BootError> {
+    if plan.looks_back() { finished(&System::default()).map(drop) } else { Ok(()) }
+}
+
+/// What systemd says of itself, once it has started all, with the start of userspace and the end.
+fn finished(runner: &dyn Runner) -> Result<(Manager, f64, f64), BootError> {
+    let output = runner.ask(&systemctl::manager())?;
+    let manager = parse_manager(&output).ok_or_else(|| BootError::NoSystemd(output.complaint()))?;
+    match (manager.userspace, manager.finish) {
+        _ if manager.soft_reboots > 0 => Err(BootError::SoftReboot),
+        _ if !manager.of_machine => Err(BootError::Container),
+        (Some(userspace), Some(finish)) if finish >= userspace => Ok((manager, userspace, finish)),
+        _ => Err(BootError::Starting { state: manager.state }),
+    }
+}
+
+/// How this machine started, without its run and what was started. The boot id is read before and after all else.
+pub(super) fn read(root: &Sysroot, runner: &dyn Runner, target: &Target) -> Result<Boot, BootError> {
+    let before = host(root);
+    let boot_id = before.boot_id.clone().ok_or(BootError::NoBootId)?;
+    let (manager, userspace, finish) = finished(runner)?;
+    let units = parse_units(&runner.ask(&systemctl::units())?);
+    let counters = Snapshot::take(root, &target.drives);
+    if host(root) != before {
+        return Err(BootError::Restarted);
+    }
+    let default = |unit: &&Unit| unit.names.iter().any(|name| name == "default.target");
+    let default = units.iter().find(default).and_then(|unit| unit.active).unwrap_or(finish);
+    let reached = |name: &&str| {
+        let unit = units.iter().find(|unit| unit.id == **name)?;
+        // Later it was not part of the boot.
+        let seconds = unit.active.filter(|at| *at <= finish)?;
+        let reads = noted(root, &unit.id, &target.drives).filter(|reads| reads.until >= seconds);
+        Some(Reached { unit: unit.id.clone(), seconds, reads })
+    };
+    let reads = counters.drives.iter().fold(RootReads::default(), |sum, drive| RootReads {
+        bytes: sum.bytes.saturating_add(drive.read),
+        seconds: sum.seconds + drive.reading,
+        until: sum.until,
+    });
+    let all = counters.drives.len() == target.drives.len() && !counters.drives.is_empty();
+    Ok(Boot {
+        boot_id,
+        machine_id: before.machine_id,
+        // Some have none, and say 0.
+        board_serial: root
+            .word("/proc/device-tree/serial-number")
+            .filter(|serial| serial.chars().any(|c| c.is_ascii_alphanumeric() && c != '0')),
+        root: target.drives.iter().map(Drive::identity).collect::<Vec<_>>().join(" "),
+        label: target.drives.iter().map(Drive::model_and_serial).collect::<Vec<_>>().join(" + "),
+        systemd: manager.version,
+        link: distinct(target.drives.iter().map(link)).join(" + "),
+        // Both count back from the start of the kernel. Some report nonsense.
+        firmware: manager
+            .firmware
+            .map(|begun| (begun - manager.loader.unwrap_or(0.0)).max(0.0))
+            .filter(|seconds| *seconds < LONGEST),
+        loader: manager.loader.filter(|seconds| *seconds < LONGEST),
+        initrd: manager.initrd.filter(|at| *at <= userspace),
+        userspace,
+        finish,
+        reached: TARGETS.iter().filter_map(reached).collect(),
+        slowest: slowest(&units, default),
+        // No boot reads nothing: the kernel does not count then.
+        reads: counters.uptime.filter(|_| all && reads.bytes > 0).map(|until| RootReads { until, ..reads }),
+        configured: configured(runner),
+        ..Boot::default()
+    })
+}
+
+/// What a unit of a series noted when a target was reached: the time since the start, and the counters of all drives.
+fn noted(root: &Sysroot, target: &str, drives: &[Drive]) -> Option<RootReads> {
+    let name = target.strip_suffix(".target")?;
+    let text = root.long_text(&format!("{NOTES}/{name}"))?;
+    let until = text.lines().next()?.split_whitespace().next()?.parse().ok()?;
+    let mut reads = RootReads { until, ..RootReads::default() };
+    for drive in drives {
+        let of = |line: &&str| line.split_whitespace().nth(2) == Some(&drive.name);
+        let mut words = text.lines().skip(1).find(of)?.split_whitespace().skip(5);
+        let sectors: u64 = words.next()?.parse().ok()?;
+        let millis: u64 = words.next()?.parse().ok()?;
+        reads.bytes = reads.bytes.saturating_add(sectors.saturating_mul(512));
+        reads.seconds += millis as f64 / 1e3;
+    }
+    (!drives.is_empty()).then_some(reads)
+}
+
+/// How the boot loader of a Raspberry Pi is configured; none on other machines.
+fn configured(runner: &dyn Runner) -> Option<String> {
+    let said = runner.ask(&vcgencmd::bootloader_config()).ok()?;
+    let config = vcgencmd::parse_config(&said);
+    (!config.is_empty()).then(|| config.join(" "))
+}
+
+/// Such as `usb 480 Mb/s`: a drive is another one in a slower port.
+fn link(drive: &Drive) -> String {
+    let speed = drive.link_mbps.map(|speed| format!("{speed:.0} Mb/s"));
+    drive.bus.iter().cloned().chain(speed).collect::<Vec<_>>().join(" ")
+}
+
+/// The units that took longest, of those that were started until `default`.
+fn slowest(units: &[Unit], default: f64) -> Vec<SlowUnit> {
+    let slow = |unit: &Unit| {
+        let done = unit.done().filter(|at| *at <= default)?;
+        let took = done - unit.begun?;
+        (took > 0.0).then(|| SlowUnit { unit: unit.id.clone(), took, done })
+    };
+    // Those that note what was read are no part of the system.
+    let own = units.iter().filter(|unit| !unit.id.starts_with(MARKS));
+    let mut all: Vec<SlowUnit> = own.filter_map(slow).collect();
+    all.sort_by(|a, b| b.took.total_cmp(&a.took));
+    all.truncate(SLOWEST);
+    all
+}
+
+/// Whether a run of an experiment has recorded this boot. Which of them is the newest is not known: a clock may have been wrong.
+pub fn is_recorded(store: &Store, experiment: &str, boot_id: &str) -> bool {
+    let (runs, _) = store.list().unwrap_or_default();
+    let same = runs.iter().rev().filter(|run| run.experiment == experiment);
+    same.flat_map(|run| boots(store, &run.run)).any(|boots| boots.this.boot_id == boot_id)
+}
+
+/// What a run has recorded; nothing if it can't be read.
+fn boots(store: &Store, run: &str) -> impl Iterator<Item = Box<Boots>> {
+    let record = store.open(run).ok().into_iter();
+    record.flat_map(|record| Run::of(record).acts.into_values().filter_map(|act| act.boots))
+}
+
+/// Refuses a system that systemd did not start.
+pub fn has_systemd() -> Result<(), BootError> {
+    match finished(&System::default()) {
+        Err(BootError::Starting { .. } | BootError::SoftReboot) | Ok(_) => Ok(()),
+        Err(e) => Err(e),
+    }
+}
+
+/// Boots of the same machine that the newest runs of an experiment have recorded, oldest first; of each the first record.
+pub(super) fn earlier(store: &Store, experiment: &str, this: &Boot, most: usize) -> Vec<Boot> {
+    // What can't be read is compared with nothing.
+    let (runs, _) = store.list().unwrap_or_default();
+    let same: Vec<_> =
+        runs.iter().filter(|run| run.experiment == experiment && run.run != this.run).collect();
+    let boots = same[same.len().saturating_sub(most)..].iter().flat_map(|run| boots(store, &run.run));
+    let mut seen = BTreeSet::from([this.boot_id.clone()]);
+    boots
+        .map(|boots| Boot { slowest: Vec::new(), ..boots.this })
+        .filter(|boot| boot.is_same_machine(this) && seen.insert(boot.boot_id.clone()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{
+        inventory::fixtures::{self, Tree},
+        plan::{RecordBoot, StepId, Steps},
+        record::{ActResult, Boots, Event, Log, SCHEMA, Start},
+        tools::{Output, Query, Replay, ToolResult},
+    };
+
+    const MANAGER: &str = include_str!("../../../../tests/fixtures/systemctl/manager-252.txt");
+    const UNITS: &str = include_str!("../../../../tests/fixtures/systemctl/units-252.txt");
+
+    /// What the manager of a machine says; that of a user, which was captured, has no such time.
+    fn of_machine() -> String {
+        MANAGER.replace("SecurityStartTimestampMonotonic=0", "SecurityStartTimestampMonotonic=2351920000")
+    }
+
+    fn systemd(manager: &str) -> Replay {
+        let output = |stdout: &str| Output { code: Some(0), stdout: stdout.to_owned(), ..Output::default() };
+        Replay::default()
+            .answer("systemctl show --all", output(UNITS))
+            .answer("systemctl show", output(manager))
+    }
+
+    fn tree() -> Tree {
+        let mut tree = fixtures::virtual_machine();
+        tree.file("proc/sys/kernel/random/boot_id", "0f1e-one\n");
+        tree.file("etc/machine-id", "3d12\n");
+        tree.file("sys/block/vda/stat", " 1050 10 74218 6200 40 0 800 90 0 5100 6300\n");
+        tree.file("proc/uptime", "2360.50 4500.00\n");
+        tree
+    }
+
+    fn root(tree: &Tree) -> Target {
+        let drives = tree.inventory().drives.into_iter().filter(|drive| drive.name == "vda").collect();
+        Target { given: "/".to_owned(), path: "/".into(), drives, ..Target::default() }
+    }
+
+    #[test]
+    fn a_boot_is_read_with_its_targets_and_slowest_units() {
+        let tree = tree();
+        let target = root(&tree);
+        let boot = read(&tree.sysroot(), &systemd(&of_machine()), &target).expect("a boot");
+        assert_eq!((boot.boot_id.as_str(), boot.machine_id.as_deref()), ("0f1e-one", Some("3d12")));
+        assert_eq!((boot.firmware, boot.loader, boot.initrd), (None, None, None));
+        assert_eq!(boot.link, "virtio");
+        let stick = Drive { bus: Some("usb".to_owned()), link_mbps: Some(480.0), ..Drive::default() };
+        assert_eq!((link(&stick), link(&Drive::default())), ("usb 480 Mb/s".to_owned(), String::new()));
+        assert_eq!((boot.userspace, boot.finish), (2351.911826, 2352.714142));
+        let reads = RootReads { bytes: 74218 * 512, seconds: 6.2, until: 2360.5 };
+        assert_eq!((boot.reads, boot.root), (Some(reads), target.drives[0].identity()));
+        let reached: Vec<&str> = boot.reached.iter().map(|reached| reached.unit.as_str()).collect();
+        assert_eq!(reached, ["basic.target", "graphical.target"]);
+        let slow: Vec<(&str, i64)> =
+            boot.slowest.iter().map(|slow| (slow.unit.as_str(), (slow.took * 1e3) as i64)).collect();
+        assert_eq!(slow, [("once.service", 357), ("stays.service", 258), ("dbus.socket", 37)]);
+        // Without its counters the rest is known.
+        let none = Target { drives: Vec::new(), ..target };
+        assert_eq!(read(&tree.sysroot(), &systemd(&of_machine()), &none).expect("a boot").reads, None);
+    }
+
+    /// A file as a unit of a series writes it, and the configuration of a boot loader.
+    #[test]
+    fn what_was_read_until_a_target_was_noted() {
+        let mut tree = tree();
+        let stat = "   8       0 sda 20 0 160 9 0 0 0 0\n 254       0 vda 900 10 51200 5100 40 0 800 90 0 5100 6300\n";
+        tree.file("run/drivebench-boot/basic", &format!("2352.60 4300.00\n{stat}"));
+        // Of another boot, and damaged.
+        tree.file("run/drivebench-boot/graphical", &format!("12.00 20.00\n{stat}"));
+        tree.file("run/drivebench-boot/multi-user", "2360.00");
+        let config = "[all]\nBOOT_ORDER=0xf41\n";
+        let said = Output { code: Some(0), stdout: config.to_owned(), ..Output::default() };
+        let runner = systemd(&of_machine()).answer("vcgencmd bootloader_config", said);
+        let boot = read(&tree.sysroot(), &runner, &root(&tree)).expect("a boot");
+        let noted: Vec<(&str, Option<RootReads>)> =
+            boot.reached.iter().map(|reached| (reached.unit.as_str(), reached.reads)).collect();
+        let reads = RootReads { bytes: 51200 * 512, seconds: 5.1, until: 2352.6 };
+        assert_eq!(noted, [("basic.target", Some(reads)), ("graphical.target", None)]);
+        assert_eq!(boot.configured.as_deref(), Some("[all] BOOT_ORDER=0xf41"));
+    }
+
+    #[test]
+    fn times_before_the_kernel_count_back_from_its_start() {
+        let firmware = of_machine()
+            .replace("FirmwareTimestampMonotonic=0", "FirmwareTimestampMonotonic=17770382")
+            .replace("LoaderTimestampMonotonic=0", "LoaderTimestampMonotonic=7539019")
+            + "InitRDTimestampMonotonic=2351000000\n";
+        let tree = tree();
+        let boot = read(&tree.sysroot(), &systemd(&firmware), &root(&tree)).expect("a boot");
+        let firmware = boot.firmware.expect("it says");
+        assert!((firmware - 10.231363).abs() < 1e-9 && boot.loader == Some(7.539019), "{boot:?}");
+        assert_eq!((boot.kernel_seconds(), boot.initrd), (2351.0, Some(2351.0)));
+        assert!((boot.initrd_seconds().expect("known") - 0.911826).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_is_no_finished_boot_of_a_machine_is_refused() {
+        let tree = tree();
+        let refused = |manager: &str| {
+            read(&tree.sysroot(), &systemd(manager), &root(&tree)).expect_err("refused").to_string()
+        };
+        let starting = of_machine()
+            .replace("SystemState=running", "SystemState=starting")
+            .replace("FinishTimestampMonotonic=2352714142", "FinishTimestampMonotonic=0");
+        let soft = of_machine() + "SoftRebootsCount=1\n";
+        let mut said = [MANAGER, &starting, &soft, ""].map(refused).to_vec();
+        said.push(BootError::Restarted.to_string());
+        insta::assert_snapshot!(said.join("\n"));
+        let missing = BootError::from(ToolError::Missing(crate::tools::Tool {
+            name: "systemctl",
+            package: "systemd",
+            without: "",
+        }));
+        assert!(missing.to_string().contains("apt install systemd"), "{missing}");
+    }
+
+    /// Another boot begins while it is asked.
+    struct Restarts(std::path::PathBuf);
+
+    impl Runner for Restarts {
+        fn ask(&self, query: &Query) -> ToolResult {
+            std::fs::write(self.0.join("proc/sys/kernel/random/boot_id"), "0f1e-two\n").expect("writes");
+            systemd(&of_machine()).ask(query)
+        }
+
+        fn stream(&self, query: &Query, _: &dyn Fn() -> bool, _: &mut dyn FnMut(&str)) -> ToolResult {
+            self.ask(query)
+        }
+    }
+
+    #[test]
+    fn figures_of_two_boots_are_not_mixed() {
+        let tree = tree();
+        let done = read(&tree.sysroot(), &Restarts(tree.root().to_owned()), &root(&tree));
+        assert!(matches!(done, Err(BootError::Restarted)), "{done:?}");
+        std::fs::remove_file(tree.root().join("proc/sys/kernel/random/boot_id")).expect("removes");
+        let done = read(&tree.sysroot(), &systemd(&of_machine()), &root(&tree));
+        assert!(matches!(done, Err(BootError::NoBootId)), "{done:?}");
+    }
+
+    fn keep(store: &Store, experiment: &str, this: Boot) {
+        let start = |run: String| Start {
+            schema: SCHEMA,
+            run,
+            at: String::new(),
+            version: String::new(),
+            command: Vec::new(),
+            experiment: experiment.to_owned(),
+            targets: Vec::new(),
+            host: Default::default(),
+            inventory: Default::default(),
+        };
+        let (run, mut writer) = store.create(start).expect("a record");
+        let mut steps = Steps::default();
+        steps.add(&[0], RecordBoot { earlier: 9 });
+        let targets = vec![Target::default()];
+        let plan =
+            Plan { experiment: experiment.to_owned(), targets, steps: steps.into(), ..Plan::default() };
+        let boots = Some(Box::new(Boots { this: Boot { run, ..this }, earlier: Vec::new() }));
+        let result = Box::new(ActResult { boots, ..ActResult::default() });
+        let act = Event::Act { step: StepId(0), target: Some(0), at: String::new(), result };
+        for event in [Event::Plan { plan }, act] {
+            writer.append(&event).expect("appends");
+        }
+    }
+
+    #[test]
+    fn earlier_boots_are_those_of_this_machine_each_once() {
+        let home = tempfile::tempdir().expect("a directory");
+        let store = Store::at(home.path().to_owned());
+        let boot = |boot_id: &str, machine: &str, finish: f64| Boot {
+            boot_id: boot_id.to_owned(),
+            machine_id: Some(machine.to_owned()),
+            finish,
+            slowest: vec![SlowUnit::default()],
+            ..Boot::default()
+        };
+        let on = |serial: &str, boot: Boot| Boot { board_serial: Some(serial.to_owned()), ..boot };
+        let board = |boot| on("1000", boot);
+        keep(&store, "boot", boot("b1", "here", 17.0));
+        keep(&store, "boot", boot("b1", "here", 18.0));
+        keep(&store, "boot", boot("b2", "elsewhere", 19.0));
+        keep(&store, "boot", board(boot("b3", "fresh", 20.0)));
+        keep(&store, "boot", on("2000", boot("b5", "here", 20.0)));
+        keep(&store, "boot", boot("now", "here", 21.0));
+        keep(&store, "other", boot("b4", "here", 22.0));
+        let this = board(boot("now", "here", 21.0));
+        let found = |most| -> BTreeMap<String, f64> {
+            let all = earlier(&store, "boot", &this, most);
+            assert!(all.iter().all(|boot| boot.slowest.is_empty() && !boot.run.is_empty()));
+            all.into_iter().map(|boot| (boot.boot_id, boot.finish)).collect()
+        };
+        let all = found(200);
+        assert_eq!(all.keys().collect::<Vec<_>>(), ["b1", "b3"]);
+        assert!([17.0, 18.0].contains(&all["b1"]), "{all:?}");
+        assert!(found(0).is_empty());
+        let unknown = Boot { machine_id: None, board_serial: None, ..this.clone() };
+        assert!(earlier(&store, "boot", &unknown, 200).is_empty());
+        let empty = Store::at(home.path().join("none"));
+        assert!(earlier(&empty, "boot", &this, 200).is_empty());
+    }
+}

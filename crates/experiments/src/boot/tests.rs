@@ -1,0 +1,200 @@
+//! Findings of boot from records of one and several media.
+
+use super::BOOT;
+use crate::{
+    PlanError, Request, Values,
+    findings::{BootPart, Findings, Quantity, Scope},
+    inventory::Drive,
+    plan::{Changes, Plan, StepId},
+    record::{ActResult, Boot, Boots, End, Event, How, Reached, RootReads, SlowUnit},
+    report::{Format, Style, render},
+    target::Target,
+};
+
+fn target() -> Target {
+    let drive = Drive {
+        model: Some("SC32G".to_owned()),
+        serial: Some("0xa1".to_owned()),
+        sectors: 62_333_952,
+        ..Drive::default()
+    };
+    Target { given: "/".to_owned(), path: "/".into(), drives: vec![drive], ..Target::default() }
+}
+
+fn ask(targets: Vec<Target>, now: bool) -> Result<Plan, PlanError> {
+    let mut values = Values::default();
+    if now {
+        values.set("now", "true");
+    }
+    BOOT.plan(&Request::new(&BOOT, targets, values).expect("no suite"))
+}
+
+/// A boot from a drive: the start of systemd, the end, and how long all reads took.
+fn boot(from: &str, [userspace, finish, reads]: [f64; 3]) -> Boot {
+    Boot {
+        boot_id: format!("{from} {finish}"),
+        root: from.to_owned(),
+        label: from.to_owned(),
+        linux: Some("Linux 6.6.20 aarch64".to_owned()),
+        systemd: "252".to_owned(),
+        userspace,
+        finish,
+        reads: Some(RootReads { bytes: 212_000_000, seconds: reads, until: finish + 20.0 }),
+        ..Boot::default()
+    }
+}
+
+fn found(boots: Boots) -> Findings {
+    let plan = ask(vec![target()], true).expect("plans");
+    let result = Box::new(ActResult { boots: Some(Box::new(boots)), ..ActResult::default() });
+    let end = Event::End(End { how: How::Finished, at: String::new() });
+    let act = Event::Act { step: StepId(0), target: Some(0), at: String::new(), result };
+    BOOT.findings(&mut [Event::Plan { plan }, act, end].into_iter())
+}
+
+fn text(boots: Boots) -> String {
+    render(&found(boots), Format::Text, Style::PLAIN, false)
+}
+
+/// Five boots, which differ a little.
+fn five(from: &str, [userspace, finish, reads]: [f64; 3]) -> Vec<Boot> {
+    let near = [0.0, 0.2, -0.1, 0.1, -0.2];
+    near.iter().map(|more| boot(from, [userspace, finish + more, reads + more / 2.0])).collect()
+}
+
+#[test]
+fn one_boot() {
+    let reached = |unit: &str, seconds| Reached { unit: unit.to_owned(), seconds, reads: None };
+    let slow = |unit: &str, took, done| SlowUnit { unit: unit.to_owned(), took, done };
+    let this = Boot {
+        link: "mmc".to_owned(),
+        firmware: Some(10.231363),
+        loader: Some(1.8),
+        initrd: Some(2.1),
+        reached: vec![
+            Reached {
+                reads: Some(RootReads { bytes: 31_000_000, seconds: 1.2, until: 7.5 }),
+                ..reached("local-fs.target", 7.4)
+            },
+            reached("multi-user.target", 17.4),
+        ],
+        configured: Some("[all] BOOT_ORDER=0xf41".to_owned()),
+        slowest: vec![
+            slow("NetworkManager-wait-online.service", 6.1, 17.2),
+            slow("dev-mmcblk0p2.device", 1.9, 5.2),
+        ],
+        ..boot("SC32G 0xa1", [4.2, 17.6, 6.3])
+    };
+    insta::assert_snapshot!(text(Boots { this, earlier: Vec::new() }));
+}
+
+#[test]
+fn two_media_are_compared_by_their_medians() {
+    let (card, stick) = (five("card", [4.2, 17.6, 6.3]), five("stick", [4.7, 22.2, 10.9]));
+    let slower = |boots: &[Boot]| Boots { this: boots[0].clone(), earlier: [&boots[1..], &stick].concat() };
+    let both = found(slower(&card));
+    let of = |scope| {
+        let all = both.estimates.iter().filter(move |m| m.scope == scope);
+        all.map(|m| (m.target.as_str(), m.estimate.value)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(Scope::OverBoots), [("card", 17.6), ("stick", 22.2)]);
+    let [("stick", longer)] = of(Scope::BesideThis)[..] else { panic!("{both:?}") };
+    assert!((longer - 4.6).abs() < 1e-9 && of(Scope::WithoutReads).is_empty());
+    let once = Boots { this: card[0].clone(), earlier: vec![stick[0].clone()] };
+    let same =
+        Boots { this: card[0].clone(), earlier: [&card[1..], &five("twin", [4.2, 17.7, 6.3])].concat() };
+    let faster = Boots { this: stick[0].clone(), earlier: [&stick[1..], &card].concat() };
+    // A stick in another port counts as another medium.
+    let slow = card.iter().map(|boot| Boot { link: "usb 480 Mb/s".to_owned(), ..boot.clone() }).collect();
+    let ports = found(Boots { this: card[0].clone(), earlier: slow });
+    assert_eq!(ports.tables[1].rows.len(), 2, "{ports:?}");
+    let verdicts = |boots| found(boots).verdicts[2..].join("\n");
+    insta::assert_snapshot!(
+        [verdicts(slower(&card)), verdicts(faster), verdicts(once), verdicts(same)].join("\n")
+    );
+}
+
+#[test]
+fn what_depends_on_reads_needs_three_media() {
+    let media =
+        [five("card", [4.2, 17.6, 6.3]), five("stick", [4.7, 22.2, 10.9]), five("disk", [9.8, 42.1, 31.0])];
+    let boots = |media: &[Vec<Boot>]| {
+        let all = media.concat();
+        Boots { this: all[0].clone(), earlier: all[1..].to_vec() }
+    };
+    let three = found(boots(&media));
+    let without = three.estimates.iter().find(|m| m.scope == Scope::WithoutReads).expect("a line");
+    assert!((without.estimate.value - 11.4).abs() < 0.3 && without.estimate.is_bounded(), "{without:?}");
+    assert!(found(boots(&media[..2])).estimates.iter().all(|m| m.scope != Scope::WithoutReads));
+    // Counters that were read a day later say nothing of the boot.
+    let mut late = media.clone();
+    for reads in late[2].iter_mut().filter_map(|boot| boot.reads.as_mut()) {
+        reads.until = 86400.0;
+    }
+    assert!(found(boots(&late)).estimates.iter().all(|m| m.scope != Scope::WithoutReads));
+    let alike = ["a", "b", "c"].map(|from| five(from, [4.2, 17.6, 6.3]));
+    assert!(
+        found(boots(&alike)).estimates.iter().all(|m| m.scope != Scope::WithoutReads),
+        "one point is no line"
+    );
+    insta::assert_snapshot!(text(boots(&media)));
+}
+
+#[test]
+fn each_of_four_media_is_beside_the_line_through_the_others() {
+    let boots = |ssd: f64| {
+        let media = [("card", 17.3, 6.3), ("stick", 21.9, 10.9), ("disk", 42.0, 31.0), ("ssd", ssd, 2.0)];
+        let all = media.map(|(from, finish, reads)| five(from, [4.2, finish, reads])).concat();
+        found(Boots { this: all[0].clone(), earlier: all[1..].to_vec() })
+    };
+    let lines = |found: &Findings| {
+        let all = found.estimates.iter().filter(|m| m.scope == Scope::Predicted);
+        all.map(|m| (m.target.clone(), m.estimate.value)).collect::<Vec<_>>()
+    };
+    // Each takes 11 s more than its reads.
+    let exact = boots(13.0);
+    for (from, line) in lines(&exact) {
+        let of = |m: &&crate::findings::Metric| m.scope == Scope::OverBoots && m.target == from;
+        let took = exact.estimates.iter().find(of).expect("boots").estimate.value;
+        assert!((line - took).abs() < 1e-6, "{from}: {line} {took}");
+    }
+    assert_eq!(lines(&exact).len(), 4);
+    // One that is not on the line changes what is foretold of the others, too.
+    let off = boots(16.0);
+    let ssd = lines(&off).into_iter().find(|(from, _)| from == "ssd").expect("a line");
+    assert!((ssd.1 - 13.0).abs() < 1e-6, "{ssd:?}");
+    insta::assert_snapshot!(off.verdicts.last().expect("a verdict"));
+    let [figure] = &off.figures[..] else { panic!("{:?}", off.figures) };
+    let tops: Vec<f64> = figure.curves.iter().map(|curve| curve.points[0].y).collect();
+    assert_eq!(tops, [17.3, 4.2], "userspace stands on the kernel");
+}
+
+#[test]
+fn reads_that_took_longer_than_the_boot_bound_nothing() {
+    let said = found(Boots { this: boot("disk", [11.8, 92.3, 140.0]), earlier: Vec::new() }).verdicts;
+    assert!(said[1].starts_with("How much a drive that reads faster would save does not follow"), "{said:?}");
+    let this = Boot { reads: None, ..boot("disk", [11.8, 92.3, 140.0]) };
+    let without = found(Boots { this, earlier: Vec::new() });
+    assert_eq!(without.verdicts.len(), 1);
+    let reads = [Quantity::BootReads, Quantity::BootTime(BootPart::Reads)];
+    assert!(without.estimates.iter().all(|m| !reads.contains(&m.quantity)));
+}
+
+#[test]
+fn boots_of_other_systems_are_flagged() {
+    let other = Boot { linux: Some("Linux 6.12.9 aarch64".to_owned()), ..boot("stick", [4.0, 15.0, 5.0]) };
+    let flags = found(Boots { this: boot("card", [4.2, 17.6, 6.3]), earlier: vec![other] }).flags;
+    let said = "The boots are of Linux 6.12.9 aarch64 and Linux 6.6.20 aarch64: differences need not be those of the drives.";
+    assert_eq!(flags, [said]);
+}
+
+#[test]
+fn only_the_drive_of_the_root_is_planned_and_nothing_is_changed() {
+    let plan = ask(vec![target()], true).expect("plans");
+    assert!(plan.looks_back() && plan.steps.iter().all(|step| step.act.changes() == Changes::Nothing));
+    let elsewhere = Target { path: "/mnt/a".into(), ..target() };
+    let unknown = Target { drives: Vec::new(), ..target() };
+    let refused = [(target(), false), (elsewhere, true), (unknown, true)]
+        .map(|(target, now)| ask(vec![target], now).expect_err("refused").to_string());
+    insta::assert_snapshot!(format!("{}----\n{}", plan.describe(), refused.join("\n")));
+}

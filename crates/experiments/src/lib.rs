@@ -1,0 +1,130 @@
+//! The experiments, one folder each: how to plan it, and how to read its record into findings.
+
+use drivebench_analyse as analyse;
+#[cfg(test)]
+use drivebench_core::run;
+use drivebench_core::{plan, record};
+#[cfg(test)]
+use drivebench_engine as engine;
+use drivebench_findings as findings;
+use drivebench_host::{conditions, inventory, target};
+#[cfg(test)]
+use drivebench_report as report;
+use drivebench_units as units;
+
+mod common;
+mod free_space;
+mod load_name;
+mod options;
+mod request;
+mod shared_options;
+mod target_checks;
+mod whole_drives;
+
+pub use boot::{RESTART, STOP, TIMES};
+pub use load_name::LoadName;
+pub use options::{Declared, Opt, Spec, Values};
+pub use power::LEDGER;
+pub use pull::{PULL_DRIVE, pool_in_use};
+pub use request::{Effort, PlanError, Request};
+pub use share::network_port;
+pub use shared_options::{ERASE, seconds};
+pub use target_checks::still_fits;
+
+use crate::{
+    findings::Findings,
+    inventory::Inventory,
+    plan::Plan,
+    record::Event,
+    target::{Target, TargetError},
+};
+
+/// An experiment: a question about drives, its plan and its findings.
+#[derive(Debug)]
+pub struct Experiment {
+    pub name: &'static str,
+    pub question: &'static str,
+    /// In the order of its help.
+    pub options: &'static [&'static dyn Declared],
+    /// What people type after `drivebench run`.
+    pub examples: &'static [&'static str],
+    /// Its numbers are evidence for advice.
+    pub is_evidence: bool,
+    /// What is measured if no target is named.
+    pub default_target: Option<&'static str>,
+    plan: fn(&Request) -> Result<Plan, PlanError>,
+    findings: fn(&mut dyn Iterator<Item = Event>) -> Findings,
+}
+
+/// A plan is one line of the record, and readers refuse lines over 96 MiB; a step takes some 300 bytes.
+const MAX_STEPS: usize = 150_000;
+
+impl Experiment {
+    /// The plan, or why a target can't be measured as asked and what to do about it. Touches no drive.
+    pub fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
+        if ask.targets.is_empty() {
+            return Err(PlanError::NoTarget);
+        }
+        let plan = (self.plan)(ask)?;
+        match plan.steps.len() {
+            steps if steps > MAX_STEPS => Err(PlanError::Steps { steps, most: MAX_STEPS }),
+            _ => Ok(Plan { experiment: self.name.to_owned(), ..plan }),
+        }
+    }
+
+    /// The target that a person names; swap also knows compressed memory.
+    pub fn resolve(&self, inventory: &Inventory, text: &str) -> Result<Target, TargetError> {
+        match self.name == SWAP.name {
+            true => swap::resolve(inventory, text),
+            false => Target::resolve(inventory, text),
+        }
+    }
+
+    /// Whether one of two targets is too many; the same medium may be swapped to in several ways.
+    pub fn are_same(&self, one: &Target, other: &Target) -> bool {
+        one.path == other.path && (self.name != SWAP.name || one.given == other.given)
+    }
+
+    /// The findings of a record; the same record always gives the same findings.
+    pub fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {
+        let (experiment, question) = (self.name.to_owned(), self.question.to_owned());
+        Findings { experiment, question, ..(self.findings)(record) }
+    }
+}
+
+/// Registers experiments: each line is a folder and the static in it.
+macro_rules! experiments {
+    ($($(#[$when:meta])* $folder:ident::$name:ident,)*) => {
+        $(
+            $(#[$when])*
+            mod $folder;
+            $(#[$when])*
+            pub use $folder::$name;
+        )*
+
+        /// All experiments, in the order of the help.
+        pub const REGISTER: &[&Experiment] = &[$($(#[$when])* &$name,)*];
+    };
+}
+
+experiments! {
+    baseline::BASELINE,
+    together::TOGETHER,
+    bays::BAYS,
+    sizes::SIZES,
+    pagecache::PAGECACHE,
+    cliff::CLIFF,
+    spinup::SPINUP,
+    smallfiles::SMALLFILES,
+    layouts::LAYOUTS,
+    pull::PULL,
+    power::POWER,
+    swap::SWAP,
+    share::SHARE,
+    boot::BOOT,
+    #[cfg(test)] revisit::REVISIT,
+}
+
+pub fn find(name: &str) -> Option<&'static Experiment> {
+    REGISTER.iter().copied().find(|e| e.name == name)
+}

@@ -1,0 +1,198 @@
+//! What limits a client: what makes it faster when it is left out.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    analyse::{Estimate, repeat},
+    plan::Part,
+};
+
+/// Gains below this are none, and of two parts whose gains differ by less none is named.
+pub const ALIKE: f64 = 1.05;
+/// Gains that may differ by more are not called alike.
+pub const APART: f64 = 1.2;
+
+/// Speeds by repetition, bytes per second.
+pub type Runs = BTreeMap<u32, f64>;
+
+/// How many times as much the client gets without a part.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gain {
+    pub part: Part,
+    pub estimate: Estimate,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Limit {
+    /// Leaving it out surely gains more than leaving out any other.
+    Part(Gain),
+    /// Leaving out each of these gains about as much.
+    Alike(Vec<Gain>),
+    /// Leaving out one gains less than 5 %, all but the protocol gain more.
+    Together,
+    /// Neither leaving out one gains 5 %, nor all but the protocol.
+    Rest,
+    /// The differences are within the intervals; leaving out these surely gains.
+    Open(Vec<Gain>),
+}
+
+/// `a` as a multiple of `b`, from the repetitions that both have: what slows down a whole repetition does not count. All of so many
+/// intervals are to be right at once.
+pub fn times(a: &Runs, b: &Runs, intervals: usize) -> Option<Estimate> {
+    let each: Vec<f64> = a.iter().filter_map(|(run, speed)| Some(speed / b.get(run)?)).collect();
+    repeat::typical_of(intervals, &each)
+}
+
+/// From the speeds of all of the way, of it without each part, and without all but the protocol where these are several.
+pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>) -> Limit {
+    // Each part, all, and the first one beside each other.
+    let intervals = (2 * without.len()).max(1);
+    let is_sure = |e: &Estimate| e.low >= ALIKE;
+    let may_be = |e: &Estimate| e.high >= ALIKE;
+    let of =
+        |(part, runs): &(Part, Runs)| Some(Gain { part: *part, estimate: times(runs, whole, intervals)? });
+    let Some(gains) = without.iter().map(of).collect::<Option<Vec<Gain>>>() else {
+        return Limit::Open(Vec::new());
+    };
+    // What the export's sync costs is a part of what the drive costs: it is named if it surely costs something, and is most of that.
+    let gain = |part: Part| gains.iter().find(|gain| gain.part == part).map(|gain| &gain.estimate);
+    let said_by_other = gain(Part::Sync).zip(gain(Part::Drive)).map(|(sync, drive)| {
+        let is_most = is_sure(sync) && 2.0 * sync.value.ln() >= drive.value.ln();
+        if is_most { Part::Drive } else { Part::Sync }
+    });
+    let gains: Vec<Gain> = gains.into_iter().filter(|gain| said_by_other != Some(gain.part)).collect();
+    let sure = |gain: &&Gain| is_sure(&gain.estimate);
+    let largest = |a: &&Gain, b: &&Gain| a.estimate.value.total_cmp(&b.estimate.value);
+    let Some(first) = gains.iter().filter(sure).max_by(largest) else {
+        let all = without_all.and_then(|all| times(all, whole, intervals));
+        return match all {
+            _ if gains.is_empty() || gains.iter().any(|gain| may_be(&gain.estimate)) => {
+                Limit::Open(Vec::new())
+            }
+            None if without_all.is_none() => Limit::Rest,
+            Some(all) if is_sure(&all) => Limit::Together,
+            Some(all) if !may_be(&all) => Limit::Rest,
+            _ => Limit::Open(Vec::new()),
+        };
+    };
+    let speeds = |part: Part| without.iter().find(|(other, _)| *other == part).map(|(_, runs)| runs);
+    let is_near = |gain: &&Gain| {
+        let both = speeds(first.part).zip(speeds(gain.part));
+        gain.part != first.part
+            && !both.and_then(|(a, b)| times(a, b, intervals)).is_some_and(|times| is_sure(&times))
+    };
+    let is_alike = |gain: &Gain| {
+        let both = speeds(first.part).zip(speeds(gain.part));
+        both.and_then(|(a, b)| times(a, b, intervals)).is_some_and(|times| times.high <= APART)
+    };
+    let near: Vec<&Gain> = gains.iter().filter(is_near).collect();
+    match &near[..] {
+        [] => Limit::Part(first.clone()),
+        // What isn't sure may be the larger one, or a much smaller one.
+        near if near.iter().any(|gain| !is_sure(&gain.estimate) || !is_alike(gain)) => {
+            Limit::Open(gains.iter().filter(sure).cloned().collect())
+        }
+        near => Limit::Alike([first].into_iter().chain(near.iter().copied()).cloned().collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Five repetitions, each by so much above or below.
+    fn runs(speed: f64, by: f64) -> Runs {
+        let factors = [1.0, by, 1.0 / by, by.sqrt(), 1.0 / by.sqrt()];
+        factors.into_iter().enumerate().map(|(run, factor)| (run as u32 + 1, speed * factor)).collect()
+    }
+
+    fn found(whole: f64, without: &[(Part, f64)], all: f64) -> Limit {
+        let without: Vec<_> = without.iter().map(|(part, speed)| (*part, runs(*speed, 1.005))).collect();
+        // Another order, so that the differences don't cancel out.
+        let whole = runs(whole, 1.0 / 1.004);
+        limit(&whole, &without, Some(&runs(all, 1.005)))
+    }
+
+    fn part(limit: &Limit) -> Option<Part> {
+        match limit {
+            Limit::Part(gain) => Some(gain.part),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_and_makes_it_faster_is_the_limit() {
+        // A raid0 of 27.9 MB/s behind Ethernet of 11.8, and sticks of 6 behind the same.
+        assert_eq!(part(&found(11.8, &[(Part::Drive, 11.8), (Part::Link, 27.9)], 400.0)), Some(Part::Link));
+        assert_eq!(part(&found(6.0, &[(Part::Drive, 11.8), (Part::Link, 6.0)], 400.0)), Some(Part::Drive));
+        // They hold each other up, one of them more.
+        assert_eq!(part(&found(9.0, &[(Part::Drive, 11.8), (Part::Link, 20.0)], 400.0)), Some(Part::Link));
+        let three = [(Part::Drive, 40.0), (Part::Link, 40.4), (Part::Protection, 72.0)];
+        assert_eq!(part(&found(40.0, &three, 73.0)), Some(Part::Protection));
+        assert_eq!(found(300.0, &[(Part::Drive, 301.0), (Part::Link, 300.0)], 302.0), Limit::Rest);
+    }
+
+    #[test]
+    fn of_sync_and_the_drive_the_one_that_costs_most_is_named() {
+        // Small files by NFS wait for the drive one by one.
+        let named =
+            |drive: f64, sync: f64| part(&found(1.0, &[(Part::Drive, drive), (Part::Sync, sync)], 20.0));
+        assert_eq!(named(9.0, 4.0), Some(Part::Sync), "most of what the drive costs");
+        assert_eq!(named(9.0, 2.0), Some(Part::Drive), "a part of what the drive costs");
+        // What sync costs is not sure, and the drive surely costs something.
+        let whole = runs(10.0, 1.005);
+        let wide = [(Part::Drive, runs(15.0, 1.01)), (Part::Sync, runs(12.5, 1.3))];
+        assert_eq!(part(&limit(&whole, &wide, None)), Some(Part::Drive));
+    }
+
+    #[test]
+    fn none_is_named_where_two_are_within_five_percent() {
+        let Limit::Alike(both) = found(10.0, &[(Part::Drive, 13.0), (Part::Link, 13.5)], 400.0) else {
+            panic!("both gain")
+        };
+        assert_eq!(both.iter().map(|gain| gain.part).collect::<Vec<_>>(), [Part::Link, Part::Drive]);
+        // Each is as slow as the other, so leaving out one gains nothing.
+        assert_eq!(found(11.8, &[(Part::Drive, 11.9), (Part::Link, 11.9)], 400.0), Limit::Together);
+    }
+
+    #[test]
+    fn one_part_alone_needs_no_other_to_be_left_out() {
+        let whole = runs(10.0, 1.01);
+        let alone = |speed| limit(&whole, &[(Part::Drive, runs(speed, 1.005))], None);
+        assert_eq!((part(&alone(20.0)), alone(10.05)), (Some(Part::Drive), Limit::Rest));
+    }
+
+    #[test]
+    fn wide_intervals_decide_nothing() {
+        let (whole, all) = (runs(10.0, 1.005), runs(400.0, 1.005));
+        let open = |limit: &Limit| match limit {
+            Limit::Open(sure) => sure.iter().map(|gain| gain.part).collect::<Vec<_>>(),
+            other => panic!("{other:?}"),
+        };
+        let found =
+            |drive: Runs, link: Runs| limit(&whole, &[(Part::Drive, drive), (Part::Link, link)], Some(&all));
+        // The link surely limits, and the drive perhaps more, or less.
+        assert_eq!(open(&found(runs(14.0, 2.0), runs(13.0, 1.005))), [Part::Link]);
+        assert_eq!(open(&found(runs(11.0, 2.0), runs(13.0, 1.005))), [Part::Link]);
+        assert_eq!(part(&found(runs(10.0, 1.1), runs(13.0, 1.005))), Some(Part::Link));
+        // Without both there is more, but either may be what limits alone.
+        assert_eq!(open(&found(runs(12.0, 2.0), runs(10.0, 2.0))), []);
+        assert_eq!(open(&limit(&whole, &[], Some(&all))), []);
+        // Both gain, and how much more the one gains than the other is not known.
+        assert_eq!(open(&found(runs(14.0, 1.005), runs(18.0, 1.2))), [Part::Drive, Part::Link]);
+        assert_eq!(open(&found(runs(10.3, 1.06), runs(10.0, 1.005))), [], "more than 5 % is not sure");
+        let one = |speed| Runs::from([(1, speed)]);
+        assert_eq!(open(&limit(&one(10.0), &[(Part::Drive, one(30.0))], None)), [], "one run");
+    }
+
+    #[test]
+    fn gains_are_those_of_each_repetition() {
+        // The machine was half as fast in the second one, and the third one lacks something.
+        let without = Runs::from([(1, 20.0), (2, 10.0), (4, 21.0)]);
+        let whole = Runs::from([(1, 10.0), (2, 5.0), (3, 1.0), (4, 10.0)]);
+        let gain = times(&without, &whole, 1).expect("runs");
+        assert!((gain.value - 2.033).abs() < 0.001 && gain.low > 1.8 && gain.high < 2.3, "{gain:?}");
+        assert!(times(&without, &whole, 4).expect("runs").low < gain.low);
+        assert_eq!(times(&Runs::new(), &whole, 1), None);
+    }
+}

@@ -1,0 +1,338 @@
+//! Findings of share from records.
+
+use super::{SHARE, network_port};
+use crate::{
+    PlanError, Request, Values,
+    conditions::Core,
+    findings::{Findings, Scope},
+    inventory::{Bus, BusKind, Drive, Inventory, NetworkPort, Speed},
+    plan::{Changes, Errand, Plan, Protocol, ShareTest, StepId, Via},
+    record::{ActResult, End, Event, Host, How, Negotiated, Run, SCHEMA, ShareLoad, Shared, Start},
+    report::{Format, Style, render},
+    target::Target,
+};
+
+fn planned(options: &[(&str, &str)]) -> Plan {
+    asked(options).expect("plans")
+}
+
+fn asked(options: &[(&str, &str)]) -> Result<Plan, PlanError> {
+    let mut values = Values::default();
+    if options.iter().all(|(name, _)| *name != "client") {
+        values.set("rate", "100Mb");
+    }
+    options.iter().for_each(|(name, value)| values.set(name, value));
+    let target = Target {
+        given: "/srv/data".to_owned(),
+        path: "/srv/data".into(),
+        capacity: Some(1 << 40),
+        free: Some(1 << 39),
+        direct_alignment: 512,
+        ..Target::default()
+    };
+    SHARE.plan(&Request::new(&SHARE, vec![target], values).expect("no suite"))
+}
+
+/// Speeds in MB/s of putting and getting, as `ShareTest::ways` has them; small files at a tenth of that.
+fn found(plan: Plan, speeds: [&[f64]; 2]) -> Findings {
+    SHARE.findings(&mut recorded(plan, speeds).into_iter())
+}
+
+fn recorded(plan: Plan, speeds: [&[f64]; 2]) -> Vec<Event> {
+    let (_, act) = plan.shares().next().expect("a share");
+    let mut loads = Vec::new();
+    for run in 1..=act.runs {
+        for errand in act.errands() {
+            let speeds = act.ways().zip(speeds[usize::from(!errand.puts())]);
+            for (via, speed) in speeds.filter(|(via, _)| act.goes(errand, *via)) {
+                let speed = speed * 1e6 * if errand.is_small() { 0.1 } else { 1.0 };
+                let bytes = act.moved(errand);
+                let seconds = bytes as f64 / speed * (1.0 + 0.002 * f64::from(run));
+                let core = Core { busy: 0.97, ..Core::default() };
+                loads.push(ShareLoad {
+                    errand,
+                    via,
+                    run,
+                    bytes,
+                    seconds,
+                    cores: vec![Core::default(), core],
+                    suspended_ns: 0,
+                });
+            }
+        }
+    }
+    let (server, dialect, signing) = match act.protocol {
+        Protocol::Smb => ("Samba 4.17.12", "SMB3_11", "AES-128-GMAC, partial"),
+        Protocol::Nfs => ("nfsd of Linux 6.12.9", "NFS 4.2, rsize 1048576, wsize 1048576, sec sys", "none"),
+        Protocol::Sftp => ("OpenSSH 9.2p1", "SSH 2.0", "by the cipher"),
+    };
+    let [dialect, signing, encryption] = [dialect, signing, "none"].map(str::to_owned);
+    let negotiated = Some(Negotiated { dialect, signing, encryption });
+    let network_port = act.client.is_some().then(|| "wlan0".to_owned());
+    let shared = Shared { server: server.to_owned(), negotiated, network_port, loads, ..Shared::default() };
+    let result = Box::new(ActResult { shared: Some(Box::new(shared)), ..ActResult::default() });
+    let act = Event::Act { step: StepId(0), target: Some(0), at: String::new(), result };
+    let end = Event::End(End { how: How::Finished, at: String::new() });
+    vec![Event::Plan { plan }, act, end]
+}
+
+#[test]
+fn a_raid0_behind_ethernet() {
+    let plan = planned(&[("clients", "1")]);
+    let found = found(plan, [&[10.1, 11.4, 10.4, 380.0, 10.5], &[11.6, 11.6, 27.0, 600.0, 27.9]]);
+    assert_eq!(found.estimates.iter().filter(|m| m.scope == Scope::Client).count(), 4);
+    insta::assert_snapshot!(render(&found, Format::Text, Style::PLAIN, false));
+}
+
+#[test]
+fn what_can_not_be_told_is_not_said() {
+    let plan = planned(&[("clients", "1")]);
+    let found = found(plan, [&[300.0, 301.0, 300.0, 302.0, 900.0], &[11.8, 11.9, 11.9, 600.0, 12.1]]);
+    insta::assert_snapshot!(found.verdicts.join("\n"));
+}
+
+#[test]
+fn signing_and_the_drive_of_a_client_may_limit() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path().to_str().expect("UTF-8");
+    let plan = planned(&[("protection", "sign"), ("client-dir", dir)]);
+    // All of it, without the drive, the link, signing, the client's drive, all of these; the drive alone.
+    let speeds: [&[f64]; 2] =
+        [&[40.0, 40.1, 41.0, 72.0, 40.2, 400.0, 90.0], &[9.0, 9.0, 9.1, 9.0, 60.0, 400.0, 90.0]];
+    let verdicts = found(plan, speeds).verdicts;
+    assert!(
+        verdicts[0].contains("Signing limits: 71.") && verdicts[0].contains("1.80 times"),
+        "{verdicts:#?}"
+    );
+    assert!(verdicts[1].contains("The client's drive limits"), "{verdicts:#?}");
+    assert!(verdicts[4].starts_with("put 16.8 MB by each of 4 clients: "), "{verdicts:#?}");
+}
+
+#[test]
+fn what_only_smb_has_is_refused_of_others() {
+    for protocol in ["nfs", "sftp"] {
+        for option in [("protection", "sign"), ("mounted", "true")] {
+            let refused = asked(&[("protocol", protocol), option]).expect_err("refused").to_string();
+            assert!(refused.starts_with(&format!("--{} works with SMB only", option.0)), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn a_client_on_another_machine_mounts_nothing() {
+    let client = ("client", "ssh://pi@laptop/dev/shm");
+    let refused = asked(&[("protocol", "nfs"), client]).expect_err("refused").to_string();
+    assert!(refused.contains("leave out --client, or name --protocol smb or sftp"), "{refused}");
+    let plan = planned(&[("protocol", "sftp"), client]);
+    let (_, act) = plan.shares().next().expect("a share");
+    assert!(act.check().is_ok() && ShareTest { protocol: Protocol::Nfs, ..act.clone() }.check().is_err());
+}
+
+#[test]
+fn a_network_is_full_or_not() {
+    let plan = planned(&[("client", "ssh://pi@laptop/dev/shm"), ("clients", "1")]);
+    // All of it, without the drive, the network with the client's machine, both; the network alone, and the drive alone.
+    let speeds: [&[f64]; 2] = [&[10.1, 10.2, 27.0, 380.0, 11.4, 27.5], &[4.0, 4.1, 27.0, 600.0, 11.6, 27.9]];
+    let found = found(plan, speeds);
+    assert_eq!(found.estimates.iter().filter(|m| m.scope == Scope::Network).count(), 2);
+    insta::assert_snapshot!(render(&found, Format::Text, Style::PLAIN, false));
+}
+
+fn begun(inventory: Inventory) -> Event {
+    Event::Start(Box::new(Start {
+        schema: SCHEMA,
+        run: "r7".to_owned(),
+        at: "2026-11-27T10:00:00Z".to_owned(),
+        version: String::new(),
+        command: Vec::new(),
+        experiment: "share".to_owned(),
+        targets: Vec::new(),
+        host: Host::default(),
+        inventory,
+    }))
+}
+
+#[test]
+fn a_bus_that_drive_and_network_share_is_named() {
+    let verdicts = |of_port: &str, with_network: f64| {
+        let upstream = |bus: &str| Some(bus.to_owned());
+        let usb =
+            |id: &str| Bus { id: id.to_owned(), kind: BusKind::Usb, mbps: Some(480.0), ..Bus::default() };
+        let port =
+            NetworkPort { name: "wlan0".to_owned(), upstream: upstream(of_port), ..NetworkPort::default() };
+        let inventory =
+            Inventory { ports: vec![port], buses: vec![usb("here"), usb("there")], ..Inventory::default() };
+        let mut plan = planned(&[("client", "ssh://pi@laptop/dev/shm"), ("clients", "1")]);
+        plan.targets[0].drives = vec![Drive { upstream: upstream("here"), ..Drive::default() }];
+        // All of it, without the drive, the network with the client's machine, both; the network alone, and the drive alone.
+        let speeds = [8.0, 16.0, with_network, 380.0, 16.0, 15.0];
+        let record = recorded(plan, [&speeds, &speeds]);
+        SHARE.findings(&mut [begun(inventory)].into_iter().chain(record)).verdicts
+    };
+    let said = " The drive and wlan0 are on the USB2 bus: what this client moves crosses it twice.";
+    let both = verdicts("here", 15.8);
+    assert!(both.iter().all(|v| v.contains("No single part limits") && v.ends_with(said)), "{both:#?}");
+    assert!(verdicts("here", 8.0).iter().all(|v| v.contains("The drive limits") && v.ends_with(said)));
+    assert!(verdicts("there", 15.8).iter().all(|verdict| !verdict.contains("bus")));
+}
+
+#[test]
+fn what_the_network_behind_a_port_carries_is_there_for_others() {
+    let plan = || planned(&[("client", "ssh://pi@laptop/dev/shm")]);
+    let ways: Vec<Via> = plan().shares().flat_map(|(_, act)| act.ways()).collect();
+    let of = |via: &Via, client: f64| match via {
+        Via::Network => 11.0,
+        Via::Whole => client,
+        _ => 50.0,
+    };
+    let speeds: Vec<f64> = ways.iter().map(|via| of(via, 10.0)).collect();
+    let faster: Vec<f64> = speeds.iter().map(|speed| speed * 2.0).collect();
+    let port_of = |name: &str| NetworkPort { name: name.to_owned(), ..NetworkPort::default() };
+    let learned = |ports: &[&str], speeds: [&[f64]; 2]| {
+        let inventory =
+            Inventory { ports: ports.iter().copied().map(port_of).collect(), ..Inventory::default() };
+        network_port(&Run::of([begun(inventory)].into_iter().chain(recorded(plan(), speeds))))
+    };
+    let both: [&[f64]; 2] = [&speeds, &faster];
+    let port = learned(&["eth0", "wlan0"], both).expect("a port");
+    let carried = port.carried.expect("what it carried");
+    assert_eq!((port.name.as_str(), carried.run.as_str(), carried.host.as_str()), ("wlan0", "r7", "laptop"));
+    // Of what was measured 0.2 to 1.2 % less than that.
+    let is_near = |speed: Speed, mb: f64| {
+        let ends = [speed.low, speed.value, speed.high];
+        ends.is_sorted() && ends.iter().all(|end| (mb * 0.98e6..mb * 1e6).contains(end))
+    };
+    assert!(is_near(carried.incoming, 11.0) && is_near(carried.outgoing, 22.0), "{carried:?}");
+    assert_eq!(learned(&["eth0"], both), None, "it has no such port any more");
+    let more: Vec<f64> = ways.iter().map(|via| of(via, 12.0)).collect();
+    assert_eq!(learned(&["wlan0"], [&more, &faster]), None, "clients put more than iperf3 carried");
+    let mut one = recorded(plan(), both);
+    let Some(Event::Act { result, .. }) = one.get_mut(1) else { panic!("a share") };
+    let loads = &mut result.shared.as_mut().expect("a share").loads;
+    loads.retain(|load| load.via != Via::Network || load.run == 1);
+    let ports = vec![port_of("wlan0")];
+    let inventory = Inventory { ports, ..Inventory::default() };
+    assert_eq!(network_port(&Run::of([begun(inventory)].into_iter().chain(one))), None, "one repetition");
+    let local = [Event::Plan { plan: planned(&[]) }];
+    assert_eq!(network_port(&Run::of(local.into_iter())), None, "of this machine only");
+}
+
+#[test]
+fn what_took_longer_because_the_program_did_not_run_is_left_out() {
+    let speeds: [&[f64]; 2] = [&[10.1, 11.4, 10.4, 380.0, 10.5], &[11.6, 11.6, 27.0, 600.0, 27.9]];
+    // What was stopped takes longer, or is not there at all.
+    let found = |is_stopped: fn(&ShareLoad) -> bool, is_there: bool| {
+        let mut record = recorded(planned(&[("clients", "1")]), speeds);
+        let Some(Event::Act { result, .. }) = record.get_mut(1) else { panic!("a share") };
+        let loads = &mut result.shared.as_mut().expect("a share").loads;
+        loads.retain(|load| is_there || !is_stopped(load));
+        for load in loads.iter_mut().filter(|load| is_stopped(load)) {
+            load.seconds += 8.0;
+            load.suspended_ns = 8_000_000_000;
+            load.cores.clear();
+        }
+        SHARE.findings(&mut record.into_iter())
+    };
+    let two: fn(&ShareLoad) -> bool =
+        |load| (load.errand, load.via) == (Errand::Get, Via::Server) && load.run <= 2;
+    let stopped = found(two, true);
+    assert_eq!(stopped.verdicts, found(two, false).verdicts);
+    let said = "drivebench did not run for 16 s during 'get 67.1 MB, the drive alone': that is left out.";
+    assert_eq!(stopped.flags.iter().filter(|flag| *flag == said).count(), 1, "{:#?}", stopped.flags);
+    let none = found(|load| (load.errand, load.via) == (Errand::Put, Via::Whole), true);
+    assert_eq!(none.verdicts[0], "put 67.1 MB: no result, as drivebench did not run meanwhile.");
+    assert!(none.verdicts[1].starts_with("get 67.1 MB: "), "{:#?}", none.verdicts);
+}
+
+#[test]
+fn what_iperf3_does_not_tell_is_not_said() {
+    let results = |carries: f64, noise: f64, runs: u32| {
+        let plan = planned(&[("client", "ssh://pi@laptop/dev/shm"), ("clients", "1")]);
+        let speeds = [10.0, 10.1, 27.0, 380.0, carries, 27.5];
+        let mut record = recorded(plan, [&speeds, &speeds]);
+        let Some(Event::Act { result, .. }) = record.get_mut(1) else { panic!("a share") };
+        let shared = result.shared.as_mut().expect("a share");
+        shared.loads.retain(|load| load.via != Via::Network || load.run <= runs);
+        let odd = |load: &&mut ShareLoad| load.via == Via::Network && load.run % 2 == 1;
+        shared.loads.iter_mut().filter(odd).for_each(|load| load.seconds *= noise);
+        if runs < 6 {
+            shared.no_network = Some("iperf3 is gone".to_owned());
+        }
+        SHARE.findings(&mut record.into_iter())
+    };
+    let verdict = |carries: f64| results(carries, 1.0, 6).verdicts[0].clone();
+    let (less, same) = (verdict(8.0), verdict(10.0));
+    // What iperf3 loses until it is at full speed does not count.
+    assert!(verdict(9.8).ends_with("of which clients use at least 100 %."), "{}", verdict(9.8));
+    let open = results(13.0, 1.2, 6).verdicts[0].clone();
+    assert!(open.contains("; the network alone carries 1"), "{open}");
+    assert!(!open.contains("of which") && !open.contains("times as much as clients"), "{open}");
+    let cut = results(10.0, 1.0, 1);
+    assert!(cut.verdicts[0].ends_with("the network alone carries 9.98 MB/s."), "{}", cut.verdicts[0]);
+    let why = "the network alone was not measured to the end: iperf3 is gone";
+    assert!(cut.context.join(" ").contains(why), "{:?}", cut.context);
+    assert!(
+        less.ends_with("which is less than clients got: iperf3 does not tell what limits here."),
+        "{less}"
+    );
+    assert!(same.ends_with("of which clients use at least 100 %."), "{same}");
+}
+
+#[test]
+fn small_files_by_nfs_wait_for_the_drive() {
+    let plan = planned(&[("protocol", "nfs"), ("clients", "1")]);
+    // All of it, without the drive, the export's sync, the link, all of these; the drive alone.
+    let speeds: [&[f64]; 2] = [&[2.0, 10.0, 8.0, 2.1, 400.0, 9.5], &[11.0, 11.1, 11.0, 14.0, 400.0, 15.0]];
+    insta::assert_snapshot!(render(&found(plan, speeds), Format::Text, Style::PLAIN, false));
+}
+
+#[test]
+fn another_server_of_the_same_directory_is_beside_ours() {
+    let plan = planned(&[("existing", "smb://localhost/data"), ("clients", "1")]);
+    insta::assert_snapshot!("its_plan", plan.describe());
+    // All of it, without the drive, the link, both; the other server; the drive alone.
+    let gets = |yours: f64| [11.6, 11.6, 27.0, 600.0, yours, 27.9];
+    let puts: &[f64] = &[10.1, 11.4, 10.4, 380.0, 0.0, 10.5];
+    let said = |yours: f64| found(plan.clone(), [puts, &gets(yours)]).verdicts[1].clone();
+    let slow = said(9.0);
+    assert!(
+        slow.contains("The link limits") && slow.ends_with("Your share without the link: 8.94 MB/s ±0.4 %; drivebench's: 26.8 MB/s ±0.4 %, 3.0 times as much (at least 3.0): look at the settings of yours."),
+        "{slow}"
+    );
+    assert!(said(27.1).ends_with(", which differs by less than 5 %."), "{}", said(27.1));
+    assert!(said(40.0).ends_with(", which is less."), "{}", said(40.0));
+    let found = found(plan.clone(), [puts, &gets(9.0)]);
+    assert!(!found.verdicts[0].contains("Your share"), "nothing is put there: {:#?}", found.verdicts);
+    assert_eq!(found.estimates.iter().filter(|m| m.scope == Scope::Existing).count(), 2);
+}
+
+#[test]
+fn a_share_of_another_protocol_is_refused() {
+    for (options, why) in [
+        (
+            &[("existing", "nfs://localhost/srv/data")][..],
+            "nfs://localhost/srv/data is of NFS: name that with --protocol",
+        ),
+        (
+            &[("existing", "nfs://localhost/srv/data"), ("protocol", "nfs"), ("login", "/root/login")],
+            "--login works with SMB only",
+        ),
+    ] {
+        let refused = asked(options).expect_err("refused").to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+}
+
+#[test]
+fn own_files_are_all_that_it_changes() {
+    let over_network = planned(&[("client", "ssh://pi@laptop/dev/shm")]).describe();
+    assert!(
+        over_network.contains(
+            "; if both machines have iperf3, it fills the network for 3 s, 4 times in each repetition"
+        ),
+        "{over_network}"
+    );
+    let plan = planned(&[]);
+    assert!(plan.steps.iter().all(|step| step.act.changes() == Changes::OwnFiles));
+    insta::assert_snapshot!(plan.describe());
+}

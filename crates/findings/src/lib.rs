@@ -1,0 +1,244 @@
+//! Findings: the values that experiments give to reports.
+
+use drivebench_analyse as analyse;
+use drivebench_units as units;
+
+mod figure;
+mod metric;
+mod words;
+
+use serde::{Deserialize, Serialize};
+
+pub use figure::{At, Axis, Band, Curve, Figure, Mark, Point, Style};
+pub use metric::{BootPart, Claim, Factor, Limiter, LoadKey, Metric, On, Quantity, Reference, Scope, Unit};
+
+use crate::{
+    analyse::{
+        Estimate,
+        compare::{across_runs, apart},
+    },
+    units::{Pool, RunStatus, decimal_bytes, duration, shortened},
+};
+
+/// What a run found, ready to be drawn by any report.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
+    pub run: String,
+    pub experiment: String,
+    pub question: String,
+    /// Some figures come from a model, not from a drive.
+    #[serde(rename = "virtual")]
+    pub modelled: bool,
+    /// What was measured: a line for each target.
+    pub context: Vec<String>,
+    pub tables: Vec<Table>,
+    #[serde(default)]
+    pub figures: Vec<Figure>,
+    /// Verdicts, most important first; whole sentences.
+    pub verdicts: Vec<String>,
+    /// Flags: conditions that may have changed the result, and steps not done; whole sentences.
+    pub flags: Vec<String>,
+    /// For readers who want more than the answer.
+    #[serde(default)]
+    pub details: Details,
+    /// How it was measured: suite, engine, version, machine, date.
+    #[serde(default)]
+    pub conditions: Vec<String>,
+    pub reproduce: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next: Vec<Next>,
+    /// What measuring cost; none of findings from several runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
+    #[serde(serialize_with = "metric::labelled")]
+    pub estimates: Vec<Metric>,
+    /// Further numbers that advice needs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Metric>,
+    /// Targets and the names of their loads that ended early, which are no evidence; numbers without a load where the run
+    /// did.
+    #[serde(skip)]
+    pub cut: Vec<(String, Option<String>)>,
+    /// Where they come from; empty for findings from several runs.
+    #[serde(default)]
+    pub origin: Origin,
+}
+
+/// Reasons of intervals, stalls, percentiles, and what a run could not see.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Details {
+    pub sentences: Vec<String>,
+    pub tables: Vec<Table>,
+}
+
+/// A command that answers the next question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Next {
+    /// Without `drivebench` and its store.
+    pub command: String,
+    pub question: String,
+}
+
+/// The time under load, s, and the bytes moved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spent {
+    pub seconds: f64,
+    pub read: u64,
+    pub written: u64,
+}
+
+impl Spent {
+    /// Such as `Measured 41 s, 0.46 GB written.` What a run that did not end well wrote last is not counted.
+    pub fn describe(&self, ended: RunStatus) -> String {
+        let written = match (self.written, ended) {
+            (0, RunStatus::Finished) => ", nothing written".to_owned(),
+            (0, _) => String::new(),
+            (bytes, _) => format!(", {} written", decimal_bytes(bytes)),
+        };
+        format!("Measured {}{written}.", duration(self.seconds))
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Origin {
+    /// When it was measured, as RFC 3339; empty where unknown.
+    pub at: String,
+    pub version: String,
+    pub ended: RunStatus,
+    /// The board, or what else the machine is called.
+    pub board: Option<String>,
+    /// The lab's scenario, where it ran in the lab.
+    pub lab: Option<String>,
+    #[serde(alias = "protocol")]
+    pub suite: Option<String>,
+    /// What carries each target, in the order of the plan.
+    pub carriers: Vec<Carrier>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Carrier {
+    /// The target as the person wrote it.
+    pub target: String,
+    pub names: Vec<String>,
+    pub describe: String,
+    /// A file or a device; `None` where another tool measured it.
+    pub on: Option<On>,
+    pub drives: Vec<CarrierDrive>,
+    /// Names of the layers between, such as `md0`.
+    pub layers: Vec<String>,
+    /// The pool that joins the drives, as it was then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<Pool>,
+    /// Another program or filesystem is between, such as a loop device or FUSE: the figures are not the drives'.
+    #[serde(skip)]
+    pub indirect: bool,
+    /// Other programs used its drives meanwhile.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub other_io: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CarrierDrive {
+    /// What the drive is kept under, in whichever bay it is.
+    pub identity: String,
+    pub vendor: Option<String>,
+    pub model: Option<String>,
+    pub serial: Option<String>,
+    pub bytes: Option<u64>,
+    pub bay: Option<String>,
+    /// The physical port with its controller.
+    pub full_bay: String,
+    /// What links it: `usb`, `mmc`, `nvme`, `ata`.
+    pub bus: Option<String>,
+}
+
+impl Carrier {
+    pub fn identities(&self) -> impl Iterator<Item = &str> {
+        self.drives.iter().map(|drive| drive.identity.as_str())
+    }
+
+    /// The kinds of the layers between: `md` of `md0`, whose number may be another one after a restart.
+    pub fn kinds_of_layers(&self) -> impl Iterator<Item = &str> {
+        self.layers.iter().map(|layer| layer.trim_end_matches(|c: char| c.is_ascii_digit()))
+    }
+}
+
+/// A table: every cell is text with its unit, ready to print.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// Its title; empty where it needs none.
+    pub title: String,
+    pub columns: Vec<Column>,
+    /// Rows, each as long as `columns`.
+    pub rows: Vec<Vec<String>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    pub name: String,
+    pub right: bool,
+    /// One of the first columns, which name the rows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub head: bool,
+    /// Follows from other columns: left out where the table is too wide otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
+    /// Rows that are better or worse than all that they are compared with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extremes: Vec<(usize, Extreme)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Extreme {
+    Best,
+    Worst,
+}
+
+/// The best and the worst of comparable numbers; neither where their intervals for another run overlap, or where more is
+/// neither better nor worse.
+pub fn extremes(estimates: &[&Estimate], unit: Unit) -> Vec<(usize, Extreme)> {
+    let order = match unit {
+        Unit::BytesPerSecond => [Extreme::Worst, Extreme::Best],
+        Unit::Seconds => [Extreme::Best, Extreme::Worst],
+        _ => return Vec::new(),
+    };
+    let estimates: Vec<Estimate> = estimates.iter().map(|one| across_runs(one, None)).collect();
+    apart(&estimates).into_iter().zip(order).filter_map(|(at, which)| Some((at?, which))).collect()
+}
+
+/// Columns for the name of a target in a table.
+const NAME: usize = 14;
+
+impl Column {
+    /// A column of words, or of numbers aligned to the `right`.
+    pub fn new(name: &str, right: bool) -> Self {
+        Self { name: name.to_owned(), right, head: false, optional: false, extremes: Vec::new() }
+    }
+
+    /// Marks the fastest and the slowest of these rows, where the intervals show it.
+    pub fn mark(&mut self, speeds: &[(usize, &Estimate)]) {
+        let (rows, speeds): (Vec<usize>, Vec<&Estimate>) = speeds.iter().copied().unzip();
+        let found = extremes(&speeds, Unit::BytesPerSecond).into_iter();
+        self.extremes.extend(found.map(|(at, which)| (rows[at], which)));
+    }
+
+    pub fn all<const N: usize>(columns: [(&str, bool); N]) -> Vec<Self> {
+        columns.map(|(name, right)| Self::new(name, right)).to_vec()
+    }
+
+    /// The first columns of a row of a target's results: the target where there are several, and what follows.
+    pub fn heads(several: bool) -> Vec<Self> {
+        let names: &[&str] = if several { &["target", ""] } else { &[""] };
+        names.iter().map(|name| Self { head: true, ..Self::new(name, false) }).collect()
+    }
+}
+
+/// A target's name in a cell, which leaves room for the numbers.
+pub fn short(name: &str) -> String {
+    shortened(name, NAME)
+}

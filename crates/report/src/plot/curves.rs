@@ -1,0 +1,207 @@
+//! Curves: their lines, dots and bars, and the legend.
+
+use maud::{Markup, html};
+
+use super::{
+    EDGE, LINE,
+    frame::Frame,
+    text::{Anchor, Area, Label, SIZE, cut, px, width},
+};
+use crate::{
+    colours::CURVES,
+    findings::{Curve, Figure, Point, Style},
+};
+
+/// How lines are broken, so that they can be told apart without colour.
+const DASHES: [Option<&str>; 6] =
+    [None, Some("14 6"), Some("4 5"), Some("14 5 4 5"), Some("20 8"), Some("8 8")];
+
+/// The sample in front of a name in the legend.
+const SAMPLE: f64 = 40.0;
+
+/// Which colour, dashes and marker each curve has: curves of one name belong together and look alike.
+pub fn looks(curves: &[Curve]) -> Vec<usize> {
+    let mut names: Vec<&str> = Vec::new();
+    let mut looks = Vec::new();
+    for curve in curves {
+        let known = names.iter().position(|name| !name.is_empty() && *name == curve.name);
+        looks.push(known.unwrap_or(names.len()));
+        if known.is_none() {
+            names.push(&curve.name);
+        }
+    }
+    looks
+}
+
+fn colour(look: usize) -> &'static str {
+    CURVES[look % CURVES.len()].0
+}
+
+/// Samples and names of the curves, where there are several, and where what follows begins.
+pub fn legend(figure: &Figure, top: f64, room: f64) -> (Markup, f64) {
+    let looks = looks(&figure.curves);
+    let all: Vec<(usize, &Curve)> =
+        looks.into_iter().zip(&figure.curves).filter(|(_, c)| !c.name.is_empty()).collect();
+    let (mut x, mut top) = (EDGE, top);
+    let mut entries = Vec::new();
+    for (n, (look, curve)) in all.iter().enumerate() {
+        if all[..n].iter().any(|(other, _)| other == look) {
+            continue;
+        }
+        let name = cut(&curve.name, SIZE, room - 2.0 * EDGE - SAMPLE - 8.0);
+        let wide = SAMPLE + 8.0 + width(&name, SIZE);
+        if x > EDGE && x + wide > room - EDGE {
+            (x, top) = (EDGE, top + LINE);
+        }
+        let middle = top + SIZE / 2.0;
+        entries.push(html! {
+            @for style in all.iter().filter(|(other, _)| other == look).map(|(_, c)| c.style) {
+                @match style {
+                    Style::Line => (line(&[(x, middle), (x + SAMPLE, middle)], *look)),
+                    Style::Dots => (marker(x + SAMPLE / 2.0, middle, *look)),
+                    Style::Bars => (bar(&around((x + SAMPLE / 2.0, middle), 10.0), *look)),
+                }
+            }
+            (Label::new(name, Anchor::Start, x + SAMPLE + 8.0, top).draw())
+        });
+        x += wide + 20.0;
+    }
+    let end = if entries.is_empty() { top } else { top + LINE };
+    (html! { @for entry in entries { (entry) } }, end)
+}
+
+fn line(points: &[(f64, f64)], look: usize) -> Markup {
+    let dashes = DASHES[(look + look / DASHES.len()) % DASHES.len()];
+    html! { "\n" polyline class={ "stroke curve " (colour(look)) } stroke-dasharray=[dashes] points=(path(points)) {} }
+}
+
+fn path(points: &[(f64, f64)]) -> String {
+    points.iter().map(|(x, y)| format!("{},{}", px(*x), px(*y))).collect::<Vec<_>>().join(" ")
+}
+
+/// A shape of its own for each curve, so that colour isn't needed.
+fn marker(x: f64, y: f64, look: usize) -> Markup {
+    let at =
+        |corners: &[(f64, f64)]| path(&corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect::<Vec<_>>());
+    let corners = match look % 4 {
+        0 => return html! { "\n" circle class={ "fill " (colour(look)) } cx=(px(x)) cy=(px(y)) r="7" {} },
+        1 => at(&[(-6.0, -6.0), (6.0, -6.0), (6.0, 6.0), (-6.0, 6.0)]),
+        2 => at(&[(0.0, -8.0), (8.0, 6.0), (-8.0, 6.0)]),
+        _ => at(&[(0.0, -8.0), (8.0, 0.0), (0.0, 8.0), (-8.0, 0.0)]),
+    };
+    html! { "\n" polygon class={ "fill " (colour(look)) } points=(corners) {} }
+}
+
+fn bar(area: &Area, look: usize) -> Markup {
+    let (wide, high) = (px(area.right - area.left), px(area.bottom - area.top));
+    let (x, y) = (px(area.left), px(area.top));
+    html! { "\n" rect class={ "fill " (colour(look)) } x=(x) y=(y) width=(wide) height=(high) {} }
+}
+
+/// All curves, and what they cover.
+pub fn curves(figure: &Figure, frame: &Frame) -> (Markup, Vec<Area>) {
+    // At places with names, dots of several curves stand side by side.
+    let beside = |c: &Curve| c.style == Style::Dots && !figure.x.names.is_empty();
+    let all = figure.curves.iter().filter(|c| beside(c)).count();
+    let (mut nth, mut covered, mut drawn) = (0, Vec::new(), Vec::new());
+    for (curve, look) in figure.curves.iter().zip(looks(&figure.curves)) {
+        let (mut wide, mut shift) = (0.8, 0.0);
+        if beside(curve) {
+            wide = 0.8 / all as f64;
+            shift = (nth as f64 - (all - 1) as f64 / 2.0) * wide;
+            nth += 1;
+        }
+        let at = |p: &Point| (frame.x(p.x + shift), frame.y(p.y));
+        let interval = |p: &Point| {
+            let (a, b) = p.interval.map(|(low, high)| (frame.y(low), frame.y(high)))?;
+            let open = p.interval.is_some_and(|(_, high)| high.is_infinite());
+            Some((Area { top: a.min(b), bottom: a.max(b), ..around(at(p), 4.0) }, open))
+        };
+        let intervals: Vec<(Area, bool)> = curve.points.iter().filter_map(interval).collect();
+        drawn.push(match curve.style {
+            Style::Line => {
+                let points: Vec<(f64, f64)> = curve.points.iter().map(at).collect();
+                covered.extend(points.windows(2).flat_map(|ends| along(ends[0], ends[1])));
+                let band: Vec<(f64, [f64; 2])> = band(curve, frame).collect();
+                covered.extend(band.windows(2).map(|ends| {
+                    let ((left, a), (right, b)) = (ends[0], ends[1]);
+                    Area { left, right, top: a[0].min(b[0]), bottom: a[1].max(b[1]) }
+                }));
+                html! { (pale(&band, look)) (line(&points, look)) }
+            }
+            Style::Dots => {
+                covered.extend(curve.points.iter().map(|p| around(at(p), 9.0)));
+                html! {
+                    (uprights(&intervals, colour(look)))
+                    @for p in &curve.points { (marker(at(p).0, at(p).1, look)) }
+                }
+            }
+            Style::Bars => {
+                let half = wide * 0.45 * frame.place();
+                let area = |p: &Point| {
+                    let ((x, y), zero) = (at(p), frame.y(0.0));
+                    let (left, right) = ((x - half).max(frame.area.left), (x + half).min(frame.area.right));
+                    Area { left, right, top: y.min(zero), bottom: y.max(zero) }
+                };
+                covered.extend(curve.points.iter().map(area));
+                html! {
+                    @for p in &curve.points { (bar(&area(p), look)) }
+                    (uprights(&intervals, "ink"))
+                }
+            }
+        });
+        if curve.style != Style::Line {
+            covered.extend(intervals.into_iter().map(|(area, _)| area));
+        }
+    }
+    (html! { @for one in drawn { (one) } }, covered)
+}
+
+/// Intervals as upright lines with a bar at each end, or an arrow where they have no upper end.
+fn uprights(intervals: &[(Area, bool)], class: &str) -> Markup {
+    html! {
+        @for (a, open) in intervals {
+            @let [x, left, right] = [(a.left + a.right) / 2.0, a.left - 3.0, a.right + 3.0].map(px);
+            @let [top, bottom] = [a.top, a.bottom].map(px);
+            @let end = if *open {
+                format!("M{left} {}L{x} {top}L{right} {}", top + 10.0, top + 10.0)
+            } else {
+                format!("M{left} {top}H{right}")
+            };
+            "\n" path class={ "stroke curve " (class) }
+                d=(format!("{end}M{x} {top}V{bottom}M{left} {bottom}H{right}")) {}
+        }
+    }
+}
+
+/// The upper and lower ends of the intervals of a line's points.
+fn band<'a>(curve: &'a Curve, frame: &'a Frame) -> impl Iterator<Item = (f64, [f64; 2])> + 'a {
+    let bounded = |p: &Point| p.interval.filter(|(_, high)| high.is_finite());
+    curve.points.iter().filter_map(move |p| {
+        let (low, high) = bounded(p)?;
+        Some((frame.x(p.x), [frame.y(high), frame.y(low)]))
+    })
+}
+
+/// Intervals as a band around a line.
+fn pale(band: &[(f64, [f64; 2])], look: usize) -> Markup {
+    let upper = band.iter().map(|(x, [high, _])| (*x, *high));
+    let all: Vec<(f64, f64)> = upper.chain(band.iter().rev().map(|(x, [_, low])| (*x, *low))).collect();
+    html! {
+        @if all.len() > 3 { "\n" polygon class={ "fill pale " (colour(look)) } points=(path(&all)) {} }
+    }
+}
+
+fn around((x, y): (f64, f64), half: f64) -> Area {
+    Area { left: x - half, top: y - half, right: x + half, bottom: y + half }
+}
+
+/// Small areas along a line.
+fn along(from: (f64, f64), to: (f64, f64)) -> impl Iterator<Item = Area> {
+    let pieces = ((to.0 - from.0).hypot(to.1 - from.1) / 8.0).ceil().max(1.0);
+    let at = move |i| {
+        let share = f64::from(i) / pieces;
+        around((from.0 + share * (to.0 - from.0), from.1 + share * (to.1 - from.1)), 4.0)
+    };
+    (0..=pieces as u32).map(at)
+}
