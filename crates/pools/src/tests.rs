@@ -4,8 +4,7 @@ use super::{Build, PoolError, Request};
 use crate::{
     inventory::{Drive, Inventory},
     testing::request,
-    tools::mkfs::Filesystem,
-    units::{KIB, Layout},
+    units::Layout,
 };
 
 /// The sticks of the first post.

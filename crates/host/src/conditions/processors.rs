@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn usage_of_cores_and_threads_in_ten_seconds() {
-        let mut tree = Tree::new();
+        let mut tree = Tree::empty();
         machine(
             &mut tree,
             ["100 0 100 500 0 0 0 0 0 0", "0 0 0 9 0 0 0 0 0 0"],
@@ -180,7 +180,7 @@ mod tests {
         );
         let mut watch = ProcessorWatch::begin(&tree.sysroot());
         // A thread that began later and is gone at the end.
-        let mut during = Tree::new();
+        let mut during = Tree::empty();
         machine(&mut during, ["0 0 0 0 0", "0 0 0 0 0"], 0, 0, &[("7", 1_100_000_000), ("8", 400_000_000)]);
         watch.look(&during.sysroot());
         machine(
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn missing_counters_are_unknown() {
-        let empty = Tree::new().sysroot();
+        let empty = Tree::empty().sysroot();
         let usage = ProcessorWatch::begin(&empty).end(&empty, 1.0);
         assert_eq!(usage, Processors { seconds: 1.0, ..Processors::default() });
     }

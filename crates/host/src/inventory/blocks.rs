@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn loop_ram_optical_and_empty_devices_are_no_drives() {
-        let mut tree = Tree::new();
+        let mut tree = Tree::empty();
         for name in ["loop0", "ram1", "zram0", "sr0", "mmcblk0boot0", "mtdblock0", "zd16"] {
             tree.disk("virtual/x", name, "7:0", 4096);
         }
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn all_drives_of_a_bcachefs_are_in_use() {
-        let mut tree = Tree::new();
+        let mut tree = Tree::empty();
         for (name, number) in [("sda", "8:0"), ("sdb", "8:16"), ("sdc", "8:32")] {
             tree.disk(&format!("pci/{name}"), name, number, 4096);
         }
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn impossible_block_sizes_are_replaced() {
-        let mut tree = Tree::new();
+        let mut tree = Tree::empty();
         tree.disk("pci/x", "sda", "8:0", 4096).file("sys/block/sda/queue/logical_block_size", "0\n");
         tree.file("sys/block/sda/queue/physical_block_size", "4096\n");
         let drive = &tree.inventory().drives[0];

@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn models_of_sata_disks_are_whole() {
         let model = |cut: &str, whole: &str| {
-            let mut tree = Tree::new();
+            let mut tree = Tree::empty();
             let scsi = "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0";
             tree.disk(scsi, "sda", "8:0", 4096)
                 .file(&format!("sys/devices/{scsi}/model"), &format!("{cut}\n"));

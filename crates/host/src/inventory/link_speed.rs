@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn an_emulated_hub_is_as_fast_as_its_port() {
-        let mut tree = Tree::new();
+        let mut tree = Tree::empty();
         tree.file("sys/usb1/speed", "480\n");
         for (device, product) in [("1-1", "QEMU USB Hub"), ("1-1/1-1.1", "Cruzer"), ("1-2", "USB1.1 Hub")] {
             tree.files(&format!("sys/usb1/{device}"), &[("speed", "12\n"), ("product", product)]);
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn speeds_of_no_link_are_unknown() {
         for speed in ["1e308", "1e999", "inf", "NaN", "-1", "0"] {
-            let mut tree = Tree::new();
+            let mut tree = Tree::empty();
             tree.file("sys/usb1/1-1/speed", speed);
             assert_eq!(usb_speed(&tree.sysroot(), "/sys/usb1/1-1"), None, "{speed}");
             assert_eq!(sata_mbps(format!("{speed} Gbps")), None, "{speed}");
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn names_pcie_links() {
-        let mut tree = Tree::new();
+        let mut tree = Tree::empty();
         let mut link = |speed: &str, width: &str| {
             tree.files("sys/x", &[("current_link_speed", speed), ("current_link_width", width)]);
             pcie(&tree.sysroot(), "/sys/x", "current")

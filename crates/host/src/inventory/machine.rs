@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn what_is_unknown_of_a_machine_is_none() {
-        let unknown = read(&Tree::new().sysroot());
+        let unknown = read(&Tree::empty().sysroot());
         assert_eq!((unknown.linux(), unknown.cpus, unknown.memory), (None, None, None));
         let json = serde_json::to_value(&unknown).expect("JSON");
         for field in ["kernel", "arch", "cpus", "memory"] {
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_lab_machine_is_recognised() {
-        let mut tree = Tree::new();
+        let mut tree = Tree::empty();
         tree.file("proc/cmdline", "quiet lab.scenario=pi-zero,8-times-as-fast console=ttyS0\n");
         assert_eq!(lab(&tree.sysroot()).as_deref(), Some("pi-zero,8-times-as-fast"));
         tree.file("proc/cmdline", "quiet root=/dev/sda2\n");
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn the_vendor_of_a_pc_is_not_repeated() {
-        let mut tree = Tree::new();
+        let mut tree = Tree::empty();
         tree.files("sys/class/dmi/id", &[("product_name", "HP ProLiant\n"), ("sys_vendor", "HP\n")]);
         assert_eq!(board(&tree.sysroot()).as_deref(), Some("HP ProLiant"));
         tree.files(
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn impossible_temperatures_are_left_out() {
-        let mut tree = Tree::new();
+        let mut tree = Tree::empty();
         assert_eq!(temperature(&tree.sysroot()), None);
         tree.files(
             "sys/class/thermal",
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn different_governors_are_all_listed() {
-        let mut tree = Tree::new();
+        let mut tree = Tree::empty();
         assert_eq!(governor(&tree.sysroot()), None);
         tree.files(
             "sys/devices/system/cpu/cpufreq",

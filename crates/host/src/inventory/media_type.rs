@@ -71,7 +71,7 @@ mod tests {
 
     fn of(drive: Drive, rpm: Option<&str>) -> Medium {
         let udev = rpm.map(|rpm| ("ID_ATA_ROTATION_RATE_RPM".to_owned(), rpm.to_owned()));
-        let mut tree = Tree::new();
+        let mut tree = Tree::empty();
         tree.bytes("sys/x/device/vpd_pgb1", &[0, 0xb1, 0, 0x3c, 0x15, 0x18]);
         infer(&tree.sysroot(), "/sys/x", &udev.into_iter().collect(), &drive)
     }

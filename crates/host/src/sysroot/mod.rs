@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn links_stay_inside() {
-        let mut tree = Tree::new();
+        let mut tree = Tree::empty();
         tree.file("etc/passwd", "inside\n").file("a/b/c", " two  words \n");
         tree.link("a/absolute", "/etc/passwd").link("a/up", "../../../../../../etc/passwd");
         tree.link("a/loop", "loop").link("a/dir", "/a/b").link("a/out", "/proc/self/status");
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn output_is_bounded_and_printable() {
-        let mut tree = Tree::new();
+        let mut tree = Tree::empty();
         tree.bytes("noise", &[0xff, 0x1b, b'[', b'3', b'1', b'm', 0, b'x', b'\n']);
         tree.bytes("long", &vec![b'y'; 200_000]);
         let root = tree.sysroot();

@@ -165,7 +165,7 @@ fn failed_self_tests_are_found_and_raw_values_of_unknown_meaning_are_not() {
 
 #[test]
 fn partitions_that_hold_nothing_are_never_misaligned() {
-    let mut tree = fixtures::Tree::new();
+    let mut tree = fixtures::Tree::empty();
     tree.disk("pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0", "sda", "8:0", 1 << 30);
     tree.partition("sda", "sda1", "8:1", 2048, 1 << 20).partition("sda", "sda2", "8:2", (1 << 20) + 4095, 2);
     tree.partition("sda", "sda5", "8:5", (1 << 20) + 6144, 1 << 20);

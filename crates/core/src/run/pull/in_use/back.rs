@@ -391,7 +391,7 @@ mod tests {
         };
         // What md says of the array and of another member, and whether that is there.
         let said = |degraded: Option<&str>, state: &str, is_there: bool| {
-            let mut tree = Tree::new();
+            let mut tree = Tree::empty();
             if let Some(degraded) = degraded {
                 tree.file("sys/block/md127/md/degraded", degraded);
             }
@@ -429,7 +429,7 @@ mod tests {
             );
         }
         // A raid1 of three has what it needs on one of them.
-        let mut tree = Tree::new();
+        let mut tree = Tree::empty();
         tree.file("sys/block/md127/md/level", "raid1\n");
         tree.file("sys/block/md127/md/degraded", "1\n");
         tree.file("sys/block/md127/md/dev-sda1/state", "in_sync\n");
