@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::output::{columns_now, rise};
 use crate::{
-    plan::{Act, FileWork, Plan, StepId},
+    plan::{FileWork, Files, Measure, Plan, StepId},
     record::Event,
     report::Style,
     units::{self, Direction, Pattern, count, decimal_bytes, duration, percent, rate},
@@ -103,7 +103,7 @@ impl<'a> Live<'a> {
             }
             Event::Act { step, result, .. } => {
                 let act = self.plan.step(*step).map(|step| &step.act);
-                if matches!(act, Some(Act::Files(files)) if matches!(files.work, FileWork::Write { .. })) {
+                if act.and_then(|act| act.get::<Files>()).is_some_and(|files| files.work != FileWork::Read) {
                     self.totals.written += result.bytes;
                 }
             }
@@ -169,7 +169,7 @@ impl<'a> Live<'a> {
 
     /// Which load it is, of how many.
     fn place(&self) -> Option<(usize, usize)> {
-        let loads = || self.plan.steps.iter().filter(|step| matches!(step.act, Act::Load(_)));
+        let loads = || self.plan.steps.iter().filter(|step| step.act.is::<Measure>());
         Some((loads().position(|step| Some(step.id) == self.step)? + 1, loads().count()))
     }
 }

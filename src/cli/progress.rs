@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     analyse::Estimate,
-    plan::{Act, Measure, Plan, Repetitions, Rule, Step},
+    plan::{Files, Measure, Plan, Repetitions, Rule, Step},
     record::Event,
     run::{Move, Progress, Wanted, Watcher},
     units::{Ended, clean_json, count, decimal_bytes, duration, rate},
@@ -132,7 +132,7 @@ impl Watcher for Show<'_> {
             match self.how {
                 Way::Live => self.live.step(line.trim_start()),
                 // There are dozens of file sets, and each takes little time.
-                Way::Plain if matches!(step.act, Act::Files(_)) => {}
+                Way::Plain if step.act.is::<Files>() => {}
                 Way::Plain => self.output.note(&line),
                 Way::Events => self.line(&json!({
                     "event": "begin",

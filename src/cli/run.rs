@@ -144,7 +144,7 @@ fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyh
         if plan.build(at).is_some() {
             continue;
         }
-        let found = match plan.looks_after_power_cut() {
+        let found = match plan.takes_what_is_left() {
             true => target.find_what_is_left(inventory),
             false => target.find_again(inventory),
         };
@@ -156,7 +156,7 @@ fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyh
                 let now = Target::resolve(inventory, &target.path.to_string_lossy());
                 let now = now.map_or_else(|e| e.to_string(), |now| format!("it is on {} now", now.label()));
                 let path = target.path.display();
-                let lost = match plan.looks_after_power_cut() {
+                let lost = match plan.takes_what_is_left() {
                     true => {
                         "; a filesystem that can't be mounted any more (dmesg says why) has lost all that was acknowledged"
                     }

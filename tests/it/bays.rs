@@ -11,7 +11,7 @@ use drivebench::{
     experiments::{BAYS, LoadName, Request},
     findings::Findings,
     inventory::{Drive, Mount, Partition, Signature},
-    plan::{Act, Plan, Step, StepId},
+    plan::{Plan, ScratchFile, Step, StepId},
     record::{Done, End, Event, How, Run},
     report::{Format, Style, render},
     run::Modelled,
@@ -180,7 +180,7 @@ fn a_stopped_run_resumes_where_it_ended() {
     assert!(done.steps.contains(&third) && done.steps.len() < plan.steps.len());
     // A lost file is made again, and filled if it was already written.
     let begun = plan.steps.iter().filter(|s| s.id > third);
-    let begun = begun.filter(|s| matches!(s.act, Act::ScratchFile(_)));
+    let begun = begun.filter(|s| s.act.is::<ScratchFile>());
     let begun = begun.clone().find(|s| !is_done(s)).expect("the file at work");
     let write = StepId(begun.id.0 + 1);
     let refilled = done.refills.contains_key(&(begun.id, begun.on[0]));

@@ -6,7 +6,7 @@ use drivebench::{
     engine::sim::{Board, Cache, Drift, Model, Noise, Stalls, Zone},
     experiments::{CLIFF, Request},
     findings::Findings,
-    plan::{Act, Rule},
+    plan::{Pause, Rule, ScratchFile},
     record::Event,
     report::{Format, Style, render},
     units::MIB,
@@ -121,7 +121,7 @@ fn a_deadline_is_kept_and_the_pause_left_out_where_it_would_take_most_of_it() {
             _ => None,
         });
         assert!(writes.sum::<f64>() >= seconds / 2.0, "{seconds}");
-        let pause = plan.steps.iter().any(|step| matches!(step.act, Act::Pause(_)));
+        let pause = plan.steps.iter().any(|step| step.act.is::<Pause>());
         assert_eq!((pause, plan.no_pause(0).is_some()), (seconds >= 120.0, seconds < 120.0));
         assert_eq!(plan.describe().contains("recovery after a pause of 1:00 is not measured"), !pause);
     }
@@ -252,7 +252,7 @@ fn a_truncated_record_is_read() {
     let plan = plan_of(&CLIFF, &asked(60.0)).expect("plans");
     let cost = plan.cost(0);
     assert_eq!((cost.written, cost.read), (4 << 30, 0));
-    assert!(matches!(&plan.steps[0].act, Act::ScratchFile(file) if file.bytes == 4 << 30));
+    assert!(plan.steps[0].act.get() == Some(&ScratchFile { bytes: 4 << 30 }));
 }
 
 #[test]

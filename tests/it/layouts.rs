@@ -12,7 +12,7 @@ use drivebench::{
     experiments::{LAYOUTS, Request},
     findings::{Findings, Quantity, Scope},
     inventory::Mount,
-    plan::{Act, Plan, StepId, Suite},
+    plan::{Measure, Plan, StepId, Suite},
     record::{Done, Event, Run, SCHEMA, Start},
     report::{Format, Style, render},
     run::Modelled,
@@ -340,7 +340,7 @@ fn a_pool_that_was_not_measured_to_the_end_is_built_again() {
     let stick = stick(5e6, 20e6);
     let all = events(&plan, &[stick.clone(), stick.clone()], &stick, Vec::new());
     let steps_of = |target: usize| plan.steps.iter().filter(move |step| step.is_on(target));
-    let last = plan.steps.iter().rfind(|step| step.is_on(3) && matches!(step.act, Act::Load(_)));
+    let last = plan.steps.iter().rfind(|step| step.is_on(3) && step.act.is::<Measure>());
     let last = last.expect("loads").id;
     let cut = all.into_iter().take_while(|event| !matches!(event, Event::Step { step, .. } if *step == last));
     let run = Run::with_latencies(cut);

@@ -7,7 +7,7 @@ use drivebench::{
     engine::sim::{Board, Model, Zone},
     experiments::{PULL, Request},
     findings::Findings,
-    plan::{Act, Changes, Plan},
+    plan::{Changes, Plan, Pull},
     record::{ActResult, Event, Pulled},
     report::{Format, Style, render},
 };
@@ -45,7 +45,7 @@ fn with(mut events: Vec<Event>, change: impl Fn(&mut Pulled)) -> Vec<Event> {
 #[test]
 fn each_drive_of_each_layout_is_pulled_and_the_plan_says_what_is_erased() {
     let plan = PULL.plan(&asked(3, &[("layouts", "raid0,raid5")])).expect("plans");
-    let pulls = plan.steps.iter().filter(|step| matches!(step.act, Act::Pull(_)));
+    let pulls = plan.steps.iter().filter(|step| step.act.is::<Pull>());
     assert_eq!((pulls.count(), plan.targets.len()), (6, 6));
     let erased = plan.steps.iter().filter_map(|step| match step.act.changes() {
         Changes::Erases(drives) => Some(drives.len()),

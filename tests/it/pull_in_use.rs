@@ -8,7 +8,7 @@ use drivebench::{
     experiments::{PULL, Request},
     findings::Findings,
     inventory::Mount,
-    plan::{Act, Changes, Plan},
+    plan::{Changes, Plan, PullInUse},
     record::{Back, Event, FilesFound, Pulled},
     report::{Format, Style, render},
     target::{Kind, Target},
@@ -79,7 +79,7 @@ fn back(pulled: &mut Pulled, change: impl Fn(&mut Back)) {
 fn a_drive_of_a_pool_in_use_is_pulled_and_nothing_is_written() {
     let plan = plan("raid5", 3);
     let [step] = &plan.steps[..] else { panic!("{:?}", plan.steps) };
-    let Act::PullInUse(act) = &step.act else { panic!("{:?}", step.act) };
+    let act: &PullInUse = step.act.get().expect("a pull");
     assert_eq!((act.serial.as_str(), act.survives, plan.cost(0).written), ("4C530001", 0, 0));
     assert!(matches!(step.act.changes(), Changes::DriveState(_)));
     let text = render(&found(|_| ()), Format::Text, Style::PLAIN, false);

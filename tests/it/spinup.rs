@@ -7,7 +7,7 @@ use drivebench::{
     experiments::{Request, SPINUP},
     findings::Findings,
     inventory::Medium,
-    plan::{Act, Plan},
+    plan::{self, Plan},
     record::Event,
     report::{Format, Style, render},
     target::{Kind, Target},
@@ -136,6 +136,6 @@ fn the_cost_of_a_plan() {
     // Starting the loads takes time, too.
     let steps = 10.0 * (25.0 + 15.0 + 30.0);
     assert!(cost.seconds.is_some_and(|most| (steps..1.01 * steps).contains(&most)), "{cost:?}");
-    let standbys = plan.steps.iter().filter(|step| matches!(step.act, Act::Standby(_)));
+    let standbys = plan.steps.iter().filter(|step| step.act.is::<plan::Standby>());
     assert_eq!((plan.measures().count(), standbys.count()), (20, 10));
 }

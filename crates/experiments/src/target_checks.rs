@@ -5,7 +5,7 @@ use super::{
     request::{PlanError, Request},
 };
 use crate::{
-    plan::{Act, Plan},
+    plan::Plan,
     target::{Kind, Target},
     units::{Caching, Load, MIB},
 };
@@ -49,14 +49,7 @@ pub fn fits(target: &Target, needed: u64) -> Result<u64, PlanError> {
 /// Whether what is left of a plan fits on its targets as they are now.
 pub fn still_fits(left: &Plan) -> Result<(), PlanError> {
     for (at, target) in left.targets.iter().enumerate().filter(|(at, _)| left.build(*at).is_none()) {
-        let held = left.steps.iter().filter(|step| step.is_on(at)).map(|step| match &step.act {
-            Act::ScratchFile(file) => file.bytes,
-            Act::Files(files) => files.set.on_disk(),
-            Act::Load(m) if m.load.writes() => m.reach,
-            Act::Swap(swap) if swap.medium.is_file() => swap.area,
-            Act::Share(share) => share.on_disk(),
-            _ => 0,
-        });
+        let held = left.steps.iter().filter(|step| step.is_on(at)).map(|step| step.act.held());
         if let Some(needed) = held.max().filter(|bytes| *bytes > 0) {
             // The plan of a resumed run stays.
             fits(target, needed).map_err(PlanError::without_limit)?;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Act, Changes, MoveDrives, Plan, Repetitions, Step};
+use super::{BuildPool, Changes, Measure, MoveDrives, Plan, Pull, RebuildPool, Repetitions, Step};
 use crate::{
     target::Kind,
     units::{clean, count, decimal_bytes, distinct, duration, rate},
@@ -39,16 +39,16 @@ impl Plan {
             });
             let steps = self.steps.iter().filter(|s| acts && s.is_on(at));
             let (pools, loads): (Vec<&Step>, Vec<&Step>) =
-                steps.partition(|s| matches!(s.act, Act::BuildPool(_) | Act::RebuildPool(_)));
+                steps.partition(|s| s.act.is::<BuildPool>() || s.act.is::<RebuildPool>());
             let said = |steps: &[&Step]| -> Vec<String> {
                 steps.iter().filter_map(|s| self.line(s, at, &repetitions)).collect()
             };
-            let is_rebuild = |s: &&Step| matches!(s.act, Act::RebuildPool(_));
+            let is_rebuild = |s: &&Step| s.act.is::<RebuildPool>();
             let (rebuilt, built): (Vec<&Step>, Vec<&Step>) = pools.into_iter().partition(is_rebuild);
             lines.extend(said(&built));
             let loads = distinct(said(&loads));
             // Those of pools repeat those of their drives.
-            let pulled = self.steps.iter().any(|s| s.is_on(at) && matches!(s.act, Act::Pull(_)));
+            let pulled = self.steps.iter().any(|s| s.is_on(at) && s.act.is::<Pull>());
             match pool.is_some()
                 && !pulled
                 && !loads.is_empty()
@@ -141,13 +141,13 @@ impl Plan {
     /// The line of a step on one target. Its repetitions share the line.
     fn line(&self, step: &Step, at: usize, repetitions: &Repetitions) -> Option<String> {
         let label = step.act.label();
-        let how = match &step.act {
-            Act::Load(_) if repetitions.get(&step.id)?.0 > 1 => return None,
-            Act::Load(m) => {
+        let how = match step.act.get::<Measure>() {
+            Some(_) if repetitions.get(&step.id)?.0 > 1 => return None,
+            Some(m) => {
                 let same = self.measures().filter(|(s, o)| o.label == label && s.is_on(at));
                 m.describe_repeated(&same.map(|(_, o)| o).collect::<Vec<_>>())
             }
-            act => match (repetitions.get(&step.id)?, act.describe()?) {
+            None => match (repetitions.get(&step.id)?, step.act.describe()?) {
                 ((1, 1), how) => how,
                 ((1, times), how) => format!("{how}, {times} times"),
                 _ => return None,

@@ -11,10 +11,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use act::{
-    Act, AtLeast, BuildPool, Changes, Errand, Existing, FILL, FileSet, FileTree, FileWork, Files, FillTree,
-    Measure, MoveDrives, NotPredicted, Part, Pause, PowerCut, Predict, Prediction, Protection, Protocol,
-    Pull, PullBy, PullInUse, RebuildPool, RecordBoot, RemovePool, Rule, ScratchFile, SecondPull, ShareTest,
-    Standby, SwapMedium, SwapTest, SwapWhat, SwapWork, TREE_DIRECTORIES, Via, zone_bytes,
+    Act, AnyAct, AsAny, AtLeast, BuildPool, Changes, Errand, Existing, FILL, FileSet, FileTree, FileWork,
+    Files, FillTree, Measure, MoveDrives, Needs, NotPredicted, Part, Pause, PowerCut, Predict, Prediction,
+    Protection, Protocol, Pull, PullBy, PullInUse, RebuildPool, RecordBoot, RemovePool, Rule, ScratchFile,
+    SecondPull, ShareTest, Standby, SwapMedium, SwapTest, SwapWhat, SwapWork, TREE_DIRECTORIES, Uncounted,
+    Via, zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};
@@ -56,7 +57,7 @@ pub struct Step {
     /// The step is skipped if this doesn't hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<Condition>,
-    pub act: Act,
+    pub act: AnyAct,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,7 +93,7 @@ pub struct WantedFile {
 }
 
 impl Steps {
-    pub fn add(&mut self, on: &[usize], act: impl Into<Act>) -> StepId {
+    pub fn add(&mut self, on: &[usize], act: impl Into<AnyAct>) -> StepId {
         self.add_if(None, on, act)
     }
 
@@ -110,7 +111,7 @@ impl Steps {
         &mut self,
         needs: impl Into<Option<Condition>>,
         on: &[usize],
-        act: impl Into<Act>,
+        act: impl Into<AnyAct>,
     ) -> StepId {
         let (id, on) = (StepId(self.steps.len() as u32), on.iter().map(|&t| t as u32).collect());
         self.steps.push(Step { id, on, needs: needs.into(), act: act.into() });
@@ -160,10 +161,10 @@ impl Plan {
                 return wrong(format!("is on target {target}, but there are {all}"));
             }
             let nameless = || self.targets.iter().any(|target| target.drives.is_empty());
-            if matches!(&step.act, Act::MoveDrives(a) if a.bays.len() != all || nameless()) {
+            if step.act.get::<MoveDrives>().is_some_and(|a| a.bays.len() != all || nameless()) {
                 return wrong("moves other drives than those of the targets".to_owned());
             }
-            if let Act::Pull(pull) = &step.act {
+            if let Some(pull) = step.act.get::<Pull>() {
                 let drives = step.targets().filter_map(|at| self.build(at)).map(|build| build.drives.len());
                 let fewest = drives.min().unwrap_or(0);
                 let members = pull.second.iter().map(|second| second.member).chain([pull.member]);
@@ -171,7 +172,7 @@ impl Plan {
                     return wrong(format!("pulls member {member} of {fewest}"));
                 }
             }
-            step.act.check().or_else(wrong)?;
+            step.act.check_all().or_else(wrong)?;
         }
         Ok(())
     }
@@ -191,67 +192,65 @@ impl Plan {
     }
 
     pub fn measures(&self) -> impl Iterator<Item = (&Step, &Measure)> {
-        self.each(|act| if let Act::Load(m) = act { Some(m) } else { None })
+        self.acts::<Measure>()
     }
 
     pub fn measure(&self, id: StepId) -> Option<&Measure> {
-        self.step(id).and_then(|step| if let Act::Load(m) = &step.act { Some(m) } else { None })
+        self.step(id)?.act.get()
     }
 
     pub fn files(&self) -> impl Iterator<Item = (&Step, &Files)> {
-        self.each(|act| if let Act::Files(f) = act { Some(f) } else { None })
+        self.acts::<Files>()
     }
 
     pub fn arrangements(&self) -> impl Iterator<Item = (&Step, &MoveDrives)> {
-        self.each(|act| if let Act::MoveDrives(a) = act { Some(a) } else { None })
+        self.acts::<MoveDrives>()
     }
 
     /// The steps that build pools, each with the position of its target.
     pub fn builds(&self) -> impl Iterator<Item = (usize, &BuildPool)> {
-        let builds = self.each(|act| if let Act::BuildPool(b) = act { Some(b) } else { None });
+        let builds = self.acts::<BuildPool>();
         builds.filter_map(|(step, build)| Some((step.targets().next()?, build)))
     }
 
     /// The step that predicts pools.
     pub fn predict(&self) -> Option<(&Step, &Predict)> {
-        self.each(|act| if let Act::Predict(p) = act { Some(p) } else { None }).next()
+        self.acts::<Predict>().next()
     }
 
     /// The steps that swap to their targets.
     pub fn swaps(&self) -> impl Iterator<Item = (&Step, &SwapTest)> {
-        self.each(|act| if let Act::Swap(swap) = act { Some(swap) } else { None })
+        self.acts::<SwapTest>()
     }
 
     pub fn shares(&self) -> impl Iterator<Item = (&Step, &ShareTest)> {
-        self.each(|act| if let Act::Share(share) = act { Some(share) } else { None })
+        self.acts::<ShareTest>()
     }
 
-    /// It looks at what a power cut left: of a pool, drives may be missing by then.
-    pub fn looks_after_power_cut(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step.act, Act::PowerCut(_)))
+    /// Its targets may lack drives by now.
+    pub fn takes_what_is_left(&self) -> bool {
+        self.steps.iter().any(|step| step.act.needs().takes_what_is_left)
     }
 
     /// It only records what has happened: what the machine does meanwhile changes nothing.
     pub fn looks_back(&self) -> bool {
-        !self.steps.is_empty() && self.steps.iter().all(|step| matches!(step.act, Act::RecordBoot(_)))
+        !self.steps.is_empty() && self.steps.iter().all(|step| step.act.needs().looks_back)
     }
 
     /// Where the ledger of its writes is, if it is on another machine.
     pub fn ledger(&self) -> Option<&RemoteDir> {
-        self.each(|act| if let Act::PowerCut(cut) = act { cut.ledger.as_ref() } else { None })
-            .map(|(_, at)| at)
-            .next()
+        self.acts::<PowerCut>().find_map(|(_, cut)| cut.ledger.as_ref())
     }
 
     /// The steps that take a drive of a pool in use away, each with the position of its target.
     pub fn pulls_in_use(&self) -> impl Iterator<Item = (usize, &PullInUse)> {
-        let pulls = self.each(|act| if let Act::PullInUse(p) = act { Some(p) } else { None });
+        let pulls = self.acts::<PullInUse>();
         pulls.filter_map(|(step, pull)| Some((step.targets().next()?, pull)))
     }
 
     /// The step that fills a member of a target's pool again.
     pub fn rebuild(&self, target: usize) -> Option<(&Step, &RebuildPool)> {
-        let mut all = self.each(|act| if let Act::RebuildPool(r) = act { Some(r) } else { None });
+        let mut all = self.acts::<RebuildPool>();
         all.find(|(step, _)| step.is_on(target))
     }
 
@@ -260,11 +259,9 @@ impl Plan {
         self.builds().find(|(at, _)| *at == target).map(|(_, build)| build)
     }
 
-    fn each<'a, T: 'a>(
-        &'a self,
-        of: impl Fn(&'a Act) -> Option<&'a T>,
-    ) -> impl Iterator<Item = (&'a Step, &'a T)> {
-        self.steps.iter().filter_map(move |step| Some((step, of(&step.act)?)))
+    /// The steps with an act of this kind.
+    pub fn acts<T: Act>(&self) -> impl Iterator<Item = (&Step, &T)> {
+        self.steps.iter().filter_map(|step| Some((step, step.act.get()?)))
     }
 
     /// Which repetition each step is, from 1, among those with the same label and targets, and how many there are.

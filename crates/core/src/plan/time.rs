@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Act, FileWork, Plan, Step};
-use crate::units::Caching;
+use super::{Measure, Plan, Step};
 
 /// The most time of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -49,22 +48,11 @@ impl Plan {
 
     /// Seconds of a step, at most, if it ends when its own limit is reached.
     pub fn most(&self, step: &Step) -> Option<f64> {
-        let start = match (&step.act, self.engine.as_deref()) {
-            (Act::Load(_), Some("fio")) => START_FIO,
-            (Act::Load(_), _) => START,
-            _ => 0.0,
+        let start = match (step.act.is::<Measure>(), self.engine.as_deref()) {
+            (true, Some("fio")) => START_FIO,
+            (true, _) => START,
+            (false, _) => 0.0,
         };
         Some(step.act.cost().seconds? + start)
-    }
-}
-
-impl Act {
-    /// It ends with a sync, which takes as long as it takes.
-    fn is_open_ended(&self) -> bool {
-        match self {
-            Self::Load(m) => m.load.writes() && m.load.caching == Caching::BufferedFsync,
-            Self::Files(files) => files.work != FileWork::Read,
-            _ => false,
-        }
     }
 }

@@ -8,7 +8,7 @@ use super::{Boots, Cut, Imported, Pulled, Shared, Swapped, Watched};
 use crate::{
     conditions::{Check, Processors},
     inventory::{Drive, Inventory},
-    plan::{Measure, Plan, Prediction, StepId},
+    plan::{Act, Measure, Plan, Prediction, StepId},
     units::{EngineInfo, Outcome, Parity, Power, RunStatus, Window, ZonePoint},
 };
 

@@ -9,7 +9,7 @@ use super::{End, How, Run};
 use crate::{
     analyse::Stalled,
     conditions::Processors,
-    plan::{Act, Condition, FILL, Measure, Plan, Rule, Step, StepId},
+    plan::{Condition, FILL, Measure, Plan, Predict, Rule, ScratchFile, Step, StepId},
     units::{Histogram, Outcome},
 };
 
@@ -146,9 +146,8 @@ impl Done {
             }
             for target in &step.on {
                 let before = plan.steps[..at].iter().rev().find(|s| s.on.contains(target));
-                let needed = |s: &&Step| {
-                    !matches!(s.act, Act::ScratchFile(_)) && (step.act.continues() || s.act.prepares())
-                };
+                let needed =
+                    |s: &&Step| !s.act.is::<ScratchFile>() && (step.act.continues() || s.act.prepares());
                 if let Some(before) = before.filter(needed) {
                     done.steps.remove(&before.id);
                 }
@@ -162,8 +161,7 @@ impl Done {
     /// A pool that was not measured to the end is built again: nothing of it counts.
     fn pools(&mut self, plan: &Plan) {
         for (at, _) in plan.builds() {
-            let of =
-                || plan.steps.iter().filter(|step| step.is_on(at) && !matches!(step.act, Act::Predict(_)));
+            let of = || plan.steps.iter().filter(|step| step.is_on(at) && !step.act.is::<Predict>());
             if of().any(|step| !self.steps.contains(&step.id)) {
                 let ids: Vec<StepId> = of().map(|step| step.id).collect();
                 ids.iter().for_each(|id| {
@@ -209,13 +207,13 @@ impl Done {
         let mut open: BTreeMap<u32, File> = BTreeMap::new();
         for step in &plan.steps {
             for &target in &step.on {
-                match &step.act {
-                    Act::ScratchFile(_) => {
+                match step.act.get::<Measure>() {
+                    _ if step.act.is::<ScratchFile>() => {
                         if let Some(before) = open.insert(target, (step.id, true, None)) {
                             close(target, before);
                         }
                     }
-                    Act::Load(m) => {
+                    Some(m) => {
                         let Some((_, whole, refill)) = open.get_mut(&target) else { continue };
                         *whole &= ended.contains(&step.id);
                         let Some(written) = wrote(run, step.id, target).filter(|_| *whole) else { continue };

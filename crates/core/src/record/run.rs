@@ -6,7 +6,7 @@ use super::{ActResult, End, Event, Imported, Start, Watched};
 use crate::{
     conditions::Processors,
     inventory::Drive,
-    plan::{Act, Measure, Plan, Rule, StepId},
+    plan::{Measure, Plan, Rule, ScratchFile, StepId},
     units::{Caching, Ended, EngineInfo, Histogram, Outcome, RunStatus, Window, ZonePoint, duration},
 };
 
@@ -241,7 +241,7 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 let Some(target) = target.map(|target| target as usize) else { return };
                 let act = run.plan.as_ref().and_then(|plan| plan.step(step)).map(|step| &step.act);
                 // A resumed run fills its scratch files again.
-                if act.is_some_and(|act| act.cost().written > 0 || matches!(act, Act::ScratchFile(_))) {
+                if act.is_some_and(|act| act.cost().written > 0 || act.is::<ScratchFile>()) {
                     wrote(&mut run.written, target, result.bytes);
                 }
                 run.acts.insert((step, target), *result);

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     conditions::{BytesMoved, Preflight, Snapshot},
     inventory::Drive,
-    plan::{Act, Condition, MoveDrives, Plan, Step},
+    plan::{Condition, MoveDrives, Plan, RemovePool, Step, Uncounted},
     record::{Done, Event, How, When},
     target::Target,
     units::{count, duration, percent},
@@ -31,7 +31,7 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         if planned.build(at).is_some() {
             continue;
         }
-        let found = match planned.looks_after_power_cut() {
+        let found = match planned.takes_what_is_left() {
             true => ctx.world.find_what_is_left(target, ctx.inventory),
             false => ctx.world.find(target, ctx.inventory),
         };
@@ -68,11 +68,7 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         run.remove_all(&mut failed);
     }
     ended?;
-    // Counters of drives that were moved or pulled started again at 0, and building pools and swapping move bytes that no load counts.
-    let counts = !moves
-        && planned.builds().next().is_none()
-        && planned.pulls_in_use().next().is_none()
-        && planned.swaps().next().is_none();
+    let counts = planned.steps.iter().all(|step| step.act.needs().uncounted != Uncounted::All);
     if let Some(before) = before.filter(|_| counts) {
         run.look_after(&before)?;
     }
@@ -99,8 +95,7 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
 
 /// After a failure a target is skipped; a pool is removed in any case.
 fn is_skipped(step: &Step, failed: &Troubles) -> bool {
-    !matches!(step.act, Act::RemovePool(_))
-        && step.targets().any(|target| failed.iter().any(|(at, _)| *at == target))
+    !step.act.is::<RemovePool>() && step.targets().any(|target| failed.iter().any(|(at, _)| *at == target))
 }
 
 impl Execution<'_, '_> {
@@ -131,7 +126,7 @@ impl Execution<'_, '_> {
                 over |= arrangement.is_some();
                 continue;
             }
-            if let Act::MoveDrives(a) = &step.act {
+            if let Some(a) = step.act.get() {
                 arrangement = Some(a);
             }
             if done {
@@ -140,7 +135,7 @@ impl Execution<'_, '_> {
             if let Some(wanted) = arrangement {
                 // Drives may be moved at any time, so each step checks the bays. After a failure no more moves are requested,
                 // because the comparison is incomplete.
-                let asks = matches!(step.act, Act::MoveDrives(_));
+                let asks = step.act.is::<MoveDrives>();
                 if asks && !failed.is_empty() || !act::settle(self, wanted, asks.then_some(step.id))? {
                     break;
                 }
@@ -166,7 +161,7 @@ impl Execution<'_, '_> {
             true => self.ctx.cancel.within(left, self.ctx.world.clock()),
             false => self.ctx.cancel.clone(),
         };
-        match act::perform(self, step) {
+        match step.act.perform(self, step) {
             Ok(troubles) => failed.extend(troubles),
             Err(RunError::Record(e)) => return Err(e),
             Err(RunError::Interrupted) => {}
@@ -195,7 +190,9 @@ impl Execution<'_, '_> {
         let now = self.snapshot();
         for (target, on) in self.plan.targets.clone().iter().enumerate() {
             // Compressed memory is meant to be memory.
-            if on.is_memory() && self.planned.swaps().any(|(step, _)| step.is_on(target)) {
+            if on.is_memory()
+                && self.planned.steps.iter().any(|step| step.is_on(target) && step.act.needs().is_for_memory)
+            {
                 continue;
             }
             if let Some(share) = self.ctx.world.filled_share(on).filter(|share| *share < 0.99) {
@@ -221,9 +218,9 @@ impl Execution<'_, '_> {
                 read: sum.read + m.read,
                 written: sum.written + m.written,
             });
-            // A server and its filesystem write more than the files that are counted.
-            let is_shared = self.plan.shares().any(|(step, _)| step.targets().any(|at| at == target));
-            let sum = (!is_shared).then_some(sum);
+            let counts = |step: &Step| step.act.needs().uncounted == Uncounted::Nothing;
+            let is_counted = self.plan.steps.iter().all(|step| !step.is_on(target) || counts(step));
+            let sum = is_counted.then_some(sum);
             let checks = Preflight::after(self.ctx.inventory, on, before, &now, sum).checks;
             self.ctx.emit(Event::Preflight { target: target as u32, when: When::After, checks })?;
         }

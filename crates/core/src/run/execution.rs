@@ -14,15 +14,15 @@ use crate::{
 };
 
 /// Failures by target, in steps that could be started.
-pub(super) type Troubles = Vec<(usize, String)>;
+pub type Troubles = Vec<(usize, String)>;
 
-pub(super) struct Execution<'a, 'c> {
+pub struct Execution<'a, 'c> {
     pub planned: &'a Plan,
     /// The plan with its targets as they are now: moves and reboots change device names.
     pub plan: Plan,
     pub done: &'a Done,
     pub ctx: &'a mut RunContext<'c>,
-    pub time: TimeLeft,
+    pub(super) time: TimeLeft,
     /// Ends the present step: when a person asks for it, or its time is up.
     pub cancel: Cancel,
     /// The share of its own time limit that the present step may take.

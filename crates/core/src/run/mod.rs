@@ -1,6 +1,6 @@
 //! Executes a plan step by step, appends to the record, and undoes its changes on every exit.
 
-mod act;
+pub(crate) mod act;
 mod boot;
 mod boot_series;
 mod execute;
@@ -39,6 +39,7 @@ pub use boot_series::{
     stop_restarts,
 };
 pub use execute::execute;
+pub use execution::{Execution, Troubles};
 pub use journal::{Journal, host};
 pub use leftovers::{Kept, Leftover, LeftoverKind, look_alikes, sweep, waiting};
 pub use local::{Local, now};

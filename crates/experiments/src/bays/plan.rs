@@ -11,7 +11,7 @@ use super::options;
 use crate::{
     analyse::latin_square,
     inventory::Drive,
-    plan::{Act, FILL, Measure, MoveDrives, Plan, Rule, ScratchFile, Steps},
+    plan::{AnyAct, FILL, Measure, MoveDrives, Plan, Rule, ScratchFile, Steps},
     target::{Kind, Target},
     units::Load,
 };
@@ -47,9 +47,9 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         order.shuffle(&mut random);
         for target in order {
             for act in &each[target] {
-                match act {
-                    Act::Load(m) => steps.add(&[target], Measure { repetition: number, ..m.clone() }),
-                    other => steps.add(&[target], other.clone()),
+                match act.get::<Measure>() {
+                    Some(m) => steps.add(&[target], Measure { repetition: number, ..m.clone() }),
+                    None => steps.add(&[target], act.clone()),
                 };
             }
         }
@@ -108,7 +108,7 @@ fn alike(target: &Target, first: &Drive, drive: &Drive) -> Result<(), PlanError>
 
 /// The acts on a target in each of `times` arrangements: the same bytes at the same offsets. No rule stops them early,
 /// because the interval comes from all arrangements, not from one measurement.
-fn loads(target: &Target, ask: &Request, times: usize) -> Result<Vec<Act>, PlanError> {
+fn loads(target: &Target, ask: &Request, times: usize) -> Result<Vec<AnyAct>, PlanError> {
     let files = target.kind == Kind::Directory;
     let usual: &[LoadName] = if files { &[LoadName::Write, LoadName::Read] } else { &[LoadName::Read] };
     let names = ask.loads.as_deref().unwrap_or(usual);
@@ -132,7 +132,7 @@ fn loads(target: &Target, ask: &Request, times: usize) -> Result<Vec<Act>, PlanE
         cold: !load.writes() && load.caching != crate::units::Caching::Direct,
         ..Measure::new(label, load, Rule::Fixed { bytes, seconds: Some(seconds) }, bytes)
     };
-    let mut acts: Vec<Act> = Vec::new();
+    let mut acts: Vec<AnyAct> = Vec::new();
     if files {
         acts.push(ScratchFile { bytes }.into());
     }

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     analyse::{CliffEstimate, Position},
     findings::{LoadKey, Scope},
-    plan::{Act, Cut, Plan},
+    plan::{Cut, Pause, Plan},
     record::Run,
     target::Target,
     units::Caching,
@@ -47,7 +47,7 @@ pub(super) fn written<'a>(
     target: &'a Target,
 ) -> Option<Written<'a>> {
     let first = take(groups, at, WRITE)?;
-    let mut pauses = plan.steps.iter().filter(|step| matches!(step.act, Act::Pause(_)));
+    let mut pauses = plan.steps.iter().filter(|step| step.act.is::<Pause>());
     Some(Written {
         target,
         cut: plan.cut(at),

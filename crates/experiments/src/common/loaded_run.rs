@@ -6,7 +6,7 @@ use super::Series;
 use crate::{
     findings::{Carrier, CarrierDrive, Findings, On, Origin, Spent},
     inventory::Drive,
-    plan::{Act, FileWork, Plan},
+    plan::{FileWork, Plan},
     record::{Event, Run},
     target::{Kind, Target},
     units::{Ended, EngineInfo, RunStatus, count, decimal_bytes, distinct, listed},
@@ -134,11 +134,7 @@ fn spent<T>(run: &Run<T>, plan: &Plan) -> Spent {
         let of = if files.work == FileWork::Read { &mut spent.read } else { &mut spent.written };
         *of = of.saturating_add(act.bytes);
     }
-    // Files that are used while a drive is taken away, or by clients.
-    let is_pulled =
-        |act: &Act| matches!(act, Act::FillTree(_) | Act::Pull(_) | Act::PullInUse(_) | Act::PowerCut(_));
-    let is_used = |act: &Act| is_pulled(act) || matches!(act, Act::Swap(_) | Act::Share(_));
-    let used = plan.steps.iter().filter(|step| is_used(&step.act));
+    let used = plan.steps.iter().filter(|step| step.act.is_work());
     for act in used.flat_map(|step| step.targets().filter_map(|at| run.acts.get(&(step.id, at)))) {
         spent.seconds += act.seconds;
         spent.written = spent.written.saturating_add(act.bytes);

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     analyse::{Estimate, repeat},
     findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, short},
-    plan::{Act, Plan, Prediction, Step},
+    plan::{BuildPool, Plan, Prediction, Step},
     record::Run,
     target::Target,
     units::{Layout, capital, decimal_bytes, duration, listed, percent, rate, signed_percent, thousands},
@@ -158,7 +158,7 @@ struct Timed {
 
 /// The first sync of a layout, and its rebuild.
 fn times(run: &Run<Series>, plan: &Plan, predictions: &[Prediction], at: usize) -> [Timed; 2] {
-    let build = plan.steps.iter().find(|step| step.is_on(at) && matches!(step.act, Act::BuildPool(_)));
+    let build = plan.steps.iter().find(|step| step.is_on(at) && step.act.is::<BuildPool>());
     let rebuild = plan.rebuild(at).map(|(step, _)| step);
     let predicted = predictions.iter().find(|p| p.pool as usize == at);
     let measured = |step: Option<&Step>| run.acts.get(&(step?.id, at))?.filled_seconds;

@@ -4,14 +4,14 @@ use super::super::common::Series;
 use crate::{
     analyse::Estimate,
     findings::{Column, Findings, Metric, Quantity, Table},
-    plan::{Act, Plan},
+    plan::{Plan, PowerCut},
     record::{Cut, Run},
     units::{Layout, Pool, capital, count, decimal_bytes, duration},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     for step in &plan.steps {
-        let (Act::PowerCut(_), Some(at)) = (&step.act, step.targets().next()) else { continue };
+        let (true, Some(at)) = (step.act.is::<PowerCut>(), step.targets().next()) else { continue };
         let cut = run.acts.get(&(step.id, at)).and_then(|act| act.cut.as_deref());
         let Some(cut) = cut else { continue };
         findings.verdicts.push(verdict(cut, plan.targets[at].pool.as_ref()));

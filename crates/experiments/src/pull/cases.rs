@@ -2,7 +2,7 @@
 
 use super::super::common::Series;
 use crate::{
-    plan::{Act, Plan, Pull, PullBy, Step},
+    plan::{Plan, Pull, PullBy, PullInUse, Step},
     record::{Pulled, Run},
     target::Target,
     units::Layout,
@@ -38,7 +38,7 @@ fn name(target: &Target, number: u32) -> Option<String> {
 
 pub(super) fn cases<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> {
     let case = |step: &'a Step| {
-        let Act::Pull(act) = &step.act else { return None };
+        let act: &Pull = step.act.get()?;
         let at = step.targets().next()?;
         let (pulled, build) = (run.acts.get(&(step.id, at))?.pulled.as_deref()?, plan.build(at)?);
         let target = &plan.targets[at];
@@ -53,7 +53,7 @@ pub(super) fn cases<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> {
 /// The same of pools in use.
 pub(super) fn in_use<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> {
     let case = |step: &'a Step| {
-        let Act::PullInUse(act) = &step.act else { return None };
+        let act: &PullInUse = step.act.get()?;
         let at = step.targets().next()?;
         let (pulled, target) = (run.acts.get(&(step.id, at))?.pulled.as_deref()?, &plan.targets[at]);
         let pool = target.pool.as_ref()?;

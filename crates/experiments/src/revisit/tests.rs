@@ -11,7 +11,7 @@ use crate::{
     },
     findings::{Findings, Quantity},
     inventory::{Drive, Inventory},
-    plan::{Act, Plan},
+    plan::{Pause, Plan},
     record::{Done, End, Event, How, Log, Resume, Run, SCHEMA, Start, Store},
     report::{Format, Style, render},
     run::Modelled,
@@ -95,11 +95,8 @@ fn speeds(findings: &Findings) -> Vec<(String, f64)> {
 #[test]
 fn it_plans_with_its_own_option_and_the_default_of_a_shared_one() {
     let plan = plan();
-    let pauses: Vec<f64> = plan
-        .steps
-        .iter()
-        .filter_map(|step| if let Act::Pause(pause) = &step.act { Some(pause.seconds) } else { None })
-        .collect();
+    let pauses: Vec<f64> =
+        plan.steps.iter().filter_map(|step| step.act.get().map(|pause: &Pause| pause.seconds)).collect();
     assert_eq!(pauses, [90.0]);
     assert_eq!(plan.cost(0).written, 256 << 20);
 }

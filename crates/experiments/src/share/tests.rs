@@ -6,7 +6,7 @@ use crate::{
     conditions::Core,
     findings::{Findings, Scope},
     inventory::{Bus, BusKind, Drive, Inventory, NetworkPort, Speed},
-    plan::{Changes, Errand, Plan, Protocol, ShareTest, StepId, Via},
+    plan::{Act, Changes, Errand, Plan, Protocol, ShareTest, StepId, Via},
     record::{ActResult, End, Event, Host, How, Negotiated, Run, SCHEMA, ShareLoad, Shared, Start},
     report::{Format, Style, render},
     target::Target,

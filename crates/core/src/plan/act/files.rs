@@ -2,8 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Cost;
-use crate::units::{MIB, count, size};
+use super::{Act, Changes, Cost, Step};
+use crate::{
+    run::{Execution, RunError, Troubles, act},
+    units::{MIB, count, size},
+};
 
 /// Files that are written or read, timed as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,13 +77,16 @@ impl Files {
     pub fn syncs(bytes: u64) -> u64 {
         bytes.div_ceil(Self::SYNC).max(1)
     }
+}
 
-    pub(super) fn label(&self) -> String {
+#[typetag::serde(name = "files")]
+impl Act for Files {
+    fn label(&self) -> String {
         let verb = if self.work == FileWork::Read { "read" } else { "write" };
         format!("{verb} {}", self.set.describe())
     }
 
-    pub(super) fn cost(&self) -> Cost {
+    fn cost(&self) -> Cost {
         let time = Cost::of_seconds(self.seconds);
         match self.work {
             FileWork::Write { .. } => Cost { written: self.set.on_disk(), ..time },
@@ -88,10 +94,31 @@ impl Files {
         }
     }
 
-    pub(super) fn describe(&self) -> &'static str {
-        match self.work {
+    fn changes(&self) -> Changes {
+        Changes::OwnFiles
+    }
+
+    fn describe(&self) -> Option<String> {
+        let how = match self.work {
             FileWork::Write { .. } => "including a sync at the end",
             FileWork::Read => "dropped from the page cache first",
-        }
+        };
+        Some(how.to_owned())
+    }
+
+    fn held(&self) -> u64 {
+        self.set.on_disk()
+    }
+
+    fn is_open_ended(&self) -> bool {
+        self.work != FileWork::Read
+    }
+
+    fn continues(&self) -> bool {
+        self.work == FileWork::Read
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        act::files(run, step, self)
     }
 }

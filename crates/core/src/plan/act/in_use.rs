@@ -2,8 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::PullBy;
-use crate::units::{count, decimal_bytes, duration, rate};
+use super::{Act, Changes, Cost, Needs, PullBy, Step, Uncounted, duration_fits};
+use crate::{
+    run::{Execution, RunError, Troubles, act},
+    units::{count, decimal_bytes, duration, rate},
+};
 
 /// Takes one drive of the pool away that the step's target is on, while files below the target are read, checks them, brings the
 /// drive back and checks them again. Nothing is written to files.
@@ -31,15 +34,6 @@ pub struct PullInUse {
 }
 
 impl PullInUse {
-    pub(super) fn describe(&self) -> String {
-        let (seconds, how) = (duration(self.seconds), self.by.words());
-        let read = decimal_bytes(self.bytes);
-        format!(
-            "after {seconds} of reads, {} is away ({how}) for {seconds} and until the same files, {read} of them at most, were read again, then back",
-            self.label
-        )
-    }
-
     /// What a person should know before the drive is taken away.
     pub fn warnings(&self) -> Vec<String> {
         /// An example, so that people can put their own drive's speed in its place; bytes per second.
@@ -69,6 +63,46 @@ impl PullInUse {
             format!("Until the drive is filled again, the pool {least}: have a backup."),
             back,
         ]
+    }
+}
+
+#[typetag::serde(name = "pull_in_use")]
+impl Act for PullInUse {
+    fn label(&self) -> String {
+        "pull".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { read: self.bytes, seconds: None, ..Cost::default() }
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::DriveState("a drive of a pool in use is taken away and brought back; no file is written")
+    }
+
+    fn describe(&self) -> Option<String> {
+        let (seconds, how) = (duration(self.seconds), self.by.words());
+        let read = decimal_bytes(self.bytes);
+        Some(format!(
+            "after {seconds} of reads, {} is away ({how}) for {seconds} and until the same files, {read} of them at most, were read again, then back",
+            self.label
+        ))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        duration_fits(self.seconds)
+    }
+
+    fn is_work(&self) -> bool {
+        true
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { uncounted: Uncounted::All, ..Needs::default() }
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        act::pull_in_use::pull(run, step, self)
     }
 }
 

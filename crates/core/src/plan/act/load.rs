@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cost, StepId};
+use super::{Act, Changes, Cost, LARGEST, Step, StepId};
 use crate::{
     analyse::{Rules, SpanRules, Zones},
+    run::{Execution, RunError, Troubles, act},
     units::{Caching, Direction, Extent, Load, MIB, Pattern, aim, duration, size},
 };
 
@@ -80,30 +81,6 @@ pub enum Rule {
 }
 
 impl Measure {
-    pub(super) fn cost(&self) -> Cost {
-        let (bytes, seconds) = match self.rule {
-            Rule::Fixed { bytes, seconds } => (bytes, seconds),
-            Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
-            Rule::Span { ref rules, bytes, seconds } => (bytes, Some(seconds.min(rules.slow[1]))),
-            // Counted with the step it continues.
-            Rule::Again { seconds, .. } => (0, Some(seconds)),
-            Rule::Zones { seconds, .. } => (zone_bytes(), Some(seconds)),
-        };
-        let bytes = self.again.map_or(bytes, |again| bytes.max(again.bytes));
-        let (written, read) = if self.load.writes() { (bytes, 0) } else { (0, bytes) };
-        Cost { written, read, seconds }
-    }
-
-    pub fn check(&self) -> Result<(), String> {
-        self.load.check().map_err(|e| format!("has a load that can't be run: {e}"))
-    }
-
-    /// A buffered read depends on what the load before it left in the page cache.
-    pub(super) fn continues(&self) -> bool {
-        let warm = self.load.caching == Caching::Buffered && !self.cold && !self.load.writes();
-        warm || matches!(self.rule, Rule::Again { .. })
-    }
-
     /// The first repetition of a load. It may read unwritten areas, and the page cache is not dropped.
     pub fn new(label: &str, load: Load, rule: Rule, reach: u64) -> Self {
         Self {
@@ -253,5 +230,61 @@ impl Measure {
             Rule::Zones { .. } => "at 17 to 65 positions".to_owned(),
         };
         format!("{}, {until}", self.load.describe())
+    }
+}
+
+#[typetag::serde(name = "load")]
+impl Act for Measure {
+    fn label(&self) -> String {
+        self.label.clone()
+    }
+
+    fn cost(&self) -> Cost {
+        let (bytes, seconds) = match self.rule {
+            Rule::Fixed { bytes, seconds } => (bytes, seconds),
+            Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
+            Rule::Span { ref rules, bytes, seconds } => (bytes, Some(seconds.min(rules.slow[1]))),
+            // Counted with the step it continues.
+            Rule::Again { seconds, .. } => (0, Some(seconds)),
+            Rule::Zones { seconds, .. } => (zone_bytes(), Some(seconds)),
+        };
+        let bytes = self.again.map_or(bytes, |again| bytes.max(again.bytes));
+        let (written, read) = if self.load.writes() { (bytes, 0) } else { (0, bytes) };
+        Cost { written, read, seconds }
+    }
+
+    fn changes(&self) -> Changes {
+        if self.load.writes() { Changes::OwnFiles } else { Changes::Nothing }
+    }
+
+    fn describe(&self) -> Option<String> {
+        None
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.load.check().map_err(|e| format!("has a load that can't be run: {e}"))?;
+        match self.reach {
+            0..=LARGEST => Ok(()),
+            reach => Err(format!("has {reach} bytes, more than any drive")),
+        }
+    }
+
+    fn held(&self) -> u64 {
+        if self.load.writes() { self.reach } else { 0 }
+    }
+
+    /// A sync at its end takes as long as it takes.
+    fn is_open_ended(&self) -> bool {
+        self.load.writes() && self.load.caching == Caching::BufferedFsync
+    }
+
+    /// A buffered read depends on what the load before it left in the page cache.
+    fn continues(&self) -> bool {
+        let warm = self.load.caching == Caching::Buffered && !self.cold && !self.load.writes();
+        warm || matches!(self.rule, Rule::Again { .. })
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        act::load::perform(run, step, self)
     }
 }

@@ -12,7 +12,9 @@ mod pull;
 mod share;
 mod swap;
 
-use serde::{Deserialize, Serialize};
+use std::{any::Any, fmt, ops::Deref, sync::Arc};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use boot::RecordBoot;
 pub use existing::Existing;
@@ -26,8 +28,11 @@ pub use pull::{FileTree, FillTree, Pull, PullBy, SecondPull, TREE_DIRECTORIES};
 pub use share::{Errand, Part, Protection, ShareTest, Via};
 pub use swap::{SwapMedium, SwapTest, SwapWhat, SwapWork};
 
-use super::{Cost, StepId};
-use crate::units::{count, decimal_bytes, duration};
+use super::{Cost, Step, StepId};
+use crate::{
+    run::{Execution, RunError, Troubles, act},
+    units::duration,
+};
 
 /// Makes a file for the loads that follow. It is removed when the plan ends or when the target's next one is created.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,29 +70,6 @@ pub struct MoveDrives {
     pub bays: Vec<String>,
 }
 
-/// The act of a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Act {
-    ScratchFile(ScratchFile),
-    Load(Measure),
-    Files(Files),
-    Pause(Pause),
-    Standby(Standby),
-    MoveDrives(MoveDrives),
-    BuildPool(BuildPool),
-    RebuildPool(RebuildPool),
-    RemovePool(RemovePool),
-    Predict(Predict),
-    FillTree(FillTree),
-    Pull(Pull),
-    PullInUse(PullInUse),
-    PowerCut(PowerCut),
-    Swap(SwapTest),
-    Share(ShareTest),
-    RecordBoot(RecordBoot),
-}
-
 /// What an act changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -113,220 +95,273 @@ impl Changes {
     }
 }
 
-impl Act {
+/// What the executor does differently for an act.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// It only records what has happened: what the machine does meanwhile changes nothing.
+    pub looks_back: bool,
+    /// Its target may lack drives by now.
+    pub takes_what_is_left: bool,
+    /// The kernel or other programs move bytes for it that no result counts.
+    pub uncounted: Uncounted,
+    /// Memory is a target like any other.
+    pub is_for_memory: bool,
+}
+
+/// Whether the counters of drives tell what an act moved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Uncounted {
+    #[default]
+    Nothing,
+    /// The drives of its target move more.
+    Target,
+    /// All drives may.
+    All,
+}
+
+/// What a step does. An act owns its life: how it is described, what it costs and changes, and how it is done.
+/// One that only one experiment needs is implemented in that experiment's folder.
+#[typetag::serde]
+pub trait Act: AsAny + fmt::Debug + Send + Sync {
     /// Such as `write`. Steps with the same label and target are repetitions.
-    pub fn label(&self) -> String {
-        match self {
-            Self::ScratchFile(_) => "scratch file".to_owned(),
-            Self::Load(m) => m.label.clone(),
-            Self::Files(files) => files.label(),
-            Self::Pause(_) => "pause".to_owned(),
-            Self::Standby(_) => "standby".to_owned(),
-            Self::MoveDrives(moves) => format!("arrangement {}", moves.number),
-            Self::BuildPool(_) => "build".to_owned(),
-            Self::RebuildPool(_) => "rebuild".to_owned(),
-            Self::RemovePool(_) => "remove".to_owned(),
-            Self::Predict(_) => "predict".to_owned(),
-            Self::FillTree(_) => "files".to_owned(),
-            Self::Pull(_) | Self::PullInUse(_) => "pull".to_owned(),
-            Self::PowerCut(_) => "power cut".to_owned(),
-            Self::Swap(_) => "swap".to_owned(),
-            Self::Share(_) => "share".to_owned(),
-            Self::RecordBoot(_) => "boot".to_owned(),
-        }
-    }
+    fn label(&self) -> String;
 
     /// The maximum cost for each of its targets.
-    pub fn cost(&self) -> Cost {
-        match self {
-            Self::ScratchFile(_) | Self::MoveDrives(_) | Self::Predict(_) => Cost::of_seconds(0.0),
-            // Filling takes as long as the drives need.
-            Self::BuildPool(build) => Cost { written: build.most, seconds: None, ..Cost::default() },
-            Self::RebuildPool(rebuild) => Cost { written: rebuild.most, seconds: None, ..Cost::default() },
-            Self::RemovePool(_) => Cost { seconds: None, ..Cost::default() },
-            Self::FillTree(fill) => Cost { written: fill.tree.bytes, seconds: None, ..Cost::default() },
-            // Copying back what is missing takes as long as the drives need.
-            Self::Pull(pull) => Cost { written: pull.most, seconds: None, ..Cost::default() },
-            Self::PullInUse(pull) => Cost { read: pull.bytes, seconds: None, ..Cost::default() },
-            // Filling takes as long as the drive needs.
-            Self::PowerCut(cut) => {
-                Cost { written: cut.tree.bytes.saturating_add(cut.most), seconds: None, ..Cost::default() }
-            }
-            // Filling memory takes as long as the medium needs.
-            Self::Swap(swap) => {
-                let made = if swap.medium.is_file() { swap.area } else { 0 };
-                let written = if swap.medium.is_zram() { 0 } else { made.saturating_add(swap.most) };
-                Cost { written, seconds: None, ..Cost::default() }
-            }
-            // As long as the link and the drive need.
-            Self::Share(share) => {
-                let each = share.kept().saturating_mul(u64::from(share.runs));
-                // The server's drive, and the client's: of each way, and once more after each start of the server.
-                let times = |part| 1 + share.ways().filter(|via| via.has(part)).count() as u64;
-                let of_client = if share.client_dir.is_some() { 2 * times(Part::ClientDrive) } else { 0 };
-                let ways = times(Part::Drive) + of_client;
-                let moved = each.saturating_mul(ways);
-                Cost { written: moved, read: moved, seconds: None }
-            }
-            Self::RecordBoot(_) => Cost::of_seconds(RecordBoot::SECONDS),
-            Self::Load(m) => m.cost(),
-            Self::Files(files) => files.cost(),
-            Self::Pause(pause) => Cost::of_seconds(pause.seconds),
-            Self::Standby(standby) => Cost::of_seconds(Standby::SETTLE + standby.patience),
-        }
-    }
+    fn cost(&self) -> Cost;
 
-    /// Refuses acts that can't be done, see [`Plan::check`](super::Plan::check).
-    pub(super) fn check(&self) -> Result<(), String> {
-        /// Longer than any run, s.
-        const LONG: f64 = 1e12;
-        let (cost, size) = match self {
-            Self::Load(m) => m.check().map(|()| (m.cost(), m.reach))?,
-            Self::ScratchFile(file) => (Cost::default(), file.bytes),
-            Self::Share(share) => share.check().map(|()| (self.cost(), share.held()))?,
-            Self::Swap(swap) => swap.check().map(|()| (self.cost(), swap.area))?,
-            act => (act.cost(), 0),
-        };
-        let bytes = cost.written.max(cost.read).max(size);
-        if bytes > i64::MAX as u64 {
-            return Err(format!("has {bytes} bytes, more than any drive"));
-        }
-        let seconds = match self {
-            Self::Pull(Pull { seconds, .. }) | Self::PullInUse(PullInUse { seconds, .. }) => Some(*seconds),
-            _ => cost.seconds,
-        };
-        match seconds {
-            Some(seconds) if !(0.0..=LONG).contains(&seconds) => Err(format!("lasts {seconds} s")),
-            _ => Ok(()),
-        }
-    }
-
-    pub fn changes(&self) -> Changes {
-        match self {
-            Self::Load(m) if !m.load.writes() => Changes::Nothing,
-            Self::ScratchFile(_)
-            | Self::Load(_)
-            | Self::Files(_)
-            | Self::FillTree(_)
-            | Self::PowerCut(_)
-            | Self::Share(_) => Changes::OwnFiles,
-            Self::Pull(_) => Changes::DriveState("a drive is taken away and brought back"),
-            Self::PullInUse(_) => Changes::DriveState(
-                "a drive of a pool in use is taken away and brought back; no file is written",
-            ),
-            Self::Swap(SwapTest { medium: SwapMedium::Device { drive }, .. }) => {
-                Changes::Erases(vec![drive.clone()])
-            }
-            Self::Swap(_) => {
-                Changes::DriveState("the kernel swaps to an area of ours, which is removed afterwards")
-            }
-            Self::Pause(_) | Self::Predict(_) | Self::RecordBoot(_) => Changes::Nothing,
-            Self::BuildPool(BuildPool { drives, .. }) => Changes::Erases(drives.clone()),
-            Self::RebuildPool(_) => Changes::DriveState("a drive is taken out of the pool and filled again"),
-            Self::RemovePool(_) => Changes::DriveState("the pool is removed"),
-            Self::Standby(_) => Changes::DriveState("the drive goes to standby"),
-            Self::MoveDrives(_) => Changes::DriveState("drives are moved by hand"),
-        }
-    }
+    fn changes(&self) -> Changes;
 
     /// A description; `None` if the plan has no line for it, or one for all repetitions.
-    pub fn describe(&self) -> Option<String> {
-        match self {
-            Self::ScratchFile(_)
-            | Self::Load(_)
-            | Self::MoveDrives(_)
-            | Self::Predict(_)
-            | Self::RemovePool(_) => None,
-            Self::BuildPool(build) if build.layout.is_redundant() => {
-                Some(format!("{}, then wait until its drives agree", build.layout))
-            }
-            Self::BuildPool(build) => Some(build.layout.to_string()),
-            Self::RebuildPool(rebuild) => Some(format!(
-                "drive {} is taken out and filled again, as a new one would be",
-                rebuild.member + 1
-            )),
-            Self::Files(files) => Some(files.describe().to_owned()),
-            Self::FillTree(fill) => {
-                let (files, bytes) = (count(fill.tree.files(), "file"), decimal_bytes(fill.tree.bytes));
-                Some(format!("{files} of many sizes, {bytes}"))
-            }
-            Self::Pull(pull) => {
-                let (seconds, drive, how) = (duration(pull.seconds), pull.member + 1, pull.by.words());
-                let back = if pull.as_new { "then back as if it were a new one" } else { "then back" };
-                let second = pull.second.as_ref().map(|second| {
-                    format!("; while it is filled, drive {} is away for {seconds}, too", second.member + 1)
-                });
-                Some(format!(
-                    "after {seconds} of reads and synced writes, drive {drive} is away for {seconds} ({how}), {back}{}",
-                    second.unwrap_or_default()
-                ))
-            }
-            Self::PullInUse(pull) => Some(pull.describe()),
-            Self::PowerCut(cut) => {
-                let (files, bytes) = (count(cut.tree.files(), "file"), decimal_bytes(cut.tree.bytes));
-                let seconds = duration(cut.seconds);
-                let ledger =
-                    cut.ledger.as_ref().map(|at| format!("; the ledger is in {at}")).unwrap_or_default();
-                Some(format!(
-                    "{files}, {bytes}; then synced writes until a person cuts the power, for at most {seconds}; after that, a check{ledger}"
-                ))
-            }
-            Self::Swap(swap) => Some(swap.describe()),
-            Self::Share(share) => Some(share.describe()),
-            Self::RecordBoot(_) => {
-                Some("systemd's times of this boot, and what was read until now".to_owned())
-            }
-            Self::Pause(pause) => Some(format!("idle for {}", duration(pause.seconds))),
-            Self::Standby(standby) => {
-                let patience = duration(standby.patience);
-                Some(format!("hdparm -y; if refused, up to {patience} for its own timer"))
-            }
-        }
+    fn describe(&self) -> Option<String>;
+
+    /// Refuses what can't be done, as a damaged or edited record may contain.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Bytes of its target's filesystem that it needs at most.
+    fn held(&self) -> u64 {
+        0
+    }
+
+    /// Its time and its bytes are a part of what a run took.
+    fn is_work(&self) -> bool {
+        false
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    /// It ends with a sync, which takes as long as it takes.
+    fn is_open_ended(&self) -> bool {
+        false
     }
 
     /// It depends on state that the step before it on the same target left and that is lost when the process ends.
-    pub fn continues(&self) -> bool {
-        match self {
-            Self::Load(m) => m.continues(),
-            Self::Files(files) => files.work == FileWork::Read,
-            act => matches!(act, Self::Pause(_)),
-        }
+    fn continues(&self) -> bool {
+        false
     }
 
     /// The step after it on the same target depends on state that it leaves and that is lost when the process ends.
     /// After a standby it measures the spin-up.
-    pub fn prepares(&self) -> bool {
-        matches!(self, Self::Pause(_) | Self::Standby(_))
+    fn prepares(&self) -> bool {
+        false
+    }
+
+    /// Does it, and returns the targets on which it failed.
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError>;
+}
+
+/// No drive has more bytes.
+const LARGEST: u64 = i64::MAX as u64;
+
+/// Refuses what lasts longer than any run, or less than nothing; seconds.
+fn duration_fits(seconds: f64) -> Result<(), String> {
+    const LONG: f64 = 1e12;
+    if (0.0..=LONG).contains(&seconds) { Ok(()) } else { Err(format!("lasts {seconds} s")) }
+}
+
+/// An act as the [`Any`] that it is.
+pub trait AsAny: Any {
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<T: Any> AsAny for T {
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }
 
-/// A plan adds each kind as it is.
-macro_rules! acts {
-    ($($kind:ident($type:ident)),*) => {
-        $(impl From<$type> for Act {
-            fn from(act: $type) -> Self {
-                Self::$kind(act)
-            }
-        })*
-    };
+/// An act of some kind, shared by the copies of a plan.
+#[derive(Debug, Clone)]
+pub struct AnyAct(Arc<dyn Act>);
+
+impl AnyAct {
+    /// The act, if it is of this kind.
+    pub fn get<T: Act>(&self) -> Option<&T> {
+        (*self.0).as_any().downcast_ref()
+    }
+
+    pub fn is<T: Act>(&self) -> bool {
+        self.get::<T>().is_some()
+    }
+
+    /// Refuses what can't be done, see [`Plan::check`](super::Plan::check).
+    pub(super) fn check_all(&self) -> Result<(), String> {
+        self.check()?;
+        let cost = self.cost();
+        let bytes = cost.written.max(cost.read).max(self.held());
+        if bytes > LARGEST {
+            return Err(format!("has {bytes} bytes, more than any drive"));
+        }
+        cost.seconds.map_or(Ok(()), duration_fits)
+    }
 }
 
-acts!(
-    ScratchFile(ScratchFile),
-    Load(Measure),
-    Files(Files),
-    Pause(Pause),
-    Standby(Standby),
-    MoveDrives(MoveDrives),
-    BuildPool(BuildPool),
-    RebuildPool(RebuildPool),
-    RemovePool(RemovePool),
-    Predict(Predict),
-    FillTree(FillTree),
-    Pull(Pull),
-    PullInUse(PullInUse),
-    PowerCut(PowerCut),
-    Swap(SwapTest),
-    Share(ShareTest),
-    RecordBoot(RecordBoot)
-);
+impl Deref for AnyAct {
+    type Target = dyn Act;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl<T: Act> From<T> for AnyAct {
+    fn from(act: T) -> Self {
+        Self(Arc::new(act))
+    }
+}
+
+impl PartialEq for AnyAct {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || serde_json::to_value(self).ok() == serde_json::to_value(other).ok()
+    }
+}
+
+impl Serialize for AnyAct {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for AnyAct {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(Box::<dyn Act>::deserialize(deserializer)?.into()))
+    }
+}
+
+#[typetag::serde(name = "scratch_file")]
+impl Act for ScratchFile {
+    fn label(&self) -> String {
+        "scratch file".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::of_seconds(0.0)
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::OwnFiles
+    }
+
+    fn describe(&self) -> Option<String> {
+        None
+    }
+
+    fn held(&self) -> u64 {
+        self.bytes
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        act::scratch_file::perform(run, step, self)
+    }
+}
+
+#[typetag::serde(name = "pause")]
+impl Act for Pause {
+    fn label(&self) -> String {
+        "pause".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::of_seconds(self.seconds)
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::Nothing
+    }
+
+    fn describe(&self) -> Option<String> {
+        Some(format!("idle for {}", duration(self.seconds)))
+    }
+
+    fn continues(&self) -> bool {
+        true
+    }
+
+    fn prepares(&self) -> bool {
+        true
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        act::pause(run, step, self)
+    }
+}
+
+#[typetag::serde(name = "standby")]
+impl Act for Standby {
+    fn label(&self) -> String {
+        "standby".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::of_seconds(Self::SETTLE + self.patience)
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::DriveState("the drive goes to standby")
+    }
+
+    fn describe(&self) -> Option<String> {
+        let patience = duration(self.patience);
+        Some(format!("hdparm -y; if refused, up to {patience} for its own timer"))
+    }
+
+    fn prepares(&self) -> bool {
+        true
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        act::standby::perform(run, step, self)
+    }
+}
+
+#[typetag::serde(name = "move_drives")]
+impl Act for MoveDrives {
+    fn label(&self) -> String {
+        format!("arrangement {}", self.number)
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::of_seconds(0.0)
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::DriveState("drives are moved by hand")
+    }
+
+    fn describe(&self) -> Option<String> {
+        None
+    }
+
+    fn needs(&self) -> Needs {
+        // Counters of drives that were moved start again at 0.
+        Needs { uncounted: Uncounted::All, ..Needs::default() }
+    }
+
+    /// `steps` has already waited until the drives are in their bays.
+    fn perform(&self, _: &mut Execution<'_, '_>, _: &Step) -> Result<Troubles, RunError> {
+        Ok(Troubles::new())
+    }
+}

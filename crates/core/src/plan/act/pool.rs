@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{Layout, PredictedLoad};
+use super::{Act, Changes, Cost, Needs, Step, Uncounted};
+use crate::{
+    run::{Execution, RunError, Troubles, act},
+    units::{Layout, PredictedLoad},
+};
 
 /// Erases drives and builds a pool of them, mounted at the path of the step's target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,4 +77,104 @@ pub struct NotPredicted {
     /// It moves a head, and the pool makes it go to and fro.
     #[serde(default)]
     pub seeks: bool,
+}
+
+#[typetag::serde(name = "build_pool")]
+impl Act for BuildPool {
+    fn label(&self) -> String {
+        "build".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        // Filling takes as long as the drives need.
+        Cost { written: self.most, seconds: None, ..Cost::default() }
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::Erases(self.drives.clone())
+    }
+
+    fn describe(&self) -> Option<String> {
+        Some(match self.layout.is_redundant() {
+            true => format!("{}, then wait until its drives agree", self.layout),
+            false => self.layout.to_string(),
+        })
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { uncounted: Uncounted::All, ..Needs::default() }
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        act::pool::build(run, step, self)
+    }
+}
+
+#[typetag::serde(name = "rebuild_pool")]
+impl Act for RebuildPool {
+    fn label(&self) -> String {
+        "rebuild".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { written: self.most, seconds: None, ..Cost::default() }
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::DriveState("a drive is taken out of the pool and filled again")
+    }
+
+    fn describe(&self) -> Option<String> {
+        Some(format!("drive {} is taken out and filled again, as a new one would be", self.member + 1))
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        act::pool::rebuild(run, step, self)
+    }
+}
+
+#[typetag::serde(name = "remove_pool")]
+impl Act for RemovePool {
+    fn label(&self) -> String {
+        "remove".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { seconds: None, ..Cost::default() }
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::DriveState("the pool is removed")
+    }
+
+    fn describe(&self) -> Option<String> {
+        None
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        act::pool::remove(run, step)
+    }
+}
+
+#[typetag::serde(name = "predict")]
+impl Act for Predict {
+    fn label(&self) -> String {
+        "predict".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::of_seconds(0.0)
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::Nothing
+    }
+
+    fn describe(&self) -> Option<String> {
+        None
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        act::pool::predict(run, step, self)
+    }
 }

@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{KIB, MIB};
+use super::{Act, Changes, Cost, Step, duration_fits};
+use crate::{
+    run::{Execution, RunError, Troubles, act},
+    units::{KIB, MIB, count, decimal_bytes, duration},
+};
 
 /// Files of many sizes, each with a content that follows from the seed, its number and the place in it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -110,6 +114,74 @@ impl FileTree {
 
     pub fn files(&self) -> u64 {
         self.sizes().count() as u64
+    }
+}
+
+#[typetag::serde(name = "fill_tree")]
+impl Act for FillTree {
+    fn label(&self) -> String {
+        "files".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { written: self.tree.bytes, seconds: None, ..Cost::default() }
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::OwnFiles
+    }
+
+    fn describe(&self) -> Option<String> {
+        let (files, bytes) = (count(self.tree.files(), "file"), decimal_bytes(self.tree.bytes));
+        Some(format!("{files} of many sizes, {bytes}"))
+    }
+
+    fn is_work(&self) -> bool {
+        true
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        act::pull::fill(run, step, self)
+    }
+}
+
+#[typetag::serde(name = "pull")]
+impl Act for Pull {
+    fn label(&self) -> String {
+        "pull".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        // Copying back what is missing takes as long as the drives need.
+        Cost { written: self.most, seconds: None, ..Cost::default() }
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::DriveState("a drive is taken away and brought back")
+    }
+
+    fn describe(&self) -> Option<String> {
+        let (seconds, drive, how) = (duration(self.seconds), self.member + 1, self.by.words());
+        let back = if self.as_new { "then back as if it were a new one" } else { "then back" };
+        let second = self.second.as_ref().map(|second| {
+            format!("; while it is filled, drive {} is away for {seconds}, too", second.member + 1)
+        });
+        Some(format!(
+            "after {seconds} of reads and synced writes, drive {drive} is away for {seconds} ({how}), {back}{}",
+            second.unwrap_or_default()
+        ))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        duration_fits(self.seconds)
+    }
+
+    fn is_work(&self) -> bool {
+        true
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        act::pull::pull(run, step, self)
     }
 }
 

@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{existing::Existing, protocol::Protocol};
-use crate::units::{RemoteDir, count, decimal_bytes, duration};
+use super::{Act, Changes, Cost, Needs, Step, Uncounted, existing::Existing, protocol::Protocol};
+use crate::{
+    run::{Execution, RunError, Troubles, act},
+    units::{RemoteDir, count, decimal_bytes, duration},
+};
 
 /// Clients put files on a share and get them, as it is and with parts of the way left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -285,67 +288,6 @@ impl ShareTest {
         sets.fold(0, u64::saturating_add)
     }
 
-    /// Refuses what can't be done, as a damaged or edited record may contain.
-    pub fn check(&self) -> Result<(), String> {
-        const MOST: u64 = 1 << 40;
-        let fits = (1..=MOST).contains(&self.bytes)
-            && (1..=100_000).contains(&self.files)
-            && (1..=MOST).contains(&self.small)
-            && (1..=64).contains(&self.clients)
-            && (1..=100).contains(&self.runs)
-            && self.rate.is_none_or(|rate| (1_000..=1 << 40).contains(&rate))
-            && !(self.also_network && self.client.is_none())
-            && !(self.rate.is_some() && self.client.is_some())
-            && !(self.mounted && self.client.is_some())
-            && self.existing.as_ref().is_none_or(|at| at.protocol == self.protocol && self.client.is_none())
-            && !(self.protocol == Protocol::Nfs && self.client.is_some())
-            && (self.protocol == Protocol::Smb || self.protection.is_none() && !self.mounted);
-        if fits { Ok(()) } else { Err("shares files in a way that makes no sense".to_owned()) }
-    }
-
-    pub fn describe(&self) -> String {
-        let link = match (&self.client, self.rate) {
-            (Some(at), _) => format!("on {at} (a plan does not ask it)"),
-            (None, Some(rate)) => {
-                format!("on a network of their own over a link of {} Mb/s", rate as f64 / 1e6)
-            }
-            (None, None) => "on a network of their own".to_owned(),
-        };
-        let ways: Vec<String> = self.ways().map(|via| self.way(via)).collect();
-        let errands: Vec<String> = self.errands().map(|errand| self.name(errand)).collect();
-        let client =
-            self.client_dir.as_ref().map(|dir| format!("; the client's files are in {}", dir.display()));
-        let existing = self.existing.as_ref().map(|at| format!("; what is got comes from {at}, too"));
-        let over_link = self
-            .over_link()
-            .map(|seconds| format!("; what goes over the link takes {} or more", duration(seconds)));
-        let full = self.errands().filter(|errand| self.goes(*errand, Via::Network)).count();
-        let network = self.also_network.then(|| {
-            format!(
-                "; if both machines have iperf3, it fills the network for 3 s, {} in each repetition",
-                count(full as u64, "time")
-            )
-        });
-        // They end in turn, unless all are killed at once.
-        let clients = match self.mounted {
-            true => {
-                "clients that mount it (end the run by Ctrl-C: Linux 6.1 may crash if all of its processes are killed at once)"
-            }
-            false => "clients",
-        };
-        format!(
-            "{} with a configuration of its own, and {clients} {link}: {}; each with {}; {}{}{}{}{}",
-            self.protocol.server(),
-            errands.join(", "),
-            ways.join(", "),
-            count(u64::from(self.runs), "time"),
-            client.unwrap_or_default(),
-            existing.unwrap_or_default(),
-            over_link.unwrap_or_default(),
-            network.unwrap_or_default()
-        )
-    }
-
     /// What a part is called.
     pub fn part(&self, part: Part) -> &'static str {
         match part {
@@ -391,5 +333,103 @@ impl ShareTest {
             also_network: false,
             runs: 1,
         }
+    }
+}
+
+#[typetag::serde(name = "share")]
+impl Act for ShareTest {
+    fn label(&self) -> String {
+        "share".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        // It takes as long as the link and the drive need.
+        let each = self.kept().saturating_mul(u64::from(self.runs));
+        // The server's drive, and the client's: of each way, and once more after each start of the server.
+        let times = |part| 1 + self.ways().filter(|via| via.has(part)).count() as u64;
+        let of_client = if self.client_dir.is_some() { 2 * times(Part::ClientDrive) } else { 0 };
+        let moved = each.saturating_mul(times(Part::Drive) + of_client);
+        Cost { written: moved, read: moved, seconds: None }
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::OwnFiles
+    }
+
+    fn describe(&self) -> Option<String> {
+        let link = match (&self.client, self.rate) {
+            (Some(at), _) => format!("on {at} (a plan does not ask it)"),
+            (None, Some(rate)) => {
+                format!("on a network of their own over a link of {} Mb/s", rate as f64 / 1e6)
+            }
+            (None, None) => "on a network of their own".to_owned(),
+        };
+        let ways: Vec<String> = self.ways().map(|via| self.way(via)).collect();
+        let errands: Vec<String> = self.errands().map(|errand| self.name(errand)).collect();
+        let client =
+            self.client_dir.as_ref().map(|dir| format!("; the client's files are in {}", dir.display()));
+        let existing = self.existing.as_ref().map(|at| format!("; what is got comes from {at}, too"));
+        let over_link = self
+            .over_link()
+            .map(|seconds| format!("; what goes over the link takes {} or more", duration(seconds)));
+        let full = self.errands().filter(|errand| self.goes(*errand, Via::Network)).count();
+        let network = self.also_network.then(|| {
+            format!(
+                "; if both machines have iperf3, it fills the network for 3 s, {} in each repetition",
+                count(full as u64, "time")
+            )
+        });
+        // They end in turn, unless all are killed at once.
+        let clients = match self.mounted {
+            true => {
+                "clients that mount it (end the run by Ctrl-C: Linux 6.1 may crash if all of its processes are killed at once)"
+            }
+            false => "clients",
+        };
+        Some(format!(
+            "{} with a configuration of its own, and {clients} {link}: {}; each with {}; {}{}{}{}{}",
+            self.protocol.server(),
+            errands.join(", "),
+            ways.join(", "),
+            count(u64::from(self.runs), "time"),
+            client.unwrap_or_default(),
+            existing.unwrap_or_default(),
+            over_link.unwrap_or_default(),
+            network.unwrap_or_default()
+        ))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        const MOST: u64 = 1 << 40;
+        let fits = (1..=MOST).contains(&self.bytes)
+            && (1..=100_000).contains(&self.files)
+            && (1..=MOST).contains(&self.small)
+            && (1..=64).contains(&self.clients)
+            && (1..=100).contains(&self.runs)
+            && self.rate.is_none_or(|rate| (1_000..=1 << 40).contains(&rate))
+            && !(self.also_network && self.client.is_none())
+            && !(self.rate.is_some() && self.client.is_some())
+            && !(self.mounted && self.client.is_some())
+            && self.existing.as_ref().is_none_or(|at| at.protocol == self.protocol && self.client.is_none())
+            && !(self.protocol == Protocol::Nfs && self.client.is_some())
+            && (self.protocol == Protocol::Smb || self.protection.is_none() && !self.mounted);
+        if fits { Ok(()) } else { Err("shares files in a way that makes no sense".to_owned()) }
+    }
+
+    fn held(&self) -> u64 {
+        self.on_disk()
+    }
+
+    fn is_work(&self) -> bool {
+        true
+    }
+
+    fn needs(&self) -> Needs {
+        // A server and its filesystem write more than the files that are counted.
+        Needs { uncounted: Uncounted::Target, ..Needs::default() }
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        act::share::perform(run, step, self)
     }
 }

@@ -4,7 +4,11 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{count, decimal_bytes, duration};
+use super::{Act, Changes, Cost, Needs, Step, Uncounted};
+use crate::{
+    run::{Execution, RunError, Troubles, act},
+    units::{count, decimal_bytes, duration},
+};
 
 /// Makes a swap area, has a program of ours use more memory than it may have, and removes the area.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -85,9 +89,50 @@ impl SwapTest {
     pub fn most_used(&self, what: SwapWhat) -> u32 {
         self.works.iter().filter(|work| work.what == what).map(|work| work.percent).max().unwrap_or(0)
     }
+}
 
-    /// Refuses what can't be done, as a damaged or edited record may contain.
-    pub fn check(&self) -> Result<(), String> {
+#[typetag::serde(name = "swap")]
+impl Act for SwapTest {
+    fn label(&self) -> String {
+        "swap".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        // Filling memory takes as long as the medium needs.
+        let made = if self.medium.is_file() { self.area } else { 0 };
+        let written = if self.medium.is_zram() { 0 } else { made.saturating_add(self.most) };
+        Cost { written, seconds: None, ..Cost::default() }
+    }
+
+    fn changes(&self) -> Changes {
+        match &self.medium {
+            SwapMedium::Device { drive } => Changes::Erases(vec![drive.clone()]),
+            _ => Changes::DriveState("the kernel swaps to an area of ours, which is removed afterwards"),
+        }
+    }
+
+    fn describe(&self) -> Option<String> {
+        let Self { memory, area, random, runs, .. } = self;
+        let on = match &self.medium {
+            SwapMedium::File => "in a file",
+            SwapMedium::Zswap => "in a file behind zswap",
+            SwapMedium::Device { .. } => "on the device itself, which is erased",
+            SwapMedium::Zram { .. } => "in compressed memory",
+        };
+        let most = self.works.iter().map(|work| work.percent).max().unwrap_or(100);
+        Some(format!(
+            "an area of {} {on}; a program that may have {} of memory uses up to {} of it, {random} % incompressible: {} of {}, {}; before each its memory is \
+             filled, which takes a slow medium longer than the load",
+            decimal_bytes(*area),
+            decimal_bytes(*memory),
+            decimal_bytes(*memory * u64::from(most) / 100),
+            count(self.works.len() as u64, "load"),
+            duration(self.seconds),
+            count(u64::from(*runs), "time")
+        ))
+    }
+
+    fn check(&self) -> Result<(), String> {
         /// Of memory that a program may have, in bytes.
         const MEMORY: RangeInclusive<u64> = 1 << 20..=1 << 40;
         /// Of a load, s.
@@ -101,24 +146,19 @@ impl SwapTest {
         if fits { Ok(()) } else { Err("swaps with sizes or times that make no sense".to_owned()) }
     }
 
-    pub fn describe(&self) -> String {
-        let Self { memory, area, random, runs, .. } = self;
-        let on = match &self.medium {
-            SwapMedium::File => "in a file",
-            SwapMedium::Zswap => "in a file behind zswap",
-            SwapMedium::Device { .. } => "on the device itself, which is erased",
-            SwapMedium::Zram { .. } => "in compressed memory",
-        };
-        let most = self.works.iter().map(|work| work.percent).max().unwrap_or(100);
-        format!(
-            "an area of {} {on}; a program that may have {} of memory uses up to {} of it, {random} % incompressible: {} of {}, {}; before each its memory is \
-             filled, which takes a slow medium longer than the load",
-            decimal_bytes(*area),
-            decimal_bytes(*memory),
-            decimal_bytes(*memory * u64::from(most) / 100),
-            count(self.works.len() as u64, "load"),
-            duration(self.seconds),
-            count(u64::from(*runs), "time")
-        )
+    fn held(&self) -> u64 {
+        if self.medium.is_file() { self.area } else { 0 }
+    }
+
+    fn is_work(&self) -> bool {
+        true
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { uncounted: Uncounted::All, is_for_memory: true, ..Needs::default() }
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        act::swap::perform(run, step, self)
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     record::ActResult,
 };
 
-pub(super) fn record(
+pub(crate) fn record(
     run: &mut Execution<'_, '_>,
     step: &Step,
     act: &RecordBoot,

@@ -23,7 +23,7 @@ use crate::{
 const GLANCE: f64 = 0.5;
 
 /// Runs the loads of a step; through the page cache where a target refuses direct I/O.
-pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> Result<Troubles, RunError> {
+pub(crate) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> Result<Troubles, RunError> {
     let m = &if run.share < 1.0 { m.hurried(run.share) } else { m.clone() };
     let sites = match sites(run, step, m)? {
         sites if sites.iter().all(|site| site.extent.length >= m.load.block) => sites,

@@ -1,16 +1,16 @@
 //! How each kind of act is done and undone; the longer ones have a file. Closing a target undoes what was set up on it.
 
-mod boot;
-mod load;
+pub(crate) mod boot;
+pub(crate) mod load;
 mod move_drives;
-mod pool;
-mod power;
-mod pull;
-mod pull_in_use;
-mod scratch_file;
-mod share;
-mod standby;
-mod swap;
+pub(crate) mod pool;
+pub(crate) mod power;
+pub(crate) mod pull;
+pub(crate) mod pull_in_use;
+pub(crate) mod scratch_file;
+pub(crate) mod share;
+pub(crate) mod standby;
+pub(crate) mod swap;
 
 pub use move_drives::{Move, Wanted, movable};
 
@@ -21,35 +21,12 @@ use super::{
     execution::{Execution, Troubles},
 };
 use crate::{
-    plan::{Act, FileWork, Files, Pause, Step},
+    plan::{FileWork, Files, Pause, Step},
     record::ActResult,
 };
 
-pub(super) fn perform(run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
-    match &step.act {
-        Act::ScratchFile(act) => scratch_file::perform(run, step, act),
-        Act::Load(act) => load::perform(run, step, act),
-        Act::Files(act) => files(run, step, act),
-        Act::Pause(act) => pause(run, step, act),
-        Act::Standby(act) => standby::perform(run, step, act),
-        // `steps` has already waited until the drives are in their bays.
-        Act::MoveDrives(_) => Ok(Troubles::new()),
-        Act::BuildPool(act) => pool::build(run, step, act),
-        Act::RebuildPool(act) => pool::rebuild(run, step, act),
-        Act::RemovePool(_) => pool::remove(run, step),
-        Act::Predict(act) => pool::predict(run, step, act),
-        Act::FillTree(act) => pull::fill(run, step, act),
-        Act::Pull(act) => pull::pull(run, step, act),
-        Act::PullInUse(act) => pull_in_use::pull(run, step, act),
-        Act::PowerCut(act) => power::cut(run, step, act),
-        Act::Swap(act) => swap::perform(run, step, act),
-        Act::Share(act) => share::perform(run, step, act),
-        Act::RecordBoot(act) => boot::record(run, step, act),
-    }
-}
-
 /// Writes or reads files in a scratch directory.
-fn files(run: &mut Execution<'_, '_>, step: &Step, files: &Files) -> Result<Troubles, RunError> {
+pub(crate) fn files(run: &mut Execution<'_, '_>, step: &Step, files: &Files) -> Result<Troubles, RunError> {
     run.ctx.watcher.begins(step);
     let mut troubles = Troubles::new();
     for target in step.targets() {
@@ -65,7 +42,7 @@ fn files(run: &mut Execution<'_, '_>, step: &Step, files: &Files) -> Result<Trou
     Ok(troubles)
 }
 
-fn pause(run: &mut Execution<'_, '_>, step: &Step, pause: &Pause) -> Result<Troubles, RunError> {
+pub(crate) fn pause(run: &mut Execution<'_, '_>, step: &Step, pause: &Pause) -> Result<Troubles, RunError> {
     run.ctx.watcher.begins(step);
     let since = run.ctx.world.seconds();
     run.ctx.world.wait(pause.seconds, &run.cancel);

@@ -17,7 +17,7 @@ use crate::{
     units::{Direction, Layout, Load, MIB, Parity, Pattern, PredictedLoad},
 };
 
-pub(super) fn build(
+pub(crate) fn build(
     run: &mut Execution<'_, '_>,
     step: &Step,
     build: &BuildPool,
@@ -38,7 +38,7 @@ pub(super) fn build(
     Ok(Troubles::new())
 }
 
-pub(super) fn rebuild(
+pub(crate) fn rebuild(
     run: &mut Execution<'_, '_>,
     step: &Step,
     act: &RebuildPool,
@@ -55,7 +55,7 @@ pub(super) fn rebuild(
     Ok(Troubles::new())
 }
 
-pub(super) fn remove(run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+pub(crate) fn remove(run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
     run.ctx.watcher.begins(step);
     for target in step.targets() {
         let since = run.ctx.world.seconds();
@@ -69,7 +69,7 @@ pub(super) fn remove(run: &mut Execution<'_, '_>, step: &Step) -> Result<Trouble
 }
 
 /// Writes the predictions into the record and brings them to the drive, before anything is built.
-pub(super) fn predict(
+pub(crate) fn predict(
     run: &mut Execution<'_, '_>,
     step: &Step,
     predict: &Predict,

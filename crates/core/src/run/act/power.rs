@@ -6,7 +6,7 @@ use crate::{
     record::{ActResult, Cut},
 };
 
-pub(super) fn cut(run: &mut Execution<'_, '_>, step: &Step, act: &PowerCut) -> Result<Troubles, RunError> {
+pub(crate) fn cut(run: &mut Execution<'_, '_>, step: &Step, act: &PowerCut) -> Result<Troubles, RunError> {
     run.ctx.watcher.begins(step);
     // With the plan in it, so that the run can be continued after the power cut.
     run.ctx.log.sync()?;

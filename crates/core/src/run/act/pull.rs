@@ -6,7 +6,7 @@ use crate::{
     record::{ActResult, Pulled},
 };
 
-pub(super) fn fill(run: &mut Execution<'_, '_>, step: &Step, act: &FillTree) -> Result<Troubles, RunError> {
+pub(crate) fn fill(run: &mut Execution<'_, '_>, step: &Step, act: &FillTree) -> Result<Troubles, RunError> {
     run.ctx.watcher.begins(step);
     for target in step.targets() {
         let since = run.ctx.world.seconds();
@@ -26,7 +26,7 @@ pub(super) fn fill(run: &mut Execution<'_, '_>, step: &Step, act: &FillTree) -> 
 }
 
 /// What is found while the drive is away is saved before it is brought back.
-pub(super) fn pull(run: &mut Execution<'_, '_>, step: &Step, act: &Pull) -> Result<Troubles, RunError> {
+pub(crate) fn pull(run: &mut Execution<'_, '_>, step: &Step, act: &Pull) -> Result<Troubles, RunError> {
     run.ctx.watcher.begins(step);
     for target in step.targets() {
         let since = run.ctx.world.seconds();

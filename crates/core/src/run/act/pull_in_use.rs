@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// What is found while the drive is away is saved before it is brought back, which is done even if that can't be saved.
-pub(super) fn pull(run: &mut Execution<'_, '_>, step: &Step, act: &PullInUse) -> Result<Troubles, RunError> {
+pub(crate) fn pull(run: &mut Execution<'_, '_>, step: &Step, act: &PullInUse) -> Result<Troubles, RunError> {
     run.ctx.watcher.begins(step);
     for target in step.targets() {
         let since = run.ctx.world.seconds();

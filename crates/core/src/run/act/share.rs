@@ -6,7 +6,7 @@ use crate::{
     record::{ActResult, ShareLoad},
 };
 
-pub(super) fn perform(
+pub(crate) fn perform(
     run: &mut Execution<'_, '_>,
     step: &Step,
     act: &ShareTest,

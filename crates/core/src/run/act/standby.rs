@@ -22,7 +22,7 @@ use crate::{
 const FIRST: f64 = 5.0;
 
 /// Sends a target's drive to standby, and records other I/O on it meanwhile.
-pub(super) fn perform(
+pub(crate) fn perform(
     run: &mut Execution<'_, '_>,
     step: &Step,
     standby: &Standby,

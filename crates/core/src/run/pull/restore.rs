@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     engine::Cancel,
-    plan::Act,
+    plan::PowerCut,
     record::{Event, ReadError, Store, StoreError, is_name},
     units::RemoteDir,
 };
@@ -34,7 +34,7 @@ pub fn restore_record(store: &Store, run: &str, at: &RemoteDir) -> Result<(), Po
                 && plan.check().is_ok()
                 && plan.steps.len() == 1
                 && plan.ledger() == Some(at)
-                && plan.steps.iter().all(|step| matches!(step.act, Act::PowerCut(_))) =>
+                && plan.steps.iter().all(|step| step.act.is::<PowerCut>()) =>
         {
             store.restore(run, &kept.record).map_err(|e| failed(io::Error::other(e)))
         }
