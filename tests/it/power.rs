@@ -25,7 +25,7 @@ fn found(change: impl Fn(&mut Cut)) -> Findings {
     let mut events = carry_out(&plan(), &board).expect("runs");
     for event in &mut events {
         if let Event::Act { result, .. } = event {
-            result.cut.iter_mut().for_each(|cut| change(cut));
+            result.change(&change);
         }
     }
     POWER.findings(&mut events.into_iter())

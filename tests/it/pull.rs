@@ -8,7 +8,7 @@ use drivebench::{
     experiments::{PULL, Request},
     findings::Findings,
     plan::{Changes, Plan, Pull},
-    record::{ActResult, Event, Pulled},
+    record::{Event, Pulled},
     report::{Format, Style, render},
 };
 
@@ -33,10 +33,7 @@ fn findings(events: Vec<Event>) -> Findings {
 fn with(mut events: Vec<Event>, change: impl Fn(&mut Pulled)) -> Vec<Event> {
     for event in &mut events {
         if let Event::Act { result, .. } = event {
-            let result: &mut ActResult = result;
-            if let Some(pulled) = &mut result.pulled {
-                change(pulled);
-            }
+            result.change(&change);
         }
     }
     events
@@ -158,7 +155,8 @@ fn what_fails_while_a_drive_is_filled_breaks_the_promise() {
 fn what_was_found_before_the_drive_came_back_is_kept() {
     let plan = PULL.plan(&asked(3, &[("layouts", "raid5"), ("members", "1")])).expect("plans");
     let all = events(&plan);
-    let is_pull = |event: &Event| matches!(event, Event::Act { result, .. } if result.pulled.is_some());
+    let is_pull =
+        |event: &Event| matches!(event, Event::Act { result, .. } if result.get::<Pulled>().is_some());
     let first = all.iter().position(is_pull).expect("saved before it is back");
     assert_eq!(all.iter().filter(|event| is_pull(event)).count(), 2);
     let half = findings(all[..=first].to_vec());

@@ -61,7 +61,7 @@ fn found(change: impl Fn(&mut Pulled)) -> Findings {
     let mut events = events(&plan("raid5", 3));
     for event in &mut events {
         if let Event::Act { result, .. } = event {
-            result.pulled.iter_mut().for_each(|pulled| change(pulled));
+            result.change(&change);
         }
     }
     PULL.findings(&mut events.into_iter())

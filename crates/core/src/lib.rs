@@ -14,4 +14,5 @@ pub mod open_loop;
 pub mod plan;
 pub mod record;
 pub mod run;
+pub mod tagged;
 pub mod watch;

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use act::{
-    Act, AnyAct, AsAny, AtLeast, BuildPool, Changes, Errand, Existing, FILL, FileSet, FileTree, FileWork,
-    Files, FillTree, Measure, MoveDrives, Needs, NotPredicted, Part, Pause, PowerCut, Predict, Prediction,
+    Act, AnyAct, AtLeast, BuildPool, Changes, Errand, Existing, FILL, FileSet, FileTree, FileWork, Files,
+    FillTree, Measure, MoveDrives, Needs, NotPredicted, Part, Pause, PowerCut, Predict, Prediction,
     Protection, Protocol, Pull, PullBy, PullInUse, RebuildPool, RecordBoot, RemovePool, Rule, ScratchFile,
     SecondPull, ShareTest, Standby, SwapMedium, SwapTest, SwapWhat, SwapWork, TREE_DIRECTORIES, Uncounted,
     Via, zone_bytes,

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::event::{MOST, Observation, lasts};
+
 /// A boot, and those before it that it is compared with.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -86,22 +88,6 @@ pub struct RootReads {
     pub until: f64,
 }
 
-impl Boots {
-    /// Whether all times are such that `lasts` holds, and all counts below `most`.
-    pub(super) fn fits(&self, lasts: impl Fn(f64) -> bool, most: u64) -> bool {
-        self.earlier.iter().chain([&self.this]).all(|boot| {
-            let noted = boot.reached.iter().filter_map(|reached| reached.reads);
-            let reads: Vec<RootReads> = noted.chain(boot.reads).collect();
-            let times = [boot.firmware, boot.loader, boot.initrd].into_iter().flatten();
-            let times = times.chain([boot.userspace, boot.finish]);
-            let times = times.chain(reads.iter().flat_map(|reads| [reads.seconds, reads.until]));
-            let reached = boot.reached.iter().map(|reached| reached.seconds);
-            let units = boot.slowest.iter().flat_map(|unit| [unit.took, unit.done]);
-            times.chain(reached).chain(units).all(&lasts) && reads.iter().all(|reads| reads.bytes < most)
-        })
-    }
-}
-
 impl Boot {
     /// Whether both are of the same machine: the same board, where both report that; else the same system or a copy of it.
     pub fn is_same_machine(&self, other: &Self) -> bool {
@@ -134,5 +120,21 @@ impl Boot {
     /// From the start of systemd until all was started, s.
     pub fn userspace_seconds(&self) -> f64 {
         (self.finish - self.userspace).max(0.0)
+    }
+}
+
+#[typetag::serde(name = "boots")]
+impl Observation for Boots {
+    fn fits(&self) -> bool {
+        self.earlier.iter().chain([&self.this]).all(|boot| {
+            let noted = boot.reached.iter().filter_map(|reached| reached.reads);
+            let reads: Vec<RootReads> = noted.chain(boot.reads).collect();
+            let times = [boot.firmware, boot.loader, boot.initrd].into_iter().flatten();
+            let times = times.chain([boot.userspace, boot.finish]);
+            let times = times.chain(reads.iter().flat_map(|reads| [reads.seconds, reads.until]));
+            let reached = boot.reached.iter().map(|reached| reached.seconds);
+            let units = boot.slowest.iter().flat_map(|unit| [unit.took, unit.done]);
+            times.chain(reached).chain(units).all(lasts) && reads.iter().all(|reads| reads.bytes < MOST)
+        })
     }
 }

@@ -1,14 +1,15 @@
 //! The lines of a record.
 
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Boots, Cut, Imported, Pulled, Shared, Swapped, Watched};
+use super::{Imported, Watched};
 use crate::{
     conditions::{Check, Processors},
     inventory::{Drive, Inventory},
     plan::{Act, Measure, Plan, Prediction, StepId},
+    tagged::{AsAny, Tagged},
     units::{EngineInfo, Outcome, Parity, Power, RunStatus, Window, ZonePoint},
 };
 
@@ -93,7 +94,6 @@ pub enum Event {
 impl Event {
     /// Refuses a plan or a load that can't be executed, and counts that no drive reaches, whose sums would overflow.
     pub(super) fn checked(self) -> Result<Self, String> {
-        let lasts = |seconds: f64| (0.0..MOST as f64 / 1e9).contains(&seconds);
         let fits = match &self {
             Self::Plan { plan } => plan.check().map(|()| true)?,
             Self::Step { instead: Some(m), .. } => m.check().map(|()| true)?,
@@ -107,15 +107,10 @@ impl Event {
                     && lasts(o.fsync_seconds)
             }
             Self::Act { result, .. } => {
-                let boots = result.boots.as_deref().is_none_or(|boots| boots.fits(lasts, MOST));
-                let pulled = result.pulled.as_deref().is_none_or(|pulled| pulled.fits(MOST));
-                let cut = result.cut.as_deref().is_none_or(|cut| cut.fits(MOST));
-                let swapped = result.swapped.as_deref().is_none_or(|swapped| swapped.fits(lasts, MOST));
-                let shared = result.shared.as_deref().is_none_or(|shared| shared.fits(lasts, MOST));
-                let all = boots && pulled && cut && swapped && shared;
-                result.bytes.max(result.files) < MOST && lasts(result.seconds) && all
+                let observed = result.observed.as_ref().is_none_or(|observed| observed.fits());
+                result.bytes.max(result.files) < MOST && lasts(result.seconds) && observed
             }
-            Self::Watched(watched) => watched.fits(lasts),
+            Self::Watched(watched) => watched.fits(),
             Self::Imported(imported) => imported.loads.iter().all(|load| load.seconds.is_none_or(lasts)),
             _ => true,
         };
@@ -128,7 +123,34 @@ impl Event {
 }
 
 /// Of the bytes, operations and nanoseconds of a load: 72 PB, two years.
-const MOST: u64 = 1 << 56;
+pub const MOST: u64 = 1 << 56;
+
+/// Whether something may last so many seconds.
+pub fn lasts(seconds: f64) -> bool {
+    (0.0..MOST as f64 / 1e9).contains(&seconds)
+}
+
+/// What an act of one experiment observed. Each kind has a tag in records.
+#[typetag::serde]
+pub trait Observation: AsAny + fmt::Debug + Send + Sync {
+    /// Whether its counts and times are such as drives can reach.
+    fn fits(&self) -> bool;
+
+    /// Bytes read and written besides those of the result.
+    fn moved(&self) -> (u64, u64) {
+        (0, 0)
+    }
+}
+
+/// An observation of some kind.
+pub type Observed = Tagged<dyn Observation>;
+
+impl<T: Observation> From<T> for Observed {
+    fn from(observation: T) -> Self {
+        (Arc::new(observation) as Arc<dyn Observation>).into()
+    }
+}
+
 /// Of the bytes and operations of a window, of which a load may have tens of thousands: 281 TB.
 const MOST_OF_WINDOW: u64 = 1 << 48;
 
@@ -164,24 +186,26 @@ pub struct ActResult {
     /// How fast the kernel computes parity, which is part of them.
     #[serde(skip_serializing_if = "is_default")]
     pub parity: Parity,
-    /// What became of a pool whose drive was taken away.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pulled: Option<Box<Pulled>>,
-    /// What a power cut left.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cut: Option<Box<Cut>>,
-    /// What a program saw that used more memory than it might have.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub swapped: Option<Box<Swapped>>,
-    /// What a client got from a share.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shared: Option<Box<Shared>>,
-    /// How the machine started.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub boots: Option<Box<Boots>>,
+    pub observed: Option<Observed>,
     /// The inventory of each target's drive in its bay, in the order of the targets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drives: Vec<Drive>,
+}
+
+impl ActResult {
+    /// What was observed, if it is of this kind.
+    pub fn get<T: Observation>(&self) -> Option<&T> {
+        self.observed.as_ref()?.get()
+    }
+
+    /// Changes what was observed, if it is of this kind.
+    pub fn change<T: Observation + Clone>(&mut self, change: impl FnOnce(&mut T)) {
+        if let Some(mut observed) = self.get::<T>().cloned() {
+            change(&mut observed);
+            self.observed = Some(observed.into());
+        }
+    }
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

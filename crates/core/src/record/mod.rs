@@ -19,7 +19,10 @@ mod writer;
 
 pub use atomic_file::{AtomicFile, Unnamed, keep_new_dir, sweep_beside};
 pub use boot::{Boot, Boots, Reached, RootReads, SlowUnit};
-pub use event::{ActResult, End, Event, Host, How, Resume, SCHEMA, StandbyResult, Start, When};
+pub use event::{
+    ActResult, End, Event, Host, How, MOST, Observation, Observed, Resume, SCHEMA, StandbyResult, Start,
+    When, lasts,
+};
 pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
 pub use owner::{PRIVATE, caller, hand_over, home, keep_for_root, lock, make_dir};
 pub use power::{Cut, WrongReads};

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::event::{MOST, Observation};
 use super::pulled::{FilesFound, LedgerFound};
 
 /// Files and acknowledged writes after the power was back.
@@ -34,16 +35,18 @@ pub struct WrongReads {
 }
 
 impl Cut {
-    /// Whether all counts are below `most`.
-    pub(super) fn fits(&self, most: u64) -> bool {
-        let early = self.early.as_ref().is_none_or(|early| early.reads.max(early.wrong) < most);
-        self.files.fits(most) && self.ledger.fits(most) && self.missing < most && early
-    }
-
     /// All that was acknowledged is there.
     pub fn is_whole(&self) -> bool {
         let Self { files, ledger, .. } = self;
         let right = self.early.is_none() && files.unsteady + ledger.unsteady == 0;
         right && files.wrong + files.failed + files.unread + ledger.lost_bytes == 0
+    }
+}
+
+#[typetag::serde(name = "cut")]
+impl Observation for Cut {
+    fn fits(&self) -> bool {
+        let early = self.early.as_ref().is_none_or(|early| early.reads.max(early.wrong) < MOST);
+        self.files.fits(MOST) && self.ledger.fits(MOST) && self.missing < MOST && early
     }
 }

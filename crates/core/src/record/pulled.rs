@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::event::{MOST, Observation};
 use crate::units::PoolState;
 
 /// While the drive was away. Times are seconds since it was taken away.
@@ -232,25 +233,6 @@ pub struct LedgerFound {
     pub examples: Vec<String>,
 }
 
-impl Pulled {
-    /// Whether all counts are below `most`.
-    pub(super) fn fits(&self, most: u64) -> bool {
-        let back = self.back.as_ref();
-        let second = back.and_then(|back| back.second.as_ref());
-        let away = [
-            Some((&self.away, &self.files, &self.ledger)),
-            back.map(|back| (&back.during, &back.files, &back.ledger)),
-            second.map(|second| (&second.away, &second.files, &second.ledger)),
-        ];
-        let fits = |counts: &[u64]| counts.iter().all(|n| *n < most);
-        let found = |(used, files, ledger): (&Operations, &FilesFound, &LedgerFound)| {
-            fits(&used.counts()) && files.fits(most) && ledger.fits(most)
-        };
-        let differ = back.and_then(|back| back.mismatches).unwrap_or(0);
-        fits(&[self.missing, differ]) && fits(&self.before.counts()) && away.into_iter().flatten().all(found)
-    }
-}
-
 impl Operations {
     fn counts(&self) -> [u64; 8] {
         [
@@ -288,5 +270,32 @@ impl FilesFound {
 
     pub fn all(&self) -> u64 {
         self.whole + self.failed + self.wrong + self.unread
+    }
+}
+
+#[typetag::serde(name = "pulled")]
+impl Observation for Pulled {
+    fn fits(&self) -> bool {
+        let back = self.back.as_ref();
+        let second = back.and_then(|back| back.second.as_ref());
+        let away = [
+            Some((&self.away, &self.files, &self.ledger)),
+            back.map(|back| (&back.during, &back.files, &back.ledger)),
+            second.map(|second| (&second.away, &second.files, &second.ledger)),
+        ];
+        let fits = |counts: &[u64]| counts.iter().all(|n| *n < MOST);
+        let found = |(used, files, ledger): (&Operations, &FilesFound, &LedgerFound)| {
+            fits(&used.counts()) && files.fits(MOST) && ledger.fits(MOST)
+        };
+        let differ = back.and_then(|back| back.mismatches).unwrap_or(0);
+        fits(&[self.missing, differ]) && fits(&self.before.counts()) && away.into_iter().flatten().all(found)
+    }
+
+    fn moved(&self) -> (u64, u64) {
+        let back = self.back.as_ref().map(|back| &back.during);
+        let used = [&self.before, &self.away].into_iter().chain(back);
+        used.fold((0, 0), |(read, written), used| {
+            (read.saturating_add(used.read_bytes), written.saturating_add(used.written_bytes))
+        })
     }
 }

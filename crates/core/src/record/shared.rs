@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::event::{MOST, Observation, lasts};
 use crate::{
     conditions::Core,
     plan::{Errand, Via},
@@ -65,12 +66,14 @@ impl Shared {
         let own = self.loads.iter().filter(move |load| (load.errand, load.via) == (errand, via));
         own.filter(|load| load.suspended_ns == 0)
     }
+}
 
-    /// Whether all times are such that `lasts` holds, and all counts below `most`.
-    pub(super) fn fits(&self, lasts: impl Fn(f64) -> bool, most: u64) -> bool {
+#[typetag::serde(name = "shared")]
+impl Observation for Shared {
+    fn fits(&self) -> bool {
         let fits = |load: &ShareLoad| load.speed() < FASTEST;
         self.loads
             .iter()
-            .all(|load| load.seconds > 0.0 && lasts(load.seconds) && load.bytes < most && fits(load))
+            .all(|load| load.seconds > 0.0 && lasts(load.seconds) && load.bytes < MOST && fits(load))
     }
 }

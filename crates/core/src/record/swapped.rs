@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::event::{MOST, Observation, lasts};
 use crate::{plan::SwapWork, units::Histogram};
 
 /// A setting by this name: other programs' waits were not watched, and why.
@@ -25,19 +26,6 @@ pub struct Swapped {
     pub enough: bool,
 }
 
-impl Swapped {
-    /// Whether all times are such that `lasts` holds, and all counts below `most`.
-    pub(super) fn fits(&self, lasts: impl Fn(f64) -> bool, most: u64) -> bool {
-        let load = |load: &SwapLoad| {
-            let counts = [load.operations, load.swapped_in, load.swapped_out, load.written.unwrap_or(0)];
-            load.seconds > 0.0
-                && [load.seconds, load.processor, load.stalled.unwrap_or(0.0)].into_iter().all(&lasts)
-                && counts.iter().all(|n| *n < most)
-        };
-        lasts(self.made) && self.written.unwrap_or(0) < most && self.loads.iter().all(load)
-    }
-}
-
 /// One load, after its memory was filled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SwapLoad {
@@ -56,4 +44,17 @@ pub struct SwapLoad {
     pub swapped_out: u64,
     /// Bytes written to the drive, or held by zram more than before; none where that is not known.
     pub written: Option<u64>,
+}
+
+#[typetag::serde(name = "swapped")]
+impl Observation for Swapped {
+    fn fits(&self) -> bool {
+        let load = |load: &SwapLoad| {
+            let counts = [load.operations, load.swapped_in, load.swapped_out, load.written.unwrap_or(0)];
+            load.seconds > 0.0
+                && [load.seconds, load.processor, load.stalled.unwrap_or(0.0)].into_iter().all(lasts)
+                && counts.iter().all(|n| *n < MOST)
+        };
+        lasts(self.made) && self.written.unwrap_or(0) < MOST && self.loads.iter().all(load)
+    }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::event::lasts;
 use crate::units::Service;
 
 /// Times are seconds since the watch began.
@@ -47,7 +48,7 @@ impl Watched {
         self.services.iter().all(|service| self.answer(*service).is_some())
     }
 
-    pub(super) fn fits(&self, lasts: impl Fn(f64) -> bool) -> bool {
+    pub(super) fn fits(&self) -> bool {
         let between = self.stopped.iter().copied().chain(self.answers.iter().map(|answer| answer.when));
         let times = between.flat_map(|between| [between.after, between.at]);
         times.chain(self.ordered).chain([self.ended]).all(lasts)

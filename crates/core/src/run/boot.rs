@@ -175,9 +175,9 @@ pub fn is_recorded(store: &Store, experiment: &str, boot_id: &str) -> bool {
 }
 
 /// What a run has recorded; nothing if it can't be read.
-fn boots(store: &Store, run: &str) -> impl Iterator<Item = Box<Boots>> {
+fn boots(store: &Store, run: &str) -> impl Iterator<Item = Boots> {
     let record = store.open(run).ok().into_iter();
-    record.flat_map(|record| Run::of(record).acts.into_values().filter_map(|act| act.boots))
+    record.flat_map(|record| Run::of(record).acts.into_values().filter_map(|act| act.get::<Boots>().cloned()))
 }
 
 /// Refuses a system that systemd did not start.
@@ -363,8 +363,8 @@ mod tests {
         let targets = vec![Target::default()];
         let plan =
             Plan { experiment: experiment.to_owned(), targets, steps: steps.into(), ..Plan::default() };
-        let boots = Some(Box::new(Boots { this: Boot { run, ..this }, earlier: Vec::new() }));
-        let result = Box::new(ActResult { boots, ..ActResult::default() });
+        let boots = Boots { this: Boot { run, ..this }, earlier: Vec::new() };
+        let result = Box::new(ActResult { observed: Some(boots.into()), ..ActResult::default() });
         let act = Event::Act { step: StepId(0), target: Some(0), at: String::new(), result };
         for event in [Event::Plan { plan }, act] {
             writer.append(&event).expect("appends");

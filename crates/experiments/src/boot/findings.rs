@@ -12,7 +12,7 @@ use crate::{
         Unit,
     },
     plan::Plan,
-    record::{Boot, Run},
+    record::{Boot, Boots, Run},
     units::{decimal_bytes, duration, signed_duration, signed_percent},
 };
 
@@ -22,7 +22,7 @@ const ONE: &str = "one boot, no interval";
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     // It measured nothing itself.
     findings.spent = None;
-    let Some(boots) = run.acts.values().find_map(|act| act.boots.as_deref()) else { return };
+    let Some(boots) = run.acts.values().find_map(|act| act.get::<Boots>()) else { return };
     let Some(target) = plan.targets.first() else { return };
     let (this, media) = (&boots.this, media(boots));
     let (fit, left_out) = (fit(&media), left_out(&media));

@@ -46,7 +46,7 @@ fn boot(from: &str, [userspace, finish, reads]: [f64; 3]) -> Boot {
 
 fn found(boots: Boots) -> Findings {
     let plan = ask(vec![target()], true).expect("plans");
-    let result = Box::new(ActResult { boots: Some(Box::new(boots)), ..ActResult::default() });
+    let result = Box::new(ActResult { observed: Some(boots.into()), ..ActResult::default() });
     let end = Event::End(End { how: How::Finished, at: String::new() });
     let act = Event::Act { step: StepId(0), target: Some(0), at: String::new(), result };
     BOOT.findings(&mut [Event::Plan { plan }, act, end].into_iter())

@@ -138,13 +138,9 @@ fn spent<T>(run: &Run<T>, plan: &Plan) -> Spent {
     for act in used.flat_map(|step| step.targets().filter_map(|at| run.acts.get(&(step.id, at)))) {
         spent.seconds += act.seconds;
         spent.written = spent.written.saturating_add(act.bytes);
-        let pulled = act.pulled.iter().flat_map(|pulled| {
-            [Some(&pulled.before), Some(&pulled.away), pulled.back.as_ref().map(|back| &back.during)]
-        });
-        for operations in pulled.flatten() {
-            spent.read = spent.read.saturating_add(operations.read_bytes);
-            spent.written = spent.written.saturating_add(operations.written_bytes);
-        }
+        let (read, written) = act.observed.as_ref().map_or((0, 0), |observed| observed.moved());
+        spent.read = spent.read.saturating_add(read);
+        spent.written = spent.written.saturating_add(written);
     }
     spent
 }

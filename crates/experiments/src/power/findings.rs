@@ -12,7 +12,7 @@ use crate::{
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     for step in &plan.steps {
         let (true, Some(at)) = (step.act.is::<PowerCut>(), step.targets().next()) else { continue };
-        let cut = run.acts.get(&(step.id, at)).and_then(|act| act.cut.as_deref());
+        let cut = run.acts.get(&(step.id, at)).and_then(|act| act.get::<Cut>());
         let Some(cut) = cut else { continue };
         findings.verdicts.push(verdict(cut, plan.targets[at].pool.as_ref()));
         findings.tables.push(table(cut));

@@ -40,7 +40,7 @@ pub(super) fn cases<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> {
     let case = |step: &'a Step| {
         let act: &Pull = step.act.get()?;
         let at = step.targets().next()?;
-        let (pulled, build) = (run.acts.get(&(step.id, at))?.pulled.as_deref()?, plan.build(at)?);
+        let (pulled, build) = (run.acts.get(&(step.id, at))?.get::<Pulled>()?, plan.build(at)?);
         let target = &plan.targets[at];
         let drive = name(target, act.member)?;
         let pool = target.given.as_str();
@@ -55,7 +55,7 @@ pub(super) fn in_use<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> 
     let case = |step: &'a Step| {
         let act: &PullInUse = step.act.get()?;
         let at = step.targets().next()?;
-        let (pulled, target) = (run.acts.get(&(step.id, at))?.pulled.as_deref()?, &plan.targets[at]);
+        let (pulled, target) = (run.acts.get(&(step.id, at))?.get::<Pulled>()?, &plan.targets[at]);
         let pool = target.pool.as_ref()?;
         let layout = Layout::of_name(&pool.kind)?;
         let (drives, given) = (usize::try_from(pool.members).ok()?, target.given.as_str());

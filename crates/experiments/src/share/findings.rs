@@ -60,7 +60,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         .filter_map(|(step, act)| {
             let at = step.targets().next()?;
             let shared =
-                run.acts.get(&(step.id, at))?.shared.as_deref().filter(|shared| !shared.loads.is_empty())?;
+                run.acts.get(&(step.id, at))?.get::<Shared>().filter(|shared| !shared.loads.is_empty())?;
             let target = &plan.targets[at];
             let bus = run.start.as_ref().and_then(|start| bus(&start.inventory, target, shared));
             Some(Case { given: &target.given, act, shared, bus })

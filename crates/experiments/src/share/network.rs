@@ -13,7 +13,7 @@ pub fn network_port(run: &Run<()>) -> Option<NetworkPort> {
     let (start, plan) = (run.start.as_ref()?, run.plan.as_ref()?);
     plan.shares().find_map(|(step, act)| {
         let client = act.client.as_ref()?;
-        let shared = run.acts.get(&(step.id, step.targets().next()?))?.shared.as_deref()?;
+        let shared = run.acts.get(&(step.id, step.targets().next()?))?.get::<Shared>()?;
         let port =
             start.inventory.ports.iter().find(|port| Some(&port.name) == shared.network_port.as_ref())?;
         let fastest = |puts: bool| {

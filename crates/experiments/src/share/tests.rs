@@ -70,7 +70,7 @@ fn recorded(plan: Plan, speeds: [&[f64]; 2]) -> Vec<Event> {
     let negotiated = Some(Negotiated { dialect, signing, encryption });
     let network_port = act.client.is_some().then(|| "wlan0".to_owned());
     let shared = Shared { server: server.to_owned(), negotiated, network_port, loads, ..Shared::default() };
-    let result = Box::new(ActResult { shared: Some(Box::new(shared)), ..ActResult::default() });
+    let result = Box::new(ActResult { observed: Some(shared.into()), ..ActResult::default() });
     let act = Event::Act { step: StepId(0), target: Some(0), at: String::new(), result };
     let end = Event::End(End { how: How::Finished, at: String::new() });
     vec![Event::Plan { plan }, act, end]
@@ -208,8 +208,9 @@ fn what_the_network_behind_a_port_carries_is_there_for_others() {
     assert_eq!(learned(&["wlan0"], [&more, &faster]), None, "clients put more than iperf3 carried");
     let mut one = recorded(plan(), both);
     let Some(Event::Act { result, .. }) = one.get_mut(1) else { panic!("a share") };
-    let loads = &mut result.shared.as_mut().expect("a share").loads;
-    loads.retain(|load| load.via != Via::Network || load.run == 1);
+    result.change(|shared: &mut Shared| {
+        shared.loads.retain(|load| load.via != Via::Network || load.run == 1);
+    });
     let ports = vec![port_of("wlan0")];
     let inventory = Inventory { ports, ..Inventory::default() };
     assert_eq!(network_port(&Run::of([begun(inventory)].into_iter().chain(one))), None, "one repetition");
@@ -224,13 +225,14 @@ fn what_took_longer_because_the_program_did_not_run_is_left_out() {
     let found = |is_stopped: fn(&ShareLoad) -> bool, is_there: bool| {
         let mut record = recorded(planned(&[("clients", "1")]), speeds);
         let Some(Event::Act { result, .. }) = record.get_mut(1) else { panic!("a share") };
-        let loads = &mut result.shared.as_mut().expect("a share").loads;
-        loads.retain(|load| is_there || !is_stopped(load));
-        for load in loads.iter_mut().filter(|load| is_stopped(load)) {
-            load.seconds += 8.0;
-            load.suspended_ns = 8_000_000_000;
-            load.cores.clear();
-        }
+        result.change(|Shared { loads, .. }| {
+            loads.retain(|load| is_there || !is_stopped(load));
+            for load in loads.iter_mut().filter(|load| is_stopped(load)) {
+                load.seconds += 8.0;
+                load.suspended_ns = 8_000_000_000;
+                load.cores.clear();
+            }
+        });
         SHARE.findings(&mut record.into_iter())
     };
     let two: fn(&ShareLoad) -> bool =
@@ -251,13 +253,14 @@ fn what_iperf3_does_not_tell_is_not_said() {
         let speeds = [10.0, 10.1, 27.0, 380.0, carries, 27.5];
         let mut record = recorded(plan, [&speeds, &speeds]);
         let Some(Event::Act { result, .. }) = record.get_mut(1) else { panic!("a share") };
-        let shared = result.shared.as_mut().expect("a share");
-        shared.loads.retain(|load| load.via != Via::Network || load.run <= runs);
-        let odd = |load: &&mut ShareLoad| load.via == Via::Network && load.run % 2 == 1;
-        shared.loads.iter_mut().filter(odd).for_each(|load| load.seconds *= noise);
-        if runs < 6 {
-            shared.no_network = Some("iperf3 is gone".to_owned());
-        }
+        result.change(|shared: &mut Shared| {
+            shared.loads.retain(|load| load.via != Via::Network || load.run <= runs);
+            let odd = |load: &&mut ShareLoad| load.via == Via::Network && load.run % 2 == 1;
+            shared.loads.iter_mut().filter(odd).for_each(|load| load.seconds *= noise);
+            if runs < 6 {
+                shared.no_network = Some("iperf3 is gone".to_owned());
+            }
+        });
         SHARE.findings(&mut record.into_iter())
     };
     let verdict = |carries: f64| results(carries, 1.0, 6).verdicts[0].clone();

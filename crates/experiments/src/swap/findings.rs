@@ -36,7 +36,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         .swaps()
         .filter_map(|(step, act)| {
             let at = step.targets().next()?;
-            let swapped = run.acts.get(&(step.id, at))?.swapped.as_deref()?;
+            let swapped = run.acts.get(&(step.id, at))?.get::<Swapped>()?;
             let footprint = footprint(&swapped.loads, act.most_used(SwapWhat::Requests));
             Some(Case { given: &plan.targets[at].given, act, swapped, footprint })
         })

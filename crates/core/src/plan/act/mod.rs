@@ -12,9 +12,9 @@ mod pull;
 mod share;
 mod swap;
 
-use std::{any::Any, fmt, ops::Deref, sync::Arc};
+use std::{fmt, sync::Arc};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 pub use boot::RecordBoot;
 pub use existing::Existing;
@@ -31,6 +31,7 @@ pub use swap::{SwapMedium, SwapTest, SwapWhat, SwapWork};
 use super::{Cost, Step, StepId};
 use crate::{
     run::{Execution, RunError, Troubles, act},
+    tagged::{AsAny, Tagged},
     units::duration,
 };
 
@@ -182,31 +183,16 @@ fn duration_fits(seconds: f64) -> Result<(), String> {
     if (0.0..=LONG).contains(&seconds) { Ok(()) } else { Err(format!("lasts {seconds} s")) }
 }
 
-/// An act as the [`Any`] that it is.
-pub trait AsAny: Any {
-    fn as_any(&self) -> &dyn Any;
-}
+/// An act of some kind.
+pub type AnyAct = Tagged<dyn Act>;
 
-impl<T: Any> AsAny for T {
-    fn as_any(&self) -> &dyn Any {
-        self
+impl<T: Act> From<T> for AnyAct {
+    fn from(act: T) -> Self {
+        (Arc::new(act) as Arc<dyn Act>).into()
     }
 }
-
-/// An act of some kind, shared by the copies of a plan.
-#[derive(Debug, Clone)]
-pub struct AnyAct(Arc<dyn Act>);
 
 impl AnyAct {
-    /// The act, if it is of this kind.
-    pub fn get<T: Act>(&self) -> Option<&T> {
-        (*self.0).as_any().downcast_ref()
-    }
-
-    pub fn is<T: Act>(&self) -> bool {
-        self.get::<T>().is_some()
-    }
-
     /// Refuses what can't be done, see [`Plan::check`](super::Plan::check).
     pub(super) fn check_all(&self) -> Result<(), String> {
         self.check()?;
@@ -216,38 +202,6 @@ impl AnyAct {
             return Err(format!("has {bytes} bytes, more than any drive"));
         }
         cost.seconds.map_or(Ok(()), duration_fits)
-    }
-}
-
-impl Deref for AnyAct {
-    type Target = dyn Act;
-
-    fn deref(&self) -> &Self::Target {
-        &*self.0
-    }
-}
-
-impl<T: Act> From<T> for AnyAct {
-    fn from(act: T) -> Self {
-        Self(Arc::new(act))
-    }
-}
-
-impl PartialEq for AnyAct {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || serde_json::to_value(self).ok() == serde_json::to_value(other).ok()
-    }
-}
-
-impl Serialize for AnyAct {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for AnyAct {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(Box::<dyn Act>::deserialize(deserializer)?.into()))
     }
 }
 

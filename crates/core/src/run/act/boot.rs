@@ -19,7 +19,7 @@ pub(crate) fn record(
         (boots.this.linux, boots.this.system) = (machine.linux(), machine.system.clone());
         boots.this.computer = machine.computer();
         let seconds = run.ctx.world.seconds() - since;
-        let result = ActResult { seconds, boots: Some(Box::new(boots)), ..ActResult::default() };
+        let result = ActResult { seconds, observed: Some(boots.into()), ..ActResult::default() };
         run.emit_act(step.id, Some(target), result)?;
     }
     Ok(Troubles::new())

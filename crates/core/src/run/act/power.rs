@@ -20,7 +20,7 @@ pub(crate) fn cut(run: &mut Execution<'_, '_>, step: &Step, act: &PowerCut) -> R
         let seconds = run.ctx.world.seconds() - since;
         let is_whole = cut.is_whole();
         let bytes = act.tree.bytes.saturating_add(cut.ledger.acknowledged_bytes);
-        let result = ActResult { seconds, bytes, cut: Some(Box::new(cut)), ..ActResult::default() };
+        let result = ActResult { seconds, bytes, observed: Some(cut.into()), ..ActResult::default() };
         run.emit_act(step.id, Some(target), result)?;
         // Before what it was found in is removed. What has a loss stays, to be looked at again.
         run.ctx.log.sync()?;

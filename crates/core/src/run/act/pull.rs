@@ -36,7 +36,7 @@ pub(crate) fn pull(run: &mut Execution<'_, '_>, step: &Step, act: &Pull) -> Resu
         let pulled = run.ctx.world.pull(target, &on, act, &cancel, &mut |text| watcher.asks(text))?;
         let result = |pulled: &Pulled, seconds: f64| ActResult {
             seconds,
-            pulled: Some(Box::new(pulled.clone())),
+            observed: Some(pulled.clone().into()),
             ..ActResult::default()
         };
         let seconds = run.ctx.world.seconds() - since;

@@ -22,7 +22,7 @@ pub(crate) fn pull(run: &mut Execution<'_, '_>, step: &Step, act: &PullInUse) ->
             seconds,
             cut_short: pulled.files.wrong == 0
                 && pulled.back.as_ref().is_none_or(|back| back.healed.is_none() && back.files.wrong == 0),
-            pulled: Some(Box::new(pulled.clone())),
+            observed: Some(pulled.clone().into()),
             ..ActResult::default()
         };
         let seconds = run.ctx.world.seconds() - since;

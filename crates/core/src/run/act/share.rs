@@ -33,11 +33,11 @@ pub(crate) fn perform(
         run.account(target, bytes, bytes);
         // What was measured until it ended is kept; to resume means to begin again.
         let cut_short = done.is_err();
-        let shared = Some(Box::new(shared));
+        let observed = Some(shared.into());
         run.emit_act(
             step.id,
             Some(target),
-            ActResult { seconds, bytes, cut_short, shared, ..ActResult::default() },
+            ActResult { seconds, bytes, cut_short, observed, ..ActResult::default() },
         )?;
         done?;
     }

@@ -29,7 +29,7 @@ pub(crate) fn perform(
                 false => troubles.push((target, why)),
             }
         }
-        let result = ActResult { seconds, bytes, swapped: Some(Box::new(swapped)), ..ActResult::default() };
+        let result = ActResult { seconds, bytes, observed: Some(swapped.into()), ..ActResult::default() };
         run.emit_act(step.id, Some(target), result)?;
         // The next medium may take long.
         run.ctx.log.sync()?;
