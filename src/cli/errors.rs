@@ -6,9 +6,9 @@ use crate::{
     experiments::PlanError,
     import::ImportError,
     inventory::BayError,
-    plan::{Suite, SuiteError},
+    plan::{Impossible, Suite, SuiteError},
     record::StoreError,
-    run::{BootError, LockError, ShareRefusal, SwapRefusal},
+    run::{BootError, LockError},
     target::TargetError,
 };
 
@@ -32,8 +32,7 @@ pub(super) fn code(e: &anyhow::Error) -> u8 {
         || e.is::<Refusal>()
         || e.is::<BayError>()
         || e.is::<BootError>()
-        || e.is::<SwapRefusal>()
-        || e.is::<ShareRefusal>()
+        || e.is::<Impossible>()
         || e.is::<SuiteError>()
         || e.is::<CompareError>()
         || e.is::<ImportError>()

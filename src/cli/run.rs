@@ -46,7 +46,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
             run::restore_record(&store, run, at)?;
         }
         let (plan, _) = unfinished(experiment, run, &store.unfinished(run)?, &store)?;
-        is_possible(&plan, &inventory)?;
+        plan.require(&inventory)?;
         if ledger.is_some() && plan.ledger() != ledger.as_ref() {
             let is = plan.ledger().map_or_else(|| "the store".to_owned(), ToString::to_string);
             return Err(Usage(format!("the ledger of {run} is in {is}: resume it without --ledger")).into());
@@ -83,24 +83,17 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
                 .collect(),
         };
         output.result(&text)?;
-        if let Err(e) = is_possible(&plan, &inventory) {
+        if let Err(e) = plan.require(&inventory) {
             output.warn(&format!("as things are, it is refused: {e}"));
         }
         return Ok(ExitCode::SUCCESS);
     }
-    is_possible(&plan, &inventory)?;
+    plan.require(&inventory)?;
     let erase = values.typed(&ERASE).unwrap_or_default();
     let erase = pool::consent_to(&plan, erase, &inventory, store.dir(), output)?;
     pull::consent_to(&plan, named, &inventory, store.dir(), output)?;
     let task = Task { experiment, before: plan.brief(), plan, resumed: None, erase };
     carry_out(args, task, inventory, &store, output)
-}
-
-/// Refuses, before anything is changed, what can't be done here.
-fn is_possible(plan: &Plan, inventory: &Inventory) -> anyhow::Result<()> {
-    run::can_swap(plan)?;
-    run::can_share(plan, inventory)?;
-    Ok(())
 }
 
 struct Task<'a> {

@@ -60,8 +60,8 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/scratch.rs",
             "crates/core/src/run/scratch_dir.rs",
             // Files of a client and a server, in memory and in a directory of the run.
-            "crates/core/src/run/share/errands.rs",
-            "crates/core/src/run/share/file_server.rs",
+            "crates/experiments/src/share/run/errands.rs",
+            "crates/experiments/src/share/run/file_server.rs",
             // Settings of the kernel, and its control groups.
             "crates/core/src/run/swap/kernel.rs",
         ],
@@ -86,8 +86,8 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/pull/files.rs",
             "crates/core/src/run/pull/power.rs",
             "crates/core/src/run/scratch_dir.rs",
-            "crates/core/src/run/share/site.rs",
-            "crates/core/src/run/share/smb.rs",
+            "crates/experiments/src/share/run/site.rs",
+            "crates/experiments/src/share/run/smb.rs",
             "crates/core/src/run/swap/kernel.rs",
         ],
     ),
@@ -120,7 +120,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/scratch.rs",
             "crates/core/src/run/scratch_dir.rs",
             // Of a directory that the run made, where it is mounted for a client and a server.
-            "crates/core/src/run/share/errands.rs",
+            "crates/experiments/src/share/run/errands.rs",
             "crates/core/src/run/swap/kernel.rs",
             // A swap area that was moved while the kernel used it.
             "crates/core/src/run/swap/leftover.rs",
@@ -141,7 +141,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/record/owner.rs",
             "crates/core/src/run/lock.rs",
             "crates/core/src/run/pool/keep.rs",
-            "crates/core/src/run/share/errands.rs",
+            "crates/experiments/src/share/run/errands.rs",
         ],
     ),
     // The lints say so, too, but can be silenced where they are.

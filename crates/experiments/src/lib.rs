@@ -1,13 +1,10 @@
 //! The experiments, one folder each: how to plan it, and how to read its record into findings.
 
 use drivebench_analyse as analyse;
-#[cfg(test)]
-use drivebench_core::run;
-use drivebench_core::{plan, record};
-#[cfg(test)]
+use drivebench_core::{plan, record, run};
 use drivebench_engine as engine;
 use drivebench_findings as findings;
-use drivebench_host::{conditions, inventory, target};
+use drivebench_host::{conditions, inventory, sysroot, target, tools};
 #[cfg(test)]
 use drivebench_report as report;
 use drivebench_units as units;

@@ -11,17 +11,16 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use act::{
-    Act, AnyAct, AtLeast, BuildPool, Changes, Errand, Existing, FILL, FileSet, FileTree, FileWork, Files,
-    FillTree, Measure, MoveDrives, Needs, NotPredicted, Part, Pause, PowerCut, Predict, Prediction,
-    Protection, Protocol, Pull, PullBy, PullInUse, RebuildPool, RecordBoot, RemovePool, Rule, ScratchFile,
-    SecondPull, ShareTest, Standby, SwapMedium, SwapTest, SwapWhat, SwapWork, TREE_DIRECTORIES, Uncounted,
-    Via, zone_bytes,
+    Act, AnyAct, AtLeast, BuildPool, Changes, FILL, FileSet, FileTree, FileWork, Files, FillTree, Measure,
+    MoveDrives, Needs, NotPredicted, Pause, PowerCut, Predict, Prediction, Pull, PullBy, PullInUse,
+    RebuildPool, RecordBoot, RemovePool, Rule, ScratchFile, SecondPull, Standby, SwapMedium, SwapTest,
+    SwapWhat, SwapWork, TREE_DIRECTORIES, Uncounted, zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};
 pub use time::TimeLimit;
 
-use crate::{target::Target, units::RemoteDir};
+use crate::{inventory::Inventory, target::Target, units::RemoteDir};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -41,6 +40,11 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<TimeLimit>,
 }
+
+/// Why a plan can't be carried out here, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Impossible(String);
 
 /// Which repetition each step is, from 1, and how many there are.
 pub type Repetitions = BTreeMap<StepId, (u32, u32)>;
@@ -177,6 +181,14 @@ impl Plan {
         Ok(())
     }
 
+    /// Refuses, before anything is changed, what can't be done here.
+    pub fn require(&self, inventory: &Inventory) -> Result<(), Impossible> {
+        self.steps.iter().try_for_each(|step| {
+            let mut targets = step.targets().map(|at| &self.targets[at]);
+            targets.try_for_each(|on| step.act.require(on, inventory)).map_err(Impossible)
+        })
+    }
+
     /// Why the file on a target is smaller than asked.
     pub fn cut(&self, target: usize) -> Option<&Cut> {
         self.cuts.iter().find(|cut| cut.target as usize == target)
@@ -221,10 +233,6 @@ impl Plan {
     /// The steps that swap to their targets.
     pub fn swaps(&self) -> impl Iterator<Item = (&Step, &SwapTest)> {
         self.acts::<SwapTest>()
-    }
-
-    pub fn shares(&self) -> impl Iterator<Item = (&Step, &ShareTest)> {
-        self.acts::<ShareTest>()
     }
 
     /// Its targets may lack drives by now.

@@ -10,7 +10,6 @@ mod progress;
 mod pulled;
 mod reader;
 mod run;
-mod shared;
 mod store;
 mod summary;
 mod swapped;
@@ -32,7 +31,6 @@ pub use pulled::{
 };
 pub use reader::{ReadError, Reader, open_own, open_regular};
 pub use run::{Flag, Load, Run, Step, Windows, suspended};
-pub use shared::{Negotiated, ShareLoad, Shared};
 pub use store::{Store, StoreError, is_name};
 pub use summary::Summary;
 pub use swapped::{SwapLoad, Swapped, WAITS};

@@ -22,15 +22,13 @@ use super::{
     pull::{self, Away, AwayInUse, Site},
     scratch::{Scratch, reserve},
     scratch_dir::Folder,
-    share, swap,
+    swap,
 };
 use crate::{
     engine::{self, Cancel, Clock, Engine, EngineError, FileTarget},
     inventory::Inventory,
-    plan::{
-        BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot, ShareTest, SwapTest,
-    },
-    record::{ActResult, Back, Boot, Boots, Cut, Pulled, Shared, Store, Swapped},
+    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot, SwapTest},
+    record::{ActResult, Back, Boot, Boots, Cut, Pulled, Store, Swapped},
     sysroot::Sysroot,
     target::{Kind, NotFound, Target},
     tools::{Runner, System, dmesg, filefrag},
@@ -135,6 +133,10 @@ impl World for Local<'_> {
 
     fn sysroot(&self) -> &Sysroot {
         self.sysroot
+    }
+
+    fn system(&self) -> Option<&System> {
+        Some(&self.tools)
     }
 
     fn runner(&self) -> &dyn Runner {
@@ -361,19 +363,6 @@ impl World for Local<'_> {
         swap::swap_test(on, act, (&self.journal, &self.tools), &self.erase, cancel, says)
     }
 
-    fn share(
-        &mut self,
-        on: (usize, &Target),
-        act: &ShareTest,
-        cancel: &Cancel,
-        says: &mut dyn FnMut(&str),
-    ) -> (Shared, Result<(), RunError>) {
-        match stays(on.1) {
-            Ok(()) => share::share_test(on, act, (&self.journal, &self.tools), cancel, says),
-            Err(source) => (Shared::default(), Err(RunError::Folder { dir: on.1.path.clone(), source })),
-        }
-    }
-
     fn boot(&mut self, target: &Target, act: &RecordBoot, experiment: &str) -> Result<Boots, RunError> {
         let this = Boot { run: self.run.clone(), ..boot::read(self.sysroot, &self.tools, target)? };
         let earlier = boot::earlier(&Store::at(self.store.clone()), experiment, &this, act.earlier as usize);
@@ -452,7 +441,7 @@ fn too_late(seconds: f64) -> Option<io::Error> {
 
 /// Refuses a path that is on another filesystem than when the target was found: it was unmounted or mounted over since.
 /// A block device may be moved during a run.
-fn stays(target: &Target) -> io::Result<()> {
+pub fn stays(target: &Target) -> io::Result<()> {
     let other = || {
         io::Error::other(
             "it is on another filesystem now than at the start of the run: it was unmounted, or something was mounted over it",

@@ -21,8 +21,7 @@ mod pull;
 mod scratch;
 mod scratch_dir;
 mod scratch_name;
-mod share;
-mod swap;
+pub(crate) mod swap;
 mod time_left;
 mod world;
 mod zones;
@@ -42,7 +41,7 @@ pub use execute::execute;
 pub use execution::{Execution, Troubles};
 pub use journal::{Journal, host};
 pub use leftovers::{Kept, Leftover, LeftoverKind, look_alikes, sweep, waiting};
-pub use local::{Local, now};
+pub use local::{Local, now, stays};
 pub use lock::{Lock, LockError, Locks};
 pub use measure::Progress;
 pub use modelled::Modelled;
@@ -53,8 +52,8 @@ pub use pool::{
     ready_for, removal, remove, remove_for_run, replace, resync, scrub, stop, to_remove, unclean, uuid,
 };
 pub use pull::{can_pull, ready_to_pull, restore_record};
-pub use share::{ShareRefusal, can_share};
-pub use swap::{SwapRefusal, can_swap, work as use_memory};
+pub use scratch_dir::Folder;
+pub use swap::work as use_memory;
 pub use world::World;
 
 use crate::{
@@ -97,10 +96,9 @@ pub enum RunError {
     Pool(#[from] BuildError),
     #[error(transparent)]
     Power(#[from] pull::PowerError),
+    /// What one experiment does failed.
     #[error("{0}")]
-    Swap(String),
-    #[error("{0}")]
-    Share(String),
+    Act(String),
     /// Somebody put something in place of a file that is shared.
     #[error("{0}")]
     Replaced(String),

@@ -26,15 +26,15 @@ use crate::{
     inventory::{Drive, Inventory},
     plan::{
         BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot,
-        ShareTest, SwapTest,
+        SwapTest,
     },
     record::{
         ActResult, Back, Boot, Boots, Cut, Done, Event, FilesFound, How, LedgerFound, Log, Moment,
-        Operations, Probe, Pulled, Second, Shared, Swapped, What,
+        Operations, Probe, Pulled, Second, Swapped, What,
     },
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
-    tools::{Output, Query, Runner, ToolError, ToolResult},
+    tools::{Output, Query, Runner, System, ToolError, ToolResult},
     units::{Caching, Direction, Extent, KIB, Layout, Load, MIB, Parity, Pattern, PoolState},
 };
 
@@ -147,6 +147,10 @@ impl World for Modelled {
 
     fn sysroot(&self) -> &Sysroot {
         &self.sysroot
+    }
+
+    fn system(&self) -> Option<&System> {
+        None
     }
 
     fn runner(&self) -> &dyn Runner {
@@ -326,16 +330,6 @@ impl World for Modelled {
 
     fn power_checked(&mut self, _: &Target, _: &PowerCut) -> Result<(), RunError> {
         Ok(())
-    }
-
-    fn share(
-        &mut self,
-        _: (usize, &Target),
-        act: &ShareTest,
-        _: &Cancel,
-        _: &mut dyn FnMut(&str),
-    ) -> (Shared, Result<(), RunError>) {
-        (modelled_uses::share(act), Ok(()))
     }
 
     fn swap(

@@ -1,26 +1,10 @@
-//! What programs see that use modelled memory, and clients of a modelled share.
+//! What programs see that use modelled memory.
 
 use crate::{
-    plan::{Errand, Part, ShareTest, SwapTest, SwapWork, Via},
-    record::{ShareLoad, Shared, SwapLoad, Swapped},
+    plan::{SwapTest, SwapWork},
+    record::{SwapLoad, Swapped},
     units::Histogram,
 };
-
-/// The drive moves 20 MB/s, the link 12, all else ten times as much.
-pub(super) fn share(act: &ShareTest) -> Shared {
-    let load = |run: u32, via: Via, errand: Errand| {
-        let drive = if via.has(Part::Drive) { 20e6 } else { 200e6 };
-        let speed = if via.has(Part::Link) { f64::min(drive, 12e6) } else { drive };
-        let bytes = act.moved(errand);
-        let seconds = bytes as f64 / speed;
-        ShareLoad { errand, via, run, bytes, seconds, cores: Vec::new(), suspended_ns: 0 }
-    };
-    let runs = (1..=act.runs).flat_map(|run| act.ways().map(move |via| (run, via)));
-    let loads = runs.flat_map(|(run, via)| act.errands().map(move |errand| (run, via, errand)));
-    let loads = loads.filter(|(_, via, errand)| act.goes(*errand, *via));
-    let loads = loads.map(|(run, via, errand)| load(run, via, errand)).collect();
-    Shared { server: "Samba".to_owned(), loads, ..Shared::default() }
-}
 
 /// Each fault takes 1 ms, and half of the pages beyond what is allowed have to be read.
 pub(super) fn swap(act: &SwapTest) -> Swapped {

@@ -44,7 +44,7 @@ const SPARE_INODES: u64 = 64;
 
 /// A scratch directory. Its files are named by numbers from 0; other files in it are never touched.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub struct Folder {
     path: PathBuf,
     /// Open and locked, so that a cleanup that does not see the journal leaves it alone.
     dir: Arc<File>,

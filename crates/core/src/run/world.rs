@@ -10,13 +10,11 @@ use super::{
 use crate::{
     engine::{Cancel, Clock, Engine, EngineError},
     inventory::Inventory,
-    plan::{
-        BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot, ShareTest, SwapTest,
-    },
-    record::{ActResult, Back, Boots, Cut, Pulled, Shared, Swapped},
+    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot, SwapTest},
+    record::{ActResult, Back, Boots, Cut, Pulled, Swapped},
     sysroot::Sysroot,
     target::{NotFound, Target},
-    tools::Runner,
+    tools::{Runner, System},
     units::{Load, Parity},
 };
 
@@ -35,6 +33,9 @@ pub trait World {
 
     /// The sysroot for reading counters.
     fn sysroot(&self) -> &Sysroot;
+
+    /// The programs of a real machine; none of a modelled one.
+    fn system(&self) -> Option<&System>;
 
     /// Runs other programs.
     fn runner(&self) -> &dyn Runner;
@@ -168,16 +169,6 @@ pub trait World {
         cancel: &Cancel,
         says: &mut dyn FnMut(&str),
     ) -> Result<Swapped, RunError>;
-
-    /// Shares a directory of ours on the target with clients on a network of their own: what was measured, and why it ended early. `says`
-    /// receives what is done now.
-    fn share(
-        &mut self,
-        on: (usize, &Target),
-        act: &ShareTest,
-        cancel: &Cancel,
-        says: &mut dyn FnMut(&str),
-    ) -> (Shared, Result<(), RunError>);
 
     /// How this machine started, and earlier boots that runs of this experiment have recorded.
     fn boot(&mut self, target: &Target, act: &RecordBoot, experiment: &str) -> Result<Boots, RunError>;

@@ -12,8 +12,9 @@ use crate::{
         Axis, Column, Curve, Figure, Findings, LoadKey, Metric, On, Point, Quantity, Scope, Style, Table,
     },
     inventory::{Drive, Inventory},
-    plan::{Errand, Part, Plan, Protocol, ShareTest, Via},
-    record::{Run, ShareLoad, Shared, suspended},
+    plan::Plan,
+    record::{Run, suspended},
+    share::{Errand, Part, Protocol, ShareLoad, ShareTest, Shared, Via},
     target::Target,
     units::{Direction, Pattern, capital, count, listed, percent, rate},
 };
@@ -56,7 +57,7 @@ struct Case<'a> {
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     let cases: Vec<Case<'_>> = plan
-        .shares()
+        .acts::<ShareTest>()
         .filter_map(|(step, act)| {
             let at = step.targets().next()?;
             let shared =

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     analyse::{Estimate, repeat},
-    plan::Part,
+    share::Part,
 };
 
 /// Gains below this are none, and of two parts whose gains differ by less none is named.

@@ -1,14 +1,24 @@
 //! share: what does a client get, and what limits it?
 
+mod act;
+mod existing;
 mod findings;
 mod limit;
 mod network;
 mod options;
 mod plan;
+mod protocol;
+mod result;
+mod run;
 #[cfg(test)]
 mod tests;
 
 pub use network::network_port;
+
+use act::{Errand, Part, Protection, ShareTest, Via};
+use existing::Existing;
+use protocol::Protocol;
+use result::{Negotiated, ShareLoad, Shared};
 
 use super::{Experiment, common};
 

@@ -3,15 +3,15 @@
 use crate::{
     analyse::{Estimate, repeat},
     inventory::{Carried, NetworkPort, Speed},
-    plan::{Errand, Via},
-    record::{Run, ShareLoad, Shared},
+    record::Run,
+    share::{Errand, ShareLoad, ShareTest, Shared, Via},
 };
 
 /// The network port of the machine that shared, as it was then, with what the network behind it carried; of several ways to measure a direction
 /// the one that surely carried most.
 pub fn network_port(run: &Run<()>) -> Option<NetworkPort> {
     let (start, plan) = (run.start.as_ref()?, run.plan.as_ref()?);
-    plan.shares().find_map(|(step, act)| {
+    plan.acts::<ShareTest>().find_map(|(step, act)| {
         let client = act.client.as_ref()?;
         let shared = run.acts.get(&(step.id, step.targets().next()?))?.get::<Shared>()?;
         let port =

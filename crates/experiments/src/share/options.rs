@@ -8,7 +8,7 @@ use super::super::{
     shared_options as shared,
 };
 use crate::{
-    plan::{Existing, Protection, Protocol},
+    share::{Existing, Protection, Protocol},
     units::RemoteDir,
 };
 

@@ -5,7 +5,8 @@ use super::{
     options,
 };
 use crate::{
-    plan::{Plan, Protocol, ShareTest, Steps},
+    plan::{Plan, Steps},
+    share::{Protocol, ShareTest},
     target::Kind,
     units::{KIB, decimal_bytes},
 };

@@ -6,9 +6,10 @@ use crate::{
     conditions::Core,
     findings::{Findings, Scope},
     inventory::{Bus, BusKind, Drive, Inventory, NetworkPort, Speed},
-    plan::{Act, Changes, Errand, Plan, Protocol, ShareTest, StepId, Via},
-    record::{ActResult, End, Event, Host, How, Negotiated, Run, SCHEMA, ShareLoad, Shared, Start},
+    plan::{Act, Changes, Plan, StepId},
+    record::{ActResult, End, Event, Host, How, Run, SCHEMA, Start},
     report::{Format, Style, render},
+    share::{Errand, Negotiated, Protocol, ShareLoad, ShareTest, Shared, Via},
     target::Target,
 };
 
@@ -39,7 +40,7 @@ fn found(plan: Plan, speeds: [&[f64]; 2]) -> Findings {
 }
 
 fn recorded(plan: Plan, speeds: [&[f64]; 2]) -> Vec<Event> {
-    let (_, act) = plan.shares().next().expect("a share");
+    let (_, act) = plan.acts::<ShareTest>().next().expect("a share");
     let mut loads = Vec::new();
     for run in 1..=act.runs {
         for errand in act.errands() {
@@ -124,7 +125,7 @@ fn a_client_on_another_machine_mounts_nothing() {
     let refused = asked(&[("protocol", "nfs"), client]).expect_err("refused").to_string();
     assert!(refused.contains("leave out --client, or name --protocol smb or sftp"), "{refused}");
     let plan = planned(&[("protocol", "sftp"), client]);
-    let (_, act) = plan.shares().next().expect("a share");
+    let (_, act) = plan.acts::<ShareTest>().next().expect("a share");
     assert!(act.check().is_ok() && ShareTest { protocol: Protocol::Nfs, ..act.clone() }.check().is_err());
 }
 
@@ -179,7 +180,7 @@ fn a_bus_that_drive_and_network_share_is_named() {
 #[test]
 fn what_the_network_behind_a_port_carries_is_there_for_others() {
     let plan = || planned(&[("client", "ssh://pi@laptop/dev/shm")]);
-    let ways: Vec<Via> = plan().shares().flat_map(|(_, act)| act.ways()).collect();
+    let ways: Vec<Via> = plan().acts::<ShareTest>().flat_map(|(_, act)| act.ways()).collect();
     let of = |via: &Via, client: f64| match via {
         Via::Network => 11.0,
         Via::Whole => client,

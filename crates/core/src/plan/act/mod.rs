@@ -1,15 +1,12 @@
 //! The acts of steps: what each costs and changes, and how it is described.
 
 mod boot;
-mod existing;
 mod files;
 mod in_use;
 mod load;
 mod pool;
 mod power;
-mod protocol;
 mod pull;
-mod share;
 mod swap;
 
 use std::{fmt, sync::Arc};
@@ -17,21 +14,20 @@ use std::{fmt, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 pub use boot::RecordBoot;
-pub use existing::Existing;
 pub use files::{FileSet, FileWork, Files};
 pub use in_use::PullInUse;
 pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
 pub use pool::{BuildPool, NotPredicted, Predict, Prediction, RebuildPool, RemovePool};
 pub use power::PowerCut;
-pub use protocol::Protocol;
 pub use pull::{FileTree, FillTree, Pull, PullBy, SecondPull, TREE_DIRECTORIES};
-pub use share::{Errand, Part, Protection, ShareTest, Via};
 pub use swap::{SwapMedium, SwapTest, SwapWhat, SwapWork};
 
 use super::{Cost, Step, StepId};
 use crate::{
+    inventory::Inventory,
     run::{Execution, RunError, Troubles, act},
     tagged::{AsAny, Tagged},
+    target::Target,
     units::duration,
 };
 
@@ -168,6 +164,11 @@ pub trait Act: AsAny + fmt::Debug + Send + Sync {
     /// After a standby it measures the spin-up.
     fn prepares(&self) -> bool {
         false
+    }
+
+    /// Refuses, before anything is changed, what can't be done here: a program, a right or room is missing; and what to do.
+    fn require(&self, _on: &Target, _inventory: &Inventory) -> Result<(), String> {
+        Ok(())
     }
 
     /// Does it, and returns the targets on which it failed.

@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Act, Changes, Cost, Needs, Step, Uncounted};
 use crate::{
-    run::{Execution, RunError, Troubles, act},
+    inventory::Inventory,
+    run::{Execution, RunError, Troubles, act, swap},
+    sysroot::Sysroot,
+    target::Target,
     units::{count, decimal_bytes, duration},
 };
 
@@ -156,6 +159,10 @@ impl Act for SwapTest {
 
     fn needs(&self) -> Needs {
         Needs { uncounted: Uncounted::All, is_for_memory: true, ..Needs::default() }
+    }
+
+    fn require(&self, _: &Target, _: &Inventory) -> Result<(), String> {
+        swap::possible(&Sysroot::live(), self)
     }
 
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {

@@ -65,7 +65,7 @@ impl Area {
         // Programs of others may be swapped to it.
         let about = scratch.file.metadata().map_err(failed)?;
         if about.mode() & 0o077 != 0 || about.uid() != geteuid().as_raw() {
-            return Err(RunError::Swap(format!(
+            return Err(RunError::Act(format!(
                 "others may read files on {}, as its filesystem (such as FAT) is mounted: name a directory on another one",
                 dir.display()
             )));
@@ -89,7 +89,7 @@ impl Area {
         swap_file::make(file, bytes, LABEL).and_then(|()| swap_file::on(file, PRIORITY)).map_err(|e| {
             let why =
                 if e.kind() == io::ErrorKind::InvalidInput { "its filesystem takes none" } else { "failed" };
-            RunError::Swap(format!("a swap file on {}: {why} ({e})", dir.display()))
+            RunError::Act(format!("a swap file on {}: {why} ({e})", dir.display()))
         })?;
         Ok(area)
     }
@@ -100,7 +100,7 @@ impl Area {
         bytes: u64,
         (journal, runner): (&Journal, &dyn Runner),
     ) -> Result<Self, RunError> {
-        let no = |why: String| RunError::Swap(format!("zram can't be used: {why}"));
+        let no = |why: String| RunError::Act(format!("zram can't be used: {why}"));
         if !Path::new(CONTROL).exists() {
             let said = runner.ask(&swap::load_zram())?;
             if said.code != Some(0) {
@@ -140,7 +140,7 @@ impl Area {
         (journal, runner): (&Journal, &dyn Runner),
     ) -> Result<Self, RunError> {
         let shown: Vec<&Drive> = target.drives.iter().collect();
-        let claims = Claims::of(&shown, erase).map_err(|e| RunError::Swap(e.to_string()))?;
+        let claims = Claims::of(&shown, erase).map_err(|e| RunError::Act(e.to_string()))?;
         let path = target.path.to_string_lossy();
         let make = swap::make_on(&path, bytes);
         done(&make, make.run(&claims, runner)?)?;
@@ -191,16 +191,16 @@ impl Area {
                 // It was not used yet.
                 Err(e) if e.kind() == io::ErrorKind::InvalidInput => {}
                 off => {
-                    off.map_err(|e| RunError::Swap(format!("swapoff of {}: {e}", scratch.place().display())))?
+                    off.map_err(|e| RunError::Act(format!("swapoff of {}: {e}", scratch.place().display())))?
                 }
             },
-            (Some(entry), None) if is_used(&self.path).map_err(|e| RunError::Swap(e.to_string()))? => {
+            (Some(entry), None) if is_used(&self.path).map_err(|e| RunError::Act(e.to_string()))? => {
                 run(&swap::off(&self.path.to_string_lossy()), entry, runner)?;
             }
             _ => {}
         }
         if let Some(number) = self.zram {
-            remove_zram(number).map_err(|e| RunError::Swap(format!("/dev/zram{number} stays: {e}")))?;
+            remove_zram(number).map_err(|e| RunError::Act(format!("/dev/zram{number} stays: {e}")))?;
         }
         if let Some(claims) = &self.claims {
             let wipe = wipefs::wipe(&self.path.to_string_lossy());
@@ -229,7 +229,7 @@ fn run(change: &Change<State>, entry: &Entry, runner: &dyn Runner) -> Result<(),
 fn done<A>(change: &Change<A>, said: Output) -> Result<(), RunError> {
     match said.code {
         Some(0) => Ok(()),
-        _ => Err(RunError::Swap(format!("'{change}' failed: {}", said.complaint()))),
+        _ => Err(RunError::Act(format!("'{change}' failed: {}", said.complaint()))),
     }
 }
 

@@ -24,7 +24,7 @@ use self::{
 use super::{RunError, journal::Journal, lock::Lock};
 use crate::{
     engine::Cancel,
-    plan::{Plan, SwapMedium, SwapTest, SwapWork},
+    plan::{SwapMedium, SwapTest, SwapWork},
     record::{SwapLoad, Swapped},
     sysroot::Sysroot,
     target::Target,
@@ -41,30 +41,21 @@ const POLL: Duration = Duration::from_millis(20);
 /// How long memory may take to be filled.
 const FILLS: Duration = Duration::from_secs(1800);
 
-/// Why no swap area can be tested here, and what to do.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct SwapRefusal(String);
-
-/// Refuses, before anything is changed, a plan whose swap tests can't be done here.
-pub fn can_swap(plan: &Plan) -> Result<(), SwapRefusal> {
-    plan.swaps().try_for_each(|(_, act)| possible(&Sysroot::live(), act))
-}
-
-fn possible(root: &Sysroot, act: &SwapTest) -> Result<(), SwapRefusal> {
+/// Refuses, before anything is changed, a swap test that can't be done here.
+pub(crate) fn possible(root: &Sysroot, act: &SwapTest) -> Result<(), String> {
     if !geteuid().is_root() {
-        return Err(SwapRefusal("making a swap area needs root: run it with sudo".to_owned()));
+        return Err("making a swap area needs root: run it with sudo".to_owned());
     }
-    group::place(root).map_err(|e| SwapRefusal(e.to_string()))?;
+    group::place(root).map_err(|e| e.to_string())?;
     if root.number::<u32>("/proc/sys/vm/swappiness") == Some(0) {
         let why = "vm.swappiness is 0, and then the kernel swaps no program of a control group: sysctl vm.swappiness=60, until this is done";
-        return Err(SwapRefusal(why.to_owned()));
+        return Err(why.to_owned());
     }
-    if area::highest_priority().map_err(|e| SwapRefusal(e.to_string()))? >= Some(i32::from(area::PRIORITY)) {
+    if area::highest_priority().map_err(|e| e.to_string())? >= Some(i32::from(area::PRIORITY)) {
         let why = "the kernel swaps to another area of the highest priority, so that both would be filled in turn: /proc/swaps names it. If another run of swap is under way, wait for its end; of one that was killed, `drivebench cleanup` removes it; else swapoff it";
-        return Err(SwapRefusal(why.to_owned()));
+        return Err(why.to_owned());
     }
-    watch::has_room(root, act).map_err(SwapRefusal)
+    watch::has_room(root, act)
 }
 
 /// All loads with one swap area; `erase` as in [`Claims::of`](crate::danger::Claims::of). `says` receives what is done now.
@@ -78,8 +69,8 @@ pub(super) fn swap_test(
 ) -> Result<Swapped, RunError> {
     let root = Sysroot::live();
     // Until all of it is undone: the areas of two runs would be filled in turn.
-    let _only = Lock::of_machine("swap").map_err(|e| RunError::Swap(e.to_string()))?;
-    possible(&root, act).map_err(|e| RunError::Swap(e.to_string()))?;
+    let _only = Lock::of_machine("swap").map_err(|e| RunError::Act(e.to_string()))?;
+    possible(&root, act).map_err(RunError::Act)?;
     let behind_zswap = act.medium == SwapMedium::Zswap;
     let _zswap = behind_zswap.then(|| watch::Zswap::on(journal)).transpose()?;
     says("making the swap area");
@@ -136,7 +127,7 @@ pub(super) fn swap_test(
                 path.display()
             ),
         };
-        failed = failed.map(|first| RunError::Swap(format!("{first}; {why}")));
+        failed = failed.map(|first| RunError::Act(format!("{first}; {why}")));
         swapped.ended = Some(why);
     }
     if let Some(e) = failed {
@@ -175,7 +166,7 @@ fn one(
     cancel: &Cancel,
     watch: &mut Watch,
 ) -> Result<SwapLoad, Ended> {
-    let failed = |what: &str, e: io::Error| RunError::Swap(format!("{what}: {e}"));
+    let failed = |what: &str, e: io::Error| RunError::Act(format!("{what}: {e}"));
     let group = Group::make(journal, act.memory, act.area, act.medium == SwapMedium::Zswap)
         .map_err(|e| failed("no control group could be made", e))?;
     let order = Order {
@@ -192,7 +183,7 @@ fn one(
     talk.say(&order).map_err(|e| failed("the program did not start", e))?;
     let line = hear(&mut talk, FILLS, &group, watch, cancel)?;
     if line != READY {
-        return Err(RunError::Swap(format!("the program that uses memory said: {line}")).into());
+        return Err(RunError::Act(format!("the program that uses memory said: {line}")).into());
     }
     let before = Counters::read(watch, &group);
     talk.say("\n").map_err(|e| failed("the program ended", e))?;
@@ -206,7 +197,7 @@ fn one(
     }
     talk.end(Duration::from_secs(5));
     let answer: Answer =
-        serde_json::from_str(&line).map_err(|e| RunError::Swap(format!("the program's answer: {e}")))?;
+        serde_json::from_str(&line).map_err(|e| RunError::Act(format!("the program's answer: {e}")))?;
     group.remove().map_err(|e| failed("the control group stays", e))?;
     let Answer { seconds, operations, latency, processor } = answer;
     let since = after.since(&before);

@@ -252,11 +252,11 @@ pub struct Zswap {
 impl Zswap {
     pub fn on(journal: &Journal) -> Result<Self, RunError> {
         match Sysroot::live().word(ZSWAP).as_deref() {
-            None => Err(RunError::Swap("this kernel has no zswap".to_owned())),
+            None => Err(RunError::Act("this kernel has no zswap".to_owned())),
             Some("Y" | "1") => Ok(Self { entry: None }),
             Some(_) => {
                 let entry = journal.will(Undo::ZswapOff).map_err(RunError::Journal)?;
-                set(ZSWAP, "Y").map_err(|e| RunError::Swap(format!("zswap can't be turned on: {e}")))?;
+                set(ZSWAP, "Y").map_err(|e| RunError::Act(format!("zswap can't be turned on: {e}")))?;
                 Ok(Self { entry: Some(entry) })
             }
         }

@@ -6,14 +6,13 @@ use std::{
 };
 
 use super::{
-    super::RunError,
     apart::{Apart, OWN, failed},
     file_server::{Access, BEGINS, FileServer, MEMORY, OTHER_LOGIN, Serves, write},
     mounted,
 };
 use crate::{
-    plan::{Protection, ShareTest},
-    record::Negotiated,
+    run::RunError,
+    share::{Negotiated, Protection, ShareTest},
     tools::{Output, Query, Runner, System, namespace::within, samba},
 };
 

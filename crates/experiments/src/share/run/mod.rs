@@ -30,12 +30,11 @@ use rustix::{
 };
 
 use self::{apart::failed, site::Site, transfers::Timed};
-use super::{RunError, journal::Journal, scratch_dir::Folder};
 use crate::{
     engine::Cancel,
-    inventory::{Drive, Inventory, machine},
-    plan::{Part, Plan, Protection, Protocol, ShareTest, Via},
-    record::{Negotiated, ShareLoad, Shared},
+    inventory::{Drive, machine},
+    run::{Folder, Journal, RunError},
+    share::{Negotiated, Part, Protection, Protocol, ShareLoad, ShareTest, Shared, Via},
     sysroot::Sysroot,
     target::Target,
     tools::{self, Runner, System, Tool, namespace, openssh, samba, ssh},
@@ -49,29 +48,10 @@ const RESERVE: u64 = 64 << 20;
 /// Characters of why the network alone was not measured.
 const WORDS: usize = 400;
 
-/// Why nothing can be shared here, and what to do.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct ShareRefusal(String);
-
-/// Refuses, before anything is changed, a plan whose shares can't be made here.
-pub fn can_share(plan: &Plan, inventory: &Inventory) -> Result<(), ShareRefusal> {
-    plan.shares().try_for_each(|(step, act)| {
-        let mut targets = step.targets().map(|at| &plan.targets[at]);
-        targets.try_for_each(|target| {
-            possible(&Sysroot::live(), &target.path, act)?;
-            let dir = act.client_dir.as_ref().map(|dir| Target::resolve(inventory, &dir.to_string_lossy()));
-            dir.map_or(Ok(()), |dir| on_another(&dir.map_err(|e| ShareRefusal(e.to_string()))?, target))
-        })
-    })
-}
-
 /// Refuses a directory of the client that is on the drive that is shared, or on none.
-fn on_another(client: &Target, shared: &Target) -> Result<(), ShareRefusal> {
+pub(super) fn on_another(client: &Target, shared: &Target) -> Result<(), String> {
     let dir = client.path.display();
-    let refuse = |why: String| {
-        Err(ShareRefusal(format!("--client-dir {dir} is {why}: name a directory on another drive")))
-    };
+    let refuse = |why: String| Err(format!("--client-dir {dir} is {why}: name a directory on another drive"));
     let is_shared = |drive: &&Drive| shared.drives.iter().any(|other| other.identity() == drive.identity());
     match client.drives.iter().find(is_shared) {
         Some(drive) => refuse(format!("on a drive that is shared, {}", drive.label())),
@@ -80,8 +60,9 @@ fn on_another(client: &Target, shared: &Target) -> Result<(), ShareRefusal> {
     }
 }
 
-fn possible(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(), ShareRefusal> {
-    let refuse = |why: String| Err(ShareRefusal(why));
+/// Refuses, before anything is changed, a share that can't be made here.
+pub(super) fn possible(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(), String> {
+    let refuse = |why: String| Err(why);
     if !geteuid().is_root() {
         return refuse("run share makes networks of its own, which needs root: run it with sudo".to_owned());
     }
@@ -95,18 +76,18 @@ fn possible(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(), ShareRef
     };
     let mounts: &[Tool] = if act.mounted { &samba::MOUNTS } else { &[] };
     for tool in namespace::TOOLS.iter().chain(served).chain(link).chain(other).chain(mounts) {
-        tools.find(*tool).map_err(|e| ShareRefusal(e.to_string()))?;
+        tools.find(*tool).map_err(|e| e.to_string())?;
     }
     let recent = match act.protocol {
         Protocol::Smb => smb::is_recent(&tools),
         Protocol::Nfs => nfs::is_recent(root),
         Protocol::Sftp => Ok(()),
     };
-    recent.map_err(ShareRefusal)?;
-    act.existing.as_ref().map_or(Ok(()), |existing| is_here(existing.host())).map_err(ShareRefusal)?;
-    act.login.as_deref().map_or(Ok(String::new()), login).map_err(ShareRefusal)?;
+    recent?;
+    act.existing.as_ref().map_or(Ok(()), |existing| is_here(existing.host()))?;
+    act.login.as_deref().map_or(Ok(String::new()), login)?;
     if let Some(dir) = &act.client_dir {
-        of_client(dir, path, act.on_disk()).map_err(ShareRefusal)?;
+        of_client(dir, path, act.on_disk())?;
     }
     // What the client puts and gets, and the share in memory.
     let needed = act.kept().saturating_add(2 * act.held()).saturating_add(RESERVE);
@@ -204,7 +185,7 @@ pub(super) fn share_test(
     let mut shared = Shared { server: server(act.protocol, tools), ..Shared::default() };
     let mut folders = Vec::new();
     let done = (|| {
-        possible(&Sysroot::live(), &target.path, act).map_err(|e| failed(&e.to_string()))?;
+        possible(&Sysroot::live(), &target.path, act).map_err(|e| failed(&e))?;
         says("starting a server and a client");
         for (dir, at) in [(Some(&target.path), at), (act.client_dir.as_ref(), at + CLIENTS)] {
             let Some(dir) = dir else { continue };
@@ -289,7 +270,7 @@ fn measure(
 /// What to look at if the other server does not give what it should.
 fn not_yours(act: &ShareTest, via: Via, e: RunError) -> RunError {
     match (&act.existing, via, e) {
-        (Some(at), Via::Existing, RunError::Share(why)) => {
+        (Some(at), Via::Existing, RunError::Act(why)) => {
             let signing = match act.protocol {
                 Protocol::Smb => " If its server insists on signing: --protection sign",
                 Protocol::Nfs | Protocol::Sftp => "",

@@ -10,7 +10,6 @@ use std::{
 };
 
 use super::{
-    super::{RunError, scratch_dir::Folder},
     apart::{Apart, OWN, failed, join},
     errands::{self, GOT, LARGE, SEVERAL, SMALL},
     file_server::{Access, BEGINS, FileServer, MEMORY, OTHER_LOGIN, Other, Serves, write},
@@ -21,7 +20,8 @@ use super::{
 };
 use crate::{
     engine::Cancel,
-    plan::{Errand, Part, Protocol, ShareTest, Via},
+    run::{Folder, RunError},
+    share::{Errand, Part, Protocol, ShareTest, Via},
     sysroot::Sysroot,
     tools::{
         Query, System, Talk,

@@ -3,13 +3,13 @@
 use std::fs;
 
 use super::{
-    super::RunError,
     apart::{Apart, OWN, failed},
     file_server::{Access, BEGINS},
     mounted,
 };
 use crate::{
-    record::Negotiated,
+    run::RunError,
+    share::Negotiated,
     sysroot::Sysroot,
     tools::{Query, System, Talk, namespace::beside, nfs},
 };

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     engine::{Cancel, Pulse},
-    plan::{Errand, Via},
+    share::{Errand, Via},
     tools::{
         Runner, ToolError, ip, iperf3,
         namespace::{SETPRIV, within},

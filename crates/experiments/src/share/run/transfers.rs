@@ -9,7 +9,6 @@ use std::{
 use rustix::fs::statvfs;
 
 use super::{
-    super::RunError,
     apart::{OWN, failed},
     clients::Moved,
     errands::{self, Differs, GOT, Replaced, Stop},
@@ -18,7 +17,8 @@ use super::{
 use crate::{
     conditions::{Core, ProcessorWatch},
     engine::{Cancel, Pulse},
-    plan::{Errand, Part, Via},
+    run::RunError,
+    share::{Errand, Part, Via},
     sysroot::Sysroot,
 };
 

@@ -7,7 +7,6 @@ use std::{
 };
 
 use super::{
-    super::RunError,
     apart::failed,
     errands::{self, Stop},
     file_server::{BEGINS, FileServer},
@@ -17,8 +16,8 @@ use super::{
 };
 use crate::{
     engine::Cancel,
-    plan::{Errand, Via},
-    record::Negotiated,
+    run::RunError,
+    share::{Errand, Negotiated, Via},
     tools::{Output, Query, Talk, ToolError, namespace, samba},
 };
 

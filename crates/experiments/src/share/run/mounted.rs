@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{
-    super::RunError,
-    apart::{Apart, MOUNTED, succeeded},
-};
+use super::apart::{Apart, MOUNTED, succeeded};
+use crate::run::RunError;
 use crate::tools::{Query, System, namespace::within};
 
 /// Where clients mount what they use, as their programs see it.

@@ -11,8 +11,8 @@ use std::{
 
 use super::apart::Apart;
 use crate::{
-    plan::{Existing, Protection},
-    record::{Negotiated, PRIVATE},
+    record::PRIVATE,
+    share::{Existing, Negotiated, Protection},
     tools::{Output, Query},
 };
 

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{MOST, Observation, lasts};
+use super::{Errand, Via};
 use crate::{
     conditions::Core,
-    plan::{Errand, Via},
+    record::{MOST, Observation, lasts},
     units::{FASTEST, is_zero},
 };
 

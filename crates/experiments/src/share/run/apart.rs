@@ -13,7 +13,7 @@ use std::{
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 
 use crate::{
-    run::{RunError, scratch_dir::Folder},
+    run::{Folder, RunError},
     tools::{
         Output, Query, Runner, System, Talk,
         namespace::{self, Ends, LEAVE, within},
@@ -152,5 +152,5 @@ pub fn join(
 }
 
 pub fn failed(why: &str) -> RunError {
-    RunError::Share(why.to_owned())
+    RunError::Act(why.to_owned())
 }

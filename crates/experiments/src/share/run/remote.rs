@@ -7,14 +7,14 @@ use std::{
 };
 
 use super::{
-    super::RunError,
     apart::{Apart, failed},
     errands::{DIRS, Differs, Stop},
 };
 use crate::{
     engine::Cancel,
-    plan::Protocol,
     record::caller,
+    run::RunError,
+    share::Protocol,
     tools::{Output, Query, Runner, System, Talk, openssh, samba, ssh},
     units::RemoteDir,
 };

@@ -6,7 +6,6 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{
-    super::RunError,
     errands::{self, LARGE, Stop},
     site::Site,
     transfers::Timed,
@@ -14,7 +13,8 @@ use super::{
 use crate::{
     conditions::ProcessorWatch,
     engine::Pulse,
-    plan::{Errand, ShareTest, Via},
+    run::RunError,
+    share::{Errand, ShareTest, Via},
     sysroot::Sysroot,
 };
 

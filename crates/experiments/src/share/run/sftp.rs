@@ -6,12 +6,12 @@ use std::{
 };
 
 use super::{
-    super::RunError,
     apart::{Apart, failed},
     file_server::{Access, FileServer, Serves, write},
 };
 use crate::{
-    record::Negotiated,
+    run::RunError,
+    share::Negotiated,
     tools::{Output, Query, System, openssh},
 };
 

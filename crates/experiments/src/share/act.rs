@@ -4,9 +4,14 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Act, Changes, Cost, Needs, Step, Uncounted, existing::Existing, protocol::Protocol};
+use super::{Existing, Protocol, ShareLoad, Shared, run};
 use crate::{
-    run::{Execution, RunError, Troubles, act},
+    inventory::Inventory,
+    plan::{Act, Changes, Cost, Needs, Step, Uncounted},
+    record::ActResult,
+    run::{Execution, RunError, Troubles, stays},
+    sysroot::Sysroot,
+    target::Target,
     units::{RemoteDir, count, decimal_bytes, duration},
 };
 
@@ -313,10 +318,26 @@ impl ShareTest {
     }
 }
 
+/// The drive moves 20 MB/s, the link 12, all else ten times as much.
+fn modelled(act: &ShareTest) -> Shared {
+    let load = |run: u32, via: Via, errand: Errand| {
+        let drive = if via.has(Part::Drive) { 20e6 } else { 200e6 };
+        let speed = if via.has(Part::Link) { f64::min(drive, 12e6) } else { drive };
+        let bytes = act.moved(errand);
+        let seconds = bytes as f64 / speed;
+        ShareLoad { errand, via, run, bytes, seconds, cores: Vec::new(), suspended_ns: 0 }
+    };
+    let runs = (1..=act.runs).flat_map(|run| act.ways().map(move |via| (run, via)));
+    let loads = runs.flat_map(|(run, via)| act.errands().map(move |errand| (run, via, errand)));
+    let loads = loads.filter(|(_, via, errand)| act.goes(*errand, *via));
+    let loads = loads.map(|(run, via, errand)| load(run, via, errand)).collect();
+    Shared { server: "Samba".to_owned(), loads, ..Shared::default() }
+}
+
 #[cfg(test)]
 impl ShareTest {
     /// One client, and one file of each size.
-    pub(crate) fn least() -> Self {
+    pub(super) fn least() -> Self {
         Self {
             rate: None,
             protocol: Protocol::Smb,
@@ -429,7 +450,50 @@ impl Act for ShareTest {
         Needs { uncounted: Uncounted::Target, ..Needs::default() }
     }
 
+    fn require(&self, on: &Target, inventory: &Inventory) -> Result<(), String> {
+        run::possible(&Sysroot::live(), &on.path, self)?;
+        match &self.client_dir {
+            Some(dir) => {
+                let dir = Target::resolve(inventory, &dir.to_string_lossy()).map_err(|e| e.to_string())?;
+                run::on_another(&dir, on)
+            }
+            None => Ok(()),
+        }
+    }
+
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
-        act::share::perform(run, step, self)
+        run.ctx.watcher.begins(step);
+        for target in step.targets() {
+            let since = run.ctx.world.seconds();
+            let (on, cancel) = (&run.plan.targets[target], &run.cancel);
+            let watcher = &mut *run.ctx.watcher;
+            let mut says = |text: &str| watcher.waits(&format!("{}: {text}", on.given));
+            let (shared, done) = match (run.ctx.world.system(), stays(on)) {
+                (None, _) => (modelled(self), Ok(())),
+                (_, Err(source)) => {
+                    (Shared::default(), Err(RunError::Folder { dir: on.path.clone(), source }))
+                }
+                (Some(tools), Ok(())) => {
+                    run::share_test((target, on), self, (run.ctx.world.journal(), tools), cancel, &mut says)
+                }
+            };
+            let seconds = run.ctx.world.seconds() - since;
+            // Another server is given its files by drivebench.
+            let is_written = |load: &&ShareLoad| match load.via {
+                Via::Existing => load.errand != Errand::ReadRandom,
+                via => load.errand.puts() && via.has(Part::Drive),
+            };
+            let written = shared.loads.iter().filter(is_written).map(|load| load.bytes).sum::<u64>();
+            let repetitions = shared.loads.iter().map(|load| load.run).max().unwrap_or(0);
+            // Once more after each start of the server.
+            let bytes = written.saturating_add(self.moved(Errand::Put).saturating_mul(repetitions.into()));
+            run.account(target, bytes, bytes);
+            // What was measured until it ended is kept; to resume means to begin again.
+            let (cut_short, observed) = (done.is_err(), Some(shared.into()));
+            let result = ActResult { seconds, bytes, cut_short, observed, ..ActResult::default() };
+            run.emit_act(step.id, Some(target), result)?;
+            done?;
+        }
+        Ok(Troubles::new())
     }
 }
