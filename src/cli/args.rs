@@ -88,7 +88,7 @@ pub enum Command {
     #[command(hide = true)]
     SwapWorker,
     /// Record a boot of `run boot --times`, as its unit of systemd
-    #[command(hide = true, name = crate::run::BOOT_SERIES)]
+    #[command(hide = true, name = crate::experiments::boot_series::COMMAND)]
     BootSeries,
     /// Print a man page
     #[command(hide = true)]

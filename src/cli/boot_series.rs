@@ -22,11 +22,14 @@ use super::{
     stored,
 };
 use crate::{
-    experiments::{BOOT, RESTART, STOP, TIMES},
+    experiments::{
+        self, BOOT, RESTART, STOP, TIMES,
+        boot_series::{self, Next, PAUSE, Series},
+    },
     inventory::Inventory,
     record::{Store, make_dir},
     report::wrapped,
-    run::{self, Next, PAUSE, Series},
+    run,
     sysroot::Sysroot,
     target::Target,
     tools::System,
@@ -70,7 +73,7 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
         }
     };
     let store = stored::store(store)?;
-    let boot_id = run::host(&root).boot_id.ok_or(run::BootError::NoBootId)?;
+    let boot_id = run::host(&root).boot_id.ok_or(experiments::BootError::NoBootId)?;
     let host = root.word("/proc/sys/kernel/hostname").unwrap_or_default();
     let dir = std::path::absolute(store.dir())?;
     let dir = dir.canonicalize().unwrap_or(dir);
@@ -105,7 +108,7 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
         }
     });
     let Err(e) = begun else { return Ok(ExitCode::SUCCESS) };
-    let left = match run::disarm(&runner) {
+    let left = match boot_series::disarm(&runner) {
         Ok(()) => String::new(),
         Err(e) => format!("; and not all is removed ({e}): {STOP_IT}"),
     };
@@ -127,11 +130,11 @@ fn can_begin(root: &Sysroot, dir: &Path, host: &str) -> anyhow::Result<()> {
     for dir in [dir, Path::new("/etc/systemd/system"), Path::new("/var/lib")] {
         is_kept(&inventory, dir)?;
     }
-    run::has_systemd()?;
-    if let Err(e) = run::is_private() {
+    experiments::has_systemd()?;
+    if let Err(e) = boot_series::is_private() {
         return refused(e.to_string());
     }
-    if run::is_armed() {
+    if boot_series::is_armed() {
         return refused(format!("a series of restarts is under way already: end it with `{STOP_IT}`"));
     }
     match host.is_empty() {
@@ -157,7 +160,7 @@ fn is_kept(inventory: &Inventory, dir: &Path) -> anyhow::Result<()> {
 }
 
 fn stop(output: &Output) -> anyhow::Result<ExitCode> {
-    if !run::is_armed() {
+    if !boot_series::is_armed() {
         output.note("No restarts are under way.");
         return Ok(ExitCode::SUCCESS);
     }
@@ -165,7 +168,7 @@ fn stop(output: &Output) -> anyhow::Result<ExitCode> {
         return Err(Usage("ending the restarts needs root: run it with sudo".to_owned()).into());
     }
     let series = Series::read().ok().flatten();
-    run::stop_restarts(&System::default()).map_err(|e| {
+    boot_series::stop_restarts(&System::default()).map_err(|e| {
         anyhow!("{e}. Once that is mended, and before the machine starts again, repeat {STOP_IT}")
     })?;
     let recorded =
@@ -189,17 +192,17 @@ pub(super) fn go_on(output: &Output) -> anyhow::Result<ExitCode> {
             }
             // It may have been stopped meanwhile.
             match signals.code().is_none() && series.goes_on() {
-                true => Ok(run::restart(&runner)?),
+                true => Ok(boot_series::restart(&runner)?),
                 false => Ok(()),
             }
         }
         Some((_, Next::End(why))) => {
             output.note(&format!("The machine is not restarted any more: {why}."));
-            Ok(run::disarm(&runner)?)
+            Ok(boot_series::disarm(&runner)?)
         }
     });
     if done.is_err() {
-        run::disarm(&runner)?;
+        boot_series::disarm(&runner)?;
     }
     done.map(|()| ExitCode::SUCCESS)
 }
@@ -207,7 +210,7 @@ pub(super) fn go_on(output: &Output) -> anyhow::Result<ExitCode> {
 /// Records this boot; none if that was tried already, or if the series is ended meanwhile.
 fn next(output: &Output, runner: &System, signals: &Signals) -> anyhow::Result<Option<(Series, Next)>> {
     let mut series = Series::read()?.ok_or_else(|| anyhow!("there is no series of restarts"))?;
-    let boot_id = run::host(&Sysroot::live()).boot_id.ok_or(run::BootError::NoBootId)?;
+    let boot_id = run::host(&Sysroot::live()).boot_id.ok_or(experiments::BootError::NoBootId)?;
     if !series.begins(&boot_id) {
         return Ok(None);
     }
@@ -215,7 +218,7 @@ fn next(output: &Output, runner: &System, signals: &Signals) -> anyhow::Result<O
         return Err(anyhow!("the series of restarts was interrupted at its beginning"));
     }
     series.save()?;
-    run::has_started(runner)?;
+    boot_series::has_started(runner)?;
     if signals.code().is_some() {
         return Ok(None);
     }
@@ -225,7 +228,7 @@ fn next(output: &Output, runner: &System, signals: &Signals) -> anyhow::Result<O
         output.error(&e, None);
     }
     let store = Store::at(series.store.clone().into());
-    let is_recorded = is_there && run::is_recorded(&store, BOOT.name, &boot_id);
+    let is_recorded = is_there && experiments::is_recorded(&store, BOOT.name, &boot_id);
     if !series.goes_on() {
         return Ok(None);
     }

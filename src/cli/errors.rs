@@ -3,12 +3,12 @@
 use crate::{
     compare::CompareError,
     danger::Refusal,
-    experiments::PlanError,
+    experiments::{BootError, PlanError},
     import::ImportError,
     inventory::BayError,
     plan::{Impossible, Suite, SuiteError},
     record::StoreError,
-    run::{BootError, LockError},
+    run::LockError,
     target::TargetError,
 };
 

@@ -70,7 +70,6 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     let ask = Request::new(experiment, targets, values.clone())?;
     let plan = experiment.plan(&Request { memory: Target::in_memory(&inventory), ..ask })?;
     run::movable(&plan, &inventory, store.dir())?;
-    run::has_booted(&plan)?;
     if args.plan {
         pull::check(&plan, &inventory, store.dir())?;
         let text = match args.format {
@@ -218,6 +217,7 @@ fn carry_out(
     let mut show = Show::new(output, &plan, args.events);
     let mut world = Local::new(sysroot, &plan.targets, store.dir(), &name).erasing(erase);
     let mut setting = RunContext {
+        run: &name,
         world: &mut world,
         inventory: &inventory,
         store: store.dir(),

@@ -108,7 +108,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
         &[
             "crates/core/src/record/atomic_file.rs",
             "crates/core/src/record/store.rs",
-            "crates/core/src/run/boot_series.rs",
+            "crates/experiments/src/boot/series.rs",
             "crates/core/src/run/held.rs",
             "crates/core/src/run/journal.rs",
             "crates/core/src/run/leftovers.rs",

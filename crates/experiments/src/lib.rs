@@ -18,7 +18,7 @@ mod shared_options;
 mod target_checks;
 mod whole_drives;
 
-pub use boot::{RESTART, STOP, TIMES};
+pub use boot::{BootError, RESTART, STOP, TIMES, has_systemd, is_recorded, series as boot_series};
 pub use load_name::LoadName;
 pub use options::{Declared, Opt, Spec, Values};
 pub use power::LEDGER;

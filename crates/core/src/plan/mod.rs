@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 pub use act::{
     Act, AnyAct, AtLeast, BuildPool, Changes, FILL, FileSet, FileTree, FileWork, Files, FillTree, Measure,
     MoveDrives, Needs, NotPredicted, Pause, PowerCut, Predict, Prediction, Pull, PullBy, PullInUse,
-    RebuildPool, RecordBoot, RemovePool, Rule, ScratchFile, SecondPull, Standby, SwapMedium, SwapTest,
-    SwapWhat, SwapWork, TREE_DIRECTORIES, Uncounted, zone_bytes,
+    RebuildPool, RemovePool, Rule, ScratchFile, SecondPull, Standby, SwapMedium, SwapTest, SwapWhat,
+    SwapWork, TREE_DIRECTORIES, Uncounted, zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};
@@ -139,7 +139,8 @@ pub struct Cost {
 }
 
 impl Cost {
-    fn of_seconds(seconds: f64) -> Self {
+    /// The cost of an act that only takes time.
+    pub fn of_seconds(seconds: f64) -> Self {
         Self { seconds: Some(seconds), ..Self::default() }
     }
 

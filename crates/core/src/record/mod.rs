@@ -1,7 +1,6 @@
 //! Records: one append-only file of JSON lines per run, and the store that keeps them.
 
 mod atomic_file;
-mod boot;
 mod event;
 mod imported;
 mod owner;
@@ -17,7 +16,6 @@ mod watched;
 mod writer;
 
 pub use atomic_file::{AtomicFile, Unnamed, keep_new_dir, sweep_beside};
-pub use boot::{Boot, Boots, Reached, RootReads, SlowUnit};
 pub use event::{
     ActResult, End, Event, Host, How, MOST, Observation, Observed, Resume, SCHEMA, StandbyResult, Start,
     When, lasts,

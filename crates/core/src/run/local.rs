@@ -15,7 +15,7 @@ use std::{
 use rustix::fs::{Advice, OFlags, fadvise};
 
 use super::{
-    RunError, SILENT, Watcher, World, boot,
+    RunError, SILENT, Watcher, World,
     journal::{Journal, host},
     leftovers::patiently,
     pool::{PoolForRun, Rebuilt, begin_for_run, rebuild_for_run, remove_for_run},
@@ -27,8 +27,8 @@ use super::{
 use crate::{
     engine::{self, Cancel, Clock, Engine, EngineError, FileTarget},
     inventory::Inventory,
-    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot, SwapTest},
-    record::{ActResult, Back, Boot, Boots, Cut, Pulled, Store, Swapped},
+    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool, SwapTest},
+    record::{ActResult, Back, Cut, Pulled, Store, Swapped},
     sysroot::Sysroot,
     target::{Kind, NotFound, Target},
     tools::{Runner, System, dmesg, filefrag},
@@ -361,12 +361,6 @@ impl World for Local<'_> {
         says: &mut dyn FnMut(&str),
     ) -> Result<Swapped, RunError> {
         swap::swap_test(on, act, (&self.journal, &self.tools), &self.erase, cancel, says)
-    }
-
-    fn boot(&mut self, target: &Target, act: &RecordBoot, experiment: &str) -> Result<Boots, RunError> {
-        let this = Boot { run: self.run.clone(), ..boot::read(self.sysroot, &self.tools, target)? };
-        let earlier = boot::earlier(&Store::at(self.store.clone()), experiment, &this, act.earlier as usize);
-        Ok(Boots { this, earlier })
     }
 
     fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<Rebuilt, RunError> {

@@ -1,8 +1,6 @@
 //! Executes a plan step by step, appends to the record, and undoes its changes on every exit.
 
 pub(crate) mod act;
-mod boot;
-mod boot_series;
 mod execute;
 mod execution;
 mod held;
@@ -32,11 +30,6 @@ use std::{
 };
 
 pub use act::{Move, Wanted, movable};
-pub use boot::{BootError, has_booted, has_systemd, is_recorded};
-pub use boot_series::{
-    COMMAND as BOOT_SERIES, Next, PAUSE, Series, disarm, has_started, is_armed, is_private, restart,
-    stop_restarts,
-};
 pub use execute::execute;
 pub use execution::{Execution, Troubles};
 pub use journal::{Journal, host};
@@ -46,6 +39,7 @@ pub use lock::{Lock, LockError, Locks};
 pub use measure::Progress;
 pub use modelled::Modelled;
 pub use output_note::OutputNote;
+pub use place::Place;
 pub use pool::{
     BuildError, Built, Commands, Former, PoolLog, Replacement, Unclean, can_build, can_keep, claim,
     claim_begun, complete, erase, exists, fill, former, give_up, in_no_pool, is_left, join, pools, ready,
@@ -104,8 +98,6 @@ pub enum RunError {
     Replaced(String),
     #[error("WRONG DATA: {0}")]
     WrongData(String),
-    #[error(transparent)]
-    Boot(#[from] BootError),
     #[error(
         "sending {0} to standby and reading its power state needs root, even if you may read it: \
          run it with sudo"
@@ -144,6 +136,8 @@ pub trait Watcher {
 }
 
 pub struct RunContext<'a> {
+    /// The name of the run.
+    pub run: &'a str,
     pub world: &'a mut dyn World,
     /// The inventory at the start.
     pub inventory: &'a Inventory,

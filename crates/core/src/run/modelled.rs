@@ -24,13 +24,10 @@ use crate::{
         sim::{Board, Model, Sim},
     },
     inventory::{Drive, Inventory},
-    plan::{
-        BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot,
-        SwapTest,
-    },
+    plan::{BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, PullInUse, RebuildPool, SwapTest},
     record::{
-        ActResult, Back, Boot, Boots, Cut, Done, Event, FilesFound, How, LedgerFound, Log, Moment,
-        Operations, Probe, Pulled, Second, Swapped, What,
+        ActResult, Back, Cut, Done, Event, FilesFound, How, LedgerFound, Log, Moment, Operations, Probe,
+        Pulled, Second, Swapped, What,
     },
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
@@ -120,7 +117,11 @@ impl Modelled {
     pub fn run(&mut self, plan: &Plan, done: &Done, log: &mut dyn Log, cancel: &Cancel) -> io::Result<How> {
         let watcher = &mut People { bench: self.bench.clone(), boards: self.boards.clone() };
         let (store, inventory) = (Path::new(""), &self.inventory());
-        execute(plan, done, &mut RunContext { world: self, inventory, store, log, watcher, cancel })
+        execute(
+            plan,
+            done,
+            &mut RunContext { run: "modelled", world: self, inventory, store, log, watcher, cancel },
+        )
     }
 }
 
@@ -340,12 +341,6 @@ impl World for Modelled {
         _: &mut dyn FnMut(&str),
     ) -> Result<Swapped, RunError> {
         Ok(modelled_uses::swap(act))
-    }
-
-    fn boot(&mut self, target: &Target, _: &RecordBoot, _: &str) -> Result<Boots, RunError> {
-        let root = target.drives.iter().map(Drive::identity).collect();
-        let this = Boot { root, label: target.label(), userspace: 4.2, finish: 17.6, ..Boot::default() };
-        Ok(Boots { this, earlier: Vec::new() })
     }
 
     fn rebuild_pool(&mut self, _: usize, _: &RebuildPool, _: &Cancel) -> Result<Rebuilt, RunError> {

@@ -14,7 +14,7 @@ use crate::{
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Place {
+pub struct Place {
     /// The mount point.
     mount: String,
     /// The directory of the filesystem that is mounted there.

@@ -10,8 +10,8 @@ use super::{
 use crate::{
     engine::{Cancel, Clock, Engine, EngineError},
     inventory::Inventory,
-    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool, RecordBoot, SwapTest},
-    record::{ActResult, Back, Boots, Cut, Pulled, Swapped},
+    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool, SwapTest},
+    record::{ActResult, Back, Cut, Pulled, Swapped},
     sysroot::Sysroot,
     target::{NotFound, Target},
     tools::{Runner, System},
@@ -169,9 +169,6 @@ pub trait World {
         cancel: &Cancel,
         says: &mut dyn FnMut(&str),
     ) -> Result<Swapped, RunError>;
-
-    /// How this machine started, and earlier boots that runs of this experiment have recorded.
-    fn boot(&mut self, target: &Target, act: &RecordBoot, experiment: &str) -> Result<Boots, RunError>;
 
     /// Takes a member out of the pool that was built for the target, and has the kernel fill it again.
     fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<Rebuilt, RunError>;

@@ -5,6 +5,7 @@ use super::{
     media::{Fit, LeftOut, Medium, fit, left_out, media},
     verdicts,
 };
+use crate::boot::result::{Boot, Boots};
 use crate::{
     analyse::Estimate,
     findings::{
@@ -12,7 +13,7 @@ use crate::{
         Unit,
     },
     plan::Plan,
-    record::{Boot, Boots, Run},
+    record::Run,
     units::{decimal_bytes, duration, signed_duration, signed_percent},
 };
 
@@ -204,8 +205,7 @@ fn beside_others(left_out: &[LeftOut]) -> Table {
 }
 
 fn slowest(boot: &Boot) -> Table {
-    let row =
-        |unit: &crate::record::SlowUnit| vec![unit.unit.clone(), duration(unit.took), duration(unit.done)];
+    let row = |unit: &super::SlowUnit| vec![unit.unit.clone(), duration(unit.took), duration(unit.done)];
     Table {
         title: "Slowest units before the default target".to_owned(),
         columns: Column::all([("unit", false), ("took", true), ("done at", true)]),

@@ -1,14 +1,21 @@
 //! boot: which medium should it boot from?
 
+mod act;
 mod findings;
+mod machine;
 mod media;
 mod options;
 mod plan;
+mod result;
+pub mod series;
 #[cfg(test)]
 mod tests;
 mod verdicts;
 
+pub use machine::{BootError, has_systemd, is_recorded};
 pub use options::{RESTART, STOP, TIMES};
+
+use result::{Boot, Boots, SlowUnit};
 
 use super::{Experiment, common};
 

@@ -2,9 +2,10 @@
 
 use super::{
     super::{PlanError, Request},
+    act::RecordBoot,
     options,
 };
-use crate::plan::{Plan, RecordBoot, Steps};
+use crate::plan::{Plan, Steps};
 
 /// Runs of the store that are searched for earlier boots, at most.
 const EARLIER: u32 = 200;

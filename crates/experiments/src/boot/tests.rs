@@ -1,12 +1,13 @@
 //! Findings of boot from records of one and several media.
 
 use super::BOOT;
+use crate::boot::result::{Boot, Boots, Reached, RootReads, SlowUnit};
 use crate::{
     PlanError, Request, Values,
     findings::{BootPart, Findings, Quantity, Scope},
     inventory::Drive,
     plan::{Changes, Plan, StepId},
-    record::{ActResult, Boot, Boots, End, Event, How, Reached, RootReads, SlowUnit},
+    record::{ActResult, End, Event, How},
     report::{Format, Style, render},
     target::Target,
 };

@@ -1,6 +1,5 @@
 //! The acts of steps: what each costs and changes, and how it is described.
 
-mod boot;
 mod files;
 mod in_use;
 mod load;
@@ -13,7 +12,6 @@ use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-pub use boot::RecordBoot;
 pub use files::{FileSet, FileWork, Files};
 pub use in_use::PullInUse;
 pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};

@@ -1,6 +1,5 @@
 //! How each kind of act is done and undone; the longer ones have a file. Closing a target undoes what was set up on it.
 
-pub(crate) mod boot;
 pub(crate) mod load;
 mod move_drives;
 pub(crate) mod pool;

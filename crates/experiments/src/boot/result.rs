@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{MOST, Observation, lasts};
+use crate::record::{MOST, Observation, lasts};
 
 /// A boot, and those before it that it is compared with.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -9,9 +9,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::place::Place;
 use crate::{
     record::{AtomicFile, PRIVATE, caller, make_dir},
+    run::Place,
     tools::{Output, Query, Runner, systemctl},
     units::count,
 };

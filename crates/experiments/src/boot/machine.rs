@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::{
-    boot_series::{MARKS, NOTES, TARGETS},
-    journal::host,
+    result::{Boot, Boots, Reached, RootReads, SlowUnit},
+    series::{MARKS, NOTES, TARGETS},
 };
 use crate::{
     conditions::Snapshot,
     inventory::Drive,
-    plan::Plan,
-    record::{Boot, Boots, Reached, RootReads, Run, SlowUnit, Store},
+    record::{Run, Store},
+    run::host,
     sysroot::Sysroot,
     target::Target,
     tools::{
@@ -51,13 +51,8 @@ pub enum BootError {
     Tool(#[from] ToolError),
 }
 
-/// Refuses a plan that records a boot, where that is not possible on this machine now.
-pub fn has_booted(plan: &Plan) -> Result<(), BootError> {
-    if plan.looks_back() { finished(&System::default()).map(drop) } else { Ok(()) }
-}
-
 /// What systemd says of itself, once it has started all, with the start of userspace and the end.
-fn finished(runner: &dyn Runner) -> Result<(Manager, f64, f64), BootError> {
+pub(super) fn finished(runner: &dyn Runner) -> Result<(Manager, f64, f64), BootError> {
     let output = runner.ask(&systemctl::manager())?;
     let manager = parse_manager(&output).ok_or_else(|| BootError::NoSystemd(output.complaint()))?;
     match (manager.userspace, manager.finish) {
@@ -206,11 +201,11 @@ pub(super) fn earlier(store: &Store, experiment: &str, this: &Boot, most: usize)
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::*;
+    use super::{super::act::RecordBoot, *};
     use crate::{
         inventory::fixtures::{self, Tree},
-        plan::{RecordBoot, StepId, Steps},
-        record::{ActResult, Boots, Event, Log, SCHEMA, Start},
+        plan::{Plan, StepId, Steps},
+        record::{ActResult, Event, Log, SCHEMA, Start},
         tools::{Output, Query, Replay, ToolResult},
     };
 

@@ -1,0 +1,86 @@
+//! Record how the machine started.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Boot, Boots, machine};
+use crate::{
+    inventory::{Drive, Inventory},
+    plan::{Act, Changes, Cost, Needs, Step},
+    record::{ActResult, Store},
+    run::{Execution, RunError, Troubles},
+    target::Target,
+    tools::System,
+};
+
+/// Records how long this start of the machine took, by systemd's own times, and what was read from the step's target meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordBoot {
+    /// How many runs of the store are searched for earlier boots, at most.
+    pub earlier: u32,
+}
+
+impl RecordBoot {
+    /// The time limits of two questions to systemd, s.
+    pub const SECONDS: f64 = 40.0;
+}
+
+#[typetag::serde(name = "record_boot")]
+impl Act for RecordBoot {
+    fn label(&self) -> String {
+        "boot".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::of_seconds(Self::SECONDS)
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::Nothing
+    }
+
+    fn describe(&self) -> Option<String> {
+        Some("systemd's times of this boot, and what was read until now".to_owned())
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { looks_back: true, ..Needs::default() }
+    }
+
+    fn require(&self, _: &Target, _: &Inventory) -> Result<(), String> {
+        machine::finished(&System::default()).map(drop).map_err(|e| e.to_string())
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        run.ctx.watcher.begins(step);
+        for target in step.targets() {
+            let since = run.ctx.world.seconds();
+            let on = &run.plan.targets[target];
+            let mut boots = match run.ctx.world.system() {
+                Some(tools) => {
+                    let this = machine::read(run.ctx.world.sysroot(), tools, on);
+                    let this = this.map_err(|e| RunError::Act(e.to_string()))?;
+                    let this = Boot { run: run.ctx.run.to_owned(), ..this };
+                    let store = Store::at(run.ctx.store.to_owned());
+                    let experiment = &run.planned.experiment;
+                    let earlier = machine::earlier(&store, experiment, &this, self.earlier as usize);
+                    Boots { this, earlier }
+                }
+                None => modelled(on),
+            };
+            let machine = &run.ctx.inventory.machine;
+            (boots.this.linux, boots.this.system) = (machine.linux(), machine.system.clone());
+            boots.this.computer = machine.computer();
+            let seconds = run.ctx.world.seconds() - since;
+            let result = ActResult { seconds, observed: Some(boots.into()), ..ActResult::default() };
+            run.emit_act(step.id, Some(target), result)?;
+        }
+        Ok(Troubles::new())
+    }
+}
+
+/// What a modelled machine has booted.
+fn modelled(on: &Target) -> Boots {
+    let root = on.drives.iter().map(Drive::identity).collect();
+    let this = Boot { root, label: on.label(), userspace: 4.2, finish: 17.6, ..Boot::default() };
+    Boots { this, earlier: Vec::new() }
+}
