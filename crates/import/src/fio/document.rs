@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::options::BRAKES;
+
 /// The least share of operations at the requested depth, percent.
 const AT_ITS_DEPTH: f64 = 75.0;
 
@@ -169,7 +171,7 @@ impl Job {
             bins.chain([(64, ">=64".to_owned())]).rfind(|(bin, _)| *bin <= depth).unwrap_or_default();
         let share = self.iodepth_level.as_ref().and_then(|levels| levels[bin.as_str()].as_f64());
         // Synchronous engines and brakes keep the depth low, too.
-        let is_held_back = ["rate", "rate_iops", "thinktime"].iter().any(|brake| option(brake).is_some());
+        let is_held_back = BRAKES.iter().any(|brake| option(brake).is_some());
         let is_low =
             share.is_some_and(|percent| percent < AT_ITS_DEPTH) && !is_held_back && !self.ran_at_depth_1();
         is_of_another || several && depth > 1 && is_low

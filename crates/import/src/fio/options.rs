@@ -49,7 +49,7 @@ const ZEROS: &str = "zero_buffers";
 const OFF: [&str; 5] = ["0", "none", "null", "off", "false"];
 
 /// Options that hold a job back.
-const BRAKES: [&str; 4] = ["rate", "rate_iops", "thinktime", "latency_target"];
+pub(super) const BRAKES: [&str; 4] = ["rate", "rate_iops", "thinktime", "latency_target"];
 
 /// Options that change the order of offsets, each with the start of the value that leaves it as `rw` says.
 const ORDER: [(&str, &str); 4] = [
