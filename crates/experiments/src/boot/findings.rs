@@ -3,9 +3,9 @@
 use super::{
     super::common::{Series, range},
     media::{Fit, LeftOut, Medium, fit, left_out, media},
+    result::{Boot, Boots},
     verdicts,
 };
-use crate::boot::result::{Boot, Boots};
 use crate::{
     analyse::Estimate,
     findings::{

@@ -1,7 +1,7 @@
 //! Boots of one machine, grouped by the drive that they are from and its link.
 
+use super::result::{Boot, Boots};
 use crate::analyse::{CostFit, CostSample, Estimate, repeat};
-use crate::boot::result::{Boot, Boots};
 
 /// Counters of the drive that were read later than this after the end of a boot hold too much that is not of it, s.
 const SOON: f64 = 300.0;

@@ -1,7 +1,9 @@
 //! Findings of boot from records of one and several media.
 
-use super::BOOT;
-use crate::boot::result::{Boot, Boots, Reached, RootReads, SlowUnit};
+use super::{
+    BOOT,
+    result::{Boot, Boots, Reached, RootReads, SlowUnit},
+};
 use crate::{
     PlanError, Request, Values,
     findings::{BootPart, Findings, Quantity, Scope},

@@ -1,7 +1,9 @@
 //! Verdicts of boot, in sentences.
 
-use super::media::{Fit, LeftOut, Medium};
-use crate::boot::result::{Boot, Boots};
+use super::{
+    media::{Fit, LeftOut, Medium},
+    result::{Boot, Boots},
+};
 use crate::{
     analyse::Estimate,
     units::{count, distinct, duration, listed, percent, signed_duration},
