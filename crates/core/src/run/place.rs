@@ -56,7 +56,7 @@ impl Place {
         (&self.filesystem, &self.id) == (&other.filesystem, &other.id)
     }
 
-    /// Whether this filesystem and the directory of `path` are where they were: an error with [`Away`], or `NotFound`
+    /// Whether this filesystem and the directory of `path` are where they were: an error with what is elsewhere, or `NotFound`
     /// if the filesystem was in memory and is gone.
     pub fn check(&self, path: &Path) -> io::Result<()> {
         let away = |why, first| Err(io::Error::other(Away { why, first }));
