@@ -144,7 +144,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/experiments/src/share/run/errands.rs",
         ],
     ),
-    // The lints say so, too, but can be silenced where they are.
+    // Lints deny it everywhere; this lists where an `allow` may silence them.
     (
         "is unsafe",
         &["unsafe"],

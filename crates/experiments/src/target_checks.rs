@@ -49,8 +49,8 @@ pub fn fits(target: &Target, needed: u64) -> Result<u64, PlanError> {
 /// Whether what is left of a plan fits on its targets as they are now.
 pub fn still_fits(left: &Plan) -> Result<(), PlanError> {
     for (at, target) in left.targets.iter().enumerate().filter(|(at, _)| left.build(*at).is_none()) {
-        let held = left.steps.iter().filter(|step| step.is_on(at)).map(|step| step.act.held());
-        if let Some(needed) = held.max().filter(|bytes| *bytes > 0) {
+        let space = left.steps.iter().filter(|step| step.is_on(at)).map(|step| step.act.space());
+        if let Some(needed) = space.max().filter(|bytes| *bytes > 0) {
             // The plan of a resumed run stays.
             fits(target, needed).map_err(PlanError::without_limit)?;
         }

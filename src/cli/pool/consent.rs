@@ -12,7 +12,7 @@ use crate::{
     cli::{errors::Usage, output::Output},
     danger::{consent, erase_option},
     inventory::{Drive, Inventory},
-    plan::{Plan, SwapMedium},
+    plan::{Plan, SwapMedium, SwapTest},
     run,
     units::{clean, listed},
 };
@@ -48,7 +48,7 @@ pub(in crate::cli) fn consent_to(
         }
     }
     let mut areas: Vec<String> = Vec::new();
-    for (step, act) in plan.swaps() {
+    for (step, act) in plan.acts::<SwapTest>() {
         let SwapMedium::Device { drive: identity } = &act.medium else { continue };
         let drive = inventory.drive(identity);
         let drive = drive.ok_or_else(|| Usage(format!("{} is not plugged in", clean(identity))))?;

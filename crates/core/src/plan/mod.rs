@@ -231,11 +231,6 @@ impl Plan {
         self.acts::<Predict>().next()
     }
 
-    /// The steps that swap to their targets.
-    pub fn swaps(&self) -> impl Iterator<Item = (&Step, &SwapTest)> {
-        self.acts::<SwapTest>()
-    }
-
     /// Its targets may lack drives by now.
     pub fn takes_what_is_left(&self) -> bool {
         self.steps.iter().any(|step| step.act.needs().takes_what_is_left)

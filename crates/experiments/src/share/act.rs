@@ -437,7 +437,7 @@ impl Act for ShareTest {
         if fits { Ok(()) } else { Err("shares files in a way that makes no sense".to_owned()) }
     }
 
-    fn held(&self) -> u64 {
+    fn space(&self) -> u64 {
         self.on_disk()
     }
 

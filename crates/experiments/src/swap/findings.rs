@@ -33,7 +33,7 @@ struct Case<'a> {
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     let cases: Vec<Case<'_>> = plan
-        .swaps()
+        .acts::<SwapTest>()
         .filter_map(|(step, act)| {
             let at = step.targets().next()?;
             let swapped = run.acts.get(&(step.id, at))?.get::<Swapped>()?;

@@ -106,7 +106,7 @@ impl Act for Files {
         Some(how.to_owned())
     }
 
-    fn held(&self) -> u64 {
+    fn space(&self) -> u64 {
         self.set.on_disk()
     }
 

@@ -269,7 +269,7 @@ impl Act for Measure {
         }
     }
 
-    fn held(&self) -> u64 {
+    fn space(&self) -> u64 {
         if self.load.writes() { self.reach } else { 0 }
     }
 

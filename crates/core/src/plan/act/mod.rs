@@ -1,4 +1,4 @@
-//! The acts of steps: what each costs and changes, and how it is described.
+//! The trait of acts, and the acts that several experiments use.
 
 mod files;
 mod in_use;
@@ -108,9 +108,9 @@ pub struct Needs {
 pub enum Uncounted {
     #[default]
     Nothing,
-    /// The drives of its target move more.
+    /// The drives of its target move more bytes than are counted.
     Target,
-    /// All drives may.
+    /// Any drive may move more bytes than are counted, or count from 0 again.
     All,
 }
 
@@ -134,8 +134,8 @@ pub trait Act: AsAny + fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Bytes of its target's filesystem that it needs at most.
-    fn held(&self) -> u64 {
+    /// The most space that it needs on its target's filesystem, bytes.
+    fn space(&self) -> u64 {
         0
     }
 
@@ -196,7 +196,7 @@ impl AnyAct {
     pub(super) fn check_all(&self) -> Result<(), String> {
         self.check()?;
         let cost = self.cost();
-        let bytes = cost.written.max(cost.read).max(self.held());
+        let bytes = cost.written.max(cost.read).max(self.space());
         if bytes > LARGEST {
             return Err(format!("has {bytes} bytes, more than any drive"));
         }
@@ -222,7 +222,7 @@ impl Act for ScratchFile {
         None
     }
 
-    fn held(&self) -> u64 {
+    fn space(&self) -> u64 {
         self.bytes
     }
 

@@ -149,7 +149,7 @@ impl Act for SwapTest {
         if fits { Ok(()) } else { Err("swaps with sizes or times that make no sense".to_owned()) }
     }
 
-    fn held(&self) -> u64 {
+    fn space(&self) -> u64 {
         if self.medium.is_file() { self.area } else { 0 }
     }
 
