@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::{Output, bay};
 use crate::{
     record::Store,
-    run::{Built, Leftover, LeftoverKind, pools, sweep, to_remove, waiting},
+    run::{Built, Leftover, pools, sweep, to_remove, waiting},
 };
 
 pub(super) fn cleanup(store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
@@ -16,7 +16,7 @@ pub(super) fn cleanup(store: &Store, output: &Output) -> anyhow::Result<ExitCode
         lines.push("Nothing to clean up.".to_owned());
     }
     output.result(&(lines.join("\n") + "\n"))?;
-    Ok(if left.iter().all(|one| one.kept.is_none()) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if left.iter().all(|one| one.outcome.is_ok()) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Pools that runs built and did not remove. Removing them needs consent.
@@ -38,29 +38,10 @@ fn pools_of_runs(store: &Store, output: &Output) -> Vec<String> {
 }
 
 pub(super) fn describe(left: &Leftover) -> String {
-    let Leftover { path, ended, kept } = left;
-    let path = path.display();
-    match (kept, left.kind()) {
-        (None, LeftoverKind::Zswap) => format!("Turned zswap off again, which {ended} had turned on."),
-        (None, LeftoverKind::ControlGroup) => {
-            format!("Ended what ran in the control group {path}, left by {ended}, and removed it.")
-        }
-        (None, LeftoverKind::Drive) => {
-            // A host is told to look for its disks; whether this one answers is not known.
-            let done = match left.path.ends_with("scan") {
-                true => "Had the system look for the drive at",
-                false => "Brought back the drive at",
-            };
-            format!(
-                "{done} {path}, taken away by {ended}. If it is of a pool, `drivebench list` says whether the pool lacks it, and some \
-                 seconds later the command that gives it back."
-            )
-        }
-        (None, LeftoverKind::SwapDevice) => format!(
-            "The kernel no longer swaps to {path}, as {ended} had it do; the signature of swap is still on it."
-        ),
-        (None, LeftoverKind::File) => format!("Removed {path}, left by {ended}."),
-        (Some(kept), _) => {
+    match &left.outcome {
+        Ok(done) => done.clone(),
+        Err(kept) => {
+            let (path, ended) = (left.path.display(), left.ended);
             format!("{path}, left by {ended}, can't be removed ({}): {}", kept.why, kept.remedy)
         }
     }

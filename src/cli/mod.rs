@@ -80,9 +80,11 @@ pub fn main() -> ExitCode {
         Command::Cleanup => stored::store(&args.store).and_then(|store| cleanup::cleanup(&store, &output)),
         Command::Completions { shell } => completions::completions(*shell, &output),
         Command::Man { page } => completions::man(page.as_deref(), &output),
-        Command::SwapWorker => crate::run::use_memory(&mut io::stdin().lock(), &mut output::to_parent())
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Into::into),
+        Command::SwapWorker => {
+            crate::experiments::use_memory(&mut io::stdin().lock(), &mut output::to_parent())
+                .map(|()| ExitCode::SUCCESS)
+                .map_err(Into::into)
+        }
         Command::BootSeries => boot_series::go_on(&output),
         Command::Bay(bay) => bay::bay(bay, &output),
         Command::Pool(pool) => pool::pool(pool, &args.store, &output),

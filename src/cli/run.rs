@@ -20,7 +20,7 @@ use crate::{
     engine::Cancel,
     experiments::{self, ERASE, Experiment, LEDGER, PULL_DRIVE, Request, TOGETHER},
     inventory::Inventory,
-    plan::{Plan, SwapTest},
+    plan::Plan,
     record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store, StoreError},
     report::{Format, json, render, wrapped},
     run::{self, Local, Lock, LockError, Locks, RunContext},
@@ -291,10 +291,6 @@ fn lock(
 ) -> Result<Vec<Lock>, LockError> {
     let locks = Locks::open(store.dir())?;
     let mut keys: Vec<(String, String)> = plan.targets.iter().flat_map(Target::lock_keys).collect();
-    if plan.acts::<SwapTest>().next().is_some() {
-        // Two areas of the highest priority would be filled in turn.
-        keys.push(("swap".to_owned(), "the swap of this machine".to_owned()));
-    }
     keys.sort();
     keys.dedup_by(|a, b| a.0 == b.0);
     let take = |(identity, label): &(String, String)| match locks.take(identity, label) {

@@ -15,7 +15,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
         &[
             "crates/core/src/danger/claims.rs",
             "crates/core/src/danger/mod.rs",
-            "crates/core/src/run/journal.rs",
+            "crates/core/src/run/journal/mod.rs",
             "crates/core/src/run/pool/log.rs",
         ],
     ),
@@ -44,7 +44,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/record/atomic_file.rs",
             "crates/core/src/danger/mod.rs",
             "crates/core/src/record/store.rs",
-            "crates/core/src/run/journal.rs",
+            "crates/core/src/run/journal/log.rs",
             "crates/core/src/run/pool/log.rs",
             // Settings of an array, in sysfs.
             "crates/core/src/run/pool/replace.rs",
@@ -63,7 +63,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/experiments/src/share/run/errands.rs",
             "crates/experiments/src/share/run/file_server.rs",
             // Settings of the kernel, and its control groups.
-            "crates/core/src/run/swap/kernel.rs",
+            "crates/experiments/src/swap/kernel.rs",
         ],
     ),
     (
@@ -88,7 +88,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/scratch_dir.rs",
             "crates/experiments/src/share/run/site.rs",
             "crates/experiments/src/share/run/smb.rs",
-            "crates/core/src/run/swap/kernel.rs",
+            "crates/experiments/src/swap/kernel.rs",
         ],
     ),
     (
@@ -98,6 +98,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/engine/src/fio/mod.rs",
             "crates/engine/src/target.rs",
             "crates/core/src/record/store.rs",
+            "crates/core/src/run/journal/log.rs",
             "crates/core/src/run/pool/log.rs",
             "crates/core/src/run/scratch.rs",
         ],
@@ -110,8 +111,9 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/record/store.rs",
             "crates/experiments/src/boot/series.rs",
             "crates/core/src/run/held.rs",
-            "crates/core/src/run/journal.rs",
-            "crates/core/src/run/leftovers.rs",
+            "crates/core/src/run/journal/log.rs",
+            "crates/core/src/run/journal/recovery.rs",
+            "crates/core/src/run/journal/undo.rs",
             "crates/core/src/run/pool/keep.rs",
             "crates/core/src/run/pool/log.rs",
             "crates/core/src/run/pool/mod.rs",
@@ -121,9 +123,9 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/scratch_dir.rs",
             // Of a directory that the run made, where it is mounted for a client and a server.
             "crates/experiments/src/share/run/errands.rs",
-            "crates/core/src/run/swap/kernel.rs",
+            "crates/experiments/src/swap/kernel.rs",
             // A swap area that was moved while the kernel used it.
-            "crates/core/src/run/swap/leftover.rs",
+            "crates/experiments/src/swap/undo.rs",
         ],
     ),
     ("decides what may be shown", &["is_control"], &["crates/units/src/visible.rs"]),
@@ -177,8 +179,8 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
         &["swap_file"],
         &[
             "crates/engine/src/lib.rs",
-            "crates/core/src/run/swap/area.rs",
-            "crates/core/src/run/swap/leftover.rs",
+            "crates/experiments/src/swap/area.rs",
+            "crates/experiments/src/swap/undo.rs",
         ],
     ),
 ];

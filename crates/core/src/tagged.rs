@@ -7,10 +7,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// A value as the [`Any`] that it is.
 pub trait AsAny: Any {
     fn as_any(&self) -> &dyn Any;
+    fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
 impl<T: Any> AsAny for T {
     fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }
 }

@@ -1,7 +1,7 @@
 //! The experiments, one folder each: how to plan it, and how to read its record into findings.
 
 use drivebench_analyse as analyse;
-use drivebench_core::{plan, record, run};
+use drivebench_core::{danger, plan, record, run};
 use drivebench_engine as engine;
 use drivebench_findings as findings;
 use drivebench_host::{conditions, inventory, sysroot, target, tools};
@@ -26,6 +26,7 @@ pub use pull::{PULL_DRIVE, pool_in_use};
 pub use request::{Effort, PlanError, Request};
 pub use share::network_port;
 pub use shared_options::{ERASE, seconds};
+pub use swap::work as use_memory;
 pub use target_checks::still_fits;
 
 use crate::{

@@ -318,7 +318,7 @@ fn refused_for_their_use(machine: &Machine) {
 }
 
 /// What holds the drive `$d` with a filesystem, from a mount namespace of its own: a script, and the reason that is given.
-const HOLDERS: [(&str, &str); 9] = [
+const HOLDERS: [(&str, &str); 12] = [
     (
         "mount --bind /dev /work/dev; losetup /dev/loop0 /work/dev/${d#/dev/}; mount -o ro /dev/loop0 /mnt/held",
         "/dev/loop0 has it open",
@@ -337,6 +337,20 @@ const HOLDERS: [(&str, &str); 9] = [
         "busybox modprobe bcache; wipefs -qa $d; make-bcache -B $d; echo $d >/sys/fs/bcache/register",
         "it is part of the cache bcache0",
     ),
+    (
+        "busybox modprobe drbd; wipefs -qa $d; drbdmeta --force 0 v08 $d internal create-md; drbdsetup new-resource held; \
+         drbdsetup new-minor held 0 0; drbdsetup attach 0 $d $d internal",
+        "drbd",
+    ),
+    (
+        "busybox modprobe target_core_iblock; mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config; \
+         mkdir -p $export; echo udev_path=$d >$export/control; echo 1 >$export/enable",
+        "another program uses it exclusively",
+    ),
+    (
+        "busybox modprobe nbd; nbd-server -C /dev/null 127.0.0.1@10809 $d -d & until busybox nbd-client 127.0.0.1 10809 /dev/nbd0; do usleep 100000; done",
+        "nbd-server (process",
+    ),
 ];
 
 fn refused_for_holders(machine: &Machine, drive: &str, create: &str) {
@@ -350,7 +364,7 @@ fn refused_for_holders(machine: &Machine, drive: &str, create: &str) {
     );
     for (holds, why) in HOLDERS {
         let hold = format!(
-            "d={drive} unshare -m sh -e -c '{holds}; echo ready >/work/ready; exec sleep 900' >/work/holds 2>&1 & \
+            "d={drive} export=/sys/kernel/config/target/core/iblock_0/held unshare -m sh -e -c '{holds}; echo ready >/work/ready; exec sleep 900' >/work/holds 2>&1 & \
              echo $! >/work/holder; until [ -e /work/ready ]; do kill -0 $! || {{ cat /work/holds >&2; exit 1; }}; usleep 20000; done"
         );
         out(machine, &hold);
@@ -360,7 +374,9 @@ fn refused_for_holders(machine: &Machine, drive: &str, create: &str) {
             "kill $(cat /work/holder); rm /work/ready; \
              until ! grep -qs . /sys/block/loop0/loop/backing_file; do losetup -d /dev/loop0; usleep 100000; done; \
              ! [ -e /sys/block/zram0 ] || echo 1 >/sys/block/zram0/reset; ! [ -e /dev/mapper/held ] || dmsetup remove held; \
-             ! [ -e /sys/block/bcache0 ] || echo 1 >/sys/block/bcache0/bcache/stop",
+             ! [ -e /sys/block/bcache0 ] || echo 1 >/sys/block/bcache0/bcache/stop; \
+             ! [ -e /sys/block/drbd0 ] || drbdsetup down held; \
+             ! [ -e /sys/kernel/config/target/core/iblock_0/held ] || rmdir /sys/kernel/config/target/core/iblock_0/held",
         );
     }
     out(machine, &format!("wipefs --quiet --all {drive}; udevadm settle"));

@@ -12,7 +12,7 @@ use crate::{
     cli::{errors::Usage, output::Output},
     danger::{consent, erase_option},
     inventory::{Drive, Inventory},
-    plan::{Plan, SwapMedium, SwapTest},
+    plan::{BuildPool, Changes, Plan},
     run,
     units::{clean, listed},
 };
@@ -48,12 +48,14 @@ pub(in crate::cli) fn consent_to(
         }
     }
     let mut areas: Vec<String> = Vec::new();
-    for (step, act) in plan.acts::<SwapTest>() {
-        let SwapMedium::Device { drive: identity } = &act.medium else { continue };
-        let drive = inventory.drive(identity);
-        let drive = drive.ok_or_else(|| Usage(format!("{} is not plugged in", clean(identity))))?;
-        if drives.iter().all(|other| other.name != drive.name) {
-            drives.push(drive);
+    for step in plan.steps.iter().filter(|step| !step.act.is::<BuildPool>()) {
+        let Changes::Erases(identities) = step.act.changes() else { continue };
+        for identity in &identities {
+            let drive = inventory.drive(identity);
+            let drive = drive.ok_or_else(|| Usage(format!("{} is not plugged in", clean(identity))))?;
+            if drives.iter().all(|other| other.name != drive.name) {
+                drives.push(drive);
+            }
         }
         // A resumed run finds it under another name, perhaps.
         let now = |at: usize| plan.targets[at].find_again(inventory);

@@ -8,6 +8,7 @@ use super::{
 use crate::{
     findings::Quantity,
     inventory::Drive,
+    tools::swap::ZRAM,
     units::{capital, duration, listed, size},
 };
 
@@ -24,7 +25,7 @@ struct Worst<'a> {
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let memory = context.inventory.machine.memory;
     let small = memory.filter(|memory| *memory < SMALL);
-    let zram = context.inventory.swaps.iter().any(|swap| swap.starts_with("/dev/zram"));
+    let zram = context.inventory.swaps.iter().any(|swap| swap.starts_with(ZRAM));
     let drives: Vec<&Drive> =
         context.drives().into_iter().filter(|d| !d.read_only && !context.failing(d)).collect();
     let mut worst = worst(context, &drives);

@@ -13,8 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use act::{
     Act, AnyAct, AtLeast, BuildPool, Changes, FILL, FileSet, FileTree, FileWork, Files, FillTree, Measure,
     MoveDrives, Needs, NotPredicted, Pause, PowerCut, Predict, Prediction, Pull, PullBy, PullInUse,
-    RebuildPool, RemovePool, Rule, ScratchFile, SecondPull, Standby, SwapMedium, SwapTest, SwapWhat,
-    SwapWork, TREE_DIRECTORIES, Uncounted, zone_bytes,
+    RebuildPool, RemovePool, Rule, ScratchFile, SecondPull, Standby, TREE_DIRECTORIES, Uncounted, zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};

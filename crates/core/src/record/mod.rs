@@ -11,7 +11,6 @@ mod reader;
 mod run;
 mod store;
 mod summary;
-mod swapped;
 mod watched;
 mod writer;
 
@@ -31,6 +30,5 @@ pub use reader::{ReadError, Reader, open_own, open_regular};
 pub use run::{Flag, Load, Run, Step, Windows, suspended};
 pub use store::{Store, StoreError, is_name};
 pub use summary::Summary;
-pub use swapped::{SwapLoad, Swapped, WAITS};
 pub use watched::{Answer, Between, Watched};
 pub use writer::{Log, Writer};

@@ -153,9 +153,21 @@ impl Done {
                 }
             }
         }
+        done.set_ups(plan);
         done.pools(plan);
         done.files(run, plan);
         done
+    }
+
+    /// What later steps use is made again if one of them is left.
+    fn set_ups(&mut self, plan: &Plan) {
+        for (at, step) in plan.steps.iter().enumerate().filter(|(_, step)| step.act.sets_up()) {
+            let shares = |other: &&Step| other.on.iter().any(|target| step.on.contains(target));
+            let users = plan.steps[at + 1..].iter().filter(shares).take_while(|other| !other.act.sets_up());
+            if users.into_iter().any(|user| !self.steps.contains(&user.id)) {
+                self.steps.remove(&step.id);
+            }
+        }
     }
 
     /// A pool that was not measured to the end is built again: nothing of it counts.

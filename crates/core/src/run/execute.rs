@@ -8,6 +8,7 @@ use std::{
 use super::{
     RunContext, RunError, act,
     execution::{Execution, Troubles},
+    state::State,
     time_left::TimeLeft,
 };
 use crate::{
@@ -46,6 +47,7 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         moved: vec![BytesMoved::default(); plan.targets.len()],
         plan,
         done,
+        held: State::default(),
         time: TimeLeft::new(planned, done),
         cancel: ctx.cancel.clone(),
         share: 1.0,
@@ -99,8 +101,9 @@ fn is_skipped(step: &Step, failed: &Troubles) -> bool {
 }
 
 impl Execution<'_, '_> {
-    /// Closes all targets, and removes the pools that were built.
+    /// Releases what acts set up, closes all targets, and removes the pools that were built.
     fn remove_all(&mut self, failed: &mut Troubles) {
+        failed.extend(self.held.release_all(self.ctx.world.runner()));
         for at in 0..self.plan.targets.len() {
             let world = &mut self.ctx.world;
             if let Err(e) = world.close(at).and_then(|()| world.remove_pool(at)) {

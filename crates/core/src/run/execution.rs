@@ -5,7 +5,7 @@ use std::{
     io,
 };
 
-use super::{RunContext, time_left::TimeLeft};
+use super::{RunContext, state::State, time_left::TimeLeft};
 use crate::{
     conditions::BytesMoved,
     engine::Cancel,
@@ -22,6 +22,8 @@ pub struct Execution<'a, 'c> {
     pub plan: Plan,
     pub done: &'a Done,
     pub ctx: &'a mut RunContext<'c>,
+    /// What acts left for later ones.
+    pub held: State,
     pub(super) time: TimeLeft,
     /// Ends the present step: when a person asks for it, or its time is up.
     pub cancel: Cancel,

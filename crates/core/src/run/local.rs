@@ -16,19 +16,17 @@ use rustix::fs::{Advice, OFlags, fadvise};
 
 use super::{
     RunError, SILENT, Watcher, World,
-    journal::{Journal, host},
-    leftovers::patiently,
+    journal::{Journal, host, patiently},
     pool::{PoolForRun, Rebuilt, begin_for_run, rebuild_for_run, remove_for_run},
     pull::{self, Away, AwayInUse, Site},
     scratch::{Scratch, reserve},
     scratch_dir::Folder,
-    swap,
 };
 use crate::{
     engine::{self, Cancel, Clock, Engine, EngineError, FileTarget},
     inventory::Inventory,
-    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool, SwapTest},
-    record::{ActResult, Back, Cut, Pulled, Store, Swapped},
+    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool},
+    record::{ActResult, Back, Cut, Pulled, Store},
     sysroot::Sysroot,
     target::{Kind, NotFound, Target},
     tools::{Runner, System, dmesg, filefrag},
@@ -137,6 +135,10 @@ impl World for Local<'_> {
 
     fn system(&self) -> Option<&System> {
         Some(&self.tools)
+    }
+
+    fn erasable(&self) -> &[String] {
+        &self.erase
     }
 
     fn runner(&self) -> &dyn Runner {
@@ -351,16 +353,6 @@ impl World for Local<'_> {
 
     fn power_checked(&mut self, target: &Target, act: &PowerCut) -> Result<(), RunError> {
         Ok(self.place(target, act)?.clear()?)
-    }
-
-    fn swap(
-        &mut self,
-        on: (usize, &Target),
-        act: &SwapTest,
-        cancel: &Cancel,
-        says: &mut dyn FnMut(&str),
-    ) -> Result<Swapped, RunError> {
-        swap::swap_test(on, act, (&self.journal, &self.tools), &self.erase, cancel, says)
     }
 
     fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<Rebuilt, RunError> {

@@ -98,7 +98,7 @@ impl Lock {
 
     /// Held by whichever user, for what only one run may use: the array with this kernel name while a drive of it may be away, or the machine's swap;
     /// needs root.
-    pub(super) fn of_machine(name: &str) -> io::Result<Self> {
+    pub fn of_machine(name: &str) -> io::Result<Self> {
         Self::in_turn(&Path::new(OF_ROOT).join(format!("drivebench-{name}.lock")), Duration::ZERO)
     }
 

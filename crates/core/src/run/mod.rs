@@ -5,13 +5,11 @@ mod execute;
 mod execution;
 mod held;
 mod journal;
-mod leftovers;
 mod local;
 mod lock;
 mod measure;
 mod modelled;
 mod modelled_pulls;
-mod modelled_uses;
 mod output_note;
 mod place;
 mod pool;
@@ -19,7 +17,7 @@ mod pull;
 mod scratch;
 mod scratch_dir;
 mod scratch_name;
-pub(crate) mod swap;
+mod state;
 mod time_left;
 mod world;
 mod zones;
@@ -32,8 +30,10 @@ use std::{
 pub use act::{Move, Wanted, movable};
 pub use execute::execute;
 pub use execution::{Execution, Troubles};
-pub use journal::{Journal, host};
-pub use leftovers::{Kept, Leftover, LeftoverKind, look_alikes, sweep, waiting};
+pub use journal::{
+    AppendLog, Entry, Journal, Kept, LONGEST, Left, Leftover, Undo, Undone, host, look_alikes, open_trusted,
+    read_lines, sweep, waiting,
+};
 pub use local::{Local, now, stays};
 pub use lock::{Lock, LockError, Locks};
 pub use measure::Progress;
@@ -46,8 +46,9 @@ pub use pool::{
     ready_for, removal, remove, remove_for_run, replace, resync, scrub, stop, to_remove, unclean, uuid,
 };
 pub use pull::{can_pull, ready_to_pull, restore_record};
+pub use scratch::Scratch;
 pub use scratch_dir::Folder;
-pub use swap::work as use_memory;
+pub use state::{Held, State};
 pub use world::World;
 
 use crate::{
@@ -70,7 +71,7 @@ pub enum RunError {
     Open { path: PathBuf, source: io::Error },
     #[error("{path} can't be synced before it is read: {source}", path = path.display())]
     Cool { path: PathBuf, source: io::Error },
-    #[error("{path} was not removed ({source}); {}", leftovers::remedy(path, command, source), path = shell_word(path))]
+    #[error("{path} was not removed ({source}); {}", journal::remedy(path, command, source), path = shell_word(path))]
     Leftover { path: PathBuf, command: &'static str, source: io::Error },
     #[error(transparent)]
     Engine(#[from] EngineError),

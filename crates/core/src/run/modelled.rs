@@ -15,7 +15,7 @@ use std::{
 use super::{
     Move, RunContext, RunError, Wanted, Watcher, World, execute,
     journal::Journal,
-    modelled_pulls, modelled_uses,
+    modelled_pulls,
     pool::{PoolForRun, Rebuilt},
 };
 use crate::{
@@ -24,10 +24,10 @@ use crate::{
         sim::{Board, Model, Sim},
     },
     inventory::{Drive, Inventory},
-    plan::{BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, PullInUse, RebuildPool, SwapTest},
+    plan::{BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, PullInUse, RebuildPool},
     record::{
         ActResult, Back, Cut, Done, Event, FilesFound, How, LedgerFound, Log, Moment, Operations, Probe,
-        Pulled, Second, Swapped, What,
+        Pulled, Second, What,
     },
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
@@ -331,16 +331,6 @@ impl World for Modelled {
 
     fn power_checked(&mut self, _: &Target, _: &PowerCut) -> Result<(), RunError> {
         Ok(())
-    }
-
-    fn swap(
-        &mut self,
-        _: (usize, &Target),
-        act: &SwapTest,
-        _: &Cancel,
-        _: &mut dyn FnMut(&str),
-    ) -> Result<Swapped, RunError> {
-        Ok(modelled_uses::swap(act))
     }
 
     fn rebuild_pool(&mut self, _: usize, _: &RebuildPool, _: &Cancel) -> Result<Rebuilt, RunError> {

@@ -2,7 +2,7 @@
 
 use std::{io, path::Path};
 
-use super::journal::{Entry, Journal, Undo};
+use super::journal::{Entry, Journal, TemporaryOutput};
 use crate::record::Unnamed;
 
 /// The journals of outputs have the number of the process in their names.
@@ -25,7 +25,7 @@ impl OutputNote {
         let files: Vec<String> = files.into_iter().cloned().collect();
         let output = Unnamed::at(&path, &files).ok().filter(|_| store.is_dir())?;
         let journal = Journal::open(store, &format!("{NAME}{}", std::process::id()));
-        let entry = journal.will(Undo::Output { path, files }).ok()?;
+        let entry = journal.will(TemporaryOutput { path, files }).ok()?;
         Some(Self { output, entry: Some(entry) })
     }
 }

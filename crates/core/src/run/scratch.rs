@@ -13,7 +13,7 @@ use rustix::{
 
 use super::{
     held,
-    journal::{Entry, Journal, Undo},
+    journal::{Entry, Journal, OwnFile},
     scratch_name,
 };
 use crate::record::lock;
@@ -45,10 +45,10 @@ impl Scratch {
     }
 
     /// A file with a name, which the kernel can be given.
-    pub(super) fn named(dir: &Path, journal: &Journal, at: usize) -> io::Result<Self> {
+    pub fn named(dir: &Path, journal: &Journal, at: usize) -> io::Result<Self> {
         let path = journal.scratch_path(dir, at, scratch_name::FILE)?;
         let (above, name) = (held::above(&path)?, path.file_name().unwrap_or_default());
-        let entry = journal.will(Undo::File { path: path.clone() })?;
+        let entry = journal.will(OwnFile { path: path.clone() })?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         match openat(&above, name, flags, Mode::RUSR | Mode::WUSR) {
             Ok(file) => {
@@ -105,7 +105,7 @@ mod tests {
     use std::fs;
 
     use super::{
-        super::leftovers::{look_alikes, sweep},
+        super::journal::{look_alikes, sweep},
         *,
     };
 

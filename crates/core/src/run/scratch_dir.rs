@@ -24,7 +24,7 @@ use rustix::{
 
 use super::{
     held,
-    journal::{Entry, Journal, Undo},
+    journal::{Entry, Journal, OwnDirectory},
     scratch_name,
 };
 use crate::{
@@ -59,7 +59,7 @@ impl Folder {
     pub fn create(parent: &Path, journal: &Journal, at: usize) -> io::Result<Self> {
         let path = journal.scratch_path(parent, at, scratch_name::DIRECTORY)?;
         let (above, name) = (held::above(&path)?, path.file_name().unwrap_or_default());
-        let entry = journal.will(Undo::Directory { path: path.clone() })?;
+        let entry = journal.will(OwnDirectory { path: path.clone() })?;
         if let Err(e) = mkdirat(&above, name, Mode::RWXU) {
             entry.done()?;
             return Err(e.into());
@@ -315,7 +315,7 @@ mod tests {
     use rustix::fs::CWD;
 
     use super::{
-        super::leftovers::{look_alikes, sweep},
+        super::journal::{look_alikes, sweep},
         *,
     };
 

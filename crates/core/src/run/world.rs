@@ -10,8 +10,8 @@ use super::{
 use crate::{
     engine::{Cancel, Clock, Engine, EngineError},
     inventory::Inventory,
-    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool, SwapTest},
-    record::{ActResult, Back, Cut, Pulled, Swapped},
+    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool},
+    record::{ActResult, Back, Cut, Pulled},
     sysroot::Sysroot,
     target::{NotFound, Target},
     tools::{Runner, System},
@@ -36,6 +36,11 @@ pub trait World {
 
     /// The programs of a real machine; none of a modelled one.
     fn system(&self) -> Option<&System>;
+
+    /// The serials of drives that may be erased.
+    fn erasable(&self) -> &[String] {
+        &[]
+    }
 
     /// Runs other programs.
     fn runner(&self) -> &dyn Runner;
@@ -160,15 +165,6 @@ pub trait World {
 
     /// Removes what was checked after a power cut, once that is recorded.
     fn power_checked(&mut self, target: &Target, act: &PowerCut) -> Result<(), RunError>;
-
-    /// Has a program use more memory than it may have, with a swap area on the target or in memory. `says` receives what is done now.
-    fn swap(
-        &mut self,
-        on: (usize, &Target),
-        act: &SwapTest,
-        cancel: &Cancel,
-        says: &mut dyn FnMut(&str),
-    ) -> Result<Swapped, RunError>;
 
     /// Takes a member out of the pool that was built for the target, and has the kernel fill it again.
     fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<Rebuilt, RunError>;

@@ -293,6 +293,15 @@ impl ShareTest {
         sets.fold(0, u64::saturating_add)
     }
 
+    /// It takes as long as the link and the drive need.
+    fn repetition_cost(&self) -> Cost {
+        // The server's drive, and the client's: of each way, and once more after each start of the server.
+        let times = |part| 1 + self.ways().filter(|via| via.has(part)).count() as u64;
+        let of_client = if self.client_dir.is_some() { 2 * times(Part::ClientDrive) } else { 0 };
+        let moved = self.kept().saturating_mul(times(Part::Drive) + of_client);
+        Cost { written: moved, read: moved, seconds: None }
+    }
+
     /// What a part is called.
     pub fn part(&self, part: Part) -> &'static str {
         match part {
@@ -319,19 +328,18 @@ impl ShareTest {
 }
 
 /// The drive moves 20 MB/s, the link 12, all else ten times as much.
-fn modelled(act: &ShareTest) -> Shared {
-    let load = |run: u32, via: Via, errand: Errand| {
+fn modelled(repetition: &ShareRepetition) -> Shared {
+    let ShareRepetition { run, test: act } = repetition;
+    let load = |via: Via, errand: Errand| {
         let drive = if via.has(Part::Drive) { 20e6 } else { 200e6 };
         let speed = if via.has(Part::Link) { f64::min(drive, 12e6) } else { drive };
         let bytes = act.moved(errand);
         let seconds = bytes as f64 / speed;
-        ShareLoad { errand, via, run, bytes, seconds, cores: Vec::new(), suspended_ns: 0 }
+        ShareLoad { errand, via, run: *run, bytes, seconds, cores: Vec::new(), suspended_ns: 0 }
     };
-    let runs = (1..=act.runs).flat_map(|run| act.ways().map(move |via| (run, via)));
-    let loads = runs.flat_map(|(run, via)| act.errands().map(move |errand| (run, via, errand)));
-    let loads = loads.filter(|(_, via, errand)| act.goes(*errand, *via));
-    let loads = loads.map(|(run, via, errand)| load(run, via, errand)).collect();
-    Shared { server: "Samba".to_owned(), loads, ..Shared::default() }
+    let loads = act.ways().flat_map(|via| act.errands().map(move |errand| (via, errand)));
+    let loads = loads.filter(|(via, errand)| act.goes(*errand, *via));
+    Shared { loads: loads.map(|(via, errand)| load(via, errand)).collect(), ..Shared::default() }
 }
 
 #[cfg(test)]
@@ -364,13 +372,7 @@ impl Act for ShareTest {
     }
 
     fn cost(&self) -> Cost {
-        // It takes as long as the link and the drive need.
-        let each = self.kept().saturating_mul(u64::from(self.runs));
-        // The server's drive, and the client's: of each way, and once more after each start of the server.
-        let times = |part| 1 + self.ways().filter(|via| via.has(part)).count() as u64;
-        let of_client = if self.client_dir.is_some() { 2 * times(Part::ClientDrive) } else { 0 };
-        let moved = each.saturating_mul(times(Part::Drive) + of_client);
-        Cost { written: moved, read: moved, seconds: None }
+        Cost { seconds: None, ..Cost::default() }
     }
 
     fn changes(&self) -> Changes {
@@ -461,21 +463,83 @@ impl Act for ShareTest {
         }
     }
 
+    fn sets_up(&self) -> bool {
+        true
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        run.ctx.watcher.begins(step);
+        for target in step.targets() {
+            run.held.release::<run::Session>(run.ctx.world.runner())?;
+            let on = &run.plan.targets[target];
+            let shared = match (run.ctx.world.system(), stays(on)) {
+                (None, _) => Shared { server: "Samba".to_owned(), ..Shared::default() },
+                (_, Err(source)) => return Err(RunError::Folder { dir: on.path.clone(), source }),
+                (Some(_), Ok(())) => {
+                    run.ctx.watcher.waits(&format!("{}: starting a server and a client", on.given));
+                    let journal = run.ctx.world.journal();
+                    let (session, shared) = run::Session::start((target, on), self, journal, &run.cancel)?;
+                    run.held.put(target, session);
+                    shared
+                }
+            };
+            run.emit_act(
+                step.id,
+                Some(target),
+                ActResult { observed: Some(shared.into()), ..ActResult::default() },
+            )?;
+        }
+        Ok(Troubles::new())
+    }
+}
+
+/// One repetition of all errands by all ways, with the server and the clients that the step before it started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShareRepetition {
+    /// Which one it is, from 1.
+    pub run: u32,
+    /// What is repeated.
+    pub test: ShareTest,
+}
+
+#[typetag::serde(name = "share.repetition")]
+impl Act for ShareRepetition {
+    fn label(&self) -> String {
+        "share repetition".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        self.test.repetition_cost()
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::OwnFiles
+    }
+
+    /// The step that starts the server describes it.
+    fn describe(&self) -> Option<String> {
+        None
+    }
+
+    fn is_work(&self) -> bool {
+        true
+    }
+
+    fn needs(&self) -> Needs {
+        self.test.needs()
+    }
+
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
         run.ctx.watcher.begins(step);
         for target in step.targets() {
             let since = run.ctx.world.seconds();
-            let (on, cancel) = (&run.plan.targets[target], &run.cancel);
-            let watcher = &mut *run.ctx.watcher;
-            let mut says = |text: &str| watcher.waits(&format!("{}: {text}", on.given));
-            let (shared, done) = match (run.ctx.world.system(), stays(on)) {
-                (None, _) => (modelled(self), Ok(())),
-                (_, Err(source)) => {
-                    (Shared::default(), Err(RunError::Folder { dir: on.path.clone(), source }))
-                }
-                (Some(tools), Ok(())) => {
-                    run::share_test((target, on), self, (run.ctx.world.journal(), tools), cancel, &mut says)
-                }
+            let (session, watcher) = (run.held.get::<run::Session>(target), &mut *run.ctx.watcher);
+            let given = &run.plan.targets[target].given;
+            let mut says = |text: &str| watcher.waits(&format!("{given}: {text}"));
+            let (shared, done) = match session {
+                Some(session) => session.repetition(self.run, &run.cancel, &mut says),
+                None if run.ctx.world.system().is_none() => (modelled(self), Ok(())),
+                None => return Err(RunError::Act("there is no server".to_owned())),
             };
             let seconds = run.ctx.world.seconds() - since;
             // Another server is given its files by drivebench.
@@ -484,11 +548,10 @@ impl Act for ShareTest {
                 via => load.errand.puts() && via.has(Part::Drive),
             };
             let written = shared.loads.iter().filter(is_written).map(|load| load.bytes).sum::<u64>();
-            let repetitions = shared.loads.iter().map(|load| load.run).max().unwrap_or(0);
-            // Once more after each start of the server.
-            let bytes = written.saturating_add(self.moved(Errand::Put).saturating_mul(repetitions.into()));
+            // Once more after the start of the server.
+            let bytes = written.saturating_add(self.test.moved(Errand::Put));
             run.account(target, bytes, bytes);
-            // What was measured until it ended is kept; to resume means to begin again.
+            // What was measured until it ended is kept.
             let (cut_short, observed) = (done.is_err(), Some(shared.into()));
             let result = ActResult { seconds, bytes, cut_short, observed, ..ActResult::default() };
             run.emit_act(step.id, Some(target), result)?;

@@ -50,7 +50,7 @@ const BUSY: f64 = 0.9;
 struct Case<'a> {
     given: &'a str,
     act: &'a ShareTest,
-    shared: &'a Shared,
+    shared: Shared,
     /// That the drive shares a bus with the network port.
     bus: Option<String>,
 }
@@ -60,11 +60,11 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         .acts::<ShareTest>()
         .filter_map(|(step, act)| {
             let at = step.targets().next()?;
-            let shared =
-                run.acts.get(&(step.id, at))?.get::<Shared>().filter(|shared| !shared.loads.is_empty())?;
+            let results = plan.steps.iter().filter_map(|step| run.acts.get(&(step.id, at))?.get::<Shared>());
+            let shared = results.fold(Shared::default(), Shared::and);
             let target = &plan.targets[at];
-            let bus = run.start.as_ref().and_then(|start| bus(&start.inventory, target, shared));
-            Some(Case { given: &target.given, act, shared, bus })
+            let bus = run.start.as_ref().and_then(|start| bus(&start.inventory, target, &shared));
+            (!shared.loads.is_empty()).then_some(Case { given: &target.given, act, shared, bus })
         })
         .collect();
     let several = cases.len() > 1;

@@ -15,7 +15,7 @@ mod tests;
 
 pub use network::network_port;
 
-use act::{Errand, Part, Protection, ShareTest, Via};
+use act::{Errand, Part, Protection, ShareRepetition, ShareTest, Via};
 use existing::Existing;
 use protocol::Protocol;
 use result::{Negotiated, ShareLoad, Shared};

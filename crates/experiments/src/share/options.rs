@@ -49,6 +49,9 @@ pub const CLIENT_DIR: Opt<PathBuf> =
 
 pub const TIMES: Opt<u32> = shared::RUNS.default("6");
 
+/// A link of any speed may be measured.
+pub const MAX_TIME: Opt<f64> = shared::MAX_TIME.without_default("Most time on each target");
+
 pub const OPTIONS: &[&dyn Declared] = &[
     &PROTOCOL,
     &RATE,
@@ -62,6 +65,7 @@ pub const OPTIONS: &[&dyn Declared] = &[
     &LOGIN,
     &CLIENT_DIR,
     &TIMES,
+    &MAX_TIME,
 ];
 
 /// Bits per second. Bytes (`MB`) are refused: that would be eight times as much.

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     plan::{Plan, Steps},
-    share::{Protocol, ShareTest},
+    share::{Protocol, ShareRepetition, ShareTest},
     target::Kind,
     units::{KIB, decimal_bytes},
 };
@@ -64,7 +64,12 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             );
             return Err(PlanError::Unsuitable { path: target.path.clone(), why });
         }
-        steps.add(&[at], test);
+        steps.add(&[at], test.clone());
+        for run in 1..=test.runs {
+            steps.add(&[at], ShareRepetition { run, test: test.clone() });
+        }
     }
-    Ok(Plan { limit: None, engine: None, ..ask.planned(steps) })
+    let planned = ask.planned(steps);
+    let limit = planned.limit.filter(|_| ask.values.is_typed(options::MAX_TIME.name()));
+    Ok(Plan { limit, engine: None, ..planned })
 }

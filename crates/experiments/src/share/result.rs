@@ -61,6 +61,19 @@ impl ShareLoad {
 }
 
 impl Shared {
+    /// Together with what a later step found out.
+    pub fn and(mut self, later: &Self) -> Self {
+        self.loads.extend(later.loads.iter().cloned());
+        let words = |own: &mut Option<String>, later: &Option<String>| *own = own.take().or(later.clone());
+        words(&mut self.no_network, &later.no_network);
+        words(&mut self.network_port, &later.network_port);
+        self.negotiated = self.negotiated.or(later.negotiated.clone());
+        if self.server.is_empty() {
+            self.server.clone_from(&later.server);
+        }
+        self
+    }
+
     /// What was moved so, without what took longer because this program did not run.
     pub fn undisturbed(&self, errand: Errand, via: Via) -> impl Iterator<Item = &ShareLoad> {
         let own = self.loads.iter().filter(move |load| (load.errand, load.via) == (errand, via));

@@ -2,13 +2,15 @@
 
 use super::{
     super::common::Series,
+    act::{MakeSwapArea, SwapWhat, SwapWork, UseSwap},
     footprint::{Footprint, LONGER, footprint, time},
+    result::{SwapAreaResult, SwapLoadResult},
 };
 use crate::{
     analyse::{Estimate, repeat},
     findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Style, Table, Unit, short},
-    plan::{Plan, SwapTest, SwapWhat},
-    record::{Run, SwapLoad, Swapped, WAITS},
+    plan::{Plan, Step},
+    record::Run,
     units::{Histogram, MIB, count, decimal_bytes, duration, listed, percent, rate},
 };
 
@@ -26,32 +28,49 @@ const LEGEND: &str = "'memory, times': how many times the memory that it may hav
 /// One medium.
 struct Case<'a> {
     given: &'a str,
-    act: &'a SwapTest,
-    swapped: &'a Swapped,
+    area: &'a MakeSwapArea,
+    /// Names and values of the kernel's settings for swap.
+    settings: &'a [(String, String)],
+    loads: Vec<Load<'a>>,
     footprint: Option<Footprint>,
 }
 
-pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+/// A load on a medium.
+pub(super) struct Load<'a> {
+    pub act: &'a UseSwap,
+    pub result: &'a SwapLoadResult,
+}
+
+pub(super) fn results<'p>(findings: &mut Findings, run: &mut Run<Series>, plan: &'p Plan) {
     let cases: Vec<Case<'_>> = plan
-        .acts::<SwapTest>()
-        .filter_map(|(step, act)| {
+        .acts::<MakeSwapArea>()
+        .filter_map(|(step, area)| {
             let at = step.targets().next()?;
-            let swapped = run.acts.get(&(step.id, at))?.get::<Swapped>()?;
-            let footprint = footprint(&swapped.loads, act.most_used(SwapWhat::Requests));
-            Some(Case { given: &plan.targets[at].given, act, swapped, footprint })
+            let settings = &run.acts.get(&(step.id, at))?.get::<SwapAreaResult>()?.settings;
+            let on_it = plan.acts::<UseSwap>().filter(|(step, _)| step.is_on(at));
+            let load = |(step, act): (&Step, &'p UseSwap)| {
+                Some(Load { act, result: run.acts.get(&(step.id, at))?.get()? })
+            };
+            let loads: Vec<Load<'_>> = on_it.filter_map(load).collect();
+            let footprint = footprint(&loads, most_used(plan));
+            Some(Case { given: &plan.targets[at].given, area, settings, loads, footprint })
         })
         .collect();
-    let Some(first) = cases.first() else { return };
+    let Some((_, first)) = plan.acts::<UseSwap>().next().filter(|_| !cases.is_empty()) else { return };
     findings.verdicts.extend(verdicts(&cases));
-    findings.tables.extend([summary(&cases), speeds(first.act, &cases)]);
-    findings.figures.extend(figure(&cases));
+    findings.tables.extend([summary(&cases), speeds(plan, &cases)]);
+    findings.figures.extend(figure(plan, &cases));
     for case in &cases {
         findings.estimates.extend(case.metrics());
-        let settings = case.swapped.settings.iter().map(|(name, value)| format!("{name} {value}"));
-        let settings: Vec<String> = settings.collect();
+        let mut settings: Vec<String> =
+            case.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let others = case.loads.iter().map(|load| load.result.others).max().filter(|bytes| *bytes > 0);
+        settings.extend(
+            others.map(|bytes| format!("of other programs in the area, at most {}", decimal_bytes(bytes))),
+        );
         let settings = (!settings.is_empty()).then(|| format!("{}: {}.", case.given, settings.join(", ")));
         findings.details.sentences.extend(settings);
-        if case.swapped.settings.iter().any(|(name, _)| name == WAITS) {
+        if case.loads.iter().any(|load| load.result.is_unwatched) {
             findings.flags.push(format!(
                 "{}: whether other programs had to wait was not watched: this kernel does not count that (PSI); psi=1 on its command line may help.",
                 case.given
@@ -61,21 +80,29 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.details.sentences.push(LEGEND.to_owned());
     findings.context.push(format!(
         "a program with {} of memory, {} % of each page incompressible",
-        decimal_bytes(first.act.memory),
-        first.act.random
+        decimal_bytes(first.memory),
+        first.random
     ));
 }
 
 impl Case<'_> {
-    fn of(&self, what: SwapWhat, percent: u32) -> impl Iterator<Item = &SwapLoad> {
-        self.swapped.loads.iter().filter(move |load| load.work.what == what && load.work.percent == percent)
+    /// The repetitions of a load that ended by themselves.
+    fn repetitions(&self, what: SwapWhat, percent: u32) -> impl Iterator<Item = &Load<'_>> {
+        let is_it = move |load: &&Load<'_>| load.act.work == (SwapWork { what, percent });
+        self.loads.iter().filter(is_it).filter(|load| load.result.ended.is_none())
+    }
+
+    /// Why the medium was not measured to the end.
+    fn ended(&self) -> Option<&str> {
+        self.loads.iter().find_map(|load| load.result.ended.as_deref())
     }
 
     /// The longest operation of all loads that use more than there is, s.
     fn longest(&self) -> Option<f64> {
-        let is_beyond = |load: &&SwapLoad| load.work.percent > 100 && load.work.what != SwapWhat::Sweep;
-        let all = self.swapped.loads.iter().filter(is_beyond);
-        all.filter_map(|load| load.latency.max()).max().map(|ns| ns as f64 / 1e9)
+        let is_beyond =
+            |load: &&Load<'_>| load.act.work.percent > 100 && load.act.work.what != SwapWhat::Sweep;
+        let all = self.loads.iter().filter(is_beyond);
+        all.filter_map(|load| load.result.latency.max()).max().map(|ns| ns as f64 / 1e9)
     }
 
     /// The median over runs of a number of each load.
@@ -83,32 +110,34 @@ impl Case<'_> {
         &self,
         what: SwapWhat,
         percent: u32,
-        of: impl Fn(&SwapLoad) -> Option<f64>,
+        number: impl Fn(&Load<'_>) -> Option<f64>,
     ) -> Option<Estimate> {
-        repeat::middle(&self.of(what, percent).filter_map(of).collect::<Vec<f64>>())
+        repeat::middle(&self.repetitions(what, percent).filter_map(number).collect::<Vec<f64>>())
     }
 
     /// None of so few requests that it would be the longest one.
     fn quantile(&self, q: f64) -> Option<f64> {
         let mut all = Histogram::default();
-        self.of(SwapWhat::Requests, TYPICAL).for_each(|load| all.merge(&load.latency));
+        self.repetitions(SwapWhat::Requests, TYPICAL).for_each(|load| all.merge(&load.result.latency));
         let enough = all.count() as f64 * (1.0 - q) >= 1.0;
         all.quantile(q).filter(|_| enough).map(|ns| ns as f64 / 1e9)
     }
 
     /// It was ended, and nobody asked for that.
     fn was_stopped(&self) -> bool {
-        self.swapped.ended.is_some() && !self.swapped.enough
+        self.loads.iter().any(|load| load.result.ended.is_some() && !load.result.is_enough)
     }
 
     fn is_zram(&self) -> bool {
-        self.act.medium.is_zram()
+        self.area.medium.is_zram()
     }
 
     /// Bytes in an hour of requests with half more than there is.
     fn written_in_an_hour(&self) -> Option<Estimate> {
-        let of = |load: &SwapLoad| load.written.map(|written| written as f64 / load.seconds * 3600.0);
-        self.middle(SwapWhat::Requests, TYPICAL, of).filter(|_| !self.is_zram())
+        let in_an_hour = |load: &Load<'_>| {
+            load.result.written.map(|written| written as f64 / load.result.seconds * 3600.0)
+        };
+        self.middle(SwapWhat::Requests, TYPICAL, in_an_hour).filter(|_| !self.is_zram())
     }
 
     fn metrics(&self) -> Vec<Metric> {
@@ -140,7 +169,8 @@ impl Case<'_> {
 fn summary(cases: &[Case<'_>]) -> Table {
     let row = |case: &Case<'_>| {
         let seconds = |q: f64| case.quantile(q).map_or("-".to_owned(), duration);
-        let waiting = case.middle(SwapWhat::Requests, TYPICAL, |load| Some(load.stalled? / load.seconds));
+        let waiting =
+            case.middle(SwapWhat::Requests, TYPICAL, |load| Some(load.result.stalled? / load.result.seconds));
         vec![
             short(case.given),
             case.times(),
@@ -168,15 +198,27 @@ fn summary(cases: &[Case<'_>]) -> Table {
     Table { title: String::new(), columns, rows: cases.iter().map(row).collect() }
 }
 
+/// The loads of a repetition.
+fn works(plan: &Plan) -> Vec<SwapWork> {
+    let first = plan.acts::<UseSwap>().map(|(_, act)| act).take_while(|act| act.run == 1);
+    first.map(|act| act.work).collect()
+}
+
+/// The most that requests use, in percent of what the program may have.
+fn most_used(plan: &Plan) -> u32 {
+    let requests = works(plan).into_iter().filter(|work| work.what == SwapWhat::Requests);
+    requests.map(|work| work.percent).max().unwrap_or(0)
+}
+
 /// What each load moved.
-fn speeds(act: &SwapTest, cases: &[Case<'_>]) -> Table {
-    let works = &act.works;
+fn speeds(plan: &Plan, cases: &[Case<'_>]) -> Table {
+    let works = works(plan);
     let name = |what: SwapWhat, percent: u32| format!("{} {:.2}×", what.words(), f64::from(percent) / 100.0);
     let mut columns = Column::all([("swap on", false)]);
     columns.extend(works.iter().map(|work| Column::new(&name(work.what, work.percent), true)));
     let row = |case: &Case<'_>| {
         let cell = |what: SwapWhat, percent: u32| {
-            let each = |load: &SwapLoad| Some(load.operations as f64 / load.seconds);
+            let each = |load: &Load<'_>| Some(load.result.operations as f64 / load.result.seconds);
             let speed = case.middle(what, percent, each)?.value;
             // A piece of a sweep has 1 MiB.
             Some(if what == SwapWhat::Sweep { rate(speed * MIB as f64) } else { format!("{speed:.0}/s") })
@@ -193,9 +235,10 @@ fn speeds(act: &SwapTest, cases: &[Case<'_>]) -> Table {
 }
 
 /// Times of requests over the memory that is used.
-fn figure(cases: &[Case<'_>]) -> Option<Figure> {
+fn figure(plan: &Plan, cases: &[Case<'_>]) -> Option<Figure> {
+    let works = works(plan);
     let curve = |case: &Case<'_>| {
-        let all = || case.act.works.iter().filter(|work| work.what == SwapWhat::Requests);
+        let all = || works.iter().filter(|work| work.what == SwapWhat::Requests);
         let middle = |percent| case.middle(SwapWhat::Requests, percent, time).map(|e| e.value);
         let fits = middle(all().next()?.percent)?;
         let point = |percent: u32| Some(Point::new(f64::from(percent) / 100.0, middle(percent)? / fits));
@@ -203,7 +246,7 @@ fn figure(cases: &[Case<'_>]) -> Option<Figure> {
         Some(Curve::new(case.given, Style::Line, points))
     };
     let curves: Vec<Curve> = cases.iter().filter_map(curve).collect();
-    let runs = cases.first()?.act.runs;
+    let runs = plan.acts::<UseSwap>().map(|(_, act)| act.run).max()?;
     (!curves.is_empty()).then(|| Figure {
         title: "How much longer requests take".to_owned(),
         text: format!(
@@ -276,7 +319,7 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
     let others: Vec<String> = others.map(|case| in_words(case)).collect();
     said.extend((!others.is_empty()).then(|| format!("Others: {}.", others.join(", "))));
     let ended = cases.iter().filter_map(|case| {
-        let why = case.swapped.ended.as_ref()?;
+        let why = case.ended()?;
         let not = if case.was_stopped() { "Not on" } else { "Less is known of" };
         Some(format!("{not} {}: its test was ended early, because {why}.", case.given))
     });
@@ -298,7 +341,7 @@ fn is_better(best: &Case<'_>, next: &Case<'_>) -> bool {
         (Some(Footprint::Of(a)), Some(Footprint::Of(b))) => a.low > b.high,
         // Of one that was ended early, some loads are missing.
         (Some(Footprint::AtLeast(least)), Some(Footprint::Of(b))) => {
-            best.swapped.ended.is_none() && *least > b.high
+            best.ended().is_none() && *least > b.high
         }
         _ => false,
     }
@@ -306,8 +349,7 @@ fn is_better(best: &Case<'_>, next: &Case<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::plan::{SwapMedium, SwapWork};
+    use super::{super::act::SwapMedium, *};
 
     /// A medium with which a program can use so many times its memory at least, and whose longest wait lasted so long, s.
     fn said(media: &[(&'static str, f64, f64)]) -> Vec<String> {
@@ -316,44 +358,28 @@ mod tests {
 
     /// The first of them was ended early, for this reason.
     fn said_of(media: &[(&'static str, f64, f64)], ended: Option<&str>) -> Vec<String> {
-        let act = SwapTest {
-            medium: SwapMedium::File,
-            area: 1 << 27,
-            memory: 1 << 26,
-            random: 50,
-            works: Vec::new(),
-            runs: 1,
-            seconds: 1.0,
-            most: 1 << 32,
-            seed: 1,
-        };
-        let swapped = |longest: f64| {
+        let area = MakeSwapArea { medium: SwapMedium::File, area: 1 << 27, memory: 1 << 26, most: 1 << 32 };
+        let work = SwapWork { what: SwapWhat::Requests, percent: 150 };
+        let act = UseSwap { work, run: 1, memory: 1 << 26, random: 50, seconds: 1.0, seed: 1 };
+        let result = |longest: f64| {
             let mut latency = Histogram::default();
             latency.add((longest * 1e9) as u64, 1);
-            let work = SwapWork { what: SwapWhat::Requests, percent: 150 };
-            let load = SwapLoad {
-                work,
-                run: 1,
-                seconds: 1.0,
-                operations: 1,
-                latency,
-                processor: 0.0,
-                stalled: None,
-                swapped_in: 0,
-                swapped_out: 0,
-                written: None,
-            };
-            Swapped { loads: vec![load], ..Swapped::default() }
+            SwapLoadResult { seconds: 1.0, operations: 1, latency, ..SwapLoadResult::default() }
         };
-        let mut all: Vec<Swapped> = media.iter().map(|(.., longest)| swapped(*longest)).collect();
-        all[0].ended = ended.map(str::to_owned);
-        let case = |((given, least, _), swapped): (&(&'static str, f64, f64), _)| Case {
+        let all: Vec<SwapLoadResult> = media.iter().map(|(.., longest)| result(*longest)).collect();
+        let stopped = SwapLoadResult { ended: ended.map(str::to_owned), ..SwapLoadResult::default() };
+        let case = |(at, (given, least, _)): (usize, &(&'static str, f64, f64))| Case {
             given,
-            act: &act,
-            swapped,
+            area: &area,
+            settings: &[],
+            loads: [&all[at], &stopped]
+                .map(|result| Load { act: &act, result })
+                .into_iter()
+                .take(if at == 0 { 2 } else { 1 })
+                .collect(),
             footprint: Some(Footprint::AtLeast(*least)),
         };
-        verdicts(&media.iter().zip(&all).map(case).collect::<Vec<_>>())
+        verdicts(&media.iter().enumerate().map(case).collect::<Vec<_>>())
     }
 
     #[test]

@@ -1,10 +1,7 @@
 //! How far memory can be overcommitted before requests take ten times as long.
 
-use crate::{
-    analyse::{Estimate, repeat},
-    plan::SwapWhat,
-    record::SwapLoad,
-};
+use super::{act::SwapWhat, findings::Load, result::SwapLoadResult};
+use crate::analyse::{Estimate, repeat};
 
 /// So many times as long.
 pub(super) const LONGER: f64 = 10.0;
@@ -19,14 +16,15 @@ pub(super) enum Footprint {
 }
 
 /// From the requests of all runs, of which a whole one uses up to `most` percent; none without a run that says something.
-pub(super) fn footprint(loads: &[SwapLoad], most: u32) -> Option<Footprint> {
-    let mut runs: Vec<u32> = loads.iter().map(|load| load.run).collect();
+pub(super) fn footprint(loads: &[Load<'_>], most: u32) -> Option<Footprint> {
+    let mut runs: Vec<u32> = loads.iter().map(|load| load.act.run).collect();
     runs.dedup();
     let (mut found, mut not_reached, mut ended) = (Vec::new(), false, 0.0_f64);
     let most = f64::from(most) / 100.0;
     for run in runs {
-        let of_run = loads.iter().filter(|load| load.run == run && load.work.what == SwapWhat::Requests);
-        let point = |load: &SwapLoad| Some((f64::from(load.work.percent) / 100.0, time(load)?));
+        let of_run =
+            loads.iter().filter(|load| load.act.run == run && load.act.work.what == SwapWhat::Requests);
+        let point = |load: &Load<'_>| Some((f64::from(load.act.work.percent) / 100.0, time(load)?));
         let points: Vec<(f64, f64)> = of_run.filter_map(point).collect();
         match (crossing(&points), points.last()) {
             (Some(at), _) => found.push(at),
@@ -44,8 +42,9 @@ pub(super) fn footprint(loads: &[SwapLoad], most: u32) -> Option<Footprint> {
 }
 
 /// Seconds of a request, on average.
-pub(super) fn time(load: &SwapLoad) -> Option<f64> {
-    (load.operations > 0).then(|| load.seconds / load.operations as f64)
+pub(super) fn time(load: &Load<'_>) -> Option<f64> {
+    let SwapLoadResult { operations, seconds, .. } = load.result;
+    (*operations > 0).then(|| seconds / *operations as f64)
 }
 
 /// From where on requests take ten times as long as those of the first point, which fits into memory, at all that was tried: what something else
@@ -62,28 +61,26 @@ fn crossing(points: &[(f64, f64)]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{plan::SwapWork, units::Histogram};
+    use super::{
+        super::act::{SwapWork, UseSwap},
+        *,
+    };
 
     /// 0.1 ms of work, and 16 pages, of which those that are not in memory take this long.
-    fn loads(fault: f64, runs: u32) -> Vec<SwapLoad> {
+    fn loads(fault: f64, runs: u32) -> Vec<(UseSwap, SwapLoadResult)> {
         let one = |run: u32, percent: u32| {
             let missing = (1.0 - 100.0 / f64::from(percent)).max(0.0);
             let operations = (500.0 / (0.1e-3 + 16.0 * missing * fault)) as u64;
-            SwapLoad {
-                work: SwapWork { what: SwapWhat::Requests, percent },
-                run,
-                seconds: 500.0,
-                operations,
-                latency: Histogram::default(),
-                processor: 0.0,
-                stalled: None,
-                swapped_in: 0,
-                swapped_out: 0,
-                written: None,
-            }
+            let work = SwapWork { what: SwapWhat::Requests, percent };
+            let act = UseSwap { work, run, memory: 1 << 26, random: 50, seconds: 500.0, seed: 1 };
+            (act, SwapLoadResult { seconds: 500.0, operations, ..SwapLoadResult::default() })
         };
         (1..=runs).flat_map(|run| [50, 110, 125, 150, 200].map(|percent| one(run, percent))).collect()
+    }
+
+    fn footprint(loads: &[(UseSwap, SwapLoadResult)], most: u32) -> Option<Footprint> {
+        let loads: Vec<Load<'_>> = loads.iter().map(|(act, result)| Load { act, result }).collect();
+        super::footprint(&loads, most)
     }
 
     #[test]
@@ -97,23 +94,24 @@ mod tests {
         assert_eq!(footprint(&loads(0.05e-3, 3), 200), Some(Footprint::AtLeast(2.0)));
         // Where only some runs reach it, no more is claimed than holds for all.
         let mut mixed = loads(0.2e-3, 3);
-        mixed.retain(|load| load.run < 3);
-        mixed.extend(loads(0.05e-3, 3).into_iter().filter(|load| load.run == 3));
+        mixed.retain(|(act, _)| act.run < 3);
+        mixed.extend(loads(0.05e-3, 3).into_iter().filter(|(act, _)| act.run == 3));
         let Some(Footprint::AtLeast(least)) = footprint(&mixed, 200) else { panic!("{mixed:?}") };
         assert!((least * (1.0 - 0.9e-3 / 16.0 / 0.2e-3) - 1.0).abs() < 0.01, "{least}");
         assert_eq!(footprint(&[], 200), None);
         // One slow load is no limit if requests that use more are fast again.
         for (fault, slow) in [(0.05e-3, 110), (0.05e-3, 150), (0.1e-3, 110)] {
             let mut hiccup = loads(fault, 3);
-            let of_one = |load: &&mut SwapLoad| load.run == 2 && load.work.percent == slow;
-            hiccup.iter_mut().filter(of_one).for_each(|load| load.operations /= 20);
+            let is_one =
+                |load: &&mut (UseSwap, SwapLoadResult)| load.0.run == 2 && load.0.work.percent == slow;
+            hiccup.iter_mut().filter(is_one).for_each(|(_, result)| result.operations /= 20);
             assert_eq!(footprint(&hiccup, 200), footprint(&loads(fault, 3), 200), "{fault}, {slow}");
         }
         // A run that was ended early neither replaces others, nor says more than it saw.
         let mut cut = loads(0.2e-3, 2);
-        cut.retain(|load| load.run < 2 || load.work.percent <= 110);
+        cut.retain(|(act, _)| act.run < 2 || act.work.percent <= 110);
         assert_eq!(footprint(&cut, 200), footprint(&loads(0.2e-3, 1), 200));
-        cut.retain(|load| load.run == 2);
+        cut.retain(|(act, _)| act.run == 2);
         assert_eq!(footprint(&cut, 200), Some(Footprint::AtLeast(1.1)));
     }
 }

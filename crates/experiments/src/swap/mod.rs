@@ -1,13 +1,23 @@
 //! swap: where should swap go?
 
+mod act;
+mod area;
 mod findings;
 mod footprint;
+mod group;
+mod kernel;
 mod options;
 mod plan;
+mod result;
+mod session;
+mod undo;
+mod watch;
+mod worker;
 
 use super::{Experiment, common};
 
 pub(super) use plan::resolve;
+pub use worker::work;
 
 /// A program uses more memory than it may have, with swap on each medium in turn.
 pub static SWAP: Experiment = Experiment {

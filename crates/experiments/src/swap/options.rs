@@ -16,7 +16,10 @@ pub const TIMES: Opt<u32> = shared::RUNS.default("3");
 /// Sticks and cards wear out.
 pub const MOST: Opt<u64> = shared::MAX_BYTES.default("4GiB").help("Most bytes swapped to each medium");
 
-pub const OPTIONS: &[&dyn Declared] = &[&MEMORY, &RANDOM, &RUNTIME, &TIMES, &MOST, &SEED, &ERASE];
+/// A slow medium takes long to fill memory.
+pub const MAX_TIME: Opt<f64> = shared::MAX_TIME.without_default("Most time on each medium");
+
+pub const OPTIONS: &[&dyn Declared] = &[&MEMORY, &RANDOM, &RUNTIME, &TIMES, &MOST, &MAX_TIME, &SEED, &ERASE];
 
 fn memory(text: &str) -> Result<u64, String> {
     match shared::bytes(text)? {

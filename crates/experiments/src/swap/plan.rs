@@ -2,11 +2,12 @@
 
 use super::{
     super::{PlanError, Request, free_space::largest_file, target_checks::fits},
+    act::{MakeSwapArea, SwapMedium, SwapWhat, SwapWork, UseSwap},
     options,
 };
 use crate::{
     inventory::Inventory,
-    plan::{Plan, Steps, SwapMedium, SwapTest, SwapWhat, SwapWork},
+    plan::{Plan, Steps},
     target::{Kind, Target, TargetError},
     units::decimal_bytes,
 };
@@ -95,22 +96,17 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
                 return Err(refused(format!("a file there {}", too_small(most, area))));
             }
         }
-        steps.add(
-            &[at],
-            SwapTest {
-                medium,
-                area,
-                memory,
-                random: ask.values.get(&options::RANDOM),
-                works: works(),
-                runs: ask.values.get(&options::TIMES),
-                seconds: ask.values.get(&options::RUNTIME),
-                most: ask.values.get(&options::MOST),
-                seed: ask.seed,
-            },
-        );
+        steps.add(&[at], MakeSwapArea { medium, area, memory, most: ask.values.get(&options::MOST) });
+        for run in 1..=ask.values.get(&options::TIMES) {
+            for work in works() {
+                let (random, seconds) = (ask.values.get(&options::RANDOM), ask.values.get(&options::RUNTIME));
+                steps.add(&[at], UseSwap { work, run, memory, random, seconds, seed: ask.seed });
+            }
+        }
     }
-    Ok(Plan { limit: None, engine: None, ..ask.planned(steps) })
+    let planned = ask.planned(steps);
+    let limit = planned.limit.filter(|_| ask.values.is_typed(options::MAX_TIME.name()));
+    Ok(Plan { limit, engine: None, ..planned })
 }
 
 fn too_small(holds: u64, area: u64) -> String {

@@ -37,6 +37,9 @@ pub fn off(path: &str) -> Change<State> {
     Change::new(SWAPOFF, &[], path).within(LIMIT)
 }
 
+/// The node of a device of zram, before its number.
+pub const ZRAM: &str = "/dev/zram";
+
 /// Loads zram without devices.
 pub fn load_zram() -> Query {
     Query::new(MODPROBE, ["zram", "num_devices=0"])

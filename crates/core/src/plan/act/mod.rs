@@ -6,7 +6,6 @@ mod load;
 mod pool;
 mod power;
 mod pull;
-mod swap;
 
 use std::{fmt, sync::Arc};
 
@@ -18,7 +17,6 @@ pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
 pub use pool::{BuildPool, NotPredicted, Predict, Prediction, RebuildPool, RemovePool};
 pub use power::PowerCut;
 pub use pull::{FileTree, FillTree, Pull, PullBy, SecondPull, TREE_DIRECTORIES};
-pub use swap::{SwapMedium, SwapTest, SwapWhat, SwapWork};
 
 use super::{Cost, Step, StepId};
 use crate::{
@@ -161,6 +159,11 @@ pub trait Act: AsAny + fmt::Debug + Send + Sync {
     /// The step after it on the same target depends on state that it leaves and that is lost when the process ends.
     /// After a standby it measures the spin-up.
     fn prepares(&self) -> bool {
+        false
+    }
+
+    /// Later steps on the same target use what it makes, which is lost when the process ends: a resumed run does it again.
+    fn sets_up(&self) -> bool {
         false
     }
 

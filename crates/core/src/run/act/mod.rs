@@ -8,7 +8,6 @@ pub(crate) mod pull;
 pub(crate) mod pull_in_use;
 pub(crate) mod scratch_file;
 pub(crate) mod standby;
-pub(crate) mod swap;
 
 pub use move_drives::{Move, Wanted, movable};
 

@@ -1,7 +1,7 @@
 //! Sends a drive to standby: by command, or by waiting for its own timer.
 
 use super::{
-    super::journal::{Journal, Undo},
+    super::journal::{DriveInStandby, Journal},
     Execution, RunError, Troubles,
 };
 use crate::{
@@ -78,7 +78,7 @@ fn send(
     };
     // It has just been read, so it is awake. If it reports standby now, its reports are ignored.
     let believed = parse_power(&ask(&mut slept, power(device))?) == Power::Awake;
-    let entry = journal.will(Undo::Standby { device: device.to_owned() }).map_err(RunError::Journal)?;
+    let entry = journal.will(DriveInStandby { device: device.into() }).map_err(RunError::Journal)?;
     let change = hdparm::standby(device);
     let output = change.run(&entry, runner);
     // The next access wakes it, so there is nothing to undo.
@@ -127,6 +127,7 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+    use crate::run::journal::OwnFile;
     use crate::tools::ToolError;
 
     /// A modelled drive behind hdparm, in virtual time.
@@ -235,8 +236,8 @@ mod tests {
         let store = tempfile::tempdir().expect("a store");
         let journal = Journal::open(store.path(), "rabc");
         let runner = crate::tools::Replay::default().answer("hdparm -y /dev/sda", Output::default());
-        let sda = journal.will(Undo::Standby { device: "/dev/sda".to_owned() }).expect("writes");
-        let file = journal.will(Undo::File { path: "/dev/sda".into() }).expect("writes");
+        let sda = journal.will(DriveInStandby { device: "/dev/sda".into() }).expect("writes");
+        let file = journal.will(OwnFile { path: "/dev/sda".into() }).expect("writes");
         hdparm::standby("/dev/sda").run(&sda, &runner).expect("covers it");
         for (path, right) in [("/dev/sdb", &sda), ("/dev/sda", &file)] {
             let refused = hdparm::standby(path).run(right, &runner).expect_err("not covered").to_string();

@@ -7,7 +7,7 @@ use crate::{
     engine::Cancel,
     inventory::Drive,
     run::{
-        journal::{Entry, Journal, Undo},
+        journal::{Entry, Journal, UnpluggedDrive},
         pool::BuildError,
     },
 };
@@ -29,7 +29,7 @@ impl Gone {
     pub fn will(journal: &Journal, drive: &Drive, unplug: Unplug) -> Result<Self, BuildError> {
         let entry = match &unplug {
             Unplug::Software { back, .. } => {
-                let undo = Undo::Unplugged { back: back.file.clone() };
+                let undo = UnpluggedDrive { switch: back.file.clone() };
                 Some(journal.will(undo).map_err(|e| BuildError::Array(e.to_string()))?)
             }
             Unplug::Hand => None,

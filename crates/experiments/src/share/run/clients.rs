@@ -35,7 +35,7 @@ pub(super) struct Moved<'a> {
     pub mounted: Option<Mounted<'a>>,
 }
 
-impl Site<'_> {
+impl Site {
     /// Programs that are told what to move, with their files in a directory as they see it.
     pub fn told(
         &self,
@@ -86,7 +86,7 @@ impl Site<'_> {
             }
             Speaks::Told(_) => return Err(failed("what is told what to move mounts nothing")),
         };
-        Mounted::mount(&self.client, network, (&mount, &unmount), self.tools).map_err(|e| match e {
+        Mounted::mount(&self.client, network, (&mount, &unmount), &self.tools).map_err(|e| match e {
             RunError::Tool(ToolError::Slow { seconds, .. }) => failed(&format!(
                 "the server did not answer a client that mounts its directory within {seconds} s"
             )),
@@ -102,7 +102,7 @@ impl Site<'_> {
             _ => return Ok(()),
         };
         let since = Instant::now();
-        while smb.has_clients(&self.server, self.tools)? {
+        while smb.has_clients(&self.server, &self.tools)? {
             if since.elapsed() > BEGINS {
                 return Err(failed("the connection of a client that has unmounted the share does not end"));
             }
@@ -190,7 +190,7 @@ impl Site<'_> {
     /// What server and client say of a connection.
     pub fn negotiated(&self) -> Option<Negotiated> {
         let looks = |server: &dyn FileServer| {
-            let looks = server.looks().map(|query| self.server.run(&query, self.tools)).transpose();
+            let looks = server.looks().map(|query| self.server.run(&query, &self.tools)).transpose();
             looks.map(Option::unwrap_or_default)
         };
         let server = match &self.speaks {

@@ -19,7 +19,6 @@ use std::{
     io::Read,
     net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs},
     path::Path,
-    time::Instant,
 };
 
 use rand::{SeedableRng, seq::SliceRandom};
@@ -33,12 +32,12 @@ use self::{apart::failed, site::Site, transfers::Timed};
 use crate::{
     engine::Cancel,
     inventory::{Drive, machine},
-    run::{Folder, Journal, RunError},
+    run::{Folder, Held, Journal, RunError},
     share::{Negotiated, Part, Protection, Protocol, ShareLoad, ShareTest, Shared, Via},
     sysroot::Sysroot,
     target::Target,
     tools::{self, Runner, System, Tool, namespace, openssh, samba, ssh},
-    units::{decimal_bytes, duration},
+    units::decimal_bytes,
 };
 
 /// The client's directory on the drive of a target has the target's number and this.
@@ -173,98 +172,118 @@ fn of_client(dir: &Path, shared: &Path, needed: u64) -> Result<(), String> {
     }
 }
 
-/// All errands, as it is and with parts of the way left out: what was measured, and why it ended early, if it did. `says` receives what
-/// is done now.
-pub(super) fn share_test(
-    (at, target): (usize, &Target),
-    act: &ShareTest,
-    (journal, tools): (&Journal, &System),
-    cancel: &Cancel,
-    says: &mut dyn FnMut(&str),
-) -> (Shared, Result<(), RunError>) {
-    let mut shared = Shared { server: server(act.protocol, tools), ..Shared::default() };
-    let mut folders = Vec::new();
-    let done = (|| {
+/// A server, its clients and their directories, from the first repetition to the last.
+pub(super) struct Session {
+    /// Ends before its directories are removed.
+    site: Option<Site>,
+    folders: Vec<Folder>,
+    /// What client and server agreed upon is known.
+    has_negotiated: bool,
+    /// The network alone can't be measured.
+    has_no_network: bool,
+}
+
+impl Session {
+    /// Starts a server and a client; returns what is known of them.
+    pub fn start(
+        (at, target): (usize, &Target),
+        act: &ShareTest,
+        journal: &Journal,
+        cancel: &Cancel,
+    ) -> Result<(Self, Shared), RunError> {
         possible(&Sysroot::live(), &target.path, act).map_err(|e| failed(&e))?;
-        says("starting a server and a client");
+        let mut session =
+            Self { site: None, folders: Vec::new(), has_negotiated: false, has_no_network: false };
         for (dir, at) in [(Some(&target.path), at), (act.client_dir.as_ref(), at + CLIENTS)] {
             let Some(dir) = dir else { continue };
             let failed = |source| RunError::Folder { dir: dir.clone(), source };
             let mut folder = Folder::create(dir, journal, at).map_err(failed)?;
             folder.will_have(act.most_files()).map_err(RunError::Journal)?;
-            folders.push(folder);
+            session.folders.push(folder);
         }
-        let [on_drive, of_client] = [0, 1].map(|i| folders.get(i));
-        let mut site = Site::start((on_drive, of_client), act, tools, cancel)?;
-        shared.network_port = site.network_port();
-        measure(&mut site, act, &mut shared, cancel, says)
-    })();
-    let mut removed = Ok(());
-    for folder in folders {
-        let path = folder.path();
-        let leftover = |source| RunError::Leftover { path, command: "rm -r", source };
-        removed = removed.and(folder.remove().map_err(leftover));
+        let [on_drive, of_client] = [0, 1].map(|i| session.folders.get(i));
+        let site = Site::start((on_drive, of_client), act, cancel).map_err(|e| ended(e, cancel))?;
+        let server = server(act.protocol, &site.tools);
+        let shared = Shared { server, network_port: site.network_port(), ..Shared::default() };
+        session.site = Some(site);
+        Ok((session, shared))
     }
-    if let (Err(_), Err(left)) = (&done, &removed) {
-        says(&left.to_string());
-    }
-    let done = match done {
-        // What failed because it was stopped is no failure; wrong data is one.
-        Err(e) if cancel.is_set() && !matches!(e, RunError::WrongData(_)) => Err(RunError::Interrupted),
-        done => done,
-    };
-    (shared, done.and(removed))
-}
 
-fn measure(
-    site: &mut Site<'_>,
-    act: &ShareTest,
-    shared: &mut Shared,
-    cancel: &Cancel,
-    says: &mut dyn FnMut(&str),
-) -> Result<(), RunError> {
-    let mut ways: Vec<Via> = act.ways().collect();
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
-    let each: usize =
-        ways.iter().map(|via| act.errands().filter(|errand| act.goes(*errand, *via)).count()).sum();
-    let (since, all, mut done) = (Instant::now(), each * act.runs as usize, 0);
-    for run in 1..=act.runs {
+    /// All errands, as it is and with parts of the way left out: what was measured, and why it ended early, if it did. `says`
+    /// receives what is done now.
+    pub fn repetition(
+        &mut self,
+        run: u32,
+        cancel: &Cancel,
+        says: &mut dyn FnMut(&str),
+    ) -> (Shared, Result<(), RunError>) {
+        let mut shared = Shared::default();
+        let done = self.measure(run, &mut shared, cancel, says).map_err(|e| ended(e, cancel));
+        (shared, done)
+    }
+
+    fn measure(
+        &mut self,
+        run: u32,
+        shared: &mut Shared,
+        cancel: &Cancel,
+        says: &mut dyn FnMut(&str),
+    ) -> Result<(), RunError> {
+        let Some(site) = &mut self.site else { return Err(failed("the server has ended")) };
+        let act = site.act.clone();
         site.restart(cancel)?;
-        reorder(&mut ways, run, &mut random);
-        for via in ways.iter().copied() {
+        for via in order(&act, run) {
             for errand in act.errands().filter(|errand| act.goes(*errand, via)) {
                 if cancel.is_set() {
                     return Err(RunError::Interrupted);
                 }
-                // The first repetition has some of each.
-                let left = since.elapsed().as_secs_f64() / done as f64 * (all - done) as f64;
-                let left = if run > 1 { format!("; about {} left", duration(left)) } else { String::new() };
-                done += 1;
-                if via == Via::Network && shared.no_network.is_some() {
+                if via == Via::Network && self.has_no_network {
                     continue;
                 }
-                says(&format!("{}, {}, {run} of {}{left}", act.name(errand), act.way(via), act.runs));
+                says(&format!("{}, {}, {run} of {}", act.name(errand), act.way(via), act.runs));
                 let timed = match via {
                     Via::Network => match site.carried(errand, cancel) {
                         Err(why) if !cancel.is_set() => {
                             // Another machine may say anything.
                             shared.no_network = Some(why.chars().take(WORDS).collect());
+                            self.has_no_network = true;
                             continue;
                         }
                         timed => timed.map_err(|why| failed(&why))?,
                     },
-                    _ => site.time((errand, via), run == 1, cancel).map_err(|e| not_yours(act, via, e))?,
+                    _ => site.time((errand, via), run == 1, cancel).map_err(|e| not_yours(&act, via, e))?,
                 };
                 let Timed { bytes, seconds, cores, suspended_ns } = timed;
                 shared.loads.push(ShareLoad { errand, via, run, bytes, seconds, cores, suspended_ns });
             }
         }
-        if shared.negotiated.is_none() {
+        if !self.has_negotiated {
             shared.negotiated = site.negotiated();
-            agrees(act, shared.negotiated.as_ref())?;
+            self.has_negotiated = shared.negotiated.is_some();
+            agrees(&act, shared.negotiated.as_ref())?;
         }
+        Ok(())
     }
-    Ok(())
+}
+
+impl Held for Session {
+    fn release(&mut self, _: &dyn Runner) -> Result<(), RunError> {
+        self.site = None;
+        let remove = |folder: Folder| {
+            let path = folder.path();
+            folder.remove().map_err(|source| RunError::Leftover { path, command: "rm -r", source })
+        };
+        self.folders.drain(..).map(remove).fold(Ok(()), Result::and)
+    }
+}
+
+/// What failed because it was stopped is no failure; wrong data is one.
+fn ended(e: RunError, cancel: &Cancel) -> RunError {
+    match e {
+        e if !cancel.is_set() || matches!(e, RunError::WrongData(_)) => e,
+        _ if cancel.is_asked() => RunError::Interrupted,
+        _ => RunError::TimeUp,
+    }
 }
 
 /// What to look at if the other server does not give what it should.
@@ -284,10 +303,16 @@ fn not_yours(act: &ShareTest, via: Via, e: RunError) -> RunError {
     }
 }
 
-/// What slows down over time, such as a board that gets warm, must not seem to be faster without a part: each second repetition goes through the
-/// ways backwards, and the next one begins with another order.
-fn reorder(ways: &mut [Via], run: u32, random: &mut Xoshiro256PlusPlus) {
-    if run % 2 == 1 { ways.shuffle(random) } else { ways.reverse() }
+/// The order of the ways in a repetition. What slows down over time, such as a board that gets warm, must not seem to be faster
+/// without a part: each second repetition goes through the ways backwards, and the next one begins with another order.
+fn order(act: &ShareTest, run: u32) -> Vec<Via> {
+    let mut ways: Vec<Via> = act.ways().collect();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(u64::from(run.div_ceil(2)));
+    ways.shuffle(&mut random);
+    if run % 2 == 0 {
+        ways.reverse();
+    }
+    ways
 }
 
 /// Refuses to go on if the server says that it does not protect what clients insist on.
@@ -327,28 +352,16 @@ mod tests {
 
     #[test]
     fn each_way_is_as_often_before_another_as_after_it() {
-        for parts in 2..=6 {
-            let all = [
-                Via::Whole,
-                Via::Without(Part::Drive),
-                Via::Without(Part::Link),
-                Via::Without(Part::Protection),
-                Via::WithoutAll,
-                Via::Server,
-            ];
-            let mut ways = all[..parts].to_vec();
-            let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
-            let orders: Vec<Vec<Via>> = (1..=6)
-                .map(|run| {
-                    reorder(&mut ways, run, &mut random);
-                    ways.clone()
-                })
-                .collect();
+        let many =
+            ShareTest { rate: Some(1_000_000), protection: Some(Protection::Signing), ..ShareTest::least() };
+        for act in [ShareTest::least(), many] {
+            let orders: Vec<Vec<Via>> = (1..=6).map(|run| order(&act, run)).collect();
+            assert!(orders[0] != orders[2] || orders[2] != orders[4], "the order is not always the same");
             let at = |order: &[Via], via: Via| order.iter().position(|other| *other == via);
-            for (nth, a) in all[..parts].iter().enumerate() {
-                for b in &all[nth + 1..parts] {
-                    let before = orders.iter().filter(|order| at(order, *a) < at(order, *b)).count();
-                    assert_eq!(before, 3, "{a:?} and {b:?} of {parts}");
+            for (nth, a) in act.ways().enumerate() {
+                for b in act.ways().skip(nth + 1) {
+                    let before = orders.iter().filter(|order| at(order, a) < at(order, b)).count();
+                    assert_eq!(before, 3, "{a:?} and {b:?}");
                 }
             }
         }

@@ -39,7 +39,7 @@ impl<'a> Mounted<'a> {
     }
 
     pub fn unmount(mut self) -> Result<(), RunError> {
-        self.unmount.take().map_or(Ok(()), |[unmount, _]| succeeded(&unmount, self.tools).map(drop))
+        self.unmount.take().map_or(Ok(()), |[unmount, _]| succeeded(&unmount, &self.tools).map(drop))
     }
 }
 
@@ -47,7 +47,7 @@ impl Drop for Mounted<'_> {
     fn drop(&mut self) {
         // The error is said instead of this one.
         if let Some([_, after_error]) = self.unmount.take() {
-            let _ = succeeded(&after_error, self.tools);
+            let _ = succeeded(&after_error, &self.tools);
         }
     }
 }

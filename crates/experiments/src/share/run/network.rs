@@ -26,7 +26,7 @@ const ENDS: Duration = Duration::from_secs(5);
 /// Its report is a few thousand bytes long; that of another program may not end.
 const MOST: usize = 1 << 20;
 
-impl Site<'_> {
+impl Site {
     /// The port of this machine by which the server answers a client on another one, where the kernel says so.
     pub fn network_port(&self) -> Option<String> {
         let [ours, theirs] = self.remote(Via::Network)?.addresses;
@@ -44,7 +44,7 @@ impl Site<'_> {
         let setpriv = self.tools.find(SETPRIV).map_err(failed)?;
         let port = free_port(address)?;
         let serve = iperf3::serve(&setpriv, &program, address, port);
-        let serve = within(self.server.pid, self.server.pid, &serve, self.tools).map_err(failed)?;
+        let serve = within(self.server.pid, self.server.pid, &serve, &self.tools).map_err(failed)?;
         let mut serves = self.tools.talk(&serve).map_err(failed)?;
         let since = Instant::now();
         let stop = || cancel.is_set() || since.elapsed() > BEGINS;

@@ -18,12 +18,12 @@ use crate::{
     sysroot::Sysroot,
 };
 
-impl Site<'_> {
+impl Site {
     /// How long it takes, s, and how busy the processors are meanwhile. What has come is compared.
     pub fn time_random(&self, via: Via, stop: Stop<'_>) -> Result<Timed, RunError> {
         let (name, way) = (self.act.name(Errand::ReadRandom), self.act.way(via));
         let cannot = |e: io::Error| self.cannot((Errand::ReadRandom, via), &e);
-        let places = places(self.act, self.draws.replace(self.draws.get() + 1));
+        let places = places(&self.act, self.draws.replace(self.draws.get() + 1));
         let bytes = self.act.blocks().1;
         let files = self.files(via);
         errands::cool(&files, 1).map_err(cannot)?;

@@ -69,9 +69,9 @@ impl Speaks {
 }
 
 /// They end in this order: who uses the server on another machine ends once that has ended.
-pub(super) struct Site<'a> {
-    pub(super) act: &'a ShareTest,
-    pub(super) tools: &'a System,
+pub(super) struct Site {
+    pub(super) act: ShareTest,
+    pub(super) tools: System,
     pub(super) speaks: Speaks,
     serves: Option<Talk>,
     pub(super) server: Apart,
@@ -86,13 +86,13 @@ pub(super) struct Site<'a> {
     pub(super) draws: Cell<u64>,
 }
 
-impl<'a> Site<'a> {
+impl Site {
     pub fn start(
         (on_drive, of_client): (Option<&Folder>, Option<&Folder>),
-        act: &'a ShareTest,
-        tools: &'a System,
+        act: &ShareTest,
         cancel: &Cancel,
     ) -> Result<Self, RunError> {
+        let tools = &System::default();
         let (bytes, files) = (act.held() + OTHER_BYTES, act.most_files() + OTHERS);
         let start = |at| Remote::start(at, &random()?, act.protocol, tools, cancel);
         let remote = act.client.as_ref().map(start).transpose()?;
@@ -145,8 +145,8 @@ impl<'a> Site<'a> {
         let port = if act.protocol == Protocol::Nfs { NFS_PORT } else { serves.port };
         let is_equipped = remote.is_none();
         Ok(Self {
-            act,
-            tools,
+            act: act.clone(),
+            tools: System::default(),
             speaks,
             serves: None,
             server,
@@ -180,7 +180,7 @@ impl<'a> Site<'a> {
         }
         self.serves = Some(match self.speaks.server() {
             Some(server) => self.answering(server, cancel)?,
-            None => nfs::serve(&self.server, self.tools)?,
+            None => nfs::serve(&self.server, &self.tools)?,
         });
         if let (false, Some(server)) = (self.is_equipped, self.speaks.server()) {
             self.equip(server, cancel)?;
@@ -194,7 +194,7 @@ impl<'a> Site<'a> {
 
     /// A server that has just started, and answers.
     fn answering(&self, server: &dyn FileServer, cancel: &Cancel) -> Result<Talk, RunError> {
-        let serve = within(self.server.pid, self.server.pid, &server.serve(), self.tools)?;
+        let serve = within(self.server.pid, self.server.pid, &server.serve(), &self.tools)?;
         let mut serves = self.tools.talk(&serve)?;
         let since = Instant::now();
         let query = self.client(server, Via::Whole, ANSWERS, false)?;
@@ -250,7 +250,7 @@ impl<'a> Site<'a> {
         let query = server.client(&Access { patience, tells, ..self.access(via, &address) });
         match remote {
             Some(remote) => Ok(remote.in_dir(&query)),
-            None => Ok(within(network, self.client.pid, &query, self.tools)?),
+            None => Ok(within(network, self.client.pid, &query, &self.tools)?),
         }
     }
 
@@ -297,7 +297,7 @@ impl<'a> Site<'a> {
     }
 }
 
-impl Drop for Site<'_> {
+impl Drop for Site {
     fn drop(&mut self) {
         // Before the networks and mounts that it uses.
         if let Some(mut serves) = self.serves.take() {

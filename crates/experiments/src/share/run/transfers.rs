@@ -44,7 +44,7 @@ struct Paths {
     has_drive: bool,
 }
 
-impl Site<'_> {
+impl Site {
     /// How long it takes, s, and how busy the processors are meanwhile. What has come is compared, in length or byte by byte.
     pub fn time(&self, (errand, via): (Errand, Via), read: bool, cancel: &Cancel) -> Result<Timed, RunError> {
         let stop = || cancel.is_set();
@@ -54,7 +54,7 @@ impl Site<'_> {
         let at = self.paths(errand, via);
         self.ready((errand, via), &at, &stop).map_err(|e| self.cannot((errand, via), &e))?;
         if let Some(remote) = self.remote(via).filter(|_| !errand.puts()) {
-            remote.clear(GOT, self.tools, &stop)?;
+            remote.clear(GOT, &self.tools, &stop)?;
         }
         let root = Sysroot::live();
         let (watch, since) = (ProcessorWatch::begin(&root), Instant::now());
@@ -161,7 +161,7 @@ impl Site<'_> {
         let differs = match self.remote(via).filter(|_| !errand.puts()) {
             // Which file differs is not known from there.
             Some(remote) => {
-                let differs = remote.differs([set_name(errand), GOT], read, self.tools, stop)?;
+                let differs = remote.differs([set_name(errand), GOT], read, &self.tools, stop)?;
                 differs.map(|how| ("a file".to_owned(), how))
             }
             None => {

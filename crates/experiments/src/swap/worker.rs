@@ -15,8 +15,8 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::kernel::set;
-use crate::{plan::SwapWhat, units::Histogram};
+use super::{act::SwapWhat, kernel::set};
+use crate::units::Histogram;
 
 /// Memory is filled; the load begins with the next line.
 pub const READY: &str = "ready";

@@ -9,17 +9,19 @@ use std::{
     time::Duration,
 };
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::{
-    journal::{Abandoned, FileId, Left, Undo, cleanup, host},
-    output_note,
-    place::Away,
-    pull::{Kept as Ledger, Switch, power_dir},
-    scratch_dir, scratch_name, swap,
+    super::{
+        output_note,
+        place::Away,
+        pull::{Kept as Ledger, power_dir},
+        scratch_name,
+    },
+    Abandoned, Left, Undone, cleanup, host,
 };
 use crate::{
-    record::{Host, Store, Unnamed, lock},
+    record::{Host, Store, lock},
     sysroot::Sysroot,
     units::shell_word,
 };
@@ -33,35 +35,8 @@ pub struct Leftover {
     pub path: PathBuf,
     /// How the run ended, as a part of a sentence.
     pub ended: &'static str,
-    /// Why it is still there and what removes it; none if it was removed.
-    pub kept: Option<Kept>,
-}
-
-/// What kind of thing was left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftoverKind {
-    /// A file, a directory, or a swap area.
-    File,
-    /// A drive that was taken away.
-    Drive,
-    ControlGroup,
-    Zswap,
-    /// A device that the kernel swapped to.
-    SwapDevice,
-}
-
-impl Leftover {
-    pub fn kind(&self) -> LeftoverKind {
-        match &self.path {
-            path if path == Path::new(swap::ZSWAP) => LeftoverKind::Zswap,
-            path if path.starts_with("/sys/fs/cgroup") => LeftoverKind::ControlGroup,
-            path if path.starts_with("/sys") => LeftoverKind::Drive,
-            path if path.starts_with("/dev") && !path.to_string_lossy().contains("zram") => {
-                LeftoverKind::SwapDevice
-            }
-            _ => LeftoverKind::File,
-        }
-    }
+    /// What was done about it, or why it is still there.
+    pub outcome: Result<String, Kept>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,8 +55,7 @@ pub fn sweep(store: &Path) -> Vec<Leftover> {
             io::ErrorKind::PermissionDenied => ("a run of another user", format!("sudo {}", cleanup(store))),
             _ => ("a run with a damaged journal, or of another user", "check it".to_owned()),
         };
-        let kept = Some(Kept { why: format!("it can't be read: {e}"), remedy });
-        vec![Leftover { path, ended, kept }]
+        vec![Leftover { path, ended, outcome: Err(Kept { why: format!("it can't be read: {e}"), remedy }) }]
     };
     let (dir, paths) = Abandoned::paths(store);
     let swept = |path: PathBuf| match Abandoned::read(path.clone()) {
@@ -115,7 +89,7 @@ pub fn waiting(store: &Path) -> Vec<Leftover> {
             shell_word(&run)
         );
         let ended = "a run that waits for the check after a power cut";
-        Leftover { path, ended, kept: Some(Kept { why, remedy }) }
+        Leftover { path, ended, outcome: Err(Kept { why, remedy }) }
     };
     Ledger::all(store).into_iter().map(one).collect()
 }
@@ -134,7 +108,7 @@ pub fn look_alikes(dir: &Path, store: &Path) -> Vec<PathBuf> {
     let named = [scratch_name::FILE, scratch_name::DIRECTORY];
     entries
         .filter(|path| named.iter().any(|suffix| scratch_name::is_scratch(path, suffix)))
-        .filter(|path| known.iter().all(|left| left.undo.path() != Some(path)) && !is_in_use(path))
+        .filter(|path| known.iter().all(|left| left.undo.path() != *path) && !is_in_use(path))
         .collect()
 }
 
@@ -154,166 +128,45 @@ fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
     };
     let rm_journal = format!("rm {}", shell_word(&journal.path));
     let or_else = format!("run `{}`, or if it is gone for good: {rm_journal}", cleanup(store));
-    let mut kept = Vec::new();
+    let mut leftovers = Vec::new();
     for left in &journal.left {
         // After a reboot all drives are there, and nothing swaps.
-        if left.undo.is_roots() && !is_this_boot {
+        if left.undo.is_in_kernel() && !is_this_boot {
             continue;
         }
-        if left.undo.is_roots() && journal.owner != 0 {
+        if left.undo.is_in_kernel() && left.owner != 0 {
             let why = "it says that root changed something, but it is no file of root's".to_owned();
-            let remedy = format!("check what it says, then {rm_journal}");
-            kept.push(Leftover { path: journal.path.clone(), ended, kept: Some(Kept { why, remedy }) });
+            let outcome = Err(Kept { why, remedy: format!("check what it says, then {rm_journal}") });
+            leftovers.push(Leftover { path: journal.path.clone(), ended, outcome });
             continue;
         }
-        let own = match &left.undo {
-            Undo::File { path } => scratch_name::is_of(&journal.run, path, scratch_name::FILE),
-            Undo::Directory { path } => scratch_name::is_of(&journal.run, path, scratch_name::DIRECTORY),
-            Undo::Output { .. } => process.is_some(),
-            Undo::Unplugged { back } => {
-                let switch = Switch::of_journal(back);
-                kept.extend(switch.and_then(|switch| bring_back(&switch, ended, &or_else)));
-                false
-            }
-            Undo::Swap { .. } | Undo::Group { .. } | Undo::ZswapOff => {
-                kept.extend(stop_swapping(left, &journal.run, ended, &or_else));
-                false
-            }
-            // The next access wakes the drive.
-            Undo::Standby { .. } => false,
-        };
-        // Anyone who can write to the store can edit a journal, so only paths with the name of its run are removed.
-        let Some(path) = left.undo.path().filter(|path| own && path.is_absolute()) else { continue };
-        let removed = patiently({
-            let (left, path, owner) = (left.clone(), path.to_owned(), journal.owner);
-            move || {
-                left.place.as_ref().map_or(Ok(()), |place| place.check(&path))?;
-                remove(&left, process, owner)
-            }
+        if !left.undo.path().is_absolute() {
+            continue;
+        }
+        let undone = within(left.undo.patience(), {
+            let left = left.clone();
+            move || left.undo.undo(&left)
         });
-        let each = removed.unwrap_or_else(|e| vec![whole(&left.undo, path, Err(e))]);
-        kept.extend(each.into_iter().filter_map(|one| leftover(one, ended, &or_else)));
+        let each = undone.unwrap_or_else(|e| {
+            let (path, command) = left.undo.by_hand();
+            vec![Undone { path, command, result: Err(e) }]
+        });
+        leftovers.extend(each.into_iter().filter_map(|one| leftover(left, one, ended, &or_else)));
     }
-    if kept.iter().all(|one| one.kept.is_none()) {
+    if leftovers.iter().all(|one| one.outcome.is_ok()) {
         let path = journal.path.clone();
         let why = match &journal.unreadable {
             Some(why) => Some(format!("it can't be read: {why}")),
             None => fs::remove_file(&journal.path).err().map(|e| e.to_string()),
         };
-        kept.extend(why.map(|why| Leftover { path, ended, kept: Some(Kept { why, remedy: rm_journal }) }));
+        let kept = |why| Leftover { path, ended, outcome: Err(Kept { why, remedy: rm_journal }) };
+        leftovers.extend(why.map(kept));
     }
-    kept
-}
-
-/// Ends a test of swap: its area, its group or its setting.
-fn stop_swapping(left: &Left, run: &str, ended: &'static str, or_else: &str) -> Option<Leftover> {
-    /// Little is in the area once the program has ended.
-    const LIMIT: Duration = Duration::from_secs(120);
-    let undone = {
-        let (left, run) = (left.clone(), run.to_owned());
-        within(LIMIT, move || swap::undo(&left, &run))
-    };
-    let (path, kept) = match undone {
-        Ok(path) => (path?, None),
-        Err(e) => {
-            let path = match &left.undo {
-                Undo::Swap { path } | Undo::Group { dir: path } => path.clone(),
-                _ => swap::ZSWAP.into(),
-            };
-            (path, Some(Kept { why: format!("it is still used: {e}"), remedy: or_else.to_owned() }))
-        }
-    };
-    Some(Leftover { path, ended, kept })
-}
-
-/// Lets the kernel have a drive again that was taken away.
-fn bring_back(switch: &Switch, ended: &'static str, or_else: &str) -> Option<Leftover> {
-    // Its port may be empty by now.
-    if !switch.file.exists() {
-        return None;
-    }
-    let set = {
-        let switch = switch.clone();
-        patiently(move || switch.set()?.recv().map_err(io::Error::other)?)
-    };
-    let kept = set
-        .err()
-        .map(|e| Kept { why: format!("a drive is still taken away: {e}"), remedy: or_else.to_owned() });
-    Some(Leftover { path: switch.file.clone(), ended, kept })
-}
-
-/// What became of something that a journal names.
-struct Removal {
-    path: PathBuf,
-    /// The command that removes it; none if it is not known what is there.
-    command: Option<&'static str>,
-    done: io::Result<()>,
-}
-
-/// All that the entry names. Of an output only its directory is named: what has the name of the output is the user's.
-fn whole(undo: &Undo, path: &Path, done: io::Result<()>) -> Removal {
-    let (path, command) = match undo {
-        Undo::Output { .. } => (path.parent().unwrap_or(path), None),
-        Undo::Directory { .. } => (path, Some("rm -r")),
-        _ => (path, Some("rm")),
-    };
-    Removal { path: path.to_owned(), command, done }
-}
-
-/// Removes what a run created, or what a process left under temporary names of an output.
-fn remove(left: &Left, process: Option<u32>, owner: u32) -> io::Result<Vec<Removal>> {
-    let removed = |path, done| Ok(vec![whole(&left.undo, path, done)]);
-    match &left.undo {
-        Undo::File { path } => removed(path, remove_file(path, left.made)),
-        Undo::Directory { path } if left.made.is_none() => removed(path, fs::remove_dir(path)),
-        Undo::Directory { path } => {
-            let dir = scratch_dir::open(CWD, path)?;
-            check(left.made, &dir)?;
-            removed(path, scratch_dir::remove(&dir, path, left.files))
-        }
-        Undo::Output { path, files } => {
-            let output = Unnamed::at(path, files)?;
-            let each = process.map_or(Ok(Vec::new()), |process| output.temporaries(process))?.into_iter();
-            let removal = |path: PathBuf| {
-                let command = Some(if output.is_dir(&path) { "rm -r" } else { "rm" });
-                Removal { command, done: output.remove(&path, owner), path }
-            };
-            Ok(each.map(removal).collect())
-        }
-        _ => Ok(Vec::new()),
-    }
-}
-
-fn remove_file(path: &Path, made: Option<FileId>) -> io::Result<()> {
-    if !fs::symlink_metadata(path)?.is_file() {
-        return Err(io::Error::other("it is not a regular file: check it first"));
-    }
-    let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    let dir = openat(CWD, above, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(openat(&dir, name, flags, Mode::empty())?);
-    lock(&file)?;
-    check(made, &file)?;
-    Ok(unlinkat(&dir, name, AtFlags::empty())?)
-}
-
-/// Refuses a file other than the one that the run created. If the run ended before it recorded that, it must be empty.
-fn check(made: Option<FileId>, file: &File) -> io::Result<()> {
-    let ours = match made {
-        Some(made) => {
-            let now = FileId::of(file)?;
-            now.uid == made.uid && (made.inode.is_none() || now.inode == made.inode)
-        }
-        None => file.metadata()?.len() == 0,
-    };
-    let other = || io::Error::other("it is not the file that the run created: check it first");
-    ours.then_some(()).ok_or_else(other)
+    leftovers
 }
 
 /// What to do about a file or directory of a run that could not be removed at its end.
-pub(super) fn remedy(path: &Path, command: &str, why: &io::Error) -> String {
+pub(in crate::run) fn remedy(path: &Path, command: &str, why: &io::Error) -> String {
     let command = format!("{command} {}", shell_word(path));
     match why.kind() {
         io::ErrorKind::DirectoryNotEmpty => keeping_theirs(&command),
@@ -326,15 +179,18 @@ fn keeping_theirs(command: &str) -> String {
     format!("what is in it is not drivebench's: keep what you want of it, then {command}")
 }
 
-fn leftover(one: Removal, ended: &'static str, or_else: &str) -> Option<Leftover> {
-    let Removal { path, command, done } = one;
+fn leftover(left: &Left, one: Undone, ended: &'static str, or_else: &str) -> Option<Leftover> {
+    let Undone { path, command, result } = one;
     let mut remedy = match command {
         Some(command) => format!("{command} {}", shell_word(&path)),
         None => or_else.to_owned(),
     };
-    let why = match done {
+    let outcome = match result {
+        Ok(()) => Ok(left.undo.report(&path, ended)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
-        Err(e) if e.kind() == io::ErrorKind::WouldBlock => Some("another program uses it".to_owned()),
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+            Err(Kept { why: "another program uses it".to_owned(), remedy })
+        }
         Err(e) => {
             if let Some(away) = e.get_ref().and_then(|e| e.downcast_ref::<Away>()) {
                 remedy = format!("{} and {or_else}", away.first);
@@ -342,23 +198,22 @@ fn leftover(one: Removal, ended: &'static str, or_else: &str) -> Option<Leftover
             if e.kind() == io::ErrorKind::DirectoryNotEmpty {
                 remedy = keeping_theirs(&remedy);
             }
-            Some(e.to_string())
+            Err(Kept { why: e.to_string(), remedy })
         }
-        Ok(()) => None,
     };
-    Some(Leftover { path, ended, kept: why.map(|why| Kept { why, remedy }) })
+    Some(Leftover { path, ended, outcome })
 }
 
 /// Removes with a time limit: a removal hangs in the kernel while the drive does not respond,
 /// and cleanup must not wait for a failed drive.
-pub(super) fn patiently<T: Send + 'static>(
+pub(in crate::run) fn patiently<T: Send + 'static>(
     remove: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     within(REMOVAL_LIMIT, remove)
 }
 
 /// The same with another limit.
-pub(super) fn within<T: Send + 'static>(
+fn within<T: Send + 'static>(
     limit: Duration,
     remove: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
@@ -379,8 +234,11 @@ mod tests {
         sync::atomic::{AtomicBool, Ordering},
     };
 
-    use super::*;
-    use crate::run::{RunError, journal::Journal};
+    use super::{
+        super::{DriveInStandby, FileId, Journal, OwnDirectory, OwnFile, TemporaryOutput, Undo},
+        *,
+    };
+    use crate::run::RunError;
 
     /// A target directory and a store.
     struct Place {
@@ -402,7 +260,7 @@ mod tests {
         fn killed(&self) -> PathBuf {
             let path = self.dir.join(".drivebench-rabc0.scratch");
             fs::write(&path, "data").expect("writes");
-            self.journal(Undo::File { path: path.clone() }, Some(&path));
+            self.journal(OwnFile { path: path.clone() }, Some(&path));
             path
         }
 
@@ -412,13 +270,13 @@ mod tests {
             fs::create_dir(&path).expect("creates");
             (0..5).for_each(|n| fs::write(path.join(n.to_string()), "data").expect("writes"));
             let journal = Journal::open(&self.store, "rabc");
-            let entry = journal.will(Undo::Directory { path: path.clone() }).expect("is written");
+            let entry = journal.will(OwnDirectory { path: path.clone() }).expect("is written");
             entry.made(&File::open(&path).expect("opens")).expect("is written");
             entry.files(5).expect("is written");
             path
         }
 
-        fn journal(&self, undo: Undo, made: Option<&Path>) {
+        fn journal(&self, undo: impl Undo, made: Option<&Path>) {
             let journal = Journal::open(&self.store, "rabc");
             let entry = journal.will(undo).expect("is written");
             if let Some(made) = made {
@@ -450,11 +308,15 @@ mod tests {
     const KILLED: &str = "a run that was killed";
 
     fn removed(path: &Path, ended: &'static str) -> Leftover {
-        Leftover { path: path.to_owned(), ended, kept: None }
+        let outcome = Ok(format!("Removed {}, left by {ended}.", path.display()));
+        Leftover { path: path.to_owned(), ended, outcome }
     }
 
     fn why(swept: &[Leftover]) -> Vec<&str> {
-        swept.iter().map(|one| one.kept.as_ref().map_or("removed", |kept| &kept.why)).collect()
+        swept
+            .iter()
+            .map(|one| one.outcome.as_ref().map_or_else(|kept| kept.why.as_str(), |_| "removed"))
+            .collect()
     }
 
     #[test]
@@ -475,7 +337,7 @@ mod tests {
         let files = ["report.html", "r1-1.svg"].map(str::to_owned);
         let noted = |process: u32, path: &Path| {
             let journal = Journal::open(&place.store, &format!("output-{process}"));
-            let undo = Undo::Output { path: path.to_owned(), files: files.to_vec() };
+            let undo = TemporaryOutput { path: path.to_owned(), files: files.to_vec() };
             journal.will(undo).expect("is written");
         };
         let at = |name: &str| place.dir.join(name);
@@ -497,12 +359,12 @@ mod tests {
         let paths: Vec<PathBuf> = swept.iter().map(|one| one.path.clone()).collect();
         assert_eq!(paths, [".page.77.0", ".page.77.1", ".page.77.2", ".r1-1.svg.77.0"].map(at));
         assert_eq!(swept[0], removed(&paths[0], "a command that was killed"));
-        let kept = swept[1].kept.as_ref().expect("it stays");
+        let kept = swept[1].outcome.as_ref().expect_err("it stays");
         let says = format!("keep what you want of it, then rm -r {}", paths[1].display());
         assert!(kept.why.contains("not empty") && kept.remedy.ends_with(&says), "{kept:?}");
-        let link = swept[2].kept.as_ref().expect("it stays");
+        let link = swept[2].outcome.as_ref().expect_err("it stays");
         assert_eq!(link.remedy, format!("rm {}", paths[2].display()));
-        assert!(swept[3].kept.is_none(), "{swept:?}");
+        assert!(swept[3].outcome.is_ok(), "{swept:?}");
         assert_eq!(names(&place.dir), [".other.77.0", ".page.77.1", ".page.77.2", ".page.78.0", "theirs"]);
         assert_eq!(
             (names(&at(".page.77.1")), names(&theirs)),
@@ -522,7 +384,7 @@ mod tests {
         let (page, left) = (place.dir.join("page"), place.dir.join(".page.77.0"));
         fs::write(&left, "half").expect("writes");
         let journal = Journal::open(&place.store, "output-77");
-        journal.will(Undo::Output { path: page, files: Vec::new() }).expect("is written");
+        journal.will(TemporaryOutput { path: page, files: Vec::new() }).expect("is written");
         drop(journal);
         let read = || {
             let path = Abandoned::paths(&place.store).1.expect("lists").remove(0);
@@ -530,8 +392,11 @@ mod tests {
         };
         let here = host(&Sysroot::live());
         let mut journal = read();
-        assert_eq!(journal.owner, FileId::of(&File::open(&left).expect("opens")).expect("is known").uid);
-        journal.owner += 1;
+        assert_eq!(
+            journal.left[0].owner,
+            FileId::of(&File::open(&left).expect("opens")).expect("is known").uid
+        );
+        journal.left[0].owner += 1;
         let swept = undo(journal, &here, &place.store);
         assert!(why(&swept)[0].contains("belongs to another user"), "{swept:?}");
         assert_eq!((names(&place.dir), place.journals().len()), (vec![".page.77.0".to_owned()], 1));
@@ -547,10 +412,10 @@ mod tests {
         fs::write(place.dir.join("x.tar"), "mine").expect("writes");
         fs::write(place.dir.join(".x.tar.77.0"), "half").expect("writes");
         let journal = Journal::open(&place.store, "output-77");
-        journal.will(Undo::Output { path: output, files: Vec::new() }).expect("is written");
+        journal.will(TemporaryOutput { path: output, files: Vec::new() }).expect("is written");
         drop(journal);
         let swept = sweep(&place.store);
-        let kept = swept[0].kept.as_ref().expect("it stays");
+        let kept = swept[0].outcome.as_ref().expect_err("it stays");
         assert!(swept[0].path == link && kept.why.contains("is a link"), "{swept:?}");
         assert!(!kept.remedy.contains("x.tar"), "{kept:?}");
         assert!(kept.remedy.starts_with("run `drivebench cleanup --store "), "{kept:?}");
@@ -595,7 +460,7 @@ mod tests {
     fn leftovers_on_an_absent_drive_are_removed_when_it_is_back() {
         let place = Place::new();
         let left = place.killed();
-        let here = super::super::place::Place::of(&left).expect("is mounted");
+        let here = crate::run::place::Place::of(&left).expect("is mounted");
         let here = serde_json::to_string(&here).expect("JSON");
         let moved = here.replace(r#""mount":""#, r#""mount":"/elsewhere"#);
         let away = here.replace(r#""filesystem":""#, r#""filesystem":"another "#);
@@ -603,7 +468,7 @@ mod tests {
             place.edit(|text| text.replace(&here, now));
             let swept = sweep(&place.store);
             assert!(why(&swept)[0].contains(expected), "{swept:?}");
-            let kept = swept[0].kept.as_ref().expect("kept");
+            let kept = swept[0].outcome.as_ref().expect_err("kept");
             assert!(
                 kept.remedy.contains("mount it on /") && kept.remedy.contains("/journals/rabc.0"),
                 "{kept:?}"
@@ -640,8 +505,7 @@ mod tests {
         }
         fs::remove_dir_all(&journals).and_then(|()| fs::write(&journals, "")).expect("a file in its place");
         assert!(why(&sweep(&place.store))[0].contains("can't be read"));
-        let refused =
-            Journal::open(&place.store, "rabc").will(Undo::Standby { device: "/dev/sda".to_owned() });
+        let refused = Journal::open(&place.store, "rabc").will(DriveInStandby { device: "/dev/sda".into() });
         let said = refused.expect_err("no directory").to_string();
         assert!(said.contains(&format!("the undo journal in {}", journals.display())), "{said}");
     }
@@ -653,8 +517,7 @@ mod tests {
         let begin = || {
             for _ in 0..300 {
                 let journal = Journal::open(&place.store, "rabc");
-                let entry =
-                    journal.will(Undo::Standby { device: "/dev/sda".to_owned() }).expect("is written");
+                let entry = journal.will(DriveInStandby { device: "/dev/sda".into() }).expect("is written");
                 assert_eq!(place.journals().len(), 1);
                 entry.done().expect("is struck out");
             }
@@ -694,12 +557,12 @@ mod tests {
         let place = Place::new();
         let path = place.dir.join(".drivebench-rabc0.scratch");
         let journal = Journal::open(&place.store, "rabc");
-        let kept = journal.will(Undo::Standby { device: "/dev/sda".to_owned() }).expect("is written");
-        journal.will(Undo::File { path: path.clone() }).expect("is written").done().expect("is struck out");
+        let kept = journal.will(DriveInStandby { device: "/dev/sda".into() }).expect("is written");
+        journal.will(OwnFile { path: path.clone() }).expect("is written").done().expect("is struck out");
         assert_eq!(sweep(&place.store), [], "its run is active");
         drop((journal, kept));
         fs::write(&path, "").expect("writes");
-        place.edit(|text| text + "{\"line\":\"will\",\"id\":7,\"undo\":{\"kind\":\"file\",\"path\":\"/m");
+        place.edit(|text| text + "{\"line\":\"will\",\"id\":7,\"undo\":{\"file\":{\"path\":\"/m");
         assert_eq!((sweep(&place.store), place.journals()), (vec![], vec![]));
         assert_eq!(names(&place.dir), [".drivebench-rabc0.scratch"]);
     }
@@ -712,15 +575,15 @@ mod tests {
             let place = Place::new();
             let path = place.dir.join(".drivebench-rabc0.scratch");
             fs::write(&path, content).expect("writes");
-            place.journal(Undo::File { path }, None);
+            place.journal(OwnFile { path }, None);
             assert_eq!(why(&sweep(&place.store)), [expected]);
         }
         let place = Place::new();
         let path = place.dir.join(".drivebench-rabc0.files");
         fs::create_dir(&path).expect("creates");
         fs::write(path.join("0"), "mine").expect("writes");
-        place.journal(Undo::Directory { path: path.clone() }, None);
-        assert!(sweep(&place.store)[0].kept.is_some());
+        place.journal(OwnDirectory { path: path.clone() }, None);
+        assert!(sweep(&place.store)[0].outcome.is_err());
         assert_eq!(names(&path), ["0"]);
     }
 
@@ -738,10 +601,10 @@ mod tests {
         fs::write(&other, "of another run").expect("writes");
         let inside = place.dir.join("precious/../thesis.txt");
         for path in [&thesis, &precious, &other, &inside, &PathBuf::from(".drivebench-rabc0.scratch")] {
-            place.journal(Undo::File { path: path.clone() }, Some(&thesis));
-            place.journal(Undo::Directory { path: path.clone() }, Some(&precious));
+            place.journal(OwnFile { path: path.clone() }, Some(&thesis));
+            place.journal(OwnDirectory { path: path.clone() }, Some(&precious));
         }
-        place.journal(Undo::Directory { path: link.clone() }, Some(&precious));
+        place.journal(OwnDirectory { path: link.clone() }, Some(&precious));
         assert_eq!(sweep(&place.store).len(), 1, "the link is reported, nothing is removed");
         assert_eq!(names(&place.dir).len(), 4);
         assert_eq!(names(&precious), ["1"]);
@@ -765,7 +628,7 @@ mod tests {
         fs::write(left.join("thesis.txt"), "years of work").expect("writes");
         fs::create_dir(left.join("7")).expect("a directory named by a number");
         let swept = sweep(&place.store);
-        let kept = swept[0].kept.as_ref().expect("it stays");
+        let kept = swept[0].outcome.as_ref().expect_err("it stays");
         let theirs = "what is in it is not drivebench's: keep what you want of it, then rm -r";
         assert_eq!(kept.remedy, format!("{theirs} {}", left.display()));
         assert!(kept.why.contains("not empty"), "{}", kept.why);
@@ -797,10 +660,10 @@ mod tests {
     fn a_journal_of_a_later_version_is_kept() {
         let place = Place::new();
         let left = place.killed();
-        place.edit(|text| text + "{\"line\":\"will\",\"id\":9,\"undo\":{\"kind\":\"array\"}}\n");
+        place.edit(|text| text + "{\"line\":\"will\",\"id\":9,\"undo\":{\"array\":{}}}\n");
         let swept = sweep(&place.store);
         assert_eq!(swept[0], removed(&left, KILLED));
-        assert!(swept[1].kept.as_ref().is_some_and(|kept| kept.why.contains("unknown variant `array`")));
+        assert!(swept[1].outcome.as_ref().is_err_and(|kept| kept.why.contains("unknown variant `array`")));
         assert_eq!(place.journals().len(), 1);
     }
 }

@@ -9,19 +9,16 @@ use std::{
 use rustix::param::page_size;
 
 use super::{
+    act::MakeSwapArea,
     area,
     group::{Group, full_stalls},
     kernel::set,
+    undo::ZswapOn,
 };
 use crate::{
     conditions::bytes_written,
     inventory::machine,
-    plan::SwapTest,
-    record::WAITS,
-    run::{
-        RunError,
-        journal::{Entry, Journal, Undo},
-    },
+    run::{Entry, Journal, RunError},
     sysroot::Sysroot,
     units::decimal_bytes,
 };
@@ -38,7 +35,7 @@ const PRESSURE: &str = "/proc/pressure/memory";
 pub const ZSWAP: &str = "/sys/module/zswap/parameters/enabled";
 
 /// Refuses a load that would leave other programs too little memory.
-pub fn has_room(root: &Sysroot, act: &SwapTest) -> Result<(), String> {
+pub fn has_room(root: &Sysroot, act: &MakeSwapArea) -> Result<(), String> {
     let Some((available, all)) = memory(root) else {
         return Err("/proc/meminfo does not say how much memory is available".to_owned());
     };
@@ -114,9 +111,9 @@ pub struct Watch {
     before: Option<(Instant, BTreeMap<String, f64>)>,
     /// The swap area, and the most that other programs had in it, bytes.
     area: PathBuf,
-    others: u64,
+    pub others: u64,
     /// Waits of other programs are not known.
-    is_blind: bool,
+    pub is_blind: bool,
 }
 
 /// What the kernel counted.
@@ -141,7 +138,8 @@ impl Watch {
         self.before = None;
     }
 
-    fn written(&self) -> Option<u64> {
+    /// Bytes written to the media so far; None where no device is known.
+    pub fn written(&self) -> Option<u64> {
         written(&self.root, &self.media)
     }
 
@@ -160,7 +158,7 @@ impl Watch {
     }
 
     /// What other programs have in the area, which is the first one that the kernel fills.
-    pub fn others(&mut self, group: &Group) {
+    pub fn count_others(&mut self, group: &Group) {
         let used = area::used(&self.area).ok().flatten().zip(group.swapped());
         self.others = self.others.max(used.map_or(0, |(all, own)| all.saturating_sub(own)));
     }
@@ -168,14 +166,6 @@ impl Watch {
     /// Nearly: what comes next may go to another area.
     pub fn is_full(&self, bytes: u64) -> bool {
         matches!(area::used(&self.area), Ok(Some(used)) if used > bytes / 100 * 95)
-    }
-
-    /// What should be known of the loads, besides what they did.
-    pub fn found(&self) -> Vec<(String, String)> {
-        let unwatched = self.is_blind.then(|| (WAITS.to_owned(), "not watched: no PSI".to_owned()));
-        let others = (self.others > 0)
-            .then(|| ("of other programs in the area, at most".to_owned(), decimal_bytes(self.others)));
-        unwatched.into_iter().chain(others).collect()
     }
 
     /// Why the load must end, if so.
@@ -255,7 +245,7 @@ impl Zswap {
             None => Err(RunError::Act("this kernel has no zswap".to_owned())),
             Some("Y" | "1") => Ok(Self { entry: None }),
             Some(_) => {
-                let entry = journal.will(Undo::ZswapOff).map_err(RunError::Journal)?;
+                let entry = journal.will(ZswapOn {}).map_err(RunError::Journal)?;
                 set(ZSWAP, "Y").map_err(|e| RunError::Act(format!("zswap can't be turned on: {e}")))?;
                 Ok(Self { entry: Some(entry) })
             }
@@ -276,8 +266,8 @@ impl Drop for Zswap {
 mod tests {
     use std::fs;
 
+    use super::super::act::SwapMedium;
     use super::*;
-    use crate::plan::{SwapMedium, SwapWhat, SwapWork};
 
     fn root(available: u64) -> (tempfile::TempDir, Sysroot) {
         let home = tempfile::tempdir().expect("a directory");
@@ -293,17 +283,7 @@ mod tests {
 
     #[test]
     fn a_load_that_leaves_others_too_little_memory_is_refused() {
-        let act = |medium| SwapTest {
-            medium,
-            area: 100 << 20,
-            memory: 64 << 20,
-            random: 50,
-            works: vec![SwapWork { what: SwapWhat::Touch, percent: 150 }],
-            runs: 1,
-            seconds: 5.0,
-            most: 1 << 30,
-            seed: 1,
-        };
+        let act = |medium| MakeSwapArea { medium, area: 100 << 20, memory: 64 << 20, most: 1 << 30 };
         let (_home, root) = root(150 << 20);
         assert!(has_room(&root, &act(SwapMedium::File)).is_ok());
         let zram = act(SwapMedium::Zram { algorithm: None });

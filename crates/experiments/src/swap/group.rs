@@ -10,12 +10,12 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{
-    POLL,
-    kernel::{make_group, remove_group, set},
+    kernel::{POLL, make_group, remove_group, set},
+    undo::ControlGroup,
 };
 use crate::{
     inventory::parse_mountinfo,
-    run::journal::{Entry, Journal, Undo},
+    run::{Entry, Journal},
     sysroot::Sysroot,
 };
 
@@ -34,7 +34,7 @@ impl Group {
     pub fn make(journal: &Journal, memory: u64, swap: u64, zswap: bool) -> io::Result<Self> {
         let (above, two) = place(&Sysroot::live())?;
         let dir = above.join(name(&journal.run()));
-        let entry = journal.will(Undo::Group { dir: dir.clone() })?;
+        let entry = journal.will(ControlGroup { dir: dir.clone() })?;
         make_group(&dir)?;
         let group = Self { dir, entry: Some(entry) };
         let set = |file: &str, value: u64| set(group.dir.join(file), &value.to_string());

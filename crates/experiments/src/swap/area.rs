@@ -12,16 +12,15 @@ use std::{
 
 use rustix::process::geteuid;
 
-use super::{POLL, kernel};
+use super::{
+    kernel::{self, POLL},
+    undo::SwapInUse,
+};
 use crate::{
     danger::Claims,
     engine::{Cancel, swap_file},
     inventory::Drive,
-    run::{
-        RunError,
-        journal::{Entry, Journal, Undo},
-        scratch::Scratch,
-    },
+    run::{Entry, Journal, RunError, Scratch},
     target::Target,
     tools::{
         Change, Output, Runner, State,
@@ -112,7 +111,7 @@ impl Area {
             .and_then(|mut file| file.read_to_string(&mut number))
             .map_err(|e| no(e.to_string()))?;
         let number: u32 = number.trim().parse().map_err(|_| no(format!("the kernel calls it '{number}'")))?;
-        let path = PathBuf::from(format!("/dev/zram{number}"));
+        let path = PathBuf::from(format!("{}{number}", swap::ZRAM));
         let mut area = Self { path, entry: None, file: None, zram: Some(number), claims: None };
         // From here on it has to be removed, whatever happens.
         area.entry = Some(area.will(journal)?);
@@ -151,7 +150,7 @@ impl Area {
     }
 
     fn will(&self, journal: &Journal) -> Result<Entry, RunError> {
-        journal.will(Undo::Swap { path: self.path.clone() }).map_err(RunError::Journal)
+        journal.will(SwapInUse { path: self.path.clone() }).map_err(RunError::Journal)
     }
 
     fn begin(&mut self, journal: &Journal, runner: &dyn Runner) -> Result<(), RunError> {

@@ -1,6 +1,9 @@
 //! Settings of the kernel that a test of swap changes: all of its writes are here.
 
-use std::{fs, io, path::Path};
+use std::{fs, io, path::Path, time::Duration};
+
+/// How often a wait looks at what goes on.
+pub const POLL: Duration = Duration::from_millis(20);
 
 /// Writes a value into a file of sysfs or of a control group.
 pub fn set(file: impl AsRef<Path>, value: &str) -> io::Result<()> {

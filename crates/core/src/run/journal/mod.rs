@@ -1,81 +1,52 @@
 //! The undo journal: an entry is written and synced before each change, and struck out after the undo.
 
+mod log;
+mod recovery;
+mod undo;
+
 use std::{
     collections::BTreeSet,
     ffi::OsStr,
-    fs::{self, File, OpenOptions},
-    io::{self, Read, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    fs::{self, File},
+    io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use rustix::{
-    fs::{FlockOperation, Mode, OFlags, flock, fstatfs, openat},
-    io::Errno,
-    process::geteuid,
-};
+use rustix::fs::{OFlags, fstatfs};
 use serde::{Deserialize, Serialize};
+
+pub use self::{
+    log::{AppendLog, LONGEST, open_trusted, read_lines},
+    recovery::{Kept, Leftover, look_alikes, sweep, waiting},
+    undo::{DriveInStandby, OwnDirectory, OwnFile, TemporaryOutput, Undo, Undone, UnpluggedDrive},
+};
+pub(super) use recovery::{patiently, remedy};
 
 use super::{place::Place, scratch_name};
 use crate::{
-    record::{Host, PRIVATE, hand_over, keep_for_root, make_dir},
+    record::{Host, keep_for_root, lock, make_dir},
     sysroot::Sysroot,
+    tagged::Tagged,
     tools::{Right, State},
     units::shell_word,
 };
 
 /// The directory of journals in the store.
 const JOURNALS: &str = "journals";
-/// The maximum size of a journal, bytes.
-const LONGEST: u64 = 4 << 20;
 /// FAT, exFAT and many FUSE filesystems assign new inode numbers on each lookup.
 const RENUMBERED: [i64; 3] = [0x4d44, 0x2011_bab0, 0x6573_5546];
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "kind")]
-pub(super) enum Undo {
-    File {
-        path: PathBuf,
-    },
-    /// Remove a directory with the numbered files that the run made in it.
-    Directory {
-        path: PathBuf,
-    },
-    /// Remove what has a temporary name of this output: a file, or a directory of these files.
-    Output {
-        path: PathBuf,
-        files: Vec<String>,
-    },
-    /// A drive was taken away; writing to this file in sysfs brings it back.
-    Unplugged {
-        back: PathBuf,
-    },
-    /// The kernel swaps to this file or device: it is to stop that; one of zram is removed.
-    Swap {
-        path: PathBuf,
-    },
-    /// A control group: what runs in it is ended, and it is removed.
-    Group {
-        dir: PathBuf,
-    },
-    /// zswap was off.
-    ZswapOff,
-    /// A drive was sent to standby. The next access wakes it, so there is nothing to do.
-    Standby {
-        device: String,
-    },
-}
-
 /// Identifies a file. The device number is not part of it, because it changes when the drive is plugged in again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct FileId {
+pub struct FileId {
     pub uid: u32,
     /// Its inode number, if the filesystem keeps it.
     pub inode: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "line")]
 enum Line {
     Begun {
@@ -84,8 +55,7 @@ enum Line {
     /// A change is about to be made; this undoes it.
     Will {
         id: u64,
-        undo: Undo,
-        #[serde(default)]
+        undo: Tagged<dyn Undo>,
         place: Option<Place>,
     },
     /// The file or directory was created.
@@ -120,33 +90,38 @@ struct Open {
     /// None for a modelled machine, which leaves nothing behind.
     dir: Option<PathBuf>,
     run: String,
-    /// Locked while the run lasts.
-    file: Option<(PathBuf, File)>,
+    log: Option<AppendLog>,
     next: u64,
     left: BTreeSet<u64>,
 }
 
 /// A journal entry of a change that is not undone yet.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub struct Entry {
     id: u64,
-    undo: Undo,
+    undo: Tagged<dyn Undo>,
     /// Of a file or directory.
     place: Option<Place>,
     journal: Journal,
 }
 
-/// The entry of a drive's standby, or of a swap area, is the right to change its state.
+/// The entry of a change is the right to make it, and what was not undone may be undone later.
 impl Right<State> for Entry {
     fn covers(&self, path: &str) -> Result<(), String> {
-        self.undo.covers(path)
+        covers(&self.undo, path)
     }
 }
 
-/// What was not undone may be undone later.
 impl Right<State> for Left {
     fn covers(&self, path: &str) -> Result<(), String> {
-        self.undo.covers(path)
+        covers(&self.undo, path)
+    }
+}
+
+fn covers(undo: &Tagged<dyn Undo>, path: &str) -> Result<(), String> {
+    match undo.device() {
+        Some(device) if device == Path::new(path) => Ok(()),
+        _ => Err(format!("the journal's entry is for another change, {undo:?}")),
     }
 }
 
@@ -161,7 +136,7 @@ impl Journal {
     }
 
     fn new(dir: Option<PathBuf>, run: &str) -> Self {
-        let open = Open { dir, run: run.to_owned(), file: None, next: 0, left: BTreeSet::new() };
+        let open = Open { dir, run: run.to_owned(), log: None, next: 0, left: BTreeSet::new() };
         Self { open: Arc::new(Mutex::new(open)) }
     }
 
@@ -177,12 +152,13 @@ impl Journal {
     }
 
     /// Records how to undo a change that is about to be made. The entry is synced when this returns.
-    pub(super) fn will(&self, undo: Undo) -> io::Result<Entry> {
-        let place = undo.path().and_then(Place::of);
+    pub fn will(&self, undo: impl Undo) -> io::Result<Entry> {
+        let undo = Tagged::from(Arc::new(undo) as Arc<dyn Undo>);
+        let place = undo.is_file().then(|| Place::of(&undo.path())).flatten();
         let mut open = self.lock();
         let id = open.next;
         open.append(&Line::Will { id, undo: undo.clone(), place: place.clone() })?;
-        if undo.is_roots() {
+        if undo.is_in_kernel() {
             open.keep_for_root()?;
         }
         open.next += 1;
@@ -191,7 +167,7 @@ impl Journal {
     }
 
     /// The run's name.
-    pub(super) fn run(&self) -> String {
+    pub fn run(&self) -> String {
         self.lock().run.clone()
     }
 
@@ -222,42 +198,12 @@ impl Entry {
 
     /// Strikes the entry out if the change was undone by this removal or earlier.
     pub fn removed(self, removed: io::Result<()>) -> io::Result<()> {
-        match (removed, self.place.as_ref().zip(self.undo.path())) {
+        match (removed, &self.place) {
             (Err(e), _) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-            (Err(_), Some((place, path))) => place.check(path)?,
+            (Err(_), Some(place)) => place.check(&self.undo.path())?,
             _ => {}
         }
         self.done()
-    }
-}
-
-impl Undo {
-    /// Of what is removed, or has temporary names beside it.
-    pub fn path(&self) -> Option<&Path> {
-        match self {
-            Self::File { path } | Self::Directory { path } | Self::Output { path, .. } => Some(path),
-            Self::Unplugged { .. }
-            | Self::Standby { .. }
-            | Self::Swap { .. }
-            | Self::Group { .. }
-            | Self::ZswapOff => None,
-        }
-    }
-
-    /// It is undone on root's word only, which is a journal that nobody else can write.
-    pub fn is_roots(&self) -> bool {
-        match self {
-            Self::Unplugged { .. } | Self::Swap { .. } | Self::Group { .. } | Self::ZswapOff => true,
-            Self::File { .. } | Self::Directory { .. } | Self::Output { .. } | Self::Standby { .. } => false,
-        }
-    }
-
-    fn covers(&self, path: &str) -> Result<(), String> {
-        match self {
-            Self::Standby { device } if device == path => Ok(()),
-            Self::Swap { path: own } if own.to_str() == Some(path) => Ok(()),
-            other => Err(format!("the journal's entry is for another change, {other:?}")),
-        }
     }
 }
 
@@ -272,41 +218,27 @@ impl Open {
     }
 
     fn append_in(&mut self, dir: &Path, line: &Line) -> io::Result<()> {
-        if self.file.is_none() {
-            let (path, file) = self.create(dir)?;
-            let begun = Line::Begun { host: host(&Sysroot::live()) };
-            write(self.file.insert((path, file)), &begun)?;
-            File::open(dir)?.sync_all()?;
+        match &self.log {
+            Some(log) => log.append(line),
+            None => self.log.insert(self.create(dir)?).append(line),
         }
-        self.file.as_ref().map_or(Ok(()), |file| write(file, line))
     }
 
     /// With sudo, journals belong to the user who called it: not this one.
     fn keep_for_root(&self) -> io::Result<()> {
-        match &self.file {
-            Some((_, file)) => keep_for_root(file),
-            None => Ok(()),
-        }
+        self.log.as_ref().map_or(Ok(()), |log| keep_for_root(log.file()))
     }
 
-    /// Creates the file. Names are numbered, because a resumed run may have left a journal earlier.
-    fn create(&self, dir: &Path) -> io::Result<(PathBuf, File)> {
+    /// Names are numbered, because a resumed run may have left a journal earlier.
+    fn create(&self, dir: &Path) -> io::Result<AppendLog> {
         make_dir(dir)?;
         refuse_link(dir)?;
+        let begun = Line::Begun { host: host(&Sysroot::live()) };
         let mut number = 0u32;
         loop {
-            let path = dir.join(format!("{}.{number}", self.run));
-            match OpenOptions::new().append(true).create_new(true).mode(PRIVATE).open(&path) {
-                Ok(file) => {
-                    // A cleanup may have locked the empty file first; it removes it and goes on.
-                    flock(&file, FlockOperation::LockExclusive)?;
-                    if file.metadata()?.nlink() > 0 {
-                        hand_over(&file, &File::open(dir)?)?;
-                        return Ok((path, file));
-                    }
-                }
+            match AppendLog::create(&dir.join(format!("{}.{number}", self.run)), &begun) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && number < 1000 => number += 1,
-                Err(e) => return Err(e),
+                created => return created,
             }
         }
     }
@@ -329,19 +261,11 @@ fn is_name(file: &OsStr) -> bool {
     parts.is_some_and(|(run, number)| alphanumeric(run) && digits(number))
 }
 
-fn write((_, file): &(PathBuf, File), line: &Line) -> io::Result<()> {
-    let mut file: &File = file;
-    let mut text = serde_json::to_vec(line)?;
-    text.push(b'\n');
-    file.write_all(&text)?;
-    file.sync_data()
-}
-
 impl Drop for Open {
     fn drop(&mut self) {
         // A journal that can't be removed has no open entries; the next cleanup removes it.
-        if let Some((path, _)) = self.file.as_ref().filter(|_| self.left.is_empty()) {
-            let _ = fs::remove_file(path);
+        if let Some(log) = self.log.as_ref().filter(|_| self.left.is_empty()) {
+            let _ = log.remove();
         }
     }
 }
@@ -362,11 +286,9 @@ pub fn host(root: &Sysroot) -> Host {
 
 /// The journal of a run that has ended, read back.
 #[derive(Debug)]
-pub(super) struct Abandoned {
+struct Abandoned {
     pub path: PathBuf,
     pub run: String,
-    /// Whose it is: its word counts for what this user owns.
-    pub owner: u32,
     /// Where it was written.
     pub host: Host,
     /// Changes that were not undone, the last one first.
@@ -379,19 +301,34 @@ pub(super) struct Abandoned {
 
 /// A change that was not undone.
 #[derive(Debug, Clone)]
-pub(super) struct Left {
+pub struct Left {
     id: u64,
-    pub undo: Undo,
-    pub place: Option<Place>,
+    pub undo: Tagged<dyn Undo>,
+    place: Option<Place>,
+    pub run: String,
+    /// The user who owns the journal: what it says counts only for files of this user.
+    pub owner: u32,
     /// The file or directory, if the run recorded it.
     pub made: Option<FileId>,
     /// Files in the directory have the numbers below this.
     pub files: u64,
 }
 
+impl Left {
+    /// The filesystem of what it names is mounted where it was.
+    pub fn check_place(&self) -> io::Result<()> {
+        self.place.as_ref().map_or(Ok(()), |place| place.check(&self.undo.path()))
+    }
+
+    /// The path has the name that this run gives to its files.
+    pub fn is_own_file(&self, path: &Path) -> bool {
+        scratch_name::is_of(&self.run, path, scratch_name::FILE)
+    }
+}
+
 impl Abandoned {
     /// The directory of a store's journals, and the journals in it.
-    pub fn paths(store: &Path) -> (PathBuf, io::Result<Vec<PathBuf>>) {
+    fn paths(store: &Path) -> (PathBuf, io::Result<Vec<PathBuf>>) {
         let dir = store.join(JOURNALS);
         let read = || -> io::Result<Vec<PathBuf>> {
             refuse_link(&dir)?;
@@ -413,13 +350,12 @@ impl Abandoned {
         let (Some(run), true) = (run, fs::symlink_metadata(&path).is_ok_and(|data| data.is_file())) else {
             return Ok(None);
         };
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = match openat(rustix::fs::CWD, &path, flags, Mode::empty()) {
-            Err(Errno::NOENT) => return Ok(None),
-            file => File::from(file?),
+        let file = match open_trusted(&path, OFlags::RDONLY) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
         };
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => return Ok(None),
+        match lock(&file) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(None),
             locked => locked?,
         }
         let about = file.metadata()?;
@@ -427,37 +363,25 @@ impl Abandoned {
         if about.nlink() == 0 {
             return Ok(None);
         }
-        // What somebody else put there may be no journal of this store, and root must not act on it.
-        let above = path.parent().unwrap_or(&path).metadata()?;
-        if ![0, above.uid(), geteuid().as_raw()].contains(&about.uid()) {
-            return Err(io::Error::other("it belongs to another user than its directory"));
-        }
-        let mut text = Vec::new();
-        let read = (&file).take(LONGEST + 1).read_to_end(&mut text);
-        let mut unreadable = read.err().map(|e| e.to_string());
-        if text.len() as u64 > LONGEST {
-            unreadable = Some("it is larger than any journal".to_owned());
-        }
-        let (mut host, mut left) = (Host::default(), Vec::<Left>::new());
-        for (number, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let (mut host, mut left, owner) = (Host::default(), Vec::<Left>::new(), about.uid());
+        let read = read_lines(&file, LONGEST, |line: Line| {
             let mut change = |id: u64, change: &dyn Fn(&mut Left)| {
                 left.iter_mut().filter(|left| left.id == id).for_each(change);
             };
-            match serde_json::from_slice(line) {
-                Ok(Line::Begun { host: begun }) => host = begun,
-                Ok(Line::Will { id, undo, place }) => {
-                    left.push(Left { id, undo, place, made: None, files: 0 })
+            match line {
+                Line::Begun { host: begun } => host = begun,
+                Line::Will { id, undo, place } => {
+                    left.push(Left { id, undo, place, run: run.clone(), owner, made: None, files: 0 });
                 }
-                Ok(Line::Made { id, file }) => change(id, &|left| left.made = Some(file)),
-                Ok(Line::Files { id, files }) => change(id, &|left| left.files = files),
-                Ok(Line::Done { id }) => left.retain(|left| left.id != id),
-                // An incomplete last line: the run was killed while writing it, before the change.
-                Err(e) if e.is_eof() && line.last() != Some(&b'\n') => {}
-                Err(e) => unreadable = Some(format!("line {}: {e}", number + 1)),
+                Line::Made { id, file } => change(id, &|left| left.made = Some(file)),
+                Line::Files { id, files } => change(id, &|left| left.files = files),
+                Line::Done { id } => left.retain(|left| left.id != id),
             }
-        }
+            Ok(())
+        });
+        let unreadable = read.map_or_else(|e| Some(e.to_string()), |extent| extent.damage);
         left.reverse();
-        Ok(Some(Self { path, run, owner: about.uid(), host, left, unreadable, _locked: file }))
+        Ok(Some(Self { path, run, host, left, unreadable, _locked: file }))
     }
 }
 
@@ -485,7 +409,7 @@ mod tests {
         symlink(&others, store.join(JOURNALS)).expect("links");
         let refused = Abandoned::paths(&store).1.expect_err("a link").to_string();
         assert!(refused.contains("symbolic link"), "{refused}");
-        let entry = Journal::open(&store, "rdef").will(Undo::File { path: others.join("x") });
+        let entry = Journal::open(&store, "rdef").will(OwnFile { path: others.join("x") });
         assert!(entry.expect_err("a link").to_string().contains("symbolic link"));
         assert_eq!(fs::read_dir(&others).expect("lists").count(), 6);
     }

@@ -1,0 +1,269 @@
+//! How each kind of change is undone after a kill. A kind that only one experiment has is implemented in that experiment's folder.
+
+use std::{
+    fmt,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::{output_note, pull::Switch, scratch_dir, scratch_name},
+    FileId, Left,
+};
+use crate::{
+    record::{Unnamed, lock},
+    tagged::AsAny,
+};
+
+/// What an entry of the journal announces, as what undoes it. Whoever can write to the store can edit a journal, so each kind
+/// touches only what has the name of the run, or what the kernel says is drivebench's.
+#[typetag::serde]
+pub trait Undo: AsAny + fmt::Debug + Send + Sync {
+    /// What the entry names, to people too.
+    fn path(&self) -> PathBuf;
+
+    /// The change is of a file, on a filesystem that may be unmounted now.
+    fn is_file(&self) -> bool {
+        false
+    }
+
+    /// The change is in the kernel, so that a reboot undoes it. Only a journal that nobody but root can write is believed.
+    fn is_in_kernel(&self) -> bool {
+        false
+    }
+
+    /// The device whose state the entry is the right to change.
+    fn device(&self) -> Option<&Path> {
+        None
+    }
+
+    /// How long undoing may take before the drive counts as failed.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(5)
+    }
+
+    /// Undoes it, and returns what was there.
+    fn undo(&self, left: &Left) -> io::Result<Vec<Undone>>;
+
+    /// What to report of a thing that was undone; `ended` says how its run ended.
+    fn report(&self, path: &Path, ended: &str) -> String {
+        format!("Removed {}, left by {ended}.", path.display())
+    }
+
+    /// What a person is told when it can't be undone: the path, and the command that removes it, if it is known what is there.
+    fn by_hand(&self) -> (PathBuf, Option<&'static str>) {
+        (self.path(), None)
+    }
+}
+
+/// What became of one thing that a killed run left.
+#[derive(Debug)]
+pub struct Undone {
+    pub path: PathBuf,
+    /// The command that removes it by hand.
+    pub command: Option<&'static str>,
+    pub result: io::Result<()>,
+}
+
+impl Undone {
+    /// A thing of the kernel's that is gone.
+    pub fn gone(path: impl Into<PathBuf>) -> Vec<Self> {
+        vec![Self { path: path.into(), command: None, result: Ok(()) }]
+    }
+}
+
+/// A file that the run made.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct OwnFile {
+    pub path: PathBuf,
+}
+
+/// A directory that the run made, with its numbered files.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct OwnDirectory {
+    pub path: PathBuf,
+}
+
+/// Files with a temporary name of this output, and directories of them.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct TemporaryOutput {
+    pub path: PathBuf,
+    pub files: Vec<String>,
+}
+
+/// A drive was taken away; writing to this file in sysfs brings it back.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct UnpluggedDrive {
+    pub switch: PathBuf,
+}
+
+/// A drive was sent to standby. The next access wakes it, so there is nothing to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct DriveInStandby {
+    pub device: PathBuf,
+}
+
+#[typetag::serde(name = "file")]
+impl Undo for OwnFile {
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    fn is_file(&self) -> bool {
+        true
+    }
+
+    fn undo(&self, left: &Left) -> io::Result<Vec<Undone>> {
+        if !scratch_name::is_of(&left.run, &self.path, scratch_name::FILE) {
+            return Ok(Vec::new());
+        }
+        left.check_place()?;
+        let (path, command) = self.by_hand();
+        Ok(vec![Undone { result: remove_file(&path, left.made), path, command }])
+    }
+
+    fn by_hand(&self) -> (PathBuf, Option<&'static str>) {
+        (self.path(), Some("rm"))
+    }
+}
+
+#[typetag::serde(name = "directory")]
+impl Undo for OwnDirectory {
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    fn is_file(&self) -> bool {
+        true
+    }
+
+    fn undo(&self, left: &Left) -> io::Result<Vec<Undone>> {
+        if !scratch_name::is_of(&left.run, &self.path, scratch_name::DIRECTORY) {
+            return Ok(Vec::new());
+        }
+        left.check_place()?;
+        let (path, command) = self.by_hand();
+        let result = match left.made {
+            None => fs::remove_dir(&path),
+            made => {
+                let dir = scratch_dir::open(CWD, &path)?;
+                check(made, &dir)?;
+                scratch_dir::remove(&dir, &path, left.files)
+            }
+        };
+        Ok(vec![Undone { path, command, result }])
+    }
+
+    fn by_hand(&self) -> (PathBuf, Option<&'static str>) {
+        (self.path(), Some("rm -r"))
+    }
+}
+
+#[typetag::serde(name = "output")]
+impl Undo for TemporaryOutput {
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    fn is_file(&self) -> bool {
+        true
+    }
+
+    fn undo(&self, left: &Left) -> io::Result<Vec<Undone>> {
+        let Some(process) = output_note::process(&left.run) else { return Ok(Vec::new()) };
+        left.check_place()?;
+        let output = Unnamed::at(&self.path, &self.files)?;
+        let each = |path: PathBuf| {
+            let command = Some(if output.is_dir(&path) { "rm -r" } else { "rm" });
+            Undone { command, result: output.remove(&path, left.owner), path }
+        };
+        Ok(output.temporaries(process)?.into_iter().map(each).collect())
+    }
+
+    /// Only its directory is named: what has the name of the output is the user's.
+    fn by_hand(&self) -> (PathBuf, Option<&'static str>) {
+        (self.path.parent().unwrap_or(&self.path).to_owned(), None)
+    }
+}
+
+#[typetag::serde(name = "unplugged")]
+impl Undo for UnpluggedDrive {
+    fn path(&self) -> PathBuf {
+        self.switch.clone()
+    }
+
+    fn is_in_kernel(&self) -> bool {
+        true
+    }
+
+    fn undo(&self, _: &Left) -> io::Result<Vec<Undone>> {
+        // Its port may be empty by now.
+        let Some(switch) = Switch::of_journal(&self.switch).filter(|switch| switch.file.exists()) else {
+            return Ok(Vec::new());
+        };
+        let brought = switch.set().and_then(|answer| answer.recv().map_err(io::Error::other)?);
+        brought.map_err(|e| io::Error::new(e.kind(), format!("a drive is still taken away: {e}")))?;
+        Ok(Undone::gone(switch.file))
+    }
+
+    fn report(&self, path: &Path, ended: &str) -> String {
+        // A host is told to look for its disks; whether this one answers is not known.
+        let done = match path.ends_with("scan") {
+            true => "Had the system look for the drive at",
+            false => "Brought back the drive at",
+        };
+        format!(
+            "{done} {}, taken away by {ended}. If it is of a pool, `drivebench list` says whether the pool lacks it, and some \
+             seconds later the command that gives it back.",
+            path.display()
+        )
+    }
+}
+
+#[typetag::serde(name = "standby")]
+impl Undo for DriveInStandby {
+    fn path(&self) -> PathBuf {
+        self.device.clone()
+    }
+
+    fn device(&self) -> Option<&Path> {
+        Some(&self.device)
+    }
+
+    fn undo(&self, _: &Left) -> io::Result<Vec<Undone>> {
+        Ok(Vec::new())
+    }
+}
+
+fn remove_file(path: &Path, made: Option<FileId>) -> io::Result<()> {
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file: check it first"));
+    }
+    let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let dir = openat(CWD, above, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat(&dir, name, flags, Mode::empty())?);
+    lock(&file)?;
+    check(made, &file)?;
+    Ok(unlinkat(&dir, name, AtFlags::empty())?)
+}
+
+/// Refuses a file other than the one that the run created. If the run ended before it recorded that, it must be empty.
+fn check(made: Option<FileId>, file: &File) -> io::Result<()> {
+    let ours = match made {
+        Some(made) => {
+            let now = FileId::of(file)?;
+            now.uid == made.uid && (made.inode.is_none() || now.inode == made.inode)
+        }
+        None => file.metadata()?.len() == 0,
+    };
+    let other = || io::Error::other("it is not the file that the run created: check it first");
+    ours.then_some(()).ok_or_else(other)
+}

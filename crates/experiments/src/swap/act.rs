@@ -1,0 +1,306 @@
+//! Make a swap area, and have a program use more memory than it may have.
+
+use std::ops::RangeInclusive;
+
+use rustix::process::geteuid;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    area, group,
+    result::{SwapAreaResult, SwapLoadResult},
+    session::{Ended, Session},
+    watch,
+};
+use crate::{
+    inventory::Inventory,
+    plan::{Act, Changes, Cost, Needs, Step, Uncounted},
+    record::{ActResult, Event},
+    run::{Execution, RunError, Troubles},
+    sysroot::Sysroot,
+    target::Target,
+    units::{Histogram, decimal_bytes, duration},
+};
+
+/// Makes a swap area, which the loads after it use. It is removed before another one is made, and when the run ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MakeSwapArea {
+    pub medium: SwapMedium,
+    /// Size of the area in bytes.
+    pub area: u64,
+    /// Memory that the program may have, in bytes.
+    pub memory: u64,
+    /// The most that all loads together write to the medium, in bytes.
+    pub most: u64,
+}
+
+/// A program uses more memory than it may have.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UseSwap {
+    pub work: SwapWork,
+    /// Which repetition it is, from 1.
+    pub run: u32,
+    /// Memory that the program may have, in bytes.
+    pub memory: u64,
+    /// Incompressible share of each page, in percent.
+    pub random: u8,
+    /// Duration in seconds, after the memory is filled.
+    pub seconds: f64,
+    pub seed: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SwapMedium {
+    /// A file on the target.
+    File,
+    /// A file on the target, with zswap before it.
+    Zswap,
+    /// The target itself, a whole drive or a partition, which is erased; the identity of the drive.
+    Device { drive: String },
+    /// Compressed memory; `None` for the kernel's algorithm.
+    Zram { algorithm: Option<String> },
+}
+
+impl SwapMedium {
+    /// It is in memory, and writes to no drive.
+    pub fn is_zram(&self) -> bool {
+        matches!(self, Self::Zram { .. })
+    }
+
+    /// It is in a file on a filesystem.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Self::File | Self::Zswap)
+    }
+}
+
+/// A load on memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwapWork {
+    pub what: SwapWhat,
+    /// Memory that it uses, in percent of what it may have.
+    pub percent: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SwapWhat {
+    /// All pages in order, again and again.
+    Sweep,
+    /// One page anywhere at a time.
+    Touch,
+    /// Requests: some pages anywhere, and some work of the processor.
+    Requests,
+}
+
+impl SwapWhat {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Sweep => "sweep",
+            Self::Touch => "touch",
+            Self::Requests => "requests",
+        }
+    }
+}
+
+/// Memory that a program may have, in bytes.
+const MEMORY: RangeInclusive<u64> = 1 << 20..=1 << 40;
+/// The swap area and other programs' memory are not counted as bytes that the run moved.
+const NEEDS: Needs =
+    Needs { uncounted: Uncounted::All, is_for_memory: true, looks_back: false, takes_what_is_left: false };
+
+#[typetag::serde(name = "swap.area")]
+impl Act for MakeSwapArea {
+    fn label(&self) -> String {
+        "swap area".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        let made = self.space();
+        let written = if self.medium.is_zram() { 0 } else { made.saturating_add(self.most) };
+        Cost { written, seconds: None, ..Cost::default() }
+    }
+
+    fn changes(&self) -> Changes {
+        match &self.medium {
+            SwapMedium::Device { drive } => Changes::Erases(vec![drive.clone()]),
+            _ => Changes::DriveState("the kernel swaps to an area of ours, which is removed afterwards"),
+        }
+    }
+
+    fn describe(&self) -> Option<String> {
+        let on = match &self.medium {
+            SwapMedium::File => "in a file",
+            SwapMedium::Zswap => "in a file behind zswap",
+            SwapMedium::Device { .. } => "on the device itself, which is erased",
+            SwapMedium::Zram { .. } => "in compressed memory",
+        };
+        let [area, memory] = [self.area, self.memory].map(decimal_bytes);
+        Some(format!("{area} {on}, for a program that may have {memory} of memory"))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let fits = MEMORY.contains(&self.memory) && MEMORY.contains(&self.area);
+        if fits { Ok(()) } else { Err("swaps with sizes that make no sense".to_owned()) }
+    }
+
+    fn space(&self) -> u64 {
+        if self.medium.is_file() { self.area } else { 0 }
+    }
+
+    fn is_work(&self) -> bool {
+        true
+    }
+
+    fn needs(&self) -> Needs {
+        NEEDS
+    }
+
+    fn sets_up(&self) -> bool {
+        true
+    }
+
+    fn require(&self, _: &Target, _: &Inventory) -> Result<(), String> {
+        let root = Sysroot::live();
+        if !geteuid().is_root() {
+            return Err("making a swap area needs root: run it with sudo".to_owned());
+        }
+        group::place(&root).map_err(|e| e.to_string())?;
+        if root.number::<u32>("/proc/sys/vm/swappiness") == Some(0) {
+            let why = "vm.swappiness is 0, and then the kernel swaps no program of a control group: sysctl vm.swappiness=60, until this is done";
+            return Err(why.to_owned());
+        }
+        if area::highest_priority().map_err(|e| e.to_string())? >= Some(i32::from(area::PRIORITY)) {
+            let why = "the kernel swaps to another area of the highest priority, so that both would be filled in turn: /proc/swaps names it. If another run of swap is under way, wait for its end; of one that was killed, `drivebench cleanup` removes it; else swapoff it";
+            return Err(why.to_owned());
+        }
+        watch::has_room(&root, self)
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        run.ctx.watcher.begins(step);
+        for target in step.targets() {
+            let since = run.ctx.world.seconds();
+            // The kernel would fill two areas in turn.
+            run.held.release::<Session>(run.ctx.world.runner())?;
+            let result = match run.ctx.world.system() {
+                None => SwapAreaResult { made: 3.0, settings: Vec::new() },
+                Some(tools) => {
+                    let (on, world) = (&run.plan.targets[target], &run.ctx.world);
+                    self.require(on, run.ctx.inventory).map_err(RunError::Act)?;
+                    let machine = (world.journal(), tools, world.erasable());
+                    let session = Session::begin((target, on), self, machine, &run.cancel)?;
+                    let result =
+                        SwapAreaResult { made: world.seconds() - since, settings: session.settings() };
+                    run.held.put(target, session);
+                    result
+                }
+            };
+            run.account(target, 0, self.space());
+            let (seconds, observed) = (run.ctx.world.seconds() - since, Some(result.into()));
+            let result = ActResult { seconds, bytes: self.space(), observed, ..ActResult::default() };
+            run.emit_act(step.id, Some(target), result)?;
+        }
+        Ok(Troubles::new())
+    }
+}
+
+#[typetag::serde(name = "swap.use")]
+impl Act for UseSwap {
+    fn label(&self) -> String {
+        format!("{} {} %", self.work.what.words(), self.work.percent)
+    }
+
+    fn cost(&self) -> Cost {
+        // Filling memory takes as long as the medium needs.
+        Cost::default()
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::Nothing
+    }
+
+    fn describe(&self) -> Option<String> {
+        let used = decimal_bytes(self.memory * u64::from(self.work.percent) / 100);
+        Some(format!("uses {used}, {} % incompressible, for {}", self.random, duration(self.seconds)))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let fits = MEMORY.contains(&self.memory)
+            && (1..=1000).contains(&self.work.percent)
+            && (0.0..=1e6).contains(&self.seconds);
+        if fits { Ok(()) } else { Err("swaps with sizes or times that make no sense".to_owned()) }
+    }
+
+    fn is_work(&self) -> bool {
+        true
+    }
+
+    fn needs(&self) -> Needs {
+        NEEDS
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        run.ctx.watcher.begins(step);
+        let mut troubles = Troubles::new();
+        for target in step.targets() {
+            let since = run.ctx.world.seconds();
+            let session = run.held.get::<Session>(target);
+            let mut bytes = 0;
+            let result = match (run.ctx.world.system(), session) {
+                (None, _) => modelled(self),
+                (Some(_), None) => return Err(RunError::Act("there is no swap area".to_owned())),
+                (Some(_), Some(session)) if session.is_over => {
+                    run.ctx.emit(Event::Skipped { step: step.id })?;
+                    continue;
+                }
+                (Some(tools), Some(session)) => {
+                    let before = session.bytes_written();
+                    let loaded = session.load(self, tools, &run.cancel);
+                    bytes = session.bytes_written().saturating_sub(before);
+                    match loaded {
+                        Err(Ended::Because(why)) => SwapLoadResult {
+                            ended: Some(why),
+                            is_enough: session.is_over,
+                            ..SwapLoadResult::default()
+                        },
+                        Err(Ended::Error(e)) => return Err(e),
+                        Ok(result) => result,
+                    }
+                }
+            };
+            run.account(target, 0, bytes);
+            let seconds = run.ctx.world.seconds() - since;
+            if let Some(why) = &result.ended {
+                let text = format!("swap was ended: {why}");
+                match result.is_enough {
+                    true => run.note(Some(target), text + ".")?,
+                    false => troubles.push((target, text)),
+                }
+            }
+            let result = ActResult { seconds, bytes, observed: Some(result.into()), ..ActResult::default() };
+            run.emit_act(step.id, Some(target), result)?;
+        }
+        Ok(troubles)
+    }
+}
+
+/// Each fault takes 1 ms, and half of the pages beyond what is allowed have to be read.
+fn modelled(act: &UseSwap) -> SwapLoadResult {
+    let missing = 1.0 - 100.0 / f64::from(act.work.percent.max(100));
+    let nanoseconds = 100_000 + (missing * 16e6) as u64;
+    let operations = (act.seconds * 1e9) as u64 / nanoseconds;
+    let mut latency = Histogram::default();
+    latency.add(nanoseconds, operations);
+    let bytes = (missing * operations as f64) as u64 * 16 * 4096;
+    SwapLoadResult {
+        seconds: act.seconds,
+        operations,
+        latency,
+        processor: act.seconds / 10.0,
+        stalled: Some(act.seconds * missing),
+        swapped_in: bytes,
+        swapped_out: bytes,
+        written: Some(bytes),
+        ..SwapLoadResult::default()
+    }
+}

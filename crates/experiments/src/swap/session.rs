@@ -1,0 +1,211 @@
+//! A swap area on one medium while loads use it, and one such load.
+
+use std::{
+    io,
+    sync::mpsc::RecvTimeoutError,
+    time::{Duration, Instant},
+};
+
+use super::{
+    act::{MakeSwapArea, SwapMedium, UseSwap},
+    area::{Area, is_used},
+    group::Group,
+    kernel::POLL,
+    result::SwapLoadResult,
+    watch::{self, Counters, Watch, Zswap},
+    worker::{Answer, Order, READY},
+};
+use crate::{
+    engine::Cancel,
+    run::{Held, Journal, Lock, RunError},
+    sysroot::Sysroot,
+    target::Target,
+    tools::{Runner, System, Talk, swap},
+};
+
+/// How long memory may take to be filled.
+const FILLS: Duration = Duration::from_secs(1800);
+
+/// A swap area, and what watches the machine while it is used.
+#[derive(Debug)]
+pub struct Session {
+    /// None once it is removed.
+    area: Option<Area>,
+    /// Size of the area in bytes.
+    bytes: u64,
+    watch: Watch,
+    journal: Journal,
+    behind_zswap: bool,
+    is_zram: bool,
+    /// As much was written as was allowed: later loads are skipped.
+    pub is_over: bool,
+    _zswap: Option<Zswap>,
+    /// The areas of two runs would be filled in turn.
+    _only: Lock,
+}
+
+/// Why a load has no result.
+pub enum Ended {
+    /// Later loads on the medium have none, either.
+    Because(String),
+    Error(RunError),
+}
+
+impl From<RunError> for Ended {
+    fn from(e: RunError) -> Self {
+        Self::Error(e)
+    }
+}
+
+impl Session {
+    /// Makes the area. The last part of `machine` holds the serials of drives that may be erased.
+    pub fn begin(
+        (at, target): (usize, &Target),
+        act: &MakeSwapArea,
+        (journal, tools, erase): (&Journal, &System, &[String]),
+        cancel: &Cancel,
+    ) -> Result<Self, RunError> {
+        let root = Sysroot::live();
+        let only = Lock::of_machine("swap").map_err(|e| RunError::Act(e.to_string()))?;
+        let behind_zswap = act.medium == SwapMedium::Zswap;
+        let zswap = behind_zswap.then(|| Zswap::on(journal)).transpose()?;
+        let area = match &act.medium {
+            SwapMedium::Zram { algorithm } => Area::zram(algorithm.as_deref(), act.area, (journal, tools))?,
+            SwapMedium::Device { .. } => Area::device(target, act.area, erase, (journal, tools))?,
+            SwapMedium::File | SwapMedium::Zswap => Area::file(&target.path, at, act.area, journal, cancel)?,
+        };
+        // Of an array, each copy counts.
+        let drives = target.drives.iter().map(|drive| drive.name.clone()).collect();
+        let zram = || area.path().file_name().map(|name| name.to_string_lossy().into_owned());
+        let media = if act.medium.is_zram() { zram().into_iter().collect() } else { drives };
+        Ok(Self {
+            watch: Watch::new(root, media, act.most, area.path()),
+            area: Some(area),
+            bytes: act.area,
+            journal: journal.clone(),
+            behind_zswap,
+            is_zram: act.medium.is_zram(),
+            is_over: false,
+            _zswap: zswap,
+            _only: only,
+        })
+    }
+
+    /// Names and values of the kernel's settings for swap.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        self.area.as_ref().map(|area| watch::settings(&Sysroot::live(), &area.path())).unwrap_or_default()
+    }
+
+    /// Bytes written to the drive so far; 0 where that is not known, and for zram.
+    pub fn bytes_written(&self) -> u64 {
+        if self.is_zram { 0 } else { self.watch.written().unwrap_or(0) }
+    }
+
+    /// Has the program fill its memory, then use it.
+    pub fn load(&mut self, act: &UseSwap, tools: &System, cancel: &Cancel) -> Result<SwapLoadResult, Ended> {
+        let failed = |what: &str, e: io::Error| RunError::Act(format!("{what}: {e}"));
+        let group = Group::make(&self.journal, act.memory, self.bytes, self.behind_zswap)
+            .map_err(|e| failed("no control group could be made", e))?;
+        let order = Order {
+            group: group.dir().to_owned(),
+            what: act.work.what,
+            bytes: act.memory * u64::from(act.work.percent) / 100,
+            random: act.random,
+            seconds: act.seconds,
+            seed: act.seed.wrapping_add(u64::from(act.run)),
+        };
+        self.watch.begins();
+        let mut talk = tools.talk(&swap::worker()).map_err(RunError::from)?;
+        let order = serde_json::to_string(&order).unwrap_or_default() + "\n";
+        talk.say(&order).map_err(|e| failed("the program did not start", e))?;
+        let line = self.hear(&mut talk, FILLS, &group, cancel)?;
+        if line != READY {
+            return Err(RunError::Act(format!("the program that uses memory said: {line}")).into());
+        }
+        let before = Counters::read(&self.watch, &group);
+        talk.say("\n").map_err(|e| failed("the program ended", e))?;
+        // Its last operation may take long.
+        let line = self.hear(&mut talk, Duration::from_secs_f64(act.seconds) + FILLS, &group, cancel)?;
+        let did = Counters::read(&self.watch, &group).since(&before);
+        // As long as it has its own pages there.
+        self.watch.count_others(&group);
+        if self.watch.is_full(self.bytes) {
+            return Err(Ended::Because(
+                "the swap area was full, so that other areas were used, too".to_owned(),
+            ));
+        }
+        talk.end(Duration::from_secs(5));
+        let answer: Answer =
+            serde_json::from_str(&line).map_err(|e| RunError::Act(format!("the program's answer: {e}")))?;
+        group.remove().map_err(|e| failed("the control group stays", e))?;
+        let Answer { seconds, operations, latency, processor } = answer;
+        Ok(SwapLoadResult {
+            seconds,
+            operations,
+            latency,
+            processor,
+            stalled: did.stalled,
+            swapped_in: did.swapped_in,
+            swapped_out: did.swapped_out,
+            written: did.written,
+            others: self.watch.others,
+            is_unwatched: self.watch.is_blind,
+            ended: None,
+            is_enough: false,
+        })
+    }
+
+    /// The program's next line, unless it has to be ended.
+    fn hear(
+        &mut self,
+        talk: &mut Talk,
+        limit: Duration,
+        group: &Group,
+        cancel: &Cancel,
+    ) -> Result<String, Ended> {
+        let until = Instant::now() + limit;
+        loop {
+            match talk.hear(POLL) {
+                Ok(line) => return Ok(line),
+                Err(RecvTimeoutError::Disconnected) if group.was_killed() => {
+                    return Err(Ended::Because(
+                        "the program needed more than memory and swap together".to_owned(),
+                    ));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let said = talk.end(Duration::ZERO).complaint();
+                    return Err(Ended::Because(format!("the program that uses memory was ended: {said}")));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let ended = match () {
+                () if cancel.is_asked() => Some(Ended::Error(RunError::Interrupted)),
+                () if cancel.is_set() => Some(Ended::Error(RunError::TimeUp)),
+                () if Instant::now() > until => Some(Ended::Because("it took too long".to_owned())),
+                () => self.watch.look(group).map(Ended::Because),
+            };
+            self.is_over = ended.is_none() && self.watch.is_enough();
+            let enough = self.is_over.then(|| Ended::Because(self.watch.enough()));
+            if let Some(ended) = ended.or(enough) {
+                talk.end(Duration::ZERO);
+                return Err(ended);
+            }
+        }
+    }
+}
+
+impl Held for Session {
+    fn release(&mut self, runner: &dyn Runner) -> Result<(), RunError> {
+        let Some(area) = self.area.take() else { return Ok(()) };
+        let path = area.path();
+        area.remove(runner).map_err(|e| {
+            RunError::Act(match is_used(&path) {
+                Ok(false) => format!("its swap area is not removed completely: {e}"),
+                _ => format!(
+                    "its swap area {} may still be in use ({e}): leave the drive connected, end some programs, then run `drivebench cleanup`",
+                    path.display()
+                ),
+            })
+        })
+    }
+}
