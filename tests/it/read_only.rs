@@ -95,7 +95,7 @@ impl Place {
         let uid = rustix::process::geteuid().as_raw();
         let lines = [
             r#"{"line":"begun","host":{}}"#.to_owned(),
-            serde_json::json!({"line": "will", "id": 0, "undo": {"kind": "file", "path": left}}).to_string(),
+            serde_json::json!({"line": "will", "id": 0, "undo": {"file": {"path": left}}}).to_string(),
             serde_json::json!({"line": "made", "id": 0, "file": {"uid": uid, "inode": null}}).to_string(),
         ];
         fs::write(journals.join("rabc.0"), lines.join("\n") + "\n").expect("writes");

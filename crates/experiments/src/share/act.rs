@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Existing, Protocol, ShareLoad, Shared, run};
+use super::{Existing, Protocol, Shared, run};
 use crate::{
     inventory::Inventory,
     plan::{Act, Changes, Cost, Needs, Step, Uncounted},
@@ -294,7 +294,7 @@ impl ShareTest {
     }
 
     /// It takes as long as the link and the drive need.
-    fn repetition_cost(&self) -> Cost {
+    pub fn repetition_cost(&self) -> Cost {
         // The server's drive, and the client's: of each way, and once more after each start of the server.
         let times = |part| 1 + self.ways().filter(|via| via.has(part)).count() as u64;
         let of_client = if self.client_dir.is_some() { 2 * times(Part::ClientDrive) } else { 0 };
@@ -325,21 +325,6 @@ impl ShareTest {
             Via::Server => "the drive alone".to_owned(),
         }
     }
-}
-
-/// The drive moves 20 MB/s, the link 12, all else ten times as much.
-fn modelled(repetition: &ShareRepetition) -> Shared {
-    let ShareRepetition { run, test: act } = repetition;
-    let load = |via: Via, errand: Errand| {
-        let drive = if via.has(Part::Drive) { 20e6 } else { 200e6 };
-        let speed = if via.has(Part::Link) { f64::min(drive, 12e6) } else { drive };
-        let bytes = act.moved(errand);
-        let seconds = bytes as f64 / speed;
-        ShareLoad { errand, via, run: *run, bytes, seconds, cores: Vec::new(), suspended_ns: 0 }
-    };
-    let loads = act.ways().flat_map(|via| act.errands().map(move |errand| (via, errand)));
-    let loads = loads.filter(|(via, errand)| act.goes(*errand, *via));
-    Shared { loads: loads.map(|(via, errand)| load(via, errand)).collect(), ..Shared::default() }
 }
 
 #[cfg(test)]
@@ -488,74 +473,6 @@ impl Act for ShareTest {
                 Some(target),
                 ActResult { observed: Some(shared.into()), ..ActResult::default() },
             )?;
-        }
-        Ok(Troubles::new())
-    }
-}
-
-/// One repetition of all errands by all ways, with the server and the clients that the step before it started.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ShareRepetition {
-    /// Which one it is, from 1.
-    pub run: u32,
-    /// What is repeated.
-    pub test: ShareTest,
-}
-
-#[typetag::serde(name = "share.repetition")]
-impl Act for ShareRepetition {
-    fn label(&self) -> String {
-        "share repetition".to_owned()
-    }
-
-    fn cost(&self) -> Cost {
-        self.test.repetition_cost()
-    }
-
-    fn changes(&self) -> Changes {
-        Changes::OwnFiles
-    }
-
-    /// The step that starts the server describes it.
-    fn describe(&self) -> Option<String> {
-        None
-    }
-
-    fn is_work(&self) -> bool {
-        true
-    }
-
-    fn needs(&self) -> Needs {
-        self.test.needs()
-    }
-
-    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
-        run.ctx.watcher.begins(step);
-        for target in step.targets() {
-            let since = run.ctx.world.seconds();
-            let (session, watcher) = (run.held.get::<run::Session>(target), &mut *run.ctx.watcher);
-            let given = &run.plan.targets[target].given;
-            let mut says = |text: &str| watcher.waits(&format!("{given}: {text}"));
-            let (shared, done) = match session {
-                Some(session) => session.repetition(self.run, &run.cancel, &mut says),
-                None if run.ctx.world.system().is_none() => (modelled(self), Ok(())),
-                None => return Err(RunError::Act("there is no server".to_owned())),
-            };
-            let seconds = run.ctx.world.seconds() - since;
-            // Another server is given its files by drivebench.
-            let is_written = |load: &&ShareLoad| match load.via {
-                Via::Existing => load.errand != Errand::ReadRandom,
-                via => load.errand.puts() && via.has(Part::Drive),
-            };
-            let written = shared.loads.iter().filter(is_written).map(|load| load.bytes).sum::<u64>();
-            // Once more after the start of the server.
-            let bytes = written.saturating_add(self.test.moved(Errand::Put));
-            run.account(target, bytes, bytes);
-            // What was measured until it ended is kept.
-            let (cut_short, observed) = (done.is_err(), Some(shared.into()));
-            let result = ActResult { seconds, bytes, cut_short, observed, ..ActResult::default() };
-            run.emit_act(step.id, Some(target), result)?;
-            done?;
         }
         Ok(Troubles::new())
     }

@@ -8,6 +8,7 @@ mod network;
 mod options;
 mod plan;
 mod protocol;
+mod repetition;
 mod result;
 mod run;
 #[cfg(test)]
@@ -15,9 +16,10 @@ mod tests;
 
 pub use network::network_port;
 
-use act::{Errand, Part, Protection, ShareRepetition, ShareTest, Via};
+use act::{Errand, Part, Protection, ShareTest, Via};
 use existing::Existing;
 use protocol::Protocol;
+use repetition::ShareRepetition;
 use result::{Negotiated, ShareLoad, Shared};
 
 use super::{Experiment, common};
