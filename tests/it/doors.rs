@@ -60,7 +60,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/scratch.rs",
             "crates/core/src/run/scratch_dir.rs",
             // Files of a client and a server, in memory and in a directory of the run.
-            "crates/experiments/src/share/run/errands.rs",
+            "crates/experiments/src/share/run/files.rs",
             "crates/experiments/src/share/run/file_server.rs",
             // Settings of the kernel, and its control groups.
             "crates/experiments/src/swap/kernel.rs",
@@ -86,7 +86,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/pull/files.rs",
             "crates/core/src/run/pull/power.rs",
             "crates/core/src/run/scratch_dir.rs",
-            "crates/experiments/src/share/run/site.rs",
+            "crates/experiments/src/share/run/setup.rs",
             "crates/experiments/src/share/run/smb.rs",
             "crates/experiments/src/swap/kernel.rs",
         ],
@@ -122,7 +122,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/scratch.rs",
             "crates/core/src/run/scratch_dir.rs",
             // Of a directory that the run made, where it is mounted for a client and a server.
-            "crates/experiments/src/share/run/errands.rs",
+            "crates/experiments/src/share/run/files.rs",
             "crates/experiments/src/swap/kernel.rs",
             // A swap area that was moved while the kernel used it.
             "crates/experiments/src/swap/undo.rs",
@@ -143,7 +143,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/record/owner.rs",
             "crates/core/src/run/lock.rs",
             "crates/core/src/run/pool/keep.rs",
-            "crates/experiments/src/share/run/errands.rs",
+            "crates/experiments/src/share/run/files.rs",
         ],
     ),
     // Lints deny it everywhere; this lists where an `allow` may silence them.

@@ -1,10 +1,10 @@
-//! Move files between clients and a share.
+//! The act of share: clients move files between themselves and a share of the target.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Existing, Protocol, Shared, run};
+use super::{Existing, Protocol, ShareResult, run};
 use crate::{
     inventory::Inventory,
     plan::{Act, Changes, Cost, Needs, Step, Uncounted},
@@ -15,45 +15,46 @@ use crate::{
     units::{RemoteDir, count, decimal_bytes, duration},
 };
 
-/// Clients put files on a share and get them, as it is and with parts of the way left out.
+/// Clients put files on a share and get them, over the whole route and with parts of it left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShareTest {
-    /// Of the link between client and server, bits per second; none without a limit.
+    /// Link rate in bits per second; `None` means unlimited.
     pub rate: Option<u64>,
-    /// What they are moved by.
+    /// Protocol of server and clients.
     #[serde(default)]
     pub protocol: Protocol,
-    /// By the kernel's client of SMB, not by a program of its own; NFS has no other one.
+    /// Whether clients mount SMB by the kernel instead of running smbclient. NFS is always mounted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mounted: bool,
-    /// Where clients are, and their files; on this machine if none.
+    /// The machine of the clients and their directory there; `None` means this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<RemoteDir>,
-    /// The same directory, as another server shares it: files are got from that, too.
+    /// The same directory as another server shares it, from which files are got, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub existing: Option<Existing>,
-    /// The file with the user and the password for that; a guest if none.
+    /// The file with user and password for the other server; `None` means a guest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<PathBuf>,
-    /// What clients insist on.
+    /// Protection of messages that clients insist on.
     pub protection: Option<Protection>,
-    /// Where clients have their files; in memory if none.
+    /// Directory of the clients' files; `None` means memory.
     pub client_dir: Option<PathBuf>,
-    /// Bytes of the large file. Several clients at once share them.
+    /// Size of the large file in bytes. Several clients at once share it between them.
     pub bytes: u64,
-    /// Small files, and bytes of each.
+    /// Number of small files.
     pub files: u64,
+    /// Size of a small file in bytes.
     pub small: u64,
-    /// At once, after one alone.
+    /// Number of clients at once, after one alone.
     pub clients: u32,
-    /// What the network to another machine carries is measured by iperf3, where both have that.
+    /// Whether iperf3 measures what the network to another machine carries, where both have it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub also_network: bool,
-    /// Repetitions of all.
+    /// Repetitions of all transfers.
     pub runs: u32,
 }
 
-/// What protects messages of SMB against changes, or against readers, too.
+/// Protection of SMB messages: signing against changes, encryption also against readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protection {
@@ -61,13 +62,13 @@ pub enum Protection {
     Encryption,
 }
 
-/// What clients do.
+/// What clients transfer, and in which direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Errand {
+pub enum TransferKind {
     Put,
     Get,
-    /// Blocks of the large file, one after the other: only of a share that is mounted.
+    /// Random blocks of the large file, one after the other; only of a share that is mounted.
     ReadRandom,
     PutSmall,
     GetSmall,
@@ -75,40 +76,39 @@ pub enum Errand {
     GetSeveral,
 }
 
-/// What is between the files of the server and those of the client, and can be left out.
+/// A part of the route between the files of the server and those of the client that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// Else the share is in memory.
+    /// The drive. When left out, the share is on tmpfs.
     Drive,
-    /// Else the server says that files are stored before they are on the drive.
+    /// The export's sync. When left out, the server confirms writes before they are on the drive.
     Sync,
-    /// Else the client is in the server's own network, on the server's machine.
+    /// The link. When left out, the client is in the server's own network namespace.
     Link,
-    /// Else messages are as they are.
+    /// Signing or encryption.
     Protection,
-    /// Else the files of the client are in memory.
+    /// The client's drive. When left out, its files are on tmpfs.
     ClientDrive,
 }
 
-/// The way that files take.
+/// The route that files take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Via {
-    /// All of it.
+pub enum Route {
     Whole,
     Without(Part),
-    /// Without all parts but the protocol.
+    /// Without all parts except the protocol.
     WithoutAll,
-    /// By the other server, without the link.
+    /// From the other server, without the link.
     Existing,
-    /// Bytes between both machines, without files or file servers.
+    /// Bytes between both machines by iperf3, without files or file servers.
     Network,
-    /// No client: the server's own programs use the files.
+    /// The files as programs on the server use them, without a client.
     Server,
 }
 
-impl Errand {
+impl TransferKind {
     const ALL: [Self; 7] = [
         Self::Put,
         Self::Get,
@@ -132,7 +132,7 @@ impl Errand {
     }
 }
 
-impl Via {
+impl Route {
     pub fn has(self, part: Part) -> bool {
         match self {
             Self::Whole => true,
@@ -145,23 +145,23 @@ impl Via {
     }
 }
 
-/// Random reads: how many, and bytes of each.
+/// Number of random reads, and their size in bytes.
 const RANDOM: (u64, u64) = (256, 4096);
 
 impl ShareTest {
-    pub fn errands(&self) -> impl Iterator<Item = Errand> + use<> {
+    pub fn kinds(&self) -> impl Iterator<Item = TransferKind> + use<> {
         let (several, mounted) = (self.clients > 1, self.is_mounted());
-        Errand::ALL.into_iter().filter(move |errand| {
-            (several || !errand.has_several_clients()) && (mounted || *errand != Errand::ReadRandom)
+        TransferKind::ALL.into_iter().filter(move |kind| {
+            (several || !kind.has_several_clients()) && (mounted || *kind != TransferKind::ReadRandom)
         })
     }
 
-    /// Clients see the share as a filesystem.
+    /// Whether clients see the share as a filesystem.
     pub fn is_mounted(&self) -> bool {
         self.mounted || self.protocol == Protocol::Nfs
     }
 
-    /// The program, or the filesystem of the kernel, that clients use.
+    /// The program or kernel filesystem that clients use.
     pub fn client_name(&self) -> &'static str {
         match self.protocol {
             Protocol::Smb if self.mounted => "cifs",
@@ -171,12 +171,12 @@ impl ShareTest {
         }
     }
 
-    /// A link on this machine without a limit is its memory, as is the way without it.
+    /// Whether there is a link that can be left out. An unlimited link on this machine is only memory.
     pub fn has_link(&self) -> bool {
         self.rate.is_some() || self.client.is_some()
     }
 
-    /// The parts that there are.
+    /// The parts that this test can leave out.
     pub fn parts(&self) -> impl Iterator<Item = Part> {
         let sync = (self.protocol == Protocol::Nfs).then_some(Part::Sync);
         let link = self.has_link().then_some(Part::Link);
@@ -185,124 +185,129 @@ impl ShareTest {
         [Part::Drive].into_iter().chain(sync).chain(link).chain(protection).chain(client)
     }
 
-    pub fn ways(&self) -> impl Iterator<Item = Via> {
-        let without = self.parts().map(Via::Without);
-        let apart = self.parts().filter(|part| *part != Part::Sync);
-        let all = (apart.count() > 1).then_some(Via::WithoutAll);
-        let existing = self.existing.as_ref().map(|_| Via::Existing);
-        let network = self.also_network.then_some(Via::Network);
-        [Via::Whole].into_iter().chain(without).chain(all).chain(existing).chain(network).chain([Via::Server])
+    /// The routes in the order of their transfers.
+    pub fn routes(&self) -> impl Iterator<Item = Route> {
+        let mut routes = vec![Route::Whole];
+        routes.extend(self.parts().map(Route::Without));
+        if self.parts().filter(|part| *part != Part::Sync).count() > 1 {
+            routes.push(Route::WithoutAll);
+        }
+        routes.extend(self.existing.iter().map(|_| Route::Existing));
+        routes.extend(self.also_network.then_some(Route::Network));
+        routes.push(Route::Server);
+        routes.into_iter()
     }
 
-    /// Whether files take this way: what is got waits for nothing to be stored.
-    pub fn goes(&self, errand: Errand, via: Via) -> bool {
-        match via {
-            Via::Without(Part::Sync) => errand.puts(),
-            // Blocks stay in the client's memory.
-            Via::Without(Part::ClientDrive) => errand != Errand::ReadRandom,
-            Via::Existing => !errand.puts(),
-            // It knows no files.
-            Via::Network => !errand.is_small() && errand != Errand::ReadRandom,
+    /// Whether a transfer takes this route.
+    pub fn applies(&self, kind: TransferKind, route: Route) -> bool {
+        match route {
+            Route::Without(Part::Sync) => kind.puts(),
+            // Random blocks are not written to the client's drive.
+            Route::Without(Part::ClientDrive) => kind != TransferKind::ReadRandom,
+            Route::Existing => !kind.puts(),
+            // iperf3 has no small files and no random reads.
+            Route::Network => !kind.is_small() && kind != TransferKind::ReadRandom,
             _ => true,
         }
     }
 
     /// `put 64.0 MB`.
-    pub fn name(&self, errand: Errand) -> String {
-        let verb = if errand.puts() { "put" } else { "get" };
-        let (files, bytes) = self.set(errand);
+    pub fn name(&self, kind: TransferKind) -> String {
+        let verb = if kind.puts() { "put" } else { "get" };
+        let (files, bytes) = self.set(kind);
         match files {
-            _ if errand == Errand::ReadRandom => {
+            _ if kind == TransferKind::ReadRandom => {
                 let (blocks, bytes) = self.blocks();
                 format!("read {blocks} random blocks of {}", decimal_bytes(bytes))
             }
             1 => format!("{verb} {}", decimal_bytes(bytes)),
-            _ if errand.is_small() => {
+            _ if kind.is_small() => {
                 format!("{verb} {} of {}", count(files, "file"), decimal_bytes(bytes))
             }
             _ => format!("{verb} {} by each of {files} clients", decimal_bytes(bytes)),
         }
     }
 
-    /// The same above a column of a table.
-    pub fn short_name(&self, errand: Errand) -> String {
-        let (files, verb) = (self.set(errand).0, if errand.puts() { "put" } else { "get" });
+    /// The name of a transfer above a column of a table.
+    pub fn short_name(&self, kind: TransferKind) -> String {
+        let (files, verb) = (self.set(kind).0, if kind.puts() { "put" } else { "get" });
         match files {
-            _ if errand == Errand::ReadRandom => "random reads".to_owned(),
-            1 => self.name(errand),
-            _ if errand.is_small() => format!("{verb} {}", count(files, "file")),
+            _ if kind == TransferKind::ReadRandom => "random reads".to_owned(),
+            1 => self.name(kind),
+            _ if kind.is_small() => format!("{verb} {}", count(files, "file")),
             _ => format!("{verb} by {files} clients"),
         }
     }
 
-    /// How many files, and bytes of each.
-    pub fn set(&self, errand: Errand) -> (u64, u64) {
-        match errand {
-            Errand::Put | Errand::Get | Errand::ReadRandom => (1, self.bytes),
-            Errand::PutSmall | Errand::GetSmall => (self.files, self.small),
-            Errand::PutSeveral | Errand::GetSeveral => {
+    /// Number of files in a transfer, and their size in bytes.
+    pub fn set(&self, kind: TransferKind) -> (u64, u64) {
+        match kind {
+            TransferKind::Put | TransferKind::Get | TransferKind::ReadRandom => (1, self.bytes),
+            TransferKind::PutSmall | TransferKind::GetSmall => (self.files, self.small),
+            TransferKind::PutSeveral | TransferKind::GetSeveral => {
                 let clients = u64::from(self.clients);
                 (clients, (self.bytes / clients).max(1))
             }
         }
     }
 
-    /// How many blocks are read at random, and bytes of each: not more than the file has.
+    /// Number of random blocks and their size in bytes, at most what the file has.
     pub fn blocks(&self) -> (u64, u64) {
         let (blocks, bytes) = RANDOM;
         (blocks.min(self.bytes / bytes).max(1), bytes.min(self.bytes))
     }
 
-    pub fn moved(&self, errand: Errand) -> u64 {
-        let (pieces, bytes) = if errand == Errand::ReadRandom { self.blocks() } else { self.set(errand) };
+    /// Bytes of a transfer.
+    pub fn moved(&self, kind: TransferKind) -> u64 {
+        let (pieces, bytes) = if kind == TransferKind::ReadRandom { self.blocks() } else { self.set(kind) };
         pieces.saturating_mul(bytes)
     }
 
-    /// How long all that goes over the link takes at least, s.
+    /// Least time of all transfers over the link, in seconds.
     fn over_link(&self) -> Option<f64> {
         let rate = self.rate? as f64;
-        // Once more after each start of the server.
-        let warm = self.moved(Errand::Put).saturating_add(self.moved(Errand::Get));
-        let moved = self.ways().filter(|via| via.has(Part::Link)).flat_map(|via| {
-            self.errands().filter(move |errand| self.goes(*errand, via)).map(|errand| self.moved(errand))
+        // Each start of the server is followed by one put and one get.
+        let warm = self.moved(TransferKind::Put).saturating_add(self.moved(TransferKind::Get));
+        let moved = self.routes().filter(|route| route.has(Part::Link)).flat_map(|route| {
+            self.kinds().filter(move |kind| self.applies(*kind, route)).map(|kind| self.moved(kind))
         });
         let bytes = moved.fold(warm, u64::saturating_add);
         Some(8.0 * bytes as f64 * f64::from(self.runs) / rate)
     }
 
-    /// The largest number of files: one set is there at a time.
+    /// Largest number of files in a transfer; one set exists at a time.
     pub fn most_files(&self) -> u64 {
-        self.errands().map(|errand| self.set(errand).0).max().unwrap_or(0)
+        self.kinds().map(|kind| self.set(kind).0).max().unwrap_or(0)
     }
 
-    /// Bytes of the largest set of files.
+    /// Size of the largest set of files in bytes.
     pub fn held(&self) -> u64 {
-        self.bytes.max(self.moved(Errand::PutSmall))
+        self.bytes.max(self.moved(TransferKind::PutSmall))
     }
 
-    /// The same on a drive, where a file takes whole clusters, which may be large.
+    /// Space of the largest set on a drive in bytes, where a file takes whole clusters.
     pub fn on_disk(&self) -> u64 {
         const CLUSTER: u64 = 128 << 10;
         let small = self.files.saturating_mul(self.small.next_multiple_of(CLUSTER));
         self.bytes.saturating_add(u64::from(self.clients) * CLUSTER).max(small)
     }
 
-    /// Of the files that clients put, one set of each kind.
+    /// Size in bytes of one set of each kind that clients put.
     pub fn kept(&self) -> u64 {
-        let sets = self.errands().filter(|errand| errand.puts()).map(|errand| self.moved(errand));
+        let sets = self.kinds().filter(|kind| kind.puts()).map(|kind| self.moved(kind));
         sets.fold(0, u64::saturating_add)
     }
 
-    /// It takes as long as the link and the drive need.
+    /// The cost of one repetition; its time depends on the link and the drive.
     pub fn repetition_cost(&self) -> Cost {
-        // The server's drive, and the client's: of each way, and once more after each start of the server.
-        let times = |part| 1 + self.ways().filter(|via| via.has(part)).count() as u64;
+        // Each route, and once more after each start of the server.
+        let times = |part| 1 + self.routes().filter(|route| route.has(part)).count() as u64;
         let of_client = if self.client_dir.is_some() { 2 * times(Part::ClientDrive) } else { 0 };
         let moved = self.kept().saturating_mul(times(Part::Drive) + of_client);
         Cost { written: moved, read: moved, seconds: None }
     }
 
-    /// What a part is called.
+    /// The name of a part.
     pub fn part(&self, part: Part) -> &'static str {
         match part {
             Part::Drive => "the drive",
@@ -315,14 +320,14 @@ impl ShareTest {
         }
     }
 
-    pub fn way(&self, via: Via) -> String {
-        match via {
-            Via::Whole => "all of the way".to_owned(),
-            Via::Without(part) => format!("without {}", self.part(part)),
-            Via::WithoutAll => "without all of these".to_owned(),
-            Via::Existing => "your share".to_owned(),
-            Via::Network => "the network alone".to_owned(),
-            Via::Server => "the drive alone".to_owned(),
+    pub fn route_name(&self, route: Route) -> String {
+        match route {
+            Route::Whole => "all of the way".to_owned(),
+            Route::Without(part) => format!("without {}", self.part(part)),
+            Route::WithoutAll => "without all of these".to_owned(),
+            Route::Existing => "your share".to_owned(),
+            Route::Network => "the network alone".to_owned(),
+            Route::Server => "the drive alone".to_owned(),
         }
     }
 }
@@ -372,21 +377,8 @@ impl Act for ShareTest {
             }
             (None, None) => "on a network of their own".to_owned(),
         };
-        let ways: Vec<String> = self.ways().map(|via| self.way(via)).collect();
-        let errands: Vec<String> = self.errands().map(|errand| self.name(errand)).collect();
-        let client =
-            self.client_dir.as_ref().map(|dir| format!("; the client's files are in {}", dir.display()));
-        let existing = self.existing.as_ref().map(|at| format!("; what is got comes from {at}, too"));
-        let over_link = self
-            .over_link()
-            .map(|seconds| format!("; what goes over the link takes {} or more", duration(seconds)));
-        let full = self.errands().filter(|errand| self.goes(*errand, Via::Network)).count();
-        let network = self.also_network.then(|| {
-            format!(
-                "; if both machines have iperf3, it fills the network for 3 s, {} in each repetition",
-                count(full as u64, "time")
-            )
-        });
+        let kinds: Vec<String> = self.kinds().map(|kind| self.name(kind)).collect();
+        let routes: Vec<String> = self.routes().map(|route| self.route_name(route)).collect();
         // They end in turn, unless all are killed at once.
         let clients = match self.mounted {
             true => {
@@ -394,17 +386,26 @@ impl Act for ShareTest {
             }
             false => "clients",
         };
-        Some(format!(
-            "{} with a configuration of its own, and {clients} {link}: {}; each with {}; {}{}{}{}{}",
-            self.protocol.server(),
-            errands.join(", "),
-            ways.join(", "),
+        let server =
+            format!("{} with a configuration of its own, and {clients} {link}", self.protocol.server());
+        let mut parts = vec![
+            format!("{server}: {}", kinds.join(", ")),
+            format!("each with {}", routes.join(", ")),
             count(u64::from(self.runs), "time"),
-            client.unwrap_or_default(),
-            existing.unwrap_or_default(),
-            over_link.unwrap_or_default(),
-            network.unwrap_or_default()
-        ))
+        ];
+        parts
+            .extend(self.client_dir.iter().map(|dir| format!("the client's files are in {}", dir.display())));
+        parts.extend(self.existing.iter().map(|at| format!("what is got comes from {at}, too")));
+        let over_link = self.over_link().map(duration);
+        parts.extend(over_link.map(|time| format!("what goes over the link takes {time} or more")));
+        if self.also_network {
+            let loads = self.kinds().filter(|kind| self.applies(*kind, Route::Network)).count();
+            let times = count(loads as u64, "time");
+            parts.push(format!(
+                "if both machines have iperf3, it fills the network for 3 s, {times} in each repetition"
+            ));
+        }
+        Some(parts.join("; "))
     }
 
     fn check(&self) -> Result<(), String> {
@@ -438,11 +439,11 @@ impl Act for ShareTest {
     }
 
     fn require(&self, on: &Target, inventory: &Inventory) -> Result<(), String> {
-        run::possible(&Sysroot::live(), &on.path, self)?;
+        run::check_prerequisites(&Sysroot::live(), &on.path, self)?;
         match &self.client_dir {
             Some(dir) => {
                 let dir = Target::resolve(inventory, &dir.to_string_lossy()).map_err(|e| e.to_string())?;
-                run::on_another(&dir, on)
+                run::require_other_drive(&dir, on)
             }
             None => Ok(()),
         }
@@ -458,7 +459,7 @@ impl Act for ShareTest {
             run.held.release::<run::Session>(run.ctx.world.runner())?;
             let on = &run.plan.targets[target];
             let shared = match (run.ctx.world.system(), stays(on)) {
-                (None, _) => Shared { server: "Samba".to_owned(), ..Shared::default() },
+                (None, _) => ShareResult { server: "Samba".to_owned(), ..ShareResult::default() },
                 (_, Err(source)) => return Err(RunError::Folder { dir: on.path.clone(), source }),
                 (Some(_), Ok(())) => {
                     run.ctx.watcher.waits(&format!("{}: starting a server and a client", on.given));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::protocol::Protocol;
 use crate::units::RemoteDir;
 
-/// A directory of it, as `smb://HOST[:PORT]/SHARE[/DIR]` or `nfs://HOST[:PORT]/DIR`. Nothing in it is an option of a program, or an order to one.
+/// `smb://HOST[:PORT]/SHARE[/DIR]` or `nfs://HOST[:PORT]/DIR`. Nothing in it can act as an option of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Existing {
@@ -24,7 +24,7 @@ impl Existing {
         self.at.port()
     }
 
-    /// A directory of ours in it, as the server calls it: of SMB the share and the path below it, of NFS all in the path.
+    /// Share and path of a directory in it; NFS has only a path.
     pub fn below(&self, name: &str) -> (String, String) {
         let path = format!("{}/{name}", self.at.dir().trim_start_matches('/'));
         match self.protocol {
@@ -55,7 +55,7 @@ impl FromStr for Existing {
         if at.host().contains(':') {
             return Err("its host is an address of IPv6: name its IPv4 address, or its name".to_owned());
         }
-        // They would end the name in options of a mount.
+        // These characters would end the name in mount options.
         if at.dir().contains([',', '"', ';']) {
             return Err("its directory has one of , \" ;".to_owned());
         }

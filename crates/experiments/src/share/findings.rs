@@ -14,44 +14,37 @@ use crate::{
     inventory::{Drive, Inventory},
     plan::Plan,
     record::{Run, suspended},
-    share::{Errand, Part, Protocol, ShareLoad, ShareTest, Shared, Via},
+    share::{Part, Protocol, Route, ShareLoad, ShareResult, ShareTest, TransferKind},
     target::Target,
     units::{Direction, Pattern, capital, count, listed, percent, rate},
 };
 
-/// What the rows of the table say.
+/// Explains the rows of the table.
 fn legend(act: &ShareTest, has_network: bool) -> String {
-    let protocol = act.protocol.name();
-    let sync = match act.protocol {
-        Protocol::Nfs => {
-            " 'without the export's sync': the server says that files are stored before they are on the drive."
-        }
-        Protocol::Smb | Protocol::Sftp => "",
-    };
-    let yours = match &act.existing {
-        Some(_) => " 'your share': the same files from the other server, by clients on this machine itself.",
-        None => "",
-    };
-    let network = match has_network {
-        true => {
-            " 'the network alone': bytes that iperf3 moves between both machines, without files; of several clients as many streams."
-        }
-        false => "",
-    };
+    let sync = (act.protocol == Protocol::Nfs).then_some(
+        " 'without the export's sync': the server says that files are stored before they are on the drive.",
+    );
+    let existing =
+        act.existing.as_ref().map(|_| " 'your share': from the other server, by clients on this machine.");
+    let network = has_network
+        .then_some(" 'the network alone': what iperf3 moves between both machines, without files.");
+    let others: String = [sync, existing, network].into_iter().flatten().collect();
     format!(
-        "'client': what clients get. 'without the drive': of a share in memory. 'without the link' or 'without the network': of clients on the server itself. 'without all of these': still with {protocol}.{sync}{yours}{network} 'the drive alone': the server's own programs, without a client. What is put counts until the server has it on the drive; what is got is not in the server's memory before."
+        "'without the drive': of a share in memory. 'without the link' or 'without the network': of clients on the server. \
+         'the drive alone': without a client.{others} What is put counts until it is on the drive; what is got is not in \
+         the server's memory before."
     )
 }
 
-/// A core that is busy for this share of the time may be what limits.
+/// Share of the time from which on a busy core may limit.
 const BUSY: f64 = 0.9;
 
-/// One share.
+/// The result on one target.
 struct Case<'a> {
     given: &'a str,
     act: &'a ShareTest,
-    shared: Shared,
-    /// That the drive shares a bus with the network port.
+    shared: ShareResult,
+    /// The drive's bus, if what a client moves crosses it twice: the network port is on it, too.
     bus: Option<String>,
 }
 
@@ -60,8 +53,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         .acts::<ShareTest>()
         .filter_map(|(step, act)| {
             let at = step.targets().next()?;
-            let results = plan.steps.iter().filter_map(|step| run.acts.get(&(step.id, at))?.get::<Shared>());
-            let shared = results.fold(Shared::default(), Shared::and);
+            let results =
+                plan.steps.iter().filter_map(|step| run.acts.get(&(step.id, at))?.get::<ShareResult>());
+            let shared = results.fold(ShareResult::default(), ShareResult::and);
             let target = &plan.targets[at];
             let bus = run.start.as_ref().and_then(|start| bus(&start.inventory, target, &shared));
             (!shared.loads.is_empty()).then_some(Case { given: &target.given, act, shared, bus })
@@ -69,10 +63,17 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         .collect();
     let several = cases.len() > 1;
     for case in &cases {
-        let of = if several { format!("{}: ", case.given) } else { String::new() };
-        let verdict =
-            |errand| Some(of.clone() + &case.verdict(errand)? + &case.yours(errand).unwrap_or_default());
-        findings.verdicts.extend(case.act.errands().filter_map(verdict));
+        let name = |text| if several { format!("{}: {text}", case.given) } else { text };
+        for kind in case.act.kinds() {
+            findings.verdicts.extend(case.verdict(kind).map(name));
+            findings.verdicts.extend(case.existing(kind).map(name));
+            findings.details.sentences.extend(case.behind(kind).map(name));
+        }
+        findings.details.sentences.extend(case.bus.iter().map(|bus| {
+            name(format!(
+                "The drive and the network are on the {bus} bus: what this client moves crosses it twice."
+            ))
+        }));
         findings.tables.push(case.table(if several { case.given } else { "" }));
         findings.figures.extend(case.figure());
         findings.estimates.extend(case.metrics());
@@ -84,248 +85,210 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     }
 }
 
-fn bus(inventory: &Inventory, target: &Target, shared: &Shared) -> Option<String> {
+fn bus(inventory: &Inventory, target: &Target, shared: &ShareResult) -> Option<String> {
     let port = inventory.ports.iter().find(|port| Some(&port.name) == shared.network_port.as_ref())?;
     let bus = port.bus_with(inventory, &target.drives)?;
     let is_below = |drive: &Drive| port.bus_with(inventory, [drive]).is_some_and(|own| own.id == bus.id);
     // USB 3 has lanes of its own for each direction.
     let is_crossed_twice = bus.mbps.is_some_and(|mbps| mbps < 5000.0) && target.drives.iter().all(is_below);
-    is_crossed_twice.then(|| {
-        let drives = if target.drives.len() == 1 { "drive" } else { "drives" };
-        let (port, bus) = (&port.name, bus.what());
-        format!(" The {drives} and {port} are on the {bus} bus: what this client moves crosses it twice.")
-    })
+    is_crossed_twice.then(|| bus.what())
 }
 
 impl Case<'_> {
-    fn speeds(&self, errand: Errand, via: Via) -> Runs {
-        self.shared.undisturbed(errand, via).map(|load| (load.run, load.speed())).collect()
+    fn speeds(&self, kind: TransferKind, route: Route) -> Runs {
+        self.shared.undisturbed(kind, route).map(|load| (load.run, load.speed())).collect()
     }
 
-    fn speed(&self, errand: Errand, via: Via) -> Option<Estimate> {
-        repeat::typical(&self.speeds(errand, via).into_values().collect::<Vec<_>>())
+    fn speed(&self, kind: TransferKind, route: Route) -> Option<Estimate> {
+        repeat::typical(&self.speeds(kind, route).into_values().collect::<Vec<_>>())
     }
 
-    fn limit(&self, errand: Errand) -> Limit {
-        let speeds = |via| self.speeds(errand, via);
-        let without = self.parts(errand).map(|part| (part, speeds(Via::Without(part)))).collect::<Vec<_>>();
-        let all = self.act.ways().any(|via| via == Via::WithoutAll).then(|| speeds(Via::WithoutAll));
-        limit(&speeds(Via::Whole), &without, all.as_ref())
+    fn limit(&self, kind: TransferKind) -> Limit {
+        let speeds = |route| self.speeds(kind, route);
+        let without = self.parts(kind).map(|part| (part, speeds(Route::Without(part)))).collect::<Vec<_>>();
+        let all =
+            self.act.routes().any(|route| route == Route::WithoutAll).then(|| speeds(Route::WithoutAll));
+        limit(&speeds(Route::Whole), &without, all.as_ref())
     }
 
-    fn parts(&self, errand: Errand) -> impl Iterator<Item = Part> {
-        self.act.parts().filter(move |part| self.act.goes(errand, Via::Without(*part)))
+    fn parts(&self, kind: TransferKind) -> impl Iterator<Item = Part> {
+        self.act.parts().filter(move |part| self.act.applies(kind, Route::Without(*part)))
     }
 
-    fn verdict(&self, errand: Errand) -> Option<String> {
-        let name = self.act.name(errand);
-        let Some(whole) = self.speed(errand, Via::Whole) else {
+    fn verdict(&self, kind: TransferKind) -> Option<String> {
+        let name = self.act.name(kind);
+        let Some(whole) = self.speed(kind, Route::Whole) else {
             let is_stopped =
-                |load: &ShareLoad| (load.errand, load.via) == (errand, Via::Whole) && load.suspended_ns > 0;
+                |load: &ShareLoad| (load.kind, load.route) == (kind, Route::Whole) && load.suspended_ns > 0;
             let stopped = self.shared.loads.iter().any(is_stopped);
             return stopped.then(|| format!("{name}: no result, as drivebench did not run meanwhile."));
         };
-        let whole = whole.text(rate);
-        let said = |via| self.speed(errand, via).map_or("-".to_owned(), |speed| rate(speed.value));
-        let alone = match self.speed(errand, Via::Server) {
-            Some(alone) => format!(", the drive alone {}", rate(alone.value)),
-            None => String::new(),
+        let alone = self.speed(kind, Route::Server);
+        let alone = alone.map(|alone| format!(", the drive alone {}", rate(alone.value))).unwrap_or_default();
+        let limit = self.limit(kind);
+        Some(format!("{name}: {}{alone}. {}.", whole.text(rate), self.limit_words(kind, &limit)))
+    }
+
+    fn limit_words(&self, kind: TransferKind, limit: &Limit) -> String {
+        let gains = |gains: &[Gain]| {
+            gains.iter().map(|gain| self.gain_words(kind, gain)).collect::<Vec<_>>().join("; ")
         };
-        let gets = format!("{name}: {whole}{alone}.");
-        let without = |gain: &Gain| {
-            let Gain { part, estimate } = gain;
-            let (times, least) = (factor(estimate.value), factor(estimate.low));
-            let speed = said(Via::Without(*part));
-            let part = match (part, &self.act.client) {
-                // That is a client on this machine.
-                (Part::Link, Some(_)) => "the network and the client's machine",
-                (part, _) => self.act.part(*part),
-            };
-            format!("{speed} without {part}, {times} times as much (at least {least})")
-        };
-        let names = |parts: &mut dyn Iterator<Item = Part>| -> Vec<String> {
-            parts.map(|part| self.act.part(part).to_owned()).collect()
-        };
-        // Without the drive nothing waits for it.
-        let kept = names(&mut self.act.parts().filter(|part| *part != Part::Sync));
-        let all = match &kept[..] {
-            [one] => format!("{} without {one}", said(Via::Without(Part::Drive))),
-            several => format!("{} without {}", said(Via::WithoutAll), listed(several)),
-        };
-        let protocol = self.act.protocol.name();
-        let parts = listed(&names(&mut self.parts(errand)));
-        let limit = self.limit(errand);
-        let is_link = matches!(&limit, Limit::Part(gain) if gain.part == Part::Link);
-        let at_bus = match &limit {
-            Limit::Part(gain) => crosses(slice::from_ref(gain)),
-            Limit::Alike(gains) | Limit::Open(gains) => crosses(gains),
-            Limit::Together => true,
-            Limit::Rest => false,
-        };
-        let bus = self.bus.as_deref().filter(|_| at_bus).unwrap_or_default();
-        let network = self.speed(errand, Via::Network).filter(|_| !is_link);
-        let network = network
-            .map(|carries| format!(" The network alone carries {}.", carries.text(rate)))
-            .unwrap_or_default();
-        let verdict = match limit {
+        match limit {
             Limit::Part(gain) => {
-                let next = if kept.len() > 1 { format!("; {all}") } else { String::new() };
-                let more = match gain.part {
-                    Part::Sync => {
-                        ". Without the export's sync a power cut loses files that clients believe to be stored".to_owned()
-                    }
-                    Part::Link => self.carried(errand).unwrap_or_default(),
-                    _ => String::new(),
+                let warning = match gain.part {
+                    Part::Sync => "; a power cut then loses files that clients believe to be stored",
+                    _ => "",
                 };
-                let limits = match (gain.part, &self.act.client) {
-                    (Part::Link, Some(_)) => "The network or the client's machine".to_owned(),
-                    (part, _) => capital(self.act.part(part)),
-                };
-                format!("{gets} {limits} limits: {}{next}{more}.", without(&gain))
+                let part = capital(self.whole_part(gain.part));
+                format!("{part} limits: {}{warning}", gains(slice::from_ref(gain)))
             }
-            Limit::Alike(gains) => {
-                let each: Vec<String> = gains.iter().map(without).collect();
-                format!("{gets} No single part limits: {}.", each.join("; "))
-            }
-            Limit::Together => {
-                format!(
-                    "{gets} Leaving out one of {parts} gains less than 5 %, but it is {all}: no single part limits."
-                )
-            }
-            Limit::Rest => {
-                let busy = self.busiest(errand);
-                format!(
-                    "{gets} Leaving out {parts} gains less than 5 %: {all}. What is left: {protocol}, the programs and the processors{busy}."
-                )
-            }
+            Limit::Alike(all) => format!("No single part limits: {}", gains(all)),
+            Limit::Together => "No single part limits".to_owned(),
+            Limit::Rest => format!(
+                "{}, the programs or the processors limit{}",
+                self.act.protocol.name(),
+                self.busiest(kind)
+            ),
             Limit::Open(sure) => {
-                let larger = if errand.is_small() { "more --files" } else { "a larger --size" };
-                let each: Vec<String> = sure.iter().map(|gain| capital(&without(gain))).collect();
-                let (each, what) = match &each[..] {
-                    [] => (String::new(), "What limits"),
-                    each => (format!(" {}.", each.join("; ")), "Which part limits most"),
-                };
-                format!("{gets}{each} {what} can't be told from these runs: more --runs, or {larger}.")
+                let larger = if kind.is_small() { "more --files" } else { "a larger --size" };
+                let sure = if sure.is_empty() { String::new() } else { format!(" ({})", gains(sure)) };
+                format!("What limits most can't be told{sure}: more --runs, or {larger}")
             }
-        };
-        Some(verdict + &network + bus)
+        }
+    }
+
+    /// A part whose absence is measured; without the network clients are on this machine.
+    fn whole_part(&self, part: Part) -> &'static str {
+        match (part, &self.act.client) {
+            (Part::Link, Some(_)) => "the network or the client's machine",
+            (part, _) => self.act.part(part),
+        }
+    }
+
+    fn gain_words(&self, kind: TransferKind, Gain { part, estimate }: &Gain) -> String {
+        let speed = self.speed(kind, Route::Without(*part)).map_or("-".to_owned(), |e| rate(e.value));
+        let (times, least) = (factor(estimate.value), factor(estimate.low));
+        format!("{speed} without {}, {times} times as much (at least {least})", self.whole_part(*part))
+    }
+
+    /// What is left when all parts are left out, and what the network alone carries.
+    fn behind(&self, kind: TransferKind) -> Option<String> {
+        // Without the drive nothing waits for it.
+        let parts = self.act.parts().filter(|part| *part != Part::Sync);
+        let parts: Vec<&str> = parts.map(|part| self.act.part(part)).collect();
+        let route = if parts.len() == 1 { Route::Without(Part::Drive) } else { Route::WithoutAll };
+        let all = self.speed(kind, route).map(|e| format!("{} without {}", rate(e.value), listed(&parts)));
+        let known: Vec<String> = all.into_iter().chain(self.carried(kind)).collect();
+        (!known.is_empty()).then(|| format!("{}: {}.", self.act.name(kind), known.join("; ")))
     }
 
     /// What the network alone carries, beside what clients get through it.
-    fn carried(&self, errand: Errand) -> Option<String> {
-        let carries = self.speed(errand, Via::Network)?;
+    fn carried(&self, kind: TransferKind) -> Option<String> {
+        let carries = self.speed(kind, Route::Network)?;
         // As wide as the intervals of gains.
-        let intervals = 2 * self.parts(errand).count();
-        let times = times(&self.speeds(errand, Via::Network), &self.speeds(errand, Via::Whole), intervals)?;
+        let intervals = 2 * self.parts(kind).count();
+        let times = times(&self.speeds(kind, Route::Network), &self.speeds(kind, Route::Whole), intervals);
         // A lower bound is rounded down.
-        let used = |high: f64| percent((100.0 / high).floor().min(100.0) / 100.0);
-        let carries = format!("; the network alone carries {}", carries.text(rate));
-        Some(match (times.low, times.high) {
-            (_, high) if high <= 1.0 / ALIKE => {
-                format!("{carries}, which is less than clients got: iperf3 does not tell what limits here")
+        let share = |high: f64| percent((100.0 / high).floor().min(100.0) / 100.0);
+        let used = match times.map(|times| NetworkUse::of(&times)) {
+            Some(NetworkUse::AtLeast(high)) => format!(", of which clients use at least {}", share(high)),
+            Some(NetworkUse::More(times, least)) => {
+                format!(", {} times as much as clients get (at least {})", factor(times), factor(least))
             }
-            (low, high) if low > 1.0 / ALIKE && high <= APART => {
-                format!("{carries}, of which clients use at least {}", used(high))
-            }
-            (low, _) if low >= APART => format!(
-                "{carries}, {} times as much as clients get (at least {}): the network is not the only limit",
-                factor(times.value),
-                factor(low)
-            ),
-            _ => carries,
-        })
+            Some(NetworkUse::Less) => ", which is less than clients got".to_owned(),
+            Some(NetworkUse::Unknown) | None => String::new(),
+        };
+        Some(format!("the network alone carries {}{used}", carries.text(rate)))
     }
 
     /// Beside the other server of the same directory, from which files were got without the link.
-    fn yours(&self, errand: Errand) -> Option<String> {
+    fn existing(&self, kind: TransferKind) -> Option<String> {
         let (own, without) = match self.act.has_link() {
-            true => (Via::Without(Part::Link), " without the link"),
-            false => (Via::Whole, ""),
+            true => (Route::Without(Part::Link), " without the link"),
+            false => (Route::Whole, ""),
         };
-        let (yours, ours) = (self.speed(errand, Via::Existing)?, self.speed(errand, own)?);
-        let gets = self.act.errands().filter(|errand| self.act.goes(*errand, Via::Existing)).count();
-        let times = times(&self.speeds(errand, own), &self.speeds(errand, Via::Existing), gets)?;
+        let (existing, ours) = (self.speed(kind, Route::Existing)?, self.speed(kind, own)?);
+        let gets = self.act.kinds().filter(|kind| self.act.applies(*kind, Route::Existing)).count();
+        let times = times(&self.speeds(kind, own), &self.speeds(kind, Route::Existing), gets)?;
         let differs = match (times.low, times.high) {
-            (low, _) if low >= ALIKE => format!(
-                ", {} times as much (at least {}): look at the settings of yours",
-                factor(times.value),
-                factor(low)
-            ),
+            (low, _) if low >= ALIKE => {
+                format!(
+                    ", {} times as much (at least {}): look at its settings",
+                    factor(times.value),
+                    factor(low)
+                )
+            }
             (_, high) if high <= 1.0 / ALIKE => ", which is less".to_owned(),
             (low, high) if low > 1.0 / ALIKE && high < ALIKE => ", which differs by less than 5 %".to_owned(),
-            _ => ". Which of both is faster can't be told from these runs".to_owned(),
+            _ => "; which of both is faster can't be told".to_owned(),
         };
-        Some(format!(
-            " Your share{without}: {}; drivebench's: {}{differs}.",
-            yours.text(rate),
-            ours.text(rate)
-        ))
+        let (name, existing, ours) = (self.act.name(kind), existing.text(rate), ours.text(rate));
+        Some(format!("{name}: your share{without} {existing}, drivebench's {ours}{differs}."))
     }
 
-    /// How busy the busiest core was, and whether one file is faster than many.
-    fn busiest(&self, errand: Errand) -> String {
-        let loads = self.shared.undisturbed(errand, Via::Whole);
+    /// How busy the busiest core was, where that may be what limits.
+    fn busiest(&self, kind: TransferKind) -> String {
+        let loads = self.shared.undisturbed(kind, Route::Whole);
         let most = loads.filter_map(|load| load.cores.iter().map(|core| core.busy).reduce(f64::max));
         let busy = repeat::middle(&most.collect::<Vec<_>>()).map(|e| e.value).filter(|busy| *busy >= BUSY);
-        let busy = busy.map_or_else(String::new, |busy| format!("; one core was busy for {}", percent(busy)));
-        let one = match errand {
-            Errand::PutSmall => self.speed(Errand::Put, Via::Whole),
-            Errand::GetSmall => self.speed(Errand::Get, Via::Whole),
-            _ => None,
-        };
-        let one = one.map_or_else(String::new, |one| format!("; one large file: {}", rate(one.value)));
-        busy + &one
+        busy.map_or_else(String::new, |busy| format!("; one core was busy for {}", percent(busy)))
     }
 
-    /// What took longer because this program did not run.
+    /// Flags for transfers during which drivebench was suspended.
     fn suspended(&self) -> Vec<String> {
-        let all = self.act.errands().flat_map(|errand| self.act.ways().map(move |via| (errand, via)));
-        let of = |(errand, via)| {
-            let own = self.shared.loads.iter().filter(|load| (load.errand, load.via) == (errand, via));
+        let all = self.act.kinds().flat_map(|kind| self.act.routes().map(move |route| (kind, route)));
+        let of = |(kind, route)| {
+            let own = self.shared.loads.iter().filter(|load| (load.kind, load.route) == (kind, route));
             let seconds = own.map(|load| load.suspended_ns as f64 / 1e9).sum();
-            let what = || format!("{}, {}", self.act.name(errand), self.act.way(via));
+            let what = || format!("{}, {}", self.act.name(kind), self.act.route_name(route));
             (seconds > 0.0).then(|| suspended(&what(), seconds).text)
         };
         all.filter_map(of).collect()
     }
 
     fn has_network(&self) -> bool {
-        self.shared.loads.iter().any(|load| load.via == Via::Network)
+        self.shared.loads.iter().any(|load| load.route == Route::Network)
     }
 
     fn table(&self, title: &str) -> Table {
-        let name = |via: Via| match via {
-            Via::Whole => "client".to_owned(),
-            via => self.act.way(via),
+        let name = |route: Route| match route {
+            Route::Whole => "client".to_owned(),
+            route => self.act.route_name(route),
         };
-        let row = |via: Via| {
-            let speed = |errand| self.speed(errand, via).map_or("-".to_owned(), |speed| speed.text(rate));
-            [name(via)].into_iter().chain(self.act.errands().map(speed)).collect()
+        let row = |route: Route| {
+            let speed = |kind| self.speed(kind, route).map_or("-".to_owned(), |speed| speed.text(rate));
+            [name(route)].into_iter().chain(self.act.kinds().map(speed)).collect()
         };
-        let columns = self.act.errands().map(|errand| Column::new(&self.act.short_name(errand), true));
+        let columns = self.act.kinds().map(|kind| Column::new(&self.act.short_name(kind), true));
         Table {
             title: title.to_owned(),
             columns: [Column::new("", false)].into_iter().chain(columns).collect(),
-            rows: self.act.ways().filter(|via| *via != Via::Network || self.has_network()).map(row).collect(),
+            rows: self
+                .act
+                .routes()
+                .filter(|route| *route != Route::Network || self.has_network())
+                .map(row)
+                .collect(),
         }
     }
 
     /// From the drive alone to what the client gets.
     fn figure(&self) -> Option<Figure> {
         let over = if self.act.client.is_some() { "over the network" } else { "over the link" };
-        let link = self.act.has_link().then_some([(Via::Without(Part::Link), "shared"), (Via::Whole, over)]);
-        let shared = link.map_or_else(|| vec![(Via::Whole, "shared")], |both| both.to_vec());
-        let way: Vec<(Via, &str)> = [(Via::Server, "drive alone")].into_iter().chain(shared).collect();
-        let curve = |errand: Errand| {
+        let link =
+            self.act.has_link().then_some([(Route::Without(Part::Link), "shared"), (Route::Whole, over)]);
+        let shared = link.map_or_else(|| vec![(Route::Whole, "shared")], |both| both.to_vec());
+        let way: Vec<(Route, &str)> = [(Route::Server, "drive alone")].into_iter().chain(shared).collect();
+        let curve = |kind: TransferKind| {
             let points = way.iter().enumerate();
             let points =
-                points.filter_map(|(at, (via, _))| Some(Point::of(at as f64, &self.speed(errand, *via)?)));
-            Curve::new(self.act.name(errand), Style::Dots, points)
+                points.filter_map(|(at, (route, _))| Some(Point::of(at as f64, &self.speed(kind, *route)?)));
+            Curve::new(self.act.name(kind), Style::Dots, points)
         };
-        let curves: Vec<Curve> = self.act.errands().map(curve).filter(|c| !c.points.is_empty()).collect();
-        let said = self.act.errands().filter_map(|errand| {
-            let (drive, client) = (self.speed(errand, Via::Server)?, self.speed(errand, Via::Whole)?);
-            Some(format!("{} {} and {}", self.act.name(errand), rate(drive.value), rate(client.value)))
+        let curves: Vec<Curve> = self.act.kinds().map(curve).filter(|c| !c.points.is_empty()).collect();
+        let said = self.act.kinds().filter_map(|kind| {
+            let (drive, client) = (self.speed(kind, Route::Server)?, self.speed(kind, Route::Whole)?);
+            Some(format!("{} {} and {}", self.act.name(kind), rate(drive.value), rate(client.value)))
         });
         let said: Vec<String> = said.collect();
         (!curves.is_empty()).then(|| Figure {
@@ -340,51 +303,51 @@ impl Case<'_> {
     }
 
     fn metrics(&self) -> Vec<Metric> {
-        let scope = |via| match via {
-            Via::Whole => Scope::Client,
-            Via::Without(Part::Drive) => Scope::WithoutDrive,
-            Via::Without(Part::Link) if self.act.client.is_some() => Scope::WithoutNetwork,
-            Via::Without(Part::Link) => Scope::WithoutLink,
-            Via::Without(Part::Protection) => Scope::WithoutProtection,
-            Via::Without(Part::Sync) => Scope::WithoutSync,
-            Via::Without(Part::ClientDrive) => Scope::WithoutClientDrive,
-            Via::WithoutAll => Scope::WithoutAll,
-            Via::Existing => Scope::Existing,
-            Via::Network => Scope::Network,
-            Via::Server => Scope::Alone,
+        let scope = |route| match route {
+            Route::Whole => Scope::Client,
+            Route::Without(Part::Drive) => Scope::WithoutDrive,
+            Route::Without(Part::Link) if self.act.client.is_some() => Scope::WithoutNetwork,
+            Route::Without(Part::Link) => Scope::WithoutLink,
+            Route::Without(Part::Protection) => Scope::WithoutProtection,
+            Route::Without(Part::Sync) => Scope::WithoutSync,
+            Route::Without(Part::ClientDrive) => Scope::WithoutClientDrive,
+            Route::WithoutAll => Scope::WithoutAll,
+            Route::Existing => Scope::Existing,
+            Route::Network => Scope::Network,
+            Route::Server => Scope::Alone,
         };
         let mut all = Vec::new();
-        for errand in self.act.errands() {
-            let direction = if errand.puts() { Direction::Write } else { Direction::Read };
-            let (files, bytes) = self.act.set(errand);
-            let random = errand == Errand::ReadRandom;
-            let clients = if errand.has_several_clients() { files } else { 1 };
+        for kind in self.act.kinds() {
+            let direction = if kind.puts() { Direction::Write } else { Direction::Read };
+            let (files, bytes) = self.act.set(kind);
+            let random = kind == TransferKind::ReadRandom;
+            let clients = if kind.has_several_clients() { files } else { 1 };
             let load = LoadKey {
-                name: self.act.name(errand),
+                name: self.act.name(kind),
                 direction: Some(direction),
                 pattern: random.then_some(Pattern::Random),
                 block: Some(if random { self.act.blocks().1 } else { bytes }),
                 jobs: u32::try_from(clients).ok(),
                 on: Some(On::Directory),
-                cold: !errand.puts(),
+                cold: !kind.puts(),
                 engine: self.setup(),
                 ..LoadKey::default()
             };
-            let metric = |via: Via| {
-                let speed = self.speed(errand, via)?;
+            let metric = |route: Route| {
+                let speed = self.speed(kind, route)?;
                 let mut load = load.clone();
-                if via == Via::Network {
-                    // For some seconds, whatever the files are.
+                if route == Route::Network {
+                    // iperf3 runs for some seconds, independent of file sizes.
                     load = LoadKey { engine: "iperf3 on another machine".to_owned(), block: None, ..load };
                 }
-                Some(Metric::new(self.given, Quantity::Throughput, speed).of(&load).at(scope(via)))
+                Some(Metric::new(self.given, Quantity::Throughput, speed).of(&load).at(scope(route)))
             };
-            all.extend(self.act.ways().filter_map(metric));
+            all.extend(self.act.routes().filter_map(metric));
         }
         all
     }
 
-    /// What another run must have in common, to be compared: `smbclient over 100 Mb/s, signing`.
+    /// The setup that another run must share to be comparable: `smbclient over 100 Mb/s, signing`.
     fn setup(&self) -> String {
         let link = match (&self.act.client, self.act.rate) {
             (Some(_), _) => " on another machine".to_owned(),
@@ -413,12 +376,31 @@ impl Case<'_> {
     }
 }
 
-/// Without one of these, the bus of drive and network carries less.
-fn crosses(gains: &[Gain]) -> bool {
-    gains.iter().any(|gain| matches!(gain.part, Part::Drive | Part::Link))
+/// How what the network alone carries compares with what clients get through it.
+#[derive(Debug, PartialEq)]
+enum NetworkUse {
+    /// Clients use most of it: it carries at most this many times as much.
+    AtLeast(f64),
+    /// It carries this many times as much, and at least so many.
+    More(f64, f64),
+    /// It carries less, so iperf3 does not tell what limits.
+    Less,
+    Unknown,
 }
 
-/// With two or three digits.
+impl NetworkUse {
+    /// From what it carries as a multiple of what clients get.
+    fn of(times: &Estimate) -> Self {
+        match (times.low, times.high) {
+            (_, high) if high <= 1.0 / ALIKE => Self::Less,
+            (low, high) if low > 1.0 / ALIKE && high <= APART => Self::AtLeast(high),
+            (low, _) if low >= APART => Self::More(times.value, low),
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// A ratio with two or three digits.
 fn factor(times: f64) -> String {
     match times {
         ..2.0 => format!("{times:.2}"),

@@ -7,15 +7,15 @@ use crate::{
     share::Part,
 };
 
-/// Gains below this are none, and of two parts whose gains differ by less none is named.
+/// Ratio below which a gain does not count, and two gains are not distinguished.
 pub const ALIKE: f64 = 1.05;
-/// Gains that may differ by more are not called alike.
+/// Ratio above which two gains are not called alike.
 pub const APART: f64 = 1.2;
 
-/// Speeds by repetition, bytes per second.
+/// Speed of each repetition, in bytes per second.
 pub type Runs = BTreeMap<u32, f64>;
 
-/// How many times as much the client gets without a part.
+/// Speed without a part as a multiple of the speed over the whole route.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gain {
     pub part: Part,
@@ -24,28 +24,27 @@ pub struct Gain {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Limit {
-    /// Leaving it out surely gains more than leaving out any other.
+    /// Leaving out this part gains more than leaving out any other, by the intervals.
     Part(Gain),
     /// Leaving out each of these gains about as much.
     Alike(Vec<Gain>),
-    /// Leaving out one gains less than 5 %, all but the protocol gain more.
+    /// Leaving out one part gains less than 5 %, leaving out all gains more.
     Together,
-    /// Neither leaving out one gains 5 %, nor all but the protocol.
+    /// Leaving out all parts gains less than 5 %: the protocol, programs or processors limit.
     Rest,
-    /// The differences are within the intervals; leaving out these surely gains.
+    /// The intervals do not decide; leaving out these parts gains by the intervals.
     Open(Vec<Gain>),
 }
 
-/// `a` as a multiple of `b`, from the repetitions that both have: what slows down a whole repetition does not count. All of so many
-/// intervals are to be right at once.
+/// `a` as a multiple of `b`, paired by repetition, with an interval for so many simultaneous comparisons (Bonferroni).
 pub fn times(a: &Runs, b: &Runs, intervals: usize) -> Option<Estimate> {
     let each: Vec<f64> = a.iter().filter_map(|(run, speed)| Some(speed / b.get(run)?)).collect();
     repeat::typical_of(intervals, &each)
 }
 
-/// From the speeds of all of the way, of it without each part, and without all but the protocol where these are several.
+/// What limits, from the speeds over the whole route, without each part, and without all parts where there are several.
 pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>) -> Limit {
-    // Each part, all, and the first one beside each other.
+    // Each part against the whole, and the largest gain against each other one.
     let intervals = (2 * without.len()).max(1);
     let is_sure = |e: &Estimate| e.low >= ALIKE;
     let may_be = |e: &Estimate| e.high >= ALIKE;
@@ -54,7 +53,7 @@ pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>)
     let Some(gains) = without.iter().map(of).collect::<Option<Vec<Gain>>>() else {
         return Limit::Open(Vec::new());
     };
-    // What the export's sync costs is a part of what the drive costs: it is named if it surely costs something, and is most of that.
+    // The cost of the export's sync is part of the drive's: sync is named if its gain is sure and most of the drive's.
     let gain = |part: Part| gains.iter().find(|gain| gain.part == part).map(|gain| &gain.estimate);
     let said_by_other = gain(Part::Sync).zip(gain(Part::Drive)).map(|(sync, drive)| {
         let is_most = is_sure(sync) && 2.0 * sync.value.ln() >= drive.value.ln();
@@ -88,7 +87,7 @@ pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>)
     let near: Vec<&Gain> = gains.iter().filter(is_near).collect();
     match &near[..] {
         [] => Limit::Part(first.clone()),
-        // What isn't sure may be the larger one, or a much smaller one.
+        // A gain that is not sure may be the larger one, or a much smaller one.
         near if near.iter().any(|gain| !is_sure(&gain.estimate) || !is_alike(gain)) => {
             Limit::Open(gains.iter().filter(sure).cloned().collect())
         }

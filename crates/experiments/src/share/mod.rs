@@ -16,15 +16,15 @@ mod tests;
 
 pub use network::network_port;
 
-use act::{Errand, Part, Protection, ShareTest, Via};
+use act::{Part, Protection, Route, ShareTest, TransferKind};
 use existing::Existing;
 use protocol::Protocol;
 use repetition::ShareRepetition;
-use result::{Negotiated, ShareLoad, Shared};
+use result::{Negotiated, ShareLoad, ShareResult};
 
 use super::{Experiment, common};
 
-/// A client on a network of its own uses a share of the target, as it is and with parts of the way left out.
+/// A client in a network namespace uses a share of the target, over the whole route and with parts of it left out.
 pub static SHARE: Experiment = Experiment {
     name: "share",
     question: "what does a client get, and what limits it?",

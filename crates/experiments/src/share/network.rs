@@ -1,32 +1,31 @@
-//! What a run with clients on another machine tells of the network between, for other experiments.
+//! What a run with clients on another machine measured of the network between, for other experiments.
 
 use crate::{
     analyse::{Estimate, repeat},
     inventory::{Carried, NetworkPort, Speed},
     record::Run,
-    share::{Errand, ShareLoad, ShareTest, Shared, Via},
+    share::{Route, ShareLoad, ShareResult, ShareTest, TransferKind},
 };
 
-/// The network port of the machine that shared, as it was then, with what the network behind it carried; of several ways to measure a direction
-/// the one that surely carried most.
+/// The network port that the run used, with what the network behind it carried: in each direction the fastest transfer by its lower end.
 pub fn network_port(run: &Run<()>) -> Option<NetworkPort> {
     let (start, plan) = (run.start.as_ref()?, run.plan.as_ref()?);
     plan.acts::<ShareTest>().find_map(|(step, act)| {
         let client = act.client.as_ref()?;
-        let shared = run.acts.get(&(step.id, step.targets().next()?))?.get::<Shared>()?;
+        let shared = run.acts.get(&(step.id, step.targets().next()?))?.get::<ShareResult>()?;
         let port =
             start.inventory.ports.iter().find(|port| Some(&port.name) == shared.network_port.as_ref())?;
         let fastest = |puts: bool| {
             // If clients got more, the programs of iperf3 are slower than the network.
-            let of = |via: Via| {
-                let errands = act.errands().filter(move |errand| errand.puts() == puts);
-                errands.filter_map(move |errand| speed(shared, errand, via))
+            let of = |route: Route| {
+                let kinds = act.kinds().filter(move |kind| kind.puts() == puts);
+                kinds.filter_map(move |kind| speed(shared, kind, route))
             };
             // An interval does not reach further than the link does.
             let most = port.mbps.map_or(f64::INFINITY, |mbps| mbps / 8.0 * 1e6);
             let within = |speed: Speed| Speed { high: speed.high.min(most.max(speed.value)), ..speed };
-            let carried = of(Via::Network).map(within).max_by(|a, b| a.low.total_cmp(&b.low))?;
-            (!of(Via::Whole).any(|got| got.low > carried.high)).then_some(carried)
+            let carried = of(Route::Network).map(within).max_by(|a, b| a.low.total_cmp(&b.low))?;
+            (!of(Route::Whole).any(|got| got.low > carried.high)).then_some(carried)
         };
         let carried = Carried {
             run: start.run.clone(),
@@ -40,8 +39,8 @@ pub fn network_port(run: &Run<()>) -> Option<NetworkPort> {
 }
 
 /// One repetition has no interval, and is not used.
-fn speed(shared: &Shared, errand: Errand, via: Via) -> Option<Speed> {
-    let speeds: Vec<f64> = shared.undisturbed(errand, via).map(ShareLoad::speed).collect();
+fn speed(shared: &ShareResult, kind: TransferKind, route: Route) -> Option<Speed> {
+    let speeds: Vec<f64> = shared.undisturbed(kind, route).map(ShareLoad::speed).collect();
     let Estimate { value, low, high, .. } = repeat::typical(&speeds).filter(Estimate::is_bounded)?;
     Some(Speed { value, low, high })
 }

@@ -22,7 +22,7 @@ pub const CLIENT: Opt<RemoteDir> =
     Opt::new("client", "URL", read, "At ssh://[USER@]HOST[:PORT]/DIR [default: here]")
         .conflicts(&["rate", "client-dir"]);
 
-/// A few seconds over a slow link.
+/// Takes a few seconds over a slow link.
 pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", shared::bytes, "The large file").default("64MiB");
 
 pub const FILES: Opt<u64> = Opt::new("files", "N", files, "Small files, of 16 KiB each").default("1000");

@@ -1,4 +1,4 @@
-//! What file servers and their clients speak.
+//! Protocols of file servers.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ impl Protocol {
         }
     }
 
-    /// The server.
+    /// The program that serves.
     pub fn server(self) -> &'static str {
         match self {
             Self::Smb => "smbd",

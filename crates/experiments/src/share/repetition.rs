@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Errand, Part, ShareLoad, ShareTest, Shared, Via, run::Session};
+use super::{Part, Route, ShareLoad, ShareResult, ShareTest, TransferKind, run::Session};
 use crate::{
     plan::{Act, Changes, Cost, Needs, Step},
     record::ActResult,
     run::{Execution, RunError, Troubles},
 };
 
-/// One repetition of all errands by all ways, with the server and the clients that the step before it started.
+/// One repetition of all transfers over all routes, with the server and the clients that the step before it started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShareRepetition {
-    /// Which one it is, from 1.
+    /// Number of the repetition, from 1.
     pub run: u32,
-    /// What is repeated.
+    /// The test that is repeated.
     pub test: ShareTest,
 }
 
@@ -59,13 +59,13 @@ impl Act for ShareRepetition {
             };
             let seconds = run.ctx.world.seconds() - since;
             // Another server is given its files by drivebench.
-            let is_written = |load: &&ShareLoad| match load.via {
-                Via::Existing => load.errand != Errand::ReadRandom,
-                via => load.errand.puts() && via.has(Part::Drive),
+            let is_written = |load: &&ShareLoad| match load.route {
+                Route::Existing => load.kind != TransferKind::ReadRandom,
+                route => load.kind.puts() && route.has(Part::Drive),
             };
             let written = shared.loads.iter().filter(is_written).map(|load| load.bytes).sum::<u64>();
             // Once more after the start of the server.
-            let bytes = written.saturating_add(self.test.moved(Errand::Put));
+            let bytes = written.saturating_add(self.test.moved(TransferKind::Put));
             run.account(target, bytes, bytes);
             // What was measured until it ended is kept.
             let (cut_short, observed) = (done.is_err(), Some(shared.into()));
@@ -77,17 +77,17 @@ impl Act for ShareRepetition {
     }
 }
 
-/// The drive moves 20 MB/s, the link 12, all else ten times as much.
-fn modelled(repetition: &ShareRepetition) -> Shared {
+/// The result on the modelled machine: the drive moves 20 MB/s, the link 12 MB/s, all else ten times as much.
+fn modelled(repetition: &ShareRepetition) -> ShareResult {
     let ShareRepetition { run, test: act } = repetition;
-    let load = |via: Via, errand: Errand| {
-        let drive = if via.has(Part::Drive) { 20e6 } else { 200e6 };
-        let speed = if via.has(Part::Link) { f64::min(drive, 12e6) } else { drive };
-        let bytes = act.moved(errand);
+    let load = |route: Route, kind: TransferKind| {
+        let drive = if route.has(Part::Drive) { 20e6 } else { 200e6 };
+        let speed = if route.has(Part::Link) { f64::min(drive, 12e6) } else { drive };
+        let bytes = act.moved(kind);
         let seconds = bytes as f64 / speed;
-        ShareLoad { errand, via, run: *run, bytes, seconds, cores: Vec::new(), suspended_ns: 0 }
+        ShareLoad { kind, route, run: *run, bytes, seconds, cores: Vec::new(), suspended_ns: 0 }
     };
-    let loads = act.ways().flat_map(|via| act.errands().map(move |errand| (via, errand)));
-    let loads = loads.filter(|(via, errand)| act.goes(*errand, *via));
-    Shared { loads: loads.map(|(via, errand)| load(via, errand)).collect(), ..Shared::default() }
+    let loads = act.routes().flat_map(|route| act.kinds().map(move |kind| (route, kind)));
+    let loads = loads.filter(|(route, kind)| act.applies(*kind, *route));
+    ShareResult { loads: loads.map(|(route, kind)| load(route, kind)).collect(), ..ShareResult::default() }
 }

@@ -1,8 +1,8 @@
-//! What clients got from a share.
+//! The result of a share test.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Errand, Via};
+use super::{Route, TransferKind};
 use crate::{
     conditions::Core,
     record::{MOST, Observation, lasts},
@@ -11,57 +11,57 @@ use crate::{
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Shared {
-    /// Such as `Samba 4.17.12-Debian`.
+pub struct ShareResult {
+    /// Name and version of the server, such as `Samba 4.17.12-Debian`.
     pub server: String,
-    /// As the server says of a client's connection.
+    /// What the server reports of a client's connection.
     pub negotiated: Option<Negotiated>,
-    /// Why it was not measured what the network alone carries.
+    /// Why the network alone was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_network: Option<String>,
-    /// The port of this machine behind which the client's machine is, such as `eth0`.
+    /// The port of this machine that leads to the client's machine, such as `eth0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_port: Option<String>,
     pub loads: Vec<ShareLoad>,
 }
 
-/// What client and server agreed upon.
+/// Protocol version and protection that client and server agreed upon.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Negotiated {
-    /// Such as `SMB3_11`.
+    /// Protocol version, such as `SMB3_11`.
     pub dialect: String,
-    /// Such as `AES-128-GMAC, partial`, which is only of the messages that open a session.
+    /// Signing, such as `AES-128-GMAC, partial`, where only the messages that open a session are signed.
     pub signing: String,
     pub encryption: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShareLoad {
-    pub errand: Errand,
-    pub via: Via,
-    /// The repetition, from 1 on.
+    pub kind: TransferKind,
+    pub route: Route,
+    /// Repetition, from 1.
     pub run: u32,
     pub bytes: u64,
-    /// Until all is on the drive, or has been read.
+    /// Time until all is on the drive, or has been read, in seconds.
     pub seconds: f64,
-    /// The processors of the machine meanwhile: of server and client, where both are on one.
+    /// Load of this machine's processors during the transfer.
     #[serde(default)]
     pub cores: Vec<Core>,
-    /// For how long this program did not run meanwhile, ns: such a load is left out.
+    /// Time for which drivebench was suspended, in nanoseconds; such a transfer is left out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub suspended_ns: u64,
 }
 
 impl ShareLoad {
-    /// Bytes per second.
+    /// Speed in bytes per second.
     pub fn speed(&self) -> f64 {
         self.bytes as f64 / self.seconds
     }
 }
 
-impl Shared {
-    /// Together with what a later step found out.
+impl ShareResult {
+    /// Adds the result of a later step.
     pub fn and(mut self, later: &Self) -> Self {
         self.loads.extend(later.loads.iter().cloned());
         let words = |own: &mut Option<String>, later: &Option<String>| *own = own.take().or(later.clone());
@@ -74,15 +74,15 @@ impl Shared {
         self
     }
 
-    /// What was moved so, without what took longer because this program did not run.
-    pub fn undisturbed(&self, errand: Errand, via: Via) -> impl Iterator<Item = &ShareLoad> {
-        let own = self.loads.iter().filter(move |load| (load.errand, load.via) == (errand, via));
+    /// The transfers of this kind over this route during which drivebench was not suspended.
+    pub fn undisturbed(&self, kind: TransferKind, route: Route) -> impl Iterator<Item = &ShareLoad> {
+        let own = self.loads.iter().filter(move |load| (load.kind, load.route) == (kind, route));
         own.filter(|load| load.suspended_ns == 0)
     }
 }
 
 #[typetag::serde(name = "shared")]
-impl Observation for Shared {
+impl Observation for ShareResult {
     fn fits(&self) -> bool {
         let fits = |load: &ShareLoad| load.speed() < FASTEST;
         self.loads

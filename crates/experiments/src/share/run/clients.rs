@@ -1,4 +1,4 @@
-//! What clients are told to move, and how they are connected.
+//! Clients of a share: their connections and the commands that they run.
 
 use std::{
     path::Path,
@@ -7,84 +7,84 @@ use std::{
 };
 
 use super::{
-    apart::failed,
-    errands::{self, Stop},
     file_server::{BEGINS, FileServer},
+    files::{self, Stop},
     mounted::{self, Mounted},
     nfs,
-    site::{ANSWERS, POLL, Site, Speaks},
+    sandbox::failed,
+    setup::{ANSWERS, ClientMode, POLL, Setup},
 };
 use crate::{
     engine::Cancel,
     run::RunError,
-    share::{Errand, Negotiated, Via},
+    share::{Negotiated, Route, TransferKind},
     tools::{Output, Query, Talk, ToolError, namespace, samba},
 };
 
-/// How long a client that has said its last words may take to end.
+/// Exit timeout of a client.
 const ENDS: Duration = Duration::from_secs(1);
 
-/// What clients did.
+/// The transfers of all clients.
 pub(super) struct Moved<'a> {
     pub begins: Instant,
-    /// The last of them was done.
+    /// When the last client had finished.
     pub ends: Instant,
-    /// What they said.
+    /// Output of the clients.
     pub said: String,
-    /// What they still have mounted.
+    /// The mount that is still there, which the caller unmounts.
     pub mounted: Option<Mounted<'a>>,
 }
 
-impl Site {
-    /// Programs that are told what to move, with their files in a directory as they see it.
-    pub fn told(
+impl Setup {
+    /// Runs client programs that put or get the files of `dir`, a path as those programs see it.
+    pub fn run_client_commands(
         &self,
         server: &dyn FileServer,
-        (errand, via): (Errand, Via),
+        (kind, route): (TransferKind, Route),
         dir: &Path,
         cancel: &Cancel,
     ) -> Result<Moved<'_>, RunError> {
-        let puts = errand.puts();
-        let commands: Vec<String> = match errand.is_small() {
+        let puts = kind.puts();
+        let commands: Vec<String> = match kind.is_small() {
             true => vec![server.all(puts, &dir.to_string_lossy())],
-            false => (0..self.act.set(errand).0).map(|number| one(puts, dir, number)).collect(),
+            false => (0..self.act.set(kind).0).map(|number| one(puts, dir, number)).collect(),
         };
-        self.tell(server, (errand, via), &commands, cancel)
+        self.send_commands(server, (kind, route), &commands, cancel)
     }
 
-    /// This program, where the directory of the server was just mounted.
+    /// Mounts the directory of the server and copies files from here.
     pub fn mounted(
         &self,
-        (errand, via): (Errand, Via),
+        (kind, route): (TransferKind, Route),
         dir: &Path,
         stop: Stop<'_>,
     ) -> Result<Moved<'_>, RunError> {
-        let mounted = self.mount(via)?;
+        let mounted = self.mount(route)?;
         let there = mounted.dir();
-        let (from, to) = if errand.puts() { (dir, there.as_path()) } else { (there.as_path(), dir) };
-        let (files, at_once) = (self.act.set(errand).0, errand.has_several_clients());
+        let (from, to) = if kind.puts() { (dir, there.as_path()) } else { (there.as_path(), dir) };
+        let (files, at_once) = (self.act.set(kind).0, kind.has_several_clients());
         let begins = Instant::now();
         // Closing a file writes what is left of it, and says nothing if that fails: by NFS it is synced before; of SMB that would store it, too, and
         // syncing the filesystem tells (Linux 5.8).
-        let to_its_end = errand.puts() && matches!(self.speaks, Speaks::Nfs);
-        errands::put(from, to, files, (at_once, to_its_end), stop)
-            .map_err(|e| self.cannot((errand, via), &e))?;
+        let to_its_end = kind.puts() && matches!(self.client_mode, ClientMode::Nfs);
+        files::put(from, to, files, (at_once, to_its_end), stop)
+            .map_err(|e| self.cannot((kind, route), &e))?;
         Ok(Moved { begins, ends: Instant::now(), said: String::new(), mounted: Some(mounted) })
     }
 
-    pub fn mount(&self, via: Via) -> Result<Mounted<'_>, RunError> {
-        let (network, address) = self.place(via);
-        let access = self.access(via, &address);
+    pub fn mount(&self, route: Route) -> Result<Mounted<'_>, RunError> {
+        let (network, address) = self.place(route);
+        let access = self.access(route, &address);
         let dir = mounted::at(&self.client);
-        let (mount, unmount) = match &self.speaks {
-            Speaks::Cifs(smb) => {
+        let (mount, unmount) = match &self.client_mode {
+            ClientMode::Cifs(smb) => {
                 let unmount = [false, true].map(|failed| samba::unmount(&dir, process::id(), failed));
                 (smb.mount(&self.client, &access), unmount)
             }
-            Speaks::Nfs => {
+            ClientMode::Nfs => {
                 (nfs::mount(&self.client, &access), [namespace::unmount(&dir), namespace::unmount(&dir)])
             }
-            Speaks::Told(_) => return Err(failed("what is told what to move mounts nothing")),
+            ClientMode::Program(_) => return Err(failed("what is told what to move mounts nothing")),
         };
         Mounted::mount(&self.client, network, (&mount, &unmount), &self.tools).map_err(|e| match e {
             RunError::Tool(ToolError::Slow { seconds, .. }) => failed(&format!(
@@ -94,11 +94,11 @@ impl Site {
         })
     }
 
-    /// Some kernels keep the connection until a second later: with that, the next client would be told to wait.
-    pub fn unmount(&self, mounted: Mounted<'_>, via: Via) -> Result<(), RunError> {
+    /// Unmounts the share and waits until the server has no connection left, as the next client would be refused.
+    pub fn unmount(&self, mounted: Mounted<'_>, route: Route) -> Result<(), RunError> {
         mounted.unmount()?;
-        let smb = match &self.speaks {
-            Speaks::Cifs(smb) if via != Via::Existing => smb,
+        let smb = match &self.client_mode {
+            ClientMode::Cifs(smb) if route != Route::Existing => smb,
             _ => return Ok(()),
         };
         let since = Instant::now();
@@ -111,17 +111,17 @@ impl Site {
         Ok(())
     }
 
-    /// A client for each of these commands. All are connected before any begins.
-    pub fn tell(
+    /// Starts a client for each of these commands; all are connected before any begins.
+    pub fn send_commands(
         &self,
         server: &dyn FileServer,
-        (errand, via): (Errand, Via),
+        (kind, route): (TransferKind, Route),
         commands: &[String],
         cancel: &Cancel,
     ) -> Result<Moved<'_>, RunError> {
-        let longest = self.longest(errand);
-        let query = self.client(server, via, longest, false)?;
-        let called = self.called(via, &query);
+        let longest = self.longest(kind);
+        let query = self.client(server, route, longest, false)?;
+        let called = self.called(route, &query);
         let gone = |_| failed(&format!("{called} has ended, or does not answer"));
         let connected = commands.iter().map(|_| self.connected(server, &query, &called, &|| cancel.is_set()));
         let mut all: Vec<Talk> = connected.collect::<Result<_, _>>()?;
@@ -153,7 +153,7 @@ impl Site {
         Ok(Moved { begins, ends, said, mounted: None })
     }
 
-    /// A client that waits for commands: it is connected once it answers.
+    /// Starts a client and waits until it answers.
     pub fn connected(
         &self,
         server: &dyn FileServer,
@@ -162,7 +162,7 @@ impl Site {
         stop: Stop<'_>,
     ) -> Result<Talk, RunError> {
         let mut client = self.tools.talk(query)?;
-        // If it has ended, it does not answer.
+        // A client that has ended does not answer.
         let _ = client.say("pwd\n");
         let since = Instant::now();
         let late = || stop() || since.elapsed() > BEGINS;
@@ -178,35 +178,35 @@ impl Site {
         let is_late = late();
         let said = client.end(if is_late { Duration::ZERO } else { ENDS });
         let why = match said.stderr.trim().is_empty() {
-            // It was ended here.
+            // It was ended here, after the timeout.
             true if is_late => format!("no answer within {} s", BEGINS.as_secs()),
-            // smbclient says on its standard output why it ends.
+            // smbclient writes its reason to standard output.
             true if !last.is_empty() => last,
             _ => said.complaint(),
         };
         Err(failed(&format!("{called} failed: {why}")))
     }
 
-    /// What server and client say of a connection.
+    /// Protocol and protection of a connection, as server and client report them.
     pub fn negotiated(&self) -> Option<Negotiated> {
         let looks = |server: &dyn FileServer| {
             let looks = server.looks().map(|query| self.server.run(&query, &self.tools)).transpose();
             looks.map(Option::unwrap_or_default)
         };
-        let server = match &self.speaks {
-            Speaks::Told(server) => server.as_ref(),
-            Speaks::Cifs(smb) => {
-                let mounted = self.mount(Via::Whole).ok()?;
+        let server = match &self.client_mode {
+            ClientMode::Program(server) => server.as_ref(),
+            ClientMode::Cifs(smb) => {
+                let mounted = self.mount(Route::Whole).ok()?;
                 let said = looks(smb);
-                self.unmount(mounted, Via::Whole).ok()?;
+                self.unmount(mounted, Route::Whole).ok()?;
                 return smb.negotiated(&said.ok()?, &Output::default());
             }
-            Speaks::Nfs => {
-                let _mounted = self.mount(Via::Whole).ok()?;
+            ClientMode::Nfs => {
+                let _mounted = self.mount(Route::Whole).ok()?;
                 return nfs::negotiated(&self.client);
             }
         };
-        let query = self.client(server, Via::Whole, ANSWERS, true).ok()?;
+        let query = self.client(server, Route::Whole, ANSWERS, true).ok()?;
         let mut client = self.connected(server, &query, "", &|| false).ok()?;
         let looks = looks(server);
         let client = client.end(ANSWERS);

@@ -1,4 +1,4 @@
-//! What servers of files and their clients have in common, whatever they speak.
+//! The interface of file servers and their clients, for all protocols.
 
 use std::{
     fs::OpenOptions,
@@ -9,71 +9,71 @@ use std::{
     time::Duration,
 };
 
-use super::apart::Apart;
+use super::sandbox::Sandbox;
 use crate::{
     record::PRIVATE,
     share::{Existing, Negotiated, Protection},
     tools::{Output, Query},
 };
 
-/// How long a server may take to answer, and to end.
+/// Timeout of a server's start and of its end.
 pub(super) const BEGINS: Duration = Duration::from_secs(60);
-/// The directory of the server that is in memory.
+/// Name of the server's directory on tmpfs.
 pub(super) const MEMORY: &str = "memory";
 
-/// Where the server listens, besides on the address of its own machine alone.
+/// Where the server listens besides the loopback address.
 pub(super) struct Serves {
     pub at: String,
-    /// All that may use it; none if nothing else is on its network.
+    /// The only client address that is allowed; `None` in a network namespace.
     pub to: Option<IpAddr>,
     pub port: u16,
 }
 
-/// What a client uses.
+/// Address, directory and options of a client.
 pub(super) struct Access<'a> {
     pub address: &'a str,
     pub port: u16,
-    /// Of the server, below its directory.
+    /// Directory below the server's root.
     pub dir: &'a str,
     pub protection: Option<Protection>,
-    /// With the files of the client; none on another machine, where that is the current directory.
+    /// Directory of the client's files; `None` on another machine, where it is the current directory.
     pub room: Option<&'a Path>,
-    /// For each answer of the server; all but the last one wait for those before.
+    /// Timeout of each answer of the server.
     pub patience: Duration,
-    /// It says how it is connected.
+    /// Whether the client reports its connection.
     pub tells: bool,
-    /// Of another server, instead of ours.
+    /// The share of another server, if this client uses that.
     pub existing: Option<Other<'a>>,
 }
 
 /// A share of another server.
 pub(super) struct Other<'a> {
     pub at: &'a Existing,
-    /// Our directory in it.
+    /// Name of drivebench's directory in that share.
     pub folder: String,
-    /// The client has a user and a password for it.
+    /// Whether the client has a user and a password.
     pub has_login: bool,
 }
 
-/// The client's file with these.
+/// Name of the client's file with user and password.
 pub(super) const OTHER_LOGIN: &str = "login-existing";
 
 impl Access<'_> {
-    /// A file of the client, as its programs see it.
+    /// Path of a file of the client, as its programs see it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.room.unwrap_or(Path::new("")).join(name)
     }
 }
 
 pub(super) trait FileServer {
-    /// Serves until its standard input ends.
+    /// The server program, which serves until its standard input ends.
     fn serve(&self) -> Query;
 
     /// A client that waits for commands on its standard input, one line at a time, until that ends. It answers `pwd` by a mark, and knows
     /// `put HERE THERE` and `get THERE HERE`.
     fn client(&self, access: &Access<'_>) -> Query;
 
-    /// Files of the client that its programs need, besides those that are moved.
+    /// Names of files that client programs need, such as keys.
     fn client_files(&self) -> &[&str];
 
     fn is_mark(&self, line: &str) -> bool;
@@ -81,13 +81,13 @@ pub(super) trait FileServer {
     /// Commands that put or get all files of a directory.
     fn all(&self, puts: bool, dir: &str) -> String;
 
-    /// Why the server has ended, which said this.
-    fn last_words(&self, server: &Apart, said: &Output) -> String;
+    /// Why the server has ended, from its output and its log.
+    fn last_words(&self, server: &Sandbox, said: &Output) -> String;
 
-    /// What tells how clients are connected, asked on the server's side.
+    /// The query for connections on the server's side.
     fn looks(&self) -> Option<Query>;
 
-    /// From what [`Self::looks`] and a client that tells said.
+    /// Protocol and protection from the output of [`Self::looks`] and of a client that reports its connection.
     fn negotiated(&self, server: &Output, client: &Output) -> Option<Negotiated>;
 }
 

@@ -1,16 +1,16 @@
-//! Shares a directory of ours with clients on a network of their own, and times what they do.
+//! Shares a directory with clients in network namespaces or on another machine, and times their transfers.
 
-mod apart;
 mod clients;
-mod errands;
 mod file_server;
+mod files;
 mod mounted;
 mod network;
 mod nfs;
 mod random;
 mod remote;
+mod sandbox;
+mod setup;
 mod sftp;
-mod site;
 mod smb;
 mod transfers;
 
@@ -28,27 +28,27 @@ use rustix::{
     process::geteuid,
 };
 
-use self::{apart::failed, site::Site, transfers::Timed};
+use self::{sandbox::failed, setup::Setup, transfers::Timed};
 use crate::{
     engine::Cancel,
     inventory::{Drive, machine},
     run::{Folder, Held, Journal, RunError},
-    share::{Negotiated, Part, Protection, Protocol, ShareLoad, ShareTest, Shared, Via},
+    share::{Negotiated, Part, Protection, Protocol, Route, ShareLoad, ShareResult, ShareTest},
     sysroot::Sysroot,
     target::Target,
     tools::{self, Runner, System, Tool, namespace, openssh, samba, ssh},
     units::decimal_bytes,
 };
 
-/// The client's directory on the drive of a target has the target's number and this.
+/// Offset of the number of the client's scratch directory from that of the target's.
 const CLIENTS: usize = 100;
-/// Memory that stays for others, bytes.
+/// Memory that stays free for other programs, in bytes.
 const RESERVE: u64 = 64 << 20;
-/// Characters of why the network alone was not measured.
+/// Most characters of the reason why the network alone was not measured.
 const WORDS: usize = 400;
 
 /// Refuses a directory of the client that is on the drive that is shared, or on none.
-pub(super) fn on_another(client: &Target, shared: &Target) -> Result<(), String> {
+pub(super) fn require_other_drive(client: &Target, shared: &Target) -> Result<(), String> {
     let dir = client.path.display();
     let refuse = |why: String| Err(format!("--client-dir {dir} is {why}: name a directory on another drive"));
     let is_shared = |drive: &&Drive| shared.drives.iter().any(|other| other.identity() == drive.identity());
@@ -59,8 +59,8 @@ pub(super) fn on_another(client: &Target, shared: &Target) -> Result<(), String>
     }
 }
 
-/// Refuses, before anything is changed, a share that can't be made here.
-pub(super) fn possible(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(), String> {
+/// Refuses a test that cannot run on this machine, before anything is changed.
+pub(super) fn check_prerequisites(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(), String> {
     let refuse = |why: String| Err(why);
     if !geteuid().is_root() {
         return refuse("run share makes networks of its own, which needs root: run it with sudo".to_owned());
@@ -83,12 +83,12 @@ pub(super) fn possible(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(
         Protocol::Sftp => Ok(()),
     };
     recent?;
-    act.existing.as_ref().map_or(Ok(()), |existing| is_here(existing.host()))?;
+    act.existing.as_ref().map_or(Ok(()), |existing| require_local_host(existing.host()))?;
     act.login.as_deref().map_or(Ok(String::new()), login)?;
     if let Some(dir) = &act.client_dir {
-        of_client(dir, path, act.on_disk())?;
+        check_client_dir(dir, path, act.on_disk())?;
     }
-    // What the client puts and gets, and the share in memory.
+    // Memory for the client's files and for the share on tmpfs.
     let needed = act.kept().saturating_add(2 * act.held()).saturating_add(RESERVE);
     match machine::memory(root, "MemAvailable") {
         Some(free) if free < needed => refuse(format!(
@@ -100,8 +100,8 @@ pub(super) fn possible(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(
     }
 }
 
-/// Refuses another machine as the host of a share whose settings are looked at: the network to it would be in what it costs.
-fn is_here(host: &str) -> Result<(), String> {
+/// Refuses a host of `--existing` that is another machine: the network to it would count as a cost of the share.
+fn require_local_host(host: &str) -> Result<(), String> {
     let found = (host, 0)
         .to_socket_addrs()
         .map_err(|e| format!("--existing: {host} is not found ({e}): name localhost, or an address"))?;
@@ -117,7 +117,7 @@ fn is_here(host: &str) -> Result<(), String> {
     }
 }
 
-/// User and password for another server.
+/// Reads user and password for another server from a file.
 fn login(path: &Path) -> Result<String, String> {
     const MOST: u64 = 4096;
     let wrong = |why: String| format!("--login {}: {why}", path.display());
@@ -147,7 +147,7 @@ fn login(path: &Path) -> Result<String, String> {
 }
 
 /// Refuses a directory of the client that has no room, or is on the filesystem that is shared.
-fn of_client(dir: &Path, shared: &Path, needed: u64) -> Result<(), String> {
+fn check_client_dir(dir: &Path, shared: &Path, needed: u64) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt;
     let dev = |path: &Path| path.metadata().map(|about| about.dev());
     let cannot = |e: std::io::Error| format!("--client-dir {}: {e}", dir.display());
@@ -159,7 +159,7 @@ fn of_client(dir: &Path, shared: &Path, needed: u64) -> Result<(), String> {
     }
     let space = statvfs(dir).map_err(|e| cannot(e.into()))?;
     let free = space.f_bavail.saturating_mul(space.f_frsize);
-    // A twentieth stays for others.
+    // A twentieth stays free for other programs.
     let needed = needed.saturating_add(space.f_blocks.saturating_mul(space.f_frsize) / 20);
     match free < needed {
         true => Err(format!(
@@ -174,12 +174,12 @@ fn of_client(dir: &Path, shared: &Path, needed: u64) -> Result<(), String> {
 
 /// A server, its clients and their directories, from the first repetition to the last.
 pub(super) struct Session {
-    /// Ends before its directories are removed.
-    site: Option<Site>,
+    /// Server and clients, which end before their directories are removed.
+    setup: Option<Setup>,
     folders: Vec<Folder>,
-    /// What client and server agreed upon is known.
+    /// Whether it is known what client and server agreed upon.
     has_negotiated: bool,
-    /// The network alone can't be measured.
+    /// Whether the network alone can't be measured.
     has_no_network: bool,
 }
 
@@ -190,10 +190,10 @@ impl Session {
         act: &ShareTest,
         journal: &Journal,
         cancel: &Cancel,
-    ) -> Result<(Self, Shared), RunError> {
-        possible(&Sysroot::live(), &target.path, act).map_err(|e| failed(&e))?;
+    ) -> Result<(Self, ShareResult), RunError> {
+        check_prerequisites(&Sysroot::live(), &target.path, act).map_err(|e| failed(&e))?;
         let mut session =
-            Self { site: None, folders: Vec::new(), has_negotiated: false, has_no_network: false };
+            Self { setup: None, folders: Vec::new(), has_negotiated: false, has_no_network: false };
         for (dir, at) in [(Some(&target.path), at), (act.client_dir.as_ref(), at + CLIENTS)] {
             let Some(dir) = dir else { continue };
             let failed = |source| RunError::Folder { dir: dir.clone(), source };
@@ -202,22 +202,22 @@ impl Session {
             session.folders.push(folder);
         }
         let [on_drive, of_client] = [0, 1].map(|i| session.folders.get(i));
-        let site = Site::start((on_drive, of_client), act, cancel).map_err(|e| ended(e, cancel))?;
-        let server = server(act.protocol, &site.tools);
-        let shared = Shared { server, network_port: site.network_port(), ..Shared::default() };
-        session.site = Some(site);
+        let setup = Setup::start((on_drive, of_client), act, cancel).map_err(|e| ended(e, cancel))?;
+        let server = server(act.protocol, &setup.tools);
+        let shared = ShareResult { server, network_port: setup.network_port(), ..ShareResult::default() };
+        session.setup = Some(setup);
         Ok((session, shared))
     }
 
-    /// All errands, as it is and with parts of the way left out: what was measured, and why it ended early, if it did. `says`
-    /// receives what is done now.
+    /// Times all transfers over all routes: the result so far, and the error that ended it early. `says` receives the
+    /// current step.
     pub fn repetition(
         &mut self,
         run: u32,
         cancel: &Cancel,
         says: &mut dyn FnMut(&str),
-    ) -> (Shared, Result<(), RunError>) {
-        let mut shared = Shared::default();
+    ) -> (ShareResult, Result<(), RunError>) {
+        let mut shared = ShareResult::default();
         let done = self.measure(run, &mut shared, cancel, says).map_err(|e| ended(e, cancel));
         (shared, done)
     }
@@ -225,40 +225,42 @@ impl Session {
     fn measure(
         &mut self,
         run: u32,
-        shared: &mut Shared,
+        shared: &mut ShareResult,
         cancel: &Cancel,
         says: &mut dyn FnMut(&str),
     ) -> Result<(), RunError> {
-        let Some(site) = &mut self.site else { return Err(failed("the server has ended")) };
-        let act = site.act.clone();
-        site.restart(cancel)?;
-        for via in order(&act, run) {
-            for errand in act.errands().filter(|errand| act.goes(*errand, via)) {
+        let Some(setup) = &mut self.setup else { return Err(failed("the server has ended")) };
+        let act = setup.act.clone();
+        setup.restart(cancel)?;
+        for route in order(&act, run) {
+            for kind in act.kinds().filter(|kind| act.applies(*kind, route)) {
                 if cancel.is_set() {
                     return Err(RunError::Interrupted);
                 }
-                if via == Via::Network && self.has_no_network {
+                if route == Route::Network && self.has_no_network {
                     continue;
                 }
-                says(&format!("{}, {}, {run} of {}", act.name(errand), act.way(via), act.runs));
-                let timed = match via {
-                    Via::Network => match site.carried(errand, cancel) {
+                says(&format!("{}, {}, {run} of {}", act.name(kind), act.route_name(route), act.runs));
+                let timed = match route {
+                    Route::Network => match setup.carried(kind, cancel) {
                         Err(why) if !cancel.is_set() => {
-                            // Another machine may say anything.
+                            // The text comes from another machine, so its length is limited.
                             shared.no_network = Some(why.chars().take(WORDS).collect());
                             self.has_no_network = true;
                             continue;
                         }
                         timed => timed.map_err(|why| failed(&why))?,
                     },
-                    _ => site.time((errand, via), run == 1, cancel).map_err(|e| not_yours(&act, via, e))?,
+                    _ => setup
+                        .time((kind, route), run == 1, cancel)
+                        .map_err(|e| hint_for_existing(&act, route, e))?,
                 };
                 let Timed { bytes, seconds, cores, suspended_ns } = timed;
-                shared.loads.push(ShareLoad { errand, via, run, bytes, seconds, cores, suspended_ns });
+                shared.loads.push(ShareLoad { kind, route, run, bytes, seconds, cores, suspended_ns });
             }
         }
         if !self.has_negotiated {
-            shared.negotiated = site.negotiated();
+            shared.negotiated = setup.negotiated();
             self.has_negotiated = shared.negotiated.is_some();
             agrees(&act, shared.negotiated.as_ref())?;
         }
@@ -268,7 +270,7 @@ impl Session {
 
 impl Held for Session {
     fn release(&mut self, _: &dyn Runner) -> Result<(), RunError> {
-        self.site = None;
+        self.setup = None;
         let remove = |folder: Folder| {
             let path = folder.path();
             folder.remove().map_err(|source| RunError::Leftover { path, command: "rm -r", source })
@@ -277,7 +279,7 @@ impl Held for Session {
     }
 }
 
-/// What failed because it was stopped is no failure; wrong data is one.
+/// The reason of an end: an error after Ctrl-C is the interruption, unless data was wrong.
 fn ended(e: RunError, cancel: &Cancel) -> RunError {
     match e {
         e if !cancel.is_set() || matches!(e, RunError::WrongData(_)) => e,
@@ -286,10 +288,10 @@ fn ended(e: RunError, cancel: &Cancel) -> RunError {
     }
 }
 
-/// What to look at if the other server does not give what it should.
-fn not_yours(act: &ShareTest, via: Via, e: RunError) -> RunError {
-    match (&act.existing, via, e) {
-        (Some(at), Via::Existing, RunError::Act(why)) => {
+/// Adds hints to an error of the other server.
+fn hint_for_existing(act: &ShareTest, route: Route, e: RunError) -> RunError {
+    match (&act.existing, route, e) {
+        (Some(at), Route::Existing, RunError::Act(why)) => {
             let signing = match act.protocol {
                 Protocol::Smb => " If its server insists on signing: --protection sign",
                 Protocol::Nfs | Protocol::Sftp => "",
@@ -303,19 +305,19 @@ fn not_yours(act: &ShareTest, via: Via, e: RunError) -> RunError {
     }
 }
 
-/// The order of the ways in a repetition. What slows down over time, such as a board that gets warm, must not seem to be faster
-/// without a part: each second repetition goes through the ways backwards, and the next one begins with another order.
-fn order(act: &ShareTest, run: u32) -> Vec<Via> {
-    let mut ways: Vec<Via> = act.ways().collect();
+/// Orders the routes of a repetition so that a drift over time favours none: each second repetition has the order of the
+/// one before backwards, and the next one another order.
+fn order(act: &ShareTest, run: u32) -> Vec<Route> {
+    let mut routes: Vec<Route> = act.routes().collect();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(u64::from(run.div_ceil(2)));
-    ways.shuffle(&mut random);
+    routes.shuffle(&mut random);
     if run % 2 == 0 {
-        ways.reverse();
+        routes.reverse();
     }
-    ways
+    routes
 }
 
-/// Refuses to go on if the server says that it does not protect what clients insist on.
+/// Refuses to go on if the server reports less protection than clients asked for.
 fn agrees(act: &ShareTest, said: Option<&Negotiated>) -> Result<(), RunError> {
     let does_not = said.is_some_and(|said| match act.protection {
         Some(Protection::Encryption) => said.encryption == "none",
@@ -330,7 +332,7 @@ fn agrees(act: &ShareTest, said: Option<&Negotiated>) -> Result<(), RunError> {
     }
 }
 
-/// Such as `Samba 4.17.12-Debian`, `OpenSSH 9.2p1`, or `nfsd of Linux 6.12.9`.
+/// Name and version of the server, such as `Samba 4.17.12-Debian`, `OpenSSH 9.2p1`, or `nfsd of Linux 6.12.9`.
 fn server(protocol: Protocol, tools: &System) -> String {
     let ask = |query| tools.ask(&query).unwrap_or_default();
     match protocol {
@@ -355,11 +357,11 @@ mod tests {
         let many =
             ShareTest { rate: Some(1_000_000), protection: Some(Protection::Signing), ..ShareTest::least() };
         for act in [ShareTest::least(), many] {
-            let orders: Vec<Vec<Via>> = (1..=6).map(|run| order(&act, run)).collect();
+            let orders: Vec<Vec<Route>> = (1..=6).map(|run| order(&act, run)).collect();
             assert!(orders[0] != orders[2] || orders[2] != orders[4], "the order is not always the same");
-            let at = |order: &[Via], via: Via| order.iter().position(|other| *other == via);
-            for (nth, a) in act.ways().enumerate() {
-                for b in act.ways().skip(nth + 1) {
+            let at = |order: &[Route], route: Route| order.iter().position(|other| *other == route);
+            for (nth, a) in act.routes().enumerate() {
+                for b in act.routes().skip(nth + 1) {
                     let before = orders.iter().filter(|order| at(order, a) < at(order, b)).count();
                     assert_eq!(before, 3, "{a:?} and {b:?}");
                 }
@@ -391,10 +393,10 @@ mod tests {
 
     #[test]
     fn a_share_beside_ours_is_of_this_machine() {
-        assert_eq!(is_here("127.0.0.1"), Ok(()));
-        let far = is_here("192.0.2.77").expect_err("an address for documents only");
+        assert_eq!(require_local_host("127.0.0.1"), Ok(()));
+        let far = require_local_host("192.0.2.77").expect_err("an address for documents only");
         assert!(far.contains("is not this machine"), "{far}");
-        assert!(is_here("224.0.0.1").is_err() && is_here("255.255.255.255").is_err());
+        assert!(require_local_host("224.0.0.1").is_err() && require_local_host("255.255.255.255").is_err());
     }
 
     #[test]
@@ -412,13 +414,13 @@ mod tests {
     #[test]
     fn a_directory_of_the_client_must_be_on_another_filesystem_and_have_room() {
         let [here, there] = ["here", "there"].map(|_| tempfile::tempdir().expect("a directory"));
-        let same = of_client(there.path(), here.path(), 1).expect_err("the same filesystem");
+        let same = check_client_dir(there.path(), here.path(), 1).expect_err("the same filesystem");
         assert!(same.contains("is on the filesystem that is shared"), "{same}");
         let memory = tempfile::tempdir_in("/dev/shm").expect("a directory in memory");
-        assert_eq!(of_client(memory.path(), here.path(), 1), Ok(()));
-        let full = of_client(memory.path(), here.path(), 1 << 60).expect_err("too small");
+        assert_eq!(check_client_dir(memory.path(), here.path(), 1), Ok(()));
+        let full = check_client_dir(memory.path(), here.path(), 1 << 60).expect_err("too small");
         assert!(full.contains("free, and this needs 1"), "{full}");
-        let missing = of_client(Path::new("/nowhere"), here.path(), 1).expect_err("missing");
+        let missing = check_client_dir(Path::new("/nowhere"), here.path(), 1).expect_err("missing");
         assert!(missing.contains("/nowhere"), "{missing}");
     }
 }

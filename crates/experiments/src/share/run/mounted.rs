@@ -1,28 +1,28 @@
-//! What a client has mounted of a server: nothing of it was in the client's memory before.
+//! A mount of the share by a client, with an empty page cache.
 
 use std::path::PathBuf;
 
-use super::apart::{Apart, MOUNTED, succeeded};
+use super::sandbox::{MOUNTED, Sandbox, succeeded};
 use crate::run::RunError;
 use crate::tools::{Query, System, namespace::within};
 
-/// Where clients mount what they use, as their programs see it.
-pub(super) fn at(client: &Apart) -> PathBuf {
+/// The mount point, as client programs see it.
+pub(super) fn at(client: &Sandbox) -> PathBuf {
     client.room.join(MOUNTED)
 }
 
-/// Mounted until this is dropped.
+/// A mounted share, unmounted on drop.
 pub(super) struct Mounted<'a> {
-    client: &'a Apart,
-    /// Once all went well, and after an error.
+    client: &'a Sandbox,
+    /// Commands that unmount, after success and after an error.
     unmount: Option<[Query; 2]>,
     tools: &'a System,
 }
 
 impl<'a> Mounted<'a> {
-    /// From the network of a process.
+    /// Mounts the share from the network namespace of a process.
     pub fn mount(
-        client: &'a Apart,
+        client: &'a Sandbox,
         network: u32,
         (mount, unmount): (&Query, &[Query; 2]),
         tools: &'a System,
@@ -33,21 +33,21 @@ impl<'a> Mounted<'a> {
         Ok(Mounted { client, unmount: Some(unmount), tools })
     }
 
-    /// Where it is, as this program sees it.
+    /// The mount point, as this program sees it.
     pub fn dir(&self) -> PathBuf {
         self.client.file(MOUNTED)
     }
 
     pub fn unmount(mut self) -> Result<(), RunError> {
-        self.unmount.take().map_or(Ok(()), |[unmount, _]| succeeded(&unmount, &self.tools).map(drop))
+        self.unmount.take().map_or(Ok(()), |[unmount, _]| succeeded(&unmount, self.tools).map(drop))
     }
 }
 
 impl Drop for Mounted<'_> {
     fn drop(&mut self) {
-        // The error is said instead of this one.
+        // The error that led here is reported instead.
         if let Some([_, after_error]) = self.unmount.take() {
-            let _ = succeeded(&after_error, &self.tools);
+            let _ = succeeded(&after_error, self.tools);
         }
     }
 }

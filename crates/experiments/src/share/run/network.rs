@@ -1,4 +1,4 @@
-//! What the network to a client on another machine carries, without files and file servers.
+//! Throughput of the network to another machine by iperf3, without files and file servers.
 
 use std::{
     iter,
@@ -7,12 +7,12 @@ use std::{
 
 use super::{
     file_server::BEGINS,
-    site::{Site, free_port},
+    setup::{Setup, free_port},
     transfers::Timed,
 };
 use crate::{
     engine::{Cancel, Pulse},
-    share::{Errand, Via},
+    share::{Route, TransferKind},
     tools::{
         Runner, ToolError, ip, iperf3,
         namespace::{SETPRIV, within},
@@ -21,23 +21,23 @@ use crate::{
 
 /// The exit code of a shell that does not find a program.
 const NOT_FOUND: i32 = 127;
-/// How long a server that was killed may take to be gone.
+/// Exit timeout of a server that was killed.
 const ENDS: Duration = Duration::from_secs(5);
-/// Its report is a few thousand bytes long; that of another program may not end.
+/// Most bytes of iperf3's report, which has a few thousand.
 const MOST: usize = 1 << 20;
 
-impl Site {
-    /// The port of this machine by which the server answers a client on another one, where the kernel says so.
+impl Setup {
+    /// The network port by which the server reaches a client on another machine, by the kernel's routes.
     pub fn network_port(&self) -> Option<String> {
-        let [ours, theirs] = self.remote(Via::Network)?.addresses;
+        let [ours, theirs] = self.remote(Route::Network)?.addresses;
         let said = self.tools.ask(&ip::route(theirs, ours)).ok()?;
         ip::port(&said.stdout).map(str::to_owned)
     }
 
-    /// What iperf3 moved in the direction of an errand, in as many streams as there are clients; or why that could not be measured.
-    pub fn carried(&self, errand: Errand, cancel: &Cancel) -> Result<Timed, String> {
+    /// Runs iperf3 in the direction of a transfer with as many streams as clients; an error is the reason why it can't.
+    pub fn carried(&self, kind: TransferKind, cancel: &Cancel) -> Result<Timed, String> {
         let failed = |e: ToolError| e.to_string();
-        let remote = self.remote(Via::Network).ok_or("no client is on another machine")?;
+        let remote = self.remote(Route::Network).ok_or("no client is on another machine")?;
         let address = remote.addresses[0];
         let program = self.tools.find(iperf3::IPERF3);
         let program = program.map_err(|_| "iperf3 is not installed here: apt install iperf3")?;
@@ -53,8 +53,8 @@ impl Site {
             let said = serves.end(if stop() { Duration::ZERO } else { BEGINS });
             return Err(format!("iperf3 does not serve here: {}", said.complaint()));
         }
-        let streams = if errand.has_several_clients() { self.act.set(errand).0 } else { 1 };
-        let client = remote.in_dir(&iperf3::client(address, port, streams, errand.puts()));
+        let streams = if kind.has_several_clients() { self.act.set(kind).0 } else { 1 };
+        let client = remote.in_dir(&iperf3::client(address, port, streams, kind.puts()));
         let mut report = String::new();
         let mut hear = |line: &str| {
             if report.len() + line.len() < MOST {
@@ -65,7 +65,7 @@ impl Site {
         let pulse = Pulse::since(begins);
         let said = self.tools.stream(&client, &|| cancel.is_set(), &mut hear);
         let suspended_ns = pulse.missed(0, begins.elapsed().as_nanos() as u64);
-        // If it was ended here, it has nothing to say.
+        // Its output counts only if it ended by itself.
         let has_ended = serves.has_ended();
         let here = serves.end(ENDS).stderr;
         let here = here.lines().last().filter(|_| has_ended);
@@ -78,16 +78,16 @@ impl Site {
             Ok(said) if said.code == Some(NOT_FOUND) => {
                 Err(format!("{there} is not installed: apt install iperf3"))
             }
-            // It reports on its standard output why it failed, too.
+            // iperf3 also writes errors to its report.
             Ok(said) if report.trim().is_empty() => Err(format!("{used}: {}{here}", said.complaint())),
             Ok(_) => iperf3::received(&report).map_err(|why| format!("{used}: {why}{here}")),
         };
         let (bytes, seconds) = match carried {
-            // It is left out, whatever it says of itself.
+            // A suspended measurement is left out in any case.
             Err(_) if suspended_ns > 0 => (0, begins.elapsed().as_secs_f64()),
             carried => carried?,
         };
-        // It times itself, and tells of no processors.
+        // iperf3 times itself.
         Ok(Timed { bytes, seconds, cores: Vec::new(), suspended_ns })
     }
 }

@@ -3,9 +3,9 @@
 use std::fs;
 
 use super::{
-    apart::{Apart, OWN, failed},
     file_server::{Access, BEGINS},
     mounted,
+    sandbox::{OWN, Sandbox, failed},
 };
 use crate::{
     run::RunError,
@@ -14,10 +14,10 @@ use crate::{
     tools::{Query, System, Talk, namespace::beside, nfs},
 };
 
-/// The directory on the drive, as it is shared without `sync`.
+/// Name of the second export of the directory, without `sync`.
 pub(super) const ASYNC: &str = "async";
 
-/// From this version of Linux on, which versions of NFS are served is set for each network.
+/// First Linux version in which NFS versions are set for each network namespace.
 const OLDEST: (u32, u32) = (5, 2);
 
 /// Refuses a kernel that is too old.
@@ -30,7 +30,7 @@ pub(super) fn is_recent(root: &Sysroot) -> Result<(), String> {
     }
 }
 
-pub(super) fn prepare((server, client): (&Apart, &Apart), tools: &System) -> Result<(), RunError> {
+pub(super) fn prepare((server, client): (&Sandbox, &Sandbox), tools: &System) -> Result<(), RunError> {
     let dirs = [server.room.clone(), server.room.join(OWN), server.room.join(ASYNC)];
     let [room, own, again] = dirs.map(|dir| dir.display().to_string());
     let furnished = server.run(&nfs::furnish(&room, &own, &again), tools);
@@ -38,8 +38,8 @@ pub(super) fn prepare((server, client): (&Apart, &Apart), tools: &System) -> Res
     client.run(&nfs::furnish_client(&mounted::at(client)), tools).map(drop)
 }
 
-/// Serves until it is ended, or this program ends, however it does.
-pub(super) fn serve(server: &Apart, tools: &System) -> Result<Talk, RunError> {
+/// Starts the server, which ends with this program, however it ends.
+pub(super) fn serve(server: &Sandbox, tools: &System) -> Result<Talk, RunError> {
     let mut serves = tools.talk(&beside(server.pid, &nfs::serve(), tools)?)?;
     match serves.hear(BEGINS) {
         Ok(line) if line == nfs::READY => Ok(serves),
@@ -48,14 +48,14 @@ pub(super) fn serve(server: &Apart, tools: &System) -> Result<Talk, RunError> {
 }
 
 /// Mounts a directory of the server for a client.
-pub(super) fn mount(client: &Apart, access: &Access<'_>) -> Query {
+pub(super) fn mount(client: &Sandbox, access: &Access<'_>) -> Query {
     let own = || access.dir.to_owned();
     let dir = access.existing.as_ref().map_or_else(own, |other| other.at.below(&other.folder).1);
     nfs::mount((access.address, access.port), &dir, &mounted::at(client))
 }
 
-/// As the kernel says of what is mounted. Identities are those that the client names (`sys`): nothing is protected.
-pub(super) fn negotiated(client: &Apart) -> Option<Negotiated> {
+/// Protocol version by /proc/mounts. With `sec=sys` nothing is protected.
+pub(super) fn negotiated(client: &Sandbox) -> Option<Negotiated> {
     let mounts = fs::read_to_string(format!("/proc/{}/mounts", client.pid)).ok()?;
     let dialect = nfs::negotiated(&mounts, &mounted::at(client))?;
     let none = || "none".to_owned();

@@ -1,4 +1,4 @@
-//! Blocks of the large file, read at random.
+//! Random reads of the large file.
 
 use std::{io, time::Instant};
 
@@ -6,46 +6,46 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{
-    errands::{self, LARGE, Stop},
-    site::Site,
+    files::{self, LARGE, Stop},
+    setup::Setup,
     transfers::Timed,
 };
 use crate::{
     conditions::ProcessorWatch,
     engine::Pulse,
     run::RunError,
-    share::{Errand, ShareTest, Via},
+    share::{Route, ShareTest, TransferKind},
     sysroot::Sysroot,
 };
 
-impl Site {
-    /// How long it takes, s, and how busy the processors are meanwhile. What has come is compared.
-    pub fn time_random(&self, via: Via, stop: Stop<'_>) -> Result<Timed, RunError> {
-        let (name, way) = (self.act.name(Errand::ReadRandom), self.act.way(via));
-        let cannot = |e: io::Error| self.cannot((Errand::ReadRandom, via), &e);
+impl Setup {
+    /// Times random reads and compares the data.
+    pub fn time_random(&self, route: Route, stop: Stop<'_>) -> Result<Timed, RunError> {
+        let (name, way) = (self.act.name(TransferKind::ReadRandom), self.act.route_name(route));
+        let cannot = |e: io::Error| self.cannot((TransferKind::ReadRandom, route), &e);
         let places = places(&self.act, self.draws.replace(self.draws.get() + 1));
         let bytes = self.act.blocks().1;
-        let files = self.files(via);
-        errands::cool(&files, 1).map_err(cannot)?;
-        let mounted = if via == Via::Server { None } else { Some(self.mount(via)?) };
+        let files = self.files(route);
+        files::cool(&files, 1).map_err(cannot)?;
+        let mounted = if route == Route::Server { None } else { Some(self.mount(route)?) };
         let dir = mounted.as_ref().map_or(files, |mounted| mounted.dir());
         let root = Sysroot::live();
         let (watch, since) = (ProcessorWatch::begin(&root), Instant::now());
         let pulse = Pulse::since(since);
-        let blocks = errands::read_blocks(&dir, &places, bytes, stop).map_err(cannot)?;
+        let blocks = files::read_blocks(&dir, &places, bytes, stop).map_err(cannot)?;
         let took = since.elapsed();
         let (seconds, suspended_ns) = (took.as_secs_f64(), pulse.missed(0, took.as_nanos() as u64));
         let cores = watch.end(&root, seconds).cores;
-        mounted.map_or(Ok(()), |mounted| self.unmount(mounted, via))?;
+        mounted.map_or(Ok(()), |mounted| self.unmount(mounted, route))?;
         let own = self.client.file(LARGE);
-        if errands::read_blocks(&own, &places, bytes, stop).map_err(cannot)? != blocks {
+        if files::read_blocks(&own, &places, bytes, stop).map_err(cannot)? != blocks {
             return Err(RunError::WrongData(format!("{name}, {way}: other bytes than were shared")));
         }
         Ok(Timed { bytes: blocks.len() as u64, seconds, cores, suspended_ns })
     }
 }
 
-/// Where blocks of the large file begin, each of them another one, and each time others.
+/// Distinct offsets of blocks in the large file, other ones in each call.
 fn places(act: &ShareTest, time: u64) -> Vec<u64> {
     let (blocks, bytes) = act.blocks();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(time);

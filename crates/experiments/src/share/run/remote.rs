@@ -1,4 +1,4 @@
-//! The client of a share on another machine, by ssh. Its directory there is removed when the connection ends, however it does.
+//! A client on another machine, by ssh. Its directory there is removed when the connection ends.
 
 use std::{
     fs,
@@ -7,8 +7,8 @@ use std::{
 };
 
 use super::{
-    apart::{Apart, failed},
-    errands::{DIRS, Differs, Stop},
+    files::{DIRS, Differs, Stop},
+    sandbox::{Sandbox, failed},
 };
 use crate::{
     engine::Cancel,
@@ -19,24 +19,24 @@ use crate::{
     units::RemoteDir,
 };
 
-/// How long the other machine may take to answer, and to remove its files.
+/// Timeout of the other machine's answer, and of removing its files.
 const BEGINS: Duration = Duration::from_secs(60);
-/// How long ssh may take to end after its last line.
+/// Exit timeout of ssh after its last line.
 const ENDS: Duration = Duration::from_secs(5);
-/// How long it may read files again.
+/// Timeout of comparing files there.
 const READS: Duration = Duration::from_secs(3600);
 
 pub(super) struct Remote {
     at: RemoteDir,
-    /// Its directory below that of `at`.
+    /// Name of the client's directory below `at`.
     name: String,
     keeps: Talk,
-    /// Addresses of this machine, as the other one sees it, and of the other one.
+    /// Address of this machine as the other one sees it, and address of the other one.
     pub addresses: [IpAddr; 2],
 }
 
 impl Remote {
-    /// Makes a directory there for files of the client.
+    /// Connects and makes a directory for the client's files.
     pub fn start(
         at: &RemoteDir,
         name: &str,
@@ -72,29 +72,29 @@ impl Remote {
         self.at.host()
     }
 
-    /// The query that runs a program in its directory.
+    /// A command that runs in the client's directory.
     pub fn in_dir(&self, program: &Query) -> Query {
         ssh::in_dir(&self.at, &self.name, program)
     }
 
-    /// Gives it a file of this machine's client.
-    pub fn give(&self, client: &Apart, file: &str, tools: &System) -> Result<(), RunError> {
+    /// Sends a file to the client's directory.
+    pub fn give(&self, client: &Sandbox, file: &str, tools: &System) -> Result<(), RunError> {
         let text = fs::read_to_string(client.file(file));
         let text = text.map_err(|e| failed(&format!("{file} of the client: {e}")))?;
         let mut gives = tools.talk(&ssh::give(&self.at, &self.name, file))?;
-        // If it has ended, it says why.
+        // If the program has ended, its output says why.
         let _ = gives.say(&text);
         let said = gives.end(BEGINS);
         if said.code == Some(0) { Ok(()) } else { Err(self.failed(&said)) }
     }
 
-    /// Removes all files of one of its directories.
+    /// Removes all files of one directory there.
     pub fn clear(&self, dir: &str, tools: &System, stop: Stop<'_>) -> Result<(), RunError> {
         let said = ask(&ssh::clear(&self.at, &self.name, dir), tools, stop)?;
         if said.code == Some(0) { Ok(()) } else { Err(self.failed(&said)) }
     }
 
-    /// How the files that it got differ from those that it has, in length or byte by byte.
+    /// How files in two directories there differ: by length, and if `read` by their bytes.
     pub fn differs(
         &self,
         dirs: [&str; 2],
@@ -125,7 +125,7 @@ fn refused(at: &RemoteDir, why: &str) -> RunError {
     failed(&format!("the client on {}: {why}", at.host()))
 }
 
-/// Unless it is stopped before it ends.
+/// Runs a command until it ends or is stopped.
 fn ask(query: &Query, tools: &System, stop: Stop<'_>) -> Result<Output, RunError> {
     Ok(tools.stream(query, stop, &mut |_| ())?)
 }
@@ -137,7 +137,7 @@ impl Drop for Remote {
     }
 }
 
-/// From what sshd says of its connection: address and port of this machine, and of its own.
+/// Both addresses from SSH_CONNECTION: address and port of this machine, then of the other one.
 fn addresses(connection: &str) -> Result<[IpAddr; 2], String> {
     let words: Vec<&str> = connection.split_ascii_whitespace().collect();
     let parsed = match words[..] {
@@ -149,7 +149,7 @@ fn addresses(connection: &str) -> Result<[IpAddr; 2], String> {
     if ours == theirs {
         return Err("it is this machine: leave out --client".to_owned());
     }
-    // Behind another machine that forwards ssh, it could not reach the server.
+    // Through an ssh forwarder the client could not reach the server.
     match TcpListener::bind((ours, 0)) {
         Ok(_) => Ok([ours, theirs]),
         Err(_) => Err(format!(

@@ -1,4 +1,4 @@
-//! An sshd of our own that serves files, and its client.
+//! An sshd that serves files, and its client sftp.
 
 use std::{
     fs, io,
@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    apart::{Apart, failed},
     file_server::{Access, FileServer, Serves, write},
+    sandbox::{Sandbox, failed},
 };
 use crate::{
     run::RunError,
@@ -21,14 +21,14 @@ pub(super) struct Sftp {
 }
 
 impl Sftp {
-    /// With keys of its own for server and client.
+    /// Makes keys and configuration for server and client.
     pub fn prepare(
-        (server, client): (&Apart, &Apart),
+        (server, client): (&Sandbox, &Sandbox),
         serves: &Serves,
         tools: &System,
     ) -> Result<Self, RunError> {
         let cannot = |e: io::Error| failed(&format!("files in memory: {e}"));
-        let key = |of: &Apart, name: &str| {
+        let key = |of: &Sandbox, name: &str| {
             of.run(&openssh::make_key(&of.room.join(name).to_string_lossy()), tools)?;
             fs::read_to_string(of.file(&format!("{name}.pub"))).map_err(cannot)
         };
@@ -71,7 +71,7 @@ impl FileServer for Sftp {
         format!("lcd {dir}\n{verb} *\n")
     }
 
-    fn last_words(&self, _: &Apart, said: &Output) -> String {
+    fn last_words(&self, _: &Sandbox, said: &Output) -> String {
         said.complaint()
     }
 

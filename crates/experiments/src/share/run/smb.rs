@@ -1,4 +1,4 @@
-//! A Samba server of our own, and its client.
+//! A Samba server, and its clients.
 
 use std::{
     fs, io,
@@ -6,9 +6,9 @@ use std::{
 };
 
 use super::{
-    apart::{Apart, OWN, failed},
     file_server::{Access, BEGINS, FileServer, MEMORY, OTHER_LOGIN, Serves, write},
     mounted,
+    sandbox::{OWN, Sandbox, failed},
 };
 use crate::{
     run::RunError,
@@ -22,7 +22,7 @@ pub(super) const OLDEST: (u32, u32) = (4, 15);
 pub(super) struct Smb {
     smbclient: PathBuf,
     conf: PathBuf,
-    /// The server, whose shares clients mount.
+    /// The server program, if clients mount its shares.
     smbd: Option<PathBuf>,
 }
 
@@ -36,9 +36,9 @@ pub(super) fn is_recent(tools: &System) -> Result<(), String> {
 }
 
 impl Smb {
-    /// With a user who has this password.
+    /// Makes configuration and a user with this password.
     pub fn prepare(
-        (server, client): (&Apart, &Apart),
+        (server, client): (&Sandbox, &Sandbox),
         serves: &Serves,
         (password, act): (&str, &ShareTest),
         tools: &System,
@@ -53,7 +53,7 @@ impl Smb {
         let conf = server.room.join("conf");
         let add = samba::add_user(&conf.to_string_lossy(), "root");
         let mut asks = tools.talk(&within(server.pid, server.pid, &add, tools)?)?;
-        // If it has ended, it says why.
+        // If the program has ended, its output says why.
         let _ = asks.say(&format!("{password}\n{password}\n"));
         let said = asks.end(BEGINS);
         if said.code != Some(0) {
@@ -63,23 +63,23 @@ impl Smb {
         Ok(Self { smbclient: tools.find(samba::SMBCLIENT)?, conf, smbd })
     }
 
-    /// Makes the client one that can mount shares.
-    pub fn furnish_client(&self, client: &Apart, tools: &System) -> Result<(), RunError> {
+    /// Prepares the client's sandbox for mounts.
+    pub fn furnish_client(&self, client: &Sandbox, tools: &System) -> Result<(), RunError> {
         client.run(&samba::furnish_client(&mounted::at(client)), tools).map(drop)
     }
 
-    /// Whether anybody is connected.
-    pub fn has_clients(&self, server: &Apart, tools: &System) -> Result<bool, RunError> {
+    /// Whether a client is connected.
+    pub fn has_clients(&self, server: &Sandbox, tools: &System) -> Result<bool, RunError> {
         let said = server.run(&samba::connections(&self.conf.to_string_lossy()), tools)?;
         Ok(samba::negotiated(&said).is_some())
     }
 
-    pub fn mount(&self, client: &Apart, access: &Access<'_>) -> Query {
+    pub fn mount(&self, client: &Sandbox, access: &Access<'_>) -> Query {
         share(access).mount(&mounted::at(client))
     }
 }
 
-/// What a client uses.
+/// Address, directory and options of a client.
 fn share(access: &Access<'_>) -> samba::Share {
     let protection = match access.protection {
         Some(Protection::Signing) => "sign",
@@ -106,7 +106,7 @@ impl FileServer for Smb {
     }
 
     fn client(&self, access: &Access<'_>) -> Query {
-        // On another machine it begins in the directory with its files.
+        // On another machine the program is found by its name.
         let program = access.room.map_or(Path::new(samba::SMBCLIENT.name), |_| self.smbclient.as_path());
         share(access).client((program, &access.file("conf")), access.patience)
     }
@@ -124,7 +124,7 @@ impl FileServer for Smb {
         format!("lcd {dir}\nprompt\n{verb} *\n")
     }
 
-    fn last_words(&self, server: &Apart, said: &Output) -> String {
+    fn last_words(&self, server: &Sandbox, said: &Output) -> String {
         let log = fs::read_to_string(server.file("log")).unwrap_or_default();
         let last = log.lines().map(str::trim).rfind(|line| !line.is_empty());
         last.map_or_else(|| said.complaint(), str::to_owned)
@@ -140,7 +140,7 @@ impl FileServer for Smb {
     }
 }
 
-/// Its share on a drive and that in memory are in the directories of these names. Nothing of a server that may run beside it is used, and nothing is told to other networks.
+/// Configuration with a share on the drive and one on tmpfs. It uses nothing of another Samba and announces nothing.
 fn smb_conf(room: &Path, (own, memory): (&str, &str), serves: &Serves) -> String {
     let Serves { at, to, port } = serves;
     let length = if to.is_none() { "/30" } else { "" };

@@ -1,4 +1,4 @@
-//! Mounts, and where they are joined by a link a network, of their own for the server and for the client. They vanish with this program,
+//! Mount and network namespaces for the server and for the client. They vanish with this program,
 //! however it ends.
 
 use std::{
@@ -20,11 +20,11 @@ use crate::{
     },
 };
 
-/// The first word of what keeps a network and mounts; its process follows.
+/// Prefix of the line in which a sandbox reports the id of its first process.
 const READY: &str = "drivebench-ready ";
-/// Memory is mounted on the first argument, and in it the second one, which may be moved or replaced before: so it is compared
-/// afterwards. Kept as long as the standard input is open, and then until clients have left if there is a sixth argument, the process that
-/// uses what they have mounted.
+/// Script that keeps a sandbox. It mounts tmpfs on the first argument and binds the second one in it, which the caller compares
+/// afterwards, as it may have been replaced. It runs until standard input ends; with a sixth argument, the process that
+/// uses the mounts, it then waits until clients have left.
 const KEEP: &str = r#"if [ -n "$2" ]; then cd "$2" || exit; fi
 mount -t tmpfs -o "mode=700,size=$3,nr_inodes=$4" drivebench "$1" || exit
 if [ -n "$2" ]; then mkdir "$1/own" && mount --no-canonicalize --bind . "$1/own" || exit; fi
@@ -32,30 +32,30 @@ if [ -n "$5" ]; then ip link set lo up || exit; fi
 cd / && read -r pid rest </proc/self/stat && echo "drivebench-ready $pid" || exit
 cat >/dev/null
 if [ -n "$6" ]; then leave "$1/mounted" "$6"; fi"#;
-/// How long programs may take to begin, and to end.
+/// Timeout of a sandbox's start and of its end.
 const BEGINS: Duration = Duration::from_secs(30);
-/// Directories that systems have. One is hidden by memory, for these programs only.
+/// Directories that systems have; tmpfs hides the first one that exists, inside the sandbox only.
 const ROOMS: [&str; 5] = ["/mnt", "/srv", "/media", "/opt", "/home"];
-/// Where clients mount what they use, in their memory.
+/// Name of the mount point of clients in their tmpfs.
 pub(super) const MOUNTED: &str = "mounted";
-/// Where a directory on a drive is in the memory.
+/// Name under which a directory on a drive is bound in the tmpfs.
 pub const OWN: &str = "own";
 
-/// One side.
+/// The namespaces of the server or of the client.
 #[derive(Debug)]
-pub struct Apart {
-    /// Its first process.
+pub struct Sandbox {
+    /// Id of its first process.
     pub pid: u32,
-    /// A directory in memory, as programs there see it.
+    /// The tmpfs, as programs in the sandbox see it.
     pub room: PathBuf,
-    /// The same directory, whatever becomes of the path and the process.
+    /// The same directory, opened, so that a replaced path does not matter.
     dir: File,
     keeps: Talk,
 }
 
-impl Apart {
-    /// With room for so many bytes and files, and the files of `folder` in [`OWN`]; with a network of its own if it is `alone`. What ends by itself
-    /// lets clients leave before.
+impl Sandbox {
+    /// Starts a sandbox with room for so many bytes and files, with `folder` bound as [`OWN`], and with a network namespace if
+    /// `alone`. One that ends by itself waits until clients have left.
     pub fn start(
         tools: &System,
         folder: Option<&Folder>,
@@ -98,25 +98,25 @@ impl Apart {
         Ok(apart)
     }
 
-    /// A file in its memory, as this program sees it.
+    /// Path of a file in the tmpfs, as this program sees it.
     pub fn file(&self, name: &str) -> PathBuf {
         Path::new("/proc/self/fd").join(self.dir.as_raw_fd().to_string()).join(name)
     }
 
-    /// Runs a program there, which must succeed.
+    /// Runs a program in the sandbox, which must succeed.
     pub fn run(&self, program: &Query, tools: &System) -> Result<Output, RunError> {
         succeeded(&within(self.pid, self.pid, program, tools)?, tools)
     }
 }
 
-impl Drop for Apart {
+impl Drop for Sandbox {
     fn drop(&mut self) {
-        // The kernel ends all that runs there before its first process has ended.
+        // When the first process ends, the kernel kills all others of the namespace.
         self.keeps.end(BEGINS);
     }
 }
 
-/// A program that must succeed.
+/// Runs a program that must succeed.
 pub fn succeeded(program: &Query, tools: &System) -> Result<Output, RunError> {
     let said = tools.ask(program)?;
     match said.code {
@@ -125,10 +125,10 @@ pub fn succeeded(program: &Query, tools: &System) -> Result<Output, RunError> {
     }
 }
 
-/// Joins both by a link that carries so many bits per second each way.
+/// Joins both sandboxes by a virtual link with this rate in bits per second each way.
 pub fn join(
-    (server, its): (&Apart, &str),
-    (client, other): (&Apart, &str),
+    (server, its): (&Sandbox, &str),
+    (client, other): (&Sandbox, &str),
     rate: Option<u64>,
     tools: &System,
 ) -> Result<(), RunError> {

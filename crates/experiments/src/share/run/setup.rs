@@ -1,4 +1,4 @@
-//! A server and its clients.
+//! A server, its clients, and how they are reached.
 
 use std::{
     cell::Cell,
@@ -10,18 +10,18 @@ use std::{
 };
 
 use super::{
-    apart::{Apart, OWN, failed, join},
-    errands::{self, GOT, LARGE, SEVERAL, SMALL},
     file_server::{Access, BEGINS, FileServer, MEMORY, OTHER_LOGIN, Other, Serves, write},
+    files::{self, GOT, LARGE, SEVERAL, SMALL},
     nfs::{self, ASYNC},
     remote::Remote,
+    sandbox::{OWN, Sandbox, failed, join},
     sftp::Sftp,
     smb::Smb,
 };
 use crate::{
     engine::Cancel,
     run::{Folder, RunError},
-    share::{Errand, Part, Protocol, ShareTest, Via},
+    share::{Part, Protocol, Route, ShareTest, TransferKind},
     sysroot::Sysroot,
     tools::{
         Query, System, Talk,
@@ -29,64 +29,64 @@ use crate::{
     },
 };
 
-/// Addresses for documentation and tests: no network has them.
+/// Addresses for documentation (RFC 5737), which no network has.
 pub(super) const SERVER: &str = "192.0.2.1";
 const CLIENT: &str = "192.0.2.2";
-/// Of a server with a network of its own.
+/// Port of a server in a network namespace.
 const PORT: u16 = 4450;
-/// Of servers everywhere.
+/// Usual ports of servers.
 const SMB_PORT: u16 = 445;
 const NFS_PORT: u16 = 2049;
 pub(super) const POLL: Duration = Duration::from_millis(50);
-/// How long a client may take to be connected, or to end.
+/// Timeout of a client's connection and of its end.
 pub(super) const ANSWERS: Duration = Duration::from_secs(10);
-/// How long a client may take at most: so long, and eight times what the link, or one of this rate, takes for the bytes.
+/// Timeout of a transfer: this long, plus eight times what the link, or one of `SLOW_LINK` bits per second, needs.
 const LEAST: Duration = Duration::from_secs(600);
 const SLOW_LINK: u64 = 8_000_000;
-/// Files of the server, and of a client, besides those that are moved.
+/// Number and bytes of files besides those that are transferred.
 const OTHERS: u64 = 10_000;
 const OTHER_BYTES: u64 = 32 << 20;
 
-/// How clients use the server.
-pub(super) enum Speaks {
-    /// By programs that are told what to move.
-    Told(Box<dyn FileServer>),
-    /// As a filesystem that is mounted, of smbd.
+/// The way in which clients use the server.
+pub(super) enum ClientMode {
+    /// By client programs that take commands.
+    Program(Box<dyn FileServer>),
+    /// By a CIFS mount.
     Cifs(Smb),
-    /// The same of the kernel.
+    /// By an NFS mount.
     Nfs,
 }
 
-impl Speaks {
+impl ClientMode {
     /// The program that serves.
     fn server(&self) -> Option<&dyn FileServer> {
         match self {
-            Self::Told(server) => Some(server.as_ref()),
+            Self::Program(server) => Some(server.as_ref()),
             Self::Cifs(server) => Some(server),
             Self::Nfs => None,
         }
     }
 }
 
-/// They end in this order: who uses the server on another machine ends once that has ended.
-pub(super) struct Site {
+/// Fields are dropped in this order: the server ends before a client on another machine does.
+pub(super) struct Setup {
     pub(super) act: ShareTest,
     pub(super) tools: System,
-    pub(super) speaks: Speaks,
+    pub(super) client_mode: ClientMode,
     serves: Option<Talk>,
-    pub(super) server: Apart,
-    pub(super) client: Apart,
+    pub(super) server: Sandbox,
+    pub(super) client: Sandbox,
     remote: Option<Remote>,
-    /// The client on another machine has the files that it puts.
+    /// Whether a client on another machine has the files that it puts.
     is_equipped: bool,
     port: u16,
-    /// The name of the directory on the drive.
+    /// Name of the scratch directory on the drive.
     folder: String,
-    /// How often blocks were read at random: those of each time are others.
+    /// Number of random reads so far, the seed of the next one.
     pub(super) draws: Cell<u64>,
 }
 
-impl Site {
+impl Setup {
     pub fn start(
         (on_drive, of_client): (Option<&Folder>, Option<&Folder>),
         act: &ShareTest,
@@ -97,8 +97,8 @@ impl Site {
         let start = |at| Remote::start(at, &random()?, act.protocol, tools, cancel);
         let remote = act.client.as_ref().map(start).transpose()?;
         let ends = if act.mounted { Ends::ByItself } else { Ends::WithUs };
-        let server = Apart::start(tools, on_drive, (bytes, files), (remote.is_none(), ends))?;
-        let client = Apart::start(tools, of_client, (bytes + act.kept(), 3 * files), (true, ends))?;
+        let server = Sandbox::start(tools, on_drive, (bytes, files), (remote.is_none(), ends))?;
+        let client = Sandbox::start(tools, of_client, (bytes + act.kept(), 3 * files), (true, ends))?;
         let serves = match &remote {
             None => {
                 let [its, other] = [SERVER, CLIENT].map(|address| format!("{address}/30"));
@@ -114,25 +114,25 @@ impl Site {
         fs::create_dir(server.file(MEMORY)).map_err(cannot)?;
         fs::create_dir(client.file(GOT)).map_err(cannot)?;
         let stop = || cancel.is_set();
-        for (seed, errand) in act.errands().filter(|errand| errand.puts()).enumerate() {
-            let dir = client.file(set_name(errand));
+        for (seed, kind) in act.kinds().filter(|kind| kind.puts()).enumerate() {
+            let dir = client.file(set_name(kind));
             fs::create_dir(&dir)
-                .and_then(|()| errands::make(&dir, act.set(errand), seed as u64, &stop))
+                .and_then(|()| files::make(&dir, act.set(kind), seed as u64, &stop))
                 .map_err(cannot)?;
         }
         let both = (&server, &client);
-        let speaks = match act.protocol {
+        let client_mode = match act.protocol {
             Protocol::Smb => {
                 let smb = Smb::prepare(both, &serves, (&random()?, act), tools)?;
                 match act.mounted {
-                    true => smb.furnish_client(&client, tools).map(|()| Speaks::Cifs(smb))?,
-                    false => Speaks::Told(Box::new(smb)),
+                    true => smb.furnish_client(&client, tools).map(|()| ClientMode::Cifs(smb))?,
+                    false => ClientMode::Program(Box::new(smb)),
                 }
             }
-            Protocol::Sftp => Speaks::Told(Box::new(Sftp::prepare(both, &serves, tools)?)),
-            Protocol::Nfs => nfs::prepare(both, tools).map(|()| Speaks::Nfs)?,
+            Protocol::Sftp => ClientMode::Program(Box::new(Sftp::prepare(both, &serves, tools)?)),
+            Protocol::Nfs => nfs::prepare(both, tools).map(|()| ClientMode::Nfs)?,
         };
-        if let (Some(remote), Some(server)) = (&remote, speaks.server()) {
+        if let (Some(remote), Some(server)) = (&remote, client_mode.server()) {
             server.client_files().iter().try_for_each(|file| remote.give(&client, file, tools))?;
         }
         if let Some(login) = &act.login {
@@ -147,7 +147,7 @@ impl Site {
         Ok(Self {
             act: act.clone(),
             tools: System::default(),
-            speaks,
+            client_mode,
             serves: None,
             server,
             client,
@@ -159,46 +159,46 @@ impl Site {
         })
     }
 
-    /// Gives a client on another machine the files that it puts later.
+    /// Sends the files that a client on another machine will put.
     fn equip(&self, server: &dyn FileServer, cancel: &Cancel) -> Result<(), RunError> {
-        for errand in self.act.errands().filter(|errand| errand.puts()) {
-            let (dir, count) = (set_name(errand), self.act.set(errand).0);
+        for kind in self.act.kinds().filter(|kind| kind.puts()) {
+            let (dir, count) = (set_name(kind), self.act.set(kind).0);
             let (source, shared) = (self.client.file(dir), self.server.file(MEMORY));
             let cannot = |e: io::Error| failed(&format!("files for the client: {e}"));
-            errands::put(&source, &shared, count, (false, false), &|| cancel.is_set()).map_err(cannot)?;
-            let via = Via::Without(Part::Drive);
-            self.tell(server, (errand, via), &[server.all(false, dir)], cancel)?;
-            errands::clear(&shared, count).map_err(cannot)?;
+            files::put(&source, &shared, count, (false, false), &|| cancel.is_set()).map_err(cannot)?;
+            let route = Route::Without(Part::Drive);
+            self.send_commands(server, (kind, route), &[server.all(false, dir)], cancel)?;
+            files::clear(&shared, count).map_err(cannot)?;
         }
         Ok(())
     }
 
-    /// A server that has just started, and served once: its first transfers may be slower.
+    /// Restarts the server and warms it up by one put and one get.
     pub fn restart(&mut self, cancel: &Cancel) -> Result<(), RunError> {
         if let Some(mut serves) = self.serves.take() {
             serves.end(BEGINS);
         }
-        self.serves = Some(match self.speaks.server() {
+        self.serves = Some(match self.client_mode.server() {
             Some(server) => self.answering(server, cancel)?,
             None => nfs::serve(&self.server, &self.tools)?,
         });
-        if let (false, Some(server)) = (self.is_equipped, self.speaks.server()) {
+        if let (false, Some(server)) = (self.is_equipped, self.client_mode.server()) {
             self.equip(server, cancel)?;
             self.is_equipped = true;
         }
-        for errand in [Errand::Put, Errand::Get] {
-            self.time((errand, Via::Whole), false, cancel)?;
+        for kind in [TransferKind::Put, TransferKind::Get] {
+            self.time((kind, Route::Whole), false, cancel)?;
         }
         Ok(())
     }
 
-    /// A server that has just started, and answers.
+    /// Starts the server and waits until it answers.
     fn answering(&self, server: &dyn FileServer, cancel: &Cancel) -> Result<Talk, RunError> {
         let serve = within(self.server.pid, self.server.pid, &server.serve(), &self.tools)?;
         let mut serves = self.tools.talk(&serve)?;
         let since = Instant::now();
-        let query = self.client(server, Via::Whole, ANSWERS, false)?;
-        let called = self.called(Via::Whole, &query);
+        let query = self.client(server, Route::Whole, ANSWERS, false)?;
+        let called = self.called(Route::Whole, &query);
         while let Err(e) = self.connected(server, &query, &called, &|| cancel.is_set()) {
             if serves.has_ended() {
                 let last = server.last_words(&self.server, &serves.end(Duration::ZERO));
@@ -218,45 +218,45 @@ impl Site {
         Ok(serves)
     }
 
-    /// The client on another machine, if this way begins there.
-    pub fn remote(&self, via: Via) -> Option<&Remote> {
-        self.remote.as_ref().filter(|_| via.has(Part::Link))
+    /// The client on another machine, if this route begins there.
+    pub fn remote(&self, route: Route) -> Option<&Remote> {
+        self.remote.as_ref().filter(|_| route.has(Part::Link))
     }
 
-    /// The network in which this way begins, and the address of the server there.
-    pub fn place(&self, via: Via) -> (u32, String) {
-        // Of the machine itself.
-        if let Some(at) = self.act.existing.as_ref().filter(|_| via == Via::Existing) {
+    /// The process in whose network namespace this route begins, and the address of the server there.
+    pub fn place(&self, route: Route) -> (u32, String) {
+        // The network of the machine itself.
+        if let Some(at) = self.act.existing.as_ref().filter(|_| route == Route::Existing) {
             return (process::id(), at.host().to_owned());
         }
-        // A link without a limit is not left out by another one.
-        match (self.remote(via), via.has(Part::Link) || !self.act.has_link()) {
+        // An unlimited link is never left out.
+        match (self.remote(route), route.has(Part::Link) || !self.act.has_link()) {
             (Some(remote), _) => (self.client.pid, remote.addresses[0].to_string()),
             (None, true) => (self.client.pid, SERVER.to_owned()),
             (None, false) => (self.server.pid, "127.0.0.1".to_owned()),
         }
     }
 
-    /// A client that waits for commands, from where this way begins.
+    /// The client program of this route, which waits for commands.
     pub fn client(
         &self,
         server: &dyn FileServer,
-        via: Via,
+        route: Route,
         patience: Duration,
         tells: bool,
     ) -> Result<Query, RunError> {
-        let remote = self.remote(via);
-        let (network, address) = self.place(via);
-        let query = server.client(&Access { patience, tells, ..self.access(via, &address) });
+        let remote = self.remote(route);
+        let (network, address) = self.place(route);
+        let query = server.client(&Access { patience, tells, ..self.access(route, &address) });
         match remote {
             Some(remote) => Ok(remote.in_dir(&query)),
             None => Ok(within(network, self.client.pid, &query, &self.tools)?),
         }
     }
 
-    /// What a client uses, that goes this way to an address.
-    pub fn access<'b>(&'b self, via: Via, address: &'b str) -> Access<'b> {
-        let existing = self.act.existing.as_ref().filter(|_| via == Via::Existing);
+    /// Address, directory and options of a client on this route.
+    pub fn access<'b>(&'b self, route: Route, address: &'b str) -> Access<'b> {
+        let existing = self.act.existing.as_ref().filter(|_| route == Route::Existing);
         let usual = match self.act.protocol {
             Protocol::Smb => SMB_PORT,
             Protocol::Nfs | Protocol::Sftp => NFS_PORT,
@@ -264,9 +264,9 @@ impl Site {
         Access {
             address,
             port: existing.map_or(self.port, |at| at.port().unwrap_or(usual)),
-            dir: dir_of(via),
-            protection: self.act.protection.filter(|_| via.has(Part::Protection)),
-            room: self.remote(via).is_none().then_some(&self.client.room),
+            dir: dir_of(route),
+            protection: self.act.protection.filter(|_| route.has(Part::Protection)),
+            room: self.remote(route).is_none().then_some(&self.client.room),
             patience: ANSWERS,
             tells: false,
             existing: existing.map(|at| Other {
@@ -277,60 +277,60 @@ impl Site {
         }
     }
 
-    /// What a client is called in messages.
-    pub fn called(&self, via: Via, query: &Query) -> String {
-        match (self.remote(via), &self.act.client) {
+    /// Name of a client in messages.
+    pub fn called(&self, route: Route, query: &Query) -> String {
+        match (self.remote(route), &self.act.client) {
             (Some(_), Some(at)) => format!("{} on {}", self.act.client_name(), at.host()),
             _ => format!("'{query}'"),
         }
     }
 
-    /// Where the files of the share are, as this program sees them.
-    pub fn files(&self, via: Via) -> PathBuf {
-        self.server.file(if via.has(Part::Drive) { OWN } else { MEMORY })
+    /// Directory of the shared files, as this program sees it.
+    pub fn files(&self, route: Route) -> PathBuf {
+        self.server.file(if route.has(Part::Drive) { OWN } else { MEMORY })
     }
 
-    /// How long clients may take.
-    pub fn longest(&self, errand: Errand) -> Duration {
-        let bits = self.act.moved(errand).saturating_mul(8).saturating_mul(8);
+    /// Timeout of a transfer.
+    pub fn longest(&self, kind: TransferKind) -> Duration {
+        let bits = self.act.moved(kind).saturating_mul(8).saturating_mul(8);
         LEAST + Duration::from_secs(bits / self.act.rate.unwrap_or(SLOW_LINK).min(SLOW_LINK))
     }
 }
 
-impl Drop for Site {
+impl Drop for Setup {
     fn drop(&mut self) {
-        // Before the networks and mounts that it uses.
+        // The server ends before the namespaces that it uses.
         if let Some(mut serves) = self.serves.take() {
             serves.end(BEGINS);
         }
     }
 }
 
-/// A port of an address of this machine, on which nobody listens.
+/// A free port of an address of this machine.
 pub(super) fn free_port(address: IpAddr) -> Result<u16, String> {
     let free = TcpListener::bind((address, 0)).and_then(|listener| listener.local_addr());
     free.map(|at| at.port()).map_err(|e| format!("no free port of {address}: {e}"))
 }
 
-/// The directory of the server, as it is shared.
-pub(super) fn dir_of(via: Via) -> &'static str {
-    match (via.has(Part::Drive), via.has(Part::Sync)) {
+/// Name of the shared directory of a route.
+pub(super) fn dir_of(route: Route) -> &'static str {
+    match (route.has(Part::Drive), route.has(Part::Sync)) {
         (true, true) => OWN,
         (true, false) => ASYNC,
         (false, _) => MEMORY,
     }
 }
 
-/// The directory of the client with the files of an errand.
-pub(super) fn set_name(errand: Errand) -> &'static str {
-    match errand {
-        Errand::Put | Errand::Get | Errand::ReadRandom => LARGE,
-        Errand::PutSmall | Errand::GetSmall => SMALL,
-        Errand::PutSeveral | Errand::GetSeveral => SEVERAL,
+/// Name of the client's directory with the files of a transfer.
+pub(super) fn set_name(kind: TransferKind) -> &'static str {
+    match kind {
+        TransferKind::Put | TransferKind::Get | TransferKind::ReadRandom => LARGE,
+        TransferKind::PutSmall | TransferKind::GetSmall => SMALL,
+        TransferKind::PutSeveral | TransferKind::GetSeveral => SEVERAL,
     }
 }
 
-/// For a password, which nobody is told, and which is gone with the server; and for a name.
+/// A random text for names, and for a password that lasts as long as the server.
 fn random() -> Result<String, RunError> {
     let uuid = Sysroot::live().word("/proc/sys/kernel/random/uuid");
     uuid.ok_or_else(|| failed("the kernel gives no random number"))

@@ -1,4 +1,4 @@
-//! What the client and the server's own programs do with files. They are named by numbers. Work that is stopped ends with an error.
+//! Files of client and server, named by numbers: made, copied, compared and removed. Work that is stopped ends with an error.
 
 use std::{
     fs::{self, File, Permissions},
@@ -23,10 +23,10 @@ pub const SMALL: &str = "small";
 pub const SEVERAL: &str = "several";
 pub const GOT: &str = "got";
 
-/// Whether work is to end early.
+/// Returns whether work must end early.
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
-/// Somebody put something in place of a file.
+/// A file was replaced by another program.
 #[derive(Debug, thiserror::Error)]
 #[error("file {0} was replaced by something else")]
 pub struct Replaced(String);
@@ -35,7 +35,7 @@ fn go_on(stop: Stop<'_>) -> io::Result<()> {
     if stop() { Err(io::Error::other("it was interrupted")) } else { Ok(()) }
 }
 
-/// Makes so many files of so many bytes, which can't be compressed.
+/// Makes files of incompressible data.
 pub fn make(dir: &Path, (files, bytes): (u64, u64), seed: u64, stop: Stop<'_>) -> io::Result<()> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut piece = vec![0; PIECE];
@@ -53,7 +53,7 @@ pub fn make(dir: &Path, (files, bytes): (u64, u64), seed: u64, stop: Stop<'_>) -
     Ok(())
 }
 
-/// Removes so many of them, as far as they are there.
+/// Removes the files that exist.
 pub fn clear(dir: &Path, files: u64) -> io::Result<()> {
     for number in 0..files {
         match fs::remove_file(dir.join(number.to_string())) {
@@ -64,8 +64,8 @@ pub fn clear(dir: &Path, files: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes them as the server's own programs do, until they are on the drive; some `at_once`, if each client has one; or each one
-/// `to_its_end` before the next.
+/// Copies files and syncs the filesystem: in parallel if `at_once`, and with a sync of each file
+/// if `to_its_end`.
 pub fn put(
     from: &Path,
     to: &Path,
@@ -81,14 +81,14 @@ pub fn put(
     sync(to)
 }
 
-/// Lets any user of this machine read the directory and so many files of it; not what somebody has put in place of one.
+/// Lets any user of this machine read the directory and its files; a file that was replaced is refused.
 pub fn open_to_all(dir: &Path, files: u64) -> io::Result<()> {
     fs::set_permissions(dir, Permissions::from_mode(0o755))?;
     (0..files)
         .try_for_each(|number| open(dir, &number.to_string())?.set_permissions(Permissions::from_mode(0o644)))
 }
 
-/// One of the files; not what somebody has put in its place, such as a link to another one, or a pipe, which would be waited for.
+/// Opens one of the files; a link, a pipe or a file with other names in its place is refused.
 pub fn open(dir: &Path, name: &str) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match openat(CWD, dir.join(name), flags, Mode::empty()) {
@@ -99,7 +99,7 @@ pub fn open(dir: &Path, name: &str) -> io::Result<File> {
     if about.is_file() && about.nlink() < 2 { Ok(file) } else { Err(replaced(name)) }
 }
 
-/// To be read from its begin to its end, as by cp: the kernel reads further ahead. Where it can't, nothing is lost.
+/// Opens a file for sequential reading, as cp does. A filesystem that does not support the hint ignores it.
 pub fn open_to_copy(dir: &Path, name: &str) -> io::Result<File> {
     let file = open(dir, name)?;
     let _ = fadvise(&file, 0, None, Advice::Sequential);
@@ -110,12 +110,12 @@ fn replaced(name: &str) -> io::Error {
     io::Error::other(Replaced(name.to_owned()))
 }
 
-/// Reads them as the server's own programs do.
+/// Reads files and discards the data.
 pub fn get(from: &Path, files: u64, at_once: bool, stop: Stop<'_>) -> io::Result<()> {
     each(files, at_once, &|name| copy(&mut open_to_copy(from, name)?, &mut io::sink(), stop).map(drop))
 }
 
-/// Blocks of the first file, so many bytes from each place on, one after the other. Nothing is read ahead.
+/// Reads blocks of the first file at these offsets, one after the other, without read-ahead.
 pub fn read_blocks(dir: &Path, places: &[u64], bytes: u64, stop: Stop<'_>) -> io::Result<Vec<u8>> {
     let file = open(dir, "0")?;
     fadvise(&file, 0, None, Advice::Random)?;
@@ -127,7 +127,7 @@ pub fn read_blocks(dir: &Path, places: &[u64], bytes: u64, stop: Stop<'_>) -> io
     Ok(blocks)
 }
 
-/// A new file; not what somebody has put there meanwhile.
+/// Creates a file; one that exists already is refused.
 pub fn create(dir: &Path, name: &str) -> io::Result<File> {
     File::create_new(dir.join(name)).map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => replaced(name),
@@ -135,10 +135,10 @@ pub fn create(dir: &Path, name: &str) -> io::Result<File> {
     })
 }
 
-/// So much at once that work over a slow link can be stopped.
+/// Bytes of one write: few enough that work over a slow link can be stopped.
 const PART: usize = 64 << 10;
 
-/// How much came until the end.
+/// Copies until the end and returns the number of bytes.
 pub fn copy(from: &mut dyn Read, to: &mut dyn Write, stop: Stop<'_>) -> io::Result<u64> {
     let (mut piece, mut all) = (vec![0; PIECE], 0);
     loop {
@@ -156,7 +156,7 @@ pub fn copy(from: &mut dyn Read, to: &mut dyn Write, stop: Stop<'_>) -> io::Resu
     }
 }
 
-/// One after the other, or all at once.
+/// Works on all files, one after the other or in parallel.
 fn each(files: u64, at_once: bool, work: &(dyn Fn(&str) -> io::Result<()> + Sync)) -> io::Result<()> {
     let mut names = (0..files).map(|number| number.to_string());
     if !at_once {
@@ -169,12 +169,12 @@ fn each(files: u64, at_once: bool, work: &(dyn Fn(&str) -> io::Result<()> + Sync
     })
 }
 
-/// All that was written is on the drive.
+/// Syncs the filesystem of a directory.
 pub fn sync(dir: &Path) -> io::Result<()> {
     Ok(syncfs(File::open(dir)?)?)
 }
 
-/// They are no longer in memory.
+/// Drops files from the page cache.
 pub fn cool(dir: &Path, files: u64) -> io::Result<()> {
     sync(dir)?;
     for number in 0..files {
@@ -186,13 +186,13 @@ pub fn cool(dir: &Path, files: u64) -> io::Result<()> {
 /// How a file differs from what it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Differs {
-    /// It is missing, or shorter or longer.
+    /// Missing, or of another length.
     Length,
-    /// It has other bytes.
+    /// Other bytes.
     Bytes,
 }
 
-/// The number of the first file that differs, of all bytes only if they are `read`.
+/// The number of the first file that differs: by length, and if `read` by its bytes.
 pub fn differs(
     a: &Path,
     b: &Path,
