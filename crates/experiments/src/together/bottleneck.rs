@@ -1,7 +1,7 @@
 //! What limits loads that run at the same time.
 
 use super::{
-    cpu_limits::{Level, Strain},
+    cpu_limits::{Level, ProcessorLoad, Strain},
     samples::{Group, Set},
     shared_links::Shared,
 };
@@ -12,7 +12,8 @@ use crate::{
         compare, repeat,
     },
     findings::Limiter,
-    units::{Percentile, capital, duration, rate},
+    inventory::Ceiling,
+    units::Percentile,
 };
 
 pub(super) struct Answer<'a> {
@@ -30,7 +31,7 @@ pub(super) struct Answer<'a> {
     /// All targets are on one drive.
     pub one_drive: bool,
     /// Processor load while all ran at once; `None` where it wasn't recorded.
-    pub strain: Option<Strain>,
+    pub processors: Option<ProcessorLoad>,
 }
 
 pub(super) struct Open {
@@ -48,8 +49,27 @@ pub(super) struct Limit {
     /// The most that they move, bytes per second.
     pub ceiling: Estimate,
     pub confidence: Confidence,
-    /// Why this limit and no other; whole sentences.
-    pub because: Vec<String>,
+    /// Why this limit and no other.
+    pub because: Vec<Reason>,
+}
+
+/// What speaks for a limit.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Reason {
+    /// The median operation took this long alone and at once, in seconds.
+    Latency { alone: f64, at_once: f64 },
+    /// Other targets that ran at the same time were not slowed.
+    OthersNotSlowed,
+    /// The limit is near what the link carries.
+    NearCeiling(Ceiling),
+    /// The limit is less than half of what the link carries.
+    BelowCeiling(Ceiling),
+    /// The inventory shows no link that all of them share.
+    NoCommonLink,
+    /// They move more than the signalling rate of the link that they share.
+    AboveSignallingRate(String),
+    /// The loss is too small or too irregular to identify.
+    Irregular,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,7 +120,7 @@ pub(super) fn answer<'a>(group: &'a Group, shared: &[Shared]) -> Option<Answer<'
         limits: Vec::new(),
         open: Vec::new(),
         one_drive: shared.iter().any(|s| s.drive && s.members == group.members),
-        strain: Strain::of(&all.processors, group.members.len()),
+        processors: Strain::of(&all.processors, group.members.len()).map(|strain| strain.load()),
     };
     let trials: Vec<ceiling_fit::Trial> = group.sets.iter().map(|s| s.trial.clone()).collect();
     let mut shared = shared.to_vec();
@@ -134,6 +154,7 @@ pub(super) fn answer<'a>(group: &'a Group, shared: &[Shared]) -> Option<Answer<'
 }
 
 /// Whether something shared limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Held {
     Yes,
     No,
@@ -148,10 +169,6 @@ impl Held {
             share if share.low >= HELD => Self::No,
             _ => Self::Unknown,
         }
-    }
-
-    pub fn is_known(&self) -> bool {
-        !matches!(self, Self::Unknown)
     }
 }
 
@@ -169,38 +186,15 @@ fn added(all: &[Estimate]) -> Estimate {
     }
 }
 
-impl Limit {
-    fn new(
-        what: Limiter,
-        name: &str,
-        members: &[usize],
-        ceiling: &Estimate,
-        confidence: Confidence,
-        because: Vec<String>,
-    ) -> Self {
-        let (name, members, ceiling) = (name.to_owned(), members.to_vec(), ceiling.clone());
-        Self { what, name, members, ceiling, confidence, because }
-    }
-}
-
 impl Answer<'_> {
-    /// Whether the processors limit, and a whole sentence about it.
-    fn processors(&self) -> (Option<Level>, String) {
-        let Some((level, sign)) = self.strain.as_ref().map(Strain::level) else {
-            return (None, "Processor load was not recorded.".to_owned());
-        };
-        let sentences = match level {
-            Level::Idle => format!("The processor had time to spare: {sign}."),
-            Level::Busy => format!("The processor may contribute: {sign}."),
-            Level::Limit => format!("{}.", capital(&sign)),
-        };
-        (Some(level), sentences)
+    fn level(&self) -> Option<Level> {
+        self.processors.as_ref().map(|load| load.level)
     }
 
     /// The limit behind a fitted ceiling.
     fn ceiling(&self, found: &ceiling_fit::FittedCeiling, shared: &Shared, misfit: f64) -> Limit {
         let all = shared.members == self.group.members;
-        let (level, sign) = self.processors();
+        let level = self.level();
         let mut confidence = if found.margin >= CLEAR { Confidence::High } else { Confidence::Low };
         let mut at_most = |limit: Confidence, when: bool| {
             if when {
@@ -216,7 +210,7 @@ impl Answer<'_> {
         let ceiling = if all { &self.sum } else { &found.ceiling };
         if all && level == Some(Level::Limit) {
             // A fully used processor explains a limit on all of them.
-            return self.processor(ceiling, confidence, sign);
+            return self.limit(Limiter::Processor, &shared.members, ceiling, confidence, Vec::new());
         }
         at_most(Confidence::Low, level == Some(Level::Limit));
         at_most(Confidence::Moderate, level != Some(Level::Idle) && !found.others_free);
@@ -227,28 +221,27 @@ impl Answer<'_> {
         if shared.name.is_empty() || impossible {
             at_most(Confidence::Moderate, true);
             at_most(Confidence::Low, impossible);
-            let because = vec![self.excluded(shared)];
-            let name = "something shared";
-            return Limit::new(Limiter::Unknown, name, &shared.members, ceiling, confidence, because);
+            let why = match impossible {
+                true => Reason::AboveSignallingRate(shared.name.clone()),
+                false => Reason::NoCommonLink,
+            };
+            return self.limit(Limiter::Unknown, &shared.members, ceiling, confidence, vec![why]);
         }
         let near = shared.usable().is_some_and(|usable| (0.75..=1.05).contains(&(passes / usable)));
         // One set of targets shows that something is shared, but not what.
         at_most(Confidence::Moderate, found.reached < 2 && !found.others_free && !near && !shared.drive);
-        let far = shared.usable().filter(|usable| passes < 0.5 * usable);
-        at_most(Confidence::Moderate, far.is_some() && all);
-        let mut because: Vec<String> = self.waiting(shared).into_iter().chain([sign]).collect();
-        if found.others_free {
-            because.push("Other targets that ran at the same time were not slowed.".to_owned());
-        }
-        if let Some(known) = shared.ceiling.as_ref().filter(|_| near || far.is_some()) {
-            let usable = rate(shared.usable().unwrap_or_default());
-            let fits = if near { "near" } else { "far below" };
-            let kind = if known.practical.is_some() { "typical speed" } else { "signalling rate" };
-            let of = format!("{kind} of {}, {usable} ({})", shared.name, known.source);
-            because.push(format!("The limit is {fits} the {of}."));
-        }
+        let far = shared.usable().is_some_and(|usable| passes < 0.5 * usable);
+        at_most(Confidence::Moderate, far && all);
+        let mut because: Vec<Reason> = self.latency(shared).into_iter().collect();
+        because.extend(found.others_free.then_some(Reason::OthersNotSlowed));
+        because.extend(shared.ceiling.clone().and_then(|known| match (near, far) {
+            (true, _) => Some(Reason::NearCeiling(known)),
+            (_, true) => Some(Reason::BelowCeiling(known)),
+            _ => None,
+        }));
         let what = if shared.drive { Limiter::Drive } else { Limiter::Bus };
-        Limit::new(what, &shared.name, &shared.members, ceiling, confidence, because)
+        let limit = self.limit(what, &shared.members, ceiling, confidence, because);
+        Limit { name: shared.name.clone(), ..limit }
     }
 
     /// What these targets move at once, as a share of what they move alone.
@@ -268,34 +261,42 @@ impl Answer<'_> {
         each.filter(|(m, _)| members.contains(m)).map(|(_, e)| e.value).sum()
     }
 
-    fn processor(&self, ceiling: &Estimate, confidence: Confidence, sign: String) -> Limit {
-        Limit::new(Limiter::Processor, "processor", &self.group.members, ceiling, confidence, vec![sign])
+    fn limit(
+        &self,
+        what: Limiter,
+        members: &[usize],
+        ceiling: &Estimate,
+        confidence: Confidence,
+        because: Vec<Reason>,
+    ) -> Limit {
+        let name = match what {
+            Limiter::Processor => "processor",
+            Limiter::Drives => "drives",
+            _ => "something shared",
+        };
+        let (name, members, ceiling) = (name.to_owned(), members.to_vec(), ceiling.clone());
+        Limit { what, name, members, ceiling, confidence, because }
     }
 
     /// No shared limit was found: the drives limit.
     fn own(&self) -> Limit {
-        let (level, sign) = self.processors();
-        if level == Some(Level::Limit) {
-            return self.processor(&self.sum, Confidence::Moderate, sign);
-        }
-        let confidence = match level {
-            Some(Level::Idle) if self.share.low >= REACHED => Confidence::High,
-            _ if self.share.value >= REACHED => Confidence::Moderate,
-            _ => Confidence::Low,
+        let (what, confidence) = match self.level() {
+            Some(Level::Limit) => (Limiter::Processor, Confidence::Moderate),
+            Some(Level::Idle) if self.share.low >= REACHED => (Limiter::Drives, Confidence::High),
+            _ if self.share.value >= REACHED => (Limiter::Drives, Confidence::Moderate),
+            _ => (Limiter::Drives, Confidence::Low),
         };
-        Limit::new(Limiter::Drives, "drives", &self.group.members, &self.sum, confidence, vec![sign])
+        self.limit(what, &self.group.members, &self.sum, confidence, Vec::new())
     }
 
     /// Targets that lose speed at once, where no ceiling explains it.
     fn unexplained(&self, members: &[usize], all: &Set) -> Limit {
-        let (level, sign) = self.processors();
         let sum = repeat::mean(&all.sums(members));
         let sum = sum.as_ref().unwrap_or(&self.sum);
-        if level == Some(Level::Limit) && *members == self.group.members {
-            return self.processor(sum, Confidence::Moderate, sign);
+        if self.level() == Some(Level::Limit) && *members == self.group.members {
+            return self.limit(Limiter::Processor, members, sum, Confidence::Moderate, Vec::new());
         }
-        let because = vec!["It is too small or too irregular to identify.".to_owned()];
-        Limit::new(Limiter::Unknown, "something shared", members, sum, Confidence::Low, because)
+        self.limit(Limiter::Unknown, members, sum, Confidence::Low, vec![Reason::Irregular])
     }
 
     /// Targets without a ceiling where others have one.
@@ -303,11 +304,11 @@ impl Answer<'_> {
         let sum = repeat::mean(&all.sums(members));
         let confidence = self.limits.iter().map(|l| l.confidence).min().unwrap_or(Confidence::Low);
         let ceiling = sum.as_ref().unwrap_or(&self.sum);
-        Limit::new(Limiter::Drives, "drives", members, ceiling, confidence, Vec::new())
+        self.limit(Limiter::Drives, members, ceiling, confidence, Vec::new())
     }
 
-    /// How much longer operations took at once; drives that wait for a bus are idle in between.
-    fn waiting(&self, shared: &Shared) -> Option<String> {
+    /// How much longer operations took at once, of the target that lost most.
+    fn latency(&self, shared: &Shared) -> Option<Reason> {
         let all = self.group.at_once()?;
         let median = |set: &Set, member: usize| {
             let at = set.trial.members.iter().position(|m| *m == member)?;
@@ -316,22 +317,6 @@ impl Answer<'_> {
         let each =
             shared.members.iter().filter_map(|&m| Some((median(self.group.alone(m)?, m)?, median(all, m)?)));
         let (alone, at_once) = each.max_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
-        let (alone, at_once) = (duration(alone), duration(at_once));
-        let idle = if shared.drive { "" } else { ": the drives waited in between" };
-        Some(format!("The median operation took {alone} alone and {at_once} at once{idle}."))
-    }
-
-    /// What was excluded where the limit is unknown.
-    fn excluded(&self, shared: &Shared) -> String {
-        let mut not = vec!["the drives, which are faster alone".to_owned()];
-        if shared.name.is_empty() {
-            not.push("a single bus, because the inventory shows none that carries all of them".to_owned());
-        } else {
-            not.push(format!("{}, because its signalling rate is below the measured speed", shared.name));
-        }
-        if let Some((Level::Idle, sign)) = self.strain.as_ref().map(Strain::level) {
-            not.push(format!("the processor ({sign})"));
-        }
-        format!("Excluded: {}.", not.join("; "))
+        Some(Reason::Latency { alone, at_once })
     }
 }

@@ -1,6 +1,6 @@
 //! Whether the processors were the limit.
 
-use crate::{conditions::Processors, units::percent};
+use crate::conditions::Processors;
 
 /// Processor load over several repetitions, as means.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -11,7 +11,7 @@ pub(super) struct Strain {
     pub interrupts: f64,
     /// The least busy core's busy share.
     least: f64,
-    /// The share of time that the longest waiting load waited for a processor.
+    /// The share of time that the longest-waiting load waited for a processor.
     waited: Option<f64>,
     /// The share of time that a quota throttled drivebench.
     throttled: Option<f64>,
@@ -25,6 +25,32 @@ pub(super) enum Level {
     Idle,
     Busy,
     Limit,
+}
+
+/// How much the processors limit, and the number that shows it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct ProcessorLoad {
+    pub level: Level,
+    pub sign: Sign,
+    /// What the sign says, as a share of the time.
+    pub share: f64,
+}
+
+/// What shows how much the processors limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// A quota throttled drivebench.
+    Throttled,
+    /// A load waited for a processor.
+    Waited,
+    /// Each load used a processor.
+    Worked,
+    /// A core was busy with interrupts.
+    Interrupts,
+    /// The busiest core was busy.
+    BusiestCore,
+    /// The least busy core was busy.
+    LeastBusyCore,
 }
 
 /// A core this busy is fully used.
@@ -57,30 +83,23 @@ impl Strain {
         })
     }
 
-    pub fn level(&self) -> (Level, String) {
-        let of_time = |text: &str, share: f64| format!("{text} for {} of the time", percent(share));
+    pub fn load(&self) -> ProcessorLoad {
         let [throttle, wait, work] =
             [self.throttled, self.waited, self.worked].map(Option::unwrap_or_default);
-        let throttled = of_time("a processor quota throttled drivebench", throttle);
-        let waited = of_time("a load waited for a processor", wait);
-        let busy = format!("the busiest core was {} busy", percent(self.busiest));
         let interrupts = if self.busiest >= FULL { self.interrupts } else { 0.0 };
-        match self {
-            _ if throttle >= 0.1 => (Level::Limit, throttled),
-            _ if wait >= 0.2 => (Level::Limit, format!("{waited}, and {busy}")),
-            _ if work >= 0.85 => (Level::Limit, of_time("each load used a processor", work)),
-            _ if interrupts >= INTERRUPTS => {
-                (Level::Limit, format!("{busy}, {} of its time in interrupts", percent(interrupts)))
-            }
-            _ if self.least >= FULL => (Level::Busy, "no core had time to spare".to_owned()),
-            _ if throttle >= 0.02 => (Level::Busy, throttled),
-            _ if wait >= 0.08 => (Level::Busy, waited),
-            _ if interrupts >= INTERRUPTS / 2.0 => (Level::Busy, busy),
-            _ if self.busiest >= FULL => {
-                (Level::Idle, format!("the least busy core was {} busy", percent(self.least)))
-            }
-            _ => (Level::Idle, busy),
-        }
+        let (level, sign, share) = match self {
+            _ if throttle >= 0.1 => (Level::Limit, Sign::Throttled, throttle),
+            _ if wait >= 0.2 => (Level::Limit, Sign::Waited, wait),
+            _ if work >= 0.85 => (Level::Limit, Sign::Worked, work),
+            _ if interrupts >= INTERRUPTS => (Level::Limit, Sign::Interrupts, interrupts),
+            _ if self.least >= FULL => (Level::Busy, Sign::LeastBusyCore, self.least),
+            _ if throttle >= 0.02 => (Level::Busy, Sign::Throttled, throttle),
+            _ if wait >= 0.08 => (Level::Busy, Sign::Waited, wait),
+            _ if interrupts >= INTERRUPTS / 2.0 => (Level::Busy, Sign::Interrupts, interrupts),
+            _ if self.busiest >= FULL => (Level::Idle, Sign::LeastBusyCore, self.least),
+            _ => (Level::Idle, Sign::BusiestCore, self.busiest),
+        };
+        ProcessorLoad { level, sign, share }
     }
 }
 
@@ -98,7 +117,7 @@ mod tests {
             waited: Some(waited),
             throttled: Some(throttled),
         };
-        Strain::of(&[did], 2).expect("recorded").level().0
+        Strain::of(&[did], 2).expect("recorded").load().level
     }
 
     #[test]
@@ -117,6 +136,7 @@ mod tests {
         assert_eq!(level(&[(1.0, 0.0), (1.0, 0.0)], 19.0, 0.0, 0.0), Level::Limit);
         assert_eq!(Strain::of(&[Processors::default()], 2), None);
         let spare = Strain { busiest: 1.0, least: 0.2, ..Strain::default() };
-        assert_eq!(spare.level(), (Level::Idle, "the least busy core was 20 % busy".to_owned()));
+        let load = ProcessorLoad { level: Level::Idle, sign: Sign::LeastBusyCore, share: 0.2 };
+        assert_eq!(spare.load(), load);
     }
 }

@@ -39,9 +39,11 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan
     findings.tables.extend(groups.iter().filter_map(|group| between(group, plan)));
     findings.figures = answers.iter().map(|a| figure(a, plan, &shared)).collect();
     let limits = answers.iter().flat_map(|a| a.limits.iter().map(move |limit| (a, limit)));
-    findings.verdicts = limits.map(|(a, limit)| sentences::verdict(a, limit, &plan.targets)).collect();
+    findings.verdicts =
+        limits.clone().map(|(a, limit)| sentences::verdict(a, limit, &plan.targets)).collect();
+    findings.details.sentences.extend(limits.map(|(a, limit)| sentences::because(a, limit)));
     let open = answers.iter().flat_map(|a| a.open.iter().map(move |open| (a, open)));
-    findings.verdicts.extend(open.map(|(a, open)| sentences::open(a, open, &shared, &plan.targets)));
+    findings.verdicts.extend(open.map(|(a, open)| sentences::open(a, open, &plan.targets)));
     let one_drive = shared.iter().filter(|s| s.drive);
     findings.flags.extend(one_drive.map(|s| sentences::on_one_drive(s, &plan.targets)));
     for group in groups.iter().filter(|g| !answers.iter().any(|a| a.group.load.name == g.load.name)) {
@@ -83,7 +85,7 @@ fn speeds(a: &Answer<'_>, plan: &Plan) -> Table {
 fn share(e: &Estimate) -> String {
     match () {
         () if !e.high.is_finite() => format!("{} (no interval)", percent(e.value)),
-        () if e.half_width() > TOO_WIDE && !Held::by(e).is_known() => "not known".to_owned(),
+        () if e.half_width() > TOO_WIDE && Held::by(e) == Held::Unknown => "not known".to_owned(),
         () => format!("{} ({})", percent(e.value), e.range(percent)),
     }
 }

@@ -2,24 +2,25 @@
 
 use super::{
     super::common::ONE_RUN,
-    bottleneck::{Answer, Confidence, Limit, Open},
+    bottleneck::{Answer, Confidence, Limit, Open, Reason},
+    cpu_limits::{Level, ProcessorLoad, Sign},
     shared_links::Shared,
 };
 use crate::{
     findings::Limiter,
     target::Target,
-    units::{Direction, Pattern, capital, listed, percent, rate},
+    units::{Direction, Pattern, capital, duration, listed, percent, rate},
 };
 
 /// The load, and what drives do under it: `Random reads`, `read`.
 fn load(answer: &Answer<'_>) -> (String, &'static str) {
     let (what, verb) = match answer.group.direction {
-        Direction::Read => ("Reads", "read"),
-        Direction::Write => ("Writes", "write"),
-        Direction::Mixed { .. } => ("Mixed reads and writes", "move"),
+        Direction::Read => ("reads", "read"),
+        Direction::Write => ("writes", "write"),
+        Direction::Mixed { .. } => ("mixed reads and writes", "move"),
     };
     let random = answer.group.load.pattern == Some(Pattern::Random);
-    (if random { format!("Random {}", what.to_lowercase()) } else { what.to_owned() }, verb)
+    (capital(&if random { format!("random {what}") } else { what.to_owned() }), verb)
 }
 
 fn names(members: &[usize], targets: &[Target]) -> String {
@@ -27,33 +28,18 @@ fn names(members: &[usize], targets: &[Target]) -> String {
 }
 
 /// Why there is no verdict on these targets, and how to get one.
-pub(super) fn open(answer: &Answer<'_>, open: &Open, shared: &[Shared], targets: &[Target]) -> String {
+pub(super) fn open(answer: &Answer<'_>, open: &Open, targets: &[Target]) -> String {
     let ((what, verb), who) = (load(answer), names(&open.members, targets));
-    let share = percent(open.share.value);
     let runs = answer.group.at_once().map_or(0, |set| set.trial.runs.len());
-    let more = (2 * runs).max(3);
-    let on_it = |s: &&Shared| s.drive && open.members.iter().all(|m| s.members.contains(m));
-    if shared.iter().any(|s| on_it(&s)) {
-        let interval = match open.share.high.is_finite() {
-            true => open.share.range(percent),
-            false => "one run, no interval".to_owned(),
-        };
-        return format!(
-            "{what}: {who} share one drive. At once they {verb} {share} of their sum alone ({interval}): too noisy to \
-             say whether they slow each other down. Measure longer: --runs {more}."
-        );
-    }
-    let why = if open.share.high.is_finite() {
-        format!(
-            "the interval, {}, holds both answers: something shared limits them, or nothing does",
-            open.share.range(percent)
-        )
-    } else {
-        "one run has no interval".to_owned()
+    let interval = match open.share.high.is_finite() {
+        true => open.share.range(percent),
+        false => "one run has no interval".to_owned(),
     };
     format!(
-        "{what}: what limits {who} is not known. At once they {verb} {share} of their sum alone, and {why}. Measure \
-         longer: --runs {more}."
+        "{what}: what limits {who} is not known: at once they {verb} {} ({interval}) of their sum alone. Measure longer: \
+         --runs {}.",
+        percent(open.share.value),
+        (2 * runs).max(3)
     )
 }
 
@@ -70,77 +56,68 @@ pub(super) fn verdict(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) ->
     let passes = limit.ceiling.sentence(rate, ONE_RUN);
     let own = rate(answer.own_sum(&limit.members));
     let share = percent(answer.share.value);
-    let several = answer.limits.len() > 1;
-    let sentences = match limit.what {
-        Limiter::Drives if several => {
+    let at_once = format!("at once they {verb} {passes}, {share} of their sum alone");
+    let sentence = match limit.what {
+        Limiter::Drives if answer.limits.len() > 1 => {
             format!("the drives limit {who}: they {verb} {passes} at once and {own} alone.")
         }
         Limiter::Drives if answer.one_drive => {
-            format!(
-                "{who} share one drive, which does not slow them down: at once they {verb} {passes}, {share} of their sum alone."
-            )
+            format!("{who} share one drive, which does not slow them down: {at_once}.")
         }
-        Limiter::Drives => format!(
-            "the drives are the limit: at once they {verb} {passes}, {share} of their sum alone. A faster drive would help."
+        Limiter::Drives => format!("the drives are the limit: {at_once}."),
+        Limiter::Bus => format!(
+            "{} limits {who} to {passes}; their sum alone is {own}. Spread the drives over several buses.",
+            limit.name
         ),
-        Limiter::Bus | Limiter::Drive => {
-            let advice = match limit.what {
-                Limiter::Drive => "",
-                _ => " Faster drives would not help there; spreading the drives over several buses would.",
-            };
-            format!("{} limits {who} to {passes}; their sum alone is {own}.{advice}", limit.name)
-        }
-        Limiter::Processor => {
-            format!("the processor is the limit: at once they {verb} {passes}, {share} of their sum alone.")
-        }
+        Limiter::Drive => format!("{} limits {who} to {passes}; their sum alone is {own}.", limit.name),
+        Limiter::Processor => format!("the processor is the limit: {at_once}."),
         Limiter::Unknown => format!(
             "a shared limit that the inventory does not show holds {who} to {passes}; their sum alone is {own}."
         ),
     };
-    let because = limit.because.join(" ");
-    let space = if because.is_empty() { "" } else { " " };
-    let unsure = limit.confidence == Confidence::Low && limit.what != Limiter::Processor;
-    let hint = if unsure { "; more --runs may raise it" } else { "" };
-    format!("{}: {sentences}{space}{because} Confidence: {}{hint}.", capital(&what), limit.confidence.word())
+    let hint = if limit.confidence == Confidence::Low { "; more --runs may raise it" } else { "" };
+    format!("{what}: {sentence} Confidence: {}{hint}.", limit.confidence.word())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{super::samples::Group, *};
-    use crate::{analyse::Estimate, findings::LoadKey};
+/// What speaks for a limit.
+pub(super) fn because(answer: &Answer<'_>, limit: &Limit) -> String {
+    let mut why: Vec<String> = limit.because.iter().map(reason).collect();
+    why.push(processors(answer.processors));
+    format!("{}, {}: {}.", load(answer).0, limit.name, why.join("; "))
+}
 
-    #[test]
-    fn targets_on_one_drive_are_said_to_share_it() {
-        let given = |given: &str| Target { given: given.to_owned(), ..Target::default() };
-        let targets = [given("a"), given("mntb")];
-        let (load, direction) = (LoadKey::default(), Direction::Write);
-        let group = Group { load, direction, members: vec![0, 1], sets: Vec::new() };
-        let share = Estimate { low: 0.0, high: 3.37, ..Estimate::unbounded(1.18, "") };
-        let answer = Answer {
-            group: &group,
-            alone: Vec::new(),
-            at_once: Vec::new(),
-            sum_alone: share.clone(),
-            sum: share.clone(),
-            share: share.clone(),
-            limits: Vec::new(),
-            open: Vec::new(),
-            one_drive: true,
-            strain: None,
-        };
-        let open_on = |shared: &[Shared]| {
-            let of = Open { members: vec![0, 1], share: share.clone() };
-            open(&answer, &of, shared, &targets)
-        };
-        let drive = Shared { members: vec![0, 1], drive: true, ..Shared::default() };
-        let said = open_on(std::slice::from_ref(&drive));
-        assert!(said.starts_with("Writes: a and mntb share one drive. At once they write 118 %"), "{said}");
-        assert!(
-            said.contains("whether they slow each other down") && !said.contains("nothing does"),
-            "{said}"
-        );
-        assert!(
-            open_on(&[Shared { drive: false, ..drive }]).contains("something shared limits them, or nothing")
-        );
+fn reason(reason: &Reason) -> String {
+    match reason {
+        Reason::Latency { alone, at_once } => {
+            format!("the median operation took {} alone and {} at once", duration(*alone), duration(*at_once))
+        }
+        Reason::OthersNotSlowed => "other targets at the same time were not slowed".to_owned(),
+        Reason::NearCeiling(known) => format!("near its usual {} ({})", rate(known.usable()), known.source),
+        Reason::BelowCeiling(known) => {
+            format!("far below its usual {} ({})", rate(known.usable()), known.source)
+        }
+        Reason::NoCommonLink => "the inventory shows no link that carries all of them".to_owned(),
+        Reason::AboveSignallingRate(link) => format!("the speed exceeds the signalling rate of {link}"),
+        Reason::Irregular => "the loss is too small or too irregular to identify".to_owned(),
+    }
+}
+
+fn processors(load: Option<ProcessorLoad>) -> String {
+    let Some(ProcessorLoad { level, sign, share }) = load else {
+        return "processor load was not recorded".to_owned();
+    };
+    let share = percent(share);
+    let sign = match sign {
+        Sign::Throttled => format!("a processor quota throttled drivebench for {share} of the time"),
+        Sign::Waited => format!("a load waited for a processor for {share} of the time"),
+        Sign::Worked => format!("each load used a processor for {share} of the time"),
+        Sign::Interrupts => format!("interrupts took {share} of a core"),
+        Sign::BusiestCore => format!("the busiest core was {share} busy"),
+        Sign::LeastBusyCore => format!("the least busy core was {share} busy"),
+    };
+    match level {
+        Level::Idle => format!("the processor had time to spare ({sign})"),
+        Level::Busy => format!("the processor may contribute ({sign})"),
+        Level::Limit => sign,
     }
 }

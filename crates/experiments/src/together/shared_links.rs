@@ -14,8 +14,6 @@ pub(super) struct Shared {
     pub members: Vec<usize>,
     /// What it is: `the USB2 bus`.
     pub name: String,
-    /// Other links that the same targets share, which a measurement can't separate.
-    pub or: Vec<String>,
     /// What it carries, where known.
     pub ceiling: Option<Ceiling>,
     /// It is a drive that several targets are on.
@@ -42,16 +40,13 @@ pub(super) fn shared(inventory: &Inventory, targets: &[Target], members: &[usize
             return;
         }
         match all.iter_mut().find(|other| other.members == one.members) {
-            // A shared drive comes before any bus.
-            Some(other) if other.drive => other.or.push(one.name),
-            // Of two links in a row the slower one limits.
-            Some(other)
-                if one.usable().unwrap_or(f64::INFINITY) < other.usable().unwrap_or(f64::INFINITY) =>
-            {
-                let before = std::mem::replace(other, one);
-                other.or = [before.or, vec![before.name]].concat();
+            // A shared drive comes before any bus. Of two links in a row the slower one limits.
+            Some(other) => {
+                let carries = |link: &Shared| link.usable().unwrap_or(f64::INFINITY);
+                if !other.drive && carries(&one) < carries(other) {
+                    *other = one;
+                }
             }
-            Some(other) => other.or.push(one.name),
             None => all.push(one),
         }
     };
