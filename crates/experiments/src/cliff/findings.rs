@@ -26,9 +26,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let first = |group: &&Group<'_>| group.measure.label == WRITE;
     findings.evidence = groups.iter().filter(first).filter_map(Group::longest).collect();
     let several = plan.targets.len() > 1;
-    let (mut rows, mut fell) = (Vec::new(), false);
+    let (mut rows, mut has_cliff) = (Vec::new(), false);
     for (at, target) in plan.targets.iter().enumerate() {
-        let mut sentences = String::new();
+        let mut sentences = Vec::new();
         if let Some(sweep) = take(&mut groups, at, SWEEP) {
             let run = sweep.run;
             let positions = run.zoned.as_ref().map_or(&[][..], |zoned| &zoned.positions);
@@ -41,13 +41,11 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         if let Some(written) = written(run, plan, &mut groups, at, target) {
             sentences = verdicts::written(&written);
             rows.extend(written.rows(several));
-            fell |= !written.first.falls.is_empty() && !written.cached;
+            has_cliff |= !written.first.falls.is_empty() && !written.cached;
             findings.figures.push(over_bytes(&written));
             findings.estimates.extend(written.estimates());
         }
-        if !sentences.is_empty() {
-            findings.verdicts.push(named(several, target, sentences));
-        }
+        findings.verdicts.extend(sentences.into_iter().map(|text| named(several, target, text)));
     }
     let left_out =
         plan.no_pauses.iter().filter_map(|one| Some((plan.targets.get(one.target as usize)?, one)));
@@ -57,7 +55,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     if !rows.is_empty() {
         let mut columns = Column::heads(several);
         columns.extend(Column::all([("fast part", false), ("before", false), ("after", false)]));
-        if !fell {
+        if !has_cliff {
             // One speed, which is not one after a slow-down.
             let after = columns.len() - 1;
             columns[after - 1].name = "speed".to_owned();

@@ -1,10 +1,10 @@
-//! Verdicts of cliff, in sentences.
+//! Verdicts of cliff: where the speed falls, what ended the search, what a pause restores.
 
 use super::written::{Writing, Written, places};
 use crate::{
     analyse::{Cliff, CliffEstimate, Estimate, Position, Reason, Zoned},
     plan::CutBy,
-    units::{Ended, MIB, capital, decimal_bytes, duration, percent, rate, size},
+    units::{Ended, MIB, decimal_bytes, duration, percent, rate, size},
 };
 
 /// A fast part smaller than this many chunks is lost in the noise at the beginning.
@@ -12,42 +12,43 @@ const LEAST: u64 = 32;
 /// No slow-down is found in fewer chunks.
 const CHUNKS: u64 = 128;
 
-pub(super) fn written(written: &Written<'_>) -> String {
+pub(super) fn written(written: &Written<'_>) -> Vec<String> {
     let first = &written.first;
     if written.cached {
-        return "Direct writing was refused, and writes through the page cache do not show the drive's own cache. Try a \
-                directory on another filesystem of that drive."
-            .to_owned();
+        return vec![
+            "Direct writing was refused, and writes through the page cache do not show the drive's own cache: try \
+             another filesystem of that drive."
+                .to_owned(),
+        ];
     }
     let mut sentences: Vec<String> = first.falls.iter().map(fell).collect();
     match first.falls.last() {
         Some(fall) => {
-            let most = decimal_bytes(fall.at.value as u64);
-            let limit =
-                || format!("Up to {most} written at once run at the first speed, all beyond at the last.");
-            let once = first.falls.len() == 1 && !fall.gradual;
-            sentences.extend((once && sustained(written)).then(limit));
-            sentences.extend(unsettled(written));
-            sentences.extend(restored(written, fall));
+            let end = ended(written).filter(|_| first.run.throughput.reason.is_some());
+            sentences.extend(end.map(|end| {
+                let bytes = decimal_bytes(first.run.bytes);
+                format!("The last speed was not settled after {bytes}: {}.", end.words())
+            }));
+            sentences.push(recovered(Recovery::of(written, fall), written));
         }
         None => sentences.extend(none(written)),
     }
     if let Some(Ended::Failed { what, offset, message, .. }) = &first.run.ended {
         sentences.push(format!("A {what} at offset {} failed: {message}.", size(*offset)));
     }
-    sentences.join(" ")
+    sentences
 }
 
 fn fell(fall: &CliffEstimate) -> String {
-    let at = fall.at.sentence(|bytes| decimal_bytes(bytes as u64), "");
     let (before, after) = (speed(&fall.before), speed(&fall.after));
-    if fall.gradual {
-        format!(
-            "Writes slow down gradually, from {before} to {after}, as from heat; no cache was used up at a certain \
-             point."
-        )
-    } else {
-        format!("Writes slow down after {at}: from {before} to {after}.")
+    match fall.gradual {
+        true => format!(
+            "Writes slow down gradually, from {before} to {after}, as from heat, not at a certain point."
+        ),
+        false => {
+            let at = fall.at.sentence(|bytes| decimal_bytes(bytes as u64), "");
+            format!("Writes slow down after {at}: from {before} to {after}.")
+        }
     }
 }
 
@@ -81,25 +82,15 @@ enum Limit {
 }
 
 impl Limit {
-    fn why(self) -> &'static str {
+    /// Which limit it was, and how to write more.
+    fn words(self) -> &'static str {
         match self {
-            Self::FreeSpace => "the free space ended it",
-            Self::LargestFile => "the largest file ended it",
-            Self::MaxBytes => "--max-bytes ended it",
-            Self::MaxTime => "--max-time ended it",
+            Self::FreeSpace => "the free space ended it; free some to look further",
+            Self::LargestFile => "the largest file ended it; choose another filesystem to look further",
+            Self::MaxBytes => "--max-bytes ended it; raise it to look further",
+            Self::MaxTime => "--max-time ended it; raise it to look further",
             Self::OutOfReach => "that takes more bytes or time than are allowed",
             Self::Stopped => "it was stopped",
-        }
-    }
-
-    /// How to write more.
-    fn remedy(self) -> &'static str {
-        match self {
-            Self::FreeSpace => " Free some space to look further.",
-            Self::LargestFile => " Choose another filesystem to look further.",
-            Self::MaxBytes => " Raise --max-bytes to look further.",
-            Self::MaxTime => " Raise --max-time to look further.",
-            Self::OutOfReach | Self::Stopped => "",
         }
     }
 }
@@ -124,39 +115,26 @@ pub(super) fn sustained(written: &Written<'_>) -> bool {
     found && run.throughput.sustained && !written.cached
 }
 
-/// The last speed may change, because the writing ended too early.
-fn unsettled(written: &Written<'_>) -> Option<String> {
-    let why = ended(written).filter(|_| written.first.run.throughput.reason.is_some())?;
-    let bytes = decimal_bytes(written.first.run.bytes);
-    Some(format!("The writing ended after {bytes}, before the last speed was settled: {}.", why.why()))
-}
-
 /// No slow-down, and what that does not exclude.
 fn none(written: &Written<'_>) -> Vec<String> {
-    let first = &written.first;
-    let run = &first.run;
-    if let Some(too_few) = too_few(first) {
-        let why = ended(written).map(|why| format!("{}.", capital(why.why())));
-        return [Some(too_few), why].into_iter().flatten().collect();
+    let run = &written.first.run;
+    let end = ended(written);
+    if let Some(too_few) = too_few(&written.first) {
+        return [too_few].into_iter().chain(end.map(|end| format!("Why: {}.", end.words()))).collect();
     }
-    let bytes = decimal_bytes(run.bytes);
-    let ended = ended(written);
-    let (why, further) = ended.map_or(("the speed was settled", ""), |limit| (limit.why(), limit.remedy()));
-    let (step, writes) = (percent(Cliff::STEP), speed(&run.estimate));
-    let seen = match run.throughput.reason {
-        Some(Reason::Drifting) => "No cliff was found, but the speed drifts",
+    let found = match run.throughput.reason {
+        Some(Reason::Drifting) => "No cliff was found, but the speed drifts".to_owned(),
         // A mean that is known no better than a step excludes none.
         _ if !run.estimate.is_bounded() || run.estimate.half_width() > Cliff::STEP => {
-            "No cliff was found, but the speed varies"
+            "No cliff was found, but the speed varies".to_owned()
         }
-        _ => &format!("No lasting step of {step} or more"),
+        _ => format!("No lasting step of {} or more", percent(Cliff::STEP)),
     };
+    let (bytes, least) = (decimal_bytes(run.bytes), size(LEAST * run.throughput.chunk));
+    let end = end.map_or("the speed was settled", Limit::words);
     vec![
-        format!("{seen} within {bytes}; {why}. Writes: {writes}."),
-        format!(
-            "A fast part larger than that or smaller than {} can't be excluded: SSDs have some of tens of GB.{further}",
-            size(LEAST * run.throughput.chunk)
-        ),
+        format!("{found} within {bytes}; writes {}.", speed(&run.estimate)),
+        format!("A fast part larger than that or smaller than {least} can't be excluded: {end}."),
     ]
 }
 
@@ -166,54 +144,76 @@ pub(super) fn is_fast(again: &Writing, fall: &CliffEstimate) -> Option<bool> {
     Some(again.run.estimate.value >= (fall.before.value * fall.after.value).sqrt())
 }
 
-fn restored(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
-    let (Some(pause), Some(again)) = (written.pause, &written.again) else {
-        return Some("Recovery after a pause was not measured.".to_owned());
-    };
-    let rest = duration(pause);
-    let bytes = decimal_bytes(again.run.bytes);
-    let Some(second) = again.falls.last() else {
-        return Some(match is_fast(again, fall) {
-            None => format!("After a pause of {rest}, {bytes} were written: too few to measure recovery."),
-            Some(true) => {
-                format!("After a pause of {rest}, {bytes} were fast again: at least that much recovered.")
-            }
-            Some(false) => {
-                let least = size(LEAST * again.run.throughput.chunk);
-                format!(
-                    "After a pause of {rest}, writes were slow from the start: less than {least} recovered. Try a longer --pause."
-                )
-            }
-        });
-    };
-    let bytes = |bytes: f64| decimal_bytes(bytes as u64);
-    let fast = format!("After a pause of {rest}, {} were fast again", second.at.text(bytes));
-    Some(if second.at.high >= fall.at.low {
-        format!("{fast}: all of it recovered.")
-    } else {
-        let (share, gain) = (percent(second.at.value / fall.at.value), rate(second.at.value / pause));
-        let gain = gain.trim_end_matches("/s");
-        format!("{fast}, {share} of the first time: {gain} for each second of the pause.")
-    })
+/// What a pause restored of the fast part.
+#[derive(Debug, PartialEq)]
+enum Recovery {
+    NotMeasured,
+    /// Too few bytes were written after the pause, in all this many.
+    TooFew(u64),
+    /// Less than this many bytes.
+    Nothing(u64),
+    /// All bytes that were written after the pause were fast.
+    AtLeast(u64),
+    /// As many bytes as before, as far as the intervals show.
+    All(Estimate),
+    /// This many bytes, and their share of the first time.
+    Part(Estimate, f64),
 }
 
-pub(super) fn sweep(positions: &[Position], zoned: Option<&Zoned>) -> String {
+impl Recovery {
+    fn of(written: &Written<'_>, fall: &CliffEstimate) -> Self {
+        let Some(again) = written.again.as_ref().filter(|_| written.pause.is_some()) else {
+            return Self::NotMeasured;
+        };
+        match (again.falls.last(), is_fast(again, fall)) {
+            (Some(second), _) if second.at.high >= fall.at.low => Self::All(second.at.clone()),
+            (Some(second), _) => Self::Part(second.at.clone(), second.at.value / fall.at.value),
+            (None, None) => Self::TooFew(again.run.bytes),
+            (None, Some(true)) => Self::AtLeast(again.run.bytes),
+            (None, Some(false)) => Self::Nothing(LEAST * again.run.throughput.chunk),
+        }
+    }
+}
+
+fn recovered(recovery: Recovery, written: &Written<'_>) -> String {
+    let seconds = written.pause.unwrap_or_default();
+    let pause = format!("After a pause of {}", duration(seconds));
+    let bytes = |e: &Estimate| e.text(|bytes| decimal_bytes(bytes as u64));
+    match recovery {
+        Recovery::NotMeasured => "Recovery after a pause was not measured.".to_owned(),
+        Recovery::TooFew(all) => {
+            format!("{pause}, {} were written: too few to measure recovery.", decimal_bytes(all))
+        }
+        Recovery::Nothing(least) => {
+            format!("{pause}, less than {} were fast again. Try a longer --pause.", size(least))
+        }
+        Recovery::AtLeast(all) => format!("{pause}, at least {} were fast again.", decimal_bytes(all)),
+        Recovery::All(at) => format!("{pause}, {} were fast again: all of it recovered.", bytes(&at)),
+        Recovery::Part(at, share) => format!(
+            "{pause}, {} were fast again, {} of the first time: {} of pause.",
+            bytes(&at),
+            percent(share),
+            rate(at.value / seconds).replace("/s", " for each second")
+        ),
+    }
+}
+
+pub(super) fn sweep(positions: &[Position], zoned: Option<&Zoned>) -> Vec<String> {
     let [(_, first), (_, middle), (_, last)] = places(positions)[..] else {
-        return "Too few positions were read to show how the speed changes over the disk.".to_owned();
+        return vec!["Too few positions were read to show how the speed changes over the disk.".to_owned()];
     };
     let [start, half, end] = [first, middle, last].map(|place| speed(&place.speed));
     let share = percent(last.speed.value / first.speed.value);
-    let mut sentences =
-        vec![format!("Reads: {start} at the beginning of the disk, {half} in its middle, {end} at its end.")];
-    sentences.push(if last.speed.high < first.speed.low {
-        format!(
-            "The end has {share} of the speed at the beginning: put data that must be fast into the first partition."
-        )
-    } else if first.speed.is_bounded() && last.speed.is_bounded() {
-        "No difference found between beginning and end.".to_owned()
-    } else {
-        "Without intervals it can't be judged whether the end is slower.".to_owned()
-    });
-    sentences.extend(zoned.map(|zoned| format!("Reading the whole disk: {}.", speed(&zoned.estimate))));
-    sentences.join(" ")
+    let bounded = first.speed.is_bounded() && last.speed.is_bounded();
+    let found = match last.speed.high < first.speed.low {
+        true => format!(
+            "The end has {share} of the speed at the beginning: put what must be fast into the first partition."
+        ),
+        false if bounded => "No difference found between beginning and end.".to_owned(),
+        false => "Without intervals it can't be judged whether the end is slower.".to_owned(),
+    };
+    let places =
+        format!("Reads: {start} at the beginning of the disk, {half} in its middle, {end} at its end.");
+    let whole = zoned.map(|zoned| format!("Reading the whole disk: {}.", speed(&zoned.estimate)));
+    [places, found].into_iter().chain(whole).collect()
 }
