@@ -32,10 +32,10 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             }
         }
         let own: Vec<&Curve> = curves.iter().filter(|c| c.at == at).collect();
-        let sentences = sentences(plan, at, &own).into_iter();
-        findings
-            .verdicts
-            .extend(sentences.map(|text| named(plan.targets.len() > 1, &plan.targets[at], text)));
+        let (short, full) = sentences(plan, at, &own);
+        let say = |text| named(plan.targets.len() > 1, &plan.targets[at], text);
+        findings.verdicts.extend(short.into_iter().map(say));
+        findings.details.sentences.extend(full.into_iter().map(say));
     }
     findings.flags.extend(limits(plan));
     findings.estimates = curves.iter().flat_map(|c| metrics(&plan.targets[c.at].given, c)).collect();
@@ -83,62 +83,99 @@ fn cell(speed: &Estimate) -> String {
     if reaches_far { speed.with_ends(rate) } else { speed.text(rate) }
 }
 
-fn sentences(plan: &Plan, at: usize, curves: &[&Curve]) -> Vec<String> {
-    let mut sentences: Vec<String> = advice(curves).into_iter().collect();
-    sentences.extend(curves.iter().filter_map(|c| one(c)));
-    if let Some(direct) =
-        curves.iter().find(|c| (c.direction, c.caching) == (Direction::Write, Caching::Direct))
-    {
-        sentences.extend((!plan.targets[at].rotates()).then(|| allocation(direct)));
-    }
-    sentences
+/// The size to use in all modes.
+#[derive(Debug, PartialEq)]
+enum Advice {
+    /// From this size on every mode is within a tenth of its best, whole intervals included.
+    From(u64),
+    /// The same by the values alone; the intervals reach down to this share of the best.
+    SeemsFrom(u64, f64),
+    /// This mode is slower at its largest size, the first, than at the second.
+    Slower(&'static str, u64, u64),
+    /// This mode was not measured up to the largest size.
+    NotMeasured(&'static str),
+    TooNoisy,
 }
 
-/// The size to use in all modes, if every larger one is good in each of them.
-fn advice(curves: &[&Curve]) -> Option<String> {
-    const MORE: &str = "Repeat with more --runs.";
-    if curves.len() < 2 {
-        return None;
+impl Advice {
+    fn of(curves: &[&Curve], largest: u64) -> Option<Self> {
+        if curves.len() < 2 {
+            return None;
+        }
+        if let Some(c) = curves.iter().find(|c| c.points.last().is_none_or(|p| p.block < largest)) {
+            return Some(Self::NotMeasured(mode(c)));
+        }
+        let all = |size: fn(&Curve) -> Option<&Point>| -> Option<u64> {
+            let each: Option<Vec<u64>> = curves.iter().map(|c| Some(size(c)?.block)).collect();
+            each?.into_iter().max()
+        };
+        if let Some(block) = all(Curve::enough) {
+            return Some(Self::From(block));
+        }
+        if let Some(block) = all(Curve::seems_enough) {
+            let least = |c: &&Curve| {
+                let best = c.best().map_or(f64::NAN, |best| best.speed.value);
+                c.points.iter().filter(|p| p.block >= block).map(|p| p.speed.low / best).fold(1.0, f64::min)
+            };
+            return Some(Self::SeemsFrom(block, curves.iter().map(least).fold(1.0, f64::min)));
+        }
+        let slower = |c: &&Curve| {
+            let last = c.points.last().filter(|p| c.is_slow(p))?;
+            Some(Self::Slower(mode(c), last.block, c.best()?.block))
+        };
+        Some(curves.iter().find_map(slower).unwrap_or(Self::TooNoisy))
     }
-    let largest = curves.iter().filter_map(|c| c.points.last()).map(|p| p.block).max()?;
-    if let Some(c) = curves.iter().find(|c| c.points.last().is_none_or(|p| p.block < largest)) {
-        let (name, largest) = (name(c), size(largest));
-        return Some(format!("No size is recommended: {name} were not measured up to {largest}."));
-    }
-    let all = |of: fn(&Curve) -> Option<&Point>| -> Option<u64> {
-        let each: Option<Vec<u64>> = curves.iter().map(|c| Some(of(c)?.block)).collect();
-        each?.into_iter().max()
-    };
-    Some(if let Some(block) = all(Curve::enough) {
-        let amount = match block == largest {
+
+    fn sentence(&self, largest: u64) -> String {
+        let amount = |block: u64| match block == largest {
             true => format!("{}, the largest that was measured,", size(block)),
             false => format!("{} or more (measured up to {})", size(block), size(largest)),
         };
-        format!("Move {amount} at a time: every measured mode is then within a tenth of its best.")
-    } else if let Some(block) = all(Curve::seems_enough) {
-        let larger = |c: &&Curve| {
-            let best = c.best().map_or(f64::NAN, |best| best.speed.value);
-            let low = c.points.iter().filter(|p| p.block >= block).map(move |p| p.speed.low / best);
-            low.fold(f64::INFINITY, f64::min)
-        };
-        let from = if block == largest { "At" } else { "From" };
-        let on = if block == largest { ", the largest that was measured," } else { " on" };
-        let least = percent(curves.iter().map(larger).fold(f64::INFINITY, f64::min));
-        let block = size(block);
-        format!(
-            "Too noisy to recommend a size. {from} {block}{on} the measured modes seem within a tenth of their best, but the intervals reach down to {least} of it. {MORE}"
-        )
-    } else if let Some((c, slow)) =
-        curves.iter().find_map(|c| Some((c, c.points.last().filter(|p| c.is_slow(p))?)))
-    {
-        let (name, slow, best) = (name(c), size(slow.block), size(c.best()?.block));
-        format!("No size from which on all modes are fast: {name} are slower at {slow} than at {best}.")
-    } else {
-        format!("Too noisy to recommend a size for all modes. {MORE}")
-    })
+        match self {
+            Self::From(block) => {
+                format!(
+                    "Move {} at a time: every measured mode is then within a tenth of its best.",
+                    amount(*block)
+                )
+            }
+            Self::SeemsFrom(block, least) => format!(
+                "Too noisy to be sure: with {} the modes seem within a tenth of their best, but the intervals reach down \
+                 to {}. Repeat with more --runs.",
+                amount(*block),
+                percent(*least)
+            ),
+            Self::Slower(mode, at, best) => {
+                format!(
+                    "No size is fast in all modes: {mode} are slower at {} than at {}.",
+                    size(*at),
+                    size(*best)
+                )
+            }
+            Self::NotMeasured(mode) => {
+                format!("No size is recommended: {mode} were not measured up to {}.", size(largest))
+            }
+            Self::TooNoisy => {
+                "Too noisy to recommend a size for all modes. Repeat with more --runs.".to_owned()
+            }
+        }
+    }
 }
 
-fn name(curve: &Curve) -> &'static str {
+/// The verdicts on one target, and the costs of a transfer behind them.
+fn sentences(plan: &Plan, at: usize, curves: &[&Curve]) -> (Vec<String>, Vec<String>) {
+    let largest = curves.iter().filter_map(|c| c.points.last()).map(|p| p.block).max().unwrap_or(0);
+    let mut short: Vec<String> =
+        Advice::of(curves, largest).map(|advice| advice.sentence(largest)).into_iter().collect();
+    short.extend(curves.iter().filter_map(|c| fastest(c)));
+    if curves.iter().filter_map(|c| c.best()).any(|best| best.speed.high.is_infinite()) {
+        short.push("Fewer than 6 repetitions: no interval.".to_owned());
+    }
+    let direct = curves.iter().find(|c| (c.direction, c.caching) == (Direction::Write, Caching::Direct));
+    short.extend(direct.filter(|_| !plan.targets[at].rotates()).map(|direct| allocation(direct)));
+    (short, curves.iter().map(|c| costs(c)).collect())
+}
+
+fn mode(curve: &Curve) -> &'static str {
     match (curve.direction, curve.caching) {
         (Direction::Read, Caching::Direct) => "direct reads",
         (Direction::Read, _) => "cold reads through the page cache",
@@ -147,91 +184,72 @@ fn name(curve: &Curve) -> &'static str {
     }
 }
 
-/// How fast the best size is, and which smaller one is enough.
-fn fastest(curve: &Curve, best: &Point) -> String {
-    let (speed, fastest) = (best.speed.sentence(rate, ""), size(best.block));
-    let share = |p: &Point| percent(curve.share(p));
-    let smaller = curve.points.iter().rev().find(|p| p.block < best.block);
-    let last = curve.points.last().is_some_and(|p| p.block == best.block && p.block < 16 * MIB);
-    let more = if last { "; try larger ones with --largest" } else { "" };
-    match (curve.enough(), curve.seems_enough()) {
-        (Some(enough), _) if enough.block != best.block => {
-            let (enough, share) = (size(enough.block), share(enough));
-            format!("{enough} reaches {share} of the best speed, {speed} at {fastest}")
-        }
-        (Some(_), _) if smaller.is_some_and(|p| curve.is_slow(p)) => {
-            let slower = format!("the next smaller size is more than {} slower", percent(1.0 - AS_GOOD));
-            format!("the highest speed is {speed}, at {fastest}; {slower}{more}")
-        }
-        (Some(_), _) => {
-            format!(
-                "the highest speed is {speed}, at {fastest}; a smaller size may be as fast, the runs differ too much to say"
-            )
-        }
-        (None, Some(seems)) if seems.block == best.block => {
-            format!(
-                "the highest speed is {speed}, at {fastest}; the runs differ too much to say which sizes are slower"
-            )
-        }
-        (None, Some(seems)) => {
-            let alone = curve.points.last().is_some_and(|p| p.block == seems.block);
-            let seem = if alone { "seems" } else { "and more seem" };
-            let seems = size(seems.block);
-            format!(
-                "the highest speed is {speed}, at {fastest}; {seems} {seem} within a tenth of it, but the runs differ too much to be sure"
-            )
-        }
-        (None, None) => {
-            format!(
-                "the highest speed is {speed}, at {fastest}; larger sizes are slower, or the runs differ too much to say"
-            )
+/// What a size below the best one reaches.
+#[derive(Debug, PartialEq)]
+enum Smaller {
+    /// This size, and all larger ones, reach this share of the best speed or more.
+    Reaches(u64, f64),
+    /// The next smaller size is more than a tenth slower.
+    Slower,
+    Unclear,
+}
+
+impl Smaller {
+    fn of(curve: &Curve, best: &Point) -> Self {
+        let next = curve.points.iter().rev().find(|p| p.block < best.block);
+        match curve.enough() {
+            Some(enough) if enough.block != best.block => Self::Reaches(enough.block, curve.share(enough)),
+            Some(_) if next.is_some_and(|p| curve.is_slow(p)) => Self::Slower,
+            _ => Self::Unclear,
         }
     }
 }
 
-fn one(curve: &Curve) -> Option<String> {
+/// How fast the best size is, and which smaller one is enough.
+fn fastest(curve: &Curve) -> Option<String> {
     let best = curve.best()?;
-    let (first, rest) = name(curve).split_at(1);
-    let mut sentences = format!("{}{rest}: {}.", first.to_uppercase(), fastest(curve, best));
-    if let Some((point, off)) = curve.misfit() {
-        let (off, at) = (percent(off), size(point.block));
-        sentences += &format!(
-            " No fixed cost is given: a fixed time and a time for each byte do not fit, {at} is {off} off."
-        );
-        return Some(sentences + unknown(best));
-    }
-    sentences += &match (curve.cost(), curve.rate(), curve.knee()) {
-        (Some(cost), Some(bytes), Some(knee)) => {
+    let smaller = match Smaller::of(curve, best) {
+        _ if best.speed.high.is_infinite() => String::new(),
+        Smaller::Reaches(block, share) => format!("; {} reaches {}", size(block), percent(share)),
+        Smaller::Slower => format!("; the next smaller size is more than {} slower", percent(1.0 - AS_GOOD)),
+        Smaller::Unclear => "; the runs differ too much to say which other sizes are as fast".to_owned(),
+    };
+    let is_last = curve.points.last().is_some_and(|p| p.block == best.block && p.block < 16 * MIB);
+    let larger = if is_last { "; try larger ones with --largest" } else { "" };
+    let (mode, speed, block) = (capital(mode(curve)), best.speed.sentence(rate, ""), size(best.block));
+    Some(format!("{mode}: the highest speed is {speed}, at {block}{smaller}{larger}."))
+}
+
+/// The fixed cost of a transfer, where a fixed time and a time for each byte explain what was measured.
+fn costs(curve: &Curve) -> String {
+    let costs = match (curve.misfit(), curve.cost(), curve.rate(), curve.knee()) {
+        (Some((point, off)), ..) => {
+            let (off, at) = (percent(off), size(point.block));
+            format!("a fixed time for each transfer and a time for each byte do not fit, {at} is {off} off")
+        }
+        (_, Some(cost), Some(bytes), Some(knee)) => {
             let (cost, speed) = (cost.sentence(duration, ""), bytes.sentence(rate, ""));
             let knee = knee.sentence(|bytes| size(bytes.round() as u64), "");
             format!(
-                " Each transfer has a fixed cost of {cost}, its bytes move at {speed}: up to {knee} most of the time is the fixed cost."
+                "each transfer costs {cost}, its bytes move at {speed}; the cost is most of the time up to {knee}"
             )
         }
-        (Some(_), _, _) => " The fixed cost of a transfer could not be determined.".to_owned(),
-        (None, ..) => " Too few sizes were measured to determine the fixed cost of a transfer.".to_owned(),
+        _ => "the fixed cost of a transfer could not be determined".to_owned(),
     };
-    Some(sentences + unknown(best))
-}
-
-fn unknown(best: &Point) -> &'static str {
-    if best.speed.high.is_infinite() { " Fewer than 6 repetitions: no interval." } else { "" }
+    format!("{}: {costs}.", capital(mode(curve)))
 }
 
 /// The unit in which a flash drive writes, from direct writes.
 fn allocation(curve: &Curve) -> String {
-    match curve.unit() {
-        Some(unit) => {
-            let (bytes, half) = (size(unit.bytes as u64), size(unit.bytes as u64 / 2));
-            let (confidence, excess) = (percent(unit.confidence), percent(unit.excess));
-            let small = unit.bytes <= 4096.0;
-            let like = if small { "; a filesystem block or a disk sector looks the same" } else { "" };
-            format!(
-                "The drive writes in units of {bytes} ({confidence} confidence{like}): a direct write of {half} takes {excess} longer than it would without them."
-            )
-        }
-        None => "Direct writes show no step: the drive's allocation unit is not visible.".to_owned(),
-    }
+    let Some(unit) = curve.unit() else {
+        return "Direct writes show no step: the drive's allocation unit is not visible.".to_owned();
+    };
+    let (bytes, half) = (size(unit.bytes as u64), size(unit.bytes as u64 / 2));
+    let (confidence, excess) = (percent(unit.confidence), percent(unit.excess));
+    let like = if unit.bytes <= 4096.0 { "; a filesystem block or a disk sector looks the same" } else { "" };
+    format!(
+        "The drive writes in units of {bytes} ({confidence} confidence{like}): a direct write of {half} takes {excess} longer."
+    )
 }
 
 fn figure(title: &str, curves: &[&Curve]) -> Figure {
@@ -241,18 +259,10 @@ fn figure(title: &str, curves: &[&Curve]) -> Figure {
         let knee = c.knee()?.value;
         Some(Mark { label: format!("knee, {}: {}", way(c), size(knee.round() as u64)), at: At::X(knee) })
     };
-    let enough = curves.iter().filter_map(|c| {
-        let (enough, best) = (c.enough()?.block, rate(c.best()?.speed.value));
-        let last = c.points.last().is_some_and(|p| p.block == enough);
-        let sizes = if last { format!("at {}", size(enough)) } else { format!("from {} on", size(enough)) };
-        Some(format!("{}: within a tenth of its best, {best}, {sizes}.", capital(way(c))))
-    });
-    let knees = "Up to the knee, most of the time is the fixed cost of a transfer.".to_owned();
-    let knees = Some(knees).filter(|_| curves.iter().any(|c| c.knee().is_some()));
     let runs = curves.iter().flat_map(|c| c.points.iter().map(|p| p.runs));
     Figure {
         title: format!("speed over transfer size, {title}"),
-        text: enough.chain(knees).collect::<Vec<_>>().join(" "),
+        text: curves.iter().filter_map(|c| fastest(c)).collect::<Vec<_>>().join(" "),
         load: curves
             .first()
             .map_or(String::new(), |c| LoadKey { caching: None, ..c.load.clone() }.describe()),
@@ -285,51 +295,44 @@ fn metrics(target: &str, curve: &Curve) -> Vec<Metric> {
 mod tests {
     use super::{super::curve::tests::curve, *};
 
+    const KIB4: u64 = 4096;
+
     /// What is advised for a quiet mode and another one, of 4 KiB to 32 KiB.
-    fn advised(other: &[[f64; 3]]) -> String {
+    fn advised(other: &[[f64; 3]]) -> Advice {
         let quiet = [[50.0, 49.0, 51.0], [96.0, 95.0, 97.0], [99.0, 98.0, 100.0], [100.0, 99.0, 101.0]];
         let quiet = curve(Direction::Read, Caching::Direct, &quiet);
-        advice(&[&quiet, &curve(Direction::Write, Caching::Direct, other)]).expect("two modes")
+        let other = curve(Direction::Write, Caching::Direct, other);
+        Advice::of(&[&quiet, &other], 8 * KIB4).expect("two modes")
     }
 
     #[test]
     fn a_size_is_advised_only_where_all_larger_ones_are_good_in_every_mode() {
         let good = [[10.0, 9.9, 10.1], [19.0, 18.5, 19.5], [19.5, 19.0, 20.0], [20.0, 19.5, 20.5]];
-        assert!(advised(&good).starts_with("Move 8 KiB or more"), "{}", advised(&good));
+        assert_eq!(advised(&good), Advice::From(2 * KIB4));
         let mut noisy = good;
         noisy[1][1] = 8.0;
-        assert!(advised(&noisy).starts_with("Move 16 KiB or more"), "8 KiB may be slow: {}", advised(&noisy));
+        assert_eq!(advised(&noisy), Advice::From(4 * KIB4), "8 KiB may be slow");
         noisy[3] = [19.8, 7.0, 20.5];
-        let said = advised(&noisy);
-        assert!(said.starts_with("Too noisy") && said.contains("35 %") && !said.contains("Move"), "{said}");
+        assert_eq!(advised(&noisy), Advice::SeemsFrom(2 * KIB4, 7.0 / 19.8));
         let mut falls = good;
         falls[3] = [12.0, 11.0, 13.0];
-        let said = advised(&falls);
-        assert!(said.contains("direct writes are slower at 32 KiB than at 16 KiB"), "{said}");
+        assert_eq!(advised(&falls), Advice::Slower("direct writes", 8 * KIB4, 4 * KIB4));
         falls[3] = [12.0, 9.0, 21.0];
-        let said = advised(&falls);
-        assert!(said.starts_with("Too noisy") && !said.contains("KiB"), "{said}");
-        let steep = advised(&[[10.0, 9.9, 10.1], [19.0, 18.5, 19.5], [30.0, 29.0, 31.0], [40.0, 39.5, 40.5]]);
-        assert!(steep.starts_with("Move 32 KiB, the largest that was measured, at a time"), "{steep}");
-        let said = advised(&good[..3]);
-        assert!(said.contains("direct writes were not measured up to 32 KiB"), "{said}");
+        assert_eq!(advised(&falls), Advice::TooNoisy);
+        let steep = [[10.0, 9.9, 10.1], [19.0, 18.5, 19.5], [30.0, 29.0, 31.0], [40.0, 39.5, 40.5]];
+        assert_eq!(advised(&steep), Advice::From(8 * KIB4));
+        assert_eq!(advised(&good[..3]), Advice::NotMeasured("direct writes"));
     }
 
     #[test]
-    fn a_mode_says_no_more_than_its_row() {
-        let said =
-            |speeds: &[[f64; 3]]| one(&curve(Direction::Write, Caching::Direct, speeds)).expect("points");
-        let wide = said(&[[15.0, 9.0, 21.0], [20.0, 19.0, 21.0]]);
-        assert!(wide.contains("a smaller size may be as fast"), "{wide}");
-        let clear = said(&[[15.0, 14.0, 16.0], [20.0, 19.0, 21.0]]);
-        assert!(clear.contains("the next smaller size is more than 10 % slower"), "{clear}");
-        let stalls = said(&[[19.9, 19.0, 21.0], [20.0, 9.0, 21.0]]);
-        assert!(stalls.contains("seem within a tenth of it, but the runs differ too much"), "{stalls}");
-        let alone = said(&[[10.0, 9.9, 10.1], [20.0, 9.0, 21.0]]);
-        assert!(alone.contains("the runs differ too much to say which sizes are slower"), "{alone}");
-        assert!(
-            !(wide + &clear + &stalls).contains("fastest"),
-            "the highest median is not known to be the fastest"
-        );
+    fn a_smaller_size_is_called_slower_only_where_the_intervals_show_it() {
+        let smaller = |speeds: &[[f64; 3]]| {
+            let curve = curve(Direction::Write, Caching::Direct, speeds);
+            Smaller::of(&curve, curve.best().expect("points"))
+        };
+        assert_eq!(smaller(&[[15.0, 9.0, 21.0], [20.0, 19.0, 21.0]]), Smaller::Unclear);
+        assert_eq!(smaller(&[[15.0, 14.0, 16.0], [20.0, 19.0, 21.0]]), Smaller::Slower);
+        assert_eq!(smaller(&[[19.9, 19.0, 21.0], [20.0, 9.0, 21.0]]), Smaller::Unclear);
+        assert_eq!(smaller(&[[19.0, 18.5, 19.5], [20.0, 19.0, 21.0]]), Smaller::Reaches(KIB4, 0.95));
     }
 }
