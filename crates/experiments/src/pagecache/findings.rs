@@ -90,15 +90,11 @@ fn too_short(group: &Group<'_>, time_up: bool) -> Option<String> {
     if is_long(time) {
         return None;
     }
-    let spent =
-        |bytes_left: u64| group.runs.iter().any(|run| run.bytes.saturating_add(bytes_left) > again.bytes);
-    let why = match () {
-        () if group.runs.iter().any(|run| run.seconds >= limit) || again.seconds >= limit => {
-            ", because of --max-time"
-        }
-        () if spent(bytes) => ", because of --max-bytes",
-        () if time_up => ", because of --max-time",
-        () => "",
+    let is_timed = group.runs.iter().any(|run| run.seconds >= limit) || again.seconds >= limit;
+    let why = match group.runs.iter().any(|run| run.bytes.saturating_add(bytes) > again.bytes) {
+        true if !is_timed => ", because of --max-bytes",
+        false if !is_timed && !time_up => "",
+        _ => ", because of --max-time",
     };
     let (time, wanted) = (duration(time), duration(SECONDS));
     Some(format!("'{name}' was measured for {time} instead of {wanted}{why}: its speed is less certain."))
@@ -157,28 +153,16 @@ fn times_of(ratio: f64) -> String {
 
 fn sentences(own: &[&Group<'_>]) -> Vec<String> {
     let pairs = [
-        ("Writes", "a plain dd would report", NAIVE_WRITE, TRUE_WRITE, "with fsync", "write direct"),
-        ("Reads", "a second dd would report", NAIVE_READ, TRUE_READ, "cold", "read direct"),
+        ("Writes", "a plain dd would report", NAIVE_WRITE, TRUE_WRITE, "with fsync"),
+        ("Reads", "a second dd would report", NAIVE_READ, TRUE_READ, "cold"),
     ];
-    let mut sentences = Vec::new();
-    for (verb, naively, naive, real, how, direct) in pairs {
-        let Some(real) = of(own, real) else { continue };
-        let true_speed = real.estimate.sentence(rate, ONE_RUN);
-        let mut text = match of(own, naive) {
-            Some(naive) => {
-                let claim = naive.estimate.sentence(rate, ONE_RUN);
-                let verdict = wrong_by(&naive.estimate, &real.estimate);
-                format!("{verb}: {naively} {claim}; the drive does {true_speed} {how}: {verdict}.")
-            }
-            None => format!("{verb}: the drive does {true_speed} {how}."),
-        };
-        match of(own, direct) {
-            Some(direct) => text += &format!(" Direct: {}.", direct.estimate.sentence(rate, ONE_RUN)),
-            None => text += " Direct was not measured.",
-        }
-        sentences.push(text);
-    }
-    sentences
+    let sentence = |(verb, naively, naive, real, how): (&str, &str, &str, &str, &str)| {
+        let (real, naive) = (of(own, real)?, of(own, naive)?);
+        let [real_speed, claim] = [real, naive].map(|g| g.estimate.sentence(rate, ONE_RUN));
+        let wrong = wrong_by(&naive.estimate, &real.estimate);
+        Some(format!("{verb}: {naively} {claim}; the drive does {real_speed} {how}: {wrong}."))
+    };
+    pairs.into_iter().filter_map(sentence).collect()
 }
 
 fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
@@ -197,7 +181,29 @@ fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
     }
 }
 
-/// How fast memory is. That a figure near that is not a drive's holds only where each drive is clearly slower.
+/// What a speed near that of memory shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NearMemory {
+    /// Each drive is clearly slower.
+    NoDrive,
+    /// A drive may be about as fast.
+    DriveOrMemory,
+    /// No drive was measured.
+    Unknown,
+}
+
+impl NearMemory {
+    /// From whether each load on a drive is clearly slower than memory.
+    fn of(slower: &[bool]) -> Self {
+        match slower {
+            [] => Self::Unknown,
+            all if all.iter().all(|slower| *slower) => Self::NoDrive,
+            _ => Self::DriveOrMemory,
+        }
+    }
+}
+
+/// How fast memory is, and what that says of the drives.
 fn memory(groups: &[Group<'_>], drives: usize) -> Option<String> {
     let (ceiling, own): (Vec<&Group<'_>>, Vec<&Group<'_>>) =
         groups.iter().partition(|g| g.target.is_memory());
@@ -209,27 +215,16 @@ fn memory(groups: &[Group<'_>], drives: usize) -> Option<String> {
     };
     let naive = |g: &&Group<'_>| [NAIVE_WRITE, NAIVE_READ].contains(&g.measure.label.as_str());
     let own: Vec<&Group<'_>> = own.into_iter().filter(|g| way(g).is_some() && !naive(g)).collect();
-    let means = near_memory(&own.iter().map(slower).collect::<Vec<_>>());
-    match (speed(NAIVE_WRITE), speed(NAIVE_READ)) {
-        (Some(write), Some(read)) => {
-            let path = ceiling.first().map(|g| g.target.path.display().to_string()).unwrap_or_default();
-            Some(format!("Memory itself writes {write} and reads {read} (tmpfs on {path}): {means}."))
-        }
-        _ if drives > 0 => Some(
-            "The speed of memory itself was not measured: no tmpfs with room was found, or it failed."
-                .to_owned(),
-        ),
-        _ => None,
-    }
-}
-
-/// What a figure near the speed of memory means; of each load on a drive, whether it is clearly slower.
-fn near_memory(slower: &[bool]) -> &'static str {
-    match slower {
-        [] => "no drive was measured to compare with",
-        all if all.iter().all(|slower| *slower) => "a figure near these is not a drive's",
-        _ => "a drive here may be about as fast, so a figure near these may come from it or from memory",
-    }
+    let Some((write, read)) = speed(NAIVE_WRITE).zip(speed(NAIVE_READ)) else {
+        return (drives > 0)
+            .then(|| "The speed of memory was not measured: no tmpfs with room was found.".to_owned());
+    };
+    let means = match NearMemory::of(&own.iter().map(slower).collect::<Vec<_>>()) {
+        NearMemory::NoDrive => "a figure near these is not a drive's",
+        NearMemory::DriveOrMemory => "a figure near these may come from a drive or from memory",
+        NearMemory::Unknown => "no drive was measured to compare with",
+    };
+    Some(format!("Memory writes {write} and reads {read}: {means}."))
 }
 
 fn advice(groups: &[Group<'_>]) -> Option<String> {
@@ -278,9 +273,9 @@ mod tests {
 
     #[test]
     fn without_a_drive_nothing_is_said_of_drives() {
-        assert!(near_memory(&[true, true]).contains("not a drive's"));
-        assert!(near_memory(&[true, false]).contains("may come from it or from memory"));
-        assert!(near_memory(&[]).contains("no drive was measured"));
+        assert_eq!(NearMemory::of(&[true, true]), NearMemory::NoDrive);
+        assert_eq!(NearMemory::of(&[true, false]), NearMemory::DriveOrMemory);
+        assert_eq!(NearMemory::of(&[]), NearMemory::Unknown);
     }
 
     #[test]

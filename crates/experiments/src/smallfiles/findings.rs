@@ -35,17 +35,16 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<()>, plan: &Plan) {
         findings.figures.push(figure(&target.given, &both));
         let limits = limits(plan, at, asked, &both).into_iter();
         findings.flags.extend(limits.map(|text| named(several, target, text)));
-        let mut sentences = vec![answer(&both)];
-        sentences.extend(both.iter().filter_map(|c| copying(c, set)));
-        sentences.extend(both.iter().find_map(|c| beyond(c, set)));
-        sentences.extend(both.iter().map(one));
-        findings.verdicts.extend(sentences.into_iter().map(|text| named(several, target, text)));
+        let say = |text| named(several, target, text);
+        findings.verdicts.push(say(Archive::of(&both).sentence()));
+        findings.verdicts.extend(both.iter().filter_map(|c| copying(c, set)).map(say));
+        findings.verdicts.extend(both.iter().find_map(|c| beyond(c, set)).map(say));
+        findings.details.sentences.extend(both.iter().map(costs).map(say));
         findings.estimates.extend(both.iter().flat_map(|c| metrics(plan, c, set)));
     }
     if !findings.tables.is_empty() {
-        findings.verdicts.push(
-            "Cold means that the page cache held no data of the files. It still held names and inodes: after a \
-             reboot reading takes longer by their lookup."
+        findings.details.sentences.push(
+            "Cold: the page cache held no data of the files, but names and inodes; after a reboot reading takes longer."
                 .to_owned(),
         );
     }
@@ -55,23 +54,18 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<()>, plan: &Plan) {
 fn limits(plan: &Plan, at: usize, asked: Option<FileSet>, both: &[Costs; 2]) -> Vec<String> {
     let planned = cuts(plan, at, asked).into_iter().map(|Cut { wanted, planned, by }| {
         let why = match by {
-            Some(Limit::FreeSpace) => ", because there is no more free space",
-            Some(Limit::MaxBytes) => ", because --max-bytes allows no more (3 GiB if not given)",
-            None => "",
+            Limit::FreeSpace => "there is no more free space",
+            Limit::MaxBytes => "--max-bytes allows no more",
         };
         let verb = if asked == Some(wanted) { "Asked" } else { "Usual" };
         let got = if planned.files == 0 { "nothing".to_owned() } else { words(planned) };
-        format!("{verb}: {}. Measured: {got}{why}.", words(wanted))
+        format!("{verb}: {}. Measured: {got}, because {why}.", words(wanted))
     });
     let timed = both.iter().flat_map(|c| c.sets.iter().filter(|s| !s.is_whole()).map(move |s| (c, s)));
     let timed = timed.map(|(c, s)| {
         let (verb, limit) = (if c.write { "Written" } else { "Read" }, duration(s.limit));
-        let files = match s.measured() {
-            // Some repetition did all of them.
-            all if all >= s.set.files => "not all of that each time".to_owned(),
-            some => format!("{} at most", count(some, "file")),
-        };
-        format!("Planned: {}. {verb}: {files}, because --max-time leaves {limit}.", words(s.set))
+        let files = count(s.runs.iter().map(|run| run.files).min().unwrap_or(0), "file");
+        format!("Planned: {}. {verb}: as few as {files}, because --max-time leaves {limit}.", words(s.set))
     });
     planned.chain(timed).collect()
 }
@@ -166,89 +160,94 @@ fn beyond(costs: &Costs, set: FileSet) -> Option<String> {
     }
     let beyond = costs.predict(set).map(|_| costs.beyond(set)).filter(|beyond| !beyond.is_empty())?;
     Some(format!(
-        "This is beyond what was measured: {}. It leaves out any slow-down after a while; measure that with `drivebench run cliff`.",
+        "That is beyond what was measured: {}. Whether it slows down later: `drivebench run cliff`.",
         beyond.join(", ")
     ))
 }
 
-fn one(costs: &Costs) -> String {
+/// The costs of a file, its bytes and a sync, as far as they could be told apart.
+fn costs(costs: &Costs) -> String {
     let verb = if costs.write { "Writing" } else { "Reading" };
     let Some(file) = costs.file() else {
-        return format!(
-            "{verb}: too little was measured to separate the costs of files and bytes; more than two sets are needed."
-        );
+        return format!("{verb}: too little was measured to separate the costs of files and bytes.");
     };
-    let sync = match costs.sync().filter(|sync| sync.value > 0.0) {
-        Some(e) if e.low > 0.0 => format!("; a sync takes {}", e.sentence(duration, NO_INTERVAL)),
-        Some(e) if e.high.is_finite() => format!("; a sync takes at most {}", duration(e.high)),
-        Some(_) => "; the time of a sync could not be determined".to_owned(),
-        None => String::new(),
+    let cost = |e: &Estimate| match () {
+        () if e.low > 0.0 => e.sentence(duration, NO_INTERVAL),
+        () if e.high.is_finite() => format!("at most {}", duration(e.high)),
+        () => "not known".to_owned(),
     };
     let bytes = match costs.rate() {
-        Some(e) if e.is_bounded() => format!("bytes move at {}", e.sentence(rate, "")),
-        Some(e) => format!("bytes move at {} or more, too noisy to say how fast", rate(e.low)),
-        None => "the speed of bytes could not be determined".to_owned(),
+        Some(e) if e.is_bounded() => e.sentence(rate, ""),
+        Some(e) => format!("at least {}", rate(e.low)),
+        None => "not known".to_owned(),
     };
-    let mut sentences = if file.low > 0.0 {
-        format!("{verb}: each file costs {}, {bytes}{sync}.", file.sentence(duration, NO_INTERVAL))
-    } else {
-        let most = match file.high.is_finite() {
-            true => format!(", it is at most {}", duration(file.high)),
-            false => String::new(),
-        };
-        format!("{verb}: the cost of a file could not be determined{most}; {bytes}{sync}.")
-    };
-    if let Some((set, share)) = costs.misfit() {
-        let (set, share) = (set.describe(), percent(share));
-        sentences += &format!(
-            " This model is off for {set} by {share}: another cost applies there, so nothing is predicted."
-        );
-    }
-    sentences
+    let sync = costs.sync().filter(|sync| sync.value > 0.0);
+    let sync = sync.map(|sync| format!(", cost of a sync {}", cost(&sync))).unwrap_or_default();
+    let misfit = costs
+        .misfit()
+        .map(|(set, share)| format!(" This is off for {} by {}.", set.describe(), percent(share)));
+    format!(
+        "{verb}: cost of a file {}, speed of bytes {bytes}{sync}.{}",
+        cost(&file),
+        misfit.unwrap_or_default()
+    )
 }
 
-/// One big file or many small ones.
-fn answer(both: &[Costs; 2]) -> String {
-    let worst = both.iter().filter_map(Costs::misfit).map(|(_, share)| share).max_by(f64::total_cmp);
-    if let Some(share) = worst {
-        return format!(
-            "From which size on separate files cost little is not known: a model of the cost of files and bytes misses \
-             what was measured by up to {}.",
-            percent(share)
-        );
-    }
-    let known = both.iter().filter(|c| c.is_faster_as_one());
-    let known: Vec<(&str, Estimate)> =
-        known.filter_map(|c| Some((if c.write { "writing" } else { "reading" }, c.even()?))).collect();
-    from_which_size(&known)
+/// Below which size separate files are worth joining.
+#[derive(Debug, PartialEq)]
+enum Archive {
+    /// A file of this many bytes takes twice as long as its bytes alone.
+    TwiceAsLong(Estimate),
+    /// One file is faster; from which size on that hardly matters is too noisy to say.
+    FasterAsOne(Vec<&'static str>),
+    /// The model of the costs is off by this share.
+    Misfit(f64),
+    Unknown,
 }
 
-/// From which size on separate files cost little: of writing and reading, the one that needs larger files decides.
-fn from_which_size(known: &[(&str, Estimate)]) -> String {
-    let even = match known {
-        [] => {
-            return "Whether one big file is faster than many small ones could not be determined.".to_owned();
+impl Archive {
+    fn of(both: &[Costs; 2]) -> Self {
+        let worst = both.iter().filter_map(Costs::misfit).map(|(_, share)| share).max_by(f64::total_cmp);
+        if let Some(share) = worst {
+            return Self::Misfit(share);
         }
-        [(_, even), (_, other)] if !is_noisy(even) && !is_noisy(other) => {
-            if even.high >= other.high {
-                even
-            } else {
-                other
+        let known = both.iter().filter(|c| c.is_faster_as_one());
+        let verb = |write| if write { "writing" } else { "reading" };
+        Self::from_sizes(known.filter_map(|c| Some((verb(c.write), c.even()?))).collect())
+    }
+
+    /// Of writing and reading, the one that needs larger files decides.
+    fn from_sizes(known: Vec<(&'static str, Estimate)>) -> Self {
+        match &known[..] {
+            [] => Self::Unknown,
+            [(_, even), (_, other)] if !is_noisy(even) && !is_noisy(other) => {
+                Self::TwiceAsLong(if even.high >= other.high { even } else { other }.clone())
+            }
+            known => Self::FasterAsOne(known.iter().map(|(verb, _)| *verb).collect()),
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let bytes = |bytes: f64| size(bytes.round() as u64);
+        match self {
+            Self::TwiceAsLong(even) => format!(
+                "Copy files below {} as one archive (tar). A file of {} takes twice as long as its bytes alone.",
+                bytes(even.high * 9.0),
+                even.sentence(bytes, "")
+            ),
+            Self::FasterAsOne(verbs) => format!(
+                "One big file is faster than many small ones in {}; from which size on that hardly matters is too noisy to say.",
+                verbs.join(" and ")
+            ),
+            Self::Misfit(share) => format!(
+                "From which size on separate files cost little is not known: the model of costs is off by up to {}, so nothing is predicted.",
+                percent(*share)
+            ),
+            Self::Unknown => {
+                "Whether one big file is faster than many small ones could not be determined.".to_owned()
             }
         }
-        known => {
-            let faster = known.iter().map(|(verb, _)| *verb).collect::<Vec<_>>().join(" and ");
-            return format!(
-                "One big file is faster than many small ones in {faster}; from which size on that hardly matters is too noisy to say."
-            );
-        }
-    };
-    let bytes = |bytes: f64| size(bytes.round() as u64);
-    let (twice, ten) = (even.sentence(bytes, ""), bytes(even.high * 9.0));
-    format!(
-        "Copy files below {ten} as one archive (tar): one big file is faster. A file of {twice} takes twice as long as its \
-         bytes alone; from {ten} on separate files cost less than a tenth."
-    )
+    }
 }
 
 fn figure(given: &str, both: &[Costs; 2]) -> Figure {
@@ -261,11 +260,10 @@ fn figure(given: &str, both: &[Costs; 2]) -> Figure {
             |s: &MeasuredFiles| Some(Point::new(s.set.size as f64, s.set.bytes() as f64 / c.fitted(s.set)?));
         Curve::new(verb(c), Style::Line, c.sets.iter().filter_map(fit))
     };
-    let text = both.iter().map(one).collect::<Vec<_>>().join(" ");
     let runs = both.iter().flat_map(|c| c.sets.iter().map(|s| s.runs.len())).min().unwrap_or(0);
     Figure {
         title: format!("speed over the size of files, {given}"),
-        text,
+        text: both.iter().map(costs).collect::<Vec<_>>().join(" "),
         n: format!(
             "dots: n = {runs} runs per set, 95 % intervals; lines: fitted from the costs of files and bytes"
         ),
@@ -300,7 +298,7 @@ mod tests {
     use crate::record::ActResult;
 
     /// Runs of two sets, each of so many seconds.
-    fn costs(small: [f64; 3], large: [f64; 3]) -> Costs {
+    fn measured(small: [f64; 3], large: [f64; 3]) -> Costs {
         let of = |set: FileSet, seconds: [f64; 3]| {
             let run =
                 |seconds| ActResult { files: set.files, bytes: set.bytes(), seconds, ..ActResult::default() };
@@ -314,9 +312,12 @@ mod tests {
 
     #[test]
     fn one_file_is_called_faster_only_where_the_table_shows_it() {
-        assert!(costs([0.2, 0.201, 0.202], [0.1, 0.101, 0.102]).is_faster_as_one());
-        assert!(!costs([0.002, 0.02, 0.2], [0.1, 0.101, 0.102]).is_faster_as_one(), "the intervals overlap");
-        assert!(!costs([0.002, 0.00201, 0.00202], [0.1, 0.101, 0.102]).is_faster_as_one(), "slower");
+        assert!(measured([0.2, 0.201, 0.202], [0.1, 0.101, 0.102]).is_faster_as_one());
+        assert!(
+            !measured([0.002, 0.02, 0.2], [0.1, 0.101, 0.102]).is_faster_as_one(),
+            "the intervals overlap"
+        );
+        assert!(!measured([0.002, 0.00201, 0.00202], [0.1, 0.101, 0.102]).is_faster_as_one(), "slower");
     }
 
     #[test]
@@ -327,31 +328,30 @@ mod tests {
 
     #[test]
     fn a_set_cut_in_some_runs_is_not_called_whole() {
-        let mut c = costs([0.2; 3], [0.1; 3]);
+        let mut c = measured([0.2; 3], [0.1; 3]);
         c.sets[0].runs[1].files = 340;
-        let both = [c, costs([0.2; 3], [0.1; 3])];
-        let said = limits(&Plan::default(), 0, None, &both);
-        assert!(
-            said[0].ends_with("Read: not all of that each time, because --max-time leaves 1 s."),
-            "{said:?}"
-        );
+        let limits = limits(&Plan::default(), 0, None, &[c, measured([0.2; 3], [0.1; 3])]);
+        assert_eq!(limits.len(), 1);
+        assert!(limits[0].ends_with("as few as 340 files, because --max-time leaves 1 s."), "{limits:?}");
     }
 
     #[test]
     fn a_size_is_given_only_where_writing_and_reading_are_known() {
-        let of = |value: f64, factor: f64| Estimate {
+        let within = |value: f64, factor: f64| Estimate {
             low: value / factor,
             high: value * factor,
             ..Estimate::unbounded(value, "")
         };
-        let said = |known: &[(&str, Estimate)]| from_which_size(known);
-        let both = said(&[("writing", of(4096.0, 1.1)), ("reading", of(65536.0, 1.1))]);
-        assert!(both.contains("A file of 64 KiB"), "the larger one decides: {both}");
-        let one = said(&[("reading", of(4096.0, 1.1))]);
-        assert!(one.contains("in reading; ") && !one.contains("KiB"), "{one}");
+        let of = |known: &[(&'static str, Estimate)]| Archive::from_sizes(known.to_vec());
+        let (small, large) = (within(4096.0, 1.1), within(65536.0, 1.1));
+        assert_eq!(
+            of(&[("writing", small.clone()), ("reading", large.clone())]),
+            Archive::TwiceAsLong(large)
+        );
+        assert_eq!(of(&[("reading", small.clone())]), Archive::FasterAsOne(vec!["reading"]));
         // The noisy one has the smaller value, but may need larger files.
-        let noisy = said(&[("writing", of(4096.0, 1.2)), ("reading", of(2048.0, 1.9))]);
-        assert!(noisy.contains("in writing and reading; ") && !noisy.contains("KiB"), "{noisy}");
-        assert!(said(&[]).contains("could not be determined"));
+        let noisy = of(&[("writing", within(4096.0, 1.2)), ("reading", within(2048.0, 1.9))]);
+        assert_eq!(noisy, Archive::FasterAsOne(vec!["writing", "reading"]));
+        assert_eq!(of(&[]), Archive::Unknown);
     }
 }

@@ -94,8 +94,7 @@ fn within(set: FileSet, max_bytes: u64) -> FileSet {
 pub(super) struct Cut {
     pub wanted: FileSet,
     pub planned: FileSet,
-    /// `None` in records of versions with other limits.
-    pub by: Option<Limit>,
+    pub by: Limit,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -111,19 +110,15 @@ pub(super) fn cuts(plan: &Plan, at: usize, asked: Option<FileSet>) -> Vec<Cut> {
     let smaller = |wanted: FileSet| {
         let planned = within(wanted, most);
         let cut = !sets.contains(&wanted) && sets.contains(&planned);
-        cut.then_some(Cut { wanted, planned, by: Some(Limit::MaxBytes) })
+        cut.then_some(Cut { wanted, planned, by: Limit::MaxBytes })
     };
     let mut cuts: Vec<Cut> = SETS.into_iter().filter_map(smaller).collect();
     if let Some(asked) = asked.filter(|asked| !sets.contains(asked)) {
         let own = sets.iter().filter(|set| set.size == asked.size && set.files < asked.files);
         let files = own.map(|set| set.files).max().unwrap_or(0);
         let room = plan.targets.get(at).and_then(|target: &Target| fits(target, 0).ok()).unwrap_or(u64::MAX);
-        let one_more = asked.cluster_bytes().saturating_mul(files + 1);
-        let by = match () {
-            () if room / asked.cluster_bytes() <= files => Some(Limit::FreeSpace),
-            () if one_more > most => Some(Limit::MaxBytes),
-            () => None,
-        };
+        let is_full = room / asked.cluster_bytes() <= files;
+        let by = if is_full { Limit::FreeSpace } else { Limit::MaxBytes };
         cuts.push(Cut { wanted: asked, planned: FileSet { files, ..asked }, by });
     }
     cuts
