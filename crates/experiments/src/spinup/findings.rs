@@ -25,7 +25,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         if woken.reads.is_empty() {
             continue;
         }
-        findings.verdicts.push(named(several, target, verdicts::woken(&woken)));
+        let say = |text| named(several, target, text);
+        findings.verdicts.extend(verdicts::verdicts(&woken).into_iter().map(say));
+        findings.details.sentences.extend(verdicts::standbys(&woken).map(say));
         rows.extend(woken.rows(several));
         findings.estimates.extend(woken.estimates());
         findings.figures.extend(woken.figure());
@@ -79,7 +81,7 @@ impl Woken<'_> {
         let names = ["first read", "difference of copies"].map(str::to_owned);
         Some(Figure {
             title: format!("spin-up time, {}", self.target.given),
-            text: verdicts::both(self),
+            text: verdicts::spin_up(self),
             n: format!("{}, 95 % intervals", count(wakings.len() as u64, "spin-up")),
             x: Axis::named("method", names),
             y: Axis::of("spin-up time", Unit::Seconds),

@@ -3,70 +3,44 @@
 use super::{super::common::ONE_RUN, woken::Woken};
 use crate::units::{MIB, Power, count, decimal_bytes, duration, signed_duration};
 
-pub(super) fn woken(woken: &Woken<'_>) -> String {
+pub(super) fn verdicts(woken: &Woken<'_>) -> Vec<String> {
     let (slept, all) = (woken.wakings().len() as u64, woken.reads.len() as u64);
-    let mut sentences = Vec::new();
+    let mut sentences = vec![spin_up(woken)];
     if slept == 0 {
-        sentences.push(
-            "No standby was seen: no first read took longer than while spinning. Allow its own timer more time with \
-             --pause, or find what keeps it awake."
-                .to_owned(),
-        );
-    } else {
-        sentences.push(both(woken));
-        if slept < all {
-            let all = count(all, "read");
-            sentences
-                .push(format!("It was in standby before only {slept} of {all}; the others are left out."));
-        }
-        if let Some(e) = woken.direct().filter(|e| e.high.is_finite()) {
-            sentences.push(format!("Set timeouts to at least {}.", duration(2.0 * e.high)));
-        }
+        sentences.push("Allow its own timer more time with --pause, or find what keeps it awake.".to_owned());
+    } else if slept < all {
+        let all = count(all, "read");
+        sentences.push(format!("It was in standby before only {slept} of {all}; the others are left out."));
     }
-    sentences.extend(how(woken));
+    let timeout = woken.direct().filter(|e| e.high.is_finite());
+    sentences.extend(timeout.map(|e| format!("Set timeouts to at least {}.", duration(2.0 * e.high))));
     sentences.extend(disturbed(woken));
-    sentences.join(" ")
+    sentences
 }
 
-pub(super) fn both(woken: &Woken<'_>) -> String {
-    let Some(direct) = woken.direct() else { return "No standby was seen.".to_owned() };
-    let direct = format!(
-        "Spin-up takes {}, by the first read after standby.",
-        direct.sentence(signed_duration, ONE_RUN)
-    );
-    match woken.by_copies() {
-        Some(copies) => format!(
-            "{direct} By the difference of copies it is {}; this interval is wider because the variation of both copies \
-             adds to it.",
-            copies.sentence(signed_duration, ONE_RUN)
-        ),
-        None => direct,
-    }
+/// How long it takes, by both methods.
+pub(super) fn spin_up(woken: &Woken<'_>) -> String {
+    let Some(direct) = woken.direct() else {
+        return "No standby was seen: no first read took longer than while spinning.".to_owned();
+    };
+    let direct = direct.sentence(signed_duration, ONE_RUN);
+    let copies = woken
+        .by_copies()
+        .map(|copies| format!(", by the difference of copies {}", copies.sentence(signed_duration, ONE_RUN)));
+    format!("Spin-up takes {direct} by the first read after standby{}.", copies.unwrap_or_default())
 }
 
-fn how(woken: &Woken<'_>) -> Option<String> {
+/// How standby was reached.
+pub(super) fn standbys(woken: &Woken<'_>) -> Option<String> {
     let naps = &woken.naps;
     let by_command = naps.iter().filter(|(nap, _)| nap.told).count();
-    let longest = naps.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
-    let (all, longest) = (naps.len(), duration(longest));
-    let reported = |power| naps.iter().filter(|(nap, _)| nap.power == power).count();
-    let set = match by_command {
-        _ if all == 0 => return None,
-        n if n == all => "Standby was set with hdparm -y".to_owned(),
-        0 => format!(
-            "Standby can't be set, so the run waited for the drive's own timer, up to {longest} each time"
-        ),
-        n => format!(
-            "Standby was set with hdparm -y {n} of {all} times; otherwise the run waited for the drive's own timer"
-        ),
-    };
-    let seen = match reported(Power::Standby) {
-        n if n == all => "reported standby each time".to_owned(),
-        0 if reported(Power::Awake) > 0 => "never reported standby, so only the reads show it".to_owned(),
-        0 => "can't report its power state, so only the reads show it".to_owned(),
-        n => format!("reported standby {n} of {all} times"),
-    };
-    Some(format!("{set}; the drive {seen}."))
+    let reported = naps.iter().filter(|(nap, _)| nap.power == Power::Standby).count();
+    let longest = naps.iter().filter(|(nap, _)| !nap.told).map(|(_, seconds)| *seconds).reduce(f64::max);
+    let waited = longest.map(|s| format!("; its own timer was waited for, up to {}", duration(s)));
+    (!naps.is_empty()).then(|| {
+        let (all, waited) = (count(naps.len() as u64, "standby"), waited.unwrap_or_default());
+        format!("Of {all}, {by_command} set with hdparm -y{waited}; the drive reported {reported} of them.")
+    })
 }
 
 fn disturbed(woken: &Woken<'_>) -> Option<String> {
