@@ -127,8 +127,8 @@ fn the_four_sticks_differ_and_their_bays_do_not() {
     let plan = BAYS.plan(&asked(4, true)).expect("plans");
     let findings = found(&moved(&plan, &sticks(), &[None; 4], 1));
     insta::assert_snapshot!(said(&findings));
-    assert!(findings.verdicts[0].starts_with("write: the drive, not the bay."), "{:?}", findings.verdicts);
-    assert!(findings.verdicts[1].starts_with("read: the drive, not the bay."), "{:?}", findings.verdicts);
+    assert!(findings.verdicts[0].starts_with("write: the drive, not the bay (p"), "{:?}", findings.verdicts);
+    assert!(findings.verdicts[1].starts_with("read: the drive, not the bay (p"), "{:?}", findings.verdicts);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn one_slow_bay_is_found_and_named() {
     let alike = vec![sticks()[2].clone(); 4];
     let findings = found(&moved(&plan, &alike, &[None, None, Some(5.5e6), None], 2));
     insta::assert_snapshot!(said(&findings));
-    assert!(findings.verdicts[0].starts_with("read: the bay, not the drive."), "{:?}", findings.verdicts);
+    assert!(findings.verdicts[0].starts_with("read: the bay, not the drive (p"), "{:?}", findings.verdicts);
     let slow = findings.estimates.iter().find(|n| n.target == "bay 1.3").expect("the bay's estimate");
     // 5.5 instead of 6.4 MB/s.
     assert!(slow.estimate.low <= 5.5 / 6.4 && 5.5 / 6.4 <= slow.estimate.high, "{slow:?}");

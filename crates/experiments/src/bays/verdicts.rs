@@ -1,34 +1,50 @@
-//! Verdicts of bays, in sentences.
+//! Verdicts of bays: the drive or the port, and what to do.
 
 use super::crossing::{Crossing, bays, name};
 use crate::{
-    analyse::{
-        Estimate,
-        latin_square::{Crossed, Factor, balanced},
-    },
+    analyse::latin_square::{Crossed, Factor, balanced},
     inventory::Drive,
     plan::Plan,
-    units::{capital, count, percent},
+    units::{count, distinct, percent, signed_percent},
 };
 
-pub(super) fn verdicts(plan: &Plan, crossings: &[Crossing], there: &[Drive], run: &str) -> Vec<String> {
-    let one = |c: &Crossing| c.crossed.as_ref().map_or_else(|| open(c, run), |crossed| answer(plan, crossed));
-    let mut sentences: Vec<String> = crossings.iter().map(|c| format!("{}: {}", c.label, one(c))).collect();
-    sentences.extend(links(plan, there));
-    let crossed = || crossings.iter().filter_map(|c| c.crossed.as_ref());
-    let all_alike = crossings.iter().all(|c| c.crossed.as_ref().is_some_and(|c| alike(&c.places)));
-    if crossed().any(|c| c.places.differ) {
-        sentences.push(
-            "Try another cable or hub for a slow bay. Otherwise leave it empty, or use it for the least important drive."
-                .to_owned(),
-        );
-    } else if crossed().any(|c| c.things.differ) && all_alike {
-        let most = percent(ALIKE);
-        sentences.push(format!("Another port makes no drive more than {most} faster: choose by drive."));
-    } else if crossed().any(|c| c.things.differ) {
-        sentences.push("Whether another port is faster is not known. Raise --runs.".to_owned());
+/// The verdicts, and what a reader finds behind them.
+pub(super) fn verdicts(
+    plan: &Plan,
+    crossings: &[Crossing],
+    there: &[Drive],
+    run: &str,
+) -> (Vec<String>, Vec<String>) {
+    let (mut short, mut full) = (Vec::new(), Vec::new());
+    for c in crossings {
+        let Some(crossed) = &c.crossed else {
+            short.push(format!("{}: {}", c.label, open(c, run)));
+            continue;
+        };
+        short.push(format!("{}: {}", c.label, answer(plan, crossed)));
+        if crossed.things.least > 0.05 || crossed.places.least > 0.05 {
+            let p = chance(crossed.things.least);
+            short.push(format!(
+                "Too few arrangements to show a difference at 5 % ({p} at best): raise --runs."
+            ));
+        }
+        full.push(format!("{}: single measurements vary by {}.", c.label, percent(crossed.noise)));
     }
-    sentences
+    short.extend(links(plan, there));
+    let crossed: Vec<&Crossed> = crossings.iter().filter_map(|c| c.crossed.as_ref()).collect();
+    let all_alike = crossed.len() == crossings.len() && crossed.iter().all(|c| alike(&c.places));
+    let differ = crossed.iter().any(|c| c.things.differ);
+    short.extend(match (crossed.iter().any(|c| c.places.differ), differ, all_alike) {
+        (true, ..) => Some(
+            "Try another cable or hub for a slow bay, or use it for the least important drive.".to_owned(),
+        ),
+        (_, true, true) => {
+            Some(format!("Another port makes no drive more than {} faster: choose by drive.", percent(ALIKE)))
+        }
+        (_, true, false) => Some("Whether another port is faster is not known. Raise --runs.".to_owned()),
+        _ => None,
+    });
+    (short, full)
 }
 
 /// Bays or drives that differ by no more than this are as good as equal.
@@ -57,73 +73,67 @@ fn open(c: &Crossing, run: &str) -> String {
     )
 }
 
+/// What explains the differences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    Drives,
+    Bays,
+    Both,
+    Neither,
+}
+
+impl Cause {
+    fn of(c: &Crossed) -> Self {
+        match (c.things.differ, c.places.differ) {
+            (true, false) => Self::Drives,
+            (false, true) => Self::Bays,
+            (true, true) => Self::Both,
+            (false, false) => Self::Neither,
+        }
+    }
+}
+
 fn answer(plan: &Plan, c: &Crossed) -> String {
     let (drives, bays_) = (&c.things, &c.places);
-    let share =
-        |f: &Factor| format!("{} ({}; {})", percent(f.share.value), f.share.range(percent), chance(f.p));
-    let only = |what: &str, yes: &Factor, other: &str, no: &Factor| {
-        let (explain, part, p) = (capital(what), share(yes), chance(no.p));
-        let (not, but) = match alike(no) {
-            true => (format!(", not the {other}"), String::new()),
-            false => (
-                String::new(),
-                format!(" {}s may differ by up to {}.", capital(other), percent(furthest(no))),
-            ),
-        };
-        format!(
-            "the {what}{not}. {explain}s explain {part} of the differences, {other}s no measurable part ({p}).{but}"
-        )
+    // Only where whole intervals are narrow, the other factor is excluded.
+    let only = |what: &str, yes: &Factor, other: &str, no: &Factor| match alike(no) {
+        true => format!("the {what}, not the {other} ({})", chance(yes.p)),
+        false => {
+            let most = percent(furthest(no));
+            format!("the {what} ({}); {other}s may differ by up to {most}", chance(yes.p))
+        }
     };
-    let mut sentences = vec![match (drives.differ, bays_.differ) {
-        (true, false) => only("drive", drives, "bay", bays_),
-        (false, true) => only("bay", bays_, "drive", drives),
-        (true, true) => {
-            let (drives, bays) = (share(drives), share(bays_));
-            format!("both drive and bay. Drives explain {drives} of the differences, bays {bays}.")
-        }
-        (false, false) => {
-            let p = chance(drives.p.min(bays_.p));
-            format!("no difference found between these drives or between these bays ({p} or more).")
-        }
-    }];
+    let cause = match Cause::of(c) {
+        Cause::Drives => only("drive", drives, "bay", bays_),
+        Cause::Bays => only("bay", bays_, "drive", drives),
+        Cause::Both => format!("both drive ({}) and bay ({})", chance(drives.p), chance(bays_.p)),
+        Cause::Neither => format!(
+            "no difference found: bays differ by {} at most, drives by {}",
+            percent(furthest(bays_)),
+            percent(furthest(drives))
+        ),
+    };
     let names: Vec<String> = (0..plan.targets.len()).map(|at| name(plan, at)).collect();
-    let ports: Vec<String> = bays(plan).iter().map(|b| format!("Bay {b}")).collect();
-    sentences.extend(levels(bays_, &ports, "bay"));
-    sentences.extend(levels(drives, &names, "drive"));
-    if drives.least > 0.05 || bays_.least > 0.05 {
-        let p = chance(drives.least);
-        sentences
-            .push(format!("Too few arrangements to show a difference at 5 % ({p} at best): raise --runs."));
-    }
-    sentences.push(format!("Single measurements vary by {}.", percent(c.noise)));
-    sentences.join(" ")
+    let ports: Vec<String> = bays(plan).iter().map(|bay| format!("bay {bay}")).collect();
+    let levels = levels(bays_, &ports, "bay").into_iter().chain(levels(drives, &names, "drive"));
+    [cause].into_iter().chain(levels).map(|text| text + ".").collect::<Vec<_>>().join(" ")
 }
 
 fn chance(p: f64) -> String {
     if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
 }
 
-/// Which ones differ from the others, and by how much; otherwise the largest difference that is not excluded.
-fn levels(factor: &Factor, names: &[String], what: &str) -> Vec<String> {
-    let than = if names.len() == 2 { "the other".to_owned() } else { format!("the median {what}") };
-    let of = |e: &Estimate| {
-        let off = |ratio: f64| percent((ratio - 1.0).abs());
-        let word = if e.value < 1.0 { "slower" } else { "faster" };
-        let [low, high] = if e.value < 1.0 { [e.high, e.low] } else { [e.low, e.high] };
-        let ends = Estimate { low, high, ..e.clone() }.range(off);
-        format!("{} {word} than {than} ({ends})", off(e.value))
-    };
-    if !factor.differ {
-        return vec![format!("No {what} differs by more than {} from {than}.", percent(furthest(factor)))];
-    }
-    let apart = |e: &&Estimate| e.high < 1.0 || e.low > 1.0;
+/// Which ones differ from the others, and by how much.
+fn levels(factor: &Factor, names: &[String], what: &str) -> Option<String> {
+    let mut apart: Vec<_> =
+        factor.levels.iter().zip(names).filter(|(e, _)| e.high < 1.0 || e.low > 1.0).collect();
+    apart.sort_by(|a, b| a.0.value.total_cmp(&b.0.value));
     // With two, the difference is stated once.
-    let mut shown: Vec<_> = factor.levels.iter().zip(names).filter(|(e, _)| apart(e)).collect();
-    shown.sort_by(|a, b| a.0.value.total_cmp(&b.0.value));
-    if names.len() == 2 {
-        shown.truncate(1);
-    }
-    shown.into_iter().map(|(e, name)| format!("{name} is {}.", of(e))).collect()
+    apart.truncate(if names.len() == 2 { 1 } else { usize::MAX });
+    let each = apart.iter().map(|(e, name)| format!("{name} {}", signed_percent(e.value - 1.0)));
+    let each: Vec<String> = each.collect();
+    let than = if names.len() == 2 { "the other".to_owned() } else { format!("the median {what}") };
+    (factor.differ && !each.is_empty()).then(|| format!("Against {than}: {}", each.join(", ")))
 }
 
 /// Drives with a slower link than in other bays, which needs no statistics.
@@ -137,12 +147,13 @@ fn links(plan: &Plan, there: &[Drive]) -> Option<String> {
         let (name, bay) = (d.model_and_serial(), plan.bay_name(&d.full_bay()));
         (link < best).then(|| format!("{name} at {link} Mb/s in bay {bay}"))
     });
-    let mut slow: Vec<String> = slow.collect();
+    let mut slow = distinct(slow);
     slow.sort();
-    slow.dedup();
     (!slow.is_empty()).then(|| {
-        let slow = slow.join(", ");
-        format!("Slower link than in other bays: {slow}. The cause is the port, its cable or its hub.")
+        format!(
+            "Slower link than in other bays: {}. The cause is the port, its cable or its hub.",
+            slow.join(", ")
+        )
     })
 }
 
