@@ -7,10 +7,10 @@ use std::{
 
 use super::{
     super::common::{self, FileSets, Group, MeasuredFiles, Series, all_file_sets, file_metrics},
-    accuracy::{busy, layout, not_predicted, quality, too_short},
+    accuracy::{not_predicted, quality, too_short},
     compared::Compared,
     plan::labels_at_once,
-    recommend::{Candidate, recommend},
+    recommend::{Candidate, Recommendation, recommend},
 };
 use crate::{
     analyse::{Estimate, repeat},
@@ -18,7 +18,7 @@ use crate::{
     plan::{BuildPool, Plan, Prediction, Step},
     record::Run,
     target::Target,
-    units::{Layout, capital, decimal_bytes, duration, listed, percent, rate, signed_percent, thousands},
+    units::{capital, decimal_bytes, duration, listed, percent, rate, signed_percent, thousands},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
@@ -48,7 +48,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.tables.extend(processor(&compared, &processors, &names, drives));
     findings.figures = compared.iter().map(|c| figure(c, &names)).collect();
     if let Some((_, predict)) = plan.predict() {
-        findings.verdicts = recommend(&candidates, predict.want.as_deref(), predict.survive as usize);
+        let recommended = recommend(&candidates, predict.want.as_deref(), predict.survive as usize);
+        findings.verdicts = recommended.iter().map(Recommendation::sentence).collect();
     }
     let labels = [("write 1M", "writes"), ("read 1M", "reads")];
     findings.verdicts.extend(labels.iter().filter_map(|(label, way)| {
@@ -59,10 +60,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     }
     findings.details.sentences.extend(parity(run, plan));
     findings.details.sentences.extend(took(run));
-    findings.verdicts.extend(not_predicted(&predictions, plan, &names));
+    findings.details.sentences.extend(not_predicted(&predictions, plan, &names));
     findings.verdicts.extend(quality(&compared, plan, drives));
-    let layouts: Vec<Layout> = (0..plan.targets.len()).map(|at| layout(plan, at)).collect();
-    findings.verdicts.extend(busy(&compared, &names, &layouts));
     findings.verdicts.extend(too_short(&groups, &names));
     for (target, times) in plan.targets.iter().zip(&times).skip(drives) {
         findings.estimates.extend(time_metrics(&target.given, times));
@@ -212,7 +211,7 @@ fn slower_than_a_drive(c: &Compared, way: &str, names: &[String], drives: usize)
     let (layout, fastest) = known(drives..c.measured.len())?;
     (fastest < alone).then(|| {
         format!(
-            "No layout was measured to be faster at sequential 1 MiB {way} than {} alone: {}; the fastest, {}, {}.",
+            "No layout was faster at sequential 1 MiB {way} than {} alone: {}; the fastest, {}, {}.",
             names[drive],
             rate(alone),
             names[layout],

@@ -23,8 +23,39 @@ impl Candidate {
     }
 }
 
-/// Sentences for what is wanted, or for all that could be, among layouts that survive so many failures.
-pub(super) fn recommend(all: &[Candidate], want: Option<&str>, survive: usize) -> Vec<String> {
+/// What a layout is best at.
+#[derive(Debug, PartialEq)]
+pub(super) enum Recommendation {
+    /// No layout survives the failure of so many drives.
+    NoneSurvives(usize),
+    /// The rest is among layouts that survive the failure of so many drives.
+    Among(usize),
+    /// These hold the most, this many bytes.
+    Capacity(Vec<Layout>, u64),
+    /// These survive the failure of so many drives, the most.
+    Safety(Vec<Layout>, usize),
+    Speed(Way, Fastest),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Reads,
+    Writes,
+}
+
+/// Which layout is the fastest; speeds in bytes per second.
+#[derive(Debug, PartialEq)]
+pub(super) enum Fastest {
+    /// The intervals show it.
+    One(Layout, Estimate),
+    /// These may be the fastest; this one is the highest measured.
+    NotApart(Vec<Layout>, Layout, Estimate),
+    /// The first of these have no interval; this one is the highest measured.
+    NoInterval(Vec<Layout>, Layout, Estimate),
+}
+
+/// What is recommended for what is wanted, or for all that could be, among layouts that survive so many failures.
+pub(super) fn recommend(all: &[Candidate], want: Option<&str>, survive: usize) -> Vec<Recommendation> {
     let measured: Vec<&Candidate> =
         all.iter().filter(|one| one.read.is_some() || one.write.is_some()).collect();
     if measured.is_empty() {
@@ -32,112 +63,101 @@ pub(super) fn recommend(all: &[Candidate], want: Option<&str>, survive: usize) -
     }
     let fit: Vec<&Candidate> = measured.into_iter().filter(|one| one.survives() >= survive).collect();
     if fit.is_empty() {
-        let drives = count(survive as u64, "drive");
-        return vec![format!("None of these layouts survives the failure of any {drives}.")];
+        return vec![Recommendation::NoneSurvives(survive)];
     }
-    let among = match survive {
-        0 => String::new(),
-        n => format!(" of those that survive the failure of any {}", count(n as u64, "drive")),
-    };
     let wanted = |what: &str| want.is_none_or(|want| want == what);
-    let mut sentences = Vec::new();
-    sentences.extend(wanted("capacity").then(|| capacity(&fit, &among)));
-    if wanted("speed") {
-        sentences.extend(SPEEDS.iter().filter_map(|(doing, of)| fastest(&fit, doing, &among, *of)));
+    let mut found: Vec<Recommendation> = wanted("capacity").then(|| capacity(&fit)).into_iter().collect();
+    let most = fit.iter().map(|one| one.survives()).max().unwrap_or(0);
+    let safest: Vec<&Candidate> = fit.iter().filter(|one| one.survives() == most).copied().collect();
+    // Of layouts that are equally safe, the fastest is wanted.
+    let compared = match want {
+        Some("safety") => &safest,
+        _ => &fit,
+    };
+    found.extend(wanted("safety").then(|| Recommendation::Safety(layouts(&safest), most)));
+    if want != Some("capacity") {
+        let speeds = [Way::Reads, Way::Writes].into_iter();
+        found.extend(speeds.filter_map(|way| Some(Recommendation::Speed(way, fastest(compared, way)?))));
     }
-    if wanted("safety") {
-        sentences.push(safety(&fit));
-        let safest = safest(&fit);
-        if want.is_some() && safest.len() > 1 {
-            sentences
-                .extend(SPEEDS.iter().filter_map(|(doing, of)| fastest(&safest, doing, " of these", *of)));
-        }
+    if survive > 0 && !found.is_empty() {
+        found.insert(0, Recommendation::Among(survive));
     }
-    sentences
+    found
 }
 
-/// A speed of a layout, where it was measured.
-type Speed = fn(&Candidate) -> Option<&Estimate>;
-
-const SPEEDS: [(&str, Speed); 2] = [
-    ("sequential 1 MiB reads", |one| one.read.as_ref()),
-    ("sequential 1 MiB writes", |one| one.write.as_ref()),
-];
-
-fn names(of: &[&Candidate]) -> String {
-    listed(&of.iter().map(|one| one.layout.name()).collect::<Vec<_>>())
+fn layouts(candidates: &[&Candidate]) -> Vec<Layout> {
+    candidates.iter().map(|one| one.layout).collect()
 }
 
-fn capacity(fit: &[&Candidate], among: &str) -> String {
+fn capacity(fit: &[&Candidate]) -> Recommendation {
     let most = fit.iter().map(|one| one.holds).max().unwrap_or(0);
     // Partitions and superblocks take less than a hundredth.
-    let best: Vec<&Candidate> =
-        fit.iter().filter(|one| one.holds as f64 > most as f64 * 0.99).copied().collect();
-    let holds = if best.len() > 1 { "hold" } else { "holds" };
-    format!("Capacity: {} {holds} the most{among}, {}.", names(&best), decimal_bytes(most))
+    let best = fit.iter().filter(|one| one.holds as f64 > most as f64 * 0.99);
+    Recommendation::Capacity(best.map(|one| one.layout).collect(), most)
 }
 
-/// Those that survive the most failures.
-fn safest<'c>(fit: &[&'c Candidate]) -> Vec<&'c Candidate> {
-    let most = fit.iter().map(|one| one.survives()).max().unwrap_or(0);
-    fit.iter().filter(|one| one.survives() == most).copied().collect()
-}
-
-fn safety(fit: &[&Candidate]) -> String {
-    let best = safest(fit);
-    let most = best.first().map_or(0, |one| one.survives());
-    if most == 0 {
-        return format!("Safety: with {} any drive that fails takes all data with it.", names(fit));
-    }
-    let survive = if best.len() > 1 { "survive" } else { "survives" };
-    let drives = count(most as u64, "drive");
-    format!("Safety: {} {survive} the failure of any {drives}. A pool is no backup.", names(&best))
-}
-
-/// The fastest, if the intervals of all show it, else all that may be it.
-fn fastest(fit: &[&Candidate], doing: &str, among: &str, of: Speed) -> Option<String> {
-    let known: Vec<(&Candidate, Estimate)> =
-        fit.iter().filter_map(|one| Some((*one, of(one)?.clone()))).collect();
-    let (_, first) = known.iter().max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value))?;
+fn fastest(fit: &[&Candidate], way: Way) -> Option<Fastest> {
+    let speed = |one: &Candidate| match way {
+        Way::Reads => one.read.clone(),
+        Way::Writes => one.write.clone(),
+    };
+    let known: Vec<(Layout, Estimate)> =
+        fit.iter().filter_map(|one| Some((one.layout, speed(one)?))).collect();
+    let (layout, first) = known.iter().max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value))?.clone();
     if known.len() < 2 {
         return None;
     }
-    // The table shows them alike.
-    let is_top = |speed: &Estimate| rate(speed.value) == rate(first.value);
-    let top: Vec<&Candidate> = known.iter().filter(|(_, speed)| is_top(speed)).map(|(one, _)| *one).collect();
-    let highest = match top[..] {
-        [one] => format!("the highest measured is {}, {}", one.layout, first.text(rate)),
-        _ => format!("{} are the highest measured, {}", names(&top), rate(first.value)),
+    let those = |is: &dyn Fn(&Estimate) -> bool| -> Vec<Layout> {
+        known.iter().filter(|(_, speed)| is(speed)).map(|(layout, _)| *layout).collect()
     };
-    let no_interval = |is: fn(&Estimate) -> bool| -> Vec<&Candidate> {
-        known.iter().filter(|(_, speed)| !speed.is_bounded() && is(speed)).map(|(one, _)| *one).collect()
-    };
-    let once = no_interval(|speed| speed.high.is_infinite());
-    let noisy = no_interval(|speed| speed.high.is_finite());
-    let has = |those: &[&Candidate]| if those.len() > 1 { "have" } else { "has" };
-    let why = match (once.len(), noisy.len()) {
-        (0, 0) => None,
-        (n, _) if n == known.len() => Some("with one run nothing says which is faster".to_owned()),
-        (0, _) => Some(format!("the runs of {} differ too much", names(&noisy))),
-        _ => Some(format!("{} {} one run", names(&once), has(&once))),
-    };
-    if let Some(why) = why {
-        return Some(format!("Speed: not decided at {doing}{among}: {why}; {highest}."));
+    let without = those(&|speed| !speed.is_bounded());
+    if !without.is_empty() {
+        return Some(Fastest::NoInterval(without, layout, first));
     }
     let speeds: Vec<Estimate> = known.iter().map(|(_, speed)| speed.clone()).collect();
     if let [_, Some(at)] = apart(&speeds) {
-        let (one, speed) = &known[at];
-        return Some(format!(
-            "Speed: {} is the fastest at {doing}{among}, {}.",
-            one.layout,
-            speed.text(rate)
-        ));
+        return Some(Fastest::One(known[at].0, known[at].1.clone()));
     }
-    let may: Vec<&Candidate> =
-        known.iter().filter(|(_, speed)| speed.high >= first.low).map(|(one, _)| *one).collect();
-    match may.len() {
-        0 | 1 => None,
-        _ => Some(format!("Speed: {} do not differ clearly at {doing}{among}; {highest}.", names(&may))),
+    Some(Fastest::NotApart(those(&|speed| speed.high >= first.low), layout, first))
+}
+
+impl Recommendation {
+    pub fn sentence(&self) -> String {
+        let names = |layouts: &[Layout]| listed(&layouts.iter().map(|one| one.name()).collect::<Vec<_>>());
+        let drives = |n: usize| count(n as u64, "drive");
+        match self {
+            Self::NoneSurvives(n) => {
+                format!("None of these layouts survives the failure of any {}.", drives(*n))
+            }
+            Self::Among(n) => format!("Of layouts that survive the failure of any {}:", drives(*n)),
+            Self::Capacity(best, bytes) => {
+                format!("Most capacity: {}, {}.", names(best), decimal_bytes(*bytes))
+            }
+            Self::Safety(all, 0) => {
+                format!("Safety: with {} any drive that fails takes all data with it.", names(all))
+            }
+            Self::Safety(best, n) => {
+                format!("Most safety: {}, any {} may fail. A pool is no backup.", names(best), drives(*n))
+            }
+            Self::Speed(way, fastest) => {
+                let way = match way {
+                    Way::Reads => "reads",
+                    Way::Writes => "writes",
+                };
+                let (found, layout, speed) = match fastest {
+                    Fastest::One(layout, speed) => ("Fastest".to_owned(), layout, speed),
+                    Fastest::NotApart(may, layout, speed) => {
+                        (format!("No clear difference between {}; highest", names(may)), layout, speed)
+                    }
+                    Fastest::NoInterval(without, layout, speed) => (
+                        format!("Not decided, {} without an interval; highest", names(without)),
+                        layout,
+                        speed,
+                    ),
+                };
+                format!("{found} at sequential 1 MiB {way}: {}, {}.", layout.name(), speed.text(rate))
+            }
+        }
     }
 }
 
@@ -161,30 +181,31 @@ mod tests {
             candidate(Layout::Raid10, 120, (13e6, 14e6, 15e6)),
         ];
         let lines = [(None, 0), (None, 1), (Some("safety"), 0), (Some("speed"), 2), (Some("capacity"), 3)];
-        let text = lines.map(|(want, survive)| recommend(&all, want, survive).join("\n"));
+        let text = lines.map(|(want, survive)| {
+            let all = recommend(&all, want, survive);
+            all.iter().map(Recommendation::sentence).collect::<Vec<_>>().join("\n")
+        });
         insta::assert_snapshot!(text.join("\n\n"));
+    }
+
+    fn speed(all: &[Candidate]) -> Option<Fastest> {
+        fastest(&all.iter().collect::<Vec<_>>(), Way::Reads)
     }
 
     #[test]
     fn nothing_is_the_fastest_beside_a_layout_without_an_interval() {
-        let (low, high) = (candidate(Layout::Raid1, 60, (9e6, 10e6, 11e6)), (13e6, 14e6, 15e6));
+        let low = candidate(Layout::Raid1, 60, (9e6, 10e6, 11e6));
+        let high = candidate(Layout::Raid10, 120, (13e6, 14e6, 15e6));
         let once = candidate(Layout::Raid0, 240, (0.0, 22e6, f64::INFINITY));
-        let noisy = candidate(Layout::Raid5, 180, (0.0, 12e6, 40e6));
-        let speed = |all: &[Candidate]| recommend(all, Some("speed"), 0).join("\n");
-        assert_eq!(
-            speed(&[low.clone(), candidate(Layout::Raid10, 120, high), once.clone()]),
-            "Speed: not decided at sequential 1 MiB reads: raid0 has one run; the highest measured is raid0, 22.0 MB/s."
-        );
-        assert_eq!(
-            speed(&[low.clone(), noisy]),
-            "Speed: not decided at sequential 1 MiB reads: the runs of raid5 differ too much; the highest measured is raid5, 12.0 MB/s (0.00–40.0)."
-        );
+        let open = |found: Option<Fastest>| match found {
+            Some(Fastest::NoInterval(without, highest, _)) => (without, highest),
+            other => panic!("{other:?}"),
+        };
+        let found = open(speed(&[low.clone(), high, once.clone()]));
+        assert_eq!(found, (vec![Layout::Raid0], Layout::Raid0));
         let other = candidate(Layout::Raid1, 60, (0.0, 10e6, f64::INFINITY));
-        assert_eq!(
-            speed(&[other, once]),
-            "Speed: not decided at sequential 1 MiB reads: with one run nothing says which is faster; the highest measured is raid0, 22.0 MB/s."
-        );
-        assert!(!speed(&[low]).contains("fastest"), "of one nothing is the fastest");
+        assert_eq!(open(speed(&[other, once])), (vec![Layout::Raid1, Layout::Raid0], Layout::Raid0));
+        assert_eq!(speed(&[low]), None, "of one nothing is the fastest");
     }
 
     #[test]
@@ -194,11 +215,12 @@ mod tests {
             candidate(Layout::Raid10, 120, (9e6, 10e6, 11e6)),
             candidate(Layout::Raid0, 240, (20e6, 22e6, 24e6)),
         ];
+        let raid5 = all[0].read.clone().expect("a speed");
         assert_eq!(
             recommend(&all, Some("safety"), 0),
             [
-                "Safety: raid5 and raid10 survive the failure of any 1 drive. A pool is no backup.",
-                "Speed: raid5 is the fastest at sequential 1 MiB reads of these, 15.0 MB/s ±6.7 %.",
+                Recommendation::Safety(vec![Layout::Raid5, Layout::Raid10], 1),
+                Recommendation::Speed(Way::Reads, Fastest::One(Layout::Raid5, raid5)),
             ]
         );
     }
@@ -206,10 +228,8 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_not_recommended() {
         let stopped = Candidate { read: None, ..candidate(Layout::Raid6, 120, (1e6, 1e6, 1e6)) };
-        assert_eq!(recommend(&[stopped], None, 0), Vec::<String>::new());
-        let stopped = Candidate { read: None, ..candidate(Layout::Raid6, 120, (1e6, 1e6, 1e6)) };
+        assert_eq!(recommend(std::slice::from_ref(&stopped), None, 0), []);
         let all = [stopped, candidate(Layout::Raid0, 240, (20e6, 22e6, 24e6))];
-        let lines = recommend(&all, Some("safety"), 0);
-        assert!(!lines.is_empty() && !lines.concat().contains("raid6"), "{lines:?}");
+        assert_eq!(recommend(&all, Some("safety"), 0), [Recommendation::Safety(vec![Layout::Raid0], 0)]);
     }
 }
