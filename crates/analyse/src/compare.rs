@@ -124,29 +124,6 @@ pub fn ratio_of_runs(a: &[f64], b: &[f64]) -> Option<Ratio> {
     Some(Ratio { estimate, different })
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum More {
-    /// This many times the bytes of each.
-    Bytes(f64),
-    /// Repetitions: the difference is smaller than the variation between runs of one drive.
-    Repetitions,
-}
-
-/// What is needed to show a difference as large as the one between the values. Half-widths shrink
-/// with the square root of the bytes, down to the variation between runs. `None` if they differ already, or if
-/// one of them is unbounded.
-pub fn to_tell_apart(a: &Estimate, b: &Estimate) -> Option<More> {
-    let now = ratio(a, b).filter(|r| !r.different && r.estimate.low > 0.0 && r.estimate.high.is_finite())?;
-    let seen = now.estimate.value.ln().abs();
-    let (down, up) = (now.estimate.value / now.estimate.low, now.estimate.high / now.estimate.value);
-    // The end of the interval on the other side of 1 must move.
-    let half = if now.estimate.value > 1.0 { down.ln() } else { up.ln() };
-    let floor = 2.0 * LEAST_HALF_WIDTH.powi(2);
-    let (needed, shrinks) = (seen.powi(2) - floor, half.powi(2) - floor);
-    let times = Some(shrinks / needed).filter(|times| needed > 0.0 && shrinks > 0.0 && times.is_finite());
-    Some(times.map_or(More::Repetitions, More::Bytes))
-}
-
 /// Positions in `estimates` from the largest value to the smallest, in groups: within a group nothing differs significantly
 /// from its first.
 pub fn rank(estimates: &[Estimate]) -> Vec<Vec<usize>> {
@@ -299,27 +276,6 @@ mod tests {
             let none = differ(4000, spread, 0.0, single);
             assert!(none <= 0.055, "{spread}: {none} false with one run each");
         }
-    }
-
-    #[test]
-    fn bytes_or_repetitions_needed_to_separate_two_results() {
-        // 10 % apart and each known to 10 %: ln(1.1)^2 = 0.00908, floors 2 x 0.06^2, half-widths 2 x ln(1.1)^2.
-        let Some(More::Bytes(times)) = to_tell_apart(&of(1.1, 0.11), &of(1.0, 0.1)) else {
-            panic!("bytes would do")
-        };
-        assert!((times - 6.5).abs() < 0.5, "{times}");
-        assert_eq!(to_tell_apart(&of(1.04, 0.05), &of(1.0, 0.05)), Some(More::Repetitions));
-        assert_eq!(to_tell_apart(&of(1.0, 0.05), &of(1.0, 0.05)), Some(More::Repetitions));
-        assert_eq!(to_tell_apart(&of(2.0, 0.05), &of(1.0, 0.05)), None, "they differ already");
-        assert_eq!(to_tell_apart(&Estimate::unbounded(1.0, ""), &of(1.0, 0.05)), None);
-        // With that many bytes each, such values do differ.
-        let (a, b) = (of(1.1, 0.11), of(1.0, 0.1));
-        let narrow = |e: &Estimate| {
-            let half = LEAST_HALF_WIDTH
-                .hypot((0.1f64.powi(2) - LEAST_HALF_WIDTH.powi(2)).sqrt() / (times * 1.1).sqrt());
-            of(e.value, e.value * half)
-        };
-        assert!(ratio(&narrow(&a), &narrow(&b)).expect("positive").different);
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod sentences;
 
 use self::{
     differences::{alike, unlike, unlike_loads},
-    sentences::{bound, bytes_to_differ, differ, figure, no_difference, no_interval, short, times, too_wide},
+    sentences::{bound, differ, figure, no_difference, no_interval, short, times, too_wide},
 };
 use crate::{
     analyse::compare::{Difference, Spread, across_runs, ratio, ratio_of_runs},
@@ -331,11 +331,7 @@ fn one(
         if is_said(n) {
             match difference {
                 Difference::Found => sentences.push(format!("{of}{}", differ(n, &r, (&a, &b), &busy))),
-                Difference::NotFound => {
-                    alike_ones.push((n, r.estimate.clone()));
-                    let bytes = bytes_to_differ(n, other, (&a, &b)).map(|text| format!("{of}{text}"));
-                    findings.details.sentences.extend(bytes);
-                }
+                Difference::NotFound => alike_ones.push((n, r.estimate.clone())),
                 Difference::TooWide => wide.push((n, r.estimate.clone())),
                 Difference::Unknown => unbounded.push((n, other, r.estimate.value)),
             }

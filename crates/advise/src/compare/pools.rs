@@ -11,61 +11,36 @@ pub(super) fn are_unlike(a: &Carrier, b: &Carrier) -> bool {
     pools.is_some_and(|(a, b)| !a.is_like(b) || a.is_filling() != b.is_filling())
 }
 
-/// The layouts and how many of the drives are the same; none where no side is a pool, or nothing is known of the other.
+/// What each run was on and how many of the drives are the same; `None` where no side is a pool, or a side is not known.
 pub(super) fn side_by_side(a: (&str, &Carrier), b: (&str, &Carrier)) -> Option<String> {
-    let ((run, left), (other_run, right)) = (a, b);
-    let common = left.identities().filter(|drive| right.identities().any(|other| other == *drive)).count();
-    let common = |of: &Carrier| (common, of.drives.len());
-    match (&left.pool, &right.pool) {
-        (Some(x), Some(y)) => Some(pools((x, left), (y, right), common(left).0)),
-        (Some(pool), None) if !right.drives.is_empty() => {
-            Some(pool_and_drive(pool, right, common(right), run))
-        }
-        (None, Some(pool)) if !left.drives.is_empty() => {
-            Some(pool_and_drive(pool, left, common(left), other_run))
-        }
-        _ => None,
-    }
-}
-
-fn pools((x, left): (&Pool, &Carrier), (y, right): (&Pool, &Carrier), common: usize) -> String {
-    let least = left.drives.len().min(right.drives.len());
-    if x.has_layout_of(y) && common == least && common > 0 {
-        return format!("the same drives, {}", x.describe());
+    let (left, right) = (a.1, b.1);
+    let is_known = |carrier: &Carrier| carrier.pool.is_some() || !carrier.drives.is_empty();
+    if left.pool.is_none() && right.pool.is_none() || !is_known(left) || !is_known(right) {
+        return None;
     }
     // The same level of the same drives differs in its chunk.
-    let chunk = |pool: &Pool| match pool.chunk.filter(|_| x.layout == y.layout && x.chunk != y.chunk) {
-        Some(bytes) => format!(" with chunks of {}", size(bytes)),
-        None => String::new(),
+    let chunks = left.pool.as_ref().zip(right.pool.as_ref());
+    let differ = chunks.is_some_and(|(x, y)| x.layout == y.layout && x.chunk != y.chunk);
+    let words = |(run, carrier): (&str, &Carrier)| {
+        let what = match &carrier.pool {
+            Some(pool) => {
+                let chunk = pool.chunk.filter(|_| differ);
+                pool.describe() + &chunk.map(|c| format!(", chunks of {}", size(c))).unwrap_or_default()
+            }
+            None if carrier.layers.is_empty() => count(carrier.drives.len() as u64, "drive"),
+            None => {
+                format!("{} through {}", count(carrier.drives.len() as u64, "drive"), listed(&carrier.layers))
+            }
+        };
+        format!("{what} in {run}")
     };
-    let all = left.drives.len() == right.drives.len() && common == least;
-    let drives = count(y.drives, "drive");
-    let second = match common {
-        _ if y.members != y.drives => y.describe(),
-        0 => format!(
-            "{} of {} other {}",
-            y.layout_in_words(),
-            y.drives,
-            if y.drives == 1 { "drive" } else { "drives" }
-        ),
-        _ if all => format!("{} of the same {drives}", y.layout_in_words()),
-        _ => format!("{}, {common} of them the same", y.describe()),
+    let common = left.identities().filter(|drive| right.identities().any(|other| other == *drive)).count();
+    let same = match common {
+        0 => "other drives".to_owned(),
+        n if n == left.drives.len() && n == right.drives.len() => "the same drives".to_owned(),
+        n => format!("{n} of the drives the same"),
     };
-    format!("{}{} against {second}{}", x.describe(), chunk(x), chunk(y))
-}
-
-fn pool_and_drive(pool: &Pool, other: &Carrier, (common, drives): (usize, usize), run: &str) -> String {
-    let alone = match (common, drives) {
-        (1, 1) => "one of its drives alone".to_owned(),
-        (0, 1) => "another drive".to_owned(),
-        (common, drives) if common == drives => format!("{} of its drives", count(drives as u64, "drive")),
-        (_, drives) => format!("{}, {common} of them in the pool", count(drives as u64, "drive")),
-    };
-    let through = match &other.layers[..] {
-        [] => String::new(),
-        layers => format!(" through {}", listed(layers)),
-    };
-    format!("{} in {run} against {alone}{through}", pool.describe())
+    Some(format!("{} against {}: {same}", words(a), words(b)))
 }
 
 /// What is said where drives were missing or being filled.

@@ -1,12 +1,9 @@
 //! Sentences, cells and the figure of a comparison.
 
 use crate::{
-    analyse::{
-        Estimate,
-        compare::{More, Ratio, to_tell_apart},
-    },
+    analyse::{Estimate, compare::Ratio},
     findings::{Axis, Curve, Figure, Metric, Point, Style, Unit},
-    units::{count, decimal_bytes, distinct, listed, rate, shortened},
+    units::{count, listed, rate, shortened},
 };
 
 pub(super) fn figure(
@@ -73,50 +70,18 @@ fn some(mut texts: Vec<String>) -> String {
     listed(&texts)
 }
 
-/// What is missing of an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lack {
-    Nothing,
-    UpperEnd,
-    All,
-}
-
-impl Lack {
-    fn of(e: &Estimate) -> Self {
-        match () {
-            () if e.is_bounded() => Self::Nothing,
-            () if e.low > 0.0 => Self::UpperEnd,
-            () => Self::All,
-        }
+/// One sentence for all ratios without an interval.
+pub(super) fn no_interval(pairs: &[(&Metric, &Metric, f64)], (a, b): (&str, &str)) -> Option<String> {
+    let names = some(pairs.iter().map(|(m, _, ratio)| format!("{} ({ratio:.2} times)", m.row())).collect());
+    let lacks = |side: fn(&(&Metric, &Metric, f64)) -> bool| pairs.iter().any(side);
+    let runs =
+        [(a, lacks(|(x, ..)| !x.estimate.is_bounded())), (b, lacks(|(_, y, _)| !y.estimate.is_bounded()))];
+    let mut runs: Vec<&str> = runs.into_iter().filter(|(_, lacks)| *lacks).map(|(run, _)| run).collect();
+    if runs.is_empty() {
+        runs = vec![a, b];
     }
-}
-
-/// Ratios without an interval: one sentence for those that lack it in the same way.
-pub(super) fn no_interval(of: &[(&Metric, &Metric, f64)], (a, b): (&str, &str)) -> Vec<String> {
-    let lack = |(x, y, _): &(&Metric, &Metric, f64)| [Lack::of(&x.estimate), Lack::of(&y.estimate)];
-    let sentence = |which: [Lack; 2]| {
-        let names = of.iter().filter(|pair| lack(pair) == which);
-        let names = some(names.map(|(m, _, ratio)| format!("{} ({ratio:.2} times)", m.row())).collect());
-        let runs = |kind: Lack| -> Vec<&str> {
-            [a, b].into_iter().zip(which).filter(|(_, lack)| *lack == kind).map(|(run, _)| run).collect()
-        };
-        let verb = |n: usize| if n > 1 { "have" } else { "has" };
-        let clause = |runs: Vec<&str>, what: &str| {
-            (!runs.is_empty()).then(|| format!("{} {} {what}", listed(&runs), verb(runs.len())))
-        };
-        let clauses = [
-            clause(runs(Lack::All), "no interval"),
-            clause(runs(Lack::UpperEnd), "an interval without an upper end"),
-            (which == [Lack::Nothing; 2]).then(|| "their ratio has no interval".to_owned()),
-        ];
-        let clauses: Vec<String> = clauses.into_iter().flatten().collect();
-        let mut again = [runs(Lack::All), runs(Lack::UpperEnd)].concat();
-        if again.is_empty() {
-            again = vec![a, b];
-        }
-        format!("Can't be judged: {names}; {}. Repeat {}.", listed(&clauses), listed(&again))
-    };
-    distinct(of.iter().map(lack)).into_iter().map(sentence).collect()
+    (!pairs.is_empty())
+        .then(|| format!("Can't be judged without intervals: {names}. Repeat {}.", listed(&runs)))
 }
 
 fn with_ranges(of: &[(&Metric, Estimate)]) -> String {
@@ -135,55 +100,25 @@ pub(super) fn too_wide(of: &[(&Metric, Estimate)]) -> Option<String> {
 /// What a ratio says; `busy` are the runs during which other programs used the drive. Only the slower one's can be the cause.
 pub(super) fn differ(a: &Metric, r: &Ratio, (first, second): (&str, &str), busy: &[String]) -> String {
     let e = &r.estimate;
-    // Other programs make a run slower, not faster.
-    let slower = if (e.value >= 1.0) == (a.quantity.unit() == Unit::Seconds) { first } else { second };
+    let is_time = a.quantity.unit() == Unit::Seconds;
+    // The larger one first.
+    let (larger, smaller, ratio) = if e.value >= 1.0 {
+        (first, second, e.clone())
+    } else {
+        (second, first, Estimate { value: 1.0 / e.value, low: 1.0 / e.high, high: 1.0 / e.low, ..e.clone() })
+    };
+    let times = times(&Ratio { estimate: ratio, ..r.clone() });
+    let slower = if is_time { larger } else { smaller };
     let why = match busy.iter().any(|run| run == slower) {
         false => String::new(),
-        true => format!(
-            " The difference may come from other programs that used the drive during {slower}: repeat it when idle."
-        ),
+        true => format!(" Other programs used the drive during {slower}: repeat it when idle."),
     };
-    // The larger one first.
-    let (larger, smaller, r) = if e.value >= 1.0 {
-        (first, second, r.clone())
-    } else {
-        let inverse = Estimate { value: 1.0 / e.value, low: 1.0 / e.high, high: 1.0 / e.low, ..e.clone() };
-        (second, first, Ratio { estimate: inverse, ..r.clone() })
-    };
-    match a.quantity.unit() {
-        Unit::Seconds => {
-            format!("{}: {larger} takes {} times as long as {smaller}.{why}", a.row(), times(&r))
-        }
-        _ => format!("{}: {larger} is {} times as fast as {smaller}.{why}", a.row(), times(&r)),
-    }
+    let (verb, like) = if is_time { ("takes", "long") } else { ("is", "fast") };
+    format!("{}: {larger} {verb} {times} times as {like} as {smaller}.{why}", a.row())
 }
 
 /// One sentence for all ratios that hold 1.
 pub(super) fn no_difference(of: &[(&Metric, Estimate)]) -> Option<String> {
     let all = with_ranges(of);
     (!of.is_empty()).then(|| format!("No difference found: {all}. Repeat both to see smaller differences."))
-}
-
-/// More than so many times as much is no advice.
-const MOST: f64 = 10.0;
-
-/// How much more would show a difference, where more bytes can.
-pub(super) fn bytes_to_differ(a: &Metric, b: &Metric, (first, second): (&str, &str)) -> Option<String> {
-    let what = a.row();
-    let more = to_tell_apart(&a.estimate, &b.estimate);
-    match (more.filter(|more| !matches!(more, More::Bytes(times) if *times > MOST)), a.bytes.zip(b.bytes)) {
-        (Some(More::Bytes(times)), Some((x, y))) => {
-            let bytes = |n: u64| decimal_bytes(((times - 1.0).max(0.0) * n as f64) as u64);
-            Some(format!(
-                "{what}: if the difference is real, about {} more of {first} and {} of {second} would show it.",
-                bytes(x),
-                bytes(y)
-            ))
-        }
-        (Some(More::Bytes(times)), None) => Some(format!(
-            "{what}: if the difference is real, about {:.0} times as many runs of each would show it.",
-            times.ceil()
-        )),
-        _ => None,
-    }
 }
