@@ -50,7 +50,7 @@ const METHODS: [&str; 19] = [
 
 /// Names that are not drivebench's words: they come from the kernel, the hardware or the command line, and both sides
 /// know them from there.
-const GIVEN: [&str; 22] = [
+const GIVEN: [&str; 21] = [
     // processors and boards
     "bcm2711",
     "bcm2712",
@@ -62,7 +62,6 @@ const GIVEN: [&str; 22] = [
     "mmc",
     "nvme",
     "usb",
-    "usb-storage",
     "bcmgenet",
     // md, filesystems
     "raid10",

@@ -4,12 +4,14 @@ use drivebench_analyse as analyse;
 use drivebench_units as units;
 
 mod figure;
+pub mod fitness;
 mod metric;
 mod words;
 
 use serde::{Deserialize, Serialize};
 
 pub use figure::{At, Axis, Band, Curve, Figure, Mark, Point, Style};
+pub use fitness::Fitness;
 pub use metric::{BootPart, Claim, Factor, Limiter, LoadKey, Metric, On, Quantity, Reference, Scope, Unit};
 
 use crate::{
@@ -38,6 +40,9 @@ pub struct Findings {
     pub verdicts: Vec<String>,
     /// Flags: conditions that may have changed the result, and steps not done; whole sentences.
     pub flags: Vec<String>,
+    /// What each target is fit for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fitness: Vec<Fitness>,
     /// For readers who want more than the answer.
     #[serde(default)]
     pub details: Details,

@@ -213,6 +213,7 @@ mod tests {
                 "Writes stopped 17 times for about 440 ms, every 61 MiB or so: 1.4 % of the time, 451 ms at worst, which is what a client sees.".to_owned(),
             ],
             flags: vec!["The governor is 'powersave' | *measured* as found.".to_owned()],
+            fitness: Vec::new(),
             details: Details { sentences: vec!["No slow-down up to 1.07 GB.".to_owned()], tables: vec![] },
             conditions: vec!["suite mark".to_owned(), "engine psync · drivebench 0.1.0".to_owned()],
             reproduce: vec!["drivebench run baseline /mnt/a".to_owned()],

@@ -2,7 +2,7 @@
 
 use super::{
     Answer, Evidence, Sure, Topic, commands,
-    context::{Context, LONG, Number},
+    context::{Context, Number},
     evidence::Wanted,
     published,
     sentences::{speed, times},
@@ -12,7 +12,7 @@ use crate::{
         Estimate,
         compare::{self, Difference, Ratio},
     },
-    findings::{BootPart, Quantity, Scope},
+    findings::{BootPart, Quantity, Scope, fitness::Use},
     inventory::{Drive, Machine},
     units::{duration, signed_duration},
 };
@@ -54,7 +54,8 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let fit = |d: &&Drive| {
         let starts = starts_from(machine, d) != Some(false);
         let own = system.iter().any(|own| context.inventory.are_one(own, d));
-        starts && !context.failing(d) && !Context::rotates(d) && !own
+        let unfit = !context.unfit(&[d], Use::System).is_empty();
+        starts && !context.failing(d) && !Context::rotates(d) && !own && !unfit
     };
     let others: Vec<&Drive> = drives.into_iter().filter(fit).collect();
     let name = context.names(&system);
@@ -93,26 +94,17 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         Some(boots) => boots.sentence(&name),
         None => NOT_COMPARED.to_owned(),
     };
-    let stalls = stalls(context, now);
-    let (stall, writes) = stalls.unzip();
+    let (unfit, writes) = context.unfit(&system[..1], Use::System).into_iter().next().unzip();
     let undecided = reads.is_none() && recorded.is_none() && !others.is_empty();
     // One other drive is enough to compare.
     let decide = || commands::baseline(context.inventory, &field[..2]);
     let runs = reads.iter().flat_map(|reads| [reads.own.from, reads.best.from]);
     let runs = recorded.iter().map(|boots| boots.from).chain(runs);
     let answer = Answer::new(Topic::Boot, sure, says)
-        .because([sentence, stall, spin_up, published, Some(medians)].into_iter().flatten())
+        .because([sentence, unfit, spin_up, published, Some(medians)].into_iter().flatten())
         .rests_on(runs.chain(writes).chain(wakes.map(|n| n.from)))
         .decide(undecided.then(decide).flatten());
     vec![if failing { answer.problem() } else { answer }]
-}
-
-/// The longest small random write of the boot drive, where that is a stall.
-fn stalls<'a>(context: &Context<'a>, now: &Drive) -> Option<(String, &'a Evidence)> {
-    let worst = context.worst(now, Wanted::RANDOM_WRITE);
-    let (seconds, from) = worst.filter(|(seconds, _)| *seconds >= LONG)?;
-    let (name, longest) = (context.name(now), duration(seconds));
-    Some((format!("Small random writes on {name} stall for up to {longest}: the system waits."), from))
 }
 
 /// Boots of this machine from several drives, as the newest run has them that compares some.
@@ -184,8 +176,9 @@ impl<'a> Boots<'a> {
 struct Reads<'a> {
     own: Number<'a>,
     best: Number<'a>,
-    /// Drives of the two.
-    of: [&'a Drive; 2],
+    /// The current boot drive, and the fastest other one.
+    drives: [&'a Drive; 2],
+    /// The speed of the other as a multiple of the current one's.
     ratio: Ratio,
 }
 
@@ -196,43 +189,31 @@ impl<'a> Reads<'a> {
         let others = speeds.iter().zip(field).skip(1).filter_map(|(n, d)| Some(((*n)?, *d)));
         let (best, drive) = others.max_by(|a, b| a.0.estimate.value.total_cmp(&b.0.estimate.value))?;
         let ratio = compare::ratio(best.estimate, own.estimate)?;
-        Some(Self { own, best, of: [field[0], drive], ratio })
-    }
-
-    fn faster(&self) -> bool {
-        self.ratio.different && self.ratio.estimate.value > 1.0
-    }
-
-    /// The intervals don't decide, and don't show that both are alike.
-    fn open(&self) -> bool {
-        matches!(Difference::of(&self.ratio.estimate), Difference::TooWide | Difference::Unknown)
+        Some(Self { own, best, drives: [field[0], drive], ratio })
     }
 
     fn says(&self, context: &Context<'_>) -> String {
-        let [own, best] = self.of.map(|drive| context.name(drive));
-        if self.faster() && self.ratio.estimate.value >= WORTH {
-            let n = times(self.ratio.estimate.value);
-            format!(
-                "Programs would start sooner from {best}: it reads small blocks at random {n} as fast as {own}."
-            )
-        } else if self.open() {
-            format!("Stay with {own}: whether {best} reads small blocks at random faster can't be judged.")
-        } else {
-            format!("Stay with {own}: no drive was found that reads small blocks at random much faster.")
+        let [own, best] = self.drives.map(|drive| context.name(drive));
+        let ratio = self.ratio.estimate.value;
+        match Difference::of(&self.ratio.estimate) {
+            Difference::Found if ratio >= WORTH => format!(
+                "Programs would start sooner from {best}: it reads small blocks at random {} as fast as {own}.",
+                times(ratio)
+            ),
+            Difference::TooWide | Difference::Unknown => {
+                format!(
+                    "Stay with {own}: whether {best} reads small blocks at random faster can't be judged."
+                )
+            }
+            Difference::Found | Difference::NotFound => {
+                format!("Stay with {own}: no drive was found that reads small blocks at random much faster.")
+            }
         }
     }
 
     fn sentence(&self, context: &Context<'_>) -> String {
-        let [b, a] = self.of.map(|drive| context.name(drive));
+        let [own, best] = self.drives.map(|drive| context.name(drive));
         let (x, y) = (speed(self.best.estimate), speed(self.own.estimate));
-        if self.open() {
-            format!("The random reads can't be judged: {x} from {a}, {y} from {b}.")
-        } else if !self.ratio.different {
-            format!("No difference found in random reads: {x} from {a}, {y} from {b}.")
-        } else if self.faster() {
-            format!("Random reads: {x} from {a}, {y} from {b}.")
-        } else {
-            format!("Random reads: {y} from {b}, more than {x} from {a}.")
-        }
+        format!("Random reads: {x} from {best}, {y} from {own}.")
     }
 }

@@ -8,9 +8,12 @@ use super::{
 };
 use crate::{
     analyse::Estimate,
-    findings::LoadKey,
+    findings::{
+        LoadKey,
+        fitness::{Need, Use, Verdict},
+    },
     inventory::{Block, Drive, Inventory, Layer, Medium},
-    units::{Caching, Direction, Health, Pool, distinct, duration, listed},
+    units::{Caching, Health, Pool, capital, distinct, listed},
 };
 
 /// A longer write is a stall that people and clients notice, s.
@@ -110,19 +113,41 @@ impl<'a> Context<'a> {
         each.max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.fit(wanted).cmp(&a.1.fit(wanted))))
     }
 
-    /// Stalls of a second or more, one operation at a time, in another load than the question is about; one of each drive.
-    pub fn other_stalls(&self, drives: &[&Drive], wanted: Wanted) -> Vec<(String, &'a Evidence)> {
-        let of = |drive: &&Drive| {
-            let alone = |l: &LoadKey| is_alone(l) && l.caching == Some(Caching::Direct);
-            let other = |e: &&Evidence| e.load.as_ref().is_some_and(alone) && !e.is(wanted);
-            let each = self.of(drive).filter(other).filter_map(|e| Some((e.worst()?, e)));
-            let (seconds, from) = each.filter(|(s, _)| *s >= LONG).max_by(|a, b| a.0.total_cmp(&b.0))?;
-            let (name, load) = (self.name(drive), from.load_in_words()?);
-            let reads = from.load.as_ref().is_some_and(|l| l.direction == Some(Direction::Read));
-            let load = if reads { format!("reads, {load}") } else { load };
-            Some((format!("{name} stalled for {} in another load ({load}).", duration(seconds)), from))
+    /// The longest operation of a drive in any direct load of one operation at a time, s, and its run, where that is a stall.
+    pub fn stall(&self, drive: &Drive) -> Option<(f64, &'a Evidence)> {
+        let alone = |l: &LoadKey| is_alone(l) && l.caching == Some(Caching::Direct);
+        let all = self.of(drive).filter(|e| e.load.as_ref().is_some_and(alone));
+        let stalls = all.filter_map(|e| Some((e.worst()?, e))).filter(|(seconds, _)| *seconds >= LONG);
+        stalls.max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// Whether a drive is fit for a use, and the run that shows it: of all runs the newest that found it unfit, or else the
+    /// newest that decided. A stall in any load makes it unfit for what must not wait.
+    pub fn fitness(&self, drive: &Drive, purpose: Use) -> Option<(Verdict, &'a Evidence)> {
+        let all = self.of(drive);
+        let judged =
+            all.flat_map(|e| e.fitness.iter().filter(|f| f.purpose == purpose).map(move |f| (f.verdict, e)));
+        let stall =
+            self.stall(drive).filter(|(stop, _)| purpose.longest_stop().is_some_and(|most| *stop >= most));
+        let stall = stall.map(|(stop, e)| (Verdict::Unfit(Need::Stops, stop), e));
+        let badness = |verdict: &Verdict| match verdict {
+            Verdict::Undecided(_) => 0,
+            Verdict::Fit => 1,
+            Verdict::Unfit(..) => 2,
         };
-        drives.iter().filter_map(of).collect()
+        stall.into_iter().chain(judged).max_by_key(|(verdict, _)| badness(verdict))
+    }
+
+    /// Why drives are unfit for a use, in a sentence each, and the runs that show it.
+    pub fn unfit(&self, drives: &[&Drive], purpose: Use) -> Vec<(String, &'a Evidence)> {
+        let sentence = |drive: &&Drive| match self.fitness(drive, purpose)? {
+            (Verdict::Unfit(need, value), from) => {
+                let (name, why) = (self.name(drive), purpose.shortfall(need, value));
+                Some((capital(&format!("{name} is not fit for {}: {why}.", purpose.name())), from))
+            }
+            _ => None,
+        };
+        drives.iter().filter_map(sentence).collect()
     }
 
     /// The best run of several targets at once under such a load, whose drives are all here. Targets on one drive share

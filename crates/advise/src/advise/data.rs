@@ -120,12 +120,10 @@ fn among<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Answer {
         why.push(format!("Not on {}, which became much slower than before.", context.names(&sunk)));
     }
     let Some(best) = choose(&known) else { return unmeasured(context, &drives, why) };
-    let mut says = chosen(context, best, written);
-    let files = small_files(context, best.drive, &drives);
-    says += &files.elsewhere.map(|text| format!(" {text}")).unwrap_or_default();
-    let answer = Answer::new(Topic::Data, Sure::Measured, says);
+    let answer = Answer::new(Topic::Data, Sure::Measured, chosen(context, best, written));
+    let (files, of_files) = small_files(context, best.drive, &drives).unzip();
     why.extend(others(context, best, &known, written));
-    why.extend(files.here);
+    why.extend(files);
     let unseen = best.worst.is_none();
     if unseen {
         why.push("How long its writes stall is not measured.".to_owned());
@@ -137,44 +135,45 @@ fn among<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Answer {
     why.push(second(context, best.drive, &drives));
     let runs = known.iter().flat_map(|c| [Some(c.speed.from), c.worst.map(|w| w.1)]).flatten();
     let open: Vec<&Drive> = unknown.into_iter().chain(unseen.then_some(best.drive)).collect();
-    answer.because(why).rests_on(runs.chain(files.runs)).decide(commands::baseline(context.inventory, &open))
+    answer
+        .because(why)
+        .rests_on(runs.chain(of_files.into_iter().flatten()))
+        .decide(commands::baseline(context.inventory, &open))
 }
 
-/// What small files cost.
-#[derive(Default)]
-struct SmallFiles<'a> {
-    /// On the drive that was chosen.
-    here: Option<String>,
-    /// On another drive, where they cost less.
-    elsewhere: Option<String>,
-    runs: Vec<&'a Evidence>,
-}
-
-fn small_files<'a>(context: &Context<'a>, best: &Drive, drives: &[&'a Drive]) -> SmallFiles<'a> {
+/// What a small file costs on the drive that was chosen, or where it costs less; and the runs that measured it.
+fn small_files<'a>(
+    context: &Context<'a>,
+    best: &Drive,
+    drives: &[&'a Drive],
+) -> Option<(String, Vec<&'a Evidence>)> {
     let cost = |drive: &Drive| {
         let mut all = context.of(drive).rev();
         all.find_map(|from| Some(Number { estimate: from.cost_of_file()?, from }))
     };
-    let Some(own) = cost(best) else { return SmallFiles::default() };
-    let mine = with_interval(own.estimate, duration);
-    let here =
-        format!("Writing a small file to {} takes {mine}; copy many as one archive.", context.name(best));
-    let less = |drive: &'a Drive| {
+    let own = cost(best)?;
+    let less = |drive: &&'a Drive| {
         let other = cost(drive)?;
         let ratio = compare::ratio(other.estimate, own.estimate)?;
-        (ratio.different && ratio.estimate.value < 1.0).then_some((drive, other))
+        (ratio.different && ratio.estimate.value < 1.0).then_some((*drive, other))
     };
-    let less = drives
-        .iter()
-        .copied()
-        .filter_map(less)
-        .min_by(|a, b| a.1.estimate.value.total_cmp(&b.1.estimate.value));
-    let elsewhere = less.map(|(drive, other)| {
-        let (name, cost) = (context.name(drive), with_interval(other.estimate, duration));
-        format!("Many small files rather on {name}: {cost} to write each, not {mine}.")
-    });
-    let runs = [Some(own), less.map(|(_, other)| other)].into_iter().flatten().map(|n| n.from).collect();
-    SmallFiles { here: elsewhere.is_none().then_some(here), elsewhere, runs }
+    let cheapest =
+        drives.iter().filter_map(less).min_by(|a, b| a.1.estimate.value.total_cmp(&b.1.estimate.value));
+    let mine = with_interval(own.estimate, duration);
+    Some(match cheapest {
+        Some((drive, other)) => {
+            let (name, cost) = (context.name(drive), with_interval(other.estimate, duration));
+            let text = format!("Many small files rather on {name}: {cost} to write each, not {mine}.");
+            (text, vec![own.from, other.from])
+        }
+        None => {
+            let name = context.name(best);
+            (
+                format!("Writing a small file to {name} takes {mine}; copy many as one archive."),
+                vec![own.from],
+            )
+        }
+    })
 }
 
 /// The fastest drive without long stalls, or the fastest of all if all have them; of equally fast ones the largest.
@@ -236,20 +235,18 @@ fn unmeasured(context: &Context<'_>, drives: &[&Drive], mut why: Vec<String>) ->
         return Answer::new(Topic::Data, Sure::Unknown, "No drive here is fit for data.").because(why);
     };
     let (name, size) = (context.name(largest), decimal_bytes(largest.bytes()));
-    let says = match drives.len() {
-        1 => {
-            format!(
-                "{name} ({size}) is the only drive for data; its speed and stalls with large blocks are not measured."
-            )
-        }
-        _ => format!("Speed and stalls with large blocks are not measured; {name} is the largest, {size}."),
-    };
-    let (stalls, mut runs): (Vec<_>, Vec<_>) =
-        context.other_stalls(drives, Wanted::WRITE).into_iter().unzip();
+    let what = if drives.len() == 1 { "the only drive" } else { "the largest drive" };
+    let says = format!("Speed and stalls with large blocks are not measured; {name} is {what}, {size}.");
+    let stalls = drives.iter().filter_map(|drive| {
+        let (seconds, from) = context.stall(drive)?;
+        Some((format!("{} stalled for {} in another load.", context.name(drive), duration(seconds)), from))
+    });
+    let (stalls, mut runs): (Vec<_>, Vec<_>) = stalls.unzip();
     let says = [says].into_iter().chain(stalls).collect::<Vec<_>>().join(" ");
-    let files = small_files(context, largest, drives);
-    why.extend(files.here.into_iter().chain(files.elsewhere));
-    runs.extend(files.runs);
+    if let Some((files, of_files)) = small_files(context, largest, drives) {
+        why.push(files);
+        runs.extend(of_files);
+    }
     why.push(second(context, largest, drives));
     let decide = commands::baseline(context.inventory, drives);
     Answer::new(Topic::Data, Sure::Unknown, says).because(why).rests_on(runs).decide(decide)

@@ -2,7 +2,7 @@
 
 use crate::{
     analyse::Estimate,
-    findings::{Carrier, Claim, Findings, Limiter, LoadKey, Metric, Quantity, Scope},
+    findings::{Carrier, Claim, Findings, Fitness, Limiter, LoadKey, Metric, Quantity, Scope},
     inventory::Inventory,
     units::{Caching, Direction, KIB, MIB, Pattern, Percentile, Pool, distinct, size},
 };
@@ -42,6 +42,8 @@ pub struct Evidence {
     /// The load; none where the experiment has none, as spinup and smallfiles.
     pub load: Option<LoadKey>,
     pub numbers: Vec<Metric>,
+    /// What the target is fit for, in evidence without a load.
+    pub fitness: Vec<Fitness>,
 }
 
 /// The load that a question is about: large blocks in order, or small ones at random, one at a time.
@@ -109,6 +111,12 @@ impl Evidence {
             let own = numbers.iter().copied().filter(|m| m.target == carrier.target || beside(m));
             for (load, numbers) in by_load(own) {
                 all.push(Self { load, numbers, ..Self::about(findings, &carrier.target, &[carrier]) });
+            }
+            let fitness: Vec<Fitness> =
+                findings.fitness.iter().filter(|f| f.target == carrier.target).cloned().collect();
+            let is_cut = findings.cut.iter().any(|(target, _)| *target == carrier.target);
+            if !fitness.is_empty() && !is_cut {
+                all.push(Self { fitness, ..Self::about(findings, &carrier.target, &[carrier]) });
             }
         }
         let at_once = numbers.iter().copied().filter(|m| {

@@ -6,8 +6,7 @@ use super::{
     Answer, Sure, Topic, commands,
     context::{Context, Number},
     evidence::{Evidence, Wanted},
-    limits::{Flow, Held},
-    network_link::NetworkLink,
+    limits::Flow,
     published,
     sentences::{the_drives, times},
 };
@@ -113,10 +112,11 @@ fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
         why.push(format!("raid5 would hold {}, but writes parity with each write.", holds(n - 1)));
     }
     why.extend(left_out(context, all, &members, smallest.saturating_mul(data)));
-    let (striped, numbers) = striping(context);
-    let measured = !numbers.is_empty();
-    why.extend(striped);
-    if !measured {
+    let striping = Striping::of(context);
+    let measured = !striping.gains.is_empty();
+    if measured {
+        why.extend(striping.sentences());
+    } else {
         let who = the_drives(members.len());
         why.push(format!("Not known whether raid0 would help: {who} were not measured at once."));
     }
@@ -129,7 +129,7 @@ fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
     let decide = (!measured).then(|| commands::together(context.inventory, all)).flatten();
     Answer::new(Topic::Layout, Sure::Inferred, says)
         .because(why)
-        .rests_on(numbers.iter().map(|n| n.from).chain(of_tests))
+        .rests_on(striping.gains.iter().map(|gain| gain.measured.from).chain(of_tests))
         .decide(decide)
 }
 
@@ -191,78 +191,65 @@ fn left_out(context: &Context<'_>, all: &[&Drive], members: &[&Drive], holds: u6
         .then(|| format!("Left out because of another size: {}.", count(out.len() as u64, "drive")))
 }
 
-/// What raid0 would gain, in sentences, and the numbers behind it.
-fn striping<'a>(context: &Context<'a>) -> (Vec<String>, Vec<Number<'a>>) {
-    let (mut gains, mut numbers, mut slowest) = (Vec::new(), Vec::new(), None);
-    for (reads, wanted) in [(true, Wanted::READ), (false, Wanted::WRITE)] {
-        let Some(number) = context.at_once(wanted) else { continue };
-        let Some(flow) = Flow::of(context, reads) else { continue };
-        // The system drive is not a member.
-        let free = context.for_layout();
-        if !flow.drives.iter().all(|d| free.contains(d)) {
-            continue;
+/// What raid0 would gain, by the loads that measured its drives at once.
+#[derive(Default)]
+struct Striping<'a> {
+    gains: Vec<Gain<'a>>,
+    /// Speeds of the slowest and the fastest drive in bytes per second, where every stripe waits for the slowest.
+    uneven: Option<(f64, f64)>,
+}
+
+struct Gain<'a> {
+    flow: Flow<'a>,
+    /// What raid0 would move, in bytes per second.
+    predicted: f64,
+    /// How many times as much as one drive.
+    ratio: f64,
+    measured: Number<'a>,
+}
+
+impl<'a> Striping<'a> {
+    fn of(context: &Context<'a>) -> Self {
+        let mut striping = Self::default();
+        for (reads, wanted) in [(true, Wanted::READ), (false, Wanted::WRITE)] {
+            let Some(measured) = context.at_once(wanted) else { continue };
+            let Some(flow) = Flow::of(context, reads) else { continue };
+            // The system drive is not a member.
+            let free = context.for_layout();
+            if !flow.drives.iter().all(|d| free.contains(d)) {
+                continue;
+            }
+            let n = flow.drives.len() as f64;
+            let Some(alone) = measured.from.sum_alone().filter(|_| n > 1.0) else { continue };
+            let speeds = context.speeds(&flow.drives, wanted).into_iter().flatten();
+            let speeds: Vec<f64> = speeds.map(|speed| speed.estimate.value).collect();
+            let (low, high) = speeds.iter().fold((f64::INFINITY, 0.0f64), |(l, h), s| (l.min(*s), h.max(*s)));
+            let mut predicted = measured.estimate.value;
+            if speeds.len() as f64 == n && high > low * UNLIKE {
+                striping.uneven = Some((low, high));
+                predicted = predicted.min(n * low);
+            }
+            let ratio = predicted / (alone.value / n);
+            striping.gains.push(Gain { flow, predicted, ratio, measured });
         }
-        let n = flow.drives.len() as f64;
-        let Some(alone) = number.from.sum_alone().filter(|_| n > 1.0) else { continue };
-        numbers.push(number);
-        let speeds: Vec<f64> =
-            context.speeds(&flow.drives, wanted).into_iter().flatten().map(|s| s.estimate.value).collect();
-        // Every stripe waits for the slowest member.
-        let (low, high) = speeds.iter().fold((f64::INFINITY, 0.0f64), |(l, h), s| (l.min(*s), h.max(*s)));
-        let predicted = if speeds.len() as f64 == n && high > low * UNLIKE {
-            slowest = Some((low, high));
-            number.estimate.value.min(n * low)
-        } else {
-            number.estimate.value
-        };
-        gains.push((flow, predicted, predicted / (alone.value / n)));
+        striping
     }
-    if gains.is_empty() {
-        return (Vec::new(), Vec::new());
+
+    fn pays(&self) -> bool {
+        self.gains.iter().any(|gain| gain.ratio >= PAYS)
     }
-    let describe = |(flow, predicted, gain): &(Flow<'_>, f64, f64)| {
-        format!("{} {}, {} one drive", flow.verb(), rate(*predicted), times(*gain))
-    };
-    let each: Vec<String> = gains.iter().map(describe).collect();
-    let pays = gains.iter().any(|(_, _, gain)| *gain >= PAYS);
-    let mut sentences = vec![format!(
-        "raid0 {}: it would {}; it survives no loss of a drive.",
-        if pays { "helps for data with a copy elsewhere" } else { "hardly helps" },
-        each.join(" and ")
-    )];
-    sentences.extend(slowest.map(|(low, high)| {
-        format!(
-            "The slowest drive sets the speed of a stripe: {} against {}, {} of it.",
-            rate(low),
-            rate(high),
-            percent(low / high)
-        )
-    }));
-    if let Some(link) = NetworkLink::of(context).filter(|_| pays) {
-        let held: Vec<&str> = gains
-            .iter()
-            .filter(|(flow, predicted, gain)| {
-                let passes = link.passes(flow.reads);
-                flow.held(passes) == Held::Network && predicted / gain >= passes.high
-            })
-            .map(|(flow, ..)| flow.verb())
-            .collect();
-        if let [verb, ..] = &held[..] {
-            let what =
-                if held.len() > 1 { "nothing".to_owned() } else { format!("nothing when they {verb}") };
-            sentences.push(format!(
-                "Clients gain {what}: {} carries {}, which one drive reaches.",
-                link.called(),
-                link.text()
-            ));
-        } else if gains.iter().any(|(flow, ..)| flow.held(link.passes(flow.reads)) == Held::Network) {
-            sentences.push(format!(
-                "Clients get no more than {}, the limit of {}.",
-                link.text(),
-                link.called()
-            ));
-        }
+
+    fn sentences(&self) -> Vec<String> {
+        let words =
+            |g: &Gain<'_>| format!("{} {}, {} one drive", g.flow.verb(), rate(g.predicted), times(g.ratio));
+        let each: Vec<String> = self.gains.iter().map(words).collect();
+        let helps = if self.pays() { "helps for data with a copy elsewhere" } else { "hardly helps" };
+        let first =
+            format!("raid0 {helps}: it would {}; it survives no loss of a drive.", each.join(" and "));
+        let uneven = self.uneven.map(|(low, high)| {
+            let (share, low, high) = (percent(low / high), rate(low), rate(high));
+            format!("The slowest drive sets the speed of a stripe: {low} against {high}, {share} of it.")
+        });
+        [first].into_iter().chain(uneven).chain([published::SMALL_LOADS.to_owned()]).collect()
     }
-    sentences.push(published::SMALL_LOADS.to_owned());
-    (sentences, numbers)
 }

@@ -166,61 +166,24 @@ pub(super) fn sure(context: &Context<'_>, flows: &[Flow<'_>]) -> Sure {
 
 /// Measured, with a network.
 fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> Answer {
-    let (passes, network, kind) = (link.text(), link.called(), link.kind());
-    let begin = capital(&network);
-    let by = |held| flows.iter().filter(|f| f.held(link.passes(f.reads)) == held).collect::<Vec<_>>();
-    let [below, above, even, open] = [Held::Network, Held::Drives, Held::Even, Held::Open].map(by);
-    let what = |f: &Flow<'_>| if f.reads { "reads" } else { "writes" };
-    let each = |flows: &[&Flow<'_>]| flows.iter().map(|f| what(f)).collect::<Vec<_>>().join(" and ");
-    // Only the first sentence says what the network carries.
-    let is_decided = even.is_empty() && open.is_empty();
-    let mut says = match (&below[..], &above[..]) {
-        ([], []) => Vec::new(),
-        (limited, []) if !is_decided => vec![format!(
-            "{begin} limits {} of clients: it carries {passes}, {}.",
-            each(limited),
-            described(limited)
-        )],
-        ([], free) if !is_decided => {
-            vec![format!("The drives limit {}: {}, {network} carries {passes}.", each(free), described(free))]
-        }
-        (limited, []) => {
-            vec![format!("{begin} limits what clients get: it carries {passes}, {}.", described(limited))]
-        }
-        ([], free) => vec![format!(
-            "The drives are the limit, not {network}: {}, {network} carries {passes}.",
-            described(free)
-        )],
-        ([limited, ..], [free, ..]) => vec![format!(
-            "{begin} limits what clients {}: it carries {passes}, {}. The drives limit {}: {}.",
-            limited.verb(),
-            described(&below),
-            what(free),
-            described(&above)
-        )],
+    let (network, kind) = (link.called(), link.kind());
+    let all: Vec<&Flow<'_>> = flows.iter().collect();
+    let clause = |held: Held| {
+        let those = flows.iter().filter(|f| f.held(link.passes(f.reads)) == held);
+        let those: Vec<&str> = those.map(|f| if f.reads { "reads" } else { "writes" }).collect();
+        let loads = those.join(" and ");
+        (!those.is_empty()).then(|| match held {
+            Held::Network => format!("{network} limits {loads} of clients"),
+            Held::Drives => format!("the drives limit {loads}"),
+            Held::Even => format!("both limit {loads} about equally"),
+            Held::Open => format!("whether {network} limits {loads} can't be told"),
+        })
     };
-    match (&even[..], says.is_empty()) {
-        ([], _) => {}
-        (even, true) => says.push(format!(
-            "{begin} and the drives limit about equally: {network} carries {passes}, {}.",
-            described(even)
-        )),
-        (even, false) => {
-            says.push(format!("Of {} both limit about equally: {}.", each(even), described(even)));
-        }
-    }
-    match (&open[..], says.is_empty()) {
-        ([], _) => {}
-        (open, true) => says.push(format!(
-            "Whether {network} limits {} can't be told: it carries {passes}, {}.",
-            each(open),
-            described(open)
-        )),
-        (open, false) => {
-            says.push(format!("Whether it limits {} can't be told: {}.", each(open), described(open)));
-        }
-    }
-    let says = says.join(" ");
+    let clauses = [Held::Network, Held::Drives, Held::Even, Held::Open].into_iter().filter_map(clause);
+    let clauses = clauses.collect::<Vec<_>>().join(", ");
+    let limits = flows.iter().any(|f| f.held(link.passes(f.reads)) == Held::Network);
+    let carrier = if limits { "it" } else { &network };
+    let says = format!("{}: {carrier} carries {}, {}.", capital(&clauses), link.text(), described(&all));
     let speed = link.port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
     let source = format!("Source for {network} ({}{speed}): {}.", link.port.name, link.source());
     let shared = link.shared_with(context, &flows.iter().flat_map(|f| f.drives.clone()).collect::<Vec<_>>());

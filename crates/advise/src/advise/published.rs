@@ -7,8 +7,5 @@ pub(super) const BOOT: &str = "Published for a Raspberry Pi 4: SD cards boot in 
 pub(super) const SD_CARDS: &str =
     "Published for a Raspberry Pi 4: cards of two grades both read 39.4 MiB/s there.";
 
-/// An SSD on USB 3 on a Raspberry Pi 4, hdparm.
-pub(super) const UAS: &str = "Published for an SSD on a Raspberry Pi 4: 297 MB/s by UAS, 172 MB/s without.";
-
 /// Four USB 2 sticks on a Zero 2 W, 4 KiB at depth 1, read and write.
 pub(super) const SMALL_LOADS: &str = "Loads of 4 KiB at depth 1 gain nothing from raid0 (published: four sticks 6.1 MB/s, one of them 6.4 MB/s).";

@@ -3,7 +3,10 @@
 use super::{Answer, Evidence, Topic};
 use crate::{
     analyse::{Estimate, repeat},
-    findings::{Limiter, LoadKey, Metric, On, Quantity, Scope},
+    findings::{
+        Fitness, Limiter, LoadKey, Metric, On, Quantity, Scope,
+        fitness::{Use, Verdict},
+    },
     inventory::{Drive, Inventory, Mount, fixtures},
     units::{Caching, Direction, Load, MIB, Pattern, Percentile},
 };
@@ -66,6 +69,12 @@ pub fn at_once(
     ];
     let experiment = "together".to_owned();
     Evidence { experiment, load: Some(load), at_once: true, numbers, ..of(inventory, run, drives) }
+}
+
+/// What a run of baseline found one drive fit for.
+pub fn fit(inventory: &Inventory, run: &str, drive: &str, purpose: Use, verdict: Verdict) -> Evidence {
+    let fitness = vec![Fitness { target: drive.to_owned(), purpose, verdict }];
+    Evidence { fitness, ..of(inventory, run, &[drive]) }
 }
 
 /// What all evidence of these drives, by the kernel's names, has in common.

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     findings::Metric,
-    inventory::{Bus, BusKind, Ceiling, Code, Drive, Medium, Speed},
-    units::{capital, rate},
+    inventory::{Bus, BusKind, Ceiling, Code, Drive, Speed},
+    units::{capital, distinct, rate},
 };
 
 /// From this share of its slot's speed on, the slot is the limit.
@@ -33,7 +33,6 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     all.extend(ports(context));
     all.extend(slow_bay(context));
     all.extend(card(context, &drives));
-    all.extend(uas(context, link.as_ref()));
     all
 }
 
@@ -74,51 +73,44 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
         let why = [Some(now), unseen].into_iter().flatten();
         return Answer::new(Topic::Money, Sure::Unknown, says).because(why).rests_on(runs);
     }
-    let (open, told): (Vec<&Judged<'_>>, Vec<&Judged<'_>>) = judged.iter().partition(|j| j.is_open());
-    let (felt, nothing): (Vec<&Judged<'_>>, Vec<&Judged<'_>>) = told.into_iter().partition(|j| j.felt());
-    let untold = |whether: &str| {
-        let each: Vec<String> = open
-            .iter()
-            .map(|j| {
-                format!("{whether} {}s can't be told: {} carries {}.", j.flow.verb(), j.what, j.most.text())
-            })
-            .collect();
-        each.join(" ")
-    };
     // Without a network nothing is known that asks for more.
     let may = if link.is_some() { "would" } else { "may" };
-    let says = match (&nothing[..], &felt[..]) {
-        ([], []) => untold("Whether a faster drive would help"),
-        ([], felt) => {
-            let each: Vec<String> = felt.iter().map(|j| format!("{}s {}", j.flow.verb(), j.gain())).collect();
-            format!("A faster drive {may} help: {}.", each.join(", "))
-        }
-        ([one, rest @ ..], []) if open.is_empty() && rest.iter().all(|other| other.what == one.what) => {
-            format!("A faster drive would not help: {}.", one.passes())
-        }
-        (all, []) => {
-            let each: Vec<String> =
-                all.iter().map(|j| format!("{}s, {}", j.flow.verb(), j.passes())).collect();
-            format!("A faster drive would not help: {}.", each.join("; "))
-        }
-        ([not, ..], [gain, ..]) => format!(
-            "A faster drive would not help {}s: {}. It {may} help {}s, {}.",
-            not.flow.verb(),
-            not.passes(),
-            gain.flow.verb(),
-            gain.gain()
-        ),
+    let those = |gain: Gain| judged.iter().filter(|j| j.gain == gain).collect::<Vec<_>>();
+    let verbs = |those: &[&Judged<'_>]| {
+        those.iter().map(|j| format!("{}s", j.flow.verb())).collect::<Vec<_>>().join(" and ")
     };
-    let is_told = !(nothing.is_empty() && felt.is_empty() || open.is_empty());
-    let says = if is_told { format!("{says} {}", untold("Whether it would help")) } else { says };
+    let passes = |those: &[&Judged<'_>]| distinct(those.iter().map(|j| j.passes())).join("; ");
+    let (felt, nothing, open) = (those(Gain::Felt), those(Gain::Nothing), those(Gain::Open));
+    let mut says: Vec<String> = Vec::new();
+    if !nothing.is_empty() {
+        says.push(format!("A faster drive would not help {}: {}.", verbs(&nothing), passes(&nothing)));
+    }
+    if !felt.is_empty() {
+        let subject = if says.is_empty() { "A faster drive" } else { "It" };
+        let gains = felt.iter().map(|j| format!("{}s, {}", j.flow.verb(), j.gain_words()));
+        says.push(format!("{subject} {may} help {}.", gains.collect::<Vec<_>>().join(", and ")));
+    }
+    if !open.is_empty() {
+        let (open, carries) = (verbs(&open), passes(&open));
+        says.push(format!("Whether a faster drive would help {open} can't be told: {carries}."));
+    }
     let held: Vec<&Flow<'_>> = nothing.iter().map(|j| j.flow).collect();
     let held = (!held.is_empty()).then(|| format!("{}.", capital(&described(&held))));
     // A gain is a prediction.
     let sure = if felt.is_empty() { sure(context, flows) } else { Sure::Inferred };
-    Answer::new(Topic::Money, sure, says)
+    Answer::new(Topic::Money, sure, says.join(" "))
         .because(held.into_iter().chain(unseen))
         .rests_on(runs)
         .rests_on_run(link.and_then(NetworkLink::run))
+}
+
+/// Whether a faster drive would be noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gain {
+    Felt,
+    Nothing,
+    /// The interval of what the network carried does not decide.
+    Open,
 }
 
 /// One direction, and its limit besides the drives.
@@ -127,6 +119,7 @@ struct Judged<'a> {
     /// The most that the limit carries.
     most: Speed,
     what: String,
+    gain: Gain,
 }
 
 impl<'a> Judged<'a> {
@@ -138,15 +131,12 @@ impl<'a> Judged<'a> {
             Some((_, name)) if !is_narrow => (Speed::exact(flow.speed()), name.to_owned()),
             _ => cap(context, &flow.drives, link)?,
         };
-        Some(Self { flow, most, what })
-    }
-
-    fn is_open(&self) -> bool {
-        self.flow.held(self.most) == Held::Open
-    }
-
-    fn felt(&self) -> bool {
-        self.flow.held(self.most) != Held::Network && self.most.value / self.flow.speed() >= FELT
+        let gain = match flow.held(most) {
+            Held::Open => Gain::Open,
+            Held::Drives | Held::Even if most.value / flow.speed() >= FELT => Gain::Felt,
+            _ => Gain::Nothing,
+        };
+        Some(Self { flow, most, what, gain })
     }
 
     /// `Ethernet carries 11.8 MB/s`.
@@ -155,7 +145,7 @@ impl<'a> Judged<'a> {
     }
 
     /// `up to 1.2 times as fast (11.8 MB/s through Ethernet instead of 10.1 MB/s)`.
-    fn gain(&self) -> String {
+    fn gain_words(&self) -> String {
         let now = self.flow.speed();
         format!(
             "up to {} as fast ({} through {} instead of {})",
@@ -281,19 +271,4 @@ fn card(context: &Context<'_>, drives: &[&Drive]) -> Option<Answer> {
     let sure =
         if slot.ceiling.as_ref().is_some_and(Ceiling::is_inferred) { Sure::Inferred } else { Sure::Measured };
     Some(Answer::new(Topic::Money, sure, says).because(why).rests_on(runs))
-}
-
-/// Whether another enclosure would help: only a fast drive on a fast link without UAS, with a faster network.
-fn uas(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Option<Answer> {
-    let without = |d: &&Drive| {
-        d.driver.as_deref() == Some("usb-storage")
-            && d.medium == Medium::Flash
-            && !d.removable
-            && d.link_mbps >= Some(5000.0)
-            && d.usb.as_ref().is_some_and(|usb| usb.offers_uas == Some(false))
-    };
-    let held = link.is_some_and(|w| w.most() < 172e6);
-    let drive = context.for_data().into_iter().find(without).filter(|_| !held)?;
-    let says = format!("An enclosure with UAS may help {}: its own has no UAS.", context.name(drive));
-    Some(Answer::new(Topic::Money, Sure::Published, says).because([published::UAS.to_owned()]))
 }

@@ -1,9 +1,6 @@
 //! Figures of baseline.
 
-use super::{
-    super::common::{Group, Summary, labels},
-    verdicts::over,
-};
+use super::super::common::{Group, Summary, labels};
 use crate::{
     analyse::Stretch,
     findings::{At, Axis, Band, Curve, Figure, Mark, Point, Style, Unit, short},
@@ -66,15 +63,17 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     let mut curves = vec![Curve::spread(if stalls.is_empty() { "" } else { "speed" }, &values)];
     let n = curves[0].shown(&format!("{} of {each}", count(pieces.len() as u64, "piece")));
     let drawn = drawn(&curves[0]);
-    let longest = t.stalls.each.iter().map(|s| s.longest).fold(0.0, f64::max);
-    let stalled = stalled(stalls.len() as u64, t.stalls.mean_seconds, longest);
+    let stalled = match stalls.len() as u64 {
+        0 => "No stalls".to_owned(),
+        n => format!("{} of {} on average", count(n, "stall"), duration(t.stalls.mean_seconds)),
+    };
     if !stalls.is_empty() {
         curves.push(Curve::new("stalls", Style::Dots, stalls));
     }
     let band = |from| Band { label: "used for the estimate".to_owned(), from, to: end };
     Some(Figure {
         title: title(plan, group, "speed over time"),
-        text: format!("{} over {}{drawn}. {stalled}", run.estimate.text(rate), duration(end)),
+        text: format!("{} over {}{drawn}. {stalled}.", run.estimate.text(rate), duration(end)),
         load: group.load.describe(),
         n,
         x: Axis::of("time", Unit::Seconds),
@@ -116,15 +115,6 @@ fn drawn(curve: &Curve) -> String {
     let (Some((band, (low, high))), false) = (all, curve.points.len() < 2) else { return String::new() };
     let share = if band { "at least four fifths of the time " } else { "" };
     format!(", {share}between {} and {}", rate(low), rate(high))
-}
-
-fn stalled(stalls: u64, mean: f64, longest: f64) -> String {
-    let over = over(mean, longest);
-    match stalls {
-        0 => "No stalls.".to_owned(),
-        1 => format!("1 stall of {}{over}.", duration(mean)),
-        n => format!("{} of {} on average{over}.", count(n, "stall"), duration(mean)),
-    }
 }
 
 /// Disks that rotate: speed over the whole of them.
@@ -290,13 +280,5 @@ mod tests {
         assert_eq!(drawn(&band), format!(", {of}"));
         assert_eq!(drawn(&Curve::spread("", &pieces[8..11])), ", between 1.00 MB/s and 100 MB/s");
         assert_eq!(drawn(&Curve::spread("", &pieces[..1])), "");
-    }
-
-    #[test]
-    fn one_stall_has_no_average() {
-        assert_eq!(stalled(0, 0.0, 0.0), "No stalls.");
-        assert_eq!(stalled(1, 0.115, 0.12), "1 stall of 115 ms.");
-        assert_eq!(stalled(1, 0.115, 0.05), "1 stall of 115 ms, over several slow operations.");
-        assert_eq!(stalled(2, 0.115, 0.12), "2 stalls of 115 ms on average.");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     super::common::{self, Group, MeasuredFiles, Series, Summary, all_file_sets, file_metrics, named},
-    figures, summary, verdicts,
+    figures, fitness, summary, verdicts,
 };
 use crate::{
     findings::{Column, Findings, Metric, Next, Quantity, Scope, Table, short},
@@ -28,7 +28,12 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     }
     findings.details.tables.push(latencies(plan, &groups));
     findings.figures = figures::figures(plan, &groups);
-    (findings.verdicts, findings.details.sentences) = verdicts::verdicts(plan, &groups, &files);
+    for (at, target) in plan.targets.iter().enumerate() {
+        let own: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
+        findings.fitness.extend(fitness::fitness(&target.given, &own));
+    }
+    (findings.verdicts, findings.details.sentences) =
+        verdicts::verdicts(plan, &groups, &files, &findings.fitness);
     findings.estimates = groups.iter().flat_map(|g| metrics(plan, g)).collect();
     for (target, sets) in plan.targets.iter().zip(&files) {
         findings.estimates.extend(file_metrics(&target.given, sets));
@@ -47,19 +52,16 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
 /// What the row of a set of files shows.
 fn about_files(written: &MeasuredFiles) -> String {
     let (set, measured, runs) = (written.set, written.measured(), written.runs.len() as u64);
-    let what = format!(
-        "{} files: {} in one directory, written, synced at the end, and read after they were dropped from the page \
-         cache; mean of {}.",
+    let cut = match written.is_whole() {
+        true => String::new(),
+        false => format!(" of {} (--max-time)", thousands(set.files as f64)),
+    };
+    format!(
+        "{} files: {}{cut} in one directory, written and synced, then read cold; mean of {}.",
         size(set.size),
         count(measured, "file"),
         count(runs, "run")
-    );
-    let cut = format!(
-        " {} were planned; --max-time left {}.",
-        thousands(set.files as f64),
-        duration(written.limit)
-    );
-    if written.is_whole() { what } else { what + &cut }
+    )
 }
 
 /// The first cells of a row: the target, if there are several, and the load, with its run if there are several.

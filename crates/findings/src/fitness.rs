@@ -1,0 +1,254 @@
+//! Whether a drive is fit for a use, by its numbers. Thresholds and their sources: `docs/fitness.md`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    analyse::Estimate,
+    units::{duration, listed, rate, thousands},
+};
+
+/// What a drive is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Use {
+    Media,
+    Backups,
+    System,
+    Swap,
+    Databases,
+}
+
+/// A number that a use depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Need {
+    /// Sequential reads in blocks of 1 MiB, bytes per second.
+    Reads,
+    /// Sequential writes in blocks of 1 MiB, bytes per second.
+    Writes,
+    /// Random reads of 4 KiB, operations per second.
+    RandomReads,
+    /// Random writes of 4 KiB, operations per second.
+    RandomWrites,
+    /// The longest time that an operation took beyond the usual one, seconds.
+    Stops,
+    /// The slowest of a hundred synced random writes of 4 KiB, seconds.
+    Commits,
+}
+
+/// Whether a drive is fit for a use.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Fit,
+    /// The first number that is too bad, in the unit of its need.
+    Unfit(Need, f64),
+    /// The interval of this number holds the threshold, or the number was not measured.
+    Undecided(Need),
+}
+
+/// The verdict on one target for one use.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fitness {
+    /// The target as the person wrote it.
+    pub target: String,
+    #[serde(rename = "use")]
+    pub purpose: Use,
+    pub verdict: Verdict,
+}
+
+/// The numbers of a drive that decide what it is fit for, as far as they were measured.
+#[derive(Debug, Clone, Default)]
+pub struct Measures {
+    /// Bytes per second.
+    pub reads: Option<Estimate>,
+    /// Bytes per second.
+    pub writes: Option<Estimate>,
+    /// Operations per second.
+    pub random_reads: Option<Estimate>,
+    /// Operations per second.
+    pub random_writes: Option<Estimate>,
+    /// The longest stop that was seen, seconds.
+    pub longest_stop: Option<f64>,
+    /// Reads and writes were each watched long enough to say that there are no longer stops.
+    pub watched_stops: bool,
+    /// The slowest of a hundred synced writes in each run, seconds.
+    pub commits: Vec<Option<Estimate>>,
+}
+
+impl Use {
+    pub const ALL: [Self; 5] = [Self::Media, Self::Backups, Self::System, Self::Swap, Self::Databases];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Media => "media",
+            Self::Backups => "backups",
+            Self::System => "a system",
+            Self::Swap => "swap",
+            Self::Databases => "databases",
+        }
+    }
+
+    /// What the use needs, each with its threshold: speeds of at least so much, times of at most so much.
+    fn needs(self) -> &'static [(Need, f64)] {
+        match self {
+            // A stream of 40 Mb/s, as on a Blu-ray disc.
+            Self::Media => &[(Need::Reads, 5e6)],
+            // Video speed class V6: 170 GB in a night of eight hours.
+            Self::Backups => &[(Need::Writes, 6e6)],
+            // Application performance class A1; a desktop that stops for a second counts as hung.
+            Self::System => &[(Need::RandomReads, 1500.0), (Need::RandomWrites, 500.0), (Need::Stops, 1.0)],
+            // Application performance class A2; a program that waits half a second for a page is noticed.
+            Self::Swap => &[(Need::RandomWrites, 2000.0), (Need::Stops, 0.5)],
+            Self::Databases => &[(Need::Commits, 0.01)],
+        }
+    }
+
+    /// The longest stop that the use allows, seconds.
+    pub fn longest_stop(self) -> Option<f64> {
+        self.needs().iter().find(|(need, _)| *need == Need::Stops).map(|(_, most)| *most)
+    }
+}
+
+/// Whether a number meets a threshold: yes, no with the number, or not known.
+type Met = Result<bool, f64>;
+
+impl Measures {
+    pub fn verdict(&self, purpose: Use) -> Verdict {
+        let met = || purpose.needs().iter().map(|(need, threshold)| (*need, self.meets(*need, *threshold)));
+        let failed = met().find_map(|(need, met)| Some(Verdict::Unfit(need, met.err()?)));
+        let open = met().find(|(_, met)| *met == Ok(false)).map(|(need, _)| Verdict::Undecided(need));
+        failed.or(open).unwrap_or(Verdict::Fit)
+    }
+
+    fn meets(&self, need: Need, threshold: f64) -> Met {
+        match need {
+            Need::Reads => at_least(self.reads.as_ref(), threshold),
+            Need::Writes => at_least(self.writes.as_ref(), threshold),
+            Need::RandomReads => at_least(self.random_reads.as_ref(), threshold),
+            Need::RandomWrites => at_least(self.random_writes.as_ref(), threshold),
+            Need::Stops => match self.longest_stop {
+                Some(stop) if stop >= threshold => Err(stop),
+                stop => Ok(stop.is_some() && self.watched_stops),
+            },
+            Need::Commits => {
+                let slow = self.commits.iter().flatten().find(|e| e.low > threshold);
+                let is_quick = |e: &Option<Estimate>| e.as_ref().is_some_and(|e| e.high <= threshold);
+                match slow {
+                    Some(slow) => Err(slow.value),
+                    None => Ok(!self.commits.is_empty() && self.commits.iter().all(is_quick)),
+                }
+            }
+        }
+    }
+}
+
+fn at_least(speed: Option<&Estimate>, least: f64) -> Met {
+    match speed {
+        Some(e) if e.high < least => Err(e.value),
+        speed => Ok(speed.is_some_and(|e| e.low >= least)),
+    }
+}
+
+impl Use {
+    /// A number that is too bad for this use, such as `random writes 98 IOPS, 500 IOPS needed`.
+    pub fn shortfall(self, need: Need, value: f64) -> String {
+        let least =
+            self.needs().iter().find(|(own, _)| *own == need).map_or(0.0, |(_, threshold)| *threshold);
+        match need {
+            Need::Reads => format!("reads {}, {} needed", rate(value), rate(least)),
+            Need::Writes => format!("writes {}, {} needed", rate(value), rate(least)),
+            Need::RandomReads => {
+                format!("random reads {} IOPS, {} IOPS needed", thousands(value), thousands(least))
+            }
+            Need::RandomWrites => {
+                format!("random writes {} IOPS, {} IOPS needed", thousands(value), thousands(least))
+            }
+            Need::Stops => format!("operations stop for up to {}", duration(value)),
+            Need::Commits => format!("1 in 100 synced writes takes {}", duration(value)),
+        }
+    }
+}
+
+/// What one target is fit for and what not, with the numbers; nothing where nothing is decided.
+pub fn sentence<'a>(all: impl Iterator<Item = &'a Fitness> + Clone) -> Option<String> {
+    let fit: Vec<&str> =
+        all.clone().filter(|f| f.verdict == Verdict::Fit).map(|f| f.purpose.name()).collect();
+    let mut unfit: Vec<(String, Vec<&str>)> = Vec::new();
+    for fitness in all {
+        let Verdict::Unfit(need, value) = fitness.verdict else { continue };
+        let why = fitness.purpose.shortfall(need, value);
+        match unfit.iter_mut().find(|(other, _)| *other == why) {
+            Some((_, uses)) => uses.push(fitness.purpose.name()),
+            None => unfit.push((why, vec![fitness.purpose.name()])),
+        }
+    }
+    let fit = (!fit.is_empty()).then(|| format!("Fit for {}.", listed(&fit)));
+    let unfit: Vec<String> = unfit.iter().map(|(why, uses)| format!("{} ({why})", listed(uses))).collect();
+    let unfit = (!unfit.is_empty()).then(|| format!("Not fit for {}.", unfit.join(", ")));
+    Some([fit, unfit].into_iter().flatten().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn between(low: f64, high: f64) -> Option<Estimate> {
+        Some(Estimate::between((low + high) / 2.0, [low, high], ""))
+    }
+
+    fn good() -> Measures {
+        Measures {
+            reads: between(20e6, 21e6),
+            writes: between(9e6, 10e6),
+            random_reads: between(3000.0, 3100.0),
+            random_writes: between(2500.0, 2600.0),
+            longest_stop: Some(0.1),
+            watched_stops: true,
+            commits: vec![between(0.002, 0.004)],
+        }
+    }
+
+    #[test]
+    fn a_whole_interval_decides() {
+        assert!(Use::ALL.iter().all(|purpose| good().verdict(*purpose) == Verdict::Fit));
+        let open = Measures { reads: between(4e6, 6e6), ..good() };
+        assert_eq!(open.verdict(Use::Media), Verdict::Undecided(Need::Reads));
+        let slow = Measures { reads: between(3e6, 4e6), ..good() };
+        assert_eq!(slow.verdict(Use::Media), Verdict::Unfit(Need::Reads, 3.5e6));
+        assert_eq!(Measures::default().verdict(Use::Databases), Verdict::Undecided(Need::Commits));
+    }
+
+    #[test]
+    fn one_number_that_is_too_bad_is_enough() {
+        let stops = Measures { longest_stop: Some(0.7), random_writes: None, ..good() };
+        assert_eq!(stops.verdict(Use::Swap), Verdict::Unfit(Need::Stops, 0.7));
+        assert_eq!(stops.verdict(Use::System), Verdict::Undecided(Need::RandomWrites));
+        let mixed = Measures { commits: vec![between(0.002, 0.004), None, between(0.02, 0.04)], ..good() };
+        assert_eq!(mixed.verdict(Use::Databases), Verdict::Unfit(Need::Commits, 0.03));
+    }
+
+    #[test]
+    fn a_short_watch_finds_stops_but_excludes_none() {
+        let short = |stop| Measures { longest_stop: Some(stop), watched_stops: false, ..good() };
+        assert_eq!(short(0.1).verdict(Use::Swap), Verdict::Undecided(Need::Stops));
+        assert_eq!(short(0.6).verdict(Use::Swap), Verdict::Unfit(Need::Stops, 0.6));
+    }
+
+    #[test]
+    fn uses_with_one_shortfall_stand_together() {
+        let slow = Measures { longest_stop: Some(2.6), ..good() };
+        let all = Use::ALL.map(|purpose| Fitness {
+            target: String::new(),
+            purpose,
+            verdict: slow.verdict(purpose),
+        });
+        assert_eq!(
+            sentence(all.iter()).as_deref(),
+            Some(
+                "Fit for media, backups and databases. Not fit for a system and swap (operations stop for up to 2.6 s)."
+            )
+        );
+        assert_eq!(sentence([].iter()), None);
+    }
+}
