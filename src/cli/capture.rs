@@ -7,11 +7,11 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::{args::Capture, errors::Usage, health, output::Output, stored};
 use crate::{
-    inventory::{Inventory, LSBLK, SPACE, read_extra_files},
+    inventory::{Inventory, SPACE, read_extra_files},
     record::{AtomicFile, PRIVATE},
     run::OutputNote,
     sysroot::{Archive, Sysroot},
-    tools::{Runner, System, lsblk},
+    tools::System,
     units::{count, decimal_bytes, shell_word},
 };
 
@@ -60,9 +60,6 @@ fn archive(anonymise: bool) -> io::Result<Archive> {
     let space: BTreeMap<_, _> = mounts.filter_map(|mount| Some((&mount.path, mount.space?))).collect();
     archive.add_file(SPACE, serde_json::to_vec(&space)?);
     let system = System::default();
-    if let Ok(answer) = system.ask(&lsblk::all()) {
-        archive.add_file(LSBLK, answer.stdout);
-    }
     for drive in &inventory.drives {
         if let (Some(printed), _) = health::of(drive, &system, false) {
             archive.add_file(&health::kept(&drive.name), printed);

@@ -16,7 +16,6 @@ pub mod fio;
 pub mod hdparm;
 pub mod ip;
 pub mod iperf3;
-pub mod lsblk;
 pub mod mdadm;
 pub mod mkfs;
 pub mod mount;
