@@ -4,7 +4,7 @@ mod cells;
 mod layout;
 
 use crate::{
-    inventory::{Bus, BusKind, Drive, FailureRate, Inventory, Layer, Machine, NetworkPort, natural_order},
+    inventory::{Bus, BusKind, Drive, Inventory, Layer, Machine, NetworkPort, natural_order},
     report::{Style, wrapped},
     units::{MemberState, PoolState, count, decimal_bytes, shortened, size},
 };
@@ -37,23 +37,7 @@ pub(super) fn text(inventory: &Inventory, style: Style) -> String {
     for (why, drives) in inventory.unknown_health() {
         text += &wrapped(&format!("Health of {} is unknown: {why}.", drives.join(", ")), "  ", style);
     }
-    for FailureRate { kind, annual, source } in priors(inventory) {
-        let rate = annual * 100.0;
-        let line = format!(
-            "Reference: {rate:.2} % of {kind} in a datacentre fail in a year ({source}). That says little about one drive."
-        );
-        text += &wrapped(&line, "  ", style);
-    }
     text
-}
-
-/// Published failure rates of these kinds of drives, if health was requested.
-fn priors(inventory: &Inventory) -> Vec<FailureRate> {
-    let asked = inventory.drives.iter().filter(|drive| drive.health.is_some());
-    let mut priors: Vec<FailureRate> = asked.filter_map(Drive::failure_rate).collect();
-    priors.sort_by_key(|prior| prior.kind);
-    priors.dedup();
-    priors
 }
 
 enum Node<'a> {

@@ -1,32 +1,6 @@
-//! Published failure rates of drives, and reasons why health is unknown.
+//! Reasons why the health of drives is unknown.
 
-use super::{Drive, Inventory, Medium};
-
-/// Published annual failure rate of a kind of drive; no forecast for one drive.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FailureRate {
-    /// Kind of drive: `hard disks`.
-    pub kind: &'static str,
-    /// Share that failed per year.
-    pub annual: f64,
-    pub source: &'static str,
-}
-
-const DISKS: FailureRate = FailureRate { kind: "hard disks", annual: 0.0157, source: "Backblaze, 2024" };
-const SSDS: FailureRate =
-    FailureRate { kind: "SSDs", annual: 0.009, source: "Backblaze, all years to mid-2023" };
-
-impl Drive {
-    /// Failure rate of this kind of drive in a data centre; none for sticks, cards and kinds without published data.
-    pub fn failure_rate(&self) -> Option<FailureRate> {
-        match (self.medium, self.bus.as_deref()) {
-            (Medium::Rotating, _) => Some(DISKS),
-            (Medium::Flash, Some("ata" | "nvme" | "scsi")) => Some(SSDS),
-            (Medium::Flash, Some("usb")) if !self.removable => Some(SSDS),
-            _ => None,
-        }
-    }
-}
+use super::Inventory;
 
 impl Inventory {
     /// Reasons why health is unknown, each with its drives.

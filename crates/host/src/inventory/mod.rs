@@ -45,7 +45,6 @@ pub use card::Card;
 pub use device_path::natural_order;
 pub use drive::{Drive, Layer, Medium, Mount, Partition, Signature};
 pub use findings::{Code, Finding};
-pub use health::FailureRate;
 pub use identity::{name_in, without_bay};
 pub use machine::Machine;
 pub use mounts::{SPACE, SYSTEM_MOUNTS, deepest, live_mounts, parse_mountinfo};
