@@ -338,7 +338,7 @@ pub struct Export {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Replace an existing file; earlier metrics are replaced without it
+    /// Replace an existing file
     #[arg(long, requires = "out")]
     pub force: bool,
 }
@@ -366,7 +366,7 @@ const EXPORT_EXAMPLES: &str = "\
 Examples:
   drivebench results export > all.csv            for a spreadsheet or DuckDB
   drivebench results export --format json        for a program
-  drivebench results export --out /var/lib/prometheus/node-exporter/bench.prom
+  drivebench results export --force --out /var/lib/prometheus/node-exporter/bench.prom
 
 docs/export.md describes the columns and the metrics.";
 

@@ -3,7 +3,7 @@
 use std::{
     collections::HashSet,
     fs,
-    io::{self, BufWriter, Read, Write},
+    io::{self, BufWriter, Write},
     path::Path,
     process::ExitCode,
 };
@@ -16,7 +16,7 @@ use super::{
     stored,
 };
 use crate::{
-    record::{AtomicFile, How, Store, Summary, open_regular},
+    record::{AtomicFile, How, Store, Summary},
     report::{self, RowFormat},
     run::OutputNote,
     units::{count, decimal_bytes},
@@ -24,11 +24,10 @@ use crate::{
 
 pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
     stored::each_once(&args.runs)?;
-    let format = args.format.map_or_else(|| of_name(args.out.as_deref()), Ok);
     if let Some(path) = &args.out {
-        may_write(path, format.as_ref().map_or(args.force, |format| replaces(path, *format, args.force)))?;
+        may_write(path, args.force)?;
     }
-    let format = format?;
+    let format = args.format.map_or_else(|| format_of(args.out.as_deref()), Ok)?;
     let (runs, whole) = chosen(args, format, store, output)?;
     let Some(path) = &args.out else {
         let mut out = BufWriter::new(io::stdout());
@@ -49,8 +48,7 @@ pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::R
         return Ok(ExitCode::from(code));
     }
     let bytes = file.file().metadata().map_err(unwritable)?.len();
-    // Earlier metrics are replaced without asking, because Prometheus reads them repeatedly.
-    let kept = if replaces(path, format, args.force) { file.keep() } else { file.keep_new().map(drop) };
+    let kept = if args.force { file.keep() } else { file.keep_new().map(drop) };
     kept.map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => Usage(format!("{name} {EXISTS}")).into(),
         _ => unwritable(e),
@@ -68,7 +66,7 @@ fn code(whole: bool) -> ExitCode {
 }
 
 /// The format for a file of this name, unless `--format` is given.
-fn of_name(path: Option<&Path>) -> Result<RowFormat, Usage> {
+fn format_of(path: Option<&Path>) -> Result<RowFormat, Usage> {
     let Some(path) = path else { return Ok(RowFormat::Csv) };
     match path.extension().and_then(|end| end.to_str()) {
         Some("csv") => Ok(RowFormat::Csv),
@@ -83,29 +81,17 @@ fn of_name(path: Option<&Path>) -> Result<RowFormat, Usage> {
 
 const EXISTS: &str = "already exists: replace it with --force, or choose another name";
 
-/// Whether this file may be replaced.
-fn replaces(path: &Path, format: RowFormat, force: bool) -> bool {
-    force || format == RowFormat::OpenMetrics && is_metrics(path)
-}
-
-fn may_write(path: &Path, replaces: bool) -> Result<(), Usage> {
+/// Refuses paths at which no file can be created, and without `--force` those of files.
+fn may_write(path: &Path, force: bool) -> Result<(), Usage> {
     let problem = match fs::symlink_metadata(path) {
         Ok(data) if data.is_dir() => "is a directory: name a file in it",
         Ok(data) if !data.is_file() && !data.is_symlink() => {
             "is not a regular file: leave out --out and redirect the output with >"
         }
-        Ok(_) if !replaces => EXISTS,
+        Ok(_) if !force => EXISTS,
         _ => return Ok(()),
     };
     Err(Usage(format!("{} {problem}", path.display())))
-}
-
-/// Whether a file begins as the metrics that drivebench writes; links don't count.
-fn is_metrics(path: &Path) -> bool {
-    let mut start = Vec::new();
-    let read = open_regular(path).and_then(|file| file.take(64).read_to_end(&mut start));
-    // Without a finished run there is only the end.
-    read.is_ok() && !path.is_symlink() && (start.starts_with(b"# HELP drivebench_") || start == b"# EOF\n")
 }
 
 /// The names of the runs to write, and whether all records could be read that might be among them.
