@@ -1,38 +1,38 @@
 //! The two lines that are redrawn during a run: the load, and the run so far. What doesn't fit is dropped, the least
 //! important first.
 
-use std::{cell::Cell, collections::BTreeMap, time::Instant};
+use std::{collections::BTreeMap, time::Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use unicode_width::UnicodeWidthStr;
 
-use super::output::{columns_now, rise};
+use super::output::{Redrawn, columns_now};
 use crate::{
     plan::{FileWork, Files, Measure, Plan, StepId},
     record::Event,
     report::Style,
-    units::{self, Direction, Pattern, count, decimal_bytes, duration, percent, rate},
+    units::{self, Direction, Pattern, count, decimal_bytes, duration, percent, rate, thousands},
 };
 
 /// Columns of the bar.
 const BAR: std::ops::RangeInclusive<usize> = 6..=24;
 
-/// A load on one target.
+/// The state of a running load on one target.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Now {
     pub bytes: u64,
-    /// How much of its bytes or time is used, whichever is more.
+    /// The used share of its bytes or of its time, whichever is more.
     pub share: f64,
+    /// Bytes per second.
     pub speed: f64,
-    /// Half-width of the interval of the speed, as a share of it.
+    /// Half-width of the interval of the speed, as a share of the speed.
     pub interval: Option<f64>,
-    /// Seconds at most.
+    /// The most time that is left, s.
     pub left: Option<f64>,
     pub stalls: usize,
 }
 
 pub(super) struct Load<'a> {
-    /// Its label with its drive, where there are several.
+    /// Its label, and its drive if there are several.
     pub heading: &'a str,
     pub label: &'a str,
     pub load: &'a units::Load,
@@ -43,32 +43,28 @@ pub(super) struct Load<'a> {
 struct Totals {
     seconds: f64,
     seconds_at_most: Option<f64>,
+    /// Bytes written.
     written: u64,
     written_at_most: u64,
     stalls: usize,
+    /// Latency of the slowest operation, s.
     longest: Option<f64>,
 }
 
 pub(super) struct Live<'a> {
     plan: &'a Plan,
     style: Style,
-    bar: ProgressBar,
+    redrawn: Redrawn,
     began: Instant,
     step: Option<StepId>,
+    /// The running loads, by target.
     now: BTreeMap<usize, Now>,
-    /// Of ended loads and acts; of all operations the longest.
+    /// Sums over loads and acts that have ended; of all operations the longest.
     totals: Totals,
-    /// The columns of the two lines that are shown.
-    shown: Cell<[usize; 2]>,
 }
 
 impl<'a> Live<'a> {
     pub fn new(plan: &'a Plan, style: Style, visible: bool) -> Self {
-        let to = if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, to);
-        if let Ok(style) = ProgressStyle::with_template("{msg}") {
-            bar.set_style(style);
-        }
         let costs = plan.steps.iter().map(|step| (step.act.cost(), step.on.len() as u64));
         let written = costs.clone().map(|(cost, on)| cost.written.saturating_mul(on));
         let totals = Totals {
@@ -76,13 +72,13 @@ impl<'a> Live<'a> {
             written_at_most: written.fold(0, u64::saturating_add),
             ..Totals::default()
         };
-        let (began, now, shown) = (Instant::now(), BTreeMap::new(), Cell::default());
-        Self { plan, style, bar, began, step: None, now, totals, shown }
+        let (redrawn, now) = (Redrawn::new(visible), BTreeMap::new());
+        Self { plan, style, redrawn, began: Instant::now(), step: None, now, totals }
     }
 
     /// Prints lines above.
     pub fn above(&self, print: impl FnOnce()) {
-        self.bar.suspend(print);
+        self.redrawn.above(print);
     }
 
     pub fn event(&mut self, event: &Event) {
@@ -109,7 +105,7 @@ impl<'a> Live<'a> {
             }
             Event::End(_) => {
                 self.fold();
-                self.bar.finish_and_clear();
+                self.redrawn.end();
             }
             _ => {}
         }
@@ -156,15 +152,7 @@ impl<'a> Live<'a> {
     fn show(&self, line: impl Fn(usize) -> String, totals: &Totals) {
         // A terminal that is full to its last column may wrap.
         let width = columns_now().saturating_sub(1).max(1);
-        let lines = [line(width), second(totals, self.style, width)];
-        let rows: usize =
-            self.shown.get().iter().map(|columns| columns.saturating_sub(1) / (width + 1)).sum();
-        if rows > 0 {
-            // It became narrower, so lines that were shown are wrapped now and take more rows.
-            self.bar.suspend(|| rise(rows));
-        }
-        self.shown.set([lines[0].width(), lines[1].width()]);
-        self.bar.set_message(lines.join("\n"));
+        self.redrawn.show([line(width), second(totals, self.style, width)]);
     }
 
     /// Which load it is, of how many.
@@ -174,45 +162,30 @@ impl<'a> Live<'a> {
     }
 }
 
-/// A part of a line. Parts of a low rank come in first.
+/// A part of a line.
 struct Part {
+    /// Parts of a low rank are more important; the first part of a line has rank 0.
     rank: u8,
     /// What separates it from the part before.
     gap: &'static str,
-    /// It says nothing without the part before.
-    attached: bool,
     text: String,
 }
 
 impl Part {
     fn new(rank: u8, gap: &'static str, text: String) -> Self {
-        Self { rank, gap, attached: false, text }
-    }
-
-    fn attached(rank: u8, gap: &'static str, text: String) -> Self {
-        Self { attached: true, ..Self::new(rank, gap, text) }
+        Self { rank, gap, text }
     }
 }
 
-/// The parts that fit, in their order. The first is always there, cut where it must be.
+/// The parts that fit, in their order: as many ranks as possible. The first part is always there, cut where it must be.
 fn fitted(parts: &[Part], width: usize) -> String {
-    let line = |kept: &[usize]| {
-        let text = |at: &usize| {
-            if *at == 0 { parts[0].text.clone() } else { parts[*at].gap.to_owned() + &parts[*at].text }
-        };
-        kept.iter().map(text).collect::<String>()
+    let line = |most: u8| {
+        let shown = parts.iter().filter(|part| part.rank <= most);
+        shown.flat_map(|part| [part.gap, part.text.as_str()]).collect::<String>()
     };
-    let mut ranked: Vec<usize> = (1..parts.len()).collect();
-    ranked.sort_by_key(|at| parts[*at].rank);
-    let mut kept = vec![0];
-    for at in ranked {
-        let mut more = [&kept[..], &[at]].concat();
-        more.sort_unstable();
-        if (!parts[at].attached || kept.contains(&(at - 1))) && line(&more).width() <= width {
-            kept = more;
-        }
-    }
-    cut(line(&kept), width)
+    let most = parts.iter().map(|part| part.rank).max().unwrap_or(0);
+    let fits = (0..=most).map(line).take_while(|line| line.width() <= width).last();
+    fits.unwrap_or_else(|| cut(line(0), width))
 }
 
 fn cut(mut line: String, width: usize) -> String {
@@ -233,7 +206,7 @@ fn first(place: Option<(usize, usize)>, load: &Load<'_>, now: &[Now], style: Sty
     let heading = place + &heading;
     let speed: f64 = now.iter().map(|now| now.speed).sum();
     let speed = match load.load.pattern {
-        Pattern::Random => iops(speed / load.load.block as f64),
+        Pattern::Random => format!("{} IOPS", thousands(speed / load.load.block as f64)),
         Pattern::Sequential => rate(speed),
     };
     let share = now.iter().map(|now| now.share).reduce(f64::min).unwrap_or(0.0);
@@ -245,7 +218,7 @@ fn first(place: Option<(usize, usize)>, load: &Load<'_>, now: &[Now], style: Sty
         Part::new(2, "  ", format!("{:>2.0} %", share * 100.0)),
         Part::new(1, "  ", speed),
     ];
-    parts.extend(interval.map(|half| Part::attached(4, " ", style.text(&format!("±{}", percent(half))))));
+    parts.extend(interval.map(|half| Part::new(4, " ", style.text(&format!("±{}", percent(half))))));
     let left = left.map(|left| format!("up to {} left", duration(left.ceil().max(1.0))));
     parts.extend(left.map(|left| Part::new(3, "  ", style.text(&left))));
     let head = parts[0].text.width();
@@ -272,7 +245,7 @@ fn second(totals: &Totals, style: Style, width: usize) -> String {
         let total = clock(totals.seconds);
         let mut parts = vec![Part::new(0, "", format!("total {total}"))];
         let limit = totals.seconds_at_most.map(|most| format!("of {at_most}{}", clock(most)));
-        parts.extend(limit.map(|limit| Part::attached(4, " ", limit)));
+        parts.extend(limit.map(|limit| Part::new(4, " ", limit)));
         if totals.written_at_most > 0 {
             let (so_far, most) = (decimal_bytes(totals.written), decimal_bytes(totals.written_at_most));
             let so_far = match (so_far.split_once(' '), most.split_once(' ')) {
@@ -284,7 +257,7 @@ fn second(totals: &Totals, style: Style, width: usize) -> String {
         if totals.stalls > 0 {
             parts.push(Part::new(1, " · ", count(totals.stalls as u64, "stall")));
             let longest = totals.longest.map(|longest| format!("longest {}", duration(longest)));
-            parts.extend(longest.map(|longest| Part::attached(2, ", ", longest)));
+            parts.extend(longest.map(|longest| Part::new(2, ", ", longest)));
         }
         let parts: Vec<Part> = parts
             .into_iter()
@@ -303,13 +276,6 @@ fn second(totals: &Totals, style: Style, width: usize) -> String {
 /// `0:05`, `6:00`, `1:02:03`.
 fn clock(seconds: f64) -> String {
     if seconds < 59.5 { format!("0:{seconds:02.0}") } else { duration(seconds.max(60.0)) }
-}
-
-fn iops(operations: f64) -> String {
-    let whole = format!("{operations:.0}");
-    let groups: Vec<&str> =
-        whole.as_bytes().rchunks(3).rev().filter_map(|g| std::str::from_utf8(g).ok()).collect();
-    format!("{} IOPS", groups.join(","))
 }
 
 #[cfg(test)]
@@ -407,13 +373,5 @@ mod tests {
         live.event(&Event::Window { step: StepId(2), target: 0, zone: None, window });
         let longest = live.totals.longest.expect("an operation");
         assert!((1.9..2.1).contains(&longest), "{longest}");
-    }
-
-    #[test]
-    fn operations_are_grouped() {
-        assert_eq!(
-            [31.4, 999.6, 1_510.0, 1_234_567.0].map(iops),
-            ["31 IOPS", "1,000 IOPS", "1,510 IOPS", "1,234,567 IOPS"]
-        );
     }
 }

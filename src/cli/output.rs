@@ -1,12 +1,14 @@
 //! Where output goes, and what the terminal can show.
 
 use std::{
+    cell::RefCell,
     fmt::Display,
     io::{self, IsTerminal, Write},
 };
 
 use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
+use unicode_width::UnicodeWidthStr;
 
 use super::shell_lines::explained;
 use crate::{
@@ -35,7 +37,7 @@ pub struct Output {
     pub live: bool,
 }
 
-/// What the process that started this one reads.
+/// Standard output, which the process that started this one reads.
 pub(super) fn to_parent() -> impl io::Write {
     io::stdout()
 }
@@ -109,7 +111,7 @@ impl Output {
     }
 }
 
-/// An error of standard output, said as such.
+/// The error, with the explanation that it is one of standard output.
 pub(super) fn unwritable(e: io::Error) -> io::Error {
     io::Error::new(e.kind(), format!("standard output can't be written: {e}"))
 }
@@ -122,26 +124,75 @@ fn utf8() -> bool {
     locale.is_none_or(|locale| locale.contains("utf-8") || locale.contains("utf8"))
 }
 
-/// The width of texts in a terminal of so many columns.
+/// The width of texts in a terminal with this number of columns.
 fn width(columns: usize) -> usize {
     columns.clamp(40, 100)
 }
 
 fn columns() -> usize {
-    of_terminal(io::stdout()).or_else(|| of_terminal(io::stderr())).unwrap_or(80)
+    terminal_columns(io::stdout()).or_else(|| terminal_columns(io::stderr())).unwrap_or(80)
 }
 
-/// The columns of standard error now: people resize terminals while a run goes on.
+/// The current width of standard error, in columns: people resize terminals while a run goes on.
 pub(super) fn columns_now() -> usize {
-    of_terminal(io::stderr()).unwrap_or(80)
+    terminal_columns(io::stderr()).unwrap_or(80)
 }
 
-/// Moves the cursor of standard error up, and clears what is below.
-pub(super) fn rise(rows: usize) {
-    let _ = io::stderr().lock().write_all(format!("\x1b[{rows}A\x1b[J").as_bytes());
+/// Two lines at the end of standard error, which are drawn again and again.
+pub(super) struct Redrawn {
+    visible: bool,
+    /// The lines that are shown; empty if none are.
+    shown: RefCell<Vec<String>>,
 }
 
-fn of_terminal(stream: impl std::os::fd::AsFd) -> Option<usize> {
+impl Redrawn {
+    pub fn new(visible: bool) -> Self {
+        Self { visible, shown: RefCell::default() }
+    }
+
+    /// Shows these lines instead of those that are shown.
+    pub fn show(&self, lines: [String; 2]) {
+        if self.visible {
+            let clear = clear(&self.shown.borrow());
+            let _ = io::stderr().lock().write_all((clear + &lines.join("\n")).as_bytes());
+            self.shown.replace(lines.into());
+        }
+    }
+
+    /// Prints lines above.
+    pub fn above(&self, print: impl FnOnce()) {
+        let shown = self.shown.take();
+        let _ = io::stderr().lock().write_all(clear(&shown).as_bytes());
+        print();
+        let _ = io::stderr().lock().write_all(shown.join("\n").as_bytes());
+        self.shown.replace(shown);
+    }
+
+    /// Removes the lines.
+    pub fn end(&self) {
+        let _ = io::stderr().lock().write_all(clear(&self.shown.take()).as_bytes());
+    }
+}
+
+impl Drop for Redrawn {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The escape sequence that removes these lines, at the end of which the cursor is. In a terminal that became narrower they are
+/// wrapped, and take more rows.
+fn clear(lines: &[String]) -> String {
+    let width = columns_now();
+    let rows: usize = lines.iter().map(|line| line.width().div_ceil(width).max(1)).sum();
+    match rows {
+        0 => String::new(),
+        1 => "\r\x1b[J".to_owned(),
+        _ => format!("\r\x1b[{}A\x1b[J", rows - 1),
+    }
+}
+
+fn terminal_columns(stream: impl std::os::fd::AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(stream).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
