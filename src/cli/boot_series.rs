@@ -15,7 +15,6 @@ use rustix::process::geteuid;
 use super::{
     args::{Args, Command},
     errors::Usage,
-    indented,
     options::Run,
     output::Output,
     signals::Signals,
@@ -28,7 +27,6 @@ use crate::{
     },
     inventory::Inventory,
     record::{Store, make_dir},
-    report::wrapped,
     run,
     sysroot::Sysroot,
     target::Target,
@@ -80,9 +78,7 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
     let shown = dir.to_string_lossy();
     let mut series = Series::new(&shown, times, &boot_id);
     if plan {
-        let text = series.describe(&host);
-        let lines = text.lines().map(indented).map(|(indent, line)| wrapped(line, indent, output.style));
-        output.result(&lines.collect::<String>())?;
+        output.plan(&series.describe(&host))?;
         if let Err(e) = can_begin(&root, &dir, &host) {
             output.warn(&format!("as things are, it is refused: {e}"));
         }
@@ -100,7 +96,7 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
     make_dir(&dir)?;
     let signals = Signals::listen()?;
     let begun = series.arm(&runner).and_then(|()| {
-        series.describe(&host).lines().map(indented).for_each(|(indent, line)| output.marked(indent, line));
+        output.lines(&series.describe(&host));
         match signals.code() {
             // Else the next restart, whenever that is, would begin it.
             Some(_) => Err(io::Error::other("it was interrupted")),

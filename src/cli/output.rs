@@ -10,7 +10,7 @@ use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
 use unicode_width::UnicodeWidthStr;
 
-use super::shell_lines::explained;
+use super::{indented, shell_lines::explained};
 use crate::{
     findings::{Column, Table},
     report::{Style, table, wrapped},
@@ -78,6 +78,17 @@ impl Output {
     /// Writes a paragraph behind a mark to standard error.
     pub fn marked(&self, mark: &str, text: &str) {
         let _ = io::stderr().lock().write_all(self.paragraph(mark, text).as_bytes());
+    }
+
+    /// Writes lines to standard error, each wrapped below its own indentation.
+    pub fn lines(&self, text: &str) {
+        text.lines().map(indented).for_each(|(indent, line)| self.marked(indent, line));
+    }
+
+    /// Writes a plan to standard output, each line wrapped below its own indentation.
+    pub fn plan(&self, text: &str) -> io::Result<()> {
+        let lines = text.lines().map(indented).map(|(indent, line)| wrapped(line, indent, self.style));
+        self.result(&lines.collect::<String>())
     }
 
     /// Writes a command that can be copied to standard error.

@@ -7,7 +7,6 @@ use anyhow::anyhow;
 use super::{
     cleanup,
     errors::Usage,
-    indented,
     options::{Options, Run},
     output::Output,
     pool,
@@ -18,11 +17,11 @@ use super::{
 };
 use crate::{
     engine::Cancel,
-    experiments::{self, ERASE, Experiment, LEDGER, PULL_DRIVE, Request, TOGETHER},
+    experiments::{self, ERASE, Experiment, LEDGER, PULL_DRIVE, Request, learn_networks},
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store, StoreError},
-    report::{Format, json, render, wrapped},
+    report::{Format, json, render},
     run::{self, Local, Lock, LockError, Locks, RunContext},
     sysroot::Sysroot,
     target::{Kind, Target},
@@ -37,8 +36,8 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         run::sweep(store.dir()).iter().for_each(|one| output.note(&cleanup::describe(one)));
     }
     let mut inventory = pool::here(Some(store.dir()), output);
-    if experiment.name == TOGETHER.name {
-        stored::learn_networks(&store, &mut inventory)?;
+    if experiment.reads_networks() {
+        learn_networks(&store, &mut inventory)?;
     }
     if let Some(run) = &args.resume {
         let ledger = values.typed(&LEDGER);
@@ -72,16 +71,10 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     run::movable(&plan, &inventory, store.dir())?;
     if args.plan {
         pull::check(&plan, &inventory, store.dir())?;
-        let text = match args.format {
-            Format::Json => json(&plan.to_json()),
-            _ => plan
-                .describe()
-                .lines()
-                .map(indented)
-                .map(|(indent, line)| wrapped(line, indent, output.style))
-                .collect(),
-        };
-        output.result(&text)?;
+        match args.format {
+            Format::Json => output.result(&json(&plan.to_json()))?,
+            _ => output.plan(&plan.describe())?,
+        }
         if let Err(e) = plan.require(&inventory) {
             output.warn(&format!("as things are, it is refused: {e}"));
         }
@@ -212,7 +205,7 @@ fn carry_out(
         }
     };
     if !args.events {
-        before.lines().map(indented).for_each(|(indent, line)| output.marked(indent, line));
+        output.lines(&before);
     }
     let mut show = Show::new(output, &plan, args.events);
     let mut world = Local::new(sysroot, &plan.targets, store.dir(), &name).erasing(erase);

@@ -4,11 +4,10 @@ use std::{borrow::Borrow, path::PathBuf};
 
 use super::{args::Which, errors::Usage, output::Output};
 use crate::{
-    experiments::{self, SHARE, network_port},
+    experiments,
     findings::Findings,
     import,
-    inventory::{Inventory, NetworkPort, Wire},
-    record::{self, End, Event, ReadError, Store, Summary},
+    record::{End, Event, ReadError, Store, Summary},
     units::{RunStatus, shell_word},
     watch,
 };
@@ -120,40 +119,6 @@ pub(super) fn others(store: &Store, compared: &[impl Borrow<Findings>]) -> anyho
     let newest = runs.iter().rev().filter(is).take(NEWEST);
     // One that can't be read tells nothing.
     Ok(newest.filter_map(|run| findings(store, &run.run).ok()).collect())
-}
-
-/// Adds to network ports of this machine what the network behind them carried in the newest run of `share` that measured it, if that was with
-/// this port at this speed.
-pub(super) fn learn_networks(store: &Store, inventory: &mut Inventory) -> anyhow::Result<()> {
-    /// So many runs are read at most.
-    const NEWEST: usize = 64;
-    let (runs, _) = store.list()?;
-    let shares = runs.iter().rev().filter(|run| run.experiment == SHARE.name).take(NEWEST);
-    for run in shares {
-        // Nobody asks for others.
-        let lacks = |port: &NetworkPort| {
-            port.connected != Some(false) && port.mac.is_some() && port.carried.is_none()
-        };
-        if !inventory.ports.iter().any(lacks) {
-            break;
-        }
-        // One that can't be read tells nothing.
-        let Ok(events) = store.open(&run.run) else { continue };
-        let mut record = record::Run::of(events);
-        if let Some(start) = &mut record.start {
-            start.run.clone_from(&run.run);
-        }
-        let Some(measured) = network_port(&record) else { continue };
-        // What can't be is no reason to look no further.
-        let is_possible = matches!(measured.wire(), Some(Wire::Measured(_)));
-        let is_same = |port: &&mut NetworkPort| {
-            is_possible && lacks(port) && (&port.mac, port.mbps) == (&measured.mac, measured.mbps)
-        };
-        if let Some(port) = inventory.ports.iter_mut().find(is_same) {
-            port.carried = measured.carried;
-        }
-    }
-    Ok(())
 }
 
 /// `RUN` or `RUN:TARGET`.

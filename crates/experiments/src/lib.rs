@@ -24,7 +24,7 @@ pub use options::{Declared, Opt, Spec, Values};
 pub use power::LEDGER;
 pub use pull::{PULL_DRIVE, pool_in_use};
 pub use request::{Effort, PlanError, Request};
-pub use share::network_port;
+pub use share::learn_networks;
 pub use shared_options::{ERASE, seconds};
 pub use swap::work as use_memory;
 pub use target_checks::still_fits;
@@ -76,6 +76,11 @@ impl Experiment {
             true => swap::resolve(inventory, text),
             false => Target::resolve(inventory, text),
         }
+    }
+
+    /// Whether its plan depends on what earlier runs measured of networks, see [`learn_networks`].
+    pub fn reads_networks(&self) -> bool {
+        self.name == TOGETHER.name
     }
 
     /// Whether one of two targets is too many; the same medium may be swapped to in several ways.

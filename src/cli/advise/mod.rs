@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     advise::{Answer, advise},
+    experiments::learn_networks,
     record::StoreError,
     report::json,
     run,
@@ -28,7 +29,7 @@ pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) ->
     let mut inventory = list::inventory(&args.machine, store, output)?;
     let (gathered, dir) = match stored::store(store) {
         Ok(store) => {
-            stored::learn_networks(&store, &mut inventory)?;
+            learn_networks(&store, &mut inventory)?;
             (gather::gather(&store, &inventory)?, Some(store))
         }
         // Without a home there are no results, but the inventory still gives answers.

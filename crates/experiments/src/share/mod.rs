@@ -14,7 +14,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub use network::network_port;
+pub use network::learn_networks;
 
 use act::{Part, Protection, Route, ShareTest, TransferKind};
 use existing::Existing;

@@ -2,17 +2,49 @@
 
 use crate::{
     analyse::{Estimate, repeat},
-    inventory::{Carried, NetworkPort, Speed},
-    record::Run,
-    share::{Route, ShareLoad, ShareResult, ShareTest, TransferKind},
+    inventory::{Carried, Inventory, NetworkPort, Speed, Wire},
+    record::{Run, Store, StoreError},
+    share::{Route, SHARE, ShareLoad, ShareResult, ShareTest, TransferKind},
 };
 
+/// Adds to the connected network ports of this machine what the network behind each carried in the newest run of share that
+/// measured it with this port at this speed.
+pub fn learn_networks(store: &Store, inventory: &mut Inventory) -> Result<(), StoreError> {
+    /// The most runs that are read.
+    const NEWEST: usize = 64;
+    let (runs, _) = store.list()?;
+    for run in runs.iter().rev().filter(|run| run.experiment == SHARE.name).take(NEWEST) {
+        let is_unknown = |port: &NetworkPort| {
+            port.connected != Some(false) && port.mac.is_some() && port.carried.is_none()
+        };
+        if !inventory.ports.iter().any(is_unknown) {
+            break;
+        }
+        // A record that can't be read tells nothing.
+        let Ok(events) = store.open(&run.run) else { continue };
+        let mut record = Run::of(events);
+        if let Some(start) = &mut record.start {
+            start.run.clone_from(&run.run);
+        }
+        let Some(measured) = network_port(&record) else { continue };
+        // Speeds that the link can't have are left out: an earlier run may have plausible ones.
+        let is_possible = matches!(measured.wire(), Some(Wire::Measured(_)));
+        let is_same = |port: &&mut NetworkPort| {
+            is_possible && is_unknown(port) && (&port.mac, port.mbps) == (&measured.mac, measured.mbps)
+        };
+        if let Some(port) = inventory.ports.iter_mut().find(is_same) {
+            port.carried = measured.carried;
+        }
+    }
+    Ok(())
+}
+
 /// The network port that the run used, with what the network behind it carried: in each direction the fastest transfer by its lower end.
-pub fn network_port(run: &Run<()>) -> Option<NetworkPort> {
+pub(super) fn network_port(run: &Run<()>) -> Option<NetworkPort> {
     let (start, plan) = (run.start.as_ref()?, run.plan.as_ref()?);
     plan.acts::<ShareTest>().find_map(|(step, act)| {
         let client = act.client.as_ref()?;
-        let shared = run.acts.get(&(step.id, step.targets().next()?))?.get::<ShareResult>()?;
+        let shared = &ShareResult::on_target(run, plan, step.targets().next()?);
         let port =
             start.inventory.ports.iter().find(|port| Some(&port.name) == shared.network_port.as_ref())?;
         let fastest = |puts: bool| {
