@@ -53,9 +53,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         .acts::<ShareTest>()
         .filter_map(|(step, act)| {
             let at = step.targets().next()?;
-            let results =
-                plan.steps.iter().filter_map(|step| run.acts.get(&(step.id, at))?.get::<ShareResult>());
-            let shared = results.fold(ShareResult::default(), ShareResult::and);
+            let shared = ShareResult::on_target(run, plan, at);
             let target = &plan.targets[at];
             let bus = run.start.as_ref().and_then(|start| bus(&start.inventory, target, &shared));
             (!shared.loads.is_empty()).then_some(Case { given: &target.given, act, shared, bus })

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{Route, TransferKind};
 use crate::{
     conditions::Core,
-    record::{MOST, Observation, lasts},
+    plan::Plan,
+    record::{MOST, Observation, Run, lasts},
     units::{FASTEST, is_zero},
 };
 
@@ -61,8 +62,14 @@ impl ShareLoad {
 }
 
 impl ShareResult {
+    /// What all steps on a target found out.
+    pub fn on_target<T>(run: &Run<T>, plan: &Plan, target: usize) -> Self {
+        let results = plan.steps.iter().filter_map(|step| run.acts.get(&(step.id, target))?.get::<Self>());
+        results.fold(Self::default(), Self::and)
+    }
+
     /// Adds the result of a later step.
-    pub fn and(mut self, later: &Self) -> Self {
+    fn and(mut self, later: &Self) -> Self {
         self.loads.extend(later.loads.iter().cloned());
         let words = |own: &mut Option<String>, later: &Option<String>| *own = own.take().or(later.clone());
         words(&mut self.no_network, &later.no_network);

@@ -70,12 +70,14 @@ fn recorded(plan: Plan, speeds: [&[f64]; 2]) -> Vec<Event> {
     let [dialect, signing, encryption] = [dialect, signing, "none"].map(str::to_owned);
     let negotiated = Some(Negotiated { dialect, signing, encryption });
     let network_port = act.client.is_some().then(|| "wlan0".to_owned());
-    let shared =
-        ShareResult { server: server.to_owned(), negotiated, network_port, loads, ..ShareResult::default() };
-    let result = Box::new(ActResult { observed: Some(shared.into()), ..ActResult::default() });
-    let act = Event::Act { step: StepId(0), target: Some(0), at: String::new(), result };
+    let began = ShareResult { server: server.to_owned(), network_port, ..ShareResult::default() };
+    let measured = ShareResult { negotiated, loads, ..ShareResult::default() };
+    let act = |step: u32, shared: ShareResult| {
+        let result = Box::new(ActResult { observed: Some(shared.into()), ..ActResult::default() });
+        Event::Act { step: StepId(step), target: Some(0), at: String::new(), result }
+    };
     let end = Event::End(End { how: How::Finished, at: String::new() });
-    vec![Event::Plan { plan }, act, end]
+    vec![Event::Plan { plan }, act(0, began), act(1, measured), end]
 }
 
 #[test]
@@ -210,7 +212,7 @@ fn what_the_network_behind_a_port_carries_is_there_for_others() {
     let more: Vec<f64> = routes.iter().map(|route| of(route, 12.0)).collect();
     assert_eq!(learned(&["wlan0"], [&more, &faster]), None, "clients put more than iperf3 carried");
     let mut one = recorded(plan(), both);
-    let Some(Event::Act { result, .. }) = one.get_mut(1) else { panic!("a share") };
+    let Some(Event::Act { result, .. }) = one.get_mut(2) else { panic!("a share") };
     result.change(|shared: &mut ShareResult| {
         shared.loads.retain(|load| load.route != Route::Network || load.run == 1);
     });
