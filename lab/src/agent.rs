@@ -57,7 +57,7 @@ impl Output {
 #[derive(Debug, Clone)]
 pub struct Agent {
     shared: Arc<Mutex<Shared>>,
-    to: Arc<Mutex<UnixStream>>,
+    guest: Arc<Mutex<UnixStream>>,
 }
 
 #[derive(Debug, Default)]
@@ -86,7 +86,7 @@ impl Agent {
     pub fn new(stream: UnixStream) -> Result<(Self, Greeting), AgentError> {
         let from = stream.try_clone()?;
         let agent =
-            Self { shared: Arc::new(Mutex::new(Shared::default())), to: Arc::new(Mutex::new(stream)) };
+            Self { shared: Arc::new(Mutex::new(Shared::default())), guest: Arc::new(Mutex::new(stream)) };
         let greeting = agent.expect_hello();
         let shared = agent.shared.clone();
         thread::spawn(move || {
@@ -177,7 +177,7 @@ fn missing(error: RecvTimeoutError, limit: Duration) -> AgentError {
 
 impl Running {
     fn send(&self, kind: Kind, bytes: &[u8]) -> Result<(), AgentError> {
-        Ok(Frame::write(kind, self.id, bytes, &mut *lock(&self.agent.to))?)
+        Ok(Frame::write(kind, self.id, bytes, &mut *lock(&self.agent.guest))?)
     }
 
     /// Sends all of its standard input.

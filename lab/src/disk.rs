@@ -10,18 +10,18 @@ pub(crate) const ROOT: &str = "root.ext4";
 /// The initial RAM disk of the next boot, beside it.
 pub(crate) const INITRD: &str = "initrd";
 
-/// Makes the disk of a new machine at `to`. A drive that is there keeps its size.
-pub(crate) fn make(guest: &Path, to: &Path) -> io::Result<()> {
-    let size = to.metadata().map_or(0, |drive| drive.len());
+/// Makes the disk of a new machine at `disk`. An existing drive keeps its size.
+pub(crate) fn make(guest: &Path, disk: &Path) -> io::Result<()> {
+    let size = disk.metadata().map_or(0, |drive| drive.len());
     let how = ["--reflink=auto", "--sparse=always"].map(Path::new);
-    process::run("cp", [how[0], how[1], &guest.join(ROOT), to])?;
-    let needed = to.metadata()?.len();
+    process::run("cp", [how[0], how[1], &guest.join(ROOT), disk])?;
+    let needed = disk.metadata()?.len();
     match size {
         0 => Ok(()),
         size if size < needed => {
-            Err(io::Error::other(format!("{} has less than {needed} bytes", to.display())))
+            Err(io::Error::other(format!("{} has less than {needed} bytes", disk.display())))
         }
-        size => fs::OpenOptions::new().write(true).open(to)?.set_len(size),
+        size => fs::OpenOptions::new().write(true).open(disk)?.set_len(size),
     }
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn make(guest: &Path, to: &Path) -> io::Result<()> {
 pub(crate) fn load(guest: &Path, disk: &Path, state: &Path) -> io::Result<()> {
     let initrd = state.join(INITRD);
     let version = fs::read_to_string(guest.join("version"))?;
-    // What it does not repair fails below.
+    // Without a repair, the next command fails.
     let _ = process::run("e2fsck", [Path::new("-p"), disk]);
     let dump = format!("dump /boot/initrd.img-{} {}", version.trim(), initrd.display());
     process::run("debugfs", [Path::new("-R"), Path::new(&dump), disk])?;

@@ -183,26 +183,26 @@ impl Machine {
     }
 
     /// Copies a file into the guest with its execute permission.
-    pub fn put(&self, from: &Path, to: &str) -> Result<(), MachineError> {
+    pub fn put(&self, file: &Path, path: &str) -> Result<(), MachineError> {
         use std::os::unix::fs::PermissionsExt;
-        let what = format!("{} could not be copied into the machine", from.display());
-        let file = File::open(from).map_err(|e| self.wrong(&what, e))?;
+        let what = format!("{} could not be copied into the machine", file.display());
+        let file = File::open(file).map_err(|e| self.wrong(&what, e))?;
         let mode = file.metadata().map_err(|e| self.wrong(&what, e))?.permissions().mode() & 0o777;
         let script = format!("cat >\"$0\" && chmod {mode:o} \"$0\"");
-        let running = self.begin(&["sh", "-c", &script, to])?;
+        let running = self.begin(&["sh", "-c", &script, path])?;
         self.succeeded(&what, running.feed(file).and_then(|()| running.wait(ERRAND))).map(drop)
     }
 
     /// Copies all files below a directory of the guest to a directory on the host.
-    pub fn get(&self, from: &str, to: &Path) -> Result<(), MachineError> {
-        let what = format!("{from} could not be copied out of the machine");
-        let tar = self.begin(&["tar", "-c", "-C", from, "."])?;
+    pub fn get(&self, path: &str, directory: &Path) -> Result<(), MachineError> {
+        let what = format!("{path} could not be copied out of the machine");
+        let tar = self.begin(&["tar", "-c", "-C", path, "."])?;
         let archive = self.succeeded(&what, tar.wait(ERRAND))?;
-        let path = self.state.file("out.tar");
+        let packed = self.state.file("out.tar");
         let unpack = || {
-            fs::create_dir_all(to)?;
-            fs::write(&path, &archive.stdout)?;
-            process::run("tar", [Path::new("-xf"), &path, Path::new("-C"), to])
+            fs::create_dir_all(directory)?;
+            fs::write(&packed, &archive.stdout)?;
+            process::run("tar", [Path::new("-xf"), &packed, Path::new("-C"), directory])
         };
         unpack().map(drop).map_err(|e| self.wrong(&what, e))
     }
@@ -397,8 +397,8 @@ impl MachineError {
 impl Drop for Machine {
     #[allow(clippy::print_stderr, reason = "a drop can't return errors")]
     fn drop(&mut self) {
-        let Some(to) = std::env::var_os("DRIVEBENCH_LAB_RECORDS") else { return };
-        if let Err(e) = self.get(STORE, Path::new(&to)) {
+        let Some(directory) = std::env::var_os("DRIVEBENCH_LAB_RECORDS") else { return };
+        if let Err(e) = self.get(STORE, Path::new(&directory)) {
             eprintln!("lab: no records kept: {e}");
         }
     }

@@ -53,7 +53,7 @@ fn factor(text: &str) -> Result<f64, String> {
 }
 
 #[derive(Args)]
-struct Which {
+struct Guest {
     /// A scenario: a name that `list` knows, or a file
     scenario: String,
     /// Speed factor of drives and buses
@@ -139,13 +139,13 @@ enum Campaign {
 #[derive(Args)]
 struct Up {
     #[command(flatten)]
-    which: Which,
+    guest: Guest,
 }
 
 #[derive(Args)]
 struct Run {
     #[command(flatten)]
-    which: Which,
+    guest: Guest,
     /// Copy a file into the directory that the command runs in
     #[arg(long, value_name = "FILE")]
     put: Vec<PathBuf>,
@@ -175,7 +175,7 @@ fn obey(command: Command) -> Result<ExitCode> {
         Command::Build { .. } => Ok(ExitCode::SUCCESS),
         Command::List => list(),
         Command::Up(up) => {
-            let mut machine = start(&up.which, true)?;
+            let mut machine = start(&up.guest, true)?;
             machine.wait()?;
             Ok(ExitCode::SUCCESS)
         }
@@ -299,13 +299,13 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
     Ok(if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn start(which: &Which, terminal: bool) -> Result<Machine> {
-    let options = Options { terminal, keep: which.keep.clone(), ..Options::default() };
-    Ok(Machine::start(&named(&which.scenario)?.faster(which.speed), &options)?)
+fn start(guest: &Guest, terminal: bool) -> Result<Machine> {
+    let options = Options { terminal, keep: guest.keep.clone(), ..Options::default() };
+    Ok(Machine::start(&named(&guest.scenario)?.faster(guest.speed), &options)?)
 }
 
 fn run(command: &Run) -> Result<ExitCode> {
-    let machine = start(&command.which, false)?;
+    let machine = start(&command.guest, false)?;
     for path in &command.put {
         let name = path.file_name().and_then(|name| name.to_str());
         let name = name.with_context(|| format!("{} can't be copied", path.display()))?;
@@ -313,15 +313,15 @@ fn run(command: &Run) -> Result<ExitCode> {
     }
     let argv: Vec<&str> = command.argv.iter().map(String::as_str).collect();
     let running = machine.begin(&argv)?;
-    let mut said = Ok(());
+    let mut written = Ok(());
     let code = running.follow(Duration::from_secs(command.limit), |kind, bytes| {
         let result = match kind {
             Kind::Stdout => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
             _ => io::stderr().write_all(bytes),
         };
-        said = std::mem::replace(&mut said, Ok(())).and(result);
+        written = std::mem::replace(&mut written, Ok(())).and(result);
     })?;
-    said?;
+    written?;
     if let Some(out) = &command.out {
         machine.get("/work", out)?;
     }

@@ -80,18 +80,18 @@ impl Medium {
         self.size
     }
 
-    /// Reads what it says it holds.
+    /// Reads what the drive claims to hold.
     pub fn read(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        let (real, lost) = buffer.split_at_mut(self.kept(buffer.len(), offset));
+        let (real, lost) = buffer.split_at_mut(self.stored_bytes(buffer.len(), offset));
         self.file.read_exact_at(real, offset)?;
         lost.fill(0);
         let mut state = self.state();
         for (at, bytes) in &state.unsaved {
-            // Both may begin first, and end first.
+            // Either may begin first, and end first.
             let [begin, end] = [offset.max(*at), (offset + buffer.len() as u64).min(at + bytes.len() as u64)];
             if begin < end {
-                let of = |from: u64| (begin - from) as usize..(end - from) as usize;
-                buffer[of(offset)].copy_from_slice(&bytes[of(*at)]);
+                let range = |from: u64| (begin - from) as usize..(end - from) as usize;
+                buffer[range(offset)].copy_from_slice(&bytes[range(*at)]);
             }
         }
         for extent in &self.faults.corrupt {
@@ -112,14 +112,14 @@ impl Medium {
         Ok(())
     }
 
-    /// The power, when an operation begins.
+    /// The state of the power at the start of an operation.
     pub fn power(&self) -> Power {
         count(&self.power)
     }
 
     /// Writes, as far as its faults let it, if the power was on all the time since the operation began.
     pub fn write(&self, bytes: &[u8], offset: u64, power: Power) -> io::Result<()> {
-        let bytes = &bytes[..self.kept(bytes.len(), offset)];
+        let bytes = &bytes[..self.stored_bytes(bytes.len(), offset)];
         let mut state = self.state();
         let is_powered = power.is_on() && state.power == power;
         if !is_powered || state.happens(self.faults.drops) {
@@ -136,7 +136,7 @@ impl Medium {
         Ok(())
     }
 
-    /// Without what a power cut took.
+    /// The state, without what a power cut has lost.
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let power = self.power();
@@ -148,7 +148,7 @@ impl Medium {
     }
 
     /// How many of `length` bytes at `offset` are within the real capacity.
-    fn kept(&self, length: usize, offset: u64) -> usize {
+    fn stored_bytes(&self, length: usize, offset: u64) -> usize {
         (self.real.saturating_sub(offset)).min(length as u64) as usize
     }
 }

@@ -134,15 +134,15 @@ fn a_stick_is_as_fast_as_its_model_and_never_faster() {
     assert_eq!(image.len(), 40961 * 512);
     assert!(image[..4 << 20].iter().all(|&byte| byte == 7) && zeros(&image[4 << 20..]));
     // The last sector is there, and nothing beyond it.
-    let said = served.io("1.1", &["read -P 0 20971520 512", "read 20972032 512"]);
-    assert!(said.contains("read 512/512 bytes at offset 20971520"), "{said}");
-    assert_eq!(said.matches("Input/output error").count(), 1, "{said}");
+    let output = served.io("1.1", &["read -P 0 20971520 512", "read 20972032 512"]);
+    assert!(output.contains("read 512/512 bytes at offset 20971520"), "{output}");
+    assert_eq!(output.matches("Input/output error").count(), 1, "{output}");
 }
 
 #[test]
 fn faults_are_exact_to_the_byte() {
     let served = Served::new();
-    let said = served.io(
+    let output = served.io(
         "1.2",
         &[
             "write -P 5 0 2M",
@@ -155,11 +155,11 @@ fn faults_are_exact_to_the_byte() {
             "read -P 0 1049088 1048064",
         ],
     );
-    let wrong: Vec<&str> = said.lines().filter(|l| l.contains("failed")).collect();
+    let wrong: Vec<&str> = output.lines().filter(|l| l.contains("failed")).collect();
     assert_eq!(
         wrong,
         ["read failed: Input/output error", "Pattern verification failed at offset 65536, 512 bytes"],
-        "{said}"
+        "{output}"
     );
     let ledger = ledger::read(&served.path("1.2.ledger.csv")).unwrap();
     let failed: Vec<(u64, Kind)> = ledger.iter().filter(|e| e.failed).map(|e| (e.offset, e.kind)).collect();

@@ -20,9 +20,9 @@ pub const USED: &str = "sgdisk --clear --new=1:4096:200000 --new=2:204800:300000
 
 type Done<T = ()> = Result<T, MachineError>;
 
-/// An error if something isn't so.
-pub fn require(machine: &Machine, so: bool, what: &str, why: impl Into<String>) -> Done {
-    if so { Ok(()) } else { Err(machine.wrong(what, why.into())) }
+/// An error unless a condition holds.
+pub fn require(machine: &Machine, holds: bool, what: &str, why: impl Into<String>) -> Done {
+    if holds { Ok(()) } else { Err(machine.wrong(what, why.into())) }
 }
 
 /// Loads what shares need: the ciphers are those of SMB.
@@ -38,8 +38,8 @@ pub fn prepare(machine: &Machine) -> Done {
 /// The output of a shell command, which must succeed.
 pub fn sh(machine: &Machine, command: &str) -> Done<String> {
     let output = machine.run(&["sh", "-c", command], LIMIT)?;
-    let said = [&output.stdout[..], &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-    require(machine, output.code == 0, command, said.concat())?;
+    let printed = [&output.stdout[..], &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    require(machine, output.code == 0, command, printed.concat())?;
     Ok(output.text())
 }
 
@@ -54,9 +54,9 @@ pub fn path(machine: &Machine, i: usize) -> Done<String> {
 }
 
 /// Arguments that name drives, and that consent to erase them.
-pub fn named(machine: &Machine, which: &[usize]) -> (String, String) {
-    let bays = which.iter().map(|i| format!("bay:{}", machine.scenario().drives[*i].bay));
-    let erase = which.iter().map(|i| format!("--erase {}", serial(machine, *i)));
+pub fn named(machine: &Machine, drives: &[usize]) -> (String, String) {
+    let bays = drives.iter().map(|i| format!("bay:{}", machine.scenario().drives[*i].bay));
+    let erase = drives.iter().map(|i| format!("--erase {}", serial(machine, *i)));
     (bays.collect::<Vec<_>>().join(" "), erase.collect::<Vec<_>>().join(" "))
 }
 
@@ -257,8 +257,8 @@ pub fn faults(machine: &mut Machine, layout: &str, drives: &[usize], spare: usiz
     // Not mounted, so nothing writes to it.
     machine.plug(pulled, &bay)?;
     path(machine, pulled)?;
-    let back = serial(machine, pulled);
-    done(machine, &format!("replace {back} {back} --erase {back}"))?;
+    let returned = serial(machine, pulled);
+    done(machine, &format!("replace {returned} {returned} --erase {returned}"))?;
     agree(machine, "pool")?;
     sh(machine, &format!("udevadm settle; mount /dev/md/pool /mnt/pool && {same}"))?;
     let now: Vec<usize> = drives.iter().copied().filter(|i| *i != failed).chain([spare]).collect();
@@ -322,8 +322,8 @@ pub fn unclean(machine: &mut Machine, layout: &str, drives: &[usize]) -> Done {
     require(machine, now == sum, "a file that was synced", now)?;
     machine.plug(pulled, &bay)?;
     path(machine, pulled)?;
-    let back = serial(machine, pulled);
-    done(machine, &format!("replace {back} {back} --erase {back}"))?;
+    let returned = serial(machine, pulled);
+    done(machine, &format!("replace {returned} {returned} --erase {returned}"))?;
     agree(machine, "pool")?;
     done(machine, &format!("destroy pool {erase}"))?;
     clean(machine, drives, layout)

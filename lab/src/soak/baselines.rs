@@ -62,10 +62,10 @@ fn measure(machine: &Machine, drive: usize, lines: &mut Vec<String>) -> Result<O
     let entries = machine.ledger(drive)?;
     let (mut worst, mut outside) = (1.0_f64, Vec::new());
     for (load, kind, small) in LOADS {
-        let said = found["estimates"].as_array().into_iter().flatten();
-        let said = said.filter(|e| e["quantity"] == "throughput" && e["load"]["name"] == load);
-        let said = said.map(|e| &e["estimate"]).next();
-        let number = |field: &str| said.and_then(|e| e[field].as_f64());
+        let estimates = found["estimates"].as_array().into_iter().flatten();
+        let estimates = estimates.filter(|e| e["quantity"] == "throughput" && e["load"]["name"] == load);
+        let estimate = estimates.map(|e| &e["estimate"]).next();
+        let number = |field: &str| estimate.and_then(|e| e[field].as_f64());
         let value = number("value").ok_or_else(|| MachineError::new(load, "no such number"))?;
         // An open end is no number in JSON.
         let (low, high) = (number("low").unwrap_or(0.0), number("high").unwrap_or(f64::INFINITY));

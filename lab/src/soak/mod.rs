@@ -226,19 +226,19 @@ fn measure_one(scenario: &Scenario, options: &Options) -> Result<Option<f64>, Ma
     let entries = machine.ledger(0)?;
     let mut worst: f64 = 1.0;
     for (name, kind) in [("write", Kind::Write), ("read", Kind::Read)] {
-        let said = findings["estimates"].as_array().into_iter().flatten();
-        let said = said
+        let reported = findings["estimates"].as_array().into_iter().flatten();
+        let reported = reported
             .filter(|e| e["name"] == format!("{name} throughput"))
             .find_map(|e| e["estimate"]["value"].as_f64());
-        let said = said.ok_or_else(|| MachineError::new(name, format!("not found in {findings}")))?;
+        let reported = reported.ok_or_else(|| MachineError::new(name, format!("not found in {findings}")))?;
         // Stalls are part of a run. A longer pause separates it from later writes of the filesystem.
         let truth = runs(&entries, kind, 0.3).into_iter().max_by_key(|r| r.bytes);
         let truth = truth.as_ref().map(Run::throughput);
         let truth = truth.ok_or_else(|| MachineError::new(name, "the ledger has no such operations"))?;
-        let ratio = said / truth;
+        let ratio = reported / truth;
         if (ratio - 1.0).abs() > 0.05 {
             let why =
-                format!("drivebench measured {:.2} MB/s, the ledger has {:.2}", said / 1e6, truth / 1e6);
+                format!("drivebench measured {:.2} MB/s, the ledger has {:.2}", reported / 1e6, truth / 1e6);
             return Err(MachineError::new(name, why));
         }
         if (ratio - 1.0).abs() > (worst - 1.0).abs() {

@@ -174,7 +174,7 @@ impl<'a> Campaign<'a> {
     fn note(&mut self, what: &str, result: Result<String, MachineError>) {
         self.summary.rounds += 1;
         match result {
-            Ok(said) => println!("{what}: {said}"),
+            Ok(text) => println!("{what}: {text}"),
             Err(e) => {
                 println!("{what}: FAILED: {e}");
                 self.machine = None;
@@ -352,14 +352,14 @@ fn obey(machine: &Machine, command: &str, text: &str) -> Result<(), MachineError
     let until = Instant::now() + super::LIMIT;
     loop {
         let output = machine.run(&["sh", "-c", command], super::LIMIT)?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let errors = errors.split_whitespace().collect::<Vec<_>>().join(" ");
         if output.code == 0 {
             return Ok(());
         }
-        let goes_on = said.contains("has it open") || said.contains("Wait for its end");
+        let goes_on = errors.contains("has it open") || errors.contains("Wait for its end");
         if !goes_on || Instant::now() > until {
-            return Err(machine.wrong(command, format!("exit code {}: {said}\n{text}", output.code)));
+            return Err(machine.wrong(command, format!("exit code {}: {errors}\n{text}", output.code)));
         }
     }
 }

@@ -244,8 +244,8 @@ fn killed(machine: &Machine, way: &str, after: f64) -> Result<bool, MachineError
     let served = !sh(machine, &format!("{RUNNING}; true"))?.is_empty();
     let _ = run.signal(9);
     let ended = run.wait(LIMIT).map_err(|e| machine.wrong("the run that was killed", e))?;
-    let said = sh(machine, "cat /work/said")?;
-    require(machine, ended.code == 128 + 9, "the run that was killed", said)?;
+    let printed = sh(machine, "cat /work/said")?;
+    require(machine, ended.code == 128 + 9, "the run that was killed", printed)?;
     // The kernel ends what ran, but not before the program that was killed is gone: a busy machine takes a moment.
     let left = format!(
         "drivebench cleanup >/work/cleaned 2>&1; for i in $(seq 100); do \

@@ -63,8 +63,8 @@ fn media(
         let begun: Vec<_> = each
             .map(|(at, target)| scope.spawn(move || medium(options, scenario, (at, target), seed)))
             .collect();
-        let gone = |_| Err(MachineError::new("a thread", "it ended unexpectedly"));
-        begun.into_iter().map(|one| one.join().unwrap_or_else(gone)).collect::<Result<Vec<Found>, _>>()
+        let panicked = |_| Err(MachineError::new("a thread", "it ended unexpectedly"));
+        begun.into_iter().map(|one| one.join().unwrap_or_else(panicked)).collect::<Result<Vec<Found>, _>>()
     })?;
     let wrong = |what: &str, why: String| Err(MachineError::new(what, why));
     let (mut worst, mut compared) = (0.0_f64, 0);

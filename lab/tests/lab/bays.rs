@@ -46,9 +46,9 @@ fn bays(
 ) -> (Findings, i32) {
     let argv = [&["drivebench", "run", "bays", "--events"], what].concat();
     let running = machine.begin(&argv).unwrap_or_else(|e| panic!("{e}"));
-    let (mut text, mut said, mut findings) = (Vec::new(), Vec::new(), None);
+    let (mut text, mut errors, mut findings) = (Vec::new(), Vec::new(), None);
     let code = running.follow(LIMIT, |kind, bytes| {
-        let into = if kind == Kind::Stdout { &mut text } else { &mut said };
+        let into = if kind == Kind::Stdout { &mut text } else { &mut errors };
         into.extend_from_slice(bytes);
         while let Some(end) = text.iter().position(|b| *b == b'\n') {
             let line: Vec<u8> = text.drain(..=end).collect();
@@ -61,8 +61,8 @@ fn bays(
             }
         }
     });
-    let code = code.unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&said)));
-    let findings = findings.unwrap_or_else(|| panic!("exit code {code}: {}", String::from_utf8_lossy(&said)));
+    let code = code.unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&errors)));
+    let findings = findings.unwrap_or_else(|| panic!("exit code {code}: {}", String::from_utf8_lossy(&errors)));
     (serde_json::from_value(findings).expect("findings"), code)
 }
 

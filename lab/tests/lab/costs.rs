@@ -68,9 +68,9 @@ fn pagecache_separates_memory_from_the_drive() {
         let (bytes, ns) = data.fold((0, 0), |(bytes, ns), e| (bytes + e.length, ns + e.end_ns - e.start_ns));
         let truth = bytes as f64 / (ns as f64 / 1e9);
         for way in ways {
-            let said = estimate(&found, &format!("{way} throughput")).value;
-            println!("{way}: {said:.0} B/s, by the ledger {truth:.0}");
-            assert!((said / truth - 1.0).abs() < 0.15, "{way}: {said} is not {truth}");
+            let measured = estimate(&found, &format!("{way} throughput")).value;
+            println!("{way}: {measured:.0} B/s, by the ledger {truth:.0}");
+            assert!((measured / truth - 1.0).abs() < 0.15, "{way}: {measured} is not {truth}");
         }
     }
     for naive in ["write cached", "read warm"] {

@@ -114,11 +114,11 @@ fn a_replaced_drive_that_returns_is_named_once_its_pool_is_gone(machine: &mut Ma
     done(machine, &format!("replace {old} bay:1.3 --erase {new}"));
     plug(machine, 1);
     let (_, erase) = named(machine, &[0, 2]);
-    let said = done(machine, &format!("destroy pool {erase}"));
+    let printed = done(machine, &format!("destroy pool {erase}"));
     let command =
-        said.split_once("to remove it: ").unwrap_or_else(|| panic!("{said}")).1.trim_end_matches(['.', '\n']);
-    let of = path(machine, 1);
-    assert!(command.starts_with(&format!("wipefs --all {of}")), "{said}");
+        printed.split_once("to remove it: ").unwrap_or_else(|| panic!("{printed}")).1.trim_end_matches(['.', '\n']);
+    let device = path(machine, 1);
+    assert!(command.starts_with(&format!("wipefs --all {device}")), "{printed}");
     out(machine, command);
     assert_eq!(
         out(machine, &format!("wipefs --noheadings {}", command.rsplit(' ').next().expect("a path"))),
@@ -400,13 +400,13 @@ fn refused_for_what_they_are(machine: &mut Machine) {
     let planned = format!("create --layout raid1 {} {} {erase}", path(machine, 0), path(machine, 1));
     assert_eq!(pool(machine, &format!("{planned} --plan")).0, 0);
     let name = path(machine, 0);
-    let gone = [&name, &path(machine, 3)].map(|path| path.replace("/dev/", "/sys/block/"));
+    let sysfs = [&name, &path(machine, 3)].map(|path| path.replace("/dev/", "/sys/block/"));
     for i in [0, 3] {
         machine.pull(i).unwrap_or_else(|e| panic!("{e}"));
     }
     out(
         machine,
-        &format!("while [ -e {} ] || [ -e {} ]; do usleep 20000; done; udevadm settle", gone[0], gone[1]),
+        &format!("while [ -e {} ] || [ -e {} ]; do usleep 20000; done; udevadm settle", sysfs[0], sysfs[1]),
     );
     machine.plug(3, "1.4").unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(path(machine, 3), name, "it has the name of the other");

@@ -229,7 +229,7 @@ fn what_took_longer_because_the_program_did_not_run_is_left_out() {
     // What was stopped takes longer, or is not there at all.
     let found = |is_stopped: fn(&ShareLoad) -> bool, is_there: bool| {
         let mut record = recorded(planned(&[("clients", "1")]), speeds);
-        let Some(Event::Act { result, .. }) = record.get_mut(1) else { panic!("a share") };
+        let Some(Event::Act { result, .. }) = record.get_mut(2) else { panic!("a share") };
         result.change(|ShareResult { loads, .. }| {
             loads.retain(|load| is_there || !is_stopped(load));
             for load in loads.iter_mut().filter(|load| is_stopped(load)) {
@@ -257,7 +257,7 @@ fn what_iperf3_does_not_tell_is_not_said() {
         let plan = planned(&[("client", "ssh://pi@laptop/dev/shm"), ("clients", "1")]);
         let speeds = [10.0, 10.1, 27.0, 380.0, carries, 27.5];
         let mut record = recorded(plan, [&speeds, &speeds]);
-        let Some(Event::Act { result, .. }) = record.get_mut(1) else { panic!("a share") };
+        let Some(Event::Act { result, .. }) = record.get_mut(2) else { panic!("a share") };
         result.change(|shared: &mut ShareResult| {
             shared.loads.retain(|load| load.route != Route::Network || load.run <= runs);
             let odd = |load: &&mut ShareLoad| load.route == Route::Network && load.run % 2 == 1;
