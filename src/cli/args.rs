@@ -152,22 +152,12 @@ pub struct Machine {
     pub sysroot: PathBuf,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum AdviceFormat {
-    /// For a terminal
-    Text,
-    /// For a page
-    Markdown,
-    /// For a program
-    Json,
-}
-
 #[derive(Debug, Group)]
 #[command(after_help = ADVISE_NOTES)]
 pub struct Advise {
-    /// text, markdown or json
+    /// text or json
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
-    pub format: AdviceFormat,
+    pub format: ListFormat,
 
     /// Add the reasons, their sources, and what is not known
     #[arg(long)]

@@ -6,17 +6,17 @@ use super::{
 };
 use crate::{
     advise::{Answer, Sure, Topic},
-    findings::{Claim, Findings},
+    findings::Claim,
     inventory::Inventory,
-    report::{Format, Style, render, wrapped},
+    report::{Style, wrapped},
     units::{count, listed},
 };
 
 /// More runs than this are counted, not named.
 const NAMED: usize = 4;
 
-/// The topic, the answer and the confidence, problems first; in `full` with the reasons. Then commands that would settle more;
-/// `more` is the one with reasons.
+/// Each topic with its answer and confidence, problems first, and with the reasons if `full`; then the commands that would settle
+/// more. `more` is the command that shows reasons.
 pub(super) fn text(
     inventory: &Inventory,
     gathered: &Gathered,
@@ -80,19 +80,6 @@ fn is_open(answer: &Answer) -> bool {
 fn in_short(answer: &Answer, all: &[Answer]) -> bool {
     let first = all.iter().find(|a| a.topic == answer.topic && !a.problem && !is_open(a));
     answer.problem || first.is_some_and(|first| std::ptr::eq(first, answer))
-}
-
-pub(super) fn markdown(answers: &[Answer], style: Style) -> String {
-    let verdict = |a: &Answer| format!("{}: {} {}", name(a.topic), a.says, why(a)).trim_end().to_owned();
-    let findings = Findings {
-        experiment: "advise".to_owned(),
-        question: "what do the inventory and the measurements suggest?".to_owned(),
-        modelled: answers.iter().any(|a| a.modelled),
-        verdicts: answers.iter().map(verdict).collect(),
-        reproduce: commands(answers).into_iter().map(|(c, topics)| format!("{c}  # {topics}")).collect(),
-        ..Findings::default()
-    };
-    render(&findings, Format::Markdown, style, true)
 }
 
 fn head(inventory: &Inventory, gathered: &Gathered) -> String {
@@ -168,7 +155,7 @@ fn commands(answers: &[Answer]) -> Vec<(String, String)> {
     for answer in answers {
         let Some(command) = &answer.decide else { continue };
         let topic = answer.topic;
-        match all.iter_mut().find(|(known, _)| known == command) {
+        match all.iter_mut().find(|(listed, _)| listed == command) {
             Some((_, topics)) if topics.contains(&topic) => {}
             Some((_, topics)) => topics.push(topic),
             None => all.push((command.clone(), vec![topic])),

@@ -10,7 +10,7 @@ use std::{path::PathBuf, process::ExitCode};
 use serde::Serialize;
 
 use super::{
-    args::{AdviceFormat, Advise},
+    args::{Advise, ListFormat},
     list,
     output::Output,
     stored,
@@ -43,11 +43,10 @@ pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) ->
     let mut answers = advise(&inventory, &gathered.evidence, &run::now());
     with_commands(&mut answers, command);
     output.result(&match args.format {
-        AdviceFormat::Text => {
+        ListFormat::Text => {
             layout::text(&inventory, &gathered, &answers, args.full, &command("advise --full"), output.style)
         }
-        AdviceFormat::Markdown => layout::markdown(&answers, output.style),
-        AdviceFormat::Json => json(&document(&gathered, &answers)),
+        ListFormat::Json => json(&document(&gathered, &answers)),
     })?;
     for e in &gathered.unreadable {
         output.note(&format!("Left out: {e}."));
