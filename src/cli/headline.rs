@@ -6,7 +6,7 @@ use crate::{
     units::{Direction, MIB, Pattern, distinct, duration, percent, rate, short_load_name, size},
 };
 
-/// The most important numbers of a run, each with its unit: what its experiment asks for, else the speeds of its loads.
+/// The most important numbers of a run, each with its unit: the answer of its experiment, or else the speeds of its loads.
 pub(super) fn headline(findings: &Findings) -> Vec<String> {
     let all = &findings.estimates;
     let asked = [is_answer, is_sum, is_share].iter().find_map(|wanted| {
@@ -16,16 +16,16 @@ pub(super) fn headline(findings: &Findings) -> Vec<String> {
     asked.or_else(|| client(all)).unwrap_or_else(|| speeds(all))
 }
 
-/// What one client of a share got and put of its largest file.
+/// The speeds at which one client of a share got and put the largest file.
 fn client(all: &[Metric]) -> Option<Vec<String>> {
-    let of = |direction: Direction| {
+    let fastest = |direction: Direction| {
         let own = all.iter().filter(|m| m.quantity == Quantity::Throughput && m.scope == Scope::Client);
         let own = own.filter_map(|m| Some((m.load.as_ref()?, m.estimate.value)));
         let own = own.filter(|(load, _)| load.jobs == Some(1) && load.direction == Some(direction));
         own.max_by_key(|(load, _)| load.block).map(|(load, speed)| (&load.engine, rate(speed)))
     };
-    let ((_, got), (how, put)) = (of(Direction::Read)?, of(Direction::Write)?);
-    Some(vec![format!("client {} / {put} ({how})", without_unit(&got))])
+    let ((_, got), (protocol, put)) = (fastest(Direction::Read)?, fastest(Direction::Write)?);
+    Some(vec![format!("client {} / {put} ({protocol})", without_unit(&got))])
 }
 
 fn is_answer(metric: &Metric) -> bool {
@@ -40,8 +40,9 @@ fn is_answer(metric: &Metric) -> bool {
             | Quantity::CostPerFile(_)
             | Quantity::VarianceShare(_)
     );
-    let fell = metric.quantity == Quantity::Throughput && matches!(metric.scope, Scope::AfterCliff(None));
-    (whole && answer || fell) && metric.repetition.is_none()
+    let slowed_down =
+        metric.quantity == Quantity::Throughput && matches!(metric.scope, Scope::AfterCliff(None));
+    (whole && answer || slowed_down) && metric.repetition.is_none()
 }
 
 fn is_sum(metric: &Metric) -> bool {
@@ -85,27 +86,28 @@ fn speeds(all: &[Metric]) -> Vec<String> {
     let whole =
         |m: &&Metric| m.quantity == Quantity::Throughput && m.repetition.is_none() && m.scope == Scope::Whole;
     let several = distinct(all.iter().filter(whole).map(|m| &m.target)).len() > 1;
-    let speeds: Vec<(Name, Option<Direction>, f64)> = all
+    let speeds: Vec<_> = all
         .iter()
         .filter(whole)
-        .filter_map(|m| m.load.as_ref().map(|load| (Name::of(load), load.direction, m.estimate.value)))
+        .filter_map(|m| m.load.as_ref().map(|load| (name(load), load.direction, m.estimate.value)))
         .collect();
-    let mut names = distinct(speeds.iter().map(|(name, _, _)| name.clone()));
-    names.sort_by_key(Name::order);
-    let pair = |name: Name| {
-        let own = speeds.iter().filter(|(n, _, _)| *n == name);
-        let best_of = |direction: Option<Direction>| {
-            let same = own.clone().filter(|(_, d, _)| *d == direction);
-            same.map(|(_, _, speed)| *speed).reduce(f64::max).map(rate)
+    let mut names = distinct(speeds.iter().map(|(name, ..)| name.clone()));
+    names.sort_by_key(|(order, _)| *order);
+    let pair = |name: (Order, String)| {
+        let own = || speeds.iter().filter(|(other, ..)| *other == name);
+        let best = |direction: Direction| {
+            let same = own().filter(|(_, other, _)| *other == Some(direction));
+            same.map(|(.., speed)| *speed).reduce(f64::max).map(rate)
         };
-        let text = if several { format!("best {}", name.text()) } else { name.text() };
-        match (best_of(Some(Direction::Read)), best_of(Some(Direction::Write))) {
+        let (_, text) = &name;
+        let text = if several { format!("best {text}") } else { text.clone() };
+        match (best(Direction::Read), best(Direction::Write)) {
             (Some(read), Some(write)) => format!("{text} {} / {write}", without_unit(&read)),
             (Some(read), None) => format!("{text} read {read}"),
             (None, Some(write)) => format!("{text} write {write}"),
             (None, None) => {
-                let all = own.map(|(_, _, speed)| *speed).reduce(f64::max).map(rate);
-                format!("{text} {}", all.unwrap_or_default())
+                let best = own().map(|(.., speed)| *speed).reduce(f64::max).map(rate);
+                format!("{text} {}", best.unwrap_or_default())
             }
         }
     };
@@ -116,53 +118,19 @@ fn without_unit(text: &str) -> &str {
     text.rsplit_once(' ').map_or(text, |(number, _)| number)
 }
 
-/// What a load is called whichever way it goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Name {
-    Known {
-        pattern: Pattern,
-        block: u64,
-        depth: u32,
-        streams: u32,
-        sync: bool,
-    },
-    /// As it is called in the plan, where an import doesn't say more.
-    Given(String),
-}
+/// The place of a load in a list: SEQ1M comes first, few operations in flight before many; others stay as they ran.
+type Order = (bool, u32);
 
-impl Name {
-    fn of(load: &LoadKey) -> Self {
-        match (load.pattern, load.block) {
-            (Some(pattern), Some(block)) => Self::Known {
-                pattern,
-                block,
-                depth: load.depth.unwrap_or(1) * load.jobs.unwrap_or(1),
-                streams: load.streams.unwrap_or(1),
-                sync: load.sync.unwrap_or(false),
-            },
-            _ => Self::Given(load.name.clone()),
-        }
-    }
-
-    /// SEQ1M first, few operations in flight before many; the others as they ran.
-    fn order(&self) -> (bool, u32) {
-        match self {
-            Self::Known { pattern: Pattern::Sequential, block: MIB, depth, streams: 1, .. } => {
-                (false, *depth)
-            }
-            _ => (true, 0),
-        }
-    }
-
-    /// `SEQ1M`, `RND4K Q32`.
-    fn text(&self) -> String {
-        match self {
-            Self::Known { pattern, block, depth, streams, sync } => {
-                short_load_name(*pattern, *block, *depth, *streams, *sync)
-            }
-            Self::Given(name) => name.clone(),
-        }
-    }
+/// The name of a load without its direction, such as `SEQ1M` or `RND4K Q32`, and its place in a list. The name in an imported file
+/// is used where pattern or block are unknown.
+fn name(load: &LoadKey) -> (Order, String) {
+    let (Some(pattern), Some(block)) = (load.pattern, load.block) else {
+        return ((true, 0), load.name.clone());
+    };
+    let (depth, streams) = (load.depth.unwrap_or(1) * load.jobs.unwrap_or(1), load.streams.unwrap_or(1));
+    let is_first = (pattern, block, streams) == (Pattern::Sequential, MIB, 1);
+    let order = if is_first { (false, depth) } else { (true, 0) };
+    (order, short_load_name(pattern, block, depth, streams, load.sync.unwrap_or(false)))
 }
 
 #[cfg(test)]
