@@ -18,11 +18,6 @@ use crate::{
 const RUN: &str = "run";
 /// The option for the format of the output.
 const FORMAT: &str = "format";
-/// The command that writes results as rows.
-const EXPORT: &str = "export";
-/// Options that set how much is measured, and the one that all experiments have.
-const SHORTER: [&str; 2] = ["quick", "thorough"];
-const LIMIT: &str = "max-time";
 
 /// When colours were asked for. Mistakes have colours, too, so it is read before the command line is.
 pub(super) fn colours(typed: &[String]) -> ColorChoice {
@@ -33,14 +28,14 @@ pub(super) fn colours(typed: &[String]) -> ColorChoice {
     }
 }
 
-/// What was given for an option: `--color never`, or `--color=never`.
+/// The value of an option: `--color never`, or `--color=never`.
 fn value_of<'a>(typed: &'a [String], option: &str) -> Option<&'a str> {
     let after = typed.iter().skip_while(|arg| *arg != option).nth(1);
     let joined = |arg: &'a String| arg.strip_prefix(option)?.strip_prefix('=');
     typed.iter().find_map(joined).or(after.map(String::as_str))
 }
 
-/// What is wrong and a hint; `None` of help and versions, which are no mistakes.
+/// What is wrong, and a hint; `None` for help and versions, which are no mistakes.
 pub(super) fn explain(e: &Error, typed: &[String]) -> Option<(String, String)> {
     let place = place(typed, e.get(ContextKind::InvalidSubcommand));
     let path = place.join(" ");
@@ -75,8 +70,8 @@ pub(super) fn explain(e: &Error, typed: &[String]) -> Option<(String, String)> {
                 .map(meant)
                 .or_else(|| elsewhere(&option, &place))
                 .or_else(|| context(ContextKind::SuggestedArg).map(meant));
-            let of = if place.is_empty() { String::new() } else { format!(" of `drivebench {path}`") };
-            (format!("there is no option '{option}'{of}"), hint.unwrap_or_else(|| lists(&path)))
+            let command = if place.is_empty() { String::new() } else { format!(" of `drivebench {path}`") };
+            (format!("there is no option '{option}'{command}"), hint.unwrap_or_else(|| lists(&path)))
         }
         ErrorKind::MissingRequiredArgument => {
             let missing = context(ContextKind::InvalidArg)?;
@@ -115,8 +110,8 @@ fn lists(path: &str) -> String {
 fn place(typed: &[String], unknown: Option<&ContextValue>) -> Vec<String> {
     let mut command = Args::command();
     let mut place = Vec::new();
-    let known = |word: &&String| !matches!(unknown, Some(ContextValue::String(other)) if other == *word);
-    for word in typed.iter().take_while(known) {
+    let is_command = |word: &&String| !matches!(unknown, Some(ContextValue::String(other)) if other == *word);
+    for word in typed.iter().take_while(is_command) {
         if let Some(inner) = command.find_subcommand(word).cloned() {
             place.push(word.clone());
             command = inner;
@@ -125,7 +120,7 @@ fn place(typed: &[String], unknown: Option<&ContextValue>) -> Vec<String> {
     place
 }
 
-/// What was probably meant by a word that is no command at this place.
+/// The command that was probably meant by an unknown word at this place.
 fn instead(word: &str, path: &str, similar: Option<String>, typed: &[String]) -> Option<String> {
     let at = typed.iter().position(|arg| arg == word)?;
     let with = |new: &[&str]| {
@@ -168,33 +163,24 @@ fn command_at(place: &[String]) -> Option<Command> {
     place.iter().try_fold(Args::command(), |command, word| command.find_subcommand(word).cloned())
 }
 
-/// `--format json` for `--json`, where the command has formats, or where one inside it has.
+/// `--format json` for `--json`, if the command has formats.
 fn format_of(option: &str, place: &[String]) -> Option<String> {
     let name = option.trim_start_matches('-');
-    let has = |command: &Command| {
-        let format = command.get_arguments().find(|arg| arg.get_id() == FORMAT)?;
-        format.get_possible_values().iter().any(|value| value.get_name() == name).then_some(())
-    };
-    if has(&command_at(place)?).is_some() {
-        return Some(format!("--{FORMAT} {name}"));
-    }
-    let export = command_at(&[place.first()?.clone(), EXPORT.to_owned()])?;
-    (name == FORMAT || has(&export).is_some()).then(|| {
-        format!("drivebench {} {EXPORT} --{FORMAT} {}", place[0], if name == FORMAT { "json" } else { name })
-    })
+    let command = command_at(place)?;
+    let format = command.get_arguments().find(|arg| arg.get_id() == FORMAT)?;
+    let is_value = format.get_possible_values().iter().any(|value| value.get_name() == name);
+    is_value.then(|| format!("--{FORMAT} {name}"))
 }
 
-/// The neighbours that have this option, or `--max-time` instead of `--quick`.
+/// The neighbouring commands that have this option.
 fn elsewhere(option: &str, place: &[String]) -> Option<String> {
     let name = option.strip_prefix("--")?;
-    let has = |command: &Command, name: &str| command.get_arguments().any(|arg| arg.get_long() == Some(name));
-    let here = command_at(place).filter(|_| place.len() > 1)?;
-    let other = command_at(&place[..1])?;
-    let with = other.get_subcommands().filter(|other| has(other, name)).map(Command::get_name);
-    let with: Vec<String> = with.map(|name| format!("`drivebench {} {name}`", place[0])).collect();
-    match &with[..] {
-        [] => None,
-        _ if SHORTER.contains(&name) && has(&here, LIMIT) => Some(format!("try `--{LIMIT}`")),
-        with => Some(format!("`--{name}` is an option of {}", listed(with))),
-    }
+    let group = command_at(&place[..1]).filter(|_| place.len() > 1)?;
+    let has = |command: &&Command| command.get_arguments().any(|arg| arg.get_long() == Some(name));
+    let with = group
+        .get_subcommands()
+        .filter(has)
+        .map(|command| format!("`drivebench {} {}`", place[0], command.get_name()));
+    let with: Vec<String> = with.collect();
+    (!with.is_empty()).then(|| format!("`--{name}` is an option of {}", listed(&with)))
 }
