@@ -3,39 +3,13 @@
 use super::Inventory;
 use crate::sysroot::Sysroot;
 
-/// Files that help people to read a capture.
-const PROC: [&str; 12] = [
-    "cmdline",
-    "cpuinfo",
-    "diskstats",
-    "filesystems",
-    "loadavg",
-    "mdstat",
-    "meminfo",
-    "modules",
-    "partitions",
-    "stat",
-    "uptime",
-    "version",
-];
-const BLOCK: [&str; 7] =
-    ["alignment_offset", "capability", "discard_alignment", "events", "range", "stat", "uevent"];
-const DEVICE: [&str; 8] = ["rev", "firmware_rev", "state", "type", "csd", "scr", "hwrev", "fwrev"];
-const USB: [&str; 12] = [
-    "bConfigurationValue",
-    "bDeviceClass",
-    "bcdDevice",
-    "busnum",
-    "devnum",
-    "devpath",
-    "maxchild",
-    "product",
-    "power/autosuspend_delay_ms",
-    "power/runtime_status",
-    "quirks",
-    "rx_lanes",
-];
+/// Files that help people to read a capture, in `/proc`, of block devices and of USB devices.
+const PROC: [&str; 7] = ["cmdline", "cpuinfo", "mdstat", "meminfo", "modules", "partitions", "version"];
+const BLOCK: [&str; 6] = ["events", "stat", "uevent", "device/firmware_rev", "device/rev", "device/state"];
+const USB: [&str; 6] =
+    ["bcdDevice", "product", "power/autosuspend_delay_ms", "power/runtime_status", "quirks", "rx_lanes"];
 
+/// Reads them, so that a recording sysroot has them.
 pub fn read_extra_files(root: &Sysroot, inventory: &Inventory) {
     for file in PROC {
         root.text(&format!("/proc/{file}"));
@@ -46,9 +20,7 @@ pub fn read_extra_files(root: &Sysroot, inventory: &Inventory) {
         for file in root.list(&format!("{dir}/queue")) {
             root.text(&format!("{dir}/queue/{file}"));
         }
-        let block = BLOCK.map(|file| format!("{dir}/{file}"));
-        let device = DEVICE.map(|file| format!("{dir}/device/{file}"));
-        block.iter().chain(&device).for_each(|file| drop(root.text(file)));
+        BLOCK.iter().for_each(|file| drop(root.text(&format!("{dir}/{file}"))));
     }
     let usb = inventory.drives.iter().filter_map(|drive| Some(drive.usb.as_ref()?.device.clone()));
     for device in usb.chain(inventory.buses.iter().filter_map(|bus| bus.device.clone())) {
