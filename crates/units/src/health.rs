@@ -2,22 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a drive doesn't report is `None`.
+/// Health and wear of a drive. `None` is what it doesn't report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Health {
-    /// The source: `smartctl -d sat` or `sysfs`; none if there is no source.
+    /// The source: `smartctl -d sat` or `sysfs`.
     pub source: Option<String>,
+    /// Why nothing is known; `None` if something is.
     pub unknown: Option<String>,
+    /// Whether the drive says that it is healthy.
     pub passed: Option<bool>,
     /// Used share of its rated life, such as 0.02; can exceed 1.
     pub wear: Option<f64>,
     /// Remaining share of its spare blocks.
     pub spare: Option<f64>,
+    /// Bytes written in its lifetime.
     pub written: Option<u64>,
+    /// Hours in operation.
     pub hours: Option<u64>,
-    /// Degrees Celsius.
+    /// Temperature, degrees Celsius.
     pub temperature: Option<f64>,
+    /// Sectors that were replaced.
     pub reallocated: Option<u64>,
     /// Unreadable sectors that wait for reallocation.
     pub pending: Option<u64>,
@@ -27,7 +32,7 @@ pub struct Health {
     pub cable_errors: Option<u64>,
     /// Entries that its error log has counted; refused commands are among them.
     pub logged_errors: Option<u64>,
-    /// How its last self-test failed, as smartctl words it; none if an extended one has passed since.
+    /// How its last self-test failed, as smartctl words it; `None` if an extended one has passed since.
     pub self_test: Option<String>,
     /// Critical warnings of an NVMe drive.
     pub warnings: Vec<Warning>,
@@ -61,7 +66,7 @@ pub struct RawValue {
 }
 
 impl Warning {
-    /// In the order of the bits.
+    /// The known warnings, in the order of their bits.
     const ALL: [Self; 6] = [
         Self::Spare,
         Self::Temperature,
@@ -71,10 +76,10 @@ impl Warning {
         Self::PersistentMemory,
     ];
 
-    pub fn of_bits(bits: u64) -> Vec<Self> {
-        let known = Self::ALL.into_iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1);
+    pub fn from_bits(bits: u64) -> Vec<Self> {
+        let named = Self::ALL.into_iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1);
         let other = (bits >> Self::ALL.len() != 0).then_some(Self::Other);
-        known.map(|(_, warning)| warning).chain(other).collect()
+        named.map(|(_, warning)| warning).chain(other).collect()
     }
 
     pub fn words(self) -> &'static str {
@@ -91,18 +96,18 @@ impl Warning {
 }
 
 impl Health {
-    /// It only warns of its temperature.
+    /// Whether it only warns of its temperature.
     pub fn is_only_hot(&self) -> bool {
         !self.warnings.is_empty() && self.warnings.iter().all(|warning| *warning == Warning::Temperature)
     }
 
-    /// By its own account it is failing: its overall state, an attribute or a warning other than of heat.
+    /// Whether it reports that it is failing: its overall state, an attribute or a warning other than of heat.
     pub fn is_failing(&self) -> bool {
         let warns = self.passed == Some(false) || !self.warnings.is_empty();
         (warns && !self.is_only_hot()) || !self.failing.is_empty()
     }
 
-    /// What is on it, or will be, is at risk.
+    /// Whether data on it is at risk.
     pub fn endangers_data(&self) -> bool {
         let lost = [self.pending, self.uncorrectable].into_iter().flatten().any(|n| n > 0);
         self.is_failing() || self.self_test.is_some() || lost
@@ -117,7 +122,7 @@ pub enum Power {
     Standby,
     /// Active or idle: its disks rotate.
     Awake,
-    /// Not reported, or the report is not reliable.
+    /// Not reported, or not reliably.
     #[default]
     Unknown,
 }

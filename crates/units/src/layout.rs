@@ -10,9 +10,9 @@ use super::Direction;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// One drive.
+    /// One drive alone.
     Single,
-    /// One after the other.
+    /// Drives one after the other.
     Linear,
     Raid0,
     Raid1,
@@ -22,19 +22,19 @@ pub enum Layout {
     Raid10,
 }
 
-/// How fast a kernel computes parity, bytes of data per second, where it has measured that.
+/// Rates at which a kernel computes parity, in bytes of data per second; `None` where it has not measured them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Parity {
-    /// Of raid5.
+    /// Rate of raid5's parity, bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xor: Option<f64>,
-    /// Both parities of raid6.
+    /// Rate of both parities of raid6, bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raid6: Option<f64>,
 }
 
 impl Parity {
-    /// Seconds for so many bytes of data in a layout; none where nothing is computed or the rate is not known.
+    /// Time to compute the parity of this much data, s; 0 where no parity is computed or the rate is unknown.
     pub fn seconds(self, layout: Layout, bytes: u64) -> f64 {
         let rate = match layout {
             Layout::Raid5 => self.xor,
@@ -46,7 +46,7 @@ impl Parity {
 }
 
 impl Layout {
-    /// Those of several drives.
+    /// The layouts of several drives.
     pub const ALL: [Self; 6] =
         [Self::Linear, Self::Raid0, Self::Raid1, Self::Raid5, Self::Raid6, Self::Raid10];
 
@@ -66,7 +66,7 @@ impl Layout {
         Self::ALL.into_iter().find(|layout| layout.name() == name)
     }
 
-    /// What it does with data.
+    /// How it places data.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Single => "one drive",
@@ -103,9 +103,9 @@ impl Layout {
         }
     }
 
-    /// Whether it starts although these members are missing. Of raid10 (near, 2 copies) a copy of everything must be there.
+    /// Whether it starts although these members are missing. A raid10 (near, 2 copies) needs one copy of everything.
     pub fn starts_without(self, missing: &[bool]) -> bool {
-        let (n, lost) = (missing.len(), missing.iter().filter(|is| **is).count());
+        let (n, lost) = (missing.len(), missing.iter().filter(|lost| **lost).count());
         let pair_is_lost = |first: usize| missing[first] && missing[(first + 1) % n];
         match self {
             Self::Raid10 => {
@@ -132,7 +132,7 @@ impl Layout {
         (if data == 0 { 1 } else { data } * members) as u64
     }
 
-    /// A model predicts it from one of its drives: the first file of linear is on one, and raid1 reads one at a time.
+    /// Whether a model predicts it from one of its drives: the first file of linear is on one, and raid1 reads one at a time.
     pub const fn is_of_one_drive(self, direction: Direction) -> bool {
         match self {
             Self::Single | Self::Linear => true,
@@ -141,17 +141,17 @@ impl Layout {
         }
     }
 
-    /// Copies or parity: a member that fails can be replaced.
+    /// Whether it has copies or parity, so that a failed member can be replaced.
     pub const fn is_redundant(self) -> bool {
         !matches!(self, Self::Single | Self::Linear | Self::Raid0)
     }
 
-    /// Data is spread over the members in chunks.
+    /// Whether data is spread over the members in chunks.
     pub const fn is_striped(self) -> bool {
         !matches!(self, Self::Single | Self::Linear | Self::Raid1)
     }
 
-    /// Whole drives joined by the device mapper, without metadata on them; others are arrays of md.
+    /// Whether the device mapper joins whole drives, without metadata on them. Other layouts are arrays of md.
     pub const fn is_mapped(self) -> bool {
         matches!(self, Self::Single | Self::Linear)
     }

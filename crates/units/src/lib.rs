@@ -1,4 +1,4 @@
-//! Values that every room may use: sizes, loads, windows, latency histograms, and their formats.
+//! Values that several crates use: sizes, loads, windows, latency histograms, and their formats.
 
 mod by_hand;
 mod health;
@@ -34,5 +34,5 @@ pub use window::is_zero;
 pub use window::{SlowOp, Window, ZonePoint};
 pub use words::{capital, distinct, listed, shell_word, shortened};
 
-/// Nothing moves bytes as fast, bytes per second: who says so is wrong.
+/// Speeds from here on are damaged numbers, bytes per second.
 pub const FASTEST: f64 = 1e13;

@@ -18,7 +18,7 @@ pub enum Direction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
-    /// One block after the other; wraps around at the extent's end.
+    /// Blocks one after the other, again from the start at the end of the extent.
     Sequential,
     /// Any block of the extent, uniformly, with replacement.
     Random,
@@ -61,25 +61,27 @@ pub struct Extent {
     pub length: u64,
 }
 
+/// The I/O that is run on a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
     pub direction: Direction,
     pub pattern: Pattern,
     /// Bytes per operation.
     pub block: u64,
+    /// Operations in flight.
     pub depth: u32,
     pub caching: Caching,
     #[serde(default)]
     pub content: Content,
-    /// Each write lasts until it is on stable storage (`O_DSYNC`), as databases and file servers ask for.
+    /// Whether each write lasts until it is on stable storage (`O_DSYNC`), as databases and file servers ask for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sync: bool,
-    /// A sequential load goes on in turn in so many equal parts of the extent.
+    /// Number of equal parts of the extent in which a sequential load goes on in turn.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub streams: u32,
     /// Seeds the content and the order of offsets. Writing and verifying must use the same seed.
     pub seed: u64,
-    /// Write a stamp (offset, seed, checksum) into each block, and check the stamp of each block read.
+    /// Whether each written block gets a stamp (offset, seed, checksum), and the stamp of each block read is checked.
     #[serde(default)]
     pub verify: bool,
 }
@@ -104,7 +106,7 @@ pub enum LoadError {
 }
 
 impl Load {
-    /// Its windows show memory, not the drive: the `fsync` at its end was not finished.
+    /// Whether its windows show memory, not the drive, because the `fsync` at its end was not finished.
     pub fn lacks_fsync(&self, ended: Option<&Ended>) -> bool {
         let whole = ended.is_some_and(Ended::is_whole);
         self.caching == Caching::BufferedFsync && self.writes() && !whole

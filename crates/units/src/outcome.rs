@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case", tag = "how")]
 pub enum Ended {
     Finished,
-    /// The watcher stopped it.
+    /// Stopped by the watcher, which has its answer.
     Stopped,
     Cancelled,
     Failed {
-        /// Such as `write` or `fsync`.
+        /// The operation that failed: `write`, `fsync`.
         what: String,
         /// Bytes from the target's start.
         offset: u64,
@@ -20,7 +20,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// It moved all that was asked, or found its answer.
+    /// Whether it moved all that was asked, or found its answer.
     pub fn is_whole(&self) -> bool {
         matches!(self, Self::Finished | Self::Stopped)
     }
@@ -33,13 +33,14 @@ pub struct Outcome {
     pub bytes_written: u64,
     /// Operations completed without error.
     pub ops: u64,
-    /// From the first submission to the last completion, including the final `fsync` if there is one, s.
+    /// Time from the first submission to the last completion, with the final `fsync` if there is one, s.
     pub seconds: f64,
-    /// The part of `seconds` that the final `fsync` took.
+    /// The part of `seconds` that the final `fsync` took, s.
     pub fsync_seconds: f64,
 }
 
 impl Outcome {
+    /// An outcome without any operation.
     pub fn nothing(ended: Ended) -> Self {
         Self { ended, bytes_read: 0, bytes_written: 0, ops: 0, seconds: 0.0, fsync_seconds: 0.0 }
     }
@@ -69,9 +70,9 @@ impl Outcome {
 pub struct EngineInfo {
     /// `psync`, `uring`, `fio` or `sim`.
     pub name: String,
-    /// Its version or mode if relevant, such as `fio-3.33`.
+    /// Version or mode if relevant: `fio-3.33`.
     pub detail: Option<String>,
-    /// Its results come from a model, not from a drive.
+    /// Whether its results come from a model, not from a drive.
     #[serde(rename = "virtual", default)]
     pub modelled: bool,
 }
@@ -80,13 +81,13 @@ pub struct EngineInfo {
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     Finished,
-    /// It was stopped by a signal.
+    /// Stopped by a signal.
     Interrupted,
-    /// Its time limit ended it before all was measured.
+    /// Ended by its time limit before all was measured.
     TimeUp,
     /// Something failed; earlier results stay valid.
     Failed,
-    /// It has no end: it is still running or was cut off.
+    /// Still running, or cut off.
     #[default]
     Unfinished,
 }

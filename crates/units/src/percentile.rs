@@ -35,12 +35,12 @@ impl Percentile {
         self.share_and_number().0
     }
 
-    /// As on an axis: `99.99`.
+    /// Its number, for an axis: `99.99`.
     pub fn number(self) -> &'static str {
         self.share_and_number().1
     }
 
-    /// As the head of a column: `99.99th`.
+    /// Its name, for the head of a column: `99.99th`.
     pub fn name(self) -> String {
         format!("{}th", self.number())
     }

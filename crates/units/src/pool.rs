@@ -8,59 +8,58 @@ use super::{Layout, count, percent};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pool {
-    /// The name that people gave it: of the mapping, of the array, the label.
+    /// Name of the mapping or array, or the label, as people gave it.
     pub name: Option<String>,
-    /// What joins them: `raid5` and other levels, `dm`, `lvm`, `btrfs`, `bcachefs`, `zfs`.
+    /// The technology that joins them: `raid5` and other levels, `dm`, `lvm`, `btrfs`, `bcachefs`, `zfs`.
     pub kind: String,
-    /// How data is spread over them, by the kernel's name; none where it is not known.
+    /// How data is spread over them, by the kernel's name; `None` if unknown.
     pub layout: Option<String>,
     pub state: PoolState,
-    /// Members that it was built of.
+    /// Number of members that it was built of.
     pub members: u64,
-    /// Drives that they are on, the missing ones included.
+    /// Number of drives of its members, with the missing ones.
     pub drives: u64,
-    /// Members without their data: missing, or not filled yet.
+    /// Number of members without their data: missing, or not filled yet.
     pub degraded: u64,
-    /// Members that it lacks. One that is being filled is none of them.
+    /// Number of missing members; a member that is being filled is not missing.
     pub missing: u64,
-    /// Bytes on one member before the next follows.
+    /// Chunk size, bytes.
     pub chunk: Option<u64>,
-    /// What the kernel does with it in the background.
+    /// Background work of the kernel on it.
     pub action: Option<Action>,
-    /// It notes what changes while a drive is away; none where that is not known.
+    /// Whether it has a write-intent bitmap, which records what changes while a drive is away; `None` if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bitmap: Option<bool>,
-    /// drivebench built it.
+    /// Whether drivebench built it.
     pub ours: bool,
-    /// The container of an array of Intel RST or DDF, by its kernel name: it takes new drives.
+    /// Kernel name of the container of an Intel RST or DDF array; new drives are added to the container.
     #[serde(default)]
     pub container: Option<String>,
     /// Serials of its drives that are not plugged in or not in use, where drivebench built it.
     pub absent: Vec<String>,
-    /// What was predicted before drivebench built it, while its drives are the same and, those on USB, in the same bays.
+    /// Predictions from before drivebench built it; empty once other drives are in it, or USB drives in other bays.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub predicted: Vec<PredictedLoad>,
 }
 
-/// Bytes per second of a load, and from where to where by the intervals of the drives. How far the model itself is off is not
-/// in them.
+/// A predicted speed in bytes per second, with an interval from those of the drives. The error of the model itself is not included.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PredictedLoad {
     pub label: String,
     pub speed: f64,
     pub low: f64,
-    /// None without an interval.
+    /// Upper end of the interval; `None` without an interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// Seconds that processors work for each byte, as far as it follows from what they do for the drives.
+    /// Processor time for each byte, s, as far as it follows from that of the drives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<f64>,
 }
 
 impl PredictedLoad {
-    /// From the model with the value and with both ends: the ends may follow from other fits than the value, and enclose it
-    /// in any case. What processors do is not known.
-    pub fn of(label: &str, speed: f64, ends: [f64; 2]) -> Self {
+    /// A prediction with the model's value and both ends. The ends may come from other fits than the value; they are widened to
+    /// enclose it.
+    pub fn new(label: &str, speed: f64, ends: [f64; 2]) -> Self {
         let [low, high] = [ends[0].min(ends[1]).min(speed), ends[0].max(ends[1]).max(speed)];
         let high = high.is_finite().then_some(high);
         Self { label: label.to_owned(), speed, low, high, processor: None }
@@ -79,19 +78,19 @@ pub enum PoolState {
     Inactive,
     /// Too many members are missing: data can't be read.
     Broken,
-    /// No member is missing, but a write to the last copy of something failed: it takes no further ones until it is started anew.
+    /// No member is missing, but a write to the last copy of something failed; it accepts no writes until it is restarted.
     TakesNoWrites,
-    /// No device.
+    /// It has no device.
     Stopped,
 }
 
-/// What the kernel does with an array in the background.
+/// Background work of the kernel on an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// After creation or a crash: makes copies and parity equal.
     Resync,
-    /// A resync that has not begun: most often, the kernel waits for the first write since the array was assembled.
+    /// A resync that has not begun; usually the kernel waits for the first write since the array was assembled.
     Pending,
     /// Fills a new member.
     Recover,
@@ -99,33 +98,33 @@ pub enum Action {
     Check,
     Repair,
     Reshape,
-    /// Nothing until it is let go on: mdadm holds an array like this while it adds a drive, also if it is killed meanwhile.
+    /// Held until it is released: mdadm freezes an array while it adds a drive, and leaves it frozen if it is killed meanwhile.
     Frozen,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Work {
     pub action: Action,
-    /// The share that is done; none if it has not begun.
+    /// Completed share; `None` if it has not begun.
     pub done: Option<f64>,
-    /// Bytes per second of each member.
+    /// Speed on each member, bytes per second.
     pub rate: Option<f64>,
-    /// Seconds at this rate.
+    /// Time left at this rate, s.
     pub left: Option<f64>,
 }
 
-/// What an array does with a member.
+/// The state of a member of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemberState {
     InSync,
-    /// It is being filled.
+    /// Being filled.
     Filling,
     Spare,
-    /// It has the write journal of the array, which takes no writes without it.
+    /// Holds the write journal of the array, which accepts no writes without it.
     Journal,
     FailedJournal,
-    /// Of an array that was assembled in part: it waits for the others.
+    /// Waits for other members, in an array that was assembled in part.
     Waiting,
     Failed,
     /// Plugged in, but the array doesn't use it.
@@ -200,7 +199,7 @@ impl Pool {
         }
     }
 
-    /// How many more of its members may fail, whichever they are; none where that is not known.
+    /// How many more of its members may fail, whichever they are; `None` if unknown.
     pub fn survives(&self) -> Option<u64> {
         let members = usize::try_from(self.members).ok()?;
         let may = match self.layout.as_deref()? {
@@ -215,12 +214,12 @@ impl Pool {
         Some((may as u64).saturating_sub(self.degraded))
     }
 
-    /// A drive's failure loses all of it, however many drives are there.
+    /// Whether the failure of any drive loses all data.
     pub fn has_no_copies(&self) -> bool {
         matches!(self.layout.as_deref(), Some("linear" | "raid0" | "single"))
     }
 
-    /// The same layout, with as many of its members.
+    /// Whether it has the same layout as the other one, and as many members are missing or not filled.
     pub fn is_like(&self, other: &Self) -> bool {
         self.has_layout_of(other) && self.degraded == other.degraded
     }
@@ -230,23 +229,23 @@ impl Pool {
             == (&other.kind, &other.layout, other.members, other.chunk)
     }
 
-    /// A member is being filled, or made equal to the others.
+    /// Whether a member is being filled, or made equal to the others.
     pub fn is_filling(&self) -> bool {
         self.kind != "zfs" && self.degraded > self.missing
             || matches!(self.action, Some(Action::Resync | Action::Recover | Action::Reshape))
     }
 
-    /// Files on it can be used.
+    /// Whether files on it can be used.
     pub fn is_usable(&self) -> bool {
         matches!(self.state, PoolState::Active | PoolState::ReadOnly)
     }
 
-    /// The drives are joined for good: of volumes and mappings of others it isn't known what else is on them.
+    /// Whether it consists of whole drives. Volumes and mappings of other programs may use parts.
     pub fn is_of_whole_drives(&self) -> bool {
         self.layout.is_some() || matches!(self.kind.as_str(), "md" | "btrfs" | "bcachefs" | "zfs")
     }
 
-    /// It has all of its members, and the kernel does nothing else with it.
+    /// Whether it is complete, and without background work.
     pub fn is_quiet(&self) -> bool {
         self.state == PoolState::Active && self.degraded == 0 && self.action.is_none()
     }
@@ -266,9 +265,9 @@ impl Pool {
             PoolState::TakesNoWrites => "broken: takes no writes".to_owned(),
             PoolState::Stopped => "not active".to_owned(),
         };
-        // Of a whole pool that is being filled, that is the state.
-        let is_said = self.state != PoolState::Active || self.degraded > 0 || !self.is_filling();
-        let mut words: Vec<String> = is_said.then_some(state).into_iter().collect();
+        // The state of a complete pool that is being filled is its progress.
+        let has_state = self.state != PoolState::Active || self.degraded > 0 || !self.is_filling();
+        let mut words: Vec<String> = has_state.then_some(state).into_iter().collect();
         words.extend(match (work, self.action) {
             (Some(work), _) => Some(work.progress()),
             (None, Some(action)) => Some(action.words().to_owned()),

@@ -59,8 +59,8 @@ impl FromStr for RemoteDir {
         };
         let is_address = at.starts_with('[');
         let fits = |text: &str, others: &str| {
-            let known = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
-            !text.is_empty() && !text.starts_with('-') && text.chars().all(known)
+            let is_allowed = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
+            !text.is_empty() && !text.starts_with('-') && text.chars().all(is_allowed)
         };
         if !fits(host, if is_address { ":." } else { "-._" }) {
             return Err("its host is not the name or the address of a machine".to_owned());

@@ -1,10 +1,10 @@
-//! What another machine answers while it starts.
+//! Services of another machine that answer while it starts.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// What a machine answers, in the usual order.
+/// A service that answers after a start, in the usual order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Service {

@@ -94,7 +94,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// A difference of times, which may be below zero.
+/// A difference of times from seconds, which may be negative: `−2.6 s`.
 pub fn signed_duration(seconds: f64) -> String {
     match seconds {
         s if s < 0.0 => format!("−{}", duration(-s)),
@@ -111,7 +111,7 @@ pub fn percent(share: f64) -> String {
     if p.abs() >= 9.95 { format!("{p:.0} %") } else { format!("{p:.1} %") }
 }
 
-/// The same of a difference, with its sign: `+1.8 %`.
+/// A relative difference as a percentage, with its sign: `+1.8 %`.
 pub fn signed_percent(share: f64) -> String {
     let sign = if share < 0.0 { "-" } else { "+" };
     format!("{sign}{}", percent(share.abs()))
@@ -122,7 +122,7 @@ pub fn aim(share: f64) -> String {
     format!("{} %", (share * 1000.0).round() / 10.0)
 }
 
-/// A number of operations with its thousands apart: `1,510`; of less than ten one decimal.
+/// A number of operations with separated thousands: `1,510`; numbers below ten have one decimal.
 pub fn thousands(n: f64) -> String {
     if n < 9.95 {
         return format!("{n:.1}");

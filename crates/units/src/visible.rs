@@ -1,9 +1,9 @@
-//! Text that comes from outside: names of drives, paths, labels, records. What it may not do to a terminal or a page is
-//! decided here, and nowhere else.
+//! Text from outside: names of drives, paths, labels, records. This is the only place that decides which characters reach a
+//! terminal or a page.
 
 use std::borrow::Cow;
 
-/// Whether a character is an order to whatever shows the text around it: control characters, line separators, overrides
+/// Whether a character controls how the text around it is shown: control characters, line separators, overrides
 /// of the direction of writing, and invisible ones. XML has no place for the last two.
 pub fn hides(c: char) -> bool {
     c.is_control()

@@ -9,15 +9,16 @@ use super::Histogram;
 pub struct SlowOp(
     /// The operation's number within its load, from 0, in the order of completion.
     pub u64,
-    /// How long it took, ns.
+    /// Latency, ns.
     pub u64,
 );
 
 /// One of the equally spaced positions at which a rotating disk is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZonePoint {
-    /// Its number on the finest grid, 0 to 64.
+    /// Its position on the finest grid, 0 to 64.
     pub step: u32,
+    /// Offset on the target, bytes.
     pub offset: u64,
 }
 
@@ -31,12 +32,11 @@ pub struct Window {
     pub ops: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub errors: u64,
-    /// drivebench did not run for so long in the window, or while one of its operations was in flight, ns: its times are
-    /// not the drive's.
+    /// Time in which drivebench was suspended during the window or one of its operations, ns: its latencies are not the drive's.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub suspended_ns: u64,
     pub latency: Histogram,
-    /// In a mixed load.
+    /// Latencies of the reads in a mixed load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads: Option<Histogram>,
     /// Operations slower than 99.5 % of those before them, in order. Tail analysis finds clusters in them.

@@ -20,11 +20,12 @@ pub struct Imported {
     pub measured: Option<String>,
     /// The board or host, if the file says so.
     pub board: Option<String>,
+    /// The drive, if the file says so.
     pub drive: Option<String>,
-    pub said: ImportOptions,
+    pub options: ImportOptions,
     pub loads: Vec<ImportedLoad>,
     /// Number of lines that are no results and were skipped.
-    pub left: u64,
+    pub skipped_lines: u64,
     /// Notes for readers, as full sentences.
     pub notes: Vec<String>,
 }

@@ -74,8 +74,8 @@ impl Preflight {
         Self { checks }
     }
 
-    /// Checks after a run from `start` to `end` that moved these bytes on the target, if that is known. If several targets share a drive,
-    /// `moved` is their sum.
+    /// Checks after a run from `start` to `end`. `moved` are the bytes that the run moved on the target, or on all targets that
+    /// share its drive; `None` if unknown.
     pub fn after(
         inventory: &Inventory,
         target: &Target,
@@ -104,7 +104,7 @@ fn joined(values: &[String], none: &str) -> String {
     if values.is_empty() { none.to_owned() } else { values.join(", ") }
 }
 
-/// Whether it is on another machine.
+/// Whether a filesystem of this type is on another machine.
 pub fn is_network(filesystem: &str) -> bool {
     NETWORK.contains(&filesystem) || ["fuse.sshfs", "fuse.rclone", "fuse.glusterfs"].contains(&filesystem)
 }
@@ -150,7 +150,8 @@ fn filesystem(target: &Target) -> Check {
 
 fn layers(inventory: &Inventory, target: &Target) -> Check {
     let name = |layer: &Layer| format!("{} ({})", layer.name, layer.kind);
-    let first = |is: fn(&str) -> bool| target.layers_in(inventory).find(|layer| is(&layer.kind)).map(name);
+    let first =
+        |fits: fn(&str) -> bool| target.layers_in(inventory).find(|layer| fits(&layer.kind)).map(name);
     let image = target.layers_in(inventory).find(|layer| layer.is_loop()).map(name).map(|name| {
         format!(
             "The target is on {name}, a file of another filesystem: this measures both, not the drive alone."
@@ -164,7 +165,7 @@ fn layers(inventory: &Inventory, target: &Target) -> Check {
     check("layers", joined(&names, "none"), image.or(other).or(crypt))
 }
 
-/// The state of the pool that it is on: with drives missing, or being filled, it is another one.
+/// The state of the target's pool. The speeds of a degraded pool differ from those of the complete one.
 fn pool(inventory: &Inventory, target: &Target) -> Option<Check> {
     let mut layers = target.layers_in(inventory);
     let (layer, pool) = layers.find_map(|layer| Some((layer, layer.pool.as_ref()?)))?;
@@ -201,13 +202,13 @@ fn other_io(target: &Target, earlier: &Snapshot, now: &Snapshot) -> Vec<Check> {
     target.drives.iter().map(|drive| one(&drive.name)).collect()
 }
 
-fn is_of(target: &Target, drive: &Drive) -> bool {
+fn is_on(target: &Target, drive: &Drive) -> bool {
     target.drives.iter().any(|one| one.name == drive.name)
 }
 
 fn swap(inventory: &Inventory, target: &Target) -> Check {
     let drives = inventory.swap_drives();
-    let drive = drives.iter().find(|drive| is_of(target, drive)).map(|drive| drive.label());
+    let drive = drives.iter().find(|drive| is_on(target, drive)).map(|drive| drive.label());
     let flag = drive.map(|drive| format!("{drive} holds swap: swapping during the run affects the result."));
     check("swap", joined(&inventory.swaps, "none"), flag)
 }
@@ -217,7 +218,7 @@ fn arrays(inventory: &Inventory, target: &Target, now: &Snapshot) -> Check {
         now.resyncs.iter().map(|resync| format!("{} on {}", resync.what, resync.array)).collect();
     let touches = |array: &str| {
         let layer = inventory.blocks().find(|block| block.name() == array);
-        inventory.stack_of(layer).drives.iter().any(|drive| is_of(target, drive))
+        inventory.stack_of(layer).drives.iter().any(|drive| is_on(target, drive))
     };
     let flag = now.resyncs.iter().find(|resync| touches(&resync.array));
     let flag = flag.map(|r| {
@@ -271,7 +272,7 @@ fn temperature(now: &Snapshot) -> Check {
     check("temperature", format!("{degrees:.0} °C"), flag)
 }
 
-/// Firmware bits 0 to 3: now; 16 to 19: at some time since boot.
+/// Names of the firmware's bits: 0 to 3 are the current state, 16 to 19 tell what has happened since boot.
 const BITS: [&str; 4] = ["undervoltage", "frequency capped", "throttled", "soft temperature limit"];
 
 fn decode(bits: u32) -> Option<String> {

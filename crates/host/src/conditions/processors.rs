@@ -16,7 +16,7 @@ pub struct Processors {
     pub worked: Option<f64>,
     /// Longest time that a runnable thread of drivebench waited for a processor, s; `None` if that isn't counted.
     pub waited: Option<f64>,
-    /// How long its control group or one above was throttled by a CPU limit, s; `None` without a limit or a count.
+    /// Time for which a CPU limit throttled its control group or one above it, s; `None` without a limit or a count.
     pub throttled: Option<f64>,
 }
 
@@ -24,11 +24,11 @@ pub struct Processors {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Core {
-    /// Not idle.
+    /// Share of the time in which it was not idle.
     pub busy: f64,
-    /// Hard and soft interrupts.
+    /// Share of the time spent in hard and soft interrupts.
     pub interrupts: f64,
-    /// Idle while I/O was outstanding.
+    /// Share of the time in which it was idle while I/O was outstanding.
     pub iowait: f64,
 }
 
@@ -101,7 +101,7 @@ fn cores(root: &Sysroot) -> Vec<(String, Vec<u64>)> {
     text.lines().filter_map(core).collect()
 }
 
-/// user, nice, system, idle, iowait, irq, softirq, steal.
+/// Usage between two samples of a core's ticks: user, nice, system, idle, iowait, irq, softirq, steal.
 fn core(before: &[u64], after: &[u64]) -> Option<Core> {
     let spent = |i: usize| {
         after.get(i).zip(before.get(i)).map_or(0, |(after, before)| after.saturating_sub(*before)) as f64

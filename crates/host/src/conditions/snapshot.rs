@@ -21,11 +21,13 @@ pub struct Snapshot {
     pub throttled: Option<u32>,
     /// Available memory, bytes.
     pub memory_available: Option<u64>,
+    /// Arrays that the kernel resynchronises, rebuilds, reshapes or checks.
     pub resyncs: Vec<Resync>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Activity {
+    /// Kernel name of the drive.
     pub drive: String,
     /// Bytes read.
     pub read: u64,
@@ -36,9 +38,10 @@ pub struct Activity {
     pub discarded: u64,
     /// Time with I/O in flight, s.
     pub busy: f64,
-    /// How long its reads took, added up, s.
+    /// Sum of the durations of its reads, s.
     #[serde(default)]
     pub reading: f64,
+    /// Operations in flight.
     pub in_flight: u64,
 }
 
@@ -64,10 +67,10 @@ impl Snapshot {
         }
     }
 
-    /// I/O of a drive from `self` to `later`; none if it is not in both.
+    /// I/O of a drive from `self` to `later`; `None` if one of them lacks the drive.
     pub fn between(&self, later: &Self, drive: &str) -> Option<Activity> {
-        let of = |all: &[Activity]| all.iter().find(|activity| activity.drive == drive).cloned();
-        let (before, after) = (of(&self.drives)?, of(&later.drives)?);
+        let activity_in = |all: &[Activity]| all.iter().find(|activity| activity.drive == drive).cloned();
+        let (before, after) = (activity_in(&self.drives)?, activity_in(&later.drives)?);
         Some(Activity {
             read: after.read.saturating_sub(before.read),
             written: after.written.saturating_sub(before.written),
@@ -84,7 +87,7 @@ pub fn bytes_written(root: &Sysroot, name: &str) -> Option<u64> {
     activity(root, name).map(|activity| activity.written)
 }
 
-/// See the kernel's Documentation/block/stat.rst; sectors are of 512 bytes, times in ms.
+/// Reads a block device's `stat`, see the kernel's Documentation/block/stat.rst: sectors have 512 bytes, times are in ms.
 fn activity(root: &Sysroot, drive: &str) -> Option<Activity> {
     let text = root.word(&format!("/sys/block/{drive}/stat"))?;
     let fields: Vec<u64> = text.split(' ').map_while(|field| field.parse().ok()).collect();
@@ -108,8 +111,9 @@ fn parse_mdstat(text: &str) -> Vec<Resync> {
             array = name;
             continue;
         }
-        let is = |what: &&str| line.contains(&format!("{what} =")) || line.contains(&format!("{what}="));
-        let what = ["resync", "recovery", "reshape", "check"].into_iter().find(is);
+        let is_named =
+            |what: &&str| line.contains(&format!("{what} =")) || line.contains(&format!("{what}="));
+        let what = ["resync", "recovery", "reshape", "check"].into_iter().find(is_named);
         resyncs.extend(what.map(|what| Resync { array: array.to_owned(), what: what.to_owned() }));
     }
     resyncs

@@ -58,13 +58,13 @@ impl Bays {
 }
 
 fn full_bay(inventory: &Inventory, bay: &str) -> Result<String, BayError> {
-    let is = |drive: &&Drive| drive.bay.as_deref() == Some(bay) || drive.full_bay() == bay;
-    let mut found: Vec<String> = inventory.drives.iter().filter(is).map(Drive::full_bay).collect();
+    let is_in_bay = |drive: &&Drive| drive.bay.as_deref() == Some(bay) || drive.full_bay() == bay;
+    let mut found: Vec<String> = inventory.drives.iter().filter(is_in_bay).map(Drive::full_bay).collect();
     found.dedup();
-    let of_a_bus = |id: &str| bay.strip_prefix(id).is_some_and(|rest| rest.starts_with('-'));
+    let is_on_bus = |id: &str| bay.strip_prefix(id).is_some_and(|rest| rest.starts_with('-'));
     match &found[..] {
         [one] => Ok(one.clone()),
-        [] if inventory.buses.iter().any(|bus| of_a_bus(&bus.id)) => Ok(bay.to_owned()),
+        [] if inventory.buses.iter().any(|bus| is_on_bus(&bus.id)) => Ok(bay.to_owned()),
         [] => Err(BayError::Empty(bay.escape_debug().take(100).collect())),
         _ => Err(BayError::Ambiguous { bay: bay.to_owned(), buses: found }),
     }

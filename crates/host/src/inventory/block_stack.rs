@@ -60,10 +60,10 @@ impl Inventory {
             }
         }
         if mount.filesystem == "zfs" {
-            let is = |layer: &&Layer| {
+            let is_pool = |layer: &&Layer| {
                 layer.kind == "zfs" && layer.alias.as_deref() == Some(zfs_pool(&mount.source))
             };
-            return self.layers.iter().find(is).map(Block::Layer).into_iter().collect();
+            return self.layers.iter().find(is_pool).map(Block::Layer).into_iter().collect();
         }
         let named = mount.source.split(':').filter_map(|path| self.block_at_path(path));
         let own = self.block(mount.device);

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::sysroot::Sysroot;
 
-/// Block devices that are no drives: memory, files, optical and floppy drives, further areas of eMMC.
+/// Whether a block device is no drive: memory, files, optical and floppy drives, further areas of eMMC.
 fn is_no_drive(name: &str) -> bool {
     let prefixes = ["loop", "ram", "zram", "zd", "md", "dm-", "sr", "fd", "mtdblock"];
     prefixes.iter().any(|prefix| name.starts_with(prefix))
@@ -28,7 +28,7 @@ pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> (Vec<Drive>, 
         let Some(sectors) = root.number(&format!("{dir}/size")) else { continue };
         // A container of Intel RST or DDF is no array; the arrays in it name it with a slash.
         let metadata = root.word(&format!("{dir}/md/metadata_version")).unwrap_or_default();
-        if metadata.strip_prefix("external:").is_some_and(|of| !of.starts_with(['/', '-'])) {
+        if metadata.strip_prefix("external:").is_some_and(|array| !array.starts_with(['/', '-'])) {
             continue;
         }
         // An array that is not started has no size.
@@ -77,8 +77,8 @@ fn read_drive(root: &Sysroot, topology: &mut Topology<'_>, dir: &str, name: Stri
     drive
 }
 
-fn block_size(root: &Sysroot, dir: &str, which: &str) -> u32 {
-    let size: u32 = root.number(&format!("{dir}/queue/{which}_block_size")).unwrap_or(512);
+fn block_size(root: &Sysroot, dir: &str, kind: &str) -> u32 {
+    let size: u32 = root.number(&format!("{dir}/queue/{kind}_block_size")).unwrap_or(512);
     if size.is_power_of_two() && (512..=1 << 20).contains(&size) { size } else { 512 }
 }
 
@@ -136,7 +136,7 @@ pub(super) fn read_layer(
 fn layer_kind(root: &Sysroot, dir: &str, name: &str) -> String {
     let level = root.word(&format!("{dir}/md/level")).filter(|level| !level.is_empty());
     if let Some(level) = level.filter(|level| level != "none") {
-        // Without the driver of the level, the kernel has its number.
+        // Without the driver of the level, the kernel reports the level's number.
         return match level.parse::<i32>() {
             Ok(number @ 0..) => format!("raid{number}"),
             Ok(-1) => "linear".to_owned(),
@@ -159,13 +159,13 @@ fn layer_kind(root: &Sysroot, dir: &str, name: &str) -> String {
 
 /// A btrfs on several drives has one of them as its mount's source; the kernel lists the others here.
 fn read_btrfs(root: &Sysroot) -> Vec<Layer> {
-    let of = |uuid: String| {
+    let filesystem = |uuid: String| {
         let dir = format!("/sys/fs/btrfs/{uuid}");
         let label = root.word(&format!("{dir}/label"));
         let missing = btrfs_missing(root, &uuid) > 0;
         spanning("btrfs", uuid, label, root.list(&format!("{dir}/devices")), missing)
     };
-    root.list("/sys/fs/btrfs").into_iter().filter_map(of).collect()
+    root.list("/sys/fs/btrfs").into_iter().filter_map(filesystem).collect()
 }
 
 /// Devices that the mounted btrfs lacks.
@@ -175,22 +175,23 @@ pub(super) fn btrfs_missing(root: &Sysroot, uuid: &str) -> u64 {
     root.list(&dir).iter().filter(|id| is_missing(id)).count() as u64
 }
 
-/// The same for bcachefs.
+/// Reads the mounted bcachefs filesystems that are on several drives.
 fn read_bcachefs(root: &Sysroot) -> Vec<Layer> {
-    let of = |uuid: String| {
+    let filesystem = |uuid: String| {
         let dir = format!("/sys/fs/bcachefs/{uuid}");
         let devices = root.list(&dir).into_iter().filter(|entry| entry.starts_with("dev-"));
         let members = devices.filter_map(|device| root.link_name(&format!("{dir}/{device}/block")));
         spanning("bcachefs", uuid, None, members.collect(), false)
     };
-    root.list("/sys/fs/bcachefs").into_iter().filter_map(of).collect()
+    root.list("/sys/fs/bcachefs").into_iter().filter_map(filesystem).collect()
 }
 
 /// The imported pools of ZFS: those of which the kernel tells a state, or a filesystem is mounted. Its drives are known by their labels.
 pub(super) fn read_zfs(root: &Sysroot, drives: &[Drive], mounts: &[Mount]) -> Vec<Layer> {
-    let known = root.list("/proc/spl/kstat/zfs").into_iter().filter(|pool| zfs_state(root, pool).is_some());
+    let imported =
+        root.list("/proc/spl/kstat/zfs").into_iter().filter(|pool| zfs_state(root, pool).is_some());
     let mounted = mounts.iter().filter(|mount| mount.filesystem == "zfs");
-    let names = known.chain(mounted.map(|mount| zfs_pool(&mount.source).to_owned()));
+    let names = imported.chain(mounted.map(|mount| zfs_pool(&mount.source).to_owned()));
     let pool = |name: String| {
         let layer = Layer {
             name: name.clone(),
@@ -227,7 +228,7 @@ pub(super) fn zfs_pool(dataset: &str) -> &str {
     dataset.split('/').next().unwrap_or_default()
 }
 
-/// What the kernel says of an imported pool: `ONLINE`, `DEGRADED`, `FAULTED`, `SUSPENDED` and others.
+/// The state of an imported pool as the kernel reports it: `ONLINE`, `DEGRADED`, `FAULTED`, `SUSPENDED` and others.
 pub(super) fn zfs_state(root: &Sysroot, pool: &str) -> Option<String> {
     root.word(&format!("/proc/spl/kstat/zfs/{pool}/state"))
 }

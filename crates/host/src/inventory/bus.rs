@@ -68,8 +68,9 @@ impl Bus {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ceiling {
-    /// From the signal rate, after line coding.
+    /// Throughput after line coding, computed from the signal rate, MB/s.
     pub theory: f64,
+    /// Throughput in practice, MB/s, where it was measured.
     pub practical: Option<f64>,
     /// Source of the figures: documented, measured by others, inferred.
     pub source: String,
@@ -83,7 +84,7 @@ impl Ceiling {
         self.source == INFERRED
     }
 
-    /// What it carries in practice as far as that is known, bytes per second.
+    /// Throughput in practice if it is known, or else in theory, bytes per second.
     pub fn usable(&self) -> f64 {
         self.practical.unwrap_or(self.theory) * 1e6
     }

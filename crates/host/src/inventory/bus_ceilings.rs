@@ -2,8 +2,8 @@
 
 use super::{Bus, BusKind, Ceiling, Machine};
 
-/// Line coding: none for USB up to 480 Mb/s, 8b/10b at 5 Gb/s, 128b/132b above.
-pub(super) fn of_link(mbps: f64) -> f64 {
+/// Throughput of a USB link after line coding, MB/s: none for USB up to 480 Mb/s, 8b/10b at 5 Gb/s, 128b/132b above.
+pub(super) fn link_ceiling(mbps: f64) -> f64 {
     match mbps {
         mbps if mbps < 5000.0 => mbps / 8.0,
         5000.0 => mbps / 10.0,
@@ -11,12 +11,12 @@ pub(super) fn of_link(mbps: f64) -> f64 {
     }
 }
 
-pub(super) fn of(bus: &Bus, machine: &Machine) -> Option<Ceiling> {
+pub(super) fn ceiling(bus: &Bus, machine: &Machine) -> Option<Ceiling> {
     let documented = |theory: f64| Ceiling { theory, practical: None, source: "documented".to_owned() };
-    let measured = |theory: f64, practical: f64, where_: &str| Ceiling {
+    let measured = |theory: f64, practical: f64, place: &str| Ceiling {
         theory,
         practical: Some(practical),
-        source: format!("measured by others {where_}"),
+        source: format!("measured by others {place}"),
     };
     match bus.kind {
         BusKind::Mmc => machine.sd_ceiling(),
@@ -24,7 +24,7 @@ pub(super) fn of(bus: &Bus, machine: &Machine) -> Option<Ceiling> {
             Some(measured(60.0, 32.0, "on a Raspberry Pi of 2015"))
         }
         BusKind::Usb if bus.mbps == Some(480.0) => Some(measured(60.0, 40.0, "on xHCI controllers")),
-        BusKind::Usb | BusKind::UsbHub => bus.mbps.map(|mbps| documented(of_link(mbps))),
+        BusKind::Usb | BusKind::UsbHub => bus.mbps.map(|mbps| documented(link_ceiling(mbps))),
         BusKind::Pcie | BusKind::Sata | BusKind::Scsi => match bus.link.as_deref()? {
             "PCIe 2.0 x1" => Some(measured(500.0, 440.0, "with NVMe on a Raspberry Pi 5")),
             "PCIe 3.0 x1" => Some(measured(985.0, 850.0, "with NVMe on a Raspberry Pi 5")),
@@ -39,6 +39,6 @@ mod tests {
 
     #[test]
     fn line_coding_is_subtracted() {
-        assert_eq!([12.0, 480.0, 5000.0, 10_000.0].map(of_link), [1.5, 60.0, 500.0, 1212.0]);
+        assert_eq!([12.0, 480.0, 5000.0, 10_000.0].map(link_ceiling), [1.5, 60.0, 500.0, 1212.0]);
     }
 }

@@ -1,6 +1,6 @@
 //! Which buses limit: whether what hangs on them can together ask for more than they carry.
 
-use super::{Bus, BusKind, Inventory, bus_ceilings::of_link};
+use super::{Bus, BusKind, Inventory, bus_ceilings::link_ceiling};
 
 pub(super) fn mark(inventory: &mut Inventory) {
     for i in 0..inventory.buses.len() {
@@ -15,8 +15,8 @@ fn limits(inventory: &Inventory, bus: &Bus) -> Option<bool> {
         return Some(false);
     }
     let ceiling = bus.ceiling.as_ref()?.theory;
-    let known: f64 = speeds.iter().flatten().sum();
-    if known > ceiling { Some(true) } else { speeds.iter().all(Option::is_some).then_some(false) }
+    let total: f64 = speeds.iter().flatten().sum();
+    if total > ceiling { Some(true) } else { speeds.iter().all(Option::is_some).then_some(false) }
 }
 
 /// Link speed of each device on a bus, MB/s: drives and network ports; a USB root hub counts once.
@@ -31,7 +31,7 @@ fn link_speeds(inventory: &Inventory, id: &str, depth: usize) -> Vec<Option<f64>
         }
     }
     let drives = drives.iter().filter(|drive| on(&drive.upstream));
-    speeds.extend(drives.map(|drive| drive.link_mbps.map(of_link)));
+    speeds.extend(drives.map(|drive| drive.link_mbps.map(link_ceiling)));
     let connected = ports.iter().filter(|port| on(&port.upstream) && port.connected != Some(false));
     speeds.extend(connected.map(|port| port.mbps.map(|mbps| mbps / 8.0)));
     speeds

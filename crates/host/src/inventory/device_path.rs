@@ -15,7 +15,7 @@ pub(super) fn read(root: &Sysroot, dir: &str, drive: &mut Drive) -> Option<Strin
     drive.driver = driver(root, dir);
     let parts: Vec<&str> = dir.split('/').collect();
     let before = |found: usize| parts.get(found.wrapping_sub(1)).map(|part| (*part).to_owned());
-    let position = |is: fn(&str) -> bool| parts.iter().rposition(|part| is(part));
+    let position = |fits: fn(&str) -> bool| parts.iter().rposition(|part| fits(part));
     let up_to = |last: usize| parts[..=last].join("/");
 
     if let Some(found) = position(is_usb_port) {
@@ -37,7 +37,7 @@ pub(super) fn read(root: &Sysroot, dir: &str, drive: &mut Drive) -> Option<Strin
         ("mmc", Some(if is_emmc { "eMMC" } else { SD_SLOT }.to_owned()), before(found))
     } else if position(|part| part == "nvme").is_some() {
         let found = position(is_pci);
-        let link = |which: &str| Some(pcie(root, &up_to(found?), which)?.1);
+        let link = |kind: &str| Some(pcie(root, &up_to(found?), kind)?.1);
         (drive.link_mbps, drive.link_max_mbps) = (link("current"), link("max"));
         let address = found.map(|found| parts[found].to_owned());
         ("nvme", address.clone(), address)

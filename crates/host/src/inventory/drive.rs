@@ -19,6 +19,7 @@ pub struct Drive {
     pub vendor: Option<String>,
     pub model: Option<String>,
     pub serial: Option<String>,
+    /// Whether another drive has the same serial.
     pub shared_serial: bool,
     /// World-wide name (SD and eMMC: the CID), where reported.
     pub wwid: Option<String>,
@@ -56,7 +57,7 @@ pub struct Drive {
     pub usb: Option<Usb>,
     pub card: Option<Card>,
     pub health: Option<Health>,
-    /// Bytes that drivebench has written to it, from the store's records; none if those weren't read.
+    /// Bytes that drivebench has written to it, from the store's records; `None` if those weren't read.
     pub drivebench_wrote: Option<u64>,
     /// Signature of the whole drive, where it has no partitions.
     #[serde(flatten)]
@@ -73,7 +74,7 @@ pub enum Medium {
     Rotating,
     /// Flash: SSD, stick, card.
     Flash,
-    /// No reliable source reports it.
+    /// Not known from a reliable source.
     #[default]
     Unknown,
 }
@@ -119,9 +120,9 @@ pub struct Layer {
     pub members: Vec<String>,
     /// The state of each member of a pool, in their order.
     pub states: Vec<MemberState>,
-    /// How it joins several drives; none if it doesn't.
+    /// The pool that it is; `None` if it does not join several drives.
     pub pool: Option<Pool>,
-    /// What the kernel does with an array in the background.
+    /// Background work of the kernel on an array.
     pub work: Option<Work>,
     /// Size in sectors of 512 bytes.
     pub sectors: u64,
@@ -143,6 +144,7 @@ pub struct Mount {
     pub options: Vec<String>,
     /// Device number (major, minor) that `stat` reports for files on it; btrfs and overlays have numbers of their own.
     pub device: (u32, u32),
+    /// Its size and free space; `None` if unknown.
     pub space: Option<Space>,
 }
 

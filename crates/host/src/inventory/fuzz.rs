@@ -148,7 +148,7 @@ fn nine_thousand_damaged_trees_in_memory() {
         let tree = build();
         let root = tree.sysroot().recording();
         Inventory::read(&root);
-        (name, Archive::of(&root))
+        (name, Archive::from_recording(&root))
     });
     let archives = archives.map(|(name, archive)| {
         let paths: Vec<String> = archive.nodes().map(|(path, _)| path.clone()).collect();

@@ -9,7 +9,7 @@ impl Inventory {
         for drive in &self.drives {
             let health = drive.health.as_ref();
             let Some(reason) = health.and_then(|health| health.unknown.as_deref()) else { continue };
-            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            match reasons.iter_mut().find(|(listed, _)| *listed == reason) {
                 Some((_, drives)) => drives.push(&drive.name),
                 None => reasons.push((reason, vec![&drive.name])),
             }

@@ -70,7 +70,7 @@ impl<'a> Topology<'a> {
     fn add(&mut self, id: &str, parent: &mut Option<String>, read: impl FnOnce(&Self) -> Bus) {
         if !self.buses.iter().any(|bus| bus.id == id) {
             let bus = Bus { id: id.to_owned(), parent: parent.clone(), ..read(self) };
-            let ceiling = bus_ceilings::of(&bus, self.machine);
+            let ceiling = bus_ceilings::ceiling(&bus, self.machine);
             self.buses.push(Bus { ceiling, ..bus });
         }
         *parent = Some(id.to_owned());
@@ -79,9 +79,9 @@ impl<'a> Topology<'a> {
     fn add_pcie(&mut self, id: &str, dir: &str, parent: &mut Option<String>) {
         let chip = chip(self.root, dir);
         // Some kernels don't report the link of the Raspberry Pi 4's VL805: it is PCIe 2.0 x1.
-        let known = chip.as_deref() == Some("VL805") && self.machine.soc.as_deref() == Some("bcm2711");
+        let is_pi_4 = chip.as_deref() == Some("VL805") && self.machine.soc.as_deref() == Some("bcm2711");
         let link =
-            pcie(self.root, dir, "current").or_else(|| known.then(|| ("PCIe 2.0 x1".to_owned(), 4000.0)));
+            pcie(self.root, dir, "current").or_else(|| is_pi_4.then(|| ("PCIe 2.0 x1".to_owned(), 4000.0)));
         let Some((link, mbps)) = link else { return };
         self.add(id, parent, |_| Bus { chip, link: Some(link), mbps: Some(mbps), ..Bus::default() });
     }
@@ -89,15 +89,15 @@ impl<'a> Topology<'a> {
     /// The Pi 5's RP1: its devices are listed beside the PCI device, not below it.
     fn add_behind_pcie(&mut self, id: &str, dir: &str, parent: &mut Option<String>) {
         let root = self.root;
-        let below = |dir: &str, is: fn(&str) -> bool| -> Vec<String> {
-            root.list(dir).into_iter().filter(|name| is(name)).map(|name| format!("{dir}/{name}")).collect()
+        let below = |dir: &str, fits: fn(&str) -> bool| -> Vec<String> {
+            root.list(dir).into_iter().filter(|name| fits(name)).map(|name| format!("{dir}/{name}")).collect()
         };
         let domains = below(dir, |name| name.starts_with("pci"));
         let ports = domains.iter().flat_map(|domain| below(domain, is_pci));
         let ends: Vec<String> = ports.flat_map(|port| below(&port, is_pci)).collect();
         let reported = ends.iter().find(|end| chip(root, end).as_deref() == Some("RP1"));
-        let known = self.machine.soc.as_deref() == Some("bcm2712");
-        if reported.is_none() && !known {
+        let is_pi_5 = self.machine.soc.as_deref() == Some("bcm2712");
+        if reported.is_none() && !is_pi_5 {
             return;
         }
         let link = reported.and_then(|end| pcie(root, end, "current"));

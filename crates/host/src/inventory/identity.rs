@@ -12,8 +12,8 @@ use crate::{
 /// Sets vendor, model, serial and WWN of the drive at `dir`. `usb` is the directory of its USB device, if any.
 pub(super) fn read(root: &Sysroot, dir: &str, usb: Option<&str>, udev: &Udev, drive: &mut Drive) {
     let device = |file: &str| root.word(&format!("{dir}/device/{file}"));
-    let of_usb = |file: &str| usb.and_then(|usb| root.word(&format!("{usb}/{file}")));
-    let of_udev = |key: &str| {
+    let usb_file = |file: &str| usb.and_then(|usb| root.word(&format!("{usb}/{file}")));
+    let udev_value = |key: &str| {
         let text = udev.get(key).map(|text| text.replace('_', " ").trim().to_owned());
         text.filter(|text| !text.is_empty())
     };
@@ -21,8 +21,8 @@ pub(super) fn read(root: &Sysroot, dir: &str, usb: Option<&str>, udev: &Udev, dr
     // libata reports "ATA" as vendor, PCI a number.
     drive.vendor = device("vendor")
         .filter(|vendor| vendor != "ATA" && !vendor.starts_with("0x"))
-        .or_else(|| of_usb("manufacturer"))
-        .or_else(|| of_udev("ID_VENDOR"))
+        .or_else(|| usb_file("manufacturer"))
+        .or_else(|| udev_value("ID_VENDOR"))
         .or_else(|| drive.card.as_ref()?.maker.clone());
     let is_ata = drive.bus.as_deref() == Some("ata") || device("vendor").as_deref() == Some("ATA");
     let model = device("model");
@@ -32,11 +32,11 @@ pub(super) fn read(root: &Sysroot, dir: &str, usb: Option<&str>, udev: &Udev, dr
     drive.model = whole
         .or(model)
         .or_else(|| (drive.bus.as_deref() == Some("mmc")).then(|| device("name")).flatten())
-        .or_else(|| of_usb("product"))
-        .or_else(|| of_udev("ID_MODEL"));
+        .or_else(|| usb_file("product"))
+        .or_else(|| udev_value("ID_MODEL"));
     let own = |file: &str| root.word(&format!("{dir}/{file}"));
     let short = udev.get("ID_SERIAL_SHORT").cloned();
-    drive.serial = [of_usb("serial"), unit_serial(root, dir), device("serial"), own("serial"), short]
+    drive.serial = [usb_file("serial"), unit_serial(root, dir), device("serial"), own("serial"), short]
         .into_iter()
         .flatten()
         .find(|serial| is_serial(serial));
@@ -85,7 +85,7 @@ impl Drive {
             (_, Some(bay)) if self.serial.is_none() && self.model.is_some() => label += &format!(" at {bay}"),
             _ => {}
         }
-        // It becomes part of a line.
+        // The label becomes part of a line.
         clean(&label).into_owned()
     }
 
@@ -145,12 +145,12 @@ impl Inventory {
     /// Whether both are one piece of hardware that fails as a whole: namespaces of one NVMe controller, paths to one disk,
     /// units of one disk. USB bridges and SATA disks with the same serial are different drives.
     pub fn are_one(&self, a: &Drive, b: &Drive) -> bool {
-        let same = |of: fn(&Drive) -> Option<&String>| of(a).is_some() && of(a) == of(b);
+        let same = |name: fn(&Drive) -> Option<&String>| name(a).is_some() && name(a) == name(b);
         let serial = same(|d| d.serial.as_ref().filter(|serial| !is_placeholder(serial)));
         let wwid = same(|d| d.wwid.as_ref());
         let paths = |name: &String| {
-            let of = self.layers.iter().filter(|layer| layer.kind == "multipath");
-            of.filter(|layer| layer.members.contains(name)).map(|layer| &layer.name).next()
+            let paths = self.layers.iter().filter(|layer| layer.kind == "multipath");
+            paths.filter(|layer| layer.members.contains(name)).map(|layer| &layer.name).next()
         };
         let by_bus = match (a.bus.as_deref(), b.bus.as_deref()) {
             (Some("nvme"), Some("nvme")) => same_controller(&a.name, &b.name) || (serial && wwid),

@@ -2,7 +2,7 @@
 
 use crate::sysroot::Sysroot;
 
-/// No link is as fast, Mb/s: a larger number is damage.
+/// Speeds from here on are damaged numbers: no link is as fast, Mb/s.
 const TOO_FAST: f64 = 1e7;
 
 /// Speed of a USB device's link, Mb/s. QEMU's hub reports 12 Mb/s for itself and for devices on it, but the limit is the
@@ -17,16 +17,16 @@ pub(super) fn usb_speed(root: &Sysroot, dir: &str) -> Option<f64> {
 }
 
 /// Name and speed of a PCIe device's `current` or `max` link, Mb/s: transfers times width, after line coding.
-pub(super) fn pcie(root: &Sysroot, dir: &str, which: &str) -> Option<(String, f64)> {
-    let speed = root.word(&format!("{dir}/{which}_link_speed"))?;
+pub(super) fn pcie(root: &Sysroot, dir: &str, kind: &str) -> Option<(String, f64)> {
+    let speed = root.word(&format!("{dir}/{kind}_link_speed"))?;
     let transfers: f64 = speed.split(' ').next()?.parse().ok()?;
-    let width: u32 = root.number(&format!("{dir}/{which}_link_width"))?;
+    let width: u32 = root.number(&format!("{dir}/{kind}_link_width"))?;
     if !(1..=32).contains(&width) || !(1.0..=256.0).contains(&transfers) {
         return None;
     }
     // 8b/10b up to 5 GT/s, 128b/130b above.
     let code = if transfers > 5.0 { 128.0 / 130.0 } else { 0.8 };
-    let generation = [2.5, 5.0, 8.0, 16.0, 32.0, 64.0].iter().position(|&known| known == transfers);
+    let generation = [2.5, 5.0, 8.0, 16.0, 32.0, 64.0].iter().position(|&rate| rate == transfers);
     let name = generation.map_or_else(|| "PCIe".to_owned(), |n| format!("PCIe {}.0", n + 1));
     Some((format!("{name} x{width}"), (transfers * 1000.0 * code * f64::from(width)).round()))
 }

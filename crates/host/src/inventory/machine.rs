@@ -72,11 +72,11 @@ pub(super) fn read(root: &Sysroot) -> Machine {
 }
 
 impl Machine {
-    /// What tells one computer from another: board, processors and memory, as far as they are known.
+    /// A description that tells computers apart: board, processors and memory, as far as they are known.
     pub fn computer(&self) -> Option<String> {
         let name = self.board.clone().or_else(|| self.soc.clone());
         let cpus = self.cpus.map(|cpus| count(u64::from(cpus), "processor"));
-        // The kernel keeps more or less of it for itself.
+        // The kernel reserves a part, whose size varies.
         let memory = self.memory.map(|bytes| format!("{} GiB", (bytes as f64 / (1_u64 << 30) as f64).ceil()));
         let all: Vec<String> = [name, cpus, memory].into_iter().flatten().collect();
         (!all.is_empty()).then(|| all.join(", "))

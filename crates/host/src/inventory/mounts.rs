@@ -8,10 +8,10 @@ use crate::sysroot::{Space, Sysroot, printable};
 /// Path in an archive of the free space of each mounted filesystem.
 pub const SPACE: &str = "/drivebench/space.json";
 
-/// Mounts of a captured machine, which may be hostile: each is looked for on each drive.
+/// The most mounts of a captured machine, which may be hostile: the time to match mounts with drives grows with their number.
 const MOST: usize = 4096;
 
-/// What is mounted, the paths of swap, and the files of them that were missing, cut off, or have lines that can't be read.
+/// Mounted filesystems, the paths of swap, and those of the two procfs files that could not be read completely.
 pub(super) fn read(root: &Sysroot) -> (Vec<Mount>, Vec<String>, Vec<String>) {
     let mut unread = Vec::new();
     let (mounted, swapped) = ("/proc/self/mountinfo", "/proc/swaps");
@@ -41,7 +41,7 @@ pub(super) fn read(root: &Sysroot) -> (Vec<Mount>, Vec<String>, Vec<String>) {
     (mounts, swaps, unread)
 }
 
-/// What is mounted now, as this process sees it.
+/// The mounted filesystems as this process sees them now.
 pub fn live_mounts() -> Vec<Mount> {
     let text = Sysroot::live().long_text("/proc/self/mountinfo").unwrap_or_default();
     let mut mounts = parse_mountinfo(&text);
@@ -49,7 +49,7 @@ pub fn live_mounts() -> Vec<Mount> {
     mounts
 }
 
-/// In a chroot whose root is a directory of a mount, that mount is known to the first process only.
+/// Adds the mount of the root. In a chroot whose root is a directory of a mount, only the first process sees that mount.
 fn add_root(mounts: &mut Vec<Mount>) {
     if mounts.iter().any(|mount| mount.path == "/") {
         return;

@@ -24,7 +24,7 @@ pub struct NetworkPort {
     pub ceiling: Option<Ceiling>,
     /// Id of the bus above; none if it is connected to the processor.
     pub upstream: Option<String>,
-    /// What a network behind it carried, where that is known.
+    /// Measured throughput of the network behind it; `None` if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carried: Option<Carried>,
 }
@@ -33,14 +33,15 @@ pub struct NetworkPort {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Carried {
-    /// The run, and when it began, as RFC 3339.
+    /// The run that measured it.
     pub run: String,
+    /// When that run began, as RFC 3339.
     pub at: String,
     /// The machine at the other end.
     pub host: String,
-    /// From that machine to this one.
+    /// Speed from that machine to this one.
     pub incoming: Speed,
-    /// From this machine to that one.
+    /// Speed from this machine to that one.
     pub outgoing: Speed,
 }
 
@@ -54,12 +55,12 @@ pub struct Speed {
 }
 
 impl Speed {
-    /// Without an interval.
+    /// A speed without an interval.
     pub fn exact(value: f64) -> Self {
         Self { value, low: value, high: value }
     }
 
-    /// Beside another one; none if the intervals do not decide.
+    /// Compares two speeds; `None` if their intervals overlap.
     pub fn beside(&self, other: Self) -> Option<Ordering> {
         match () {
             () if self.high < other.low => Some(Ordering::Less),
@@ -80,19 +81,19 @@ impl Speed {
     }
 }
 
-/// What clients are reached by.
+/// The connection to clients.
 #[derive(Debug, Clone, Copy)]
 pub enum Wire<'a> {
-    /// A port, and what is known of its kind.
+    /// A port whose kind has published figures.
     Typical(&'a Ceiling),
-    /// The network behind the port to one machine.
+    /// The network between the port and one machine, as measured.
     Measured(&'a Carried),
 }
 
 impl NetworkPort {
-    /// None if nothing is known, as of Wi-Fi that was not measured.
+    /// The connection behind the port; `None` if nothing is known, as for Wi-Fi that was not measured.
     pub fn wire(&self) -> Option<Wire<'_>> {
-        // More than its link carries is none of its own.
+        // A speed above that of the link can't be its own.
         let most = self.mbps.map_or(f64::INFINITY, |mbps| mbps / 8.0 * 1e6);
         let fits = |speed: Speed| {
             speed.low > 0.0 && (speed.low..=speed.high).contains(&speed.value) && speed.value <= most
@@ -116,7 +117,7 @@ impl NetworkPort {
 }
 
 impl Wire<'_> {
-    /// What a client gets of data that drives read, or are written; bytes per second.
+    /// Speed at which clients receive what drives read, or send what drives write.
     pub fn passes(&self, direction: Direction) -> Speed {
         match (self, direction) {
             (Self::Typical(ceiling), _) => Speed::exact(ceiling.usable()),

@@ -9,24 +9,24 @@ use crate::{
     units::{Action, KIB, Layout, MemberState, Pool, PoolState, Work},
 };
 
-/// How the UUID of a mapping begins that drivebench made.
+/// Start of the UUID of a mapping that drivebench made.
 const OURS: &str = "drivebench-";
-/// The share after which the time left is known.
+/// Share of the work after which the kernel's rate is good enough to compute the time left.
 const BEGUN: f64 = 0.02;
 /// Layers on one device, or on several that are no pool: paths to one disk, a drive and its cache.
 const NO_POOLS: [&str; 5] = ["crypt", "multipath", "bcache", "loop", "partition"];
 
 /// Adds what is known of pools to their layers.
 pub(super) fn fill(root: &Sysroot, inventory: &mut Inventory) {
-    let known: Vec<_> = inventory.layers.iter().map(|layer| read(root, inventory, layer)).collect();
-    for (layer, (pool, work, states)) in inventory.layers.iter_mut().zip(known) {
+    let found: Vec<_> = inventory.layers.iter().map(|layer| read(root, inventory, layer)).collect();
+    for (layer, (pool, work, states)) in inventory.layers.iter_mut().zip(found) {
         (layer.pool, layer.work, layer.states) = (pool, work, states);
     }
 }
 
-type Known = (Option<Pool>, Option<Work>, Vec<MemberState>);
+type PoolParts = (Option<Pool>, Option<Work>, Vec<MemberState>);
 
-fn read(root: &Sysroot, inventory: &Inventory, layer: &Layer) -> Known {
+fn read(root: &Sysroot, inventory: &Inventory, layer: &Layer) -> PoolParts {
     let nothing = (None, None, Vec::new());
     if NO_POOLS.contains(&layer.kind.as_str()) {
         return nothing;
@@ -40,7 +40,7 @@ fn read(root: &Sysroot, inventory: &Inventory, layer: &Layer) -> Known {
     }
     let states: Vec<MemberState> =
         layer.members.iter().map(|member| state(root, inventory, layer, member, is_array)).collect();
-    // Members of which a spare is none.
+    // Spares are no members.
     let present: Vec<&String> = layer
         .members
         .iter()
@@ -65,7 +65,7 @@ fn array(root: &Sysroot, layer: &Layer, states: &[MemberState]) -> Pool {
     let dir = format!("/sys/block/{}", layer.name);
     let word = |file: &str| root.word(&format!("{dir}/md/{file}"));
     let number = |file: &str| root.number::<u64>(&format!("{dir}/md/{file}"));
-    let count = |which: MemberState| states.iter().filter(|state| **state == which).count() as u64;
+    let count = |wanted: MemberState| states.iter().filter(|state| **state == wanted).count() as u64;
     let members = number("raid_disks").unwrap_or(layer.members.len() as u64);
     let layout = Layout::of_name(&layer.kind);
     // Arrays without copies or parity don't count what is missing.
@@ -94,9 +94,9 @@ fn array(root: &Sysroot, layer: &Layer, states: &[MemberState]) -> Pool {
     };
     let (_, udev) = read_udev(root, &dir);
     // The metadata has `host:name`.
-    let of_metadata = || Some(udev.get("MD_NAME")?.rsplit(':').next()?.to_owned());
+    let name_in_metadata = || Some(udev.get("MD_NAME")?.rsplit(':').next()?.to_owned());
     Pool {
-        name: udev.get("MD_DEVNAME").cloned().or_else(of_metadata).filter(|name| !name.is_empty()),
+        name: udev.get("MD_DEVNAME").cloned().or_else(name_in_metadata).filter(|name| !name.is_empty()),
         kind: layer.kind.clone(),
         layout: (layer.kind != "md").then(|| layer.kind.clone()),
         state,
@@ -138,7 +138,7 @@ fn joined(root: &Sysroot, layer: &Layer, states: &[MemberState]) -> Pool {
         layout,
         state,
         members: layer.members.len() as u64 + if layer.kind == "btrfs" { missing } else { 0 },
-        // Of how many members the data is missing, only zpool tells.
+        // Only zpool knows how many members lack their data.
         degraded: missing.max(u64::from(zfs.as_deref() == Some("DEGRADED"))),
         missing,
         ours,
@@ -149,7 +149,7 @@ fn joined(root: &Sysroot, layer: &Layer, states: &[MemberState]) -> Pool {
 fn state(root: &Sysroot, inventory: &Inventory, layer: &Layer, member: &str, is_array: bool) -> MemberState {
     match inventory.blocks().any(|block| block.name() == member) {
         false => MemberState::Absent,
-        // What the kernel lists as a member is one, also where a capture has no more of it.
+        // A capture may lack the state of a member that the kernel lists.
         true if is_array => match in_array(&layer.name, member, root) {
             MemberState::Unused => MemberState::InSync,
             state => state,
@@ -158,24 +158,24 @@ fn state(root: &Sysroot, inventory: &Inventory, layer: &Layer, member: &str, is_
     }
 }
 
-/// What the array `device` does with the block device of this name.
+/// The state of the block device `member` in the array `device`.
 pub fn in_array(device: &str, member: &str, root: &Sysroot) -> MemberState {
     let dir = format!("/sys/block/{device}/md/dev-{member}");
     let Some(state) = root.word(&format!("{dir}/state")) else { return MemberState::Unused };
-    let is = |flag: &str| state.split(',').any(|word| word == flag);
+    let has_flag = |flag: &str| state.split(',').any(|word| word == flag);
     let has_slot = root.number::<u64>(&format!("{dir}/slot")).is_some();
     match () {
-        // With this, `faulty` means bad blocks that are being noted.
-        () if is("in_sync") => MemberState::InSync,
-        () if is("faulty") && is("journal") => MemberState::FailedJournal,
-        () if is("faulty") => MemberState::Failed,
-        () if is("journal") => MemberState::Journal,
+        // A member in sync is `faulty` while its bad blocks are being recorded.
+        () if has_flag("in_sync") => MemberState::InSync,
+        () if has_flag("faulty") && has_flag("journal") => MemberState::FailedJournal,
+        () if has_flag("faulty") => MemberState::Failed,
+        () if has_flag("journal") => MemberState::Journal,
         () if has_slot => MemberState::Filling,
         () => MemberState::Spare,
     }
 }
 
-/// What the kernel does in the background with the array whose files are in `md`.
+/// Background work of the kernel on the array whose files are in the directory `md`.
 pub fn work(root: &Sysroot, md: &str) -> Option<Work> {
     let waiting = |action| Work { action, done: None, rate: None, left: None };
     let word = |file: &str| root.word(&format!("{md}/{file}"));
@@ -186,23 +186,23 @@ pub fn work(root: &Sysroot, md: &str) -> Option<Work> {
         "repair" => Action::Repair,
         "reshape" => Action::Reshape,
         "frozen" => return Some(waiting(Action::Frozen)),
-        // Where it is to begin; `none` if copies and parity are equal.
+        // The file has the sector at which a resync will begin, or `none` if copies and parity are equal.
         _ if root.number::<u64>(&format!("{md}/resync_start")).is_some() => {
             return Some(waiting(Action::Pending));
         }
         _ => return None,
     };
-    let of = word("sync_completed").and_then(|text| {
+    let progress = word("sync_completed").and_then(|text| {
         let (done, all) = text.split_once(" / ")?;
         let (done, all) = (done.parse::<u64>().ok()?, all.parse::<u64>().ok().filter(|all| *all > 0)?);
         Some((done.min(all) as f64, all as f64))
     });
     let rate = root.number::<u64>(&format!("{md}/sync_speed")).filter(|rate| *rate > 0);
     let rate = rate.map(|rate| rate.saturating_mul(KIB) as f64);
-    // At first the kernel's rate is far too low.
-    let known = of.filter(|(done, all)| *done >= BEGUN * all);
-    let left = known.zip(rate).map(|((done, all), rate)| (all - done) * 512.0 / rate);
-    Some(Work { action, done: of.map(|(done, all)| done / all), rate, left })
+    // The kernel's rate is far too low at first.
+    let begun = progress.filter(|(done, all)| *done >= BEGUN * all);
+    let left = begun.zip(rate).map(|((done, all), rate)| (all - done) * 512.0 / rate);
+    Some(Work { action, done: progress.map(|(done, all)| done / all), rate, left })
 }
 
 /// The profile of its data; none while it is being converted from one to another.
@@ -228,10 +228,10 @@ impl Inventory {
 
     /// The pools that have the drive or a partition of it as a member.
     pub fn pools_of(&self, drive: &Drive) -> impl Iterator<Item = (&Layer, &Pool)> {
-        let is = |name: &String| {
+        let is_on_drive = |name: &String| {
             *name == drive.name || drive.partitions.iter().any(|partition| partition.name == *name)
         };
-        self.pools().filter(move |(layer, _)| layer.members.iter().any(is))
+        self.pools().filter(move |(layer, _)| layer.members.iter().any(is_on_drive))
     }
 }
 

@@ -15,11 +15,13 @@ pub struct Usb {
     pub version: Option<f64>,
     /// Whether it supports 5 Gb/s or more, where known.
     pub superspeed: Option<bool>,
-    /// It supports USB Attached SCSI (UAS); `None` if its descriptors can't be read.
+    /// Whether it supports USB Attached SCSI (UAS); `None` if its descriptors can't be read.
     pub offers_uas: Option<bool>,
     /// Maximum current it reports, mA.
     pub max_power_ma: Option<u32>,
+    /// Whether it reports a power supply of its own.
     pub self_powered: Option<bool>,
+    /// Whether the kernel suspends it when it is idle.
     pub autosuspend: Option<bool>,
     /// usb-storage quirks set for it by module parameter, see kernel-parameters.txt.
     pub quirks: Option<String>,
@@ -74,8 +76,8 @@ fn is_superspeed(bytes: &[u8]) -> bool {
 
 /// The letters for one device in `152d:0578:u,174c:55aa:fu`.
 fn quirks_of(quirks: &str, id: &str) -> Option<String> {
-    let of = |entry: &str| Some(entry.trim().strip_prefix(id)?.strip_prefix(':')?.to_owned());
-    quirks.split(',').find_map(of).filter(|letters| !letters.is_empty())
+    let letters = |entry: &str| Some(entry.trim().strip_prefix(id)?.strip_prefix(':')?.to_owned());
+    quirks.split(',').find_map(letters).filter(|letters| !letters.is_empty())
 }
 
 #[cfg(test)]

@@ -177,7 +177,7 @@ mod tests {
         let root = tree.sysroot().recording();
         let inventory = Inventory::read(&root);
         crate::inventory::read_extra_files(&root, &inventory);
-        Archive::of(&root)
+        Archive::from_recording(&root)
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(crate) enum Node {
 pub struct Archive {
     nodes: BTreeMap<String, Node>,
     names: BTreeMap<String, BTreeSet<String>>,
-    /// Bytes of all paths, each directory above counted.
+    /// Bytes of all paths and of the directories above them.
     path_bytes: usize,
 }
 
@@ -48,7 +48,7 @@ impl Archive {
         let gzip = io::BufRead::fill_buf(&mut reader)?.starts_with(&[0x1f, 0x8b]);
         let plain: Box<dyn Read> =
             if gzip { Box::new(MultiGzDecoder::new(reader)) } else { Box::new(reader) };
-        // One byte above the limit, to detect larger archives.
+        // Reading one byte more than the limit detects larger archives.
         let mut limited = plain.take(MOST_BYTES + 1);
         let archive = Self::read_tar(&mut limited);
         if limited.limit() == 0 { Err(ArchiveError::TooMuch("more than 64 MiB")) } else { archive }
@@ -82,24 +82,7 @@ impl Archive {
                 return Err(ArchiveError::TooMuch("more than 64 MiB of paths"));
             }
         }
-        Ok(archive.without_wrapping())
-    }
-
-    /// Strips a top-level directory that contains everything.
-    fn without_wrapping(self) -> Self {
-        let top: Vec<&String> = self.names("/").collect();
-        let [only] = top[..] else { return self };
-        let prefix = format!("/{only}");
-        if !self.nodes.contains_key(&format!("{prefix}/sys")) {
-            return self;
-        }
-        let mut inner = Self::default();
-        for (path, node) in &self.nodes {
-            if let Some(path) = path.strip_prefix(&prefix).filter(|path| !path.is_empty()) {
-                inner.insert(path.to_owned(), node.clone());
-            }
-        }
-        inner
+        Ok(archive)
     }
 
     /// Writes a compressed tar archive. Equal trees give equal bytes.
@@ -178,7 +161,7 @@ impl Archive {
     }
 }
 
-/// Absolute path of an entry; none if it leads outside, is too deep or too long, or isn't UTF-8.
+/// Absolute path of an entry; `None` if it leads outside, is too deep or too long, or isn't UTF-8.
 fn inside(path: &Path) -> Option<String> {
     let mut inside = String::new();
     for (depth, part) in path.components().enumerate() {
@@ -214,7 +197,7 @@ mod tests {
             let tree = tree();
             let root = tree.sysroot().recording();
             let inventory = Inventory::read(&root);
-            let bytes = packed(&Archive::of(&root));
+            let bytes = packed(&Archive::from_recording(&root));
             let again = Sysroot::archive(Archive::read(&bytes[..]).expect("an archive"));
             assert_eq!(Inventory::read(&again), inventory, "{name}");
         }
@@ -247,7 +230,7 @@ mod tests {
     #[test]
     fn damaged_and_oversized_archives_are_refused() {
         assert!(Archive::read(&b"not a tar archive, however long it may be"[..]).is_err());
-        let whole = packed(&Archive::of(&{
+        let whole = packed(&Archive::from_recording(&{
             let root = fixtures::pi_zero().sysroot().recording();
             root.list("/sys/block");
             root
@@ -275,13 +258,5 @@ mod tests {
         let bytes = tar.into_inner().and_then(GzEncoder::finish).expect("ends");
         let error = Archive::read(&bytes[..]).expect_err("too much");
         assert!(matches!(error, ArchiveError::TooMuch(_)), "{error}");
-    }
-
-    #[test]
-    fn a_single_top_level_directory_is_stripped() {
-        let mut archive = Archive::default();
-        archive.add_file("/dump/sys/block/x/size", "8\n");
-        let read = Archive::read(&packed(&archive)[..]).expect("an archive");
-        assert!(read.node("/sys/block/x/size").is_some());
     }
 }

@@ -8,7 +8,8 @@ use super::{
 };
 
 impl Archive {
-    pub fn of(root: &Sysroot) -> Self {
+    /// The archive of all files that were read from a recording sysroot.
+    pub fn from_recording(root: &Sysroot) -> Self {
         let mut archive = Self::default();
         for path in root.recorded() {
             archive.take(root, &path);

@@ -26,10 +26,10 @@ pub use archive::{Archive, ArchiveError};
 
 /// Limit for short files: sysfs files hold a page at most; procfs and os-release are small too.
 const SHORT: u64 = 64 << 10;
-/// As many symbolic links as the kernel follows in one path.
+/// The most symbolic links in a path; the kernel's limit.
 const LINKS: u32 = 40;
 
-/// What may be read of a captured tree, so that a hostile one ends: ten times a large server. Later reads find nothing.
+/// The most that is read of a captured tree, which may be hostile: ten times a large server. Later reads find nothing.
 /// A read costs [`READ`], a name or 64 bytes cost 1.
 const MOST: usize = 2_000_000;
 const READ: usize = 10;
@@ -44,7 +44,7 @@ pub struct Space {
     pub size: u64,
     /// Free for users, bytes.
     pub free: u64,
-    /// In use, bytes: less than the rest, because filesystems keep some free for root.
+    /// Used bytes. Filesystems reserve space for root, so size minus free is more.
     pub used: u64,
 }
 
@@ -72,18 +72,18 @@ impl Sysroot {
 
     /// A captured tree.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self::of(Tree::Disk(root.into()))
+        Self::new(Tree::Disk(root.into()))
     }
 
     pub fn archive(archive: Archive) -> Self {
-        Self::of(Tree::Memory(Arc::new(archive)))
+        Self::new(Tree::Memory(Arc::new(archive)))
     }
 
-    fn of(tree: Tree) -> Self {
+    fn new(tree: Tree) -> Self {
         Self { tree, spent: Arc::default(), recorded: None, resolved: Arc::default() }
     }
 
-    /// The same, recording the paths that are read.
+    /// A sysroot that records the paths that are read.
     pub fn recording(self) -> Self {
         Self { recorded: Some(Arc::default()), ..self }
     }
@@ -101,7 +101,7 @@ impl Sysroot {
         self.read(path, SHORT).map(|bytes| printable(&bytes))
     }
 
-    /// As [`Sysroot::text`], for the few files that may be long.
+    /// A file's text as [`Sysroot::text`], for the few files that may be long.
     pub fn long_text(&self, path: &str) -> Option<String> {
         self.read(path, LONG).map(|bytes| printable(&bytes))
     }
@@ -142,7 +142,7 @@ impl Sysroot {
         }
         let entries = self.on_disk(path).and_then(|path| fs::read_dir(path).ok());
         let names = entries.into_iter().flatten().flatten().filter_map(|e| e.file_name().into_string().ok());
-        // What is left out of the live machine might be in use.
+        // On the live machine, a name that is left out might be in use.
         let most = if self.is_live() { usize::MAX } else { MOST_NAMES };
         let mut names: Vec<String> = names.take(most).collect();
         self.spend(names.len());
@@ -180,7 +180,7 @@ impl Sysroot {
         self.spend(READ)
     }
 
-    /// Whether there is something left to spend.
+    /// Adds to the cost of all reads. Returns whether the limit is not reached.
     fn spend(&self, cost: usize) -> bool {
         self.is_live() || self.spent.fetch_add(cost, Ordering::Relaxed) < MOST
     }

@@ -14,11 +14,12 @@ pub(super) fn has_prefix(text: &str) -> bool {
 /// The path of a named drive or filesystem, see [`super::Target::resolve`].
 pub(super) fn find(inventory: &Inventory, name: &str) -> Result<String, TargetError> {
     let (prefix, wanted) = name.split_once(':').filter(|_| has_prefix(name)).unwrap_or(("", name));
-    let is = |values: [Option<&str>; 3]| values.into_iter().flatten().any(|v| v.eq_ignore_ascii_case(wanted));
+    let is_one_of =
+        |values: [Option<&str>; 3]| values.into_iter().flatten().any(|v| v.eq_ignore_ascii_case(wanted));
     let by_bay =
-        |drive: &Drive| is([drive.bay.as_deref(), Some(&drive.full_bay()), drive.bay_name.as_deref()]);
+        |drive: &Drive| is_one_of([drive.bay.as_deref(), Some(&drive.full_bay()), drive.bay_name.as_deref()]);
     let by_serial =
-        |drive: &Drive| is([drive.serial.as_deref(), drive.wwid.as_deref(), Some(&drive.identity())]);
+        |drive: &Drive| is_one_of([drive.serial.as_deref(), drive.wwid.as_deref(), Some(&drive.identity())]);
     let by_label = |block: &Block<'_>| block.content().label.as_deref() == Some(wanted);
     let named = |block: &Block<'_>| match (prefix, block) {
         ("bay", Block::Drive(drive)) => by_bay(drive),
@@ -45,8 +46,8 @@ pub(super) fn find(inventory: &Inventory, name: &str) -> Result<String, TargetEr
                 Some(serial) if !drive.shared_serial => serial.clone(),
                 _ => format!("bay:{}", drive.full_bay()),
             };
-            let known = inventory.drives.iter().map(named).collect();
-            if is_link { Ok(link) } else { Err(TargetError::Unknown { name: shown, known }) }
+            let candidates = inventory.drives.iter().map(named).collect();
+            if is_link { Ok(link) } else { Err(TargetError::Unknown { name: shown, candidates }) }
         }
         _ => {
             let candidate = |&block: &Block<'_>| match block {

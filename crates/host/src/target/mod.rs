@@ -25,7 +25,7 @@ use crate::{
     units::{Pool, shell_word},
 };
 
-/// Filesystems of the kernel, without data on a drive.
+/// Types of filesystems that the kernel makes up, without data on a drive.
 const KERNEL: [&str; 19] = [
     "autofs",
     "binfmt_misc",
@@ -47,29 +47,30 @@ const KERNEL: [&str; 19] = [
     "sysfs",
     "tracefs",
 ];
-/// Filesystems that do direct I/O in their own block size, not in that of the drive.
+/// Types of filesystems that do direct I/O in their own block size, not in that of the drive.
 const OWN_BLOCKS: [&str; 4] = ["btrfs", "bcachefs", "f2fs", "zfs"];
 const ERASES: &str = "writing to a block device would erase what is on it";
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Target {
+    /// The text by which it was named.
     pub given: String,
     pub kind: Kind,
     /// Absolute path, without links.
     pub path: PathBuf,
-    /// Its drives; none for tmpfs, network filesystems and others without a known drive.
+    /// Its drives; empty for tmpfs, network filesystems and others without a known drive.
     pub drives: Vec<Drive>,
     /// Names of the layers above the drives: `md0`, `dm-0`.
     pub layers: Vec<String>,
     /// The pool that it is on, as it was; its members are on the drives above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<Pool>,
-    /// Its mounted filesystem; none for block devices.
+    /// Its mounted filesystem; `None` for block devices.
     pub mount: Option<Mount>,
-    /// What the filesystem on a block device calls itself in `statvfs`; in many, made from its UUID.
+    /// Id of the filesystem in `statvfs`, which many make from their UUID; `None` if it is not on a block device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filesystem_id: Option<u64>,
-    /// Its filesystem as the kernel numbered it when the target was found; none for block devices, which may be moved.
+    /// Device number of its filesystem when the target was found; `None` for block devices, which may be moved.
     #[serde(skip)]
     pub device: Option<u64>,
     /// Free space for this user, bytes.
@@ -78,7 +79,7 @@ pub struct Target {
     pub capacity: Option<u64>,
     /// Size of the file or block device, bytes.
     pub size: Option<u64>,
-    /// Why it can't be written; none if it can.
+    /// Why it can't be written; `None` if it can.
     pub read_only: Option<String>,
     /// Other uses of its drives: mount points of their filesystems, and `swap`.
     #[serde(default)]
@@ -101,12 +102,12 @@ pub enum Kind {
 
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
-    /// `nearest`: the deepest directory on the way that exists; none if the current directory was removed.
+    /// `nearest` is the deepest existing directory of the path; `None` if the current directory was removed.
     #[error("{path} does not exist")]
     Missing { path: String, nearest: Option<String> },
     #[error("'{name}' is not a path, serial, label or bay of a drive on this machine")]
-    Unknown { name: String, known: Vec<String> },
-    /// `candidates`: the drives, each with an unambiguous name.
+    Unknown { name: String, candidates: Vec<String> },
+    /// `candidates` are the drives, each with an unambiguous name.
     #[error("'{name}' matches {} drives: {}", candidates.len(), candidates.join("; "))]
     Ambiguous { name: String, candidates: Vec<String> },
     #[error("{path} is a {what}, not a directory, file or block device")]
@@ -132,8 +133,12 @@ impl TargetError {
                 format!("{nearest} exists; check the rest of the path")
             }
             Self::Missing { .. } => "the current directory was removed: change to another".to_owned(),
-            Self::Unknown { known, .. } if known.is_empty() => "use a path such as . or /mnt/usb".to_owned(),
-            Self::Unknown { known, .. } => format!("use a path, or one of: {}", known.join(", ")),
+            Self::Unknown { candidates, .. } if candidates.is_empty() => {
+                "use a path such as . or /mnt/usb".to_owned()
+            }
+            Self::Unknown { candidates, .. } => {
+                format!("use a path, or one of: {}", candidates.join(", "))
+            }
             Self::Ambiguous { .. } => "use its bay as shown, or a path".to_owned(),
             Self::Unsuitable { .. } | Self::KernelFilesystem { .. } => {
                 "use a directory on the drive".to_owned()
@@ -314,10 +319,10 @@ fn kind(path: &str, data: &Metadata) -> Result<Kind, TargetError> {
 }
 
 fn uses(inventory: &Inventory, drives: &[&Drive]) -> Vec<String> {
-    let on = |of: Vec<&Drive>| of.iter().any(|a| drives.iter().any(|b| a.name == b.name));
-    let mounts = inventory.mounts.iter().filter(|mount| on(inventory.drives_of(mount)));
+    let has_some = |others: Vec<&Drive>| others.iter().any(|a| drives.iter().any(|b| a.name == b.name));
+    let mounts = inventory.mounts.iter().filter(|mount| has_some(inventory.drives_of(mount)));
     let mut uses: Vec<String> = mounts.map(|mount| mount.path.clone()).collect();
-    uses.extend(on(inventory.swap_drives()).then(|| "swap".to_owned()));
+    uses.extend(has_some(inventory.swap_drives()).then(|| "swap".to_owned()));
     uses.dedup();
     uses
 }

@@ -10,20 +10,21 @@ const FILEFRAG: Tool = Tool {
     without: "without it, which files are on which drive is not known",
 };
 
-/// Where the parts of these files are.
+/// Prints the extents of these files.
 pub fn parts(files: &[String]) -> Query {
     let args = ["-v".to_owned(), "--".to_owned()].into_iter().chain(files.iter().cloned());
     Query::new(FILEFRAG, args).within(Duration::from_secs(120))
 }
 
-/// Parts of each file that is named, in bytes: where each begins on the device, and its length.
+/// The extents of each file: start on the device and length, bytes.
 pub fn read(output: &str) -> Vec<(String, Vec<(u64, u64)>)> {
     let mut files: Vec<(String, Vec<(u64, u64)>)> = Vec::new();
     let mut block = 0;
     for line in output.lines() {
         if let Some(rest) = line.strip_prefix("File size of ") {
             let Some((name, rest)) = rest.rsplit_once(" is ") else { continue };
-            let size = rest.rsplit_once(" of ").and_then(|(_, of)| of.split(' ').next()?.parse().ok());
+            let size =
+                rest.rsplit_once(" of ").and_then(|(_, blocks)| blocks.split(' ').next()?.parse().ok());
             block = size.unwrap_or(0);
             files.push((name.to_owned(), Vec::new()));
             continue;

@@ -19,7 +19,7 @@ pub fn power(path: &str) -> Query {
     Query::new(HDPARM, ["-C", path])
 }
 
-/// Not accepted is also what a bridge refuses: it reports bad sense data, or the command fails.
+/// Whether the disk accepted the command. A bridge that refuses it reports bad sense data, or the command fails.
 pub fn accepted(output: &Output) -> bool {
     output.code == Some(0) && !complains(output, ["bad/missing sense data", "failed:"])
 }
@@ -36,7 +36,7 @@ pub fn parse_power(output: &Output) -> Power {
     }
 }
 
-/// Whether root is needed.
+/// Whether the command failed because it needs root.
 pub fn denied(output: &Output) -> bool {
     complains(output, ["Permission denied", "Operation not permitted"])
 }

@@ -20,15 +20,15 @@ pub fn forget(address: IpAddr) -> Query {
     Query::new(IP, ["neigh", "flush", "to", &address.to_string()])
 }
 
-/// Prints by which network port packets from an address of this machine go to another machine.
-pub fn route(to: IpAddr, from: IpAddr) -> Query {
-    Query::new(IP, ["-oneline", "route", "get", &to.to_string(), "from", &from.to_string()])
+/// Prints the network port by which packets from an address of this machine go to another machine.
+pub fn route(destination: IpAddr, source: IpAddr) -> Query {
+    Query::new(IP, ["-oneline", "route", "get", &destination.to_string(), "from", &source.to_string()])
 }
 
-/// The name of that port.
-pub fn port(said: &str) -> Option<&str> {
-    let mut words = said.split_ascii_whitespace().skip_while(|word| *word != "dev");
-    // The kernel's names are no longer.
+/// The name of the network port in what [`route`] printed.
+pub fn port(route: &str) -> Option<&str> {
+    let mut words = route.split_ascii_whitespace().skip_while(|word| *word != "dev");
+    // The kernel's limit for names of ports.
     words.nth(1).filter(|name| name.len() < 16 && name.bytes().all(|byte| byte.is_ascii_graphic()))
 }
 

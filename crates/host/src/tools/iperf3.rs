@@ -13,17 +13,18 @@ pub const IPERF3: Tool = Tool {
     without: "without it, what the network alone carries is not measured",
 };
 
-/// How long it sends, s.
+/// Duration of a transfer, s.
 const LASTS: u32 = 3;
-/// How long it may take at most, to connect and to end as well.
+/// Time limit of a client, with the time to connect and to end.
 const LIMIT: Duration = Duration::from_secs(60);
+/// The longest error message that is passed on, characters.
 const LONGEST_WORDS: usize = 200;
 
-/// The first words of a line that it says once a client may come.
+/// Start of the line that a server prints when it is ready for a client.
 pub const READY: &str = "Server listening";
 
-/// Serves one client, but not longer than its standard input lasts; as a user with no rights, as anybody may come. It has nothing to save, and some
-/// of its versions don't end when they are told to.
+/// Serves one client, until the standard input ends at the latest. Anybody may connect, so the server runs as a user without
+/// rights. It is killed, because some versions ignore SIGTERM, and it has nothing to save.
 pub fn serve(setpriv: &Path, iperf3: &Path, address: IpAddr, port: u16) -> Query {
     let nobody = words("--reuid 65534 --regid 65534 --clear-groups --no-new-privs --inh-caps -all --");
     let args = format!("-s -1 -B {address} -p {port} --forceflush");
@@ -31,7 +32,7 @@ pub fn serve(setpriv: &Path, iperf3: &Path, address: IpAddr, port: u16) -> Query
     until_input_ends("KILL", setpriv, args)
 }
 
-/// So many streams, to the server or from it.
+/// Sends this number of streams to the server, or receives them from it.
 pub fn client(address: IpAddr, port: u16, streams: u64, to_server: bool) -> Query {
     let reverse = if to_server { "" } else { " -R" };
     let args = format!("-c {address} -p {port} -t {LASTS} -P {streams} -J{reverse} --connect-timeout 10000");
@@ -59,7 +60,7 @@ struct Sum {
     bytes: u64,
 }
 
-/// Bytes that came, and how long that took, s: from the report of the client; or why not.
+/// The received bytes and the duration, s, from the report of a client; or why there are none.
 pub fn received(report: &str) -> Result<(u64, f64), String> {
     let begin = |text: &str| text.chars().take(LONGEST_WORDS).collect::<String>();
     // The login there may say something before and after.

@@ -12,15 +12,15 @@ const MDADM: Tool = Tool {
 /// An array to be made. What mdadm would choose by its version or configuration is stated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Array<'a> {
-    /// Its path is `/dev/md/NAME`.
+    /// Name of the array, whose path is `/dev/md/NAME`.
     pub name: &'a str,
     pub uuid: &'a str,
     pub layout: Layout,
-    /// Bytes; of striped layouts.
+    /// Chunk size of striped layouts, bytes.
     pub chunk: u64,
-    /// What each member contributes, bytes; none where members may differ.
+    /// What each member contributes, bytes; `None` where members may differ.
     pub size: Option<u64>,
-    /// Where data starts on a member, bytes.
+    /// Start of the data on a member, bytes.
     pub data_offset: u64,
     pub bitmap: bool,
 }
@@ -75,8 +75,9 @@ pub fn create<'a>(array: &Array<'a>, members: impl IntoIterator<Item = (&'a str,
 /// Which members an array may be started without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Without {
+    /// All members must be there.
     None,
-    /// Those that are missing.
+    /// It starts without the members that are missing.
     Missing,
 }
 
@@ -120,19 +121,19 @@ pub fn add(path: &str, new: &str, keeps: MemberFlags) -> Change<Content> {
     Change::of(Query::new(MDADM, [path, "--add"].into_iter().chain(flags).chain([new])), [new])
 }
 
-/// What a member keeps when it is added again.
+/// Settings of a member that must be repeated when it is added again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemberFlags {
-    /// Reads go to others where there are some.
+    /// Reads go to other members if there are some.
     pub write_mostly: bool,
-    /// Errors are not tried again before they are reported.
+    /// Failed requests are reported without a retry.
     pub failfast: bool,
 }
 
-/// Takes a former member at `back` into the array at `path` again: with a write-intent bitmap, only what was written meanwhile is
+/// Takes a former member at `member` into the array at `path` again: with a write-intent bitmap, only what was written meanwhile is
 /// copied. mdadm refuses where that is not possible.
-pub fn re_add(path: &str, back: &str) -> Change<Content> {
-    Change::of(Query::new(MDADM, [path, "--re-add", back]), [back])
+pub fn re_add(path: &str, member: &str) -> Change<Content> {
+    Change::of(Query::new(MDADM, [path, "--re-add", member]), [member])
 }
 
 /// Copies the member at `old` to the spare at `new`, which then takes its place.
@@ -165,18 +166,18 @@ pub fn go_on(path: &str) -> Change<State> {
     Change::new(MDADM, &["--action=idle"], path)
 }
 
-/// What the superblock of a member says.
+/// The superblock of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Superblock {
-    /// Of the array, as md writes it.
+    /// UUID of the array, as md writes it.
     pub uuid: String,
-    /// The changes of the array's state that the member took part in.
+    /// Number of changes of the array's state that the member took part in.
     pub events: u64,
-    /// No member was missing when it was written last.
+    /// Whether no member was missing when it was written last.
     pub complete: bool,
-    /// All that was written had reached the members.
+    /// Whether all writes had reached the members.
     pub clean: bool,
-    /// The member is being filled.
+    /// Whether the member is being filled.
     pub filling: bool,
 }
 
@@ -185,7 +186,7 @@ pub fn examine(path: &str) -> Query {
     Query::new(MDADM, ["--examine", path])
 }
 
-/// The superblock that [`examine`] printed; none if there is none. The error is why that is not known.
+/// The superblock that [`examine`] printed; `None` if there is none. The error tells why that is not known.
 pub fn superblock(output: &Output) -> Result<Option<Superblock>, String> {
     let field = |name: &str| field(&output.stdout, name);
     let Some(uuid) = field("Array UUID") else {
@@ -213,7 +214,7 @@ pub fn events(output: &Output) -> Option<u64> {
     field(&output.stdout, "Events")?.parse().ok()
 }
 
-/// Of an array, as [`detail`] printed it.
+/// The UUID of an array, as [`detail`] printed it.
 pub fn uuid(output: &Output) -> Option<&str> {
     field(&output.stdout, "UUID")
 }

@@ -45,11 +45,11 @@ pub struct Tool {
     pub name: &'static str,
     /// The Debian package that contains it.
     pub package: &'static str,
-    /// What still works without it.
+    /// The consequence of its absence.
     pub without: &'static str,
 }
 
-/// Of what several of these programs do one after the other.
+/// The shell, for several programs one after the other.
 const SH: Tool = Tool { name: "sh", package: "dash", without: "without it, nothing can be shared" };
 
 /// Ends a program by a signal when the standard input ends; ends with that program. A shell gives programs in the background another
@@ -67,14 +67,14 @@ fn until_input_ends<'a>(
     Query::new(SH, shell.into_iter().chain(args))
 }
 
-/// A command that only reads. It can be created only in this room, so no other room can run its own command line.
+/// A command that only reads. It can be created only in this module, so no other code can run a command line of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
     tool: Tool,
     /// Its arguments, passed without a shell.
     args: Vec<OsString>,
     limit: Duration,
-    /// It goes on when this program ends, and nobody reads what it says.
+    /// Whether it goes on when this program ends and its output is no longer read.
     outlives: bool,
 }
 
@@ -112,7 +112,7 @@ pub enum Content {}
 #[derive(Debug)]
 pub enum State {}
 
-/// The right to change the [`Content`] or [`State`] of block devices. `tests/it/rooms.rs` lists the files that may grant it.
+/// The right to change the [`Content`] or [`State`] of block devices. `tests/it/doors.rs` lists the files that may grant it.
 pub trait Right<Altered> {
     /// Whether the device at `path` may be changed now; if not, why.
     fn covers(&self, path: &str) -> Result<(), String>;
@@ -176,9 +176,9 @@ impl Output {
     /// The last line on standard error before its usage, or how it ended.
     pub fn complaint(&self) -> String {
         const HINTS: [&str; 2] = ["\nUsage:", "\nRefer to the mount.cifs"];
-        let said =
-            HINTS.iter().fold(self.stderr.as_str(), |said, hint| said.split(hint).next().unwrap_or_default());
-        let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+        let stderr =
+            HINTS.iter().fold(self.stderr.as_str(), |text, hint| text.split(hint).next().unwrap_or_default());
+        let last = stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
         match (last, self.code) {
             (Some(line), _) => line.trim_end_matches('.').to_owned(),
             (None, Some(code)) => format!("it ended with exit code {code}"),

@@ -21,7 +21,7 @@ pub fn unmount(path: &str, dir: &str) -> Change<State> {
     Change::of(super::Query::new(UMOUNT, [dir]), [path]).within(LIMIT)
 }
 
-/// The same at once, although it is in use or hangs: the kernel completes it when nobody uses it any more.
+/// Unmounts at once, although the filesystem is in use or hangs: the kernel completes it when it is no longer in use.
 pub fn unmount_lazily(path: &str, dir: &str) -> Change<State> {
     Change::of(super::Query::new(UMOUNT, ["--lazy", dir]), [path])
 }

@@ -26,11 +26,11 @@ leave() { quiet "$1" "$2" 15
 while { mounted "$1" && ! umount "$1" 2>/dev/null; } || grep -q " 01 " /proc/self/net/tcp; do sleep 0.2; done; }
 "#;
 
-/// All of them but `tc`.
+/// The programs that are always needed.
 pub const TOOLS: [Tool; 3] = [SETPRIV, NSENTER, IP];
 pub const SETPRIV: Tool = Tool { name: "setpriv", package: "util-linux", without: WITHOUT };
 const NSENTER: Tool = Tool { name: "nsenter", package: "util-linux", without: WITHOUT };
-/// Of what clients mount.
+/// Unmounts what clients have mounted.
 pub(super) const UMOUNT: Tool =
     Tool { name: "umount", package: "mount", without: "without it, no client can be measured" };
 const IP: Tool = Tool { name: "ip", package: "iproute2", without: WITHOUT };
@@ -41,7 +41,7 @@ pub const TC: Tool = Tool { name: "tc", package: "iproute2", without: "without i
 pub enum Ends {
     /// When this program ends, however it does: the kernel ends `setpriv`'s child with its parent.
     WithUs,
-    /// By itself, once its standard input has ended.
+    /// When its standard input has ended.
     ByItself,
 }
 
@@ -91,7 +91,7 @@ fn entered(
     Ok(Query { tool: NSENTER, args: args.collect(), ..program.clone() })
 }
 
-/// What is left to write may take long.
+/// Unmounts a directory. Writing what is still in memory may take long.
 pub fn unmount(dir: &Path) -> Query {
     Query::new(UMOUNT, [dir]).within(Duration::from_secs(600))
 }
@@ -105,17 +105,19 @@ pub fn join(a: (&str, u32), b: (&str, u32)) -> Query {
     )
 }
 
+/// Gives a device an address.
 pub fn address(device: &str, address: &str) -> Query {
     Query::new(IP, ["address", "add", address, "dev", device])
 }
 
+/// Activates a device.
 pub fn up(device: &str) -> Query {
     Query::new(IP, ["link", "set", device, "up"])
 }
 
 /// Limits what a device sends, bits per second.
 pub fn limit(device: &str, rate: u64) -> Query {
-    // What is sent at once, as far as the timers of slow machines allow: two packets, or half a millisecond.
+    // Bytes sent at once: two packets or half a millisecond, which the timers of slow machines allow.
     let burst = (rate / 8 / 2000).max(3_200);
     Query::new(
         TC,
@@ -132,7 +134,7 @@ pub fn limit(device: &str, rate: u64) -> Query {
             &format!("{burst}b"),
             "latency",
             "50ms",
-            // Of Ethernet, for each packet, besides its header.
+            // Bytes of an Ethernet frame besides the packet and its header.
             "overhead",
             "24",
         ],

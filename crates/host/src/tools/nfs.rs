@@ -13,10 +13,10 @@ const EXPORTFS: Tool = Tool { name: "exportfs", package: "nfs-kernel-server", wi
 const MOUNTD: Tool = Tool { name: "rpc.mountd", ..EXPORTFS };
 const MOUNT: Tool = Tool { name: "mount.nfs4", package: "nfs-common", without: WITHOUT_CLIENT };
 
-/// All that are needed.
+/// All programs that are needed.
 pub const TOOLS: [Tool; 5] = [EXPORTFS, MOUNTD, MOUNT, UMOUNT, SH];
 
-/// What [`serve`] says once clients may come.
+/// The line that [`serve`] prints when it is ready for clients.
 pub const READY: &str = "drivebench: ready";
 
 /// Within mounts of its own: the state and the settings of another server are hidden, and the socket of the system's rpcbind, of which the kernel and rpc.mountd would
@@ -34,7 +34,7 @@ exportfs -i -o "fsid=0,crossmnt,sync,$4" "*:$1" && exportfs -i -o "fsid=1,sync,$
 rpc.mountd -N 2 -N 3 2>/dev/null || exec rpc.mountd -N 3"#;
 const EXPORTED: &str = "rw,no_root_squash,no_subtree_check,insecure";
 
-/// The same of a client: nothing of its mounts is noted in the system's files, nor is the system's configuration read.
+/// Prepares the mounts of a client: they are recorded in none of the system's files, and the system's configuration is not read.
 const FURNISH_CLIENT: &str = r#"own_run && mkdir "$1" || exit
 hide /etc/nfsmount.conf /etc/nfsmount.conf.d /usr/etc/nfsmount.conf /usr/etc/nfsmount.conf.d"#;
 
@@ -74,10 +74,10 @@ pub fn mount((address, port): (&str, u16), shared: &str, dir: &Path) -> Query {
     Query::new(MOUNT, args).within(Duration::from_secs(120))
 }
 
-/// Such as `NFS 4.2, rsize 1048576, wsize 1048576, sec sys` of what is mounted on a directory, from `/proc/PID/mounts`.
+/// The negotiated options of the mount on a directory, from `/proc/PID/mounts`: `NFS 4.2, rsize 1048576, wsize 1048576, sec sys`.
 pub fn negotiated(mounts: &str, dir: &Path) -> Option<String> {
-    let of = |line: &&str| line.split(' ').nth(1).map(Path::new) == Some(dir);
-    let options = mounts.lines().rfind(of)?.split(' ').nth(3)?;
+    let is_mount = |line: &&str| line.split(' ').nth(1).map(Path::new) == Some(dir);
+    let options = mounts.lines().rfind(is_mount)?.split(' ').nth(3)?;
     let value =
         |name: &str| options.split(',').find_map(|option| option.strip_prefix(name)?.strip_prefix('='));
     let sizes = ["rsize", "wsize", "sec"].map(|name| format!("{name} {}", value(name).unwrap_or("unknown")));

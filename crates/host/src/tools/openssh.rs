@@ -11,7 +11,7 @@ pub const SFTP: Tool = Tool { name: "sftp", package: "openssh-client", without: 
 const SSH: Tool = Tool { name: "ssh", ..SFTP };
 const KEYGEN: Tool = Tool { name: "ssh-keygen", ..SFTP };
 
-/// All that are needed.
+/// All programs that are needed.
 pub const TOOLS: [Tool; 5] = [SSHD, SFTP, SSH, KEYGEN, SH];
 
 /// The key of a server is known by this name, whatever its address.
@@ -23,7 +23,7 @@ const HERE: &str = "127.0.0.1";
 const FURNISH: &str = r#"hide /etc/ssh/sshrc /etc/hosts.allow /etc/hosts.deny
 own_run && mkdir /run/sshd && { [ ! -e /etc/shadow ] || mount --bind "$1" /etc/shadow; }"#;
 
-/// What is shown as the file of passwords: root has none that fits, and is not locked.
+/// Content of `/etc/shadow` for the server: root has no valid password, and is not locked.
 pub const SHADOW: &str = "root:*:1:0:99999:7:::\n";
 
 /// Prepares mounts for a server.
@@ -44,9 +44,9 @@ pub fn serve(sshd: &Path, config: &Path) -> Query {
 
 /// The configuration of a server that listens on an address, and on the one of this machine alone, and serves files only, those of a directory. If other
 /// machines reach it, only one may use it.
-pub fn config(room: &Path, address: &str, port: u16, to: Option<IpAddr>) -> String {
+pub fn config(room: &Path, address: &str, port: u16, client: Option<IpAddr>) -> String {
     let room = room.display();
-    let from = to.map_or_else(|| "root".to_owned(), |to| format!("root@{to} root@{HERE}"));
+    let users = client.map_or_else(|| "root".to_owned(), |client| format!("root@{client} root@{HERE}"));
     let [listen, here] = [address, HERE].map(|at| format!("ListenAddress {}:{port}\n", in_brackets(at)));
     format!(
         "{listen}{here}\
@@ -56,7 +56,7 @@ pub fn config(room: &Path, address: &str, port: u16, to: Option<IpAddr>) -> Stri
          StrictModes no\n\
          UsePAM no\n\
          PermitRootLogin prohibit-password\n\
-         AllowUsers {from}\n\
+         AllowUsers {users}\n\
          AuthenticationMethods publickey\n\
          DisableForwarding yes\n\
          PermitUserEnvironment no\n\
@@ -75,7 +75,7 @@ fn in_brackets(address: &str) -> String {
 /// A client that begins in a directory of the server, waits for commands on its standard input, one line at a time, and ends with that. It says
 /// how it is connected, if it `tells`.
 pub fn client((room, address): (&Path, &str), port: u16, dir: &str, tells: bool) -> Query {
-    let known = format!("UserKnownHostsFile={}", room.join("known").display());
+    let known_hosts = format!("UserKnownHostsFile={}", room.join("known").display());
     let key = format!("IdentityFile={}", room.join("key").display());
     let alias = format!("HostKeyAlias={SERVER}");
     let level = format!("LogLevel={}", if tells { "DEBUG1" } else { "ERROR" });
@@ -86,23 +86,23 @@ pub fn client((room, address): (&Path, &str), port: u16, dir: &str, tells: bool)
         "IdentitiesOnly=yes",
         "IdentityAgent=none",
         "ConnectTimeout=10",
-        &known,
+        &known_hosts,
         &key,
         &alias,
         &level,
     ];
-    let (port, to) = (port.to_string(), format!("root@{}:/{dir}", in_brackets(address)));
+    let (port, destination) = (port.to_string(), format!("root@{}:/{dir}", in_brackets(address)));
     let options = options.iter().flat_map(|option| ["-o", option]);
-    let args = ["-F", "none", "-b", "-"].into_iter().chain(options).chain(["-P", &port, &to]);
+    let args = ["-F", "none", "-b", "-"].into_iter().chain(options).chain(["-P", &port, &destination]);
     Query::new(SFTP, args)
 }
 
-/// The answer to `pwd`.
+/// Whether a line is the answer to `pwd`.
 pub fn is_mark(line: &str) -> bool {
     line.starts_with("Remote working directory: ")
 }
 
-/// What a client needs, and what says which version it has.
+/// The programs that a client needs, and the query for its version.
 pub fn client_needs() -> (&'static [Tool], Query) {
     (&[SFTP, SSH], version())
 }
@@ -112,14 +112,14 @@ pub fn version() -> Query {
 }
 
 /// `OpenSSH 9.2p1` of what [`version`] says.
-pub fn name(said: &Output) -> String {
-    let name = said.stderr.split([' ', ',']).next().unwrap_or_default();
+pub fn name(output: &Output) -> String {
+    let name = output.stderr.split([' ', ',']).next().unwrap_or_default();
     name.trim().replace('_', " ")
 }
 
 /// Protocol, what protects messages against changes, and against readers, of what a client that tells says.
-pub fn negotiated(said: &str) -> Option<[String; 3]> {
-    let after = |words: &str| said.lines().find_map(|line| line.split_once(words)).map(|(_, rest)| rest);
+pub fn negotiated(log: &str) -> Option<[String; 3]> {
+    let after = |words: &str| log.lines().find_map(|line| line.split_once(words)).map(|(_, rest)| rest);
     let version = after("Remote protocol version ")?.split(',').next()?;
     let mut agreed = after("kex: client->server cipher: ")?.split_whitespace();
     let (cipher, mac) = (agreed.next()?, agreed.nth(1)?);

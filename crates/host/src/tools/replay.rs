@@ -19,8 +19,8 @@ impl Replay {
 impl Runner for Replay {
     fn ask(&self, query: &Query) -> ToolResult {
         let command = query.to_string();
-        let known = self.answers.iter().find(|(start, _)| command.starts_with(start));
-        known.map(|(_, output)| output.clone()).ok_or(ToolError::Unrecorded(command))
+        let answer = self.answers.iter().find(|(start, _)| command.starts_with(start));
+        answer.map(|(_, output)| output.clone()).ok_or(ToolError::Unrecorded(command))
     }
 
     fn stream(&self, query: &Query, stop: &dyn Fn() -> bool, line: &mut dyn FnMut(&str)) -> ToolResult {

@@ -20,16 +20,16 @@ pub const SMBSTATUS: Tool =
 pub const PDBEDIT: Tool = Tool { name: "pdbedit", package: "samba", without: WITHOUT_SERVER };
 pub const SMBCLIENT: Tool =
     Tool { name: "smbclient", package: "smbclient", without: "without it, no client can be measured" };
-/// It runs smbclient, whose lines else come all at its end.
+/// Runs smbclient with unbuffered output; without it all lines arrive at the end.
 pub const STDBUF: Tool =
     Tool { name: "stdbuf", package: "coreutils", without: "without it, no client can be measured" };
 
-/// All that are needed.
+/// All programs that are needed.
 pub const TOOLS: [Tool; 5] = [SMBD, SMBSTATUS, PDBEDIT, SMBCLIENT, STDBUF];
 
 const MOUNT: Tool = Tool { name: "mount.cifs", package: "cifs-utils", ..SMBCLIENT };
 
-/// All that are needed besides by clients that mount a share.
+/// The further programs that clients need to mount a share.
 pub const MOUNTS: [Tool; 3] = [MOUNT, UMOUNT, SH];
 
 /// Within mounts of its own: nothing of its mounts is noted in the system's files.
@@ -49,7 +49,7 @@ pub fn serve(config: &str) -> Query {
     Query::new(SMBD, ["--foreground", "--no-process-group", "--configfile", config])
 }
 
-/// The same, but not before clients have left. It would else end with its standard input.
+/// Serves until its standard input has ended and clients have left; smbd itself would end with its standard input.
 const SERVE_MOUNTS: &str = r#"exec 3<&0
 { cat >/dev/null; leave ""; kill $$; } <&3 >/dev/null 2>&1 &
 exec "$1" --foreground --no-process-group --configfile "$2" 3<&- </dev/null"#;
@@ -72,12 +72,12 @@ pub fn unmount(dir: &Path, process: u32, failed: bool) -> Query {
     Query::new(SH, args).within(Duration::from_secs(600))
 }
 
-/// Its version: `Version 4.17.12-Debian`.
+/// Prints the version of the server: `Version 4.17.12-Debian`.
 pub fn version() -> Query {
     Query::new(SMBD, ["--version"]).within(Duration::from_secs(60))
 }
 
-/// What a client needs, and what says which version its own program has.
+/// The programs that a client needs, and the query for its version.
 pub fn client_needs() -> (&'static [Tool], Query) {
     (&[SMBCLIENT, STDBUF], Query::new(SMBCLIENT, ["--version"]))
 }
@@ -87,12 +87,12 @@ pub fn client_needs() -> (&'static [Tool], Query) {
 pub struct Share {
     /// `//ADDRESS/NAME`.
     pub name: String,
-    /// Below it; empty for all of it.
+    /// Directory below the share; empty for the share itself.
     pub dir: String,
     pub port: u16,
-    /// The file with user and password; a guest if none.
+    /// File with user and password; `None` for a guest.
     pub login: Option<PathBuf>,
-    /// What it insists on: `sign`, `encrypt` or `off`.
+    /// The protection that it insists on: `sign`, `encrypt` or `off`.
     pub protection: &'static str,
 }
 
@@ -136,14 +136,14 @@ impl Share {
             .map_or("guest".to_owned(), |login| format!("credentials={}", login.display()));
         let options = format!("{login},port={},{protection},nosharesock,nodev,nosuid,noexec", self.port);
         let name = [self.name.as_str(), &self.dir].join("/");
-        // Not noted in /etc/mtab, where that is a file.
+        // With -n, the mount is not recorded in /etc/mtab.
         let name = name.trim_end_matches('/');
         let args: [&OsStr; 5] = [name.as_ref(), dir.as_ref(), "-n".as_ref(), "-o".as_ref(), options.as_ref()];
         Query::new(MOUNT, args).within(Duration::from_secs(120))
     }
 }
 
-/// The answer to `pwd`.
+/// Whether a line is the answer to `pwd`.
 pub fn is_mark(line: &str) -> bool {
     line.contains("Current directory is")
 }
@@ -168,7 +168,7 @@ pub fn connections(config: &str) -> Query {
 pub fn negotiated(output: &Output) -> Option<[String; 3]> {
     let status: Value = serde_json::from_str(&output.stdout).ok()?;
     let session = status.get("sessions")?.as_object()?.values().next()?;
-    let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let cipher = |what: &str| match [&session[what]["cipher"], &session[what]["degree"]].map(text) {
         [cipher, _] if matches!(cipher.as_str(), "" | "-") => "none".to_owned(),
         [cipher, degree] => [cipher, degree].join(", "),

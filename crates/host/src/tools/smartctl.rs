@@ -17,7 +17,7 @@ pub const SMARTCTL: Tool = Tool {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     Health(Box<Health>),
-    /// It is in standby and was not woken.
+    /// The drive is in standby and was not woken.
     Asleep,
     Denied,
     /// This device type didn't reach it; another one may.
@@ -75,7 +75,7 @@ pub fn parse(kind: &str, output: &Output) -> Answer {
 fn health(kind: &str, json: &Value) -> Option<Health> {
     let number = |path: &str| json.pointer(path).and_then(Value::as_u64);
     let share = |path: &str| number(path).map(|percent| percent as f64 / 100.0);
-    let ata = Ata::of(json);
+    let ata = Ata::new(json);
     let nvme = |field: &str| number(&format!("/nvme_smart_health_information_log/{field}"));
     let scsi_errors =
         |page: &str| number(&format!("/scsi_error_counter_log/{page}/total_uncorrected_errors"));
@@ -87,7 +87,7 @@ fn health(kind: &str, json: &Value) -> Option<Health> {
         source: Some(format!("smartctl -d {kind}")),
         unknown: None,
         passed: json.pointer("/smart_status/passed").and_then(Value::as_bool),
-        // Not smartctl's own `endurance_used`: it is a guess from attributes.
+        // smartctl's own `endurance_used` is a guess from attributes.
         wear: share("/nvme_smart_health_information_log/percentage_used")
             .or_else(|| share("/scsi_percentage_used_endurance_indicator"))
             .or_else(|| ata.wear()),
@@ -110,7 +110,7 @@ fn health(kind: &str, json: &Value) -> Option<Health> {
             .or_else(|| ata_log("summary"))
             .or_else(|| nvme("num_err_log_entries")),
         self_test: failed_self_test(json),
-        warnings: nvme("critical_warning").map(Warning::of_bits).unwrap_or_default(),
+        warnings: nvme("critical_warning").map(Warning::from_bits).unwrap_or_default(),
         failing: ata.failing(),
         unclear: ata.unclear(),
     };
@@ -143,15 +143,15 @@ fn failed_self_test(json: &Value) -> Option<String> {
             3..=7 => false,
             _ => return None,
         };
-        // In the background and in the foreground.
+        // Extended tests in the background and in the foreground.
         let extended = matches!(entry["code"]["value"].as_u64(), Some(2 | 6));
         Some((extended, passed, word(entry, "result")))
     };
-    let of_scsi = (0..20).map_while(|n| json.get(format!("scsi_self_test_{n}")));
+    let scsi_tests = (0..20).map_while(|n| json.get(format!("scsi_self_test_{n}")));
     let tests = (table("/ata_smart_self_test_log/extended/table").filter_map(ata))
         .chain(table("/ata_smart_self_test_log/standard/table").filter_map(ata))
         .chain(table("/nvme_self_test_log/table").filter_map(nvme))
-        .chain(of_scsi.filter_map(scsi));
+        .chain(scsi_tests.filter_map(scsi));
     let since = tests.take_while(|(extended, passed, _)| !(*extended && *passed));
     since.filter(|(_, passed, _)| !passed).map(|(.., how)| how).next()
 }

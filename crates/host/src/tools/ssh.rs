@@ -9,19 +9,19 @@ use crate::units::{RemoteDir, shell_word};
 pub const SSH: Tool =
     Tool { name: "ssh", package: "openssh-client", without: "without it, no other machine can take part" };
 
-/// All lines before the first one of these come from the login there; further ones answer empty lines.
+/// The line that a script prints when it is ready. Lines before the first one come from the login there; further ones answer empty lines.
 pub const READY: &str = "drivebench: ready";
-/// There is no such file.
+/// Exit code of [`read`]: there is no such file.
 pub const NO_FILE: i32 = 41;
-/// It is the machine that asks.
+/// Exit code: the other machine is this one.
 const SAME_MACHINE: i32 = 42;
-/// The file was there, and no longer is.
+/// Exit code: the file was removed meanwhile.
 const REMOVED: i32 = 43;
-/// Files that were to be compared have other lengths, or are missing.
+/// Exit code of [`compare`]: lengths differ, or files are missing.
 pub const OTHER_LENGTHS: i32 = 45;
-/// They have other bytes.
+/// Exit code of [`compare`]: bytes differ.
 pub const OTHER_BYTES: i32 = 46;
-/// What ssh itself can't do.
+/// Exit code of ssh itself, when it can't connect.
 const LINK: i32 = 255;
 
 /// The scripts have no line ends, single quotes, backslashes before quotes, nor `!`: the shell of the login, which may be of another
@@ -31,7 +31,7 @@ const APPEND: &str = r#"f=$1/$2; [ -f "$f" ] || exit 43; printf "%s\n" "$3" | ca
 const READ: &str = r#"f=$1/$2; [ -e "$f" ] || exit 41; echo "drivebench: ready"; cat "$f""#;
 const REMOVE: &str = r#"rm -f "$1/$2""#;
 
-/// What uses a share there may still write when it is to be removed.
+/// Makes the directory of a client and removes it at the end, with retries, because a client may still write.
 const CLIENT: &str = r#"umask 077; d=$1/$2; mkdir "$d" || exit 1; r() { for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$d" && break; sleep 1; done; }; trap r EXIT; trap "exit 1" HUP INT TERM; for s in $3; do mkdir "$d/$s" || exit 1; done; for p in $4; do command -v "${p%:*}" >/dev/null || { echo "${p%:*} is not installed there: apt install ${p#*:}" >&2; exit 1; }; done; v=$($5 2>&1) || exit 1; echo "drivebench: ready"; echo "$SSH_CONNECTION"; echo "$v"; cat >/dev/null"#;
 const GIVE: &str = r#"umask 077; cat >"$1/$2/$3""#;
 const IN_DIR: &str = r#"cd "$1/$2" || exit 1; shift 2; exec "$@""#;
@@ -49,7 +49,7 @@ pub fn append(at: &RemoteDir, name: &str, line: &str) -> Query {
     run(at, APPEND, &[name, line])
 }
 
-/// Its lines, after [`READY`].
+/// Prints the lines of a file, after [`READY`].
 pub fn read(at: &RemoteDir, name: &str) -> Query {
     run(at, READ, &[name]).within(Duration::from_secs(600))
 }
@@ -88,7 +88,7 @@ pub fn compare(at: &RemoteDir, name: &str, [one, other]: [&str; 2], read: bool) 
     run(at, COMPARE, &[name, one, other, if read { "read" } else { "" }])
 }
 
-/// What a person types to remove the file.
+/// The command with which a person removes the file.
 pub fn remove_by_hand(at: &RemoteDir, name: &str) -> String {
     let rm = format!("rm -f {}", shell_word(&format!("{}/{name}", at.dir())));
     format!("{} {}", by_hand(at), shell_word(&rm))
@@ -131,9 +131,9 @@ fn by_hand(at: &RemoteDir) -> String {
     format!("ssh{port} {user}{}", at.host())
 }
 
-/// What went wrong, and what to do; root has other keys than the user who called `sudo`.
+/// What went wrong, and what to do. With sudo, root's keys are used, not those of the user who called it.
 pub fn failure(at: &RemoteDir, output: &Output, by_sudo: bool) -> String {
-    let said = output.complaint();
+    let complaint = output.complaint();
     let by_hand = format!("{}{}", if by_sudo { "sudo " } else { "" }, by_hand(at));
     let hint = match output.code {
         Some(SAME_MACHINE) => {
@@ -141,12 +141,12 @@ pub fn failure(at: &RemoteDir, output: &Output, by_sudo: bool) -> String {
         }
         Some(REMOVED) => return "it was removed there".to_owned(),
         Some(0) => return "the connection ended".to_owned(),
-        Some(LINK) if said.starts_with("Host key verification failed") => {
+        Some(LINK) if complaint.starts_with("Host key verification failed") => {
             format!(
                 "the key of that machine is not known here, or has changed: compare it, and log in once with `{by_hand}`"
             )
         }
-        Some(LINK) if said.contains("Permission denied (") => match by_sudo {
+        Some(LINK) if complaint.contains("Permission denied (") => match by_sudo {
             true => format!(
                 "root of this machine needs a key there: `sudo ssh-keygen` if it has none, then `{}`, until `{by_hand}` asks for nothing",
                 by_hand.replacen("ssh", "ssh-copy-id", 1)
@@ -156,14 +156,14 @@ pub fn failure(at: &RemoteDir, output: &Output, by_sudo: bool) -> String {
             ),
         },
         Some(LINK) => format!("check that `{by_hand}` works"),
-        Some(code) if said.is_empty() => {
+        Some(code) if complaint.is_empty() => {
             return format!(
                 "the command there ended with exit code {code}: check that `{by_hand} true` works"
             );
         }
-        _ => return said,
+        _ => return complaint,
     };
-    format!("{said}; {hint}")
+    format!("{complaint}; {hint}")
 }
 
 #[cfg(test)]

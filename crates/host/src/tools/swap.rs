@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::{Change, Content, Query, State, Tool};
 use crate::units::KIB;
 
-/// Reading all of a full swap area back from a slow stick.
+/// Time limit for reading a full swap area back from a slow stick.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// By this, an area on a device is known as one of ours.
+/// Label of the swap areas that drivebench makes.
 pub const LABEL: &str = "drivebench";
 
 const WITHOUT: &str = "without it, no swap area can be used";
@@ -18,21 +18,23 @@ const SWAPOFF: Tool = Tool { name: "swapoff", package: "mount", without: WITHOUT
 const MODPROBE: Tool =
     Tool { name: "modprobe", package: "kmod", without: "without it, zram must be in the kernel" };
 
+/// Makes a swap area in the file at `path`.
 pub fn make(path: &str) -> Change<State> {
     Change::new(MKSWAP, &["--label", LABEL], path)
 }
 
-/// At the begin of a device, whose content is lost.
+/// Makes a swap area at the start of a device, whose content is lost.
 pub fn make_on(device: &str, bytes: u64) -> Change<Content> {
     let kib = (bytes / KIB).to_string();
     Change::of(Query::new(MKSWAP, ["--label", LABEL, device, &kib]), [device])
 }
 
-/// The kernel fills the area with the highest priority first.
+/// Activates a swap area. The kernel fills the area with the highest priority first.
 pub fn on(path: &str, priority: u16) -> Change<State> {
     Change::new(SWAPON, &["-p", &priority.to_string()], path)
 }
 
+/// Deactivates a swap area.
 pub fn off(path: &str) -> Change<State> {
     Change::new(SWAPOFF, &[], path).within(LIMIT)
 }
@@ -45,7 +47,7 @@ pub fn load_zram() -> Query {
     Query::new(MODPROBE, ["zram", "num_devices=0"])
 }
 
-/// This program, waiting for orders on standard input.
+/// Runs this program as the one that uses memory; it reads orders from standard input.
 pub fn worker() -> Query {
     Query::new(super::system::OWN, ["swap-worker"])
 }

@@ -25,7 +25,7 @@ const POLL: Duration = Duration::from_millis(10);
 const TERM: Duration = Duration::from_millis(100);
 /// How long it may take to end after SIGKILL.
 const KILL: Duration = Duration::from_millis(50);
-/// Without a reader, a program would be ended at the first line that it says.
+/// Runs a program that goes on without a reader; SIGPIPE would end it at its first line.
 const UNREAD: &str = r#"trap "" PIPE; exec "$@""#;
 /// The maximum size of a program's output, bytes.
 pub const LONGEST: u64 = 64 << 20;
@@ -105,22 +105,22 @@ pub struct Talk {
 }
 
 impl Talk {
-    /// Its process.
+    /// Id of its process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// An error means that it has ended.
+    /// Writes text to its standard input. An error means that it has ended.
     pub fn say(&mut self, text: &str) -> io::Result<()> {
         self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write_all(text.as_bytes())
     }
 
-    /// Its next line; `Disconnected` if it has ended.
+    /// Returns its next line; `Disconnected` if it has ended.
     pub fn hear(&mut self, limit: Duration) -> Result<String, RecvTimeoutError> {
         self.lines.recv_timeout(limit)
     }
 
-    /// Its input ends.
+    /// Closes its standard input.
     pub fn says_no_more(&mut self) {
         drop(self.stdin.take());
     }
@@ -129,7 +129,7 @@ impl Talk {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Its next line; none if it has ended or `stop` is true.
+    /// Returns its next line; `None` if it has ended or `stop` is true.
     pub fn next_line(&mut self, stop: &dyn Fn() -> bool) -> Option<String> {
         loop {
             match self.lines.recv_timeout(POLL) {
@@ -139,7 +139,7 @@ impl Talk {
         }
     }
 
-    /// Closes its input, and waits so long for its end; then it is killed.
+    /// Closes its standard input and waits for its end; kills it after the time limit.
     pub fn end(&mut self, limit: Duration) -> Output {
         drop(self.stdin.take());
         let until = Instant::now() + limit;
@@ -247,7 +247,7 @@ struct Ending {
     term_sent: Option<Instant>,
     killed: Option<Instant>,
     slow: bool,
-    /// It had ended by its limit, and what it said is read a while longer: this program may not have run meanwhile.
+    /// Whether the program had ended at its limit, so that its output is read a while longer: drivebench may have been suspended.
     is_read: bool,
 }
 

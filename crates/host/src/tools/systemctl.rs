@@ -7,17 +7,17 @@ use super::{Output, Query, Tool};
 const SYSTEMCTL: Tool =
     Tool { name: "systemctl", package: "systemd", without: "without systemd, there is nothing to tell" };
 
-/// The same program, where it is asked.
+/// The same program, for questions.
 const TIMES: Tool = Tool {
     name: "systemctl",
     package: "systemd",
     without: "without systemd, the times of a boot are not known",
 };
 
-/// What it says of itself: the times when it began and ended to start the system, µs.
+/// Properties of systemd itself; the times at which it began and finished to start the system are in µs.
 const OF_MANAGER: &str = "--property=Version,SystemState,FirmwareTimestampMonotonic,LoaderTimestampMonotonic,InitRDTimestampMonotonic,\
      UserspaceTimestampMonotonic,SecurityStartTimestampMonotonic,FinishTimestampMonotonic,SoftRebootsCount";
-/// The same of each unit.
+/// Properties of each unit; times are in µs.
 const OF_UNITS: &str = "--property=Id,Names,InactiveExitTimestampMonotonic,ActiveEnterTimestampMonotonic,InactiveEnterTimestampMonotonic";
 
 /// Reads units and `/etc/fstab` again. No device is changed, and nothing is started.
@@ -30,12 +30,12 @@ pub fn enable(unit: &str) -> Query {
     Query::new(SYSTEMCTL, ["enable", unit]).within(Duration::from_secs(60))
 }
 
-/// No longer does.
+/// No longer starts a unit at each start of the machine.
 pub fn disable(unit: &str) -> Query {
     Query::new(SYSTEMCTL, ["disable", unit]).within(Duration::from_secs(60))
 }
 
-/// Ends it now.
+/// Stops a unit.
 pub fn stop(unit: &str) -> Query {
     Query::new(SYSTEMCTL, ["stop", unit]).within(Duration::from_secs(120))
 }
@@ -50,17 +50,17 @@ pub fn restart() -> Query {
     Query::new(SYSTEMCTL, ["reboot"]).within(Duration::from_secs(60))
 }
 
-/// When systemd started the system.
+/// Prints when systemd started the system.
 pub fn manager() -> Query {
     Query::new(TIMES, ["show", OF_MANAGER])
 }
 
-/// When it started each unit that it has loaded, also of those that have ended. There are hundreds, and small boards are slow.
+/// Prints when it started each unit that it has loaded, also of those that have ended. There are hundreds, and small boards are slow.
 pub fn units() -> Query {
     Query::new(TIMES, ["show", "--all", OF_UNITS, "*"]).within(Duration::from_secs(30))
 }
 
-/// When systemd started the system. Times are seconds since the kernel started, of what was before it seconds until then.
+/// When systemd started the system. Times are seconds since the kernel started; those of firmware and loader are seconds before that.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Manager {
     pub version: String,
@@ -74,25 +74,25 @@ pub struct Manager {
     pub initrd: Option<f64>,
     /// The start of systemd.
     pub userspace: Option<f64>,
-    /// When it had nothing left to start; none before that.
+    /// When it had nothing left to start; `None` before that.
     pub finish: Option<f64>,
-    /// It started the machine; in a container it doesn't.
+    /// Whether it started the machine; false in a container.
     pub of_machine: bool,
-    /// The system was started again without the kernel.
+    /// How often the system was restarted without the kernel.
     pub soft_reboots: u64,
 }
 
-/// When a unit was started last. Times are seconds since the kernel started; none of what didn't happen.
+/// When a unit was started last. Times are seconds since the kernel started; `None` if it didn't happen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Unit {
     pub id: String,
-    /// With its other names, such as `default.target`.
+    /// All of its names, such as `default.target`.
     pub names: Vec<String>,
-    /// It began to start.
+    /// When it began to start.
     pub begun: Option<f64>,
-    /// It was started.
+    /// When it was started.
     pub active: Option<f64>,
-    /// It ended, as those do that do one thing and stop.
+    /// When it ended, as units do that do one thing and stop.
     pub ended: Option<f64>,
 }
 
@@ -104,37 +104,40 @@ impl Unit {
     }
 }
 
-/// None if systemd doesn't run this system.
+/// Parses the output of [`manager`]; `None` if the system was not started by systemd.
 pub fn parse_manager(output: &Output) -> Option<Manager> {
     let blocks = blocks(&output.stdout);
-    let of = blocks.first().filter(|of| output.code == Some(0) && of.contains_key("SystemState"))?;
-    let text = |name: &str| of.get(name).copied().unwrap_or_default().to_owned();
+    let is_answer =
+        |block: &&BTreeMap<&str, &str>| output.code == Some(0) && block.contains_key("SystemState");
+    let properties = blocks.first().filter(is_answer)?;
+    let text = |name: &str| properties.get(name).copied().unwrap_or_default().to_owned();
     Some(Manager {
         version: text("Version"),
         state: text("SystemState"),
-        firmware: seconds(of, "FirmwareTimestampMonotonic"),
-        loader: seconds(of, "LoaderTimestampMonotonic"),
-        initrd: seconds(of, "InitRDTimestampMonotonic"),
-        userspace: seconds(of, "UserspaceTimestampMonotonic"),
-        finish: seconds(of, "FinishTimestampMonotonic"),
-        of_machine: seconds(of, "SecurityStartTimestampMonotonic").is_some(),
-        soft_reboots: of.get("SoftRebootsCount").and_then(|text| text.parse().ok()).unwrap_or(0),
+        firmware: seconds(properties, "FirmwareTimestampMonotonic"),
+        loader: seconds(properties, "LoaderTimestampMonotonic"),
+        initrd: seconds(properties, "InitRDTimestampMonotonic"),
+        userspace: seconds(properties, "UserspaceTimestampMonotonic"),
+        finish: seconds(properties, "FinishTimestampMonotonic"),
+        of_machine: seconds(properties, "SecurityStartTimestampMonotonic").is_some(),
+        soft_reboots: properties.get("SoftRebootsCount").and_then(|text| text.parse().ok()).unwrap_or(0),
     })
 }
 
+/// Parses the output of [`units`].
 pub fn parse_units(output: &Output) -> Vec<Unit> {
-    let unit = |of: BTreeMap<&str, &str>| {
+    let unit = |properties: BTreeMap<&str, &str>| {
         Some(Unit {
-            id: (*of.get("Id")?).to_owned(),
-            names: of
+            id: (*properties.get("Id")?).to_owned(),
+            names: properties
                 .get("Names")
                 .into_iter()
                 .flat_map(|names| names.split(' '))
                 .map(str::to_owned)
                 .collect(),
-            begun: seconds(&of, "InactiveExitTimestampMonotonic"),
-            active: seconds(&of, "ActiveEnterTimestampMonotonic"),
-            ended: seconds(&of, "InactiveEnterTimestampMonotonic"),
+            begun: seconds(&properties, "InactiveExitTimestampMonotonic"),
+            active: seconds(&properties, "ActiveEnterTimestampMonotonic"),
+            ended: seconds(&properties, "InactiveEnterTimestampMonotonic"),
         })
     };
     blocks(&output.stdout).into_iter().filter_map(unit).collect()
@@ -145,9 +148,9 @@ fn blocks(text: &str) -> Vec<BTreeMap<&str, &str>> {
     text.split("\n\n").map(|block| block.lines().filter_map(|line| line.split_once('=')).collect()).collect()
 }
 
-/// From µs; 0 stands for what didn't happen.
-fn seconds(of: &BTreeMap<&str, &str>, name: &str) -> Option<f64> {
-    let micros: u64 = of.get(name)?.parse().ok()?;
+/// A property in µs, as seconds; 0 stands for what didn't happen.
+fn seconds(properties: &BTreeMap<&str, &str>, name: &str) -> Option<f64> {
+    let micros: u64 = properties.get(name)?.parse().ok()?;
     (micros > 0).then(|| micros as f64 / 1e6)
 }
 

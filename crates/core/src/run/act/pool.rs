@@ -112,7 +112,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
                 let used = |pool: Planned<'_>| pool.processor(transfer, m.load.pattern, m.load.block);
                 let asked = Asked::load(build, (transfer, &m.load), End::Value);
                 let processor = self.planned(build, asked, used).filter(|used| *used > 0.0);
-                Some(PredictedLoad { processor, ..PredictedLoad::of(&m.label, speed, [low, high]) })
+                Some(PredictedLoad { processor, ..PredictedLoad::new(&m.label, speed, [low, high]) })
             };
             match self.seeking(build, (transfer, &m.load)) {
                 Some(drive) => {

@@ -15,9 +15,9 @@ pub(super) fn state(drive: &Drive) -> Vec<Finding> {
     let mut found = Vec::new();
     if health.is_failing() {
         let warnings = health.warnings.iter().map(|warning| warning.words().to_owned());
-        let which: Vec<String> = health.failing.iter().cloned().chain(warnings).collect();
-        let which = if which.is_empty() { String::new() } else { format!(" ({})", listed(&which)) };
-        let what = format!("{label} reports that it is failing{which}.");
+        let reasons: Vec<String> = health.failing.iter().cloned().chain(warnings).collect();
+        let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", listed(&reasons)) };
+        let what = format!("{label} reports that it is failing{reasons}.");
         found.push(Finding::of(Code::Failing, [drive], what, "Back up its data now, then replace it."));
     }
     if let Some(how) = &health.self_test {

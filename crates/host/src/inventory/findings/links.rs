@@ -2,7 +2,7 @@
 
 use super::{Code, Finding};
 use crate::{
-    inventory::{Bus, BusKind, Drive, Inventory, NetworkPort, bus_ceilings::of_link},
+    inventory::{Bus, BusKind, Drive, Inventory, NetworkPort, bus_ceilings::link_ceiling},
     units::{count, listed},
 };
 
@@ -83,17 +83,17 @@ fn sharers<'a>(inventory: &'a Inventory, bus: &Bus) -> Sharers<'a> {
     let drives = inventory.hardware(inventory.drives.iter().filter(|drive| below(&drive.upstream)));
     let wired = |port: &&NetworkPort| !port.wireless && port.connected == Some(true);
     let ports: Vec<_> = inventory.ports.iter().filter(|port| below(&port.upstream)).filter(wired).collect();
-    let link_speeds = drives.iter().filter_map(|drive| drive.link_mbps).map(of_link).sum::<f64>()
+    let link_speeds = drives.iter().filter_map(|drive| drive.link_mbps).map(link_ceiling).sum::<f64>()
         + ports.iter().filter_map(|port| port.mbps).map(|mbps| mbps / 8.0).sum::<f64>();
     let ports = ports.iter().map(|port| format!("Ethernet {}", port.name)).collect();
     Sharers { drives, ports, link_speeds }
 }
 
 fn describe(bus: &Bus, sharers: &Sharers<'_>, most: f64) -> Finding {
-    let mut who = vec![count(sharers.drives.len() as u64, "drive")];
-    who.extend(sharers.ports.iter().cloned());
-    let (who, bus) = (listed(&who), &bus.id);
-    let what = format!("{who} share {bus}: together they reach at most about {most:.0} MB/s.");
+    let mut names = vec![count(sharers.drives.len() as u64, "drive")];
+    names.extend(sharers.ports.iter().cloned());
+    let (names, bus) = (listed(&names), &bus.id);
+    let what = format!("{names} share {bus}: together they reach at most about {most:.0} MB/s.");
     let advice = if sharers.ports.is_empty() {
         "Connect drives that are used at the same time to different buses."
     } else {

@@ -23,33 +23,33 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
     let what = format!("The {} {name}", pool.layout_in_words());
     let missing = format!("{} of {}", pool.missing, count(pool.members, "drive"));
     let is_frozen = is_md(pool) && pool.action == Some(Action::Frozen);
-    let are = |state: MemberState| -> Vec<String> {
+    let members_in = |state: MemberState| -> Vec<String> {
         let members = layer.members.iter().zip(&layer.states);
-        members.filter(|(_, is)| **is == state).map(|(member, _)| format!("/dev/{member}")).collect()
+        members.filter(|(_, actual)| **actual == state).map(|(member, _)| format!("/dev/{member}")).collect()
     };
-    let (spares, failed) = (are(MemberState::Spare), are(MemberState::Failed));
-    let journal = are(MemberState::FailedJournal);
-    let has = pool.members.saturating_sub(pool.degraded);
+    let (spares, failed) = (members_in(MemberState::Spare), members_in(MemberState::Failed));
+    let journal = members_in(MemberState::FailedJournal);
+    let complete = pool.members.saturating_sub(pool.degraded);
     let (code, says, advice) = match pool.state {
         _ if pool.kind == "zfs" => {
-            let (code, is) = match pool.state {
+            let (code, condition) = match pool.state {
                 PoolState::Active if pool.degraded == 0 => return None,
                 PoolState::Active => (Code::Degraded, "degraded"),
                 _ => (Code::Broken, "faulted or suspended: its data can't be used"),
             };
             let status = format!("What is wrong, and what to do: sudo zpool status {}.", shell_word(&name));
-            (code, format!("{what} is {is}."), status)
+            (code, format!("{what} is {condition}."), status)
         }
         PoolState::Broken if pool.missing > 0 => (
             Code::Broken,
             match pool.layout.as_deref() {
-                // Its drives follow each other: files on the others can be read.
+                // The drives of a linear pool follow each other, so files on the other drives can be read.
                 Some("linear") => {
                     format!("{what} is broken: it lacks {missing}, and what is on them can't be read.")
                 }
                 _ => format!("{what} is broken: it lacks {missing}, and its data can't be read."),
             },
-            back(inventory, layer, pool),
+            reconnect(inventory, layer, pool),
         ),
         PoolState::TakesNoWrites if !journal.is_empty() => {
             let (array, journal) = (format!("/dev/{}", layer.name), listed(&journal));
@@ -66,9 +66,11 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
             let start = start_anew(&format!("/dev/{}", layer.name), uuid, "sudo ");
             (Code::Broken, says, capital(&start) + ".")
         }
-        PoolState::Broken => {
-            (Code::Broken, format!("{what} is broken: its data can't be read."), back(inventory, layer, pool))
-        }
+        PoolState::Broken => (
+            Code::Broken,
+            format!("{what} is broken: its data can't be read."),
+            reconnect(inventory, layer, pool),
+        ),
         PoolState::Inactive => {
             let says = format!("{what} is inactive: it is assembled in part, and its data can't be read.");
             (Code::Inactive, says, start(inventory, layer))
@@ -85,8 +87,8 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
                 .to_owned();
             (Code::Degraded, says, advice)
         }
-        PoolState::Active if pool.kind == "raid1" && has > 1 && pool.missing > has => {
-            let says = format!("{what} has {has} of {} copies. {}", pool.members, survives(pool));
+        PoolState::Active if pool.kind == "raid1" && complete > 1 && pool.missing > complete => {
+            let says = format!("{what} has {complete} of {} copies. {}", pool.members, survives(pool));
             let advice = "Where it was made so, as over all bays of a NAS for its system, nothing is wrong.";
             (Code::Degraded, says, advice.to_owned())
         }
@@ -100,7 +102,7 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
             let frozen = is_frozen.then(|| {
                 format!("Nothing is filled while it is frozen. If no other mdadm than a monitor runs: sudo mdadm --action=idle /dev/{node}.")
             });
-            let back = take_back(inventory, layer, pool, &former(inventory, layer));
+            let re_add = take_back(inventory, layer, pool, &former(inventory, layer));
             let n = spares.len() as u64;
             let filled = (n >= pool.missing && !is_frozen).then(|| match pool.action {
                 Some(Action::Reshape) => {
@@ -111,13 +113,13 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
                     format!("Nothing is filled, though {} waits as a spare: dmesg says why.", listed(&spares))
                 }
             });
-            let killed = (is_md(pool) && back.is_none() && filled.is_none() && !is_frozen).then(|| {
+            let killed = (is_md(pool) && re_add.is_none() && filled.is_none() && !is_frozen).then(|| {
                 "If a run of drivebench that took a drive away was killed: sudo drivebench cleanup, with the --store of that run. What was just plugged in is \
                  named here some seconds later."
                     .to_owned()
             });
             let other = (filled.is_none() && !is_frozen).then(|| replace(layer, pool));
-            let advice = frozen.into_iter().chain(back).chain(filled).chain(killed).chain(other);
+            let advice = frozen.into_iter().chain(re_add).chain(filled).chain(killed).chain(other);
             (Code::Degraded, says, advice.collect::<Vec<_>>().join(" "))
         }
         _ if !failed.is_empty() && pool.degraded == 0 => {
@@ -135,7 +137,7 @@ fn is_md(pool: &Pool) -> bool {
     !pool.ours && pool.kind.starts_with("raid")
 }
 
-/// What it survives now.
+/// A sentence with the number of drives that may still fail.
 fn survives(pool: &Pool) -> String {
     match pool.survives() {
         Some(0) => "It survives no further failure.".to_owned(),
@@ -152,7 +154,7 @@ fn status(pool: &Pool) -> String {
 /// How an array that is assembled in part is started.
 fn start(inventory: &Inventory, layer: &Layer) -> String {
     let name = &layer.name;
-    if let Some(other) = of_other(inventory, layer) {
+    if let Some(other) = working_array(inventory, layer) {
         return format!(
             "Don't start it: /dev/{other} works without what is in it, which is older. The advice for that one takes it back."
         );
@@ -166,8 +168,8 @@ fn start(inventory: &Inventory, layer: &Layer) -> String {
     )
 }
 
-/// The array that works without what is in this inactive one.
-fn of_other<'i>(inventory: &'i Inventory, layer: &Layer) -> Option<&'i str> {
+/// The working array with the same UUID as this inactive one, by its kernel name.
+fn working_array<'i>(inventory: &'i Inventory, layer: &Layer) -> Option<&'i str> {
     let own = uuid(inventory, layer)?;
     let works = |pool: &Pool| is_md(pool) && pool.is_usable();
     let others = inventory.pools().filter(|(other, pool)| works(pool) && other.name != layer.name);
@@ -177,7 +179,7 @@ fn of_other<'i>(inventory: &'i Inventory, layer: &Layer) -> Option<&'i str> {
         .map(|other| other.name.as_str())
 }
 
-/// What all members of an array have in common.
+/// The UUID of an array, which is in the superblock of each member.
 fn uuid<'i>(inventory: &'i Inventory, layer: &Layer) -> Option<&'i str> {
     let member = |name: &String| inventory.blocks().find(|block| block.name() == name).filter(is_of_array);
     layer.members.iter().find_map(member)?.content().uuid.as_deref()
@@ -187,14 +189,15 @@ fn is_of_array(block: &Block<'_>) -> bool {
     block.content().filesystem.as_deref() == Some("linux_raid_member")
 }
 
-/// How many members have all the data; none if it depends on which they are.
+/// The number of members that hold all data; `None` if it depends on which they are.
 fn needed(pool: &Pool) -> Option<usize> {
     let layout = Layout::of_name(&pool.kind).filter(|layout| *layout != Layout::Raid10)?;
     let members = usize::try_from(pool.members).ok()?;
     Some(members.saturating_sub(layout.survives(members))).filter(|needed| *needed > 0)
 }
 
-fn back(inventory: &Inventory, layer: &Layer, pool: &Pool) -> String {
+/// What to do about a pool that lacks more drives than it survives.
+fn reconnect(inventory: &Inventory, layer: &Layer, pool: &Pool) -> String {
     if pool.ours {
         return format!("Connect the missing drives. What to do once all are: {}.", status(pool));
     }
@@ -212,15 +215,15 @@ fn back(inventory: &Inventory, layer: &Layer, pool: &Pool) -> String {
         [] => String::new(),
         nodes => format!(" It still lists {}.", listed(nodes)),
     };
-    let stop: Vec<String> = former.iter().filter_map(|block| apart(inventory, block)).collect();
+    let stop: Vec<String> = former.iter().filter_map(|block| stop_own_array(inventory, block)).collect();
     let first = if stop.is_empty() { String::new() } else { format!(" First: {}.", stop.join("; ")) };
-    let these = match needed(pool) {
+    let members = match needed(pool) {
         Some(needed) => format!("the {needed} with the most Events"),
         None => "all but the one with the fewest Events".to_owned(),
     };
     let put_together = put_together(
         &format!("/dev/{}", layer.name),
-        &format!("{these}, of all that were ever in it"),
+        &format!("{members}, of all that were ever in it"),
         "sudo ",
     );
     format!(
@@ -228,14 +231,14 @@ fn back(inventory: &Inventory, layer: &Layer, pool: &Pool) -> String {
     )
 }
 
-/// The command that takes a drive out of an array of its own, if it is in one.
-fn apart(inventory: &Inventory, block: &Block<'_>) -> Option<String> {
+/// The command that stops the array of its own that a drive is in, if any.
+fn stop_own_array(inventory: &Inventory, block: &Block<'_>) -> Option<String> {
     let holds = |other: &&Layer| other.members.iter().any(|member| member == block.name());
     let other = inventory.pools().map(|(other, _)| other).find(holds)?;
     Some(format!("sudo mdadm --stop /dev/{}", other.name))
 }
 
-/// What has the array's superblock and is plugged in, but not used by it.
+/// Block devices that have the array's superblock but are not used by the array.
 fn former<'i>(inventory: &'i Inventory, layer: &Layer) -> Vec<Block<'i>> {
     if layer.pool.as_ref().is_none_or(|pool| pool.ours) {
         return Vec::new();
@@ -260,18 +263,18 @@ fn were_part(former: &[Block<'_>]) -> Option<String> {
 fn take_back(inventory: &Inventory, layer: &Layer, pool: &Pool, former: &[Block<'_>]) -> Option<String> {
     let were = were_part(former)?;
     let array = format!("/dev/{}", layer.name);
-    // One that is in an array of its own is held by that.
-    let stop: Vec<String> = former.iter().filter_map(|block| apart(inventory, block)).collect();
+    // An array of its own holds a drive, so it is stopped first.
+    let stop: Vec<String> = former.iter().filter_map(|block| stop_own_array(inventory, block)).collect();
     if former.len() as u64 > pool.missing {
-        let which = count(pool.missing, "drive");
-        let back = give_back(&array, &["DRIVE".to_owned()], &stop, "sudo ");
+        let missing = count(pool.missing, "drive");
+        let re_add = give_back(&array, &["DRIVE".to_owned()], &stop, "sudo ");
         return Some(format!(
-            "{were}, and it lacks {which}: take what has the most Events, as `sudo mdadm --examine DRIVE` shows them, or showed them before --force was used, {back}."
+            "{were}, and it lacks {missing}: take what has the most Events, as `sudo mdadm --examine DRIVE` shows them, or showed them before --force was used, {re_add}."
         ));
     }
-    let that = if former.len() == 1 { "that" } else { "them" };
+    let pronoun = if former.len() == 1 { "that" } else { "them" };
     let members: Vec<String> = former.iter().map(Block::path).collect();
-    Some(format!("{were}. To take {that} back, {}.", give_back(&array, &members, &stop, "sudo ")))
+    Some(format!("{were}. To take {pronoun} back, {}.", give_back(&array, &members, &stop, "sudo ")))
 }
 
 /// The command that fills another drive.

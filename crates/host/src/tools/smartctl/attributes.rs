@@ -39,14 +39,14 @@ const SECTORS_WRITTEN: [&str; 2] = ["Total_LBAs_Written", "Total_Host_LBA_Writte
 /// Drives that count something else under the names above: a part of the attribute's name, and of the drive's entry or model.
 const OTHER_UNITS: [(&str, &str); 2] = [("LBA", "Intel"), ("Lifetime_Writes_GiB", "KIOXIA-EXCERIA")];
 
-/// Where the remaining share of the rated life is, in percent.
+/// The number of an attribute that is the remaining share of the rated life, in percent.
 #[derive(Clone, Copy)]
 enum Left {
     Value,
     Raw,
 }
 
-/// What is known of one vendor: name, beginning of the drive's entry.
+/// Wear attributes of single vendors: name, start of the drive's entry, number.
 const KNOWN_WEAR: [(&str, &str, Left); 7] = [
     ("Percent_Lifetime_Remain", "Crucial/Micron", Left::Value),
     ("Percent_Lifetime_Remain", "Micron", Left::Value),
@@ -88,13 +88,13 @@ const VENDORS_WEAR: [&str; 2] = ["Media_Wearout_Indicator", "Wear_Leveling_Count
 /// The attributes and statistics of an ATA drive.
 pub(super) struct Ata<'a> {
     json: &'a Value,
-    /// Its entry in smartmontools' database.
+    /// The drive's entry in smartmontools' database.
     entry: Option<&'a str>,
     model: &'a str,
 }
 
 impl<'a> Ata<'a> {
-    pub fn of(json: &'a Value) -> Self {
+    pub fn new(json: &'a Value) -> Self {
         let entry = json["model_family"].as_str().filter(|entry| !entry.is_empty());
         Self { json, entry, model: json["model_name"].as_str().unwrap_or_default() }
     }
@@ -112,7 +112,7 @@ impl<'a> Ata<'a> {
         self.entry.is_some() || self.json["rotation_rate"].as_u64().is_some_and(|rate| rate > 0)
     }
 
-    /// The largest: several may count the same errors.
+    /// The largest count of these attributes: several may count the same errors.
     fn count(&self, names: &[&str]) -> Option<u64> {
         let own = names.iter().filter(|_| self.errors_are_known()).flat_map(|name| self.named(name));
         own.filter_map(raw).max()
@@ -140,17 +140,17 @@ impl<'a> Ata<'a> {
         entries.find(|entry| entry["name"] == name && entry["flags"]["valid"] != false)?["value"].as_u64()
     }
 
-    /// The standard's value, or the vendor's.
+    /// The used share of the rated life: the standard's value, or else the vendor's.
     pub fn wear(&self) -> Option<f64> {
         let standard = self.statistic("Percentage Used Endurance Indicator").map(|used| used as f64 / 100.0);
         standard.or_else(|| self.table().find_map(|attribute| self.worn(attribute)))
     }
 
-    /// What this attribute says about wear, where that is known.
+    /// The used share of the rated life according to an attribute; `None` if its meaning is unknown.
     fn worn(&self, attribute: &Value) -> Option<f64> {
         let (entry, name) = (self.entry?, attribute["name"].as_str()?);
         let value = attribute["value"].as_u64();
-        let known = KNOWN_WEAR.iter().find(|(of, vendor, _)| *of == name && entry.starts_with(vendor));
+        let known = KNOWN_WEAR.iter().find(|(own, vendor, _)| *own == name && entry.starts_with(vendor));
         let left = match known {
             Some((.., Left::Value)) => value?,
             Some((.., Left::Raw)) => raw(attribute)?,
@@ -173,17 +173,17 @@ impl<'a> Ata<'a> {
         }
         let entry = self.entry?;
         let other = |name: &str| {
-            let is = |(part, of): &&(&str, &str)| {
-                name.contains(part) && (entry.contains(of) || self.model.starts_with(of))
+            let counts_else = |(part, maker): &(&str, &str)| {
+                name.contains(part) && (entry.contains(maker) || self.model.starts_with(maker))
             };
-            OTHER_UNITS.iter().any(|one| is(&one))
+            OTHER_UNITS.iter().any(counts_else)
         };
         let units = WRITTEN.into_iter().chain(SECTORS_WRITTEN.map(|name| (name, block)));
         let mut counts = units.filter(|(name, _)| !other(name));
         counts.find_map(|(name, unit)| Some(self.named(name).find_map(raw)?.saturating_mul(unit)))
     }
 
-    /// Those below their threshold by which the vendor predicts a failure; others are below it by age or heat.
+    /// Names of attributes below their threshold with which the vendor predicts a failure; others are below it by age or heat.
     pub fn failing(&self) -> Vec<String> {
         let predicts = |attribute: &&Value| {
             attribute["when_failed"] == "now" && attribute["flags"]["prefailure"] != false
