@@ -288,7 +288,7 @@ pub struct Results {
 }
 
 #[derive(Debug, Default, Group)]
-pub struct Which {
+pub struct Filter {
     /// Only runs on drives or targets whose name contains this: model, serial, path
     #[arg(long, value_name = "TEXT")]
     pub drive: Option<String>,
@@ -314,11 +314,11 @@ pub struct Which {
 #[command(after_help = EXPORT_EXAMPLES)]
 pub struct Export {
     /// Names of runs, in the order of the rows [default: all, oldest first]
-    #[arg(value_name = "RUN", conflicts_with = "Which")]
+    #[arg(value_name = "RUN", conflicts_with = "Filter")]
     pub runs: Vec<String>,
 
     #[command(flatten)]
-    pub which: Which,
+    pub filter: Filter,
 
     /// csv, json or openmetrics [default: by the name of --out, else csv]
     #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
@@ -369,7 +369,7 @@ Examples:
 #[derive(Debug, Subcommand)]
 pub enum ResultsAction {
     /// List runs
-    List(Which),
+    List(Filter),
     /// Show the findings of runs
     Show(Show),
     /// Compare two runs, drive by drive: ratios with intervals

@@ -33,43 +33,32 @@ use crate::{
     tools::System,
 };
 
-/// Ends a series.
+/// The command that ends a series.
 const STOP_IT: &str = "sudo drivebench run boot --stop";
-/// How soon it is seen that it is to end.
+/// How often a signal is looked for.
 const POLL: Duration = Duration::from_millis(200);
 
-/// What was asked of a series.
-pub(super) enum Asked {
-    /// So many restarts, of the machine with the name that was typed; or what they would do.
-    Times {
-        times: u32,
-        named: Option<String>,
-        plan: bool,
-    },
-    Stop {
-        plan: bool,
-    },
-}
-
-pub(super) fn asked(Run { experiment, values, options }: &Run) -> Option<Asked> {
+/// Begins or ends a series, if the options of `run boot` ask for one.
+pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> Option<anyhow::Result<ExitCode>> {
+    let Run { experiment, values, options } = args;
     if experiment.name != BOOT.name {
         return None;
     }
     match values.typed(&TIMES) {
-        Some(times) => Some(Asked::Times { times, named: values.typed(&RESTART), plan: options.plan }),
-        None => values.get(&STOP).then_some(Asked::Stop { plan: options.plan }),
+        Some(times) => Some(begin(times, values.typed(&RESTART), options.plan, store, output)),
+        None => values.get(&STOP).then(|| stop(options.plan, output)),
     }
 }
 
-pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
+/// Restarts the machine whose name was typed a number of times, or shows what that would do.
+fn begin(
+    times: u32,
+    named: Option<String>,
+    plan: bool,
+    store: &Option<PathBuf>,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
     let root = Sysroot::live();
-    let (times, named, plan) = match asked {
-        Asked::Times { times, named, plan } => (times, named, plan),
-        Asked::Stop { plan: false } => return stop(output),
-        Asked::Stop { plan: true } => {
-            return Err(Usage("--stop has no plan: leave out --plan to end the restarts".to_owned()).into());
-        }
-    };
     let store = stored::store(store)?;
     let boot_id = run::host(&root).boot_id.ok_or(experiments::BootError::NoBootId)?;
     let host = root.word("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -98,7 +87,7 @@ pub(super) fn begin(asked: Asked, store: &Option<PathBuf>, output: &Output) -> a
     let begun = series.arm(&runner).and_then(|()| {
         output.lines(&series.describe(&host));
         match signals.code() {
-            // Else the next restart, whenever that is, would begin it.
+            // An armed series would begin at the next restart, whenever that is.
             Some(_) => Err(io::Error::other("it was interrupted")),
             None => series.start(&runner),
         }
@@ -121,10 +110,10 @@ fn can_begin(root: &Sysroot, dir: &Path, host: &str) -> anyhow::Result<()> {
         let shown = dir.display();
         return refused(format!("the store {shown} has a name that is no UTF-8: choose another one"));
     }
-    // Its units and its state, too: not with a root whose changes are in memory.
+    // The series has units and a state, which a root in memory would lose.
     let inventory = Inventory::read(root);
     for dir in [dir, Path::new("/etc/systemd/system"), Path::new("/var/lib")] {
-        is_kept(&inventory, dir)?;
+        require_drive(&inventory, dir)?;
     }
     experiments::has_systemd()?;
     if let Err(e) = boot_series::is_private() {
@@ -139,9 +128,9 @@ fn can_begin(root: &Sysroot, dir: &Path, host: &str) -> anyhow::Result<()> {
     }
 }
 
-/// What is stored in memory is gone after a restart.
-fn is_kept(inventory: &Inventory, dir: &Path) -> anyhow::Result<()> {
-    // It may not exist yet.
+/// Refuses a directory on no known drive: what is stored in memory is lost at a restart.
+fn require_drive(inventory: &Inventory, dir: &Path) -> anyhow::Result<()> {
+    // The directory may not exist yet.
     let there = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
     let target = Target::resolve(inventory, &there.to_string_lossy())?;
     match target.drives.is_empty() {
@@ -155,7 +144,10 @@ fn is_kept(inventory: &Inventory, dir: &Path) -> anyhow::Result<()> {
     }
 }
 
-fn stop(output: &Output) -> anyhow::Result<ExitCode> {
+fn stop(plan: bool, output: &Output) -> anyhow::Result<ExitCode> {
+    if plan {
+        return Err(Usage("--stop has no plan: leave out --plan to end the restarts".to_owned()).into());
+    }
     if !boot_series::is_armed() {
         output.note("No restarts are under way.");
         return Ok(ExitCode::SUCCESS);
@@ -173,7 +165,7 @@ fn stop(output: &Output) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the unit does after each start. Whatever goes wrong, the machine is then not restarted again.
+/// Records a boot, as the unit of a series after each start. After any error the machine is not restarted again.
 pub(super) fn go_on(output: &Output) -> anyhow::Result<ExitCode> {
     let runner = System::default();
     // Systemd asks it to end where a person does, and before any other restart.
@@ -186,7 +178,7 @@ pub(super) fn go_on(output: &Output) -> anyhow::Result<ExitCode> {
             while since.elapsed() < Duration::from_secs(PAUSE) && signals.code().is_none() {
                 thread::sleep(POLL);
             }
-            // It may have been stopped meanwhile.
+            // The series may have been stopped meanwhile.
             match signals.code().is_none() && series.goes_on() {
                 true => Ok(boot_series::restart(&runner)?),
                 false => Ok(()),

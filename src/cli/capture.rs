@@ -27,7 +27,7 @@ pub(super) fn capture(args: &Capture, store: &Option<PathBuf>, output: &Output) 
         return Err(exists());
     }
     let _note = stored::store(store).ok().and_then(|store| OutputNote::begin(store.dir(), &args.file, None));
-    // It holds serials.
+    // The archive contains serials.
     let file = AtomicFile::create(&args.file, PRIVATE).map_err(failed)?;
     let archive = archive(args.anonymise).map_err(failed)?;
     archive.write(file.file()).map_err(failed)?;
@@ -52,7 +52,7 @@ fn archive(anonymise: bool) -> io::Result<Archive> {
     let root = Sysroot::live().recording();
     let inventory = Inventory::read(&root);
     read_extra_files(&root, &inventory);
-    let mut archive = Archive::of(&root);
+    let mut archive = Archive::from_recording(&root);
     if let Some(arch) = &inventory.machine.arch {
         archive.add_file("/proc/sys/kernel/arch", format!("{arch}\n"));
     }
@@ -61,8 +61,8 @@ fn archive(anonymise: bool) -> io::Result<Archive> {
     archive.add_file(SPACE, serde_json::to_vec(&space)?);
     let system = System::default();
     for drive in &inventory.drives {
-        if let (Some(printed), _) = health::of(drive, &system, false) {
-            archive.add_file(&health::kept(&drive.name), printed);
+        if let (Some(printed), _) = health::read(drive, &system, false) {
+            archive.add_file(&health::path_in_archive(&drive.name), printed);
         }
     }
     let about = serde_json::json!({

@@ -48,8 +48,8 @@ pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::R
         return Ok(ExitCode::from(code));
     }
     let bytes = file.file().metadata().map_err(unwritable)?.len();
-    let kept = if args.force { file.keep() } else { file.keep_new().map(drop) };
-    kept.map_err(|e| match e.kind() {
+    let saved = if args.force { file.keep() } else { file.keep_new().map(drop) };
+    saved.map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => Usage(format!("{name} {EXISTS}")).into(),
         _ => unwritable(e),
     })?;
@@ -106,7 +106,7 @@ fn chosen(
         args.runs.iter().try_for_each(|run| store.open(run).map(drop))?;
         return Ok((args.runs.clone(), true));
     }
-    let (mut runs, unreadable) = stored::matching(store, store.list()?, &args.which, output);
+    let (mut runs, unreadable) = stored::matching(store, store.list()?, &args.filter, output);
     unreadable.iter().for_each(|e| output.note(&format!("{e}.")));
     runs.retain(|run| run.copy_of.is_none());
     if format == RowFormat::OpenMetrics {

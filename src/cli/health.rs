@@ -10,14 +10,18 @@ use crate::{
     units::Health,
 };
 
-/// Where an archive keeps the output of smartctl for a drive.
-pub(super) fn kept(drive: &str) -> String {
+/// Path in an archive of smartctl's output for a drive.
+pub(super) fn path_in_archive(drive: &str) -> String {
     format!("/drivebench/smartctl/{drive}.json")
 }
 
+/// Recorded answers of smartctl in a captured machine; `None` if there are none.
 pub(super) fn captured(root: &Sysroot, inventory: &Inventory) -> Option<Replay> {
-    let kept = inventory.drives.iter().filter_map(|drive| Some((drive, root.long_text(&kept(&drive.name))?)));
-    kept.fold(None, |replay: Option<Replay>, (drive, stdout)| {
+    let answers = inventory
+        .drives
+        .iter()
+        .filter_map(|drive| Some((drive, root.long_text(&path_in_archive(&drive.name))?)));
+    answers.fold(None, |replay: Option<Replay>, (drive, stdout)| {
         let output = Output { code: Some(0), stdout, stderr: String::new() };
         Some(replay.unwrap_or_default().answer(ask(&drive.node(), "auto", true).to_string(), output))
     })
@@ -27,13 +31,13 @@ pub(super) fn captured(root: &Sysroot, inventory: &Inventory) -> Option<Replay> 
 pub(super) fn fill(inventory: &mut Inventory, runner: &dyn Runner, wake: bool) {
     for drive in &mut inventory.drives {
         if drive.health.is_none() {
-            drive.health = Some(of(drive, runner, wake).1);
+            drive.health = Some(read(drive, runner, wake).1);
         }
     }
 }
 
 /// The health of a drive, and the output of smartctl.
-pub(super) fn of(drive: &Drive, runner: &dyn Runner, wake: bool) -> (Option<String>, Health) {
+pub(super) fn read(drive: &Drive, runner: &dyn Runner, wake: bool) -> (Option<String>, Health) {
     let usb = drive.usb.as_ref().map(|usb| usb.id.as_str());
     let mut why = None;
     for kind in kinds(drive.bus.as_deref(), usb, drive.removable) {
@@ -49,7 +53,7 @@ pub(super) fn of(drive: &Drive, runner: &dyn Runner, wake: bool) -> (Option<Stri
             Answer::Health(health) => return (Some(output.stdout), *health),
             Answer::Asleep => return unknown("asleep; --wake wakes it"),
             Answer::Denied => return unknown("reading it needs root: sudo drivebench list --health"),
-            Answer::Unreached(said) => drop(why.get_or_insert(said)),
+            Answer::Unreached(complaint) => drop(why.get_or_insert(complaint)),
         }
     }
     unknown(why.as_deref().unwrap_or(match drive.bus.as_deref() {

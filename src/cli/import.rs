@@ -23,7 +23,7 @@ use crate::{
     units::{Direction, count},
 };
 
-/// At most this many skipped files are listed by name.
+/// The most skipped files that are listed by name.
 const NAMED: usize = 20;
 
 pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -31,18 +31,18 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
         Way::Read => Direction::Read,
         Way::Write => Direction::Write,
     });
-    let said = ImportOptions { drive: args.drive.clone(), board: args.board.clone(), direction };
+    let options = ImportOptions { drive: args.drive.clone(), board: args.board.clone(), direction };
     let store = stored::store(store)?;
-    let found = files(&args.files, &said)?;
+    let found = files(&args.files, &options)?;
     let mut refused: Vec<String> = found.refused.iter().map(|e| format!("{e}.")).collect();
-    let _alone = if found.taken.is_empty() { None } else { Some(store.import_alone()?) };
-    let mut known = known(&store)?;
+    let _alone = if found.imported.is_empty() { None } else { Some(store.import_alone()?) };
+    let mut earlier = earlier_imports(&store)?;
     let mut fresh = Vec::new();
-    for imported in found.taken {
-        match known.get(&(imported.bytes, imported.crc32)) {
-            Some(by) => refused.push(format!("{} is identical to {by}.", imported.file)),
+    for imported in found.imported {
+        match earlier.get(&(imported.bytes, imported.crc32)) {
+            Some(run) => refused.push(format!("{} is identical to {run}.", imported.file)),
             None => {
-                known.insert((imported.bytes, imported.crc32), imported.file.clone());
+                earlier.insert((imported.bytes, imported.crc32), imported.file.clone());
                 fresh.push(imported);
             }
         }
@@ -51,31 +51,31 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
         if let [why] = &refused[..] {
             return Err(Usage(format!("nothing was imported: {}", why.trim_end_matches('.'))).into());
         }
-        left_out(&refused, output);
+        list_skipped(&refused, output);
         let why = match refused.len() as u64 {
             0 => "no files found".to_owned(),
             n => format!("nothing was imported: {} skipped", count(n, "file")),
         };
         return Err(Usage(why).into());
     }
-    left_out(&refused, output);
-    let mut kept = Vec::new();
+    list_skipped(&refused, output);
+    let mut saved = Vec::new();
     for imported in fresh {
         let (file, loads, tool) = (imported.file.clone(), imported.loads.len(), imported.tool.clone());
         let run = keep(&store, imported, output)?;
-        kept.push([run, file, loads.to_string(), tool]);
+        saved.push([run, file, loads.to_string(), tool]);
     }
-    if let [[run, ..]] = &kept[..] {
+    if let [[run, ..]] = &saved[..] {
         let findings = stored::findings(&store, run)?;
         let shown = output.result(&render(&findings, Format::Text, output.style, false));
         stored::saved(&store, run, &findings, output);
         shown?;
     } else {
         let columns = Column::all([("run", false), ("file", false), ("loads", true), ("tool", false)]);
-        let (taken, left) = (kept.len() as u64, refused.len() as u64);
-        let files: Vec<&Path> = kept.iter().map(|[_, file, ..]| Path::new(file)).collect();
-        let directory = shared(&files).filter(|dir| dir.file_name().is_some());
-        let rows = kept.iter().map(|[run, file, loads, tool]| {
+        let (taken, left) = (saved.len() as u64, refused.len() as u64);
+        let files: Vec<&Path> = saved.iter().map(|[_, file, ..]| Path::new(file)).collect();
+        let directory = common_directory(&files).filter(|dir| dir.file_name().is_some());
+        let rows = saved.iter().map(|[run, file, loads, tool]| {
             let inside = directory.and_then(|dir| Path::new(file).strip_prefix(dir).ok());
             let file = inside.map_or(file.clone(), |inside| inside.display().to_string());
             [run, &file, loads, tool].map(|cell| output.style.clean(cell)).to_vec()
@@ -88,12 +88,12 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
 }
 
 /// The deepest directory that holds all these files.
-fn shared<'a>(files: &[&'a Path]) -> Option<&'a Path> {
+fn common_directory<'a>(files: &[&'a Path]) -> Option<&'a Path> {
     let (first, rest) = files.split_first()?;
     first.ancestors().skip(1).find(|dir| rest.iter().all(|file| file.starts_with(dir)))
 }
 
-fn left_out(refused: &[String], output: &Output) {
+fn list_skipped(refused: &[String], output: &Output) {
     for one in refused.iter().take(NAMED) {
         output.note(&format!("Skipped: {one}"));
     }
@@ -103,21 +103,21 @@ fn left_out(refused: &[String], output: &Output) {
 }
 
 /// Earlier imports: size and checksum of each file, and its run.
-fn known(store: &Store) -> anyhow::Result<HashMap<(u64, u32), String>> {
-    let mut known = HashMap::new();
+fn earlier_imports(store: &Store) -> anyhow::Result<HashMap<(u64, u32), String>> {
+    let mut earlier = HashMap::new();
     for run in store.list()?.0.into_iter().filter(|run| run.experiment == EXPERIMENT) {
         if let Some(imported) = Run::of(store.open(&run.run)?).imported {
             let other = stored::command(store, &format!("results rm {}", run.run));
-            let what = format!("{} (to import it with other options, first: {other})", run.run);
-            known.insert((imported.bytes, imported.crc32), what);
+            let description = format!("{} (to import it with other options, first: {other})", run.run);
+            earlier.insert((imported.bytes, imported.crc32), description);
         }
     }
-    Ok(known)
+    Ok(earlier)
 }
 
 fn keep(store: &Store, imported: Imported, output: &Output) -> anyhow::Result<String> {
-    let board = imported.said.board.clone().or_else(|| imported.board.clone());
-    let drive = imported.said.drive.clone().or_else(|| imported.drive.clone());
+    let board = imported.options.board.clone().or_else(|| imported.board.clone());
+    let drive = imported.options.drive.clone().or_else(|| imported.drive.clone());
     let label = drive.map_or(imported.file.clone(), |drive| format!("{} ({drive})", imported.file));
     // `results --board` searches the board; nothing else is known of that machine.
     let inventory = Inventory { machine: Machine { board, ..Machine::default() }, ..Inventory::default() };

@@ -70,7 +70,7 @@ fn sysroot(path: &Path) -> Result<Sysroot, Usage> {
         // Opening a FIFO would block.
         return Err(refuse("is neither a directory nor an archive".to_owned()));
     };
-    // Of something else, "no drives" would be false.
+    // For any other directory, "no drives" would be false.
     if root.real("/sys").or_else(|| root.real("/proc")).or_else(|| root.real("/drivebench")).is_none() {
         return Err(refuse("holds no captured machine: it has no sys directory".to_owned()));
     }

@@ -166,7 +166,7 @@ impl<'a> Live<'a> {
 struct Part {
     /// Parts of a low rank are more important; the first part of a line has rank 0.
     rank: u8,
-    /// What separates it from the part before.
+    /// The separator from the part before.
     gap: &'static str,
     text: String,
 }
@@ -234,7 +234,7 @@ fn first(place: Option<(usize, usize)>, load: &Load<'_>, now: &[Now], style: Sty
     format!("{heading}  {bar}{rest}")
 }
 
-/// Where the first `columns` columns of a line end, bytes.
+/// Position in bytes at which the first `columns` columns of a line end.
 fn parts_end(line: &str, columns: usize) -> usize {
     line.char_indices().map(|(at, _)| at).find(|at| line[..*at].width() >= columns).unwrap_or(line.len())
 }
@@ -245,14 +245,14 @@ fn second(totals: &Totals, style: Style, width: usize) -> String {
         let total = clock(totals.seconds);
         let mut parts = vec![Part::new(0, "", format!("total {total}"))];
         let limit = totals.seconds_at_most.map(|most| format!("of {at_most}{}", clock(most)));
-        parts.extend(limit.map(|limit| Part::new(4, " ", limit)));
+        parts.extend(limit.map(|limit| Part::new(3, " ", limit)));
         if totals.written_at_most > 0 {
             let (so_far, most) = (decimal_bytes(totals.written), decimal_bytes(totals.written_at_most));
             let so_far = match (so_far.split_once(' '), most.split_once(' ')) {
                 (Some((number, unit)), Some((_, same))) if unit == same => number.to_owned(),
                 _ => so_far,
             };
-            parts.push(Part::new(3, " · ", format!("written {so_far} of {at_most}{most}")));
+            parts.push(Part::new(4, " · ", format!("written {so_far} of {at_most}{most}")));
         }
         if totals.stalls > 0 {
             parts.push(Part::new(1, " · ", count(totals.stalls as u64, "stall")));

@@ -1,4 +1,4 @@
-//! The command line: one file a command. Nobody else prints.
+//! The command line, with one file for each command. Only this module prints.
 
 mod advise;
 mod args;
@@ -70,10 +70,9 @@ pub fn main() -> ExitCode {
     };
     let output = Output::new(args.ascii);
     let done = match &args.command {
-        Command::Run(run) => match boot_series::asked(run) {
-            Some(asked) => boot_series::begin(asked, &args.store, &output),
-            None => run::run(run, &args.store, &output),
-        },
+        Command::Run(run) => {
+            boot_series::run(run, &args.store, &output).unwrap_or_else(|| run::run(run, &args.store, &output))
+        }
         Command::List(list) => list::list(list, &args.store, &output),
         Command::Advise(advise) => advise::answer(advise, &args.store, &output),
         Command::Capture(capture) => capture::capture(capture, &args.store, &output),

@@ -104,7 +104,7 @@ impl Watcher for Show<'_> {
                 let whole = bytes as f64 / outcome.seconds;
                 let estimate = self.estimates.remove(&(*target as usize));
                 let speed = match estimate {
-                    // What was seen while it ran was memory.
+                    // Until the fsync, its speed was that of memory.
                     _ if m.load.lacks_fsync(Some(&outcome.ended)) => ", not brought to the drive".to_owned(),
                     Some(estimate) => format!(": {}", estimate.text(rate)),
                     None if whole.is_finite() => format!(": {}", rate(whole)),

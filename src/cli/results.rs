@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode};
 use unicode_width::UnicodeWidthStr;
 
 use super::{
-    args::{Results, ResultsAction, Show, Which},
+    args::{Filter, Results, ResultsAction, Show},
     export,
     headline::headline,
     output::Output,
@@ -23,8 +23,8 @@ use crate::{
 
 pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let store = stored::store(dir)?;
-    match args.action.as_ref().unwrap_or(&ResultsAction::List(Which::default())) {
-        ResultsAction::List(which) => list(&store, which, output),
+    match args.action.as_ref().unwrap_or(&ResultsAction::List(Filter::default())) {
+        ResultsAction::List(filter) => list(&store, filter, output),
         ResultsAction::Show(args) => show(args, &store, output),
         ResultsAction::Compare { first, second, force, full, format } => {
             if let Some(second) = second {
@@ -69,10 +69,10 @@ pub(super) fn show(args: &Show, store: &Store, output: &Output) -> anyhow::Resul
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(store: &Store, which: &Which, output: &Output) -> anyhow::Result<ExitCode> {
-    // A run that can't be read has no headline; it isn't read again.
+fn list(store: &Store, filter: &Filter, output: &Output) -> anyhow::Result<ExitCode> {
+    // An unreadable run gets an empty headline, so that it is not read again.
     let headline = |run: &str| Some(stored::findings(store, run).map(|f| headline(&f)).unwrap_or_default());
-    let (runs, unreadable) = stored::matching(store, store.list_with(&headline)?, which, output);
+    let (runs, unreadable) = stored::matching(store, store.list_with(&headline)?, filter, output);
     if !runs.is_empty() {
         let (columns, rows) = lines(&runs, &run::now(), output.style.width);
         output.table(columns, rows)?;
@@ -91,7 +91,7 @@ fn lines(runs: &[Summary], now: &str, width: usize) -> (Vec<Column>, Vec<Vec<Str
             0 | 1 => String::new(),
             n => format!(" +{}", n - 1),
         };
-        // Of a drive the serial, at its end, tells it from others; of a pool the layout.
+        // Drives are told apart by the serial at the end of their name, pools by their layout.
         let on = match (&run.pool, drives.first()) {
             (Some(pool), _) if wide => pool.describe() + &more,
             (Some(pool), _) => shortened(&pool.layout_in_words(), drive - more.len()) + &more,
@@ -125,14 +125,14 @@ fn lines(runs: &[Summary], now: &str, width: usize) -> (Vec<Column>, Vec<Vec<Str
 /// The head of the last column says which of two speeds is which.
 const HEAD: &str = "result (read / write)";
 
-/// From this width on, the list has dates.
+/// The least width at which the list has dates, columns.
 const WIDE: usize = 70;
 
 /// How a run ended, unless it is finished, and as many of its numbers as fit.
 fn result(run: &Summary, room: usize) -> String {
     let status = End::status(run.end.as_ref());
     let ended = (status != RunStatus::Finished).then(|| status.words().to_owned());
-    let ended = run.copy_of.iter().map(|of| format!("copy of {of}")).chain(ended);
+    let ended = run.copy_of.iter().map(|run| format!("copy of {run}")).chain(ended);
     let numbers = run.headline.iter().flatten().cloned();
     let fits = ended.chain(numbers).reduce(|line, next| {
         let longer = format!("{line}, {next}");

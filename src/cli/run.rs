@@ -120,12 +120,12 @@ fn unfinished(
     Ok((plan.clone(), done))
 }
 
-/// What is left of a run, in words. Refuses to measure other drives than before, or to fill one.
+/// The remaining steps of a run, in words. Refuses to measure other drives than before, or to fill one.
 fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyhow::Result<String> {
     let mut left = done.left(plan);
     let moves = plan.arrangements().next().is_some();
     for (at, target) in left.targets.iter_mut().enumerate() {
-        // It is built again.
+        // The pool is built again.
         if plan.build(at).is_some() {
             continue;
         }

@@ -20,12 +20,13 @@ use signal_hook::{
 use crate::engine::Cancel;
 
 /// Signals closer together than this count as one: `timeout` signals both a process and its group.
-const TOGETHER: Duration = Duration::from_secs(1);
+const ONE_SIGNAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub struct Signals {
     cancel: Arc<AtomicBool>,
-    which: Arc<AtomicUsize>,
+    /// Number of the last signal; 0 for none.
+    received: Arc<AtomicUsize>,
 }
 
 /// Whether this process ignores hangups, as under nohup; not where that can't be read.
@@ -36,9 +37,9 @@ fn ignores_hangups() -> bool {
     mask.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
 }
 
-/// A write beyond the limit of `ulimit -f` fails, so that it is said, instead of killing the process.
+/// Makes a write beyond the limit of `ulimit -f` fail with an error, instead of killing the process.
 pub(super) fn survive_file_limit() {
-    // It can't fail for this signal; if it did, such a write would be as before.
+    // Registration can't fail for this signal.
     let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
@@ -48,7 +49,7 @@ impl Signals {
     }
 
     fn begin() -> io::Result<Self> {
-        let (cancel, which) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (cancel, received) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (mut first, sent) = UnixStream::pair()?;
         let impatient = Arc::new(AtomicBool::new(false));
         // Under nohup a hangup stays ignored. Shells ignore INT for background jobs too, but who sends it means the run.
@@ -56,16 +57,16 @@ impl Signals {
         for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(|s| *s != SIGHUP || !nohup) {
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&impatient))?;
             pipe::register(signal, sent.try_clone()?)?;
-            flag::register_usize(signal, Arc::clone(&which), signal.unsigned_abs() as usize)?;
+            flag::register_usize(signal, Arc::clone(&received), signal.unsigned_abs() as usize)?;
             flag::register(signal, Arc::clone(&cancel))?;
         }
         thread::Builder::new().spawn(move || {
             if first.read_exact(&mut [0]).is_ok() {
-                thread::sleep(TOGETHER);
+                thread::sleep(ONE_SIGNAL);
                 impatient.store(true, Ordering::Relaxed);
             }
         })?;
-        Ok(Self { cancel, which })
+        Ok(Self { cancel, received })
     }
 
     pub fn cancel(&self) -> Cancel {
@@ -74,7 +75,7 @@ impl Signals {
 
     /// The exit code for the signal that was received, if any.
     pub fn code(&self) -> Option<u8> {
-        let signal = u8::try_from(self.which.load(Ordering::Relaxed)).unwrap_or(0);
+        let signal = u8::try_from(self.received.load(Ordering::Relaxed)).unwrap_or(0);
         (signal > 0).then_some(128 + signal)
     }
 }

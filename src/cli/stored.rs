@@ -2,7 +2,7 @@
 
 use std::{borrow::Borrow, path::PathBuf};
 
-use super::{args::Which, errors::Usage, output::Output};
+use super::{args::Filter, errors::Usage, output::Output};
 use crate::{
     experiments,
     findings::Findings,
@@ -26,7 +26,7 @@ pub(super) fn read(store: &Store, run: &str) -> anyhow::Result<(Findings, Option
     let Some(Event::Start(mut start)) = record.next() else {
         anyhow::bail!("the record of {run} has no start");
     };
-    // Files of reports are named after the run: what the record says of itself is not trusted.
+    // Files of reports are named after the run, so the name inside the record is not trusted.
     start.run = run.to_owned();
     let name = start.experiment.clone();
     let mut events = std::iter::once(Event::Start(start)).chain(record.by_ref());
@@ -49,12 +49,12 @@ pub(super) fn read(store: &Store, run: &str) -> anyhow::Result<(Findings, Option
 pub(super) fn matching(
     store: &Store,
     listed: (Vec<Summary>, Vec<ReadError>),
-    which: &Which,
+    filter: &Filter,
     output: &Output,
 ) -> (Vec<Summary>, Vec<ReadError>) {
     let (mut runs, unreadable) = listed;
     let all = runs.len();
-    runs.retain(|run| asked_for(run, which));
+    runs.retain(|run| matches(run, filter));
     if all == 0 && unreadable.is_empty() {
         let dir = store.dir().display();
         let make = command(store, "run baseline .");
@@ -65,15 +65,15 @@ pub(super) fn matching(
     (runs, unreadable)
 }
 
-fn asked_for(run: &Summary, which: &Which) -> bool {
+fn matches(run: &Summary, filter: &Filter) -> bool {
     let holds = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
     let mut names = run.targets.iter().chain(run.written.keys());
     let day = run.at.get(..10).unwrap_or_default();
-    which.drive.as_ref().is_none_or(|part| names.any(|name| holds(name, part)))
-        && which.board.as_ref().is_none_or(|part| run.board.as_ref().is_some_and(|b| holds(b, part)))
-        && which.experiment.as_ref().is_none_or(|name| *name == run.experiment)
-        && which.since.as_deref().is_none_or(|since| day >= since)
-        && which.until.as_deref().is_none_or(|until| day <= until)
+    filter.drive.as_ref().is_none_or(|part| names.any(|name| holds(name, part)))
+        && filter.board.as_ref().is_none_or(|part| run.board.as_ref().is_some_and(|b| holds(b, part)))
+        && filter.experiment.as_ref().is_none_or(|name| *name == run.experiment)
+        && filter.since.as_deref().is_none_or(|since| day >= since)
+        && filter.until.as_deref().is_none_or(|until| day <= until)
 }
 
 pub(super) fn each_once(runs: &[String]) -> Result<(), Usage> {
@@ -81,14 +81,14 @@ pub(super) fn each_once(runs: &[String]) -> Result<(), Usage> {
     twice.map_or(Ok(()), |(_, run)| Err(Usage(format!("{run} is named twice"))))
 }
 
-/// Compresses the record of a run that has ended; an uncompressed one is as good.
+/// Compresses the record of a run that has ended; failure only costs space.
 pub(super) fn pack(store: &Store, run: &str, output: &Output) {
     if let Err(e) = store.pack(run) {
         output.note(&format!("The record was not compressed: {e}."));
     }
 }
 
-/// What the run cost, where it is, and what to do next.
+/// Prints what the run cost, its name, and commands for what to do next.
 pub(super) fn saved(store: &Store, run: &str, findings: &Findings, output: &Output) {
     let spent = findings.spent.map(|spent| spent.describe(findings.origin.ended) + " ").unwrap_or_default();
     output.note(&format!("{spent}Saved as {run}."));
@@ -105,19 +105,20 @@ pub(super) fn command(store: &Store, command: &str) -> String {
     if usual { format!("drivebench {command}") } else { format!("drivebench {command} --store {dir}") }
 }
 
-/// Other finished runs of the same experiment on the drives of these, the newest ones: how much do runs differ?
+/// The newest other finished runs of the same experiment on the drives of these: they tell how much runs differ.
 pub(super) fn others(store: &Store, compared: &[impl Borrow<Findings>]) -> anyhow::Result<Vec<Findings>> {
     const NEWEST: usize = 16;
-    let is = |run: &&Summary| {
-        compared.iter().map(Borrow::borrow).any(|of| {
-            let mut drives = of.origin.carriers.iter().flat_map(|carrier| &carrier.drives);
-            of.experiment == run.experiment && drives.any(|drive| run.written.contains_key(&drive.identity))
-        }) && !compared.iter().any(|of| of.borrow().run == run.run)
+    let is_comparable = |run: &&Summary| {
+        compared.iter().map(Borrow::borrow).any(|findings| {
+            let mut drives = findings.origin.carriers.iter().flat_map(|carrier| &carrier.drives);
+            findings.experiment == run.experiment
+                && drives.any(|drive| run.written.contains_key(&drive.identity))
+        }) && !compared.iter().any(|findings| findings.borrow().run == run.run)
             && End::status(run.end.as_ref()) == RunStatus::Finished
     };
     let (runs, _) = store.list()?;
-    let newest = runs.iter().rev().filter(is).take(NEWEST);
-    // One that can't be read tells nothing.
+    let newest = runs.iter().rev().filter(is_comparable).take(NEWEST);
+    // A record that can't be read tells nothing.
     Ok(newest.filter_map(|run| findings(store, &run.run).ok()).collect())
 }
 

@@ -14,7 +14,7 @@ use anyhow::anyhow;
 use super::{args::WatchBoot, errors::Usage, output::Output, run, signals::Signals, stored};
 use crate::{
     inventory::Inventory,
-    record::{End, Event, How, Log, Start, Store, Watched},
+    record::{End, Event, How, Start, Store, Watched},
     report::{Format, render},
     units::duration,
     watch::{EXPERIMENT, Ports, Remote, Seen, observe, resolve},
@@ -46,7 +46,7 @@ pub(super) fn watch(args: &WatchBoot, store: &Option<PathBuf>, output: &Output) 
     let mut was_up = false;
     let mut tell = |seen, watched: &Watched| {
         was_up |= seen == Seen::Up;
-        output.note(&said(seen, watched));
+        output.note(&describe(seen, watched));
     };
     let watched = observe(&mut remote, asked, args.most, &|| cancel.is_set(), &mut tell);
     let complete = watched.is_complete();
@@ -88,7 +88,7 @@ fn presses() -> io::Result<Receiver<Instant>> {
     Ok(pressed)
 }
 
-fn said(seen: Seen, watched: &Watched) -> String {
+fn describe(seen: Seen, watched: &Watched) -> String {
     let host = &watched.host;
     match seen {
         Seen::Up => format!("  {host} answers. Restart it now."),
@@ -107,10 +107,6 @@ fn said(seen: Seen, watched: &Watched) -> String {
 fn keep(store: &Store, watched: Watched, how: How) -> anyhow::Result<String> {
     let targets = vec![watched.host.clone()];
     let start = |name| Start { targets, ..run::start(name, EXPERIMENT, Inventory::default()) };
-    let (name, mut writer) = store.create(start)?;
-    for event in [Event::Watched(Box::new(watched)), Event::End(End { how, at: crate::run::now() })] {
-        writer.append(&event)?;
-    }
-    writer.sync()?;
-    Ok(name)
+    let end = Event::End(End { how, at: crate::run::now() });
+    Ok(store.keep(start, &[Event::Watched(Box::new(watched)), end])?)
 }

@@ -38,7 +38,8 @@ pub fn prepare(machine: &Machine) -> Done {
 /// The output of a shell command, which must succeed.
 pub fn sh(machine: &Machine, command: &str) -> Done<String> {
     let output = machine.run(&["sh", "-c", command], LIMIT)?;
-    let printed = [&output.stdout[..], &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let printed =
+        [&output.stdout[..], &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     require(machine, output.code == 0, command, printed.concat())?;
     Ok(output.text())
 }

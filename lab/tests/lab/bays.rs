@@ -62,7 +62,8 @@ fn bays(
         }
     });
     let code = code.unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&errors)));
-    let findings = findings.unwrap_or_else(|| panic!("exit code {code}: {}", String::from_utf8_lossy(&errors)));
+    let findings =
+        findings.unwrap_or_else(|| panic!("exit code {code}: {}", String::from_utf8_lossy(&errors)));
     (serde_json::from_value(findings).expect("findings"), code)
 }
 

@@ -82,7 +82,7 @@ impl Forecast {
                 ],
                 _ => [speed(pool), speed(low), speed(high)],
             };
-            PredictedLoad::of(label, speed, [low, high])
+            PredictedLoad::new(label, speed, [low, high])
         };
         let seeks = known.some_seeks();
         let is_known = |(_, transfer, pattern, _): &(&str, Transfer, Pattern, u64)| {

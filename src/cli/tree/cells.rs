@@ -26,14 +26,14 @@ pub(super) fn start(drive: &Drive) -> [String; 3] {
     [bay, name, drive.serial.clone().unwrap_or_else(|| "(no serial)".to_owned())]
 }
 
-/// What is mounted and swapped to, by the name of the block device: looked up once, because a capture may have thousands.
+/// Mounts and swap by the name of the block device, looked up once, because a capture may have thousands.
 pub(super) struct Uses<'a> {
     mounted: BTreeMap<&'a str, &'a Mount>,
     swapped: BTreeSet<&'a str>,
 }
 
 impl<'a> Uses<'a> {
-    pub(super) fn of(inventory: &'a Inventory) -> Self {
+    pub(super) fn new(inventory: &'a Inventory) -> Self {
         let mut mounted: BTreeMap<&str, &Mount> = BTreeMap::new();
         for mount in inventory.mounts.iter().filter(|mount| mount.filesystem != "overlay") {
             for block in inventory.blocks_of(mount) {
@@ -49,6 +49,7 @@ impl<'a> Uses<'a> {
     }
 }
 
+/// The properties of a drive after its name.
 pub(super) fn about(inventory: &Inventory, used: &Uses<'_>, drive: &Drive) -> Vec<String> {
     let mut cells = Vec::new();
     // An SD host is drawn as its slot.
@@ -132,20 +133,23 @@ fn odd_size(drive: &Drive, all: &[Drive]) -> Option<String> {
     let mut often: BTreeMap<u64, usize> = BTreeMap::new();
     sizes.iter().for_each(|size| *often.entry(*size).or_default() += 1);
     let (&usual, _) = often.iter().rev().max_by_key(|(_, times)| **times)?;
-    let than = if sizes.len() > 2 { "the others" } else { "the other" };
+    let others = if sizes.len() > 2 { "the others" } else { "the other" };
     let difference = drive.sectors.abs_diff(usual);
     let sectors = if difference == 1 { "one sector".to_owned() } else { count(difference, "sector") };
     let larger = if drive.sectors > usual { "larger" } else { "smaller" };
-    (difference > 0).then(|| format!("{sectors} {larger} than {than}"))
+    (difference > 0).then(|| format!("{sectors} {larger} than {others}"))
 }
 
 pub(super) fn layer(inventory: &Inventory, used: &Uses<'_>, layer: &Layer) -> Vec<String> {
     let alias = layer.alias.as_ref().map(|alias| format!(" {alias}")).unwrap_or_default();
-    let of = if layer.members.is_empty() { "" } else { " of " };
+    let preposition = if layer.members.is_empty() { "" } else { " of " };
     let mut cells = match &layer.pool {
         Some(pool) => vec![layer.shown(), pool.describe()],
         None => {
-            vec![format!("{}{alias}", layer.name), format!("{}{of}{}", layer.kind, layer.members.join(", "))]
+            vec![
+                format!("{}{alias}", layer.name),
+                format!("{}{preposition}{}", layer.kind, layer.members.join(", ")),
+            ]
         }
     };
     if layer.sectors > 0 {
@@ -176,7 +180,7 @@ pub(super) fn member(inventory: &Inventory, member: &str, state: Option<MemberSt
     }
 }
 
-/// A member that the pool lacks, by its serial or last name. It may be plugged in.
+/// A member that the pool lacks, by its serial or last name; its drive may be plugged in.
 pub(super) fn absent(inventory: &Inventory, name: &str) -> [String; 4] {
     match inventory.drives.iter().find(|drive| drive.serial.as_deref() == Some(name)) {
         Some(drive) => {

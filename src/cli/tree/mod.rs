@@ -18,7 +18,7 @@ const NAME: usize = 40;
 pub(super) fn text(inventory: &Inventory, style: Style) -> String {
     let mut page = Page { lines: Vec::new(), style };
     page.add("", "", &machine(&inventory.machine), " · ");
-    let used = cells::Uses::of(inventory);
+    let used = cells::Uses::new(inventory);
     draw(&mut page, inventory, &used, None, "");
     if inventory.drives.is_empty() {
         page.add("", "", &["No drives found.".to_owned()], " ");
@@ -158,12 +158,12 @@ fn describe(inventory: &Inventory, bus: &Bus) -> Vec<String> {
     let as_above = bus.kind == BusKind::UsbHub && parent.is_some_and(|parent| parent.mbps == bus.mbps);
     if let Some(mbps) = bus.mbps.filter(|_| !as_above) {
         let speed = link_speed(mbps);
-        cells.push(match (bus.limits, who(inventory, bus)) {
+        cells.push(match (bus.limits, sharers(inventory, bus)) {
             _ if nodes.is_empty() => format!("{speed}, nothing on it"),
             (Some(false), _) if bus.kind == BusKind::Pcie => {
                 format!("{speed}: enough for all on it at once, nothing is shared")
             }
-            (_, Some(who)) => format!("{speed} shared by {who}"),
+            (_, Some(sharers)) => format!("{speed} shared by {sharers}"),
             _ => speed,
         });
     }
@@ -185,7 +185,7 @@ fn bus_name(inventory: &Inventory, bus: &Bus) -> String {
 }
 
 /// Which devices share a bus, if more than one.
-fn who(inventory: &Inventory, bus: &Bus) -> Option<String> {
+fn sharers(inventory: &Inventory, bus: &Bus) -> Option<String> {
     let below =
         |upstream: Option<&str>| inventory.buses_above(upstream).iter().any(|above| above.id == bus.id);
     let drives = inventory.drives.iter().filter(|drive| below(drive.upstream.as_deref())).count() as u64;
