@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use super::{Output, bay};
 use crate::{
+    experiments::waiting,
     record::Store,
-    run::{Built, Leftover, pools, sweep, to_remove, waiting},
+    run::{Built, Leftover, pools, sweep, to_remove},
 };
 
 pub(super) fn cleanup(store: &Store, output: &Output) -> anyhow::Result<ExitCode> {

@@ -7,7 +7,7 @@ use clap::{
 
 use super::output::Color;
 use crate::{
-    experiments::{self, Declared, ERASE, Experiment, LEDGER, PULL_DRIVE, REGISTER, Values},
+    experiments::{self, Declared, Experiment, REGISTER, Values},
     report::Format,
 };
 
@@ -97,9 +97,8 @@ fn subcommand(experiment: &'static Experiment) -> clap::Command {
         examples.collect::<String>()
     );
     // A resumed run already has its plan, but consent is given anew, and a lost record is read from the ledger.
-    let names = options.iter().map(|option| option.spec().name);
-    let again = [ERASE.name(), LEDGER.name(), PULL_DRIVE.name()];
-    let planned: Vec<&str> = names.filter(|name| !again.contains(name)).collect();
+    let specs = options.iter().map(|option| option.spec());
+    let planned: Vec<&str> = specs.filter(|spec| !spec.also_resumed).map(|spec| spec.name).collect();
     Options::augment_args(clap::Command::new(experiment.name))
         .about(experiment.question)
         .after_help(notes)

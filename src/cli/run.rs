@@ -5,19 +5,18 @@ use std::{io, iter, path::PathBuf, process::ExitCode};
 use anyhow::anyhow;
 
 use super::{
-    cleanup,
+    cleanup, consent,
     errors::Usage,
     options::{Options, Run},
     output::Output,
     pool,
     progress::Show,
-    pull,
     signals::Signals,
     stored,
 };
 use crate::{
     engine::Cancel,
-    experiments::{self, ERASE, Experiment, LEDGER, PULL_DRIVE, Request, learn_networks},
+    experiments::{self, ERASE, Experiment, Request, learn_networks},
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store, StoreError},
@@ -40,19 +39,12 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         learn_networks(&store, &mut inventory)?;
     }
     if let Some(run) = &args.resume {
-        let ledger = values.typed(&LEDGER);
-        if let Some(at) = &ledger {
-            run::restore_record(&store, run, at)?;
-        }
+        experiment.before_resume(&store, run, values).map_err(Usage)?;
         let (plan, _) = unfinished(experiment, run, &store.unfinished(run)?, &store)?;
-        plan.require(&inventory)?;
-        if ledger.is_some() && plan.ledger() != ledger.as_ref() {
-            let is = plan.ledger().map_or_else(|| "the store".to_owned(), ToString::to_string);
-            return Err(Usage(format!("the ledger of {run} is in {is}: resume it without --ledger")).into());
-        }
+        plan.require(&inventory, store.dir())?;
         let erase = values.typed(&ERASE).unwrap_or_default();
         let erase = pool::consent_to(&plan, erase, &inventory, store.dir(), output)?;
-        pull::consent_to(&plan, values.typed(&PULL_DRIVE), &inventory, store.dir(), output)?;
+        consent::ask(&plan, values, output)?;
         let task = Task { experiment, plan, before: String::new(), resumed: Some(run), erase };
         return carry_out(args, task, inventory, &store, output);
     }
@@ -63,27 +55,23 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     if let Some((_, target)) = targets.iter().enumerate().find(twice) {
         return Err(Usage(format!("{} is named twice", target.path.display())).into());
     }
-    // A drive that is named at a prompt is shown with what that risks before it is typed once more.
-    let named = values.typed(&PULL_DRIVE);
-    let values = &if args.plan { values.clone() } else { pull::named(experiment, values, &targets, output)? };
     let ask = Request::new(experiment, targets, values.clone())?;
     let plan = experiment.plan(&Request { memory: Target::in_memory(&inventory), ..ask })?;
     run::movable(&plan, &inventory, store.dir())?;
     if args.plan {
-        pull::check(&plan, &inventory, store.dir())?;
         match args.format {
             Format::Json => output.result(&json(&plan.to_json()))?,
             _ => output.plan(&plan.describe())?,
         }
-        if let Err(e) = plan.require(&inventory) {
+        if let Err(e) = plan.require(&inventory, store.dir()) {
             output.warn(&format!("as things are, it is refused: {e}"));
         }
         return Ok(ExitCode::SUCCESS);
     }
-    plan.require(&inventory)?;
+    plan.require(&inventory, store.dir())?;
     let erase = values.typed(&ERASE).unwrap_or_default();
     let erase = pool::consent_to(&plan, erase, &inventory, store.dir(), output)?;
-    pull::consent_to(&plan, named, &inventory, store.dir(), output)?;
+    consent::ask(&plan, values, output)?;
     let task = Task { experiment, before: plan.brief(), plan, resumed: None, erase };
     carry_out(args, task, inventory, &store, output)
 }

@@ -48,20 +48,23 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/pool/log.rs",
             // Settings of an array, in sysfs.
             "crates/core/src/run/pool/replace.rs",
-            // Files on pools that the run built.
-            "crates/core/src/run/pull/files.rs",
-            // The ledger of a run that waits for a power cut.
-            "crates/core/src/run/pull/noted.rs",
-            "crates/core/src/run/pull/power.rs",
-            // Switches of drives, in sysfs.
-            "crates/core/src/run/pull/unplug.rs",
             "crates/core/src/run/local.rs",
             "crates/core/src/run/lock.rs",
             "crates/core/src/run/scratch.rs",
             "crates/core/src/run/scratch_dir.rs",
+            // The ledger of a run that waits for a power cut; directories are opened to read them.
+            "crates/experiments/src/power/cut.rs",
+            "crates/experiments/src/power/ledger_file.rs",
+            // Probes of pools that the run built, and the page cache.
+            "crates/experiments/src/pull/run/built.rs",
+            "crates/experiments/src/pull/run/mod.rs",
+            // Switches of drives, in sysfs.
+            "crates/experiments/src/pull/run/undo.rs",
             // Files of a client and a server, in memory and in a directory of the run.
             "crates/experiments/src/share/run/files.rs",
             "crates/experiments/src/share/run/file_server.rs",
+            // Test files: of power, and on pools that the run built.
+            "crates/experiments/src/test_files/tree.rs",
             // Settings of the kernel, and its control groups.
             "crates/experiments/src/swap/kernel.rs",
         ],
@@ -83,9 +86,9 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/record/atomic_file.rs",
             "crates/core/src/record/owner.rs",
             "crates/core/src/run/lock.rs",
-            "crates/core/src/run/pull/files.rs",
-            "crates/core/src/run/pull/power.rs",
             "crates/core/src/run/scratch_dir.rs",
+            "crates/experiments/src/power/cut.rs",
+            "crates/experiments/src/test_files/tree.rs",
             "crates/experiments/src/share/run/setup.rs",
             "crates/experiments/src/share/run/smb.rs",
             "crates/experiments/src/swap/kernel.rs",
@@ -117,8 +120,8 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/pool/keep.rs",
             "crates/core/src/run/pool/log.rs",
             "crates/core/src/run/pool/mod.rs",
-            "crates/core/src/run/pull/noted.rs",
-            "crates/core/src/run/pull/power.rs",
+            "crates/experiments/src/power/cut.rs",
+            "crates/experiments/src/power/ledger_file.rs",
             "crates/core/src/run/scratch.rs",
             "crates/core/src/run/scratch_dir.rs",
             // Of a directory that the run made, where it is mounted for a client and a server.

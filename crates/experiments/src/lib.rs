@@ -5,6 +5,7 @@ use drivebench_core::{danger, plan, record, run};
 use drivebench_engine as engine;
 use drivebench_findings as findings;
 use drivebench_host::{conditions, inventory, sysroot, target, tools};
+use drivebench_pools as pool;
 #[cfg(test)]
 use drivebench_report as report;
 use drivebench_units as units;
@@ -16,24 +17,28 @@ mod options;
 mod request;
 mod shared_options;
 mod target_checks;
+mod test_files;
+#[cfg(test)]
+mod testing;
 mod whole_drives;
 
 pub use boot::{BootError, RESTART, STOP, TIMES, has_systemd, is_recorded, series as boot_series};
 pub use load_name::LoadName;
 pub use options::{Declared, Opt, Spec, Values};
-pub use power::LEDGER;
-pub use pull::{PULL_DRIVE, pool_in_use};
 pub use request::{Effort, PlanError, Request};
 pub use share::learn_networks;
 pub use shared_options::{ERASE, seconds};
 pub use swap::work as use_memory;
 pub use target_checks::still_fits;
 
+use std::path::Path;
+
 use crate::{
     findings::Findings,
     inventory::Inventory,
     plan::Plan,
-    record::Event,
+    record::{Event, Store},
+    run::Leftover,
     target::{Target, TargetError},
 };
 
@@ -88,6 +93,14 @@ impl Experiment {
         one.path == other.path && (self.name != SWAP.name || one.given == other.given)
     }
 
+    /// Makes ready to resume a run with what was typed, before its record is read.
+    pub fn before_resume(&self, store: &Store, run: &str, values: &Values) -> Result<(), String> {
+        match self.name == POWER.name {
+            true => power::before_resume(store, run, values),
+            false => Ok(()),
+        }
+    }
+
     /// The findings of a record; the same record always gives the same findings.
     pub fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {
         let (experiment, question) = (self.name.to_owned(), self.question.to_owned());
@@ -126,6 +139,11 @@ experiments! {
     share::SHARE,
     boot::BOOT,
     #[cfg(test)] revisit::REVISIT,
+}
+
+/// What runs keep in a store on purpose, until they are resumed.
+pub fn waiting(store: &Path) -> Vec<Leftover> {
+    power::waiting(store)
 }
 
 pub fn find(name: &str) -> Option<&'static Experiment> {

@@ -20,6 +20,8 @@ pub struct Spec {
     pub requires: Option<&'static str>,
     /// It may be typed several times; its values are joined with commas.
     pub many: bool,
+    /// It may be typed for a run that is resumed, too.
+    pub also_resumed: bool,
 }
 
 /// An option and how its value is read.
@@ -48,6 +50,7 @@ impl<T> Opt<T> {
             conflicts: &[],
             requires: None,
             many: false,
+            also_resumed: false,
         };
         Self { spec, parse }
     }
@@ -101,6 +104,11 @@ impl<T> Opt<T> {
         self
     }
 
+    pub const fn also_resumed(mut self) -> Self {
+        self.spec.also_resumed = true;
+        self
+    }
+
     pub const fn requires(mut self, name: &'static str) -> Self {
         self.spec.requires = Some(name);
         self
@@ -142,6 +150,11 @@ impl Values {
 
     pub fn is_typed(&self, name: &str) -> bool {
         self.0.contains_key(name)
+    }
+
+    /// The text that was typed for the option with this name.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
     }
 
     /// What was typed; `None` where nothing was.

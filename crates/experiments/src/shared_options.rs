@@ -70,7 +70,9 @@ pub const MAX_BYTES: Opt<u64> = Opt::new("max-bytes", "SIZE", bytes, "Most bytes
 
 /// Consent, for experiments that erase drives.
 pub const ERASE: Opt<Vec<String>> =
-    Opt::new("erase", "SERIAL", serials, "A drive whose content may be lost; once for each").many();
+    Opt::new("erase", "SERIAL", serials, "A drive whose content may be lost; once for each")
+        .many()
+        .also_resumed();
 
 /// How often each thing is repeated; what is enough depends on the experiment.
 pub const RUNS: Opt<u32> = Opt::new("runs", "N", runs, "Repetitions").heading(EFFORT);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{BuildPool, Changes, Measure, MoveDrives, Plan, Pull, RebuildPool, Repetitions, Step};
+use super::{BuildPool, Changes, Measure, MoveDrives, Plan, RebuildPool, Repetitions, Step};
 use crate::{
     target::Kind,
     units::{clean, count, decimal_bytes, distinct, duration, rate},
@@ -48,21 +48,15 @@ impl Plan {
             lines.extend(said(&built));
             let loads = distinct(said(&loads));
             // Those of pools repeat those of their drives.
-            let pulled = self.steps.iter().any(|s| s.is_on(at) && s.act.is::<Pull>());
-            match pool.is_some()
-                && !pulled
-                && !loads.is_empty()
-                && loads.iter().all(|line| before.contains(line))
-            {
+            match pool.is_some() && !loads.is_empty() && loads.iter().all(|line| before.contains(line)) {
                 true => lines.push("  the same loads".to_owned()),
                 false => lines.extend(loads.clone()),
             }
-            before = if loads.is_empty() { before } else { [before, loads].concat() };
+            before.extend(if pool.is_none() { loads } else { Vec::new() });
             lines.extend(said(&rebuilt));
-            let in_use = self.pulls_in_use().filter(|(on, _)| *on == at);
-            lines.extend(
-                in_use.flat_map(|(_, pull)| pull.warnings()).map(|line| format!("  {}", clean(&line))),
-            );
+            let consents = self.steps.iter().filter(|s| s.is_on(at)).filter_map(|s| s.act.consent());
+            let warnings = consents.flat_map(|consent| consent.warnings);
+            lines.extend(warnings.map(|line| format!("  {}", clean(&line))));
             let cost = self.cost(at);
             let written = match cost.written {
                 0 => "nothing written".to_owned(),

@@ -6,20 +6,20 @@ mod describe;
 mod suite;
 mod time;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use serde::{Deserialize, Serialize};
 
 pub use act::{
-    Act, AnyAct, AtLeast, BuildPool, Changes, FILL, FileSet, FileTree, FileWork, Files, FillTree, Measure,
-    MoveDrives, Needs, NotPredicted, Pause, PowerCut, Predict, Prediction, Pull, PullBy, PullInUse,
-    RebuildPool, RemovePool, Rule, ScratchFile, SecondPull, Standby, TREE_DIRECTORIES, Uncounted, zone_bytes,
+    Act, AnyAct, AtLeast, BuildPool, Changes, Consent, FILL, FileSet, FileWork, Files, Measure, MoveDrives,
+    Needs, NotPredicted, Pause, Predict, Prediction, RebuildPool, RemovePool, Rule, ScratchFile, Standby,
+    Uncounted, zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};
 pub use time::TimeLimit;
 
-use crate::{inventory::Inventory, target::Target, units::RemoteDir};
+use crate::{inventory::Inventory, target::Target};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -168,13 +168,10 @@ impl Plan {
             if step.act.get::<MoveDrives>().is_some_and(|a| a.bays.len() != all || nameless()) {
                 return wrong("moves other drives than those of the targets".to_owned());
             }
-            if let Some(pull) = step.act.get::<Pull>() {
-                let drives = step.targets().filter_map(|at| self.build(at)).map(|build| build.drives.len());
-                let fewest = drives.min().unwrap_or(0);
-                let members = pull.second.iter().map(|second| second.member).chain([pull.member]);
-                if let Some(member) = members.into_iter().find(|member| *member as usize >= fewest) {
-                    return wrong(format!("pulls member {member} of {fewest}"));
-                }
+            let drives = step.targets().map(|at| self.build(at).map_or(0, |build| build.drives.len()));
+            let fewest = drives.min().unwrap_or(0);
+            if let Some(member) = step.act.members().into_iter().find(|member| *member as usize >= fewest) {
+                return wrong(format!("names member {member} of {fewest}"));
             }
             step.act.check_all().or_else(wrong)?;
         }
@@ -182,10 +179,10 @@ impl Plan {
     }
 
     /// Refuses, before anything is changed, what can't be done here.
-    pub fn require(&self, inventory: &Inventory) -> Result<(), Impossible> {
+    pub fn require(&self, inventory: &Inventory, store: &Path) -> Result<(), Impossible> {
         self.steps.iter().try_for_each(|step| {
             let mut targets = step.targets().map(|at| &self.targets[at]);
-            targets.try_for_each(|on| step.act.require(on, inventory)).map_err(Impossible)
+            targets.try_for_each(|on| step.act.require(on, inventory, store)).map_err(Impossible)
         })
     }
 
@@ -238,17 +235,6 @@ impl Plan {
     /// It only records what has happened: what the machine does meanwhile changes nothing.
     pub fn looks_back(&self) -> bool {
         !self.steps.is_empty() && self.steps.iter().all(|step| step.act.needs().looks_back)
-    }
-
-    /// Where the ledger of its writes is, if it is on another machine.
-    pub fn ledger(&self) -> Option<&RemoteDir> {
-        self.acts::<PowerCut>().find_map(|(_, cut)| cut.ledger.as_ref())
-    }
-
-    /// The steps that take a drive of a pool in use away, each with the position of its target.
-    pub fn pulls_in_use(&self) -> impl Iterator<Item = (usize, &PullInUse)> {
-        let pulls = self.acts::<PullInUse>();
-        pulls.filter_map(|(step, pull)| Some((step.targets().next()?, pull)))
     }
 
     /// The step that fills a member of a target's pool again.

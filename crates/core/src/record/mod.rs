@@ -4,9 +4,7 @@ mod atomic_file;
 mod event;
 mod imported;
 mod owner;
-mod power;
 mod progress;
-mod pulled;
 mod reader;
 mod run;
 mod store;
@@ -21,11 +19,7 @@ pub use event::{
 };
 pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
 pub use owner::{PRIVATE, caller, hand_over, home, keep_for_root, lock, make_dir};
-pub use power::{Cut, WrongReads};
 pub use progress::{Done, LoadSpeed, ProcessorUse, Refill};
-pub use pulled::{
-    Back, FilesFound, LedgerFound, Moment, Operation, Operations, Probe, Pulled, ReadOnly, Second, What,
-};
 pub use reader::{ReadError, Reader, open_own, open_regular};
 pub use run::{Flag, Load, Run, Step, Windows, suspended};
 pub use store::{Store, StoreError, is_name};

@@ -15,18 +15,17 @@ use std::{
 use rustix::fs::{Advice, OFlags, fadvise};
 
 use super::{
-    RunError, SILENT, Watcher, World,
-    journal::{Journal, host, patiently},
+    RunError, SILENT, World,
+    journal::{Journal, patiently},
     pool::{PoolForRun, Rebuilt, begin_for_run, rebuild_for_run, remove_for_run},
-    pull::{self, Away, AwayInUse, Site},
     scratch::{Scratch, reserve},
     scratch_dir::Folder,
 };
 use crate::{
     engine::{self, Cancel, Clock, Engine, EngineError, FileTarget},
     inventory::Inventory,
-    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool},
-    record::{ActResult, Back, Cut, Pulled, Store},
+    plan::{BuildPool, Files, RebuildPool},
+    record::ActResult,
     sysroot::Sysroot,
     target::{Kind, NotFound, Target},
     tools::{Runner, System, dmesg, filefrag},
@@ -53,11 +52,7 @@ pub struct Local<'a> {
     folders: Vec<Option<Folder>>,
     /// The names of the pools that were built, by target.
     pools: Vec<Option<String>>,
-    /// Drives that were taken away, by target.
-    away: Vec<Option<Away>>,
-    away_in_use: Vec<Option<AwayInUse>>,
     store: PathBuf,
-    run: String,
     /// The drives that may be erased: their serials.
     erase: Vec<String>,
 }
@@ -73,40 +68,9 @@ impl<'a> Local<'a> {
             open: targets.iter().map(|_| None).collect(),
             folders: targets.iter().map(|_| None).collect(),
             pools: targets.iter().map(|_| None).collect(),
-            away: targets.iter().map(|_| None).collect(),
-            away_in_use: targets.iter().map(|_| None).collect(),
             store: store.to_owned(),
-            run: run.to_owned(),
             erase: Vec::new(),
         }
-    }
-
-    /// The pool that was built for a target.
-    fn site<'s>(&'s self, at: usize, target: &'s Target) -> Site<'s> {
-        Site {
-            pool: self.pools[at].as_deref().unwrap_or_default(),
-            dir: &target.path,
-            store: &self.store,
-            erase: &self.erase,
-            journal: &self.journal,
-            runner: &self.tools,
-        }
-    }
-
-    /// Where a run that waits for a power cut writes.
-    fn place<'s>(&'s self, target: &'s Target, act: &'s PowerCut) -> Result<pull::Place<'s>, RunError> {
-        let (boot_id, elsewhere) = (host(self.sysroot).boot_id, act.ledger.as_ref());
-        let head = || Store::at(self.store.clone()).open(&self.run).map(|record| record.take(2).collect());
-        let record = elsewhere.map(|_| head().map_err(|e| RunError::Record(io::Error::other(e))));
-        let record = record.transpose()?.unwrap_or_default();
-        Ok(pull::Place {
-            target: &target.path,
-            store: &self.store,
-            run: &self.run,
-            elsewhere,
-            record,
-            boot_id,
-        })
     }
 
     /// With the consent to erase drives, by their serials.
@@ -137,16 +101,16 @@ impl World for Local<'_> {
         Some(&self.tools)
     }
 
-    fn erasable(&self) -> &[String] {
-        &self.erase
-    }
-
     fn runner(&self) -> &dyn Runner {
         &self.tools
     }
 
     fn journal(&self) -> &Journal {
         &self.journal
+    }
+
+    fn erasable(&self) -> &[String] {
+        &self.erase
     }
 
     fn date(&self) -> String {
@@ -276,95 +240,12 @@ impl World for Local<'_> {
         Ok(begun.build(&target.path, cancel)?)
     }
 
-    fn fill_tree(
-        &mut self,
-        _: usize,
-        target: &Target,
-        tree: &FileTree,
-        cancel: &Cancel,
-    ) -> Result<u64, RunError> {
-        let (dir, tree, until) = (target.path.clone(), *tree, cancel.clone());
-        let cannot = |source| RunError::Folder { dir: target.path.clone(), source };
-        in_time(cancel, move || pull::fill(&dir, &tree, &until), cannot)
-    }
-
-    fn pull(
-        &mut self,
-        at: usize,
-        target: &Target,
-        act: &Pull,
-        cancel: &Cancel,
-        asks: &mut dyn FnMut(&str),
-    ) -> Result<Pulled, RunError> {
-        let (pulled, away) = pull::pull(&self.site(at, target), act, cancel, asks)?;
-        self.away[at] = Some(away);
-        Ok(pulled)
-    }
-
-    fn put_back(
-        &mut self,
-        at: usize,
-        target: &Target,
-        cancel: &Cancel,
-        asks: &mut dyn FnMut(&str),
-    ) -> Result<Back, RunError> {
-        let Some(mut away) = self.away[at].take() else { return Ok(Back::default()) };
-        Ok(pull::put_back(&self.site(at, target), &mut away, cancel, asks)?)
-    }
-
-    fn pull_in_use(
-        &mut self,
-        at: usize,
-        target: &Target,
-        act: &PullInUse,
-        cancel: &Cancel,
-        watcher: &mut dyn Watcher,
-    ) -> Result<Pulled, RunError> {
-        let (pulled, away) = pull::pull_in_use(target, act, (&self.journal, &self.tools), cancel, watcher)?;
-        self.away_in_use[at] = Some(away);
-        Ok(pulled)
-    }
-
-    fn put_back_in_use(
-        &mut self,
-        at: usize,
-        cancel: &Cancel,
-        watcher: &mut dyn Watcher,
-    ) -> Result<Back, RunError> {
-        let Some(mut away) = self.away_in_use[at].take() else { return Ok(Back::default()) };
-        Ok(pull::put_back_in_use(&mut away, &self.tools, cancel, watcher)?)
-    }
-
-    fn power(
-        &mut self,
-        target: &Target,
-        act: &PowerCut,
-        cancel: &Cancel,
-        asks: &mut dyn FnMut(&str),
-    ) -> Result<Cut, RunError> {
-        if act.ledger.is_none() {
-            pull::is_elsewhere(&self.inventory(), target, &self.store)?;
-        }
-        self.place(target, act)?.cut(act, cancel, asks).map_err(|e| match e {
-            pull::PowerError::Interrupted => RunError::Interrupted,
-            e => e.into(),
-        })
-    }
-
-    fn power_checked(&mut self, target: &Target, act: &PowerCut) -> Result<(), RunError> {
-        Ok(self.place(target, act)?.clear()?)
-    }
-
     fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<Rebuilt, RunError> {
         let name = self.pools[at].as_deref().unwrap_or_default();
         Ok(rebuild_for_run(name, act.member as usize, &self.erase, &self.store, cancel)?)
     }
 
     fn remove_pool(&mut self, at: usize) -> Result<Vec<String>, RunError> {
-        // Its drive comes back first, or the error that its removal finds says that it is missing.
-        if let Some(mut away) = self.away[at].take() {
-            let _ = pull::bring_back(&mut away);
-        }
         let Some(name) = &self.pools[at] else { return Ok(Vec::new()) };
         let commands = remove_for_run(name, &self.erase, &self.store)?;
         // What failed is tried again.
@@ -403,8 +284,9 @@ fn unless_cancelled<T: Send + 'static>(
     }
 }
 
-/// The same for what must be done: a drive that does not respond in time is an error.
-fn in_time<T: Send + 'static>(
+/// Does what may hang in the kernel on a thread of its own, and waits for it until `cancel` is set: a drive that does not respond in time is
+/// an error.
+pub fn in_time<T: Send + 'static>(
     cancel: &Cancel,
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
     cannot: impl FnOnce(io::Error) -> RunError,

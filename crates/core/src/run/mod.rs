@@ -9,11 +9,9 @@ mod local;
 mod lock;
 mod measure;
 mod modelled;
-mod modelled_pulls;
 mod output_note;
 mod place;
 mod pool;
-mod pull;
 mod scratch;
 mod scratch_dir;
 mod scratch_name;
@@ -32,9 +30,9 @@ pub use execute::execute;
 pub use execution::{Execution, Troubles};
 pub use journal::{
     AppendLog, Entry, Journal, Kept, LONGEST, Left, Leftover, Undo, Undone, host, look_alikes, open_trusted,
-    read_lines, sweep, waiting,
+    read_lines, sweep,
 };
-pub use local::{Local, now, stays};
+pub use local::{Local, in_time, now, stays};
 pub use lock::{Lock, LockError, Locks};
 pub use measure::Progress;
 pub use modelled::Modelled;
@@ -42,10 +40,10 @@ pub use output_note::OutputNote;
 pub use place::Place;
 pub use pool::{
     BuildError, Built, Commands, Former, PoolLog, Replacement, Unclean, can_build, can_keep, claim,
-    claim_begun, complete, erase, exists, fill, former, give_up, in_no_pool, is_left, join, pools, ready,
-    ready_for, removal, remove, remove_for_run, replace, resync, scrub, stop, to_remove, unclean, uuid,
+    claim_begun, complete, erase, exists, fill, filled, former, give_up, in_no_pool, is_left, join, pools,
+    ready, ready_for, removal, remove, remove_for_run, replace, resync, scrub, stop, to_remove, unclean,
+    uuid,
 };
-pub use pull::{can_pull, ready_to_pull, restore_record};
 pub use scratch::Scratch;
 pub use scratch_dir::Folder;
 pub use state::{Held, State};
@@ -89,8 +87,6 @@ pub enum RunError {
     Tool(#[from] ToolError),
     #[error("{0}")]
     Pool(#[from] BuildError),
-    #[error(transparent)]
-    Power(#[from] pull::PowerError),
     /// What one experiment does failed.
     #[error("{0}")]
     Act(String),

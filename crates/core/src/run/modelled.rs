@@ -1,7 +1,6 @@
 //! Executes plans on modelled drives in virtual time.
 
 use std::{
-    collections::BTreeMap,
     io,
     path::{Path, PathBuf},
     rc::Rc,
@@ -15,7 +14,6 @@ use std::{
 use super::{
     Move, RunContext, RunError, Wanted, Watcher, World, execute,
     journal::Journal,
-    modelled_pulls,
     pool::{PoolForRun, Rebuilt},
 };
 use crate::{
@@ -24,15 +22,12 @@ use crate::{
         sim::{Board, Model, Sim},
     },
     inventory::{Drive, Inventory},
-    plan::{BuildPool, FileTree, FileWork, Files, Plan, PowerCut, Pull, PullInUse, RebuildPool},
-    record::{
-        ActResult, Back, Cut, Done, Event, FilesFound, How, LedgerFound, Log, Moment, Operations, Probe,
-        Pulled, Second, What,
-    },
+    plan::{BuildPool, FileWork, Files, Plan, RebuildPool},
+    record::{ActResult, Done, Event, How, Log},
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
     tools::{Output, Query, Runner, System, ToolError, ToolResult},
-    units::{Caching, Direction, Extent, KIB, Layout, Load, MIB, Parity, Pattern, PoolState},
+    units::{Caching, Direction, Extent, Load, MIB, Parity, Pattern},
 };
 
 /// A machine that exists only as a model. Its drives are the targets of a plan, in their order.
@@ -41,9 +36,6 @@ pub struct Modelled {
     journal: Journal,
     bench: Bench,
     boards: Option<Rc<Boards>>,
-    /// The layouts of pools, and the drive that is away, by target.
-    pools: BTreeMap<usize, Layout>,
-    away: Option<(usize, Pull)>,
 }
 
 /// Returns the board for an arrangement, from its number and the moves.
@@ -89,14 +81,7 @@ impl Modelled {
         };
         let bench = Bench { state: Arc::new(Mutex::new(state)), now_ns: Arc::default() };
         let sysroot = Sysroot::archive(Archive::default());
-        Ok(Self {
-            sysroot,
-            journal: Journal::modelled(),
-            bench,
-            boards: None,
-            pools: BTreeMap::new(),
-            away: None,
-        })
+        Ok(Self { sysroot, journal: Journal::modelled(), bench, boards: None })
     }
 
     /// Simulates people who move drives as requested; `boards` returns the board for each arrangement.
@@ -235,102 +220,12 @@ impl World for Modelled {
     /// The model of a pool's target is that of the pool.
     fn build_pool(
         &mut self,
-        at: usize,
+        _: usize,
         target: &Target,
-        build: &BuildPool,
+        _: &BuildPool,
         _: &Cancel,
     ) -> Result<PoolForRun, RunError> {
-        self.pools.insert(at, build.layout);
         Ok(PoolForRun { target: target.clone(), commands: Vec::new(), filled_seconds: None })
-    }
-
-    fn fill_tree(&mut self, _: usize, _: &Target, tree: &FileTree, _: &Cancel) -> Result<u64, RunError> {
-        Ok(tree.sizes().sum())
-    }
-
-    /// What the layout promises: with copies or parity all is kept, without all files are lost.
-    fn pull(
-        &mut self,
-        at: usize,
-        _: &Target,
-        act: &Pull,
-        _: &Cancel,
-        _: &mut dyn FnMut(&str),
-    ) -> Result<Pulled, RunError> {
-        self.away = Some((at, act.clone()));
-        Ok(modelled_pull(&self.pools[&at], act, true))
-    }
-
-    fn put_back(
-        &mut self,
-        at: usize,
-        _: &Target,
-        _: &Cancel,
-        _: &mut dyn FnMut(&str),
-    ) -> Result<Back, RunError> {
-        let Some((_, act)) = self.away.take().filter(|(of, _)| *of == at) else { return Ok(Back::default()) };
-        let Pulled { files, ledger, .. } = modelled_pull(&self.pools[&at], &act, false);
-        let mismatches = self.pools[&at].is_redundant().then_some(0);
-        let command =
-            if mismatches.is_some() { "mdadm /dev/md127 --re-add /dev/sdz1" } else { "mount /dev/md127" };
-        let commands = vec![command.to_owned()];
-        let name = "sdz".to_owned();
-        let second = act.second.as_ref().map(|_| Second {
-            filled: 0.25,
-            files: files.clone(),
-            ledger: ledger.clone(),
-            healed: Some(4.0),
-            ..Second::default()
-        });
-        Ok(Back {
-            name,
-            second,
-            appeared: 1.0,
-            healed: Some(3.0),
-            commands,
-            files,
-            ledger,
-            mismatches,
-            ..Back::default()
-        })
-    }
-
-    fn pull_in_use(
-        &mut self,
-        _: usize,
-        _: &Target,
-        act: &PullInUse,
-        _: &Cancel,
-        _: &mut dyn Watcher,
-    ) -> Result<Pulled, RunError> {
-        Ok(modelled_pulls::in_use(act))
-    }
-
-    fn put_back_in_use(&mut self, _: usize, _: &Cancel, _: &mut dyn Watcher) -> Result<Back, RunError> {
-        Ok(modelled_pulls::back_in_use())
-    }
-
-    /// All that was acknowledged is there.
-    fn power(
-        &mut self,
-        _: &Target,
-        act: &PowerCut,
-        _: &Cancel,
-        _: &mut dyn FnMut(&str),
-    ) -> Result<Cut, RunError> {
-        let bytes = 100 * 16 * KIB;
-        let files = FilesFound { whole: act.tree.files(), ..FilesFound::default() };
-        let ledger = LedgerFound {
-            acknowledged: 100,
-            acknowledged_bytes: bytes,
-            kept_bytes: bytes,
-            ..LedgerFound::default()
-        };
-        Ok(Cut { files, ledger, seconds: 12.0, ..Cut::default() })
-    }
-
-    fn power_checked(&mut self, _: &Target, _: &PowerCut) -> Result<(), RunError> {
-        Ok(())
     }
 
     fn rebuild_pool(&mut self, _: usize, _: &RebuildPool, _: &Cancel) -> Result<Rebuilt, RunError> {
@@ -343,52 +238,6 @@ impl World for Modelled {
 
     fn close(&mut self, _: usize) -> Result<(), RunError> {
         Ok(())
-    }
-}
-
-/// A pool while one of its drives is away, or after it came back.
-fn modelled_pull(layout: &Layout, act: &Pull, is_away: bool) -> Pulled {
-    let all = act.tree.files();
-    let lost = if layout.is_redundant() || !is_away { 0 } else { all };
-    let bytes = 100 * 16 * KIB;
-    let state = if lost == 0 { PoolState::Active } else { PoolState::Broken };
-    let files = FilesFound {
-        whole: all - lost,
-        failed: lost,
-        lost_bytes: if lost == 0 { 0 } else { act.tree.sizes().sum() },
-        error: (lost > 0).then(|| "Input/output error (os error 5)".to_owned()),
-        ..FilesFound::default()
-    };
-    let gone = if lost == 0 { 0 } else { bytes };
-    let ledger = LedgerFound {
-        acknowledged: 100,
-        acknowledged_bytes: bytes,
-        kept_bytes: bytes - gone,
-        lost_bytes: gone,
-        unreadable_bytes: gone,
-        ..LedgerFound::default()
-    };
-    let operations =
-        Operations { seconds: act.seconds, reads: 50, writes: 50, longest: 0.25, ..Operations::default() };
-    let (before, away) = (operations.clone(), operations);
-    let probe = |what: &str, cold: bool| {
-        let error = (lost > 0 && what == "fsync").then(|| "Input/output error (os error 5)".to_owned());
-        Probe { what: what.to_owned(), cold, error, seconds: 0.01 }
-    };
-    let probes = [false, true].into_iter().flat_map(|cold| ["ls", "fsync"].map(|what| probe(what, cold)));
-    let noticed = Moment { at: 0.1, what: What::DriveGone };
-    let then = Moment { at: 0.3, what: if lost > 0 { What::FirstError } else { What::WriteWorks } };
-    Pulled {
-        name: "sda".to_owned(),
-        before,
-        away,
-        moments: vec![noticed, then],
-        probes: probes.collect(),
-        files,
-        ledger,
-        state,
-        missing: u64::from(is_away),
-        ..Pulled::default()
     }
 }
 

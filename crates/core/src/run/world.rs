@@ -3,15 +3,15 @@
 use std::{io, path::PathBuf};
 
 use super::{
-    RunError, Watcher,
+    RunError,
     journal::Journal,
     pool::{PoolForRun, Rebuilt},
 };
 use crate::{
     engine::{Cancel, Clock, Engine, EngineError},
     inventory::Inventory,
-    plan::{BuildPool, FileTree, Files, PowerCut, Pull, PullInUse, RebuildPool},
-    record::{ActResult, Back, Cut, Pulled},
+    plan::{BuildPool, Files, RebuildPool},
+    record::ActResult,
     sysroot::Sysroot,
     target::{NotFound, Target},
     tools::{Runner, System},
@@ -107,64 +107,6 @@ pub trait World {
         build: &BuildPool,
         cancel: &Cancel,
     ) -> Result<PoolForRun, RunError>;
-
-    /// Fills a pool with the files of a tree; returns the bytes.
-    fn fill_tree(
-        &mut self,
-        at: usize,
-        target: &Target,
-        tree: &FileTree,
-        cancel: &Cancel,
-    ) -> Result<u64, RunError>;
-
-    /// Takes a drive of a pool away while files are used, and finds out what is left. `asks` receives what a person has to do.
-    fn pull(
-        &mut self,
-        at: usize,
-        target: &Target,
-        act: &Pull,
-        cancel: &Cancel,
-        asks: &mut dyn FnMut(&str),
-    ) -> Result<Pulled, RunError>;
-
-    /// Brings the drive back that was taken from the pool, and finds out what is there. `asks` as before.
-    fn put_back(
-        &mut self,
-        at: usize,
-        target: &Target,
-        cancel: &Cancel,
-        asks: &mut dyn FnMut(&str),
-    ) -> Result<Back, RunError>;
-
-    /// Takes a drive of a pool that is in use away while its files are read, and finds out whether they are whole.
-    fn pull_in_use(
-        &mut self,
-        at: usize,
-        target: &Target,
-        act: &PullInUse,
-        cancel: &Cancel,
-        watcher: &mut dyn Watcher,
-    ) -> Result<Pulled, RunError>;
-
-    /// Brings the drive back that was taken from the pool in use, also after `cancel`, and finds out whether the files are whole.
-    fn put_back_in_use(
-        &mut self,
-        at: usize,
-        cancel: &Cancel,
-        watcher: &mut dyn Watcher,
-    ) -> Result<Back, RunError>;
-
-    /// Writes until the power is cut, or checks what a power cut left. `asks` receives what a person has to do.
-    fn power(
-        &mut self,
-        target: &Target,
-        act: &PowerCut,
-        cancel: &Cancel,
-        asks: &mut dyn FnMut(&str),
-    ) -> Result<Cut, RunError>;
-
-    /// Removes what was checked after a power cut, once that is recorded.
-    fn power_checked(&mut self, target: &Target, act: &PowerCut) -> Result<(), RunError>;
 
     /// Takes a member out of the pool that was built for the target, and has the kernel fill it again.
     fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<Rebuilt, RunError>;

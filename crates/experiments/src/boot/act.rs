@@ -1,5 +1,7 @@
 //! Record how the machine started.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Boot, Boots, machine};
@@ -46,7 +48,7 @@ impl Act for RecordBoot {
         Needs { looks_back: true, ..Needs::default() }
     }
 
-    fn require(&self, _: &Target, _: &Inventory) -> Result<(), String> {
+    fn require(&self, _: &Target, _: &Inventory, _: &Path) -> Result<(), String> {
         machine::finished(&System::default()).map(drop).map_err(|e| e.to_string())
     }
 

@@ -4,15 +4,16 @@ use super::super::common::Series;
 use crate::{
     analyse::Estimate,
     findings::{Column, Findings, Metric, Quantity, Table},
-    plan::{Plan, PowerCut},
-    record::{Cut, Run},
+    plan::Plan,
+    power::{PowerCut, PowerCutResult},
+    record::Run,
     units::{Layout, Pool, capital, count, decimal_bytes, duration},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     for step in &plan.steps {
         let (true, Some(at)) = (step.act.is::<PowerCut>(), step.targets().next()) else { continue };
-        let cut = run.acts.get(&(step.id, at)).and_then(|act| act.get::<Cut>());
+        let cut = run.acts.get(&(step.id, at)).and_then(|act| act.get::<PowerCutResult>());
         let Some(cut) = cut else { continue };
         findings.verdicts.push(verdict(cut, plan.targets[at].pool.as_ref()));
         findings.tables.push(table(cut));
@@ -31,8 +32,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
 }
 
 /// What is not as promised comes first. That nothing is lost is said of this power cut only.
-fn verdict(cut: &Cut, pool: Option<&Pool>) -> String {
-    let Cut { files, ledger, early, .. } = cut;
+fn verdict(cut: &PowerCutResult, pool: Option<&Pool>) -> String {
+    let PowerCutResult { files, ledger, early, .. } = cut;
     let what = match cut.only_drive {
         true => "The drive took no more writes",
         false => "The power was cut, or the machine started again,",
@@ -99,14 +100,14 @@ fn verdict(cut: &Cut, pool: Option<&Pool>) -> String {
 }
 
 /// Which drives the pool came back without.
-fn lacks(cut: &Cut, pool: Option<&Pool>) -> Option<String> {
+fn lacks(cut: &PowerCutResult, pool: Option<&Pool>) -> Option<String> {
     let pool = pool.filter(|_| cut.missing > 0)?;
     let of = count(pool.drives, "drive");
     Some(format!("the pool came back without {} of its {of}", cut.missing))
 }
 
 /// Why acknowledged writes may be lost.
-fn reason(cut: &Cut, pool: Option<&Pool>) -> String {
+fn reason(cut: &PowerCutResult, pool: Option<&Pool>) -> String {
     let layout = pool.and_then(|pool| Layout::of_name(pool.layout.as_ref()?));
     match (lacks(cut, pool), layout) {
         (Some(lacks), Some(layout)) if layout.has_parity() => format!(
@@ -125,8 +126,8 @@ fn reason(cut: &Cut, pool: Option<&Pool>) -> String {
     }
 }
 
-fn table(cut: &Cut) -> Table {
-    let Cut { files, ledger, .. } = cut;
+fn table(cut: &PowerCutResult) -> Table {
+    let PowerCutResult { files, ledger, .. } = cut;
     let row = |what: &str, cells: [String; 4]| {
         std::iter::once(what.to_owned()).chain(cells).collect::<Vec<String>>()
     };
@@ -165,7 +166,10 @@ fn table(cut: &Cut) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{FilesFound, LedgerFound, WrongReads};
+    use crate::{
+        power::WrongReads,
+        test_files::{FilesFound, LedgerFound},
+    };
 
     #[test]
     fn what_is_not_as_promised_comes_first() {
@@ -176,17 +180,19 @@ mod tests {
             kept_bytes: 5_000_000,
             ..LedgerFound::default()
         };
-        let healthy = Cut { files, ledger, seconds: 12.0, ..Cut::default() };
+        let healthy = PowerCutResult { files, ledger, seconds: 12.0, ..PowerCutResult::default() };
         let mut lies = healthy.clone();
         (lies.ledger.lost_bytes, lies.ledger.kept_bytes) = (200_000, 4_800_000);
         let mut unsteady = healthy.clone();
         (unsteady.files.unsteady, unsteady.ledger.unsteady) = (1, 2);
         let early = WrongReads { reads: 812, wrong: 3, first: "area, write 7 at 16384".to_owned() };
-        let flips = Cut { early: Some(early), ..healthy.clone() };
-        let mut forgets = Cut { ledger: lies.ledger.clone(), ..flips.clone() };
+        let flips = PowerCutResult { early: Some(early), ..healthy.clone() };
+        let mut forgets = PowerCutResult { ledger: lies.ledger.clone(), ..flips.clone() };
         forgets.files.wrong = 1;
         let of = |layout: &str| Pool { layout: Some(layout.to_owned()), drives: 4, ..Pool::default() };
-        let lack = |cut: &Cut, layout| verdict(&Cut { missing: 1, ..cut.clone() }, Some(&of(layout)));
+        let lack = |cut: &PowerCutResult, layout| {
+            verdict(&PowerCutResult { missing: 1, ..cut.clone() }, Some(&of(layout)))
+        };
         let degraded = [lack(&healthy, "raid5"), lack(&lies, "raid5"), lack(&lies, "raid1")];
         let all = [healthy, lies, unsteady, flips, forgets].map(|cut| verdict(&cut, Some(&of("raid5"))));
         insta::assert_snapshot!([&all[..], &degraded[..]].concat().join("\n\n"));

@@ -1,10 +1,21 @@
 //! power: what survives a power cut?
 
+mod act;
+mod cut;
 mod findings;
+mod ledger_file;
 mod options;
 mod plan;
+mod remote_ledger;
+mod result;
+mod resume;
+#[cfg(test)]
+mod tests;
 
-pub use options::LEDGER;
+pub(super) use resume::{before_resume, waiting};
+
+use act::PowerCut;
+use result::{PowerCutResult, WrongReads};
 
 use super::{Experiment, common};
 

@@ -17,6 +17,6 @@ pub const WAIT: Opt<f64> =
 pub const MAX_BYTES: Opt<u64> = MOST.default("1GiB");
 
 pub const LEDGER: Opt<RemoteDir> =
-    Opt::new("ledger", "URL", read, "Ledger on another machine: ssh://HOST/DIR");
+    Opt::new("ledger", "URL", read, "Ledger on another machine: ssh://HOST/DIR").also_resumed();
 
 pub const OPTIONS: &[&dyn Declared] = &[&SIZE, &WAIT, &LEDGER, &MAX_BYTES, &SEED];

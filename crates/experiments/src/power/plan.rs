@@ -2,11 +2,12 @@
 
 use super::{
     super::{PlanError, Request, target_checks::fits},
-    options,
+    PowerCut, options,
 };
 use crate::{
-    plan::{FileTree, Plan, PowerCut, Steps},
+    plan::{Plan, Steps},
     target::Kind,
+    test_files::FileTree,
 };
 
 /// The most that is written, bytes: a write of 20 kB takes 150 bytes in the ledger, and 64 MiB of that are read back.

@@ -1,9 +1,9 @@
 //! What a record has of each pull.
 
-use super::super::common::Series;
+use super::{super::common::Series, BuiltPool, Pull, PullBy, PullResult, PulledPool};
 use crate::{
-    plan::{Plan, Pull, PullBy, PullInUse, Step},
-    record::{Pulled, Run},
+    plan::{Plan, Step},
+    record::Run,
     target::Target,
     units::Layout,
 };
@@ -17,10 +17,10 @@ pub(super) struct Case<'a> {
     pub pool: &'a str,
     /// The drive that was pulled: its bay, or its name.
     pub drive: String,
-    /// How it was pulled; and the act, of a pool that the run built.
     pub by: PullBy,
-    pub act: Option<&'a Pull>,
-    pub pulled: &'a Pulled,
+    /// What was planned for a pool that the run built; none for one in use.
+    pub built: Option<&'a BuiltPool>,
+    pub pulled: &'a PullResult,
     pub target: &'a Target,
 }
 
@@ -28,6 +28,10 @@ impl Case<'_> {
     /// A drive of the pool: its bay, or its name.
     pub fn member(&self, number: u32) -> String {
         name(self.target, number).unwrap_or_default()
+    }
+
+    pub fn has_second(&self) -> bool {
+        self.built.is_some_and(|built| built.second.is_some())
     }
 }
 
@@ -40,35 +44,19 @@ pub(super) fn cases<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> {
     let case = |step: &'a Step| {
         let act: &Pull = step.act.get()?;
         let at = step.targets().next()?;
-        let (pulled, build) = (run.acts.get(&(step.id, at))?.get::<Pulled>()?, plan.build(at)?);
-        let target = &plan.targets[at];
-        let drive = name(target, act.member)?;
-        let pool = target.given.as_str();
-        let drives = build.drives.len();
-        Some(Case { layout: build.layout, drives, pool, drive, by: act.by, act: Some(act), pulled, target })
-    };
-    plan.steps.iter().filter_map(case).collect()
-}
-
-/// The same of pools in use.
-pub(super) fn in_use<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> {
-    let case = |step: &'a Step| {
-        let act: &PullInUse = step.act.get()?;
-        let at = step.targets().next()?;
-        let (pulled, target) = (run.acts.get(&(step.id, at))?.get::<Pulled>()?, &plan.targets[at]);
-        let pool = target.pool.as_ref()?;
-        let layout = Layout::of_name(&pool.kind)?;
-        let (drives, given) = (usize::try_from(pool.members).ok()?, target.given.as_str());
-        Some(Case {
-            layout,
-            drives,
-            pool: given,
-            drive: act.label.clone(),
-            by: act.by,
-            act: None,
-            pulled,
-            target,
-        })
+        let (pulled, target) = (run.acts.get(&(step.id, at))?.get::<PullResult>()?, &plan.targets[at]);
+        let (layout, drives, drive, built) = match &act.pool {
+            PulledPool::Built(built) => {
+                let build = plan.build(at)?;
+                (build.layout, build.drives.len(), name(target, built.member)?, Some(built))
+            }
+            PulledPool::InUse(used) => {
+                let pool = target.pool.as_ref()?;
+                let drives = usize::try_from(pool.members).ok()?;
+                (Layout::of_name(&pool.kind)?, drives, used.label.clone(), None)
+            }
+        };
+        Some(Case { layout, drives, pool: &target.given, drive, by: act.by, built, pulled, target })
     };
     plan.steps.iter().filter_map(case).collect()
 }

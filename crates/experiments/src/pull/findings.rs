@@ -2,7 +2,8 @@
 
 use super::{
     super::common::Series,
-    cases::{self, Case},
+    PullResult, RejoinResult, SecondPullResult,
+    cases::{Case, cases},
     read_only,
     shown::{figure, figure_back, kept, kernel, moments, probes, waits, whole},
     verdicts::{Rank, verdict},
@@ -11,15 +12,16 @@ use crate::{
     analyse::Estimate,
     findings::{Column, Findings, Metric, Quantity, Scope, Table, short},
     plan::Plan,
-    record::{Back, Pulled, Run, Second},
+    record::Run,
     units::{Layout, count, decimal_bytes, distinct, duration, percent},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
-    let (built, in_use) = (cases::cases(run, plan), cases::in_use(run, plan));
+    let all = cases(run, plan);
+    let (built, in_use): (Vec<&Case<'_>>, Vec<&Case<'_>>) = all.iter().partition(|case| case.built.is_some());
     by_layout(findings, &built);
     in_use.iter().for_each(|case| read_only::of(findings, case));
-    let cases = || built.iter().chain(&in_use);
+    let cases = || all.iter();
     // How long operations waited; one pull has no interval.
     findings.estimates.extend(cases().map(|case| {
         let longest = Estimate::unbounded(case.pulled.away.longest, "one pull");
@@ -31,19 +33,20 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         format!("{}: {}.", case.drive, all.join(", "))
     }));
     findings.details.sentences.extend(settings);
-    let how = cases().map(|case| match case.act.is_some_and(|act| act.second.is_some()) {
-        true => format!("a drive, and then another one, was {}", case.by.was()),
-        false => format!("one drive at a time was {}", case.by.was()),
+    let how = cases().map(|case| match case.has_second() {
+        true => format!("a drive, and then another one, was {}", case.by.past()),
+        false => format!("one drive at a time was {}", case.by.past()),
     });
     findings.context.extend(distinct(how));
 }
 
 /// Of pools that the run built.
-fn by_layout(findings: &mut Findings, cases: &[Case<'_>]) {
+fn by_layout(findings: &mut Findings, cases: &[&Case<'_>]) {
     let mut layouts: Vec<Layout> = cases.iter().map(|case| case.layout).collect();
     layouts.dedup();
-    let of =
-        |layout: Layout| cases.iter().filter(move |case| case.layout == layout).collect::<Vec<&Case<'_>>>();
+    let of = |layout: Layout| {
+        cases.iter().copied().filter(move |case| case.layout == layout).collect::<Vec<&Case<'_>>>()
+    };
     let mut verdicts: Vec<(Rank, String)> =
         layouts.iter().map(|layout| verdict(*layout, &of(*layout))).collect();
     // A broken promise is the headline.
@@ -55,7 +58,7 @@ fn by_layout(findings: &mut Findings, cases: &[Case<'_>]) {
         .details
         .sentences
         .extend((!all.is_empty()).then(|| [NOT_SHOWN, LEGEND].map(str::to_owned)).into_iter().flatten());
-    let twice = cases.iter().any(|case| case.act.is_some_and(|act| act.second.is_some()));
+    let twice = cases.iter().any(|case| case.has_second());
     findings.details.sentences.extend(twice.then(|| SECOND.to_owned()));
     for layout in &layouts {
         let cases = of(*layout);
@@ -95,7 +98,8 @@ fn summary(all: &[(Layout, Vec<&Case<'_>>)]) -> Option<Table> {
     let row = |(layout, cases): &(Layout, Vec<&Case<'_>>)| {
         let n = cases.first()?.drives;
         let room = layout.capacity(&vec![DRIVE; n], 1) as f64 / DRIVE as f64;
-        let away = |of: &dyn Fn(&Pulled) -> f64| cases.iter().map(|case| of(case.pulled)).fold(0.0, f64::max);
+        let away =
+            |of: &dyn Fn(&PullResult) -> f64| cases.iter().map(|case| of(case.pulled)).fold(0.0, f64::max);
         let lost = away(&|pulled| pulled.ledger.lost_bytes as f64) as u64;
         let least = cases.iter().map(|case| &case.pulled.files).min_by_key(|files| files.whole)?;
         let healed: Option<Vec<f64>> = cases.iter().map(|case| case.pulled.back.as_ref()?.healed).collect();
@@ -137,7 +141,7 @@ fn summary(all: &[(Layout, Vec<&Case<'_>>)]) -> Option<Table> {
 /// While the drive is away.
 fn away(layout: Layout, cases: &[&Case<'_>]) -> Table {
     let row = |case: &&Case<'_>| {
-        let Pulled { files, ledger, away, .. } = case.pulled;
+        let PullResult { files, ledger, away, .. } = case.pulled;
         vec![
             short(&case.drive),
             files.on_drive.map_or("-".to_owned(), |on| on.to_string()),
@@ -165,10 +169,10 @@ fn away(layout: Layout, cases: &[&Case<'_>]) -> Table {
 /// While another drive was away, and the first one was being filled.
 fn second(cases: &[&Case<'_>]) -> Option<Table> {
     let row = |case: &&Case<'_>| {
-        let (act, found) = (case.act?.second.as_ref()?, case.pulled.back.as_ref()?.second.as_ref()?);
-        let Second { filled, files, ledger, away, healed, .. } = found;
+        let (built, found) = (case.built?, case.pulled.back.as_ref()?.second.as_ref()?);
+        let SecondPullResult { filled, files, ledger, away, healed, .. } = found;
         Some(vec![
-            short(&case.member(act.member)),
+            short(&case.member(built.second.as_ref()?.member)),
             short(&case.drive),
             percent(*filled),
             whole(files),
@@ -231,7 +235,7 @@ fn back(layout: Layout, cases: &[&Case<'_>]) -> Table {
     Table { title: format!("{layout}, with the drive back"), columns, rows: cases.iter().map(row).collect() }
 }
 
-fn taken_back(case: &Case<'_>, back: &Back) -> &'static str {
+fn taken_back(case: &Case<'_>, back: &RejoinResult) -> &'static str {
     match (back.healed, case.layout.is_redundant()) {
         (None, _) => "no",
         (_, true) if back.by_itself => "by itself",

@@ -2,16 +2,16 @@
 
 use super::{
     super::{PlanError, Request},
-    options,
+    PoolInUse, Pull, PulledPool, options,
 };
 use crate::{
-    plan::{Plan, PullInUse, Steps},
+    plan::{Plan, Steps},
     target::{Kind, Target},
     units::{Layout, Pool, listed, shell_word},
 };
 
 /// The pool that a target is on, if a drive of it can be pulled while it is in use.
-pub fn pool_in_use(target: &Target) -> Option<&Pool> {
+pub(super) fn pool_in_use(target: &Target) -> Option<&Pool> {
     let is_redundant = |pool: &&Pool| Layout::of_name(&pool.kind).is_some_and(Layout::is_redundant);
     target.pool.as_ref().filter(|_| target.kind == Kind::Directory).filter(is_redundant)
 }
@@ -56,18 +56,21 @@ pub(super) fn plan(ask: &Request, serial: &str) -> Result<Plan, PlanError> {
         _ => "drivebench list".to_owned(),
     };
     let mut steps = Steps::default();
-    let pull = PullInUse {
-        drive: drive.identity(),
+    let used = PoolInUse {
         serial: serial.to_owned(),
         label: drive.label(),
-        by: ask.values.get(&options::BY),
         bytes: ask.values.get(&options::SIZE),
         seed: ask.seed,
-        seconds: ask.values.get(&options::TIME),
         size: drive.bytes(),
         bitmap: pool.bitmap,
         survives: survives - 1,
         status,
+    };
+    let pull = Pull {
+        drive: drive.identity(),
+        by: ask.values.get(&options::BY),
+        seconds: ask.values.get(&options::TIME),
+        pool: PulledPool::InUse(used),
     };
     steps.add(&[0], pull);
     Ok(Plan { limit: None, ..ask.planned(steps) })

@@ -1,16 +1,25 @@
 //! pull: what survives when a drive is pulled?
 
+mod act;
 mod cases;
 mod findings;
 mod in_use;
+#[cfg(test)]
+mod in_use_tests;
+mod modelled;
 mod options;
 mod plan;
 mod read_only;
+mod result;
+mod run;
 mod shown;
+#[cfg(test)]
+mod tests;
 mod verdicts;
 
-pub use in_use::pool_in_use;
-pub use options::PULL_DRIVE;
+use act::{BuiltPool, FillTree, PoolInUse, Pull, PullBy, PulledPool, SecondPull};
+use options::PULL_DRIVE;
+use result::{FilesRead, Moment, Probe, PullEvent, PullResult, RejoinResult, SecondPullResult};
 
 use super::{Experiment, common};
 

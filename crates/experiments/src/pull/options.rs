@@ -6,7 +6,7 @@ use super::super::{
     shared_options::{ERASE, SEED, seconds},
     whole_drives,
 };
-use crate::{plan::PullBy, units::Layout};
+use crate::{pull::PullBy, units::Layout};
 
 pub const LAYOUTS: Opt<Vec<Layout>> = whole_drives::LAYOUTS;
 
@@ -33,7 +33,8 @@ pub const SECOND: Opt<bool> = Opt::switch("second", "Pull another one while the 
 /// Names the drive, and is the consent to take it away.
 pub const PULL_DRIVE: Opt<String> =
     Opt::new("pull", "SERIAL", parsed, "The drive to pull of a pool in use; files are only read")
-        .conflicts(&["layouts", "members", "erase", "chunk", "as-new", "second", "runs"]);
+        .conflicts(&["layouts", "members", "erase", "chunk", "as-new", "second", "runs"])
+        .also_resumed();
 
 pub const OPTIONS: &[&dyn Declared] =
     &[&LAYOUTS, &MEMBERS, &ERASE, &SIZE, &CHUNK, &TIME, &BY, &AS_NEW, &SECOND, &REPEAT, &PULL_DRIVE, &SEED];

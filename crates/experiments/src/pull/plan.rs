@@ -7,11 +7,12 @@ use super::{
         PlanError, Request,
         whole_drives::{check, layouts_of, name},
     },
-    in_use, options,
+    BuiltPool, FillTree, Pull, PulledPool, SecondPull, in_use, options,
 };
 use crate::{
-    plan::{BuildPool, FileTree, FillTree, Plan, Pull, RemovePool, SecondPull, Steps},
+    plan::{BuildPool, Plan, RemovePool, Steps},
     target::{Kind, Target},
+    test_files::FileTree,
     units::{Layout, MIB},
 };
 
@@ -73,16 +74,19 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
                 let other = (member + 1) % drives;
                 SecondPull { member: other as u32, drive: identities[other].clone() }
             });
-            let pull = Pull {
+            let built = BuiltPool {
                 member: member as u32,
-                drive: identities[member].clone(),
-                by: ask.values.get(&options::BY),
                 tree,
-                seconds: ask.values.get(&options::TIME),
                 most: written(tree.bytes),
                 // What its bitmap marks would be copied before a second one is gone.
                 as_new: second.is_some() || ask.values.get(&options::AS_NEW) && layout.is_redundant(),
                 second,
+            };
+            let pull = Pull {
+                drive: identities[member].clone(),
+                by: ask.values.get(&options::BY),
+                seconds: ask.values.get(&options::TIME),
+                pool: PulledPool::Built(built),
             };
             let name = build.name.clone();
             steps.add(&[at], build);

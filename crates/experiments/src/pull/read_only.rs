@@ -1,13 +1,14 @@
 //! Findings of a drive that was pulled out of a pool in use: what reading alone shows.
 
 use super::{
+    FilesRead, PullEvent, PullResult, RejoinResult,
     cases::Case,
     shown::{figure, kernel, moments, probes, waits, whole},
     verdicts::broken,
 };
 use crate::{
     findings::{Column, Findings, Table, short},
-    record::{Back, FilesFound, Pulled, ReadOnly, What},
+    test_files::FilesFound,
     units::{capital, count, decimal_bytes, duration, listed, percent, shell_word},
 };
 
@@ -47,7 +48,7 @@ const FILES: [(&str, bool); 4] =
     [("intact", true), ("wrong", true), ("not readable", true), ("changed", true)];
 
 fn away(case: &Case<'_>) -> Table {
-    let Pulled { files, away, .. } = case.pulled;
+    let PullResult { files, away, .. } = case.pulled;
     let columns =
         [&[("pulled", false)][..], &FILES, &[("longest wait", true), ("failed reads", true)]].concat();
     let reads = away.reads + away.failed_reads + away.wrong_reads;
@@ -93,7 +94,7 @@ fn back(case: &Case<'_>) -> Table {
 }
 
 /// How it was given to its array, whether or not that is complete.
-fn taken_back(back: &Back) -> &'static str {
+fn taken_back(back: &RejoinResult) -> &'static str {
     match back.commands.last() {
         _ if back.by_itself => "by itself",
         None => "no",
@@ -104,7 +105,7 @@ fn taken_back(back: &Back) -> &'static str {
 
 /// The files that were chosen, of all: `8 files of 40 below /srv/data`.
 fn sample(case: &Case<'_>) -> String {
-    let ReadOnly { files, found, more, .. } = case.pulled.read.clone().unwrap_or_default();
+    let FilesRead { files, found, more, .. } = case.pulled.read.clone().unwrap_or_default();
     let least = if more { "at least " } else { "" };
     format!("{} of {least}{found} below {}", count(files, "file"), case.pool)
 }
@@ -117,7 +118,7 @@ fn chosen(case: &Case<'_>) -> String {
 
 /// Files of which nothing is said.
 fn left_out(case: &Case<'_>) -> Option<String> {
-    let ReadOnly { unreadable, changing, .. } = case.pulled.read.clone()?;
+    let FilesRead { unreadable, changing, .. } = case.pulled.read.clone()?;
     let of = |n: u64, why: &str| (n > 0).then(|| format!("{} {why}", count(n, "file")));
     let why = [of(unreadable, "could not be read"), of(changing, "changed within the last 3 s")];
     let why: Vec<String> = why.into_iter().flatten().collect();
@@ -127,7 +128,7 @@ fn left_out(case: &Case<'_>) -> Option<String> {
 fn verdict(case: &Case<'_>) -> String {
     const WRITES: &str =
         "No file was written, so this says nothing about writes, and copies and parity were not compared.";
-    let Pulled { files, away, moments, back, read, .. } = case.pulled;
+    let PullResult { files, away, moments, back, read, .. } = case.pulled;
     let head = format!("{} of {} drives in use", case.layout, case.drives);
     // What no layout promises to survive says nothing of it; wrong data does.
     let lost = case.pulled.missing > 1 || case.pulled.lost || back.as_ref().is_some_and(|back| back.lost);
@@ -187,7 +188,7 @@ fn verdict(case: &Case<'_>) -> String {
         ),
     };
     let left = left_out(case).map(|left| format!(" {}.", capital(&left))).unwrap_or_default();
-    let reads = match moments.iter().any(|moment| moment.what == What::ReadWorks) {
+    let reads = match moments.iter().any(|moment| moment.what == PullEvent::ReadWorks) {
         true => format!("Reads waited at most {}, and went on.", duration(away.longest)),
         false if away.reads > 0 => format!("Reads waited at most {}.", duration(away.longest)),
         false => "No read ended while it was away.".to_owned(),

@@ -1,9 +1,9 @@
 //! What is shown alike of pools that the run built and of those in use.
 
-use super::{cases::Case, verdicts::errno};
+use super::{Probe, PullEvent, PullResult, cases::Case, verdicts::errno};
 use crate::{
     findings::{At, Axis, Column, Curve, Figure, Mark, Point, Style, Table, Unit, short},
-    record::{FilesFound, LedgerFound, Operation, Operations, Probe, Pulled, What},
+    test_files::{FilesFound, LedgerFound, Operation, Operations},
     units::{Layout, decimal_bytes, distinct, duration, listed},
 };
 
@@ -73,7 +73,7 @@ pub(super) fn moments(layout: Layout, cases: &[&Case<'_>]) -> Table {
 
 /// Each operation as a dot, with what was noticed when.
 pub(super) fn figure(case: &Case<'_>) -> Figure {
-    let Pulled { sample, moments, .. } = case.pulled;
+    let PullResult { sample, moments, .. } = case.pulled;
     let noticed: Vec<String> = moments
         .iter()
         .map(|moment| format!("{} after {}", moment.what.words(), duration(moment.at)))
@@ -81,7 +81,7 @@ pub(super) fn figure(case: &Case<'_>) -> Figure {
     let mut marks = vec![Mark { label: "drive pulled".to_owned(), at: At::X(0.0) }];
     // What is too near for words is in the table.
     let far = sample.iter().map(|op| op.at.abs()).fold(0.0, f64::max) * NEAR;
-    let again = moments.iter().find(|moment| moment.what == What::WriteWorks && moment.at > far);
+    let again = moments.iter().find(|moment| moment.what == PullEvent::WriteWorks && moment.at > far);
     marks.extend(again.map(|m| Mark { label: "writes go on".to_owned(), at: At::X(m.at) }));
     Figure {
         title: format!("{}: {} pulled", case.layout, case.drive),

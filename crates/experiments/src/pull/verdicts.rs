@@ -1,8 +1,8 @@
 //! What a layout survived, in a sentence or two.
 
-use super::cases::Case;
+use super::{Probe, PullEvent, PullResult, RejoinResult, SecondPullResult, cases::Case};
 use crate::{
-    record::{Back, FilesFound, LedgerFound, Operations, Probe, Pulled, Second, What},
+    test_files::{FilesFound, LedgerFound, Operations},
     units::{Layout, capital, count, decimal_bytes, duration, listed},
 };
 
@@ -26,7 +26,7 @@ pub(super) fn verdict(layout: Layout, cases: &[&Case<'_>]) -> (Rank, String) {
 
 /// What is not as the layout promises: nothing is lost, and reading and writing go on.
 pub(super) fn broken(case: &Case<'_>) -> Vec<String> {
-    let Pulled { files, ledger, before, away, back, .. } = case.pulled;
+    let PullResult { files, ledger, before, away, back, .. } = case.pulled;
     let mut broken = Vec::new();
     let mut look = |files: &FilesFound, ledger: &LedgerFound, when: &str| {
         if files.wrong > 0 {
@@ -45,10 +45,10 @@ pub(super) fn broken(case: &Case<'_>) -> Vec<String> {
     };
     look(files, ledger, "while it was away");
     let second = back.as_ref().and_then(|back| back.second.as_ref());
-    if let Some(Second { files, ledger, .. }) = second {
+    if let Some(SecondPullResult { files, ledger, .. }) = second {
         look(files, ledger, "while another one was away, too");
     }
-    if let Some(Back { files, ledger, .. }) = back {
+    if let Some(RejoinResult { files, ledger, .. }) = back {
         look(files, ledger, "after it came back");
     }
     // From the pull until the drive is filled again.
@@ -112,7 +112,8 @@ fn redundant(layout: Layout, cases: &[&Case<'_>]) -> (Rank, String) {
     let longest = cases.iter().map(|case| case.pulled.away.longest).fold(0.0, f64::max);
     let filling =
         cases.iter().filter_map(|case| Some(case.pulled.back.as_ref()?.during.longest)).fold(0.0, f64::max);
-    let wrote = |case: &&Case<'_>| case.pulled.moments.iter().any(|moment| moment.what == What::WriteWorks);
+    let wrote =
+        |case: &&Case<'_>| case.pulled.moments.iter().any(|moment| moment.what == PullEvent::WriteWorks);
     let went_on = match cases.iter().all(wrote) {
         true => "; they went on",
         false => "; not all writes went on before the drive was back",
@@ -135,7 +136,7 @@ fn redundant(layout: Layout, cases: &[&Case<'_>]) -> (Rank, String) {
 fn second(cases: &[&Case<'_>]) -> String {
     let all = cases.iter().filter_map(|case| case.pulled.back.as_ref()?.second.as_ref());
     // One that was filled before needed no other.
-    let during: Vec<&Second> = all.filter(|second| second.filled < 1.0).collect();
+    let during: Vec<&SecondPullResult> = all.filter(|second| second.filled < 1.0).collect();
     if during.is_empty() {
         return String::new();
     }
@@ -149,7 +150,7 @@ fn second(cases: &[&Case<'_>]) -> String {
 
 /// How the drives came back.
 fn healed(cases: &[&Case<'_>]) -> String {
-    let backs: Vec<&Back> = cases.iter().filter_map(|case| case.pulled.back.as_ref()).collect();
+    let backs: Vec<&RejoinResult> = cases.iter().filter_map(|case| case.pulled.back.as_ref()).collect();
     let times: Vec<f64> = backs.iter().filter_map(|back| back.healed).collect();
     if times.len() < cases.len() {
         let why = |case: &&Case<'_>| {
@@ -163,12 +164,13 @@ fn healed(cases: &[&Case<'_>]) -> String {
     let [least, most] = [least, most].map(duration);
     let time = if least == most { most } else { format!("{least} to {most}") };
     match backs.iter().find(|back| !back.by_itself).and_then(|back| back.commands.last()) {
-        Some(_) if cases.iter().all(|case| case.act.is_some_and(|act| act.second.is_some())) => {
-            let is_during = |back: &&Back| back.second.as_ref().is_some_and(|second| second.filled < 1.0);
+        Some(_) if cases.iter().all(|case| case.has_second()) => {
+            let is_during =
+                |back: &&RejoinResult| back.second.as_ref().is_some_and(|second| second.filled < 1.0);
             let during = if backs.iter().all(is_during) { ", while the other one was pulled" } else { "" };
             format!("Added as a new one, the first drive was filled in {time}{during}.")
         }
-        Some(_) if cases.iter().all(|case| case.act.is_some_and(|act| act.as_new)) => {
+        Some(_) if cases.iter().all(|case| case.built.is_some_and(|built| built.as_new)) => {
             format!("A drive that was wiped and added as a new one was filled in {time}.")
         }
         None => format!("Plugged in again, a drive is taken back by itself, in {time}."),

@@ -1,6 +1,6 @@
 //! The act of share: clients move files between themselves and a share of the target.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -438,7 +438,7 @@ impl Act for ShareTest {
         Needs { uncounted: Uncounted::Target, ..Needs::default() }
     }
 
-    fn require(&self, on: &Target, inventory: &Inventory) -> Result<(), String> {
+    fn require(&self, on: &Target, inventory: &Inventory, _: &Path) -> Result<(), String> {
         run::check_prerequisites(&Sysroot::live(), &on.path, self)?;
         match &self.client_dir {
             Some(dir) => {

@@ -1,6 +1,6 @@
 //! Make a swap area, and have a program use more memory than it may have.
 
-use std::ops::RangeInclusive;
+use std::{ops::RangeInclusive, path::Path};
 
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
@@ -159,7 +159,7 @@ impl Act for MakeSwapArea {
         true
     }
 
-    fn require(&self, _: &Target, _: &Inventory) -> Result<(), String> {
+    fn require(&self, _: &Target, _: &Inventory, _: &Path) -> Result<(), String> {
         let root = Sysroot::live();
         if !geteuid().is_root() {
             return Err("making a swap area needs root: run it with sudo".to_owned());
@@ -186,7 +186,7 @@ impl Act for MakeSwapArea {
                 None => SwapAreaResult { made: 3.0, settings: Vec::new() },
                 Some(tools) => {
                     let (on, world) = (&run.plan.targets[target], &run.ctx.world);
-                    self.require(on, run.ctx.inventory).map_err(RunError::Act)?;
+                    self.require(on, run.ctx.inventory, run.ctx.store).map_err(RunError::Act)?;
                     let machine = (world.journal(), tools, world.erasable());
                     let session = Session::begin((target, on), self, machine, &run.cancel)?;
                     let result =

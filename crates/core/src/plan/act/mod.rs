@@ -1,22 +1,16 @@
 //! The trait of acts, and the acts that several experiments use.
 
 mod files;
-mod in_use;
 mod load;
 mod pool;
-mod power;
-mod pull;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, path::Path, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
 pub use files::{FileSet, FileWork, Files};
-pub use in_use::PullInUse;
 pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
 pub use pool::{BuildPool, NotPredicted, Predict, Prediction, RebuildPool, RemovePool};
-pub use power::PowerCut;
-pub use pull::{FileTree, FillTree, Pull, PullBy, SecondPull, TREE_DIRECTORIES};
 
 use super::{Cost, Step, StepId};
 use crate::{
@@ -112,6 +106,19 @@ pub enum Uncounted {
     All,
 }
 
+/// Something that a person must agree to, by an option or at the terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Consent {
+    /// The name of the option.
+    pub option: &'static str,
+    /// What has to be typed, such as the serial of a drive.
+    pub word: String,
+    /// What is done then: `take Ultra 4C530001 away`.
+    pub act: String,
+    /// What a person should know before.
+    pub warnings: Vec<String>,
+}
+
 /// What a step does. An act owns its life: how it is described, what it costs and changes, and how it is done.
 /// One that only one experiment needs is implemented in that experiment's folder.
 #[typetag::serde]
@@ -167,8 +174,19 @@ pub trait Act: AsAny + fmt::Debug + Send + Sync {
         false
     }
 
-    /// Refuses, before anything is changed, what can't be done here: a program, a right or room is missing; and what to do.
-    fn require(&self, _on: &Target, _inventory: &Inventory) -> Result<(), String> {
+    /// The numbers of the members that it names of the pool that its target stands for, from 0.
+    fn members(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// What a person must agree to before the run begins, besides erasing drives.
+    fn consent(&self) -> Option<Consent> {
+        None
+    }
+
+    /// Refuses, before anything is changed, what can't be done here: a program, a right or room is missing; and what to do. `store` is the
+    /// directory of the results.
+    fn require(&self, _on: &Target, _inventory: &Inventory, _store: &Path) -> Result<(), String> {
         Ok(())
     }
 

@@ -3,9 +3,6 @@
 pub(crate) mod load;
 mod move_drives;
 pub(crate) mod pool;
-pub(crate) mod power;
-pub(crate) mod pull;
-pub(crate) mod pull_in_use;
 pub(crate) mod scratch_file;
 pub(crate) mod standby;
 

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     log::{AppendLog, LONGEST, open_trusted, read_lines},
-    recovery::{Kept, Leftover, look_alikes, sweep, waiting},
-    undo::{DriveInStandby, OwnDirectory, OwnFile, TemporaryOutput, Undo, Undone, UnpluggedDrive},
+    recovery::{Kept, Leftover, look_alikes, sweep},
+    undo::{DriveInStandby, OwnDirectory, OwnFile, TemporaryOutput, Undo, Undone},
 };
 pub(super) use recovery::{patiently, remedy};
 
@@ -141,7 +141,7 @@ impl Journal {
     }
 
     /// What undoes what is in it, after a kill.
-    pub(super) fn cleanup(&self) -> String {
+    pub fn cleanup(&self) -> String {
         let dir = self.lock().dir.clone();
         dir.as_deref().and_then(Path::parent).map_or_else(|| "drivebench cleanup".to_owned(), cleanup)
     }

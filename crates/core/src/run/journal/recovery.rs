@@ -12,12 +12,7 @@ use std::{
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::{
-    super::{
-        output_note,
-        place::Away,
-        pull::{Kept as Ledger, power_dir},
-        scratch_name,
-    },
+    super::{output_note, place::Away, scratch_name},
     Abandoned, Left, Undone, cleanup, host,
 };
 use crate::{
@@ -64,34 +59,6 @@ pub fn sweep(store: &Path) -> Vec<Leftover> {
         Err(e) => unreadable(path, e),
     };
     paths.map_or_else(|e| unreadable(dir, e), |paths| paths.into_iter().flat_map(swept).collect())
-}
-
-/// What is kept on purpose: files of runs that wait for a power cut, or for the check after it.
-pub fn waiting(store: &Path) -> Vec<Leftover> {
-    let one = |(run, kept): (String, Ledger)| {
-        let ledger = shell_word(&kept.path);
-        let resume =
-            format!("drivebench run power --resume {} --store {}", shell_word(&run), shell_word(store));
-        // Anyone who can write to the store can edit the ledger: no other directory is named to be removed.
-        let own = kept.dir.is_absolute() && kept.dir.file_name() == Some(power_dir(&run).as_ref());
-        let (path, remedy) = match own {
-            true => {
-                let there = kept.remove_by_hand.as_ref().map(|rm| format!("{rm} && ")).unwrap_or_default();
-                let rm = format!("rm -rf {} && {there}rm {ledger}", shell_word(&kept.dir));
-                (kept.dir.clone(), format!("to give it up: {rm}"))
-            }
-            false => {
-                (kept.path.clone(), format!("it names no directory of the run, so check it: rm {ledger}"))
-            }
-        };
-        let why = format!(
-            "it is checked by {resume}; or it was, and has a loss: drivebench show {}",
-            shell_word(&run)
-        );
-        let ended = "a run that waits for the check after a power cut";
-        Leftover { path, ended, outcome: Err(Kept { why, remedy }) }
-    };
-    Ledger::all(store).into_iter().map(one).collect()
 }
 
 /// What has the name of a scratch file or directory in `dir`, but is in no journal of the store and is not in use. A name

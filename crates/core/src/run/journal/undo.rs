@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    super::{output_note, pull::Switch, scratch_dir, scratch_name},
+    super::{output_note, scratch_dir, scratch_name},
     FileId, Left,
 };
 use crate::{
@@ -94,12 +94,6 @@ pub struct OwnDirectory {
 pub struct TemporaryOutput {
     pub path: PathBuf,
     pub files: Vec<String>,
-}
-
-/// A drive was taken away; writing to this file in sysfs brings it back.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct UnpluggedDrive {
-    pub switch: PathBuf,
 }
 
 /// A drive was sent to standby. The next access wakes it, so there is nothing to do.
@@ -188,40 +182,6 @@ impl Undo for TemporaryOutput {
     /// Only its directory is named: what has the name of the output is the user's.
     fn by_hand(&self) -> (PathBuf, Option<&'static str>) {
         (self.path.parent().unwrap_or(&self.path).to_owned(), None)
-    }
-}
-
-#[typetag::serde(name = "unplugged")]
-impl Undo for UnpluggedDrive {
-    fn path(&self) -> PathBuf {
-        self.switch.clone()
-    }
-
-    fn is_in_kernel(&self) -> bool {
-        true
-    }
-
-    fn undo(&self, _: &Left) -> io::Result<Vec<Undone>> {
-        // Its port may be empty by now.
-        let Some(switch) = Switch::of_journal(&self.switch).filter(|switch| switch.file.exists()) else {
-            return Ok(Vec::new());
-        };
-        let brought = switch.set().and_then(|answer| answer.recv().map_err(io::Error::other)?);
-        brought.map_err(|e| io::Error::new(e.kind(), format!("a drive is still taken away: {e}")))?;
-        Ok(Undone::gone(switch.file))
-    }
-
-    fn report(&self, path: &Path, ended: &str) -> String {
-        // A host is told to look for its disks; whether this one answers is not known.
-        let done = match path.ends_with("scan") {
-            true => "Had the system look for the drive at",
-            false => "Brought back the drive at",
-        };
-        format!(
-            "{done} {}, taken away by {ended}. If it is of a pool, `drivebench list` says whether the pool lacks it, and some \
-             seconds later the command that gives it back.",
-            path.display()
-        )
     }
 }
 

@@ -218,7 +218,7 @@ impl PoolLog {
     }
 
     /// The layer is this pool, by whatever name the kernel assembled it.
-    pub(in crate::run) fn found(&mut self, path: &str) {
+    pub fn found(&mut self, path: &str) {
         self.devices.push(path.to_owned());
     }
 

@@ -72,7 +72,7 @@ pub enum BuildError {
 
 impl BuildError {
     /// For `map_err`: what can't be done with this file or directory.
-    pub(in crate::run) fn file(file: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    pub fn file(file: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let file = file.into();
         |source| Self::File { file, source }
     }
@@ -89,21 +89,13 @@ pub struct Commands<'a> {
 
 impl Commands<'_> {
     /// Changes what is stored on drives.
-    pub(in crate::run) fn erase(
-        &mut self,
-        change: &Change<Content>,
-        claims: &impl Claimed,
-    ) -> Result<(), BuildError> {
+    pub fn erase(&mut self, change: &Change<Content>, claims: &impl Claimed) -> Result<(), BuildError> {
         (self.says)(&change.to_string());
         succeeded(change, change.run(claims, self.runner)?)
     }
 
     /// Changes the state of the pool.
-    pub(in crate::run) fn alter(
-        &mut self,
-        change: &Change<tools::State>,
-        log: &PoolLog,
-    ) -> Result<(), BuildError> {
+    pub fn alter(&mut self, change: &Change<tools::State>, log: &PoolLog) -> Result<(), BuildError> {
         (self.says)(&change.to_string());
         succeeded(change, change.run(log, self.runner)?)
     }
@@ -128,7 +120,7 @@ impl Commands<'_> {
     }
 
     /// Waits for a device node.
-    pub(in crate::run) fn appears(&self, path: &str) -> Result<(), BuildError> {
+    pub fn appears(&self, path: &str) -> Result<(), BuildError> {
         let until = Instant::now() + APPEARS;
         while !(self.exists)(path) {
             if Instant::now() > until {
@@ -141,7 +133,7 @@ impl Commands<'_> {
 }
 
 /// Waits until all members of an array have their data, without one that is known to be away.
-pub(in crate::run) fn filled(build: &Build, away: Option<usize>, cancel: &Cancel) -> Result<(), BuildError> {
+pub fn filled(build: &Build, away: Option<usize>, cancel: &Cancel) -> Result<(), BuildError> {
     let root = Sysroot::live();
     let stopped = |what: &str| Err(BuildError::Array(format!("{what} while {} was filled", build.name)));
     loop {

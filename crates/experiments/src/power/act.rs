@@ -1,0 +1,139 @@
+//! Write files until the power is cut, and check them after it is back.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    PowerCutResult,
+    cut::{PowerError, PowerTest, is_elsewhere},
+};
+use crate::{
+    plan::{Act, Changes, Cost, Needs, Step},
+    record::{ActResult, Store},
+    run::{Execution, RunError, Troubles, host},
+    target::Target,
+    test_files::{FileTree, FilesFound, LedgerFound},
+    units::{KIB, RemoteDir, count, decimal_bytes, duration},
+};
+
+/// Fills a directory of the step's target with a tree of files, then writes and syncs blocks and small files until the power is
+/// cut. Carried out again after that, it checks what is there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PowerCut {
+    pub tree: FileTree,
+    /// How long the power cut is waited for, s.
+    pub seconds: f64,
+    /// The most that is written meanwhile, bytes.
+    pub most: u64,
+    /// Where the ledger of its writes is; `None` for the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<RemoteDir>,
+}
+
+impl PowerCut {
+    fn test(&self, run: &Execution<'_, '_>, on: &Target) -> Result<PowerTest<'_>, RunError> {
+        let (store, name) = (run.ctx.store, run.ctx.run);
+        let record = match self.ledger {
+            None => Vec::new(),
+            Some(_) => {
+                let record = Store::at(store.to_owned()).open(name);
+                record.map_err(|e| RunError::Record(io::Error::other(e)))?.take(2).collect()
+            }
+        };
+        let boot_id = host(run.ctx.world.sysroot()).boot_id;
+        let (target, store, run) = (on.path.clone(), store.to_owned(), name.to_owned());
+        Ok(PowerTest { act: self, target, store, run, record, boot_id })
+    }
+
+    fn carry_out(&self, run: &mut Execution<'_, '_>, on: &Target) -> Result<PowerCutResult, RunError> {
+        if run.ctx.world.system().is_none() {
+            return Ok(self.modelled());
+        }
+        let failed = |e| match e {
+            PowerError::Interrupted => RunError::Interrupted,
+            e => RunError::Act(e.to_string()),
+        };
+        if self.ledger.is_none() {
+            is_elsewhere(&run.ctx.world.inventory(), on, run.ctx.store).map_err(failed)?;
+        }
+        let (test, cancel) = (self.test(run, on)?, run.cancel.clone());
+        test.carry_out(&cancel, &mut |text| run.ctx.watcher.asks(text)).map_err(failed)
+    }
+
+    /// All that was acknowledged is there.
+    fn modelled(&self) -> PowerCutResult {
+        let (acknowledged, bytes) = (100, 100 * 16 * KIB);
+        PowerCutResult {
+            files: FilesFound { whole: self.tree.files(), ..FilesFound::default() },
+            ledger: LedgerFound {
+                acknowledged,
+                acknowledged_bytes: bytes,
+                kept_bytes: bytes,
+                ..LedgerFound::default()
+            },
+            seconds: 12.0,
+            ..PowerCutResult::default()
+        }
+    }
+}
+
+#[typetag::serde(name = "power_cut")]
+impl Act for PowerCut {
+    fn label(&self) -> String {
+        "power cut".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        // Filling takes as long as the drive needs.
+        Cost { written: self.tree.bytes.saturating_add(self.most), seconds: None, ..Cost::default() }
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::OwnFiles
+    }
+
+    fn describe(&self) -> Option<String> {
+        let (files, bytes) = (count(self.tree.files(), "file"), decimal_bytes(self.tree.bytes));
+        let ledger = self.ledger.as_ref().map(|at| format!("; the ledger is in {at}")).unwrap_or_default();
+        Some(format!(
+            "{files}, {bytes}; then synced writes until a person cuts the power, for at most {}; after that, a check{ledger}",
+            duration(self.seconds)
+        ))
+    }
+
+    fn is_work(&self) -> bool {
+        true
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { takes_what_is_left: true, ..Needs::default() }
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        run.ctx.watcher.begins(step);
+        // With the plan in it, so that the run can be continued after the power cut.
+        run.ctx.log.sync()?;
+        for target in step.targets() {
+            let since = run.ctx.world.seconds();
+            let on = run.plan.targets[target].clone();
+            let missing = on.pool.as_ref().map_or(0, |pool| pool.missing);
+            let cut = PowerCutResult { missing, ..self.carry_out(run, &on)? };
+            let seconds = run.ctx.world.seconds() - since;
+            let is_whole = cut.is_whole();
+            let bytes = self.tree.bytes.saturating_add(cut.ledger.acknowledged_bytes);
+            let result = ActResult { seconds, bytes, observed: Some(cut.into()), ..ActResult::default() };
+            run.emit_act(step.id, Some(target), result)?;
+            // Before what it was found in is removed. What has a loss stays, to be looked at again.
+            run.ctx.log.sync()?;
+            if !is_whole || run.ctx.world.system().is_none() {
+                continue;
+            }
+            // What can't be removed, because the filesystem is read-only by now, is no failure of the check.
+            if let Err(e) = self.test(run, &on)?.clear() {
+                run.note(Some(target), format!("The test files were not removed: {e}."))?;
+            }
+        }
+        Ok(Troubles::new())
+    }
+}

@@ -1,0 +1,459 @@
+//! Writes to a directory until the power is cut, with a ledger on another drive; after that, checks what is there.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    os::{
+        fd::AsRawFd,
+        unix::fs::{MetadataExt, OpenOptionsExt},
+    },
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{fs::OFlags, process::geteuid};
+
+use super::{
+    PowerCut, PowerCutResult, WrongReads,
+    ledger_file::{LedgerPlace, LedgerWriter, SavedLedger},
+};
+use crate::{
+    conditions::is_network,
+    engine::{Aligned, Cancel},
+    inventory::{Drive, Inventory},
+    record::Event,
+    target::Target,
+    test_files::{
+        AREA, BLOCK, HANG, LARGEST, Ledger, Load, POLL, READ, TreeFiles, WriteLog, Writes, file_name, open,
+        read, sum, verify,
+    },
+    units::{decimal_bytes, duration, shell_word},
+};
+
+/// How long the places of a ledger may take to be read: a bad sector takes half a minute.
+const LONG: Duration = Duration::from_secs(3600);
+/// A drive that takes no write for so long is gone.
+const GONE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, thiserror::Error)]
+pub enum PowerError {
+    #[error("the ledger in {at} can't be written or read: {source}")]
+    Ledger { at: String, source: io::Error },
+    #[error("the ledger in {at} is of another run that has the same name, {run}: use another directory")]
+    Other { at: String, run: String },
+    #[error(
+        "{why} (the ledger in {at} can't be written either: {source}), so the test files stay: `drivebench cleanup` names them"
+    )]
+    Stay { at: String, why: Box<PowerError>, source: io::Error },
+    #[error("files in {dir} can't be written or removed: {source}", dir = dir.display())]
+    Files { dir: PathBuf, source: io::Error },
+    #[error("nothing in {dir} can be read: unmount the filesystem, mount it again, and check again", dir = dir.display())]
+    Dead { dir: PathBuf },
+    #[error("the power was not cut within {within}, so nothing is known; the test files are removed")]
+    NotCut { within: String },
+    #[error("it takes no more writes. If its power was cut: once it is back and mounted, --resume checks it")]
+    Gone,
+    #[error("what is written is noted in the store, {store}, which must be on another drive: {why}. Name a directory on another drive with --store DIR, or on another machine with --ledger", store = store.display())]
+    Together { store: PathBuf, why: String },
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// The name of the directory of a run.
+pub fn power_dir(run: &str) -> String {
+    format!("drivebench-power-{run}")
+}
+
+/// A test of a directory: where files are written, and where what is known of them.
+#[derive(Debug)]
+pub struct PowerTest<'a> {
+    pub act: &'a PowerCut,
+    pub target: PathBuf,
+    pub store: PathBuf,
+    pub run: String,
+    /// The first events of the record, for a ledger on another machine.
+    pub record: Vec<Event>,
+    pub boot_id: Option<String>,
+}
+
+impl PowerTest<'_> {
+    /// Its directory on the target.
+    fn own(&self) -> PathBuf {
+        self.target.join(power_dir(&self.run))
+    }
+
+    fn place(&self) -> LedgerPlace<'_> {
+        LedgerPlace { store: &self.store, run: &self.run, remote: self.act.ledger.as_ref() }
+    }
+
+    fn ledger(&self, source: io::Error) -> PowerError {
+        match source.kind() {
+            // Ctrl-C ends the wait for another machine.
+            io::ErrorKind::Interrupted => PowerError::Interrupted,
+            _ => PowerError::Ledger { at: self.place().to_string(), source },
+        }
+    }
+
+    fn files(&self, source: io::Error) -> PowerError {
+        PowerError::Files { dir: self.own(), source }
+    }
+
+    /// Writes until the power is cut, and so returns errors, unless it reads back something else before; or checks what was found
+    /// after a power cut. `asks` receives what a person has to do.
+    pub fn carry_out(
+        &self,
+        cancel: &Cancel,
+        asks: &mut dyn FnMut(&str),
+    ) -> Result<PowerCutResult, PowerError> {
+        let saved = SavedLedger::read(self.place(), self.act.tree.seed, cancel);
+        if let Some(saved) = saved.map_err(|e| self.ledger(e))? {
+            // Other stores and machines may have runs of this name.
+            let began = |record: &[Event]| match record {
+                [Event::Start(start), ..] => start.at.clone(),
+                _ => String::new(),
+            };
+            let is_known = saved.ready || !saved.record.is_empty();
+            if is_known && began(&saved.record) != began(&self.record) {
+                return Err(PowerError::Other { at: self.place().to_string(), run: self.run.clone() });
+            }
+            if saved.ready && !saved.ended && (saved.gone || saved.boot_id != self.boot_id) {
+                return self.check(&saved);
+            }
+            // It was killed, or the power was cut when nothing could be learnt from that.
+            self.remove(|| saved.remove())?;
+        }
+        let writer =
+            LedgerWriter::begin(self.place(), self.boot_id.as_deref(), &self.own(), &self.record, cancel);
+        let writer = Arc::new(writer.map_err(|e| self.ledger(e))?);
+        // What has its name is not this run's.
+        if let Err(e) = fs::create_dir(self.own()) {
+            writer.remove().map_err(|e| self.ledger(e))?;
+            return Err(self.files(e));
+        }
+        let ended = self.write(&writer, cancel, asks);
+        if matches!(ended, Err(PowerError::Gone)) {
+            return ended;
+        }
+        match (ended, writer.ended()) {
+            // What was found must not be lost, whatever becomes of the files; `cleanup` names what stays.
+            (Ok(cut), Ok(())) => {
+                let stay = self.remove(|| writer.remove()).err().map(|e| e.to_string());
+                Ok(PowerCutResult { stay, ..cut })
+            }
+            // Without their ledger, files that are gone would be losses.
+            (Ok(cut), Err(e)) => Ok(PowerCutResult { stay: Some(self.ledger(e).to_string()), ..cut }),
+            (Err(why), Err(source)) => {
+                Err(PowerError::Stay { at: self.place().to_string(), why: Box::new(why), source })
+            }
+            (Err(why), Ok(())) => self.remove(|| writer.remove()).and(Err(why)),
+        }
+    }
+
+    /// Returns why it ended, or what it found before any power cut.
+    fn write(
+        &self,
+        writer: &Arc<LedgerWriter>,
+        cancel: &Cancel,
+        asks: &mut dyn FnMut(&str),
+    ) -> Result<PowerCutResult, PowerError> {
+        let (act, tree) = (self.act, self.act.tree);
+        let (held, ledger) = self.prepare(cancel).map_err(|e| self.files(e))?;
+        if cancel.is_set() {
+            return Err(PowerError::Interrupted);
+        }
+        writer.ready().map_err(|e| self.ledger(e))?;
+        let ledger = Arc::new(Mutex::new(ledger));
+        let dir = by_descriptor(&held);
+        let since = Instant::now();
+        let files = Arc::new(TreeFiles::new(&dir, tree));
+        let log: Arc<dyn WriteLog> = writer.clone();
+        let writes = Writes { dir: dir.clone(), ledger: Arc::clone(&ledger), most: act.most, log: Some(log) };
+        let load = Load::start(files.clone(), tree.seed, Some(writes)).map_err(|e| self.files(e))?;
+        let store = self.store.canonicalize().unwrap_or_else(|_| self.store.to_owned());
+        asks(&format!(
+            "Cut the power NOW, of the machine or only of the drive: pull the plug, don't shut down. It can damage other files on \
+             them. Ctrl-C ends the test without harm. Write down this command; it checks once the power is back and the drive or pool is \
+             mounted:\n  drivebench run power --resume {}{} --store {}",
+            self.run,
+            act.ledger
+                .as_ref()
+                .map(|at| format!(" --ledger {}", shell_word(&at.to_string())))
+                .unwrap_or_default(),
+            shell_word(&store)
+        ));
+        let why = loop {
+            thread::sleep(POLL);
+            if let Some(e) = load.is_full() {
+                break self.files(e);
+            }
+            let failing = load.failing();
+            // Also one that is just about to be: its power may have been cut.
+            if failing > GONE || failing > Duration::ZERO && cancel.is_set() {
+                // Before operations that hang are waited for.
+                break writer.gone().map_or_else(|e| self.ledger(e), |()| PowerError::Gone);
+            }
+            if let Some(first) = load.wrong() {
+                let seconds = since.elapsed().as_secs_f64();
+                let (ops, hanging) = load.end(HANG);
+                let all = sum(&ops, &hanging, since, Instant::now());
+                let early = WrongReads { reads: all.reads + all.wrong_reads, wrong: all.wrong_reads, first };
+                let ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let (files, ledger) = (verify(&files), ledger.verify(&dir, LONG));
+                return Ok(PowerCutResult {
+                    files,
+                    ledger,
+                    seconds,
+                    early: Some(early),
+                    ..Default::default()
+                });
+            }
+            if cancel.is_set() {
+                break PowerError::Interrupted;
+            }
+            if let Some(e) = load.log_failed() {
+                break self.ledger(e);
+            }
+            if since.elapsed().as_secs_f64() > act.seconds {
+                break PowerError::NotCut { within: duration(act.seconds) };
+            }
+            if load.left() < LARGEST {
+                break PowerError::NotCut { within: format!("{} of writes", decimal_bytes(act.most)) };
+            }
+        };
+        drop(load.end(HANG));
+        Err(why)
+    }
+
+    /// The directory, held open, because who may write to the target may put another one in its place; and what is in it.
+    fn prepare(&self, cancel: &Cancel) -> io::Result<(File, Ledger)> {
+        let held = open_dir(&self.own())?;
+        let dir = by_descriptor(&held);
+        self.act.tree.fill(&dir, cancel)?;
+        let ledger = Ledger::begin(&dir, self.act.tree.seed)?;
+        readable(&dir)?;
+        Ok((held, ledger))
+    }
+
+    fn check(&self, saved: &SavedLedger) -> Result<PowerCutResult, PowerError> {
+        // A directory that is gone had files that were synced. Who may not read it knows nothing.
+        let held = match open_dir(&self.own()) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            held => Some(held.map_err(|e| self.files(e))?),
+        };
+        let dir = held.as_ref().map_or_else(|| self.own(), by_descriptor);
+        match readable(&dir) {
+            Err(e) if is_no_loss(&e) => return Err(self.files(e)),
+            _ => {}
+        }
+        let files = verify(&Arc::new(TreeFiles::new(&dir, self.act.tree)));
+        let ledger = saved.ledger.verify(&dir, LONG);
+        // A filesystem whose drive was gone for a moment gives nothing but errors until it is mounted again.
+        let is_dead = files.whole + files.wrong == 0 && ledger.kept_bytes == 0;
+        if saved.gone && held.is_some() && is_dead && ledger.unreadable_bytes == ledger.lost_bytes {
+            return Err(PowerError::Dead { dir: self.own() });
+        }
+        let (seconds, only_drive) = (saved.seconds, saved.gone);
+        Ok(PowerCutResult { files, ledger, seconds, only_drive, ..PowerCutResult::default() })
+    }
+
+    /// Removes the files, and then the ledger, which names them.
+    fn remove(&self, ledger: impl FnOnce() -> io::Result<()>) -> Result<(), PowerError> {
+        let own = self.own();
+        // Who may write to the target can put something else in its place.
+        let removed = own.symlink_metadata().and_then(|about| {
+            // Some filesystems, such as FAT, give all files one owner.
+            let owners = [geteuid().as_raw(), self.target.metadata()?.uid()];
+            match about.is_dir() && owners.contains(&about.uid()) {
+                true => fs::remove_dir_all(&own),
+                false => Err(io::Error::other("it is no directory of this user: check it")),
+            }
+        });
+        match removed {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(self.files(e)),
+            _ => {}
+        }
+        ledger().map_err(|e| self.ledger(e))
+    }
+
+    /// Removes what a run leaves whose check is recorded, and found nothing to look at again.
+    pub fn clear(&self) -> Result<(), PowerError> {
+        match SavedLedger::read(self.place(), 0, &Cancel::default()).map_err(|e| self.ledger(e))? {
+            Some(saved) => self.remove(|| saved.remove()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Refuses a store that goes with the drive of the target, or with the machine's memory.
+pub fn is_elsewhere(inventory: &Inventory, target: &Target, store: &Path) -> Result<(), PowerError> {
+    let path = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+    let shown = path.to_string_lossy();
+    let refused = |why: &str| PowerError::Together { store: store.to_owned(), why: why.to_owned() };
+    let on = Target::resolve(inventory, &shown).map_err(|e| refused(&e.to_string()))?;
+    let is_network = on.mount.as_ref().is_some_and(|mount| is_network(&mount.filesystem));
+    let same = |drive: &&Drive| target.drives.iter().any(|other| inventory.are_one(drive, other));
+    match (on.drives.iter().find(same), on.drives.is_empty()) {
+        (Some(drive), _) => Err(refused(&format!("it is on {}, which is written to", drive.label()))),
+        (None, true) if !is_network => {
+            Err(refused("which drive it is on is not known; memory would lose it"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reads a part of the area past the page cache.
+fn readable(dir: &Path) -> io::Result<()> {
+    let file = open(&dir.join(file_name(AREA)))?;
+    read(&file, 0, BLOCK, &mut Aligned::new(READ)).map(drop)
+}
+
+/// Whether an error says that this process may not, or can't, read past the page cache: nothing is lost then.
+fn is_no_loss(e: &io::Error) -> bool {
+    matches!(
+        e.kind(),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+    )
+}
+
+fn open_dir(path: &Path) -> io::Result<File> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)
+}
+
+fn by_descriptor(dir: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+    use crate::test_files::{AREA_BLOCKS, Answer, FileTree, Write};
+
+    const RUN: &str = "20261125-0000-power";
+
+    fn act(seconds: f64) -> PowerCut {
+        PowerCut { tree: FileTree { bytes: 1 << 20, seed: 3 }, seconds, most: 1 << 20, ledger: None }
+    }
+
+    fn test<'a>(act: &'a PowerCut, [target, store]: &[tempfile::TempDir; 2], boot: &str) -> PowerTest<'a> {
+        let [target, store] = [target, store].map(|dir| dir.path().to_owned());
+        let (run, boot_id) = (RUN.to_owned(), Some(boot.to_owned()));
+        PowerTest { act, target, store, run, record: Vec::new(), boot_id }
+    }
+
+    fn saved(test: &PowerTest<'_>) -> Option<SavedLedger> {
+        SavedLedger::read(test.place(), 3, &Cancel::default()).expect("reads")
+    }
+
+    fn dirs() -> [tempfile::TempDir; 2] {
+        // On a drive: memory has no reads past the page cache.
+        [(); 2].map(|()| tempfile::tempdir_in("/var/tmp").expect("a directory"))
+    }
+
+    #[test]
+    fn without_a_power_cut_nothing_is_known_and_nothing_is_left() {
+        let dirs = dirs();
+        let mut asked = Vec::new();
+        let mut asks = |text: &str| asked.push(text.to_owned());
+        let why = test(&act(0.0), &dirs, "a").carry_out(&Cancel::default(), &mut asks);
+        assert!(matches!(why, Err(PowerError::NotCut { .. })), "{why:?}");
+        assert!(asked.len() == 1 && asked[0].contains("--resume 20261125-0000-power"), "{asked:?}");
+        let cancel = Cancel::default();
+        let why = test(&act(1e6), &dirs, "a").carry_out(&cancel, &mut |_| cancel.set());
+        assert!(matches!(why, Err(PowerError::Interrupted)), "{why:?}");
+        let act = PowerCut { most: LARGEST, ..act(1e6) };
+        let test = test(&act, &dirs, "a");
+        let why = test.carry_out(&Cancel::default(), &mut |_| ());
+        assert!(why.expect_err("all was written").to_string().contains("within 65.5 kB of writes"));
+        assert_eq!(fs::read_dir(&test.target).expect("lists").count(), 0);
+        assert!(saved(&test).is_none());
+    }
+
+    #[test]
+    fn what_is_read_back_wrong_needs_no_power_cut() {
+        let (dirs, act) = (dirs(), PowerCut { most: u64::MAX, ..act(1e6) });
+        let test = test(&act, &dirs, "a");
+        let own = test.own();
+        // A drive that changed a byte of each file.
+        let damage = |_: &str| {
+            for number in 0..act.tree.files() as usize {
+                let path = FileTree::path(&own, number);
+                let file = OpenOptions::new().read(true).write(true).open(path).expect("opens");
+                let mut byte = [0];
+                file.read_exact_at(&mut byte, 0).expect("reads");
+                file.write_all_at(&[!byte[0]], 0).expect("writes");
+                file.sync_all().expect("syncs");
+            }
+        };
+        let cut = test.carry_out(&Cancel::default(), &mut { damage }).expect("finds it");
+        let early = cut.early.clone().expect("before any power cut");
+        assert!(early.wrong > 0 && early.reads >= early.wrong && early.first.contains(" at "), "{early:?}");
+        assert!(cut.files.wrong > 0 && cut.files.unsteady == 0 && !cut.is_whole(), "{cut:?}");
+        assert_eq!(fs::read_dir(&test.target).expect("lists").count(), 0);
+        assert!(saved(&test).is_none());
+    }
+
+    #[test]
+    fn what_was_acknowledged_before_the_cut_is_looked_for_after_it() {
+        let (dirs, act) = (dirs(), act(1.0));
+        let before = test(&act, &dirs, "a");
+        // As a power cut leaves it: two blocks were written again, one of them acknowledged.
+        let begin = || {
+            let boot_id = before.boot_id.as_deref();
+            LedgerWriter::begin(before.place(), boot_id, &before.own(), &[], &Cancel::default())
+                .expect("begins")
+        };
+        let writer = begin();
+        fs::create_dir(before.own()).expect("makes");
+        let (held, ledger) = before.prepare(&Cancel::default()).expect("writes");
+        writer.ready().expect("is noted");
+        let path = before.own().join(file_name(AREA));
+        let area = OpenOptions::new().write(true).open(path).expect("opens");
+        for (nth, offset) in [(1, 0), (2, BLOCK)] {
+            let number = AREA_BLOCKS + nth;
+            let write = Write { file: AREA, offset, length: BLOCK, number, answer: Answer::Open };
+            writer.begins(&write).expect("is noted");
+            let mut bytes = vec![0; BLOCK as usize];
+            ledger.source(&write).fill(offset, &mut bytes);
+            area.write_all_at(&bytes, offset).expect("writes");
+            area.sync_all().expect("syncs");
+            if nth == 1 {
+                writer.answer(number, true).expect("is noted");
+            }
+        }
+        drop((writer, held));
+
+        let after = test(&act, &dirs, "b");
+        let check = || after.carry_out(&Cancel::default(), &mut |_| ()).expect("checks");
+        let cut = check();
+        assert_eq!((cut.files.whole, cut.files.wrong, cut.ledger.lost_bytes), (act.tree.files(), 0, 0));
+        assert_eq!((cut.ledger.acknowledged, cut.ledger.kept_bytes), (AREA_BLOCKS + 1, AREA_BLOCKS * BLOCK));
+        assert!(!cut.only_drive);
+        // A drive that acknowledged it and kept what was there before.
+        let mut old = vec![0; BLOCK as usize];
+        ledger.source(&ledger.writes[0]).fill(0, &mut old);
+        area.write_all_at(&old, 0).expect("writes");
+        assert_eq!(check().ledger.lost_bytes, BLOCK);
+        after.clear().expect("removes");
+        assert_eq!(fs::read_dir(&after.target).expect("lists").count(), 0);
+        assert!(saved(&before).is_none());
+        after.clear().expect("nothing is left to do");
+        // A directory of others, and a run that ended before the power did.
+        fs::create_dir(after.own()).expect("makes");
+        after.carry_out(&Cancel::default(), &mut |_| ()).expect_err("it is not its own");
+        assert!(after.own().exists() && saved(&before).is_none());
+        fs::remove_dir(after.own()).expect("removes");
+        let writer = begin();
+        writer.ready().expect("is noted");
+        writer.ended().expect("is noted");
+        drop(writer);
+        let at_once = self::act(0.0);
+        let after = test(&at_once, &dirs, "b");
+        let why = after.carry_out(&Cancel::default(), &mut |_| ()).expect_err("it begins again");
+        assert!(matches!(why, PowerError::NotCut { .. }), "{why}");
+    }
+}

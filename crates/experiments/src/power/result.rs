@@ -1,0 +1,54 @@
+//! What was found after a power cut.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    record::{MOST, Observation},
+    test_files::{FilesFound, LedgerFound},
+};
+
+/// Files and acknowledged writes after the power was back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PowerCutResult {
+    /// Files that were synced before.
+    pub files: FilesFound,
+    pub ledger: LedgerFound,
+    /// From the first write to the last acknowledgement that the ledger has, s.
+    pub seconds: f64,
+    /// The machine went on, and only the drive took no more writes.
+    pub only_drive: bool,
+    /// Drives that the pool lacked when it was looked at.
+    pub missing: u64,
+    /// What was found before any power cut: something that was synced was read back as something else.
+    pub early: Option<WrongReads>,
+    /// Why the test files were not removed after that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stay: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WrongReads {
+    pub reads: u64,
+    pub wrong: u64,
+    /// The first one, in words.
+    pub first: String,
+}
+
+impl PowerCutResult {
+    /// All that was acknowledged is there.
+    pub fn is_whole(&self) -> bool {
+        let Self { files, ledger, .. } = self;
+        let right = self.early.is_none() && files.unsteady + ledger.unsteady == 0;
+        right && files.wrong + files.failed + files.unread + ledger.lost_bytes == 0
+    }
+}
+
+#[typetag::serde(name = "cut")]
+impl Observation for PowerCutResult {
+    fn fits(&self) -> bool {
+        let early = self.early.as_ref().is_none_or(|early| early.reads.max(early.wrong) < MOST);
+        self.files.fits() && self.ledger.fits() && self.missing < MOST && early
+    }
+}

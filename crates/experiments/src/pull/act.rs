@@ -1,0 +1,351 @@
+//! Fill a pool with files whose content is known, and take a drive of a pool away while files are used.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{PullResult, run};
+use crate::{
+    inventory::Inventory,
+    plan::{Act, Changes, Consent, Cost, Needs, Step, Uncounted},
+    record::{ActResult, lasts},
+    run::{Execution, RunError, Troubles, in_time},
+    target::Target,
+    test_files::FileTree,
+    units::{count, decimal_bytes, duration, rate},
+};
+
+/// Fills the pool of the step's target with a tree of files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FillTree {
+    pub tree: FileTree,
+}
+
+/// Takes one drive of the pool of the step's target away while files are used, checks what is left, brings the drive back and
+/// checks again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pull {
+    /// The identity of the drive.
+    pub drive: String,
+    pub by: PullBy,
+    /// How long files are used before the drive is taken away, and again while it is away, s.
+    pub seconds: f64,
+    pub pool: PulledPool,
+}
+
+/// What may be done with the pool, and what is checked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PulledPool {
+    /// The run built it, and removes it.
+    Built(BuiltPool),
+    /// Other programs use it: its files are only read.
+    InUse(PoolInUse),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BuiltPool {
+    /// The number of the member, from 0.
+    pub member: u32,
+    /// The files that it is filled with.
+    pub tree: FileTree,
+    /// The most that is written meanwhile, bytes.
+    pub most: u64,
+    /// The member is wiped when it is back, so that it is filled as a new drive would be.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_new: bool,
+    /// A member that is taken away, too, while the first one is filled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<SecondPull>,
+}
+
+/// Another member of the same pool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SecondPull {
+    /// Its number, from 0, and the identity of its drive.
+    pub member: u32,
+    pub drive: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PoolInUse {
+    /// What people type to name the drive, and how it is shown: model, serial and bay.
+    pub serial: String,
+    pub label: String,
+    /// The most that is read of files, bytes.
+    pub bytes: u64,
+    pub seed: u64,
+    /// Size of the drive, bytes.
+    pub size: u64,
+    /// Whether the pool has a bitmap of what changes while a drive is away; none where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bitmap: Option<bool>,
+    /// How many other drives may fail while this one is away.
+    pub survives: u64,
+    /// The command that shows the state of the pool.
+    pub status: String,
+}
+
+/// How a drive is taken away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PullBy {
+    /// Its USB device is de-authorised: the closest to unplugging one drive.
+    Usb,
+    /// Its SCSI device is deleted.
+    Scsi,
+    /// A person pulls it.
+    Hand,
+}
+
+impl PullBy {
+    pub const ALL: [Self; 3] = [Self::Usb, Self::Scsi, Self::Hand];
+
+    /// As it is written in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Usb => "usb",
+            Self::Scsi => "scsi",
+            Self::Hand => "hand",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Usb => "USB device de-authorised",
+            Self::Scsi => "SCSI device deleted",
+            Self::Hand => "you pull it",
+        }
+    }
+
+    /// What was done to a drive.
+    pub fn past(self) -> &'static str {
+        match self {
+            Self::Usb => "taken away by software (USB device de-authorised) and brought back",
+            Self::Scsi => "taken away by software (SCSI device deleted) and brought back",
+            Self::Hand => "pulled by hand and plugged in again",
+        }
+    }
+}
+
+impl PoolInUse {
+    /// What a person should know before the drive is taken away.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        /// An example, so that people can put their own drive's speed in its place; bytes per second.
+        const EXAMPLE: f64 = 100e6;
+        let least = match self.survives {
+            0 => "survives no failure".to_owned(),
+            n => format!("survives the failure of {} only", count(n, "other drive")),
+        };
+        let (size, time) = (decimal_bytes(self.size), duration(self.size as f64 / EXAMPLE));
+        let whole = format!("all of it is filled again, {size}: {time} where it writes {}", rate(EXAMPLE));
+        let back = match self.bitmap {
+            Some(true) => format!(
+                "It has a bitmap: only what changes while the drive is away is copied to it. If mdadm refuses that, it is added as a new drive and {whole}."
+            ),
+            Some(false) => format!("It has no bitmap: the drive is added as a new one, and {whole}."),
+            None => format!("If it has no bitmap, the drive is added as a new one, and {whole}."),
+        };
+        vec![
+            format!("takes away {}, of a pool that is in use", self.label),
+            format!(
+                "Files are only read, at most {} of them, again and again: none is written, and no drive is erased. Other programs go \
+                 on, and wait longer; what the machine has in its page cache is dropped twice.",
+                decimal_bytes(self.bytes)
+            ),
+            format!("Until the drive is filled again, the pool {least}: have a backup."),
+            back,
+        ]
+    }
+}
+
+#[typetag::serde(name = "fill_tree")]
+impl Act for FillTree {
+    fn label(&self) -> String {
+        "files".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { written: self.tree.bytes, seconds: None, ..Cost::default() }
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::OwnFiles
+    }
+
+    fn describe(&self) -> Option<String> {
+        let (files, bytes) = (count(self.tree.files(), "file"), decimal_bytes(self.tree.bytes));
+        Some(format!("{files} of many sizes, {bytes}"))
+    }
+
+    fn is_work(&self) -> bool {
+        true
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        run.ctx.watcher.begins(step);
+        for target in step.targets() {
+            let since = run.ctx.world.seconds();
+            let (tree, dir, cancel) = (self.tree, run.plan.targets[target].path.clone(), run.cancel.clone());
+            let bytes = match run.ctx.world.system() {
+                None => tree.sizes().sum(),
+                Some(_) => {
+                    let (to, until) = (dir.clone(), cancel.clone());
+                    let cannot = |source| RunError::Folder { dir, source };
+                    in_time(&cancel, move || tree.fill(&to, &until), cannot)?
+                }
+            };
+            run.account(target, 0, bytes);
+            let (seconds, cut_short) = (run.ctx.world.seconds() - since, cancel.is_set());
+            let files = tree.files();
+            let result = ActResult { seconds, bytes, files, cut_short, ..ActResult::default() };
+            run.emit_act(step.id, Some(target), result)?;
+        }
+        Ok(Troubles::new())
+    }
+}
+
+#[typetag::serde(name = "pull")]
+impl Act for Pull {
+    fn label(&self) -> String {
+        "pull".to_owned()
+    }
+
+    // Copying back what is missing takes as long as the drives need.
+    fn cost(&self) -> Cost {
+        match &self.pool {
+            PulledPool::Built(pool) => Cost { written: pool.most, seconds: None, ..Cost::default() },
+            PulledPool::InUse(pool) => Cost { read: pool.bytes, seconds: None, ..Cost::default() },
+        }
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::DriveState(match &self.pool {
+            PulledPool::Built(_) => "a drive is taken away and brought back",
+            PulledPool::InUse(_) => {
+                "a drive of a pool in use is taken away and brought back; no file is written"
+            }
+        })
+    }
+
+    fn describe(&self) -> Option<String> {
+        let (seconds, how) = (duration(self.seconds), self.by.words());
+        Some(match &self.pool {
+            PulledPool::Built(pool) => {
+                let drive = pool.member + 1;
+                let back = if pool.as_new { "then back as if it were a new one" } else { "then back" };
+                let second = pool.second.as_ref().map(|second| {
+                    format!("; while it is filled, drive {} is away for {seconds}, too", second.member + 1)
+                });
+                format!(
+                    "after {seconds} of reads and synced writes, drive {drive} is away for {seconds} ({how}), {back}{}",
+                    second.unwrap_or_default()
+                )
+            }
+            PulledPool::InUse(pool) => format!(
+                "after {seconds} of reads, {} is away ({how}) for {seconds} and until the same files, {} of them at most, were read again, then back",
+                pool.label,
+                decimal_bytes(pool.bytes)
+            ),
+        })
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if lasts(self.seconds) { Ok(()) } else { Err(format!("lasts {} s", self.seconds)) }
+    }
+
+    fn members(&self) -> Vec<u32> {
+        match &self.pool {
+            PulledPool::Built(pool) => {
+                pool.second.iter().map(|second| second.member).chain([pool.member]).collect()
+            }
+            PulledPool::InUse(_) => Vec::new(),
+        }
+    }
+
+    fn is_work(&self) -> bool {
+        true
+    }
+
+    fn needs(&self) -> Needs {
+        match &self.pool {
+            PulledPool::Built(_) => Needs::default(),
+            PulledPool::InUse(_) => Needs { uncounted: Uncounted::All, ..Needs::default() },
+        }
+    }
+
+    fn consent(&self) -> Option<Consent> {
+        let PulledPool::InUse(pool) = &self.pool else { return None };
+        Some(Consent {
+            option: super::PULL_DRIVE.name(),
+            word: pool.serial.clone(),
+            act: format!("take {} away", pool.label),
+            warnings: pool.warnings(),
+        })
+    }
+
+    fn require(&self, on: &Target, inventory: &Inventory, store: &Path) -> Result<(), String> {
+        match &self.pool {
+            PulledPool::Built(_) => Ok(()),
+            PulledPool::InUse(pool) => {
+                run::can_pull(self, pool, on, inventory, store).map_err(|e| e.to_string())
+            }
+        }
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        run.ctx.watcher.begins(step);
+        for target in step.targets() {
+            let since = run.ctx.world.seconds();
+            // What is found while the drive is away is saved before it is brought back.
+            let mut save = |run: &mut Execution<'_, '_>, result: PullResult| {
+                let cut_short = match self.pool {
+                    PulledPool::Built(_) => false,
+                    PulledPool::InUse(_) => !result.is_final(),
+                };
+                let seconds = run.ctx.world.seconds() - since;
+                let observed = Some(result.into());
+                let result = ActResult { seconds, cut_short, observed, ..ActResult::default() };
+                run.emit_act(step.id, Some(target), result)?;
+                run.ctx.log.sync()
+            };
+            match run.ctx.world.system() {
+                None => super::modelled::results(self, run.planned.build(target))
+                    .into_iter()
+                    .try_for_each(|result| save(run, result))?,
+                Some(_) => run::pull(self, run, target, &mut save)?,
+            }
+        }
+        Ok(Troubles::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_pool_without_a_bitmap_costs_is_said() {
+        let pool = |bitmap: Option<bool>, survives: u64| PoolInUse {
+            serial: "4C53".to_owned(),
+            label: "Ultra 4C53 in bay 1.2".to_owned(),
+            bytes: 1 << 28,
+            seed: 1,
+            size: 4_000_000_000_000,
+            bitmap,
+            survives,
+            status: "drivebench list".to_owned(),
+        };
+        let said = |bitmap, survives| pool(bitmap, survives).warnings().join("\n");
+        assert!(
+            said(Some(false), 0)
+                .contains("added as a new one, and all of it is filled again, 4.00 TB: 11:06:40")
+        );
+        assert!(said(Some(false), 0).contains("survives no failure: have a backup"));
+        assert!(
+            said(None, 1).contains("If it has no bitmap")
+                && said(None, 1).contains("failure of 1 other drive only")
+        );
+        assert!(said(Some(true), 1).contains("only what changes while the drive is away is copied"));
+    }
+}

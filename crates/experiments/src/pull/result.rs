@@ -1,0 +1,199 @@
+//! What became of a pool when one of its drives was taken away, and when it came back.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    record::{MOST, Observation},
+    test_files::{FilesFound, LedgerFound, Operation, Operations},
+    units::PoolState,
+};
+
+/// While the drive was away. Times are seconds since it was taken away.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PullResult {
+    /// The kernel's name of the drive.
+    pub name: String,
+    /// What decides how long I/O waits, such as the driver and time limits: names and values.
+    pub settings: Vec<(String, String)>,
+    pub moments: Vec<Moment>,
+    /// Messages of the kernel from then on.
+    pub kernel: Vec<(f64, String)>,
+    /// Operations before the drive was taken away, and from then on.
+    pub before: Operations,
+    pub away: Operations,
+    /// Some of the operations, for a figure.
+    pub sample: Vec<Operation>,
+    /// What still worked, in this order.
+    pub probes: Vec<Probe>,
+    pub files: FilesFound,
+    pub ledger: LedgerFound,
+    pub state: PoolState,
+    /// Members that the pool lacked.
+    pub missing: u64,
+    /// What was read of a pool in use, whose files are only read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<FilesRead>,
+    pub back: Option<RejoinResult>,
+    /// Another drive of the pool was lost while this one was away.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
+}
+
+/// The files of a pool in use that are read.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FilesRead {
+    /// Files whose content is known, and the bytes that are read of them; of a large one, not all.
+    pub files: u64,
+    pub bytes: u64,
+    /// Files that were found, of which these were chosen.
+    pub found: u64,
+    /// There are more files than were looked at.
+    pub more: bool,
+    /// Files and directories that could not be read before the drive was taken away.
+    pub unreadable: u64,
+    /// Files that were being changed then.
+    pub changing: u64,
+}
+
+/// After the drive was there again.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RejoinResult {
+    /// The kernel's name of the drive now.
+    pub name: String,
+    /// Seconds until the kernel had the drive.
+    pub appeared: f64,
+    /// The pool took it back without a command.
+    pub by_itself: bool,
+    pub commands: Vec<String>,
+    /// Commands that failed, with the reason.
+    pub refused: Vec<String>,
+    /// Seconds until the pool had all its data on all drives again, from the first command on, or from the return of the drive if
+    /// none was needed; none if it never had.
+    pub healed: Option<f64>,
+    /// The share of the member that was written, where the kernel counts that.
+    pub copied: Option<f64>,
+    /// Operations until then, or until a second drive was taken away.
+    pub during: Operations,
+    /// Some of them, for a figure: from when the pool was given the drive, or had taken it.
+    pub sample: Vec<Operation>,
+    pub second: Option<SecondPullResult>,
+    pub files: FilesFound,
+    pub ledger: LedgerFound,
+    /// Sectors of copies or parity that differ, at most.
+    pub mismatches: Option<u64>,
+    pub state: PoolState,
+    /// Another drive of the pool was lost meanwhile.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
+}
+
+/// While a second drive was away, and the first one was being filled.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SecondPullResult {
+    /// The share of the first one that was filled when the second one was taken away.
+    pub filled: f64,
+    pub away: Operations,
+    pub files: FilesFound,
+    pub ledger: LedgerFound,
+    pub commands: Vec<String>,
+    /// Seconds from the command that takes the second one back until the pool had all its data on all drives again; none if it never
+    /// had.
+    pub healed: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PullEvent {
+    /// The device node of the drive is gone.
+    DriveGone,
+    /// The array counts the drive as missing.
+    MemberMissing,
+    /// The array counts as broken.
+    ArrayBroken,
+    /// The kernel reset a device or a link, which is no removal.
+    Reset,
+    /// The first operation that failed.
+    FirstError,
+    /// The first read that began after the pull and succeeded.
+    ReadWorks,
+    /// The first such write.
+    WriteWorks,
+}
+
+impl PullEvent {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::DriveGone => "the kernel removes the drive",
+            Self::MemberMissing => "the array notices",
+            Self::ArrayBroken => "the array is broken",
+            Self::Reset => "the kernel resets a device",
+            Self::FirstError => "first error",
+            Self::ReadWorks => "a later read succeeds",
+            Self::WriteWorks => "a later write is on the drives",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Moment {
+    pub at: f64,
+    pub what: PullEvent,
+}
+
+/// Something tried once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Probe {
+    /// `ls`, `touch`, `write`, `fsync`.
+    pub what: String,
+    /// The page cache was emptied before.
+    pub cold: bool,
+    /// The error, if it failed.
+    pub error: Option<String>,
+    pub seconds: f64,
+}
+
+impl RejoinResult {
+    /// The drive was given to its array, or taken back by that.
+    pub fn was_given(&self) -> bool {
+        self.by_itself || !self.commands.is_empty()
+    }
+}
+
+impl PullResult {
+    /// Whether a pool in use was complete at the end, or held wrong data: else a resumed run pulls again.
+    pub fn is_final(&self) -> bool {
+        let back = self.back.as_ref();
+        self.files.wrong > 0 || back.is_some_and(|back| back.healed.is_some() || back.files.wrong > 0)
+    }
+
+    /// Operations, files and ledger: while the drive was away, while a second one was, and after the first one came back.
+    fn found(&self) -> impl Iterator<Item = (&Operations, &FilesFound, &LedgerFound)> {
+        let back = self.back.as_ref();
+        let second = back.and_then(|back| back.second.as_ref());
+        let back = back.map(|back| (&back.during, &back.files, &back.ledger));
+        let second = second.map(|second| (&second.away, &second.files, &second.ledger));
+        [(&self.away, &self.files, &self.ledger)].into_iter().chain(second).chain(back)
+    }
+}
+
+#[typetag::serde(name = "pulled")]
+impl Observation for PullResult {
+    fn fits(&self) -> bool {
+        let differ = self.back.as_ref().and_then(|back| back.mismatches).unwrap_or(0);
+        self.missing.max(differ) < MOST
+            && self.before.fits()
+            && self.found().all(|(used, files, ledger)| used.fits() && files.fits() && ledger.fits())
+    }
+
+    fn moved(&self) -> (u64, u64) {
+        let back = self.back.as_ref().map(|back| &back.during);
+        let used = [&self.before, &self.away].into_iter().chain(back);
+        used.fold((0, 0), |(read, written), used| {
+            (read.saturating_add(used.read_bytes), written.saturating_add(used.written_bytes))
+        })
+    }
+}

@@ -1,0 +1,262 @@
+//! A pool that the run built: files are written to it, and the ledger of writes is compared.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rustix::fs::{OFlags, syncfs};
+
+use super::{PoolUnderTest, PulledDrive, array::Array, detach::Unplug, empty_cache, probe};
+use crate::{
+    danger::Claims,
+    engine::Cancel,
+    inventory::{Drive, Inventory},
+    plan::BuildPool,
+    pool::Step,
+    pull::{BuiltPool, Probe, Pull, SecondPull},
+    record::open_own,
+    run::{BuildError, Built, Commands, PoolLog, exists, filled, scrub},
+    sysroot::Sysroot,
+    target::Target,
+    test_files::{FileTree, FilesFound, HANG, Ledger, LedgerFound, Load, TreeFiles, Writes, verify, within},
+    tools::{
+        Change, Runner, State, System, filefrag,
+        mdadm::{self, Without},
+        mount, udevadm,
+    },
+    units::PoolState,
+};
+
+/// The parts of what may be written: before, while the drive is away, and until it is back.
+const PARTS: u64 = 3;
+
+pub struct PoolOfRun {
+    act: Pull,
+    pool: BuiltPool,
+    built: Built,
+    /// Where it is mounted.
+    dir: PathBuf,
+    store: PathBuf,
+    /// The drives that may be erased: their serials.
+    erase: Vec<String>,
+    tools: System,
+    files: Arc<TreeFiles>,
+    ledger: Arc<Mutex<Ledger>>,
+    /// Files with a part on the drive, where that is known.
+    on_drive: Option<u64>,
+}
+
+impl PoolOfRun {
+    /// The pool of a target and the drive that is taken away, with the first writes of the ledger.
+    pub fn open(
+        act: &Pull,
+        pool: &BuiltPool,
+        build: Option<&BuildPool>,
+        (on, erase, store): (&Target, &[String], &Path),
+    ) -> Result<(Self, PulledDrive), BuildError> {
+        let name = build.map(|build| build.name.as_str()).unwrap_or_default();
+        let built = PoolLog::open(store, name).map_err(BuildError::NoLog)?.1;
+        let failed = |e: io::Error| BuildError::Array(format!("files can't be used on the pool: {e}"));
+        let ledger = Ledger::begin(&on.path, pool.tree.seed).map_err(failed)?;
+        let this = Self {
+            act: act.clone(),
+            pool: pool.clone(),
+            dir: on.path.clone(),
+            store: store.to_owned(),
+            erase: erase.to_vec(),
+            tools: System::default(),
+            files: Arc::new(TreeFiles::new(&on.path, pool.tree)),
+            ledger: Arc::new(Mutex::new(ledger)),
+            on_drive: None,
+            built,
+        };
+        let pulled = this.pulled((pool.member, &act.drive), pool.as_new)?;
+        Ok((Self { on_drive: this.files_on_drive(), ..this }, pulled))
+    }
+
+    /// A drive of the pool, by its place and its identity: an edited record may name another drive of the machine.
+    fn pulled(&self, (member, identity): (u32, &str), as_new: bool) -> Result<PulledDrive, BuildError> {
+        let (inventory, build) = (Inventory::read(&Sysroot::live()), &self.built.build);
+        let drives = build.drives(&inventory);
+        let found = drives.get(member as usize).copied().flatten();
+        let drive = found.filter(|drive| drive.identity() == identity).ok_or_else(|| {
+            BuildError::Drives(format!(
+                "the drive {identity} is not here, or is not drive {} of {}",
+                member + 1,
+                build.name
+            ))
+        })?;
+        let device = build.device(&Sysroot::live(), &inventory).filter(|_| !build.layout.is_mapped());
+        let layer =
+            inventory.layers.iter().find(|layer| Some(&layer.name) == device.as_ref().map(|d| &d.name));
+        let name = build.member_path(member as usize, &drive.name);
+        let status = format!("drivebench pool status {}", build.name);
+        let array = layer.map(|layer| Array::of(layer, (drive, &name), &status, &inventory, &self.tools));
+        let mut array = array.transpose()?;
+        // Of two, the first one is being filled.
+        let first = self.pool.member as usize;
+        let first = drives.get(first).copied().flatten().map(|drive| build.member_path(first, &drive.name));
+        array.iter_mut().for_each(|array| array.others.retain(|other| Some(&other.name) != first.as_ref()));
+        Ok(PulledDrive {
+            unplug: Unplug::of(&inventory, drive, self.act.by)?,
+            drive: drive.clone(),
+            drives: drives.into_iter().flatten().cloned().collect(),
+            array,
+            is_redundant: build.layout.is_redundant(),
+            bitmap: build.layout.is_redundant().then_some(build.bitmap),
+            as_new,
+            consent: self.erase.clone(),
+        })
+    }
+
+    /// How many files of the tree have a part on the drive; none where that is not known.
+    fn files_on_drive(&self) -> Option<u64> {
+        const AT_ONCE: usize = 64;
+        let build = &self.built.build;
+        build.members_of(0, 1)?;
+        let count = usize::try_from(self.pool.tree.files()).ok()?;
+        let paths: Vec<String> =
+            (0..count).map(|at| FileTree::path(&self.dir, at).to_string_lossy().into_owned()).collect();
+        let is_on = |(from, length): &(u64, u64)| {
+            build.members_of(*from, *length).is_some_and(|on| on.contains(&(self.pool.member as usize)))
+        };
+        let (mut all, mut on) = (0, 0);
+        for some in paths.chunks(AT_ONCE) {
+            let output =
+                self.tools.ask(&filefrag::parts(some)).ok().filter(|output| output.code == Some(0))?;
+            let files = filefrag::read(&output.stdout);
+            all += files.len();
+            on += files.iter().filter(|(_, parts)| parts.iter().any(is_on)).count() as u64;
+        }
+        (all == count).then_some(on)
+    }
+
+    fn log(&self) -> Result<PoolLog, BuildError> {
+        Ok(PoolLog::open(&self.store, &self.built.build.name).map_err(BuildError::NoLog)?.0)
+    }
+}
+
+impl PoolUnderTest for PoolOfRun {
+    fn is_in_use(&self) -> bool {
+        false
+    }
+
+    fn start_load(&self) -> io::Result<Load> {
+        let (dir, ledger) = (self.dir.clone(), Arc::clone(&self.ledger));
+        let writes = Writes { dir, ledger, most: self.most_written(), log: None };
+        Load::start(self.files.clone(), self.pool.tree.seed, Some(writes))
+    }
+
+    fn most_written(&self) -> u64 {
+        self.pool.most / PARTS
+    }
+
+    fn check_before(&self, _: &Load) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    /// `ls`, `touch`, a write, `fsync`.
+    fn probes(&self, cold: bool) -> Vec<Probe> {
+        probes(&self.dir, cold)
+    }
+
+    /// What can't be written to the drives is lost by then.
+    fn drop_caches(&self) {
+        let dir = self.dir.clone();
+        let _ = within(HANG, move || {
+            let _lost = File::open(dir).and_then(|dir| Ok(syncfs(dir)?));
+            empty_cache()
+        });
+    }
+
+    fn verify(&self) -> (FilesFound, LedgerFound) {
+        let files = FilesFound { on_drive: self.on_drive, ..verify(&self.files) };
+        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        (files, ledger.verify(&self.dir, HANG * 4))
+    }
+
+    fn state(&self) -> (PoolState, u64) {
+        let root = Sysroot::live();
+        let health = self.built.build.health(&root, &Inventory::read(&root));
+        (health.state, health.missing)
+    }
+
+    fn second(&self) -> Result<Option<PulledDrive>, BuildError> {
+        let Some(SecondPull { member, drive }) = &self.pool.second else { return Ok(None) };
+        self.pulled((*member, drive), false).map(Some)
+    }
+
+    fn restart(&self, said: &mut Vec<String>) -> Result<(), BuildError> {
+        let (build, mut log, root) = (&self.built.build, self.log()?, Sysroot::live());
+        let mut says = |command: &str| said.push(command.to_owned());
+        let mut commands = Commands { runner: &self.tools, says: &mut says, exists: &exists };
+        // What udev made of the drive that came back may be an array of its own.
+        for _ in 0..3 {
+            let inventory = Inventory::read(&root);
+            let Some(device) = build.device(&root, &inventory) else { break };
+            log.found(&device.path());
+            for mounted in device.mounts(&inventory).into_iter().rev() {
+                let plain: Change<State> = mount::unmount(&device.path(), &mounted.path);
+                if commands.alter(&plain, &log).is_err() {
+                    commands.alter(&mount::unmount_lazily(&device.path(), &mounted.path), &log)?;
+                }
+            }
+            commands.alter(&build.stop(&device.path()), &log)?;
+            let _ = self.tools.ask(&udevadm::settle());
+        }
+        let inventory = Inventory::read(&root);
+        let drives: Option<Vec<&Drive>> = build.drives(&inventory).into_iter().collect();
+        let drives = drives.ok_or_else(|| BuildError::Drives("not all of its drives are here".to_owned()))?;
+        if build.layout.is_mapped() {
+            let claims = Claims::take(Claims::lock(&drives)?, &self.erase)?;
+            let paths: Vec<String> = drives.iter().map(|drive| drive.node()).collect();
+            commands.erase(&build.change(Step::Join, &paths), &claims)?;
+        } else {
+            commands.alter(&mdadm::assemble(&build.path(), &build.uuids[0], Without::None), &log)?;
+        }
+        commands.appears(&build.path())?;
+        let _ = self.tools.ask(&udevadm::settle());
+        let dir = self.dir.to_string_lossy();
+        commands.alter(&mount::mount(&build.path(), build.filesystem.name(), &dir), &log)
+    }
+
+    fn compare(&self, cancel: &Cancel) -> Result<Option<u64>, BuildError> {
+        // The kernel may be at the end of filling still.
+        filled(&self.built.build, None, cancel)?;
+        let (inventory, mut log) = (Inventory::read(&Sysroot::live()), self.log()?);
+        let mut commands = Commands { runner: &self.tools, says: &mut |_| (), exists: &exists };
+        scrub(&self.built, &inventory, &mut log, &mut commands, &mut |_| ()).map(Some)
+    }
+}
+
+fn probes(dir: &Path, cold: bool) -> Vec<Probe> {
+    let list = dir.to_owned();
+    let touched = dir.join(if cold { "touched-cold" } else { "touched" });
+    let [touch, write, sync] = [(); 3].map(|()| touched.clone());
+    let append = |path: &Path| open_own(path, OFlags::WRONLY | OFlags::APPEND);
+    vec![
+        probe("ls", cold, move || fs::read_dir(list)?.try_for_each(|entry| entry.map(drop))),
+        probe("touch", cold, move || {
+            OpenOptions::new().write(true).create(true).truncate(false).open(touch).map(drop)
+        }),
+        probe("write", cold, move || append(&write)?.write_all(&[7; 4096])),
+        probe("fsync", cold, move || append(&sync)?.sync_all()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_a_healthy_directory_all_works_and_on_none_nothing() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let errors = |dir: &Path| probes(dir, true).into_iter().map(|probe| probe.error).collect::<Vec<_>>();
+        assert_eq!(errors(dir.path()), vec![None; 4]);
+        assert_eq!(fs::read(dir.path().join("touched-cold")).expect("reads").len(), 4096);
+        assert!(errors(&dir.path().join("gone")).iter().all(|error| error.is_some()));
+    }
+}

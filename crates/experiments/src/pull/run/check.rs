@@ -1,0 +1,372 @@
+//! Whether a drive of a pool that is in use may be taken away.
+
+use std::{env, path::Path};
+
+use rustix::process::geteuid;
+
+use super::{
+    choose::{self, Tree},
+    detach::Unplug,
+};
+use crate::{
+    danger::{opened_by, unused},
+    inventory::{Block, Drive, Inventory, Layer, SYSTEM_MOUNTS},
+    pull::{PoolInUse, Pull},
+    run::BuildError,
+    sysroot::Sysroot,
+    target::Target,
+    tools::{System, mdadm},
+    units::{Layout, MemberState, count},
+};
+
+/// A pool, and the member of it that is to be taken away.
+#[derive(Debug)]
+pub struct Member<'i> {
+    pub layer: &'i Layer,
+    pub drive: &'i Drive,
+    /// The kernel's name of the member: of the drive, or of its partition.
+    pub name: &'i str,
+}
+
+/// Refuses to take a drive away whose loss the pool or the machine would not survive, or that could not be given back. Changes nothing.
+pub fn can_pull(
+    act: &Pull,
+    pool: &PoolInUse,
+    on: &Target,
+    inventory: &Inventory,
+    store: &Path,
+) -> Result<(), BuildError> {
+    let target = on.find_again(inventory).map_err(|e| refused(e.to_string()))?;
+    let member = member(act, pool, &target, inventory)?;
+    is_elsewhere(&member, inventory, store)?;
+    unplug(&member, act, inventory)?;
+    let found = choose::any(&Tree::open(&target.path).map_err(BuildError::file(&target.path))?);
+    if found.files.is_empty() {
+        let why = match (found.unreadable, found.changing) {
+            (0, 0) => String::new(),
+            (unreadable, 0) => format!(": {unreadable} of its files and directories can't be read"),
+            (_, changing) => format!(": {} changed within the last seconds", count(changing, "file")),
+        };
+        return Err(refused(format!("{} has no files to read{why}", target.path.display())));
+    }
+    if !geteuid().is_root() {
+        return Err(refused(
+            "taking a drive away and giving it back to its pool needs root: run it with sudo",
+        ));
+    }
+    Ok(System::default().has(&mdadm::re_add("", ""))?)
+}
+
+fn refused(why: impl Into<String>) -> BuildError {
+    BuildError::Drives(why.into())
+}
+
+/// The member that is to be taken away, if the pool is complete without others having to be plugged in, and nothing but the pool
+/// is on the drive.
+pub fn member<'i>(
+    act: &Pull,
+    pull: &PoolInUse,
+    target: &Target,
+    inventory: &'i Inventory,
+) -> Result<Member<'i>, BuildError> {
+    let dir = target.path.display();
+    if let Some(path) = inventory.unread.first() {
+        return Err(refused(format!(
+            "{path} can't be read completely, so what uses the drive is not known: run it as root, outside of a container"
+        )));
+    }
+    let is_pool =
+        |name: &&String| inventory.layers.iter().any(|layer| layer.name == **name && layer.pool.is_some());
+    let pools: Vec<&String> = target.layers.iter().filter(is_pool).collect();
+    let [pool] = pools[..] else {
+        return Err(refused(format!("{dir} is on {}, not on one array", count(pools.len() as u64, "pool"))));
+    };
+    let layer = inventory.layers.iter().find(|layer| layer.name == *pool);
+    let known = layer.and_then(|layer| Some((layer, layer.pool.as_ref()?)));
+    let (layer, pool) = known.ok_or_else(|| refused(format!("the pool of {dir} is gone")))?;
+    let shown = layer.shown();
+    if !Layout::of_name(&layer.kind).is_some_and(Layout::is_redundant) {
+        let words = pool.layout_in_words();
+        return Err(refused(format!("{dir} is on {words}, which is no array of md with copies or parity")));
+    }
+    if !pool.is_quiet() {
+        let state = pool.state_in_words(layer.work.as_ref());
+        return Err(refused(format!(
+            "{shown} is {state}: a drive is taken away only of a pool that is complete"
+        )));
+    }
+    if pool.survives().unwrap_or(0) == 0 {
+        return Err(refused(format!("{shown} does not survive the loss of a drive")));
+    }
+    let mut named = inventory.drives.iter().filter(|drive| drive.identity() == act.drive);
+    let drive = named.next().ok_or_else(|| refused(format!("{} is not plugged in", pull.label)))?;
+    // An edited record may name another one than a person agreed to.
+    if drive.serial.as_ref() != Some(&pull.serial) {
+        return Err(refused(format!("{} does not have the serial {}", pull.label, pull.serial)));
+    }
+    if named.next().is_some() || drive.unique_serial().is_none() {
+        return Err(refused(format!(
+            "another drive has the serial of {}, too: they can't be told apart",
+            pull.label
+        )));
+    }
+    let on_it = |name: &String| {
+        *name == drive.name || drive.partitions.iter().any(|partition| partition.name == *name)
+    };
+    let members: Vec<(&String, &MemberState)> =
+        layer.members.iter().zip(&layer.states).filter(|(name, _)| on_it(name)).collect();
+    let name = match members[..] {
+        [] => {
+            return Err(refused(format!("{} is no drive of {shown} itself", drive.label())));
+        }
+        [(name, MemberState::InSync)] => name,
+        [(_, state)] => {
+            return Err(refused(format!("{}, a drive of {shown}, is {}", drive.label(), state.words())));
+        }
+        _ => return Err(refused(format!("{} has several members of {shown}", drive.label()))),
+    };
+    // With a spare, another drive would be filled at once, and this one would become the spare.
+    let other = layer.members.iter().zip(&layer.states).find(|(_, state)| **state != MemberState::InSync);
+    if let Some((other, state)) = other {
+        let state = state.words();
+        return Err(refused(format!(
+            "{other}, a drive of {shown}, is {state}: one is taken away only where all are in use"
+        )));
+    }
+    carries_only(drive, layer, inventory)?;
+    Ok(Member { layer, drive, name })
+}
+
+/// Refuses a drive that carries something else than this pool, or a pool that the system or swap is on.
+fn carries_only(drive: &Drive, layer: &Layer, inventory: &Inventory) -> Result<(), BuildError> {
+    let is = |other: &&Drive| other.name == drive.name;
+    let on_it = |name: &str| name == drive.name || drive.partitions.iter().any(|part| part.name == name);
+    let label = drive.label();
+    // Users' files may be on a pool that is in use; programs that are needed to bring the drive back may not.
+    let is_system = |path: &str| path != "/home" && SYSTEM_MOUNTS.contains(&path);
+    for mount in &inventory.mounts {
+        let path = &mount.path;
+        if is_system(path) && inventory.drives_of(mount).iter().any(is) {
+            return Err(refused(format!("{path} is on {label}: the system may not run without it")));
+        }
+        let is_own = |block: &Block<'_>| !matches!(block, Block::Layer(_)) && on_it(block.name());
+        if inventory.blocks_of(mount).iter().any(is_own) {
+            return Err(refused(format!("{label} also carries {path}, outside of {}", layer.shown())));
+        }
+    }
+    if let Some(swap) = inventory.swaps.iter().find(|swap| inventory.drives_of_swap(swap).iter().any(is)) {
+        return Err(refused(format!("the swap {swap} is on {label}: swapoff it first")));
+    }
+    let of_others = |other: &&Layer| other.name != layer.name && other.members.iter().any(|name| on_it(name));
+    let other = inventory.layers.iter().find(of_others).map(Layer::shown);
+    let other = other.or_else(|| drive.holders.iter().find(|name| **name != layer.name).cloned());
+    match other {
+        Some(other) => Err(refused(format!("{label} is also part of {other}"))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a drive of which a program, or a part of the kernel that the inventory doesn't know, uses another part, such as ZFS or a
+/// virtual machine. Needs root.
+pub fn is_free(member: &Member<'_>, inventory: &Inventory) -> Result<(), BuildError> {
+    let label = member.drive.label();
+    if let Some(why) = opened_by(inventory, member.drive) {
+        return Err(refused(format!("{label}: {why}")));
+    }
+    for part in member.drive.partitions.iter().filter(|part| part.name != member.name) {
+        let node = format!("/dev/{}", part.name);
+        if let Err(e) = unused(Path::new(&node)) {
+            return Err(refused(format!("{node} of {label} is in use, or can't be looked at: {e}")));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a store on the pool: what brings the drive back is noted there.
+fn is_elsewhere(member: &Member<'_>, inventory: &Inventory, store: &Path) -> Result<(), BuildError> {
+    let is_on = |path: &Path| {
+        let path = path.ancestors().find_map(|above| above.canonicalize().ok());
+        let on = path.and_then(|path| Target::resolve(inventory, &path.to_string_lossy()).ok());
+        on.is_none_or(|on| on.layers.contains(&member.layer.name))
+    };
+    let name = member.layer.shown();
+    if is_on(store) {
+        return Err(refused(format!(
+            "the results are stored on {name}, and so is what brings the drive back after a crash: store them elsewhere with --store DIR"
+        )));
+    }
+    // Its own code must be there if the pool hangs.
+    match env::current_exe().is_ok_and(|program| is_on(&program)) {
+        true => Err(refused(format!("drivebench itself is on {name}: copy it elsewhere, and run that"))),
+        false => Ok(()),
+    }
+}
+
+/// How the drive is taken away, if nothing else goes with it.
+pub fn unplug(member: &Member<'_>, act: &Pull, inventory: &Inventory) -> Result<Unplug, BuildError> {
+    let word = |file: &str| Sysroot::live().word(&format!("/sys/block/{}/md/{file}", member.layer.name));
+    if word("metadata_version").is_some_and(|version| version.starts_with("0.")) {
+        return Err(refused(format!(
+            "{} has superblocks of version 0.90, which don't say enough to give a drive back safely",
+            member.layer.shown()
+        )));
+    }
+    if word("array_state").as_deref() == Some("read-auto") {
+        return Err(refused(format!(
+            "{} waits for its first write, and fills no drive before: `mdadm --readwrite /dev/{}` lets it",
+            member.layer.shown(),
+            member.layer.name
+        )));
+    }
+    Unplug::of(inventory, member.drive, act.by)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        inventory::{
+            Partition,
+            fixtures::{Tree, pools::mounted_array},
+        },
+        pull::{PullBy, PulledPool},
+        target::Kind,
+        units::{Action, PoolState},
+    };
+
+    fn act() -> (Pull, PoolInUse) {
+        let pool = PoolInUse {
+            serial: "4C530002".to_owned(),
+            label: "Cruzer Blade 4C530002 in bay 1.2".to_owned(),
+            bytes: 1 << 28,
+            seed: 1,
+            size: 204_800_000,
+            bitmap: Some(true),
+            survives: 0,
+            status: "drivebench list".to_owned(),
+        };
+        let drive = "4C530002+400000".to_owned();
+        (Pull { drive, by: PullBy::Usb, seconds: 10.0, pool: PulledPool::InUse(pool.clone()) }, pool)
+    }
+
+    fn tree() -> Tree {
+        mounted_array("idle", "raid5", 3, "abc")
+    }
+
+    fn target(inventory: &Inventory) -> Target {
+        let layer = &inventory.layers[0];
+        Target {
+            kind: Kind::Directory,
+            path: "/srv/data".into(),
+            layers: vec![layer.name.clone()],
+            pool: layer.pool.clone(),
+            drives: inventory.drives_of_block(&layer.name).into_iter().cloned().collect(),
+            ..Target::default()
+        }
+    }
+
+    /// Why the drive is not taken away; empty if it may be.
+    fn why(inventory: &Inventory) -> String {
+        let found = member(&act().0, &act().1, &target(inventory), inventory);
+        found.map(|member| assert_eq!(member.name, "sdb1")).err().map(|e| e.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_drive_of_a_complete_array_that_carries_nothing_else_may_be_pulled() {
+        assert_eq!(why(&tree().inventory()), "");
+    }
+
+    #[test]
+    fn pools_that_are_not_complete_are_left_alone() {
+        let with = |change: fn(&mut crate::units::Pool)| {
+            let mut inventory = tree().inventory();
+            change(inventory.layers[0].pool.as_mut().expect("a pool"));
+            why(&inventory)
+        };
+        assert!(
+            with(|pool| (pool.degraded, pool.missing) = (1, 1)).contains("degraded: 1 of 3 drives missing")
+        );
+        for action in
+            [Action::Resync, Action::Pending, Action::Recover, Action::Check, Action::Reshape, Action::Frozen]
+        {
+            let mut inventory = tree().inventory();
+            inventory.layers[0].pool.as_mut().expect("a pool").action = Some(action);
+            assert!(why(&inventory).contains("only of a pool that is complete"), "{action:?}");
+        }
+        for state in [PoolState::ReadOnly, PoolState::Broken, PoolState::Inactive, PoolState::Suspended] {
+            let mut inventory = tree().inventory();
+            inventory.layers[0].pool.as_mut().expect("a pool").state = state;
+            assert!(why(&inventory).contains("only of a pool that is complete"), "{state:?}");
+        }
+        let mut inventory = tree().inventory();
+        inventory.layers[0].states[1] = MemberState::Spare;
+        assert!(why(&inventory).contains("a drive of md127, is spare"), "{}", why(&inventory));
+        let mut inventory = tree().inventory();
+        inventory.layers[0].kind = "raid0".to_owned();
+        assert!(why(&inventory).contains("no array of md with copies or parity"));
+    }
+
+    #[test]
+    fn drives_that_can_not_be_told_apart_or_are_of_no_pool_are_left_alone() {
+        let mut inventory = tree().inventory();
+        inventory.drives.retain(|drive| drive.name != "sdb");
+        assert_eq!(why(&inventory), "Cruzer Blade 4C530002 in bay 1.2 is not plugged in");
+        let mut inventory = tree().inventory();
+        let mut twin = inventory.drives.iter().find(|drive| drive.name == "sdb").cloned().expect("a drive");
+        twin.name = "sdx".to_owned();
+        inventory.drives.push(twin);
+        assert!(why(&inventory).contains("can't be told apart"), "{}", why(&inventory));
+        let mut inventory = tree().inventory();
+        let layer = &mut inventory.layers[0];
+        layer.members.retain(|name| name != "sdb1");
+        layer.states.truncate(2);
+        assert!(why(&inventory).contains("is no drive of md127 itself"), "{}", why(&inventory));
+        let mut inventory = tree().inventory();
+        inventory.layers[0].members[0] = "sdb".to_owned();
+        assert!(why(&inventory).contains("several members"), "{}", why(&inventory));
+        inventory.unread.push("/proc/self/mountinfo".to_owned());
+        assert!(why(&inventory).contains("/proc/self/mountinfo can't be read completely"));
+    }
+
+    #[test]
+    fn drives_that_carry_something_else_are_left_alone() {
+        let with = |file: &str, text: &str, second: bool| {
+            let mut tree = tree();
+            tree.file(file, text);
+            let mut inventory = tree.inventory();
+            if second {
+                let drive = inventory.drives.iter_mut().find(|drive| drive.name == "sdb").expect("a drive");
+                let part = Partition { name: "sdb2".to_owned(), device: (8, 18), ..Partition::default() };
+                drive.partitions.push(part);
+            }
+            inventory
+        };
+        let mounts = |lines: &str| {
+            let own = "47 24 9:127 / /srv/data rw,relatime shared:60 - ext4 /dev/md127 rw\n";
+            format!("{own}{lines}")
+        };
+        let file = "proc/self/mountinfo";
+        let system = with(file, &mounts("24 1 9:127 / / rw - ext4 /dev/md127 rw\n"), false);
+        assert!(why(&system).starts_with("/ is on Cruzer Blade"), "{}", why(&system));
+        let home = with(file, &mounts("24 1 9:127 / /home rw - ext4 /dev/md127 rw\n"), false);
+        assert_eq!(why(&home), "");
+        let other = with(file, &mounts("24 1 8:18 / /srv/other rw - ext4 /dev/sdb2 rw\n"), true);
+        assert!(why(&other).contains("also carries /srv/other, outside of md127"), "{}", why(&other));
+        let swap = with("proc/swaps", "Filename Type Size Used Priority\n/dev/sdb2 partition 1 0 -2\n", true);
+        assert!(why(&swap).contains("the swap /dev/sdb2 is on"), "{}", why(&swap));
+        let swap =
+            with("proc/swaps", "Filename Type Size Used Priority\n/srv/data/swap file 1 0 -2\n", false);
+        assert!(why(&swap).contains("the swap /srv/data/swap is on"), "{}", why(&swap));
+        let mut array = with(file, &mounts(""), true);
+        array.layers.push(Layer {
+            name: "md5".to_owned(),
+            members: vec!["sdb2".to_owned()],
+            ..Layer::default()
+        });
+        assert!(why(&array).contains("is also part of md5"), "{}", why(&array));
+        let mut held = with(file, &mounts(""), false);
+        let drive = held.drives.iter_mut().find(|drive| drive.name == "sdb").expect("a drive");
+        drive.holders.push("zram9".to_owned());
+        assert!(why(&held).contains("is also part of zram9"), "{}", why(&held));
+    }
+}

@@ -1,0 +1,350 @@
+//! Which files of a pool in use are read: chosen evenly, by their names and a seed.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    fs::{File, Metadata},
+    io,
+    os::{
+        fd::AsRawFd,
+        unix::{ffi::OsStrExt, fs::MetadataExt},
+    },
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use rustix::{
+    fs::{CWD, Dir, Mode, OFlags, ResolveFlags, openat, openat2},
+    io::Errno,
+};
+
+use crate::{engine::Cancel, test_files::READ};
+
+/// The most entries of directories that are looked at, and the most files that are chosen.
+const LOOKED_AT: u64 = 1_000_000;
+const FILES: usize = 20_000;
+/// No file has more than this share of all bytes, so that a few large ones don't stand for all.
+const LARGEST: u64 = 16;
+/// A file that changed this recently may change again within the same tick of the clock that its times have, s.
+const QUIET: i64 = 3;
+
+/// A file as it was when it was chosen or read: what any change of its content changes, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct State {
+    device: u64,
+    inode: u64,
+    pub size: u64,
+    modified: (i64, i64),
+    /// When its content or its inode was changed: programs can't set it.
+    changed: (i64, i64),
+}
+
+impl State {
+    pub fn of(about: &Metadata) -> Self {
+        Self {
+            device: about.dev(),
+            inode: about.ino(),
+            size: about.size(),
+            modified: (about.mtime(), about.mtime_nsec()),
+            changed: (about.ctime(), about.ctime_nsec()),
+        }
+    }
+}
+
+/// The directory whose files are read, opened once. Whatever its users do meanwhile, nothing outside of it is opened, and nothing of another
+/// filesystem.
+#[derive(Debug)]
+pub struct Tree {
+    dir: File,
+    device: u64,
+}
+
+impl Tree {
+    /// `dir` has no links in it, so that it is the one that was looked at.
+    pub fn open(dir: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = match openat2(CWD, dir, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            Err(Errno::NOSYS) => return Err(io::Error::other("this needs Linux 5.6 or later")),
+            opened => File::from(opened?),
+        };
+        let device = dir.metadata()?.dev();
+        Ok(Self { dir, device })
+    }
+
+    /// Opens a directory so that its time of access stays.
+    pub fn dir(&self, below: &Path) -> io::Result<File> {
+        let is_itself = below.as_os_str().is_empty();
+        let below = if is_itself { Path::new(".") } else { below };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        without_access_time(|flag| self.opened(below, flags | flag))
+    }
+
+    /// Opens a regular file for reading, past the page cache, without waiting, and so that its time of access stays, where that is
+    /// allowed. A link, a pipe or a device that was put there is not opened.
+    pub fn file(&self, below: &Path) -> io::Result<File> {
+        let found = self.opened(below, OFlags::PATH | OFlags::NOFOLLOW)?;
+        if !found.metadata()?.is_file() {
+            return Err(Errno::LOOP.into());
+        }
+        let path = format!("/proc/self/fd/{}", found.as_raw_fd());
+        let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        without_access_time(|flag| Ok(openat(CWD, &path, flags | flag, Mode::empty())?.into()))
+    }
+
+    /// What is at a path, which may be a link.
+    pub fn about(&self, below: &Path) -> io::Result<Metadata> {
+        self.opened(below, OFlags::PATH | OFlags::NOFOLLOW)?.metadata()
+    }
+
+    fn opened(&self, below: &Path, flags: OFlags) -> Result<File, Errno> {
+        let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+        Ok(openat2(&self.dir, below, flags | OFlags::CLOEXEC, Mode::empty(), within)?.into())
+    }
+}
+
+fn without_access_time(open: impl Fn(OFlags) -> Result<File, Errno>) -> io::Result<File> {
+    match open(OFlags::NOATIME) {
+        Err(Errno::PERM) => Ok(open(OFlags::empty())?),
+        opened => Ok(opened?),
+    }
+}
+
+/// A file, and where the pieces begin that are read of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its path below the directory.
+    pub path: PathBuf,
+    pub state: State,
+    pub pieces: Vec<u64>,
+}
+
+/// What was found below a directory, and the files that are to be read.
+#[derive(Debug, Default)]
+pub struct Chosen {
+    pub files: Vec<Candidate>,
+    /// Regular files that are not empty.
+    pub found: u64,
+    /// There are more files than were looked at.
+    pub more: bool,
+    /// Files and directories that can't be read.
+    pub unreadable: u64,
+    /// Files that are being changed.
+    pub changing: u64,
+}
+
+/// Chooses files of a directory, on its filesystem, of which at most `bytes` are read. Links are not followed.
+pub fn choose(tree: &Tree, bytes: u64, seed: u64, cancel: &Cancel) -> Chosen {
+    walk(tree, bytes, seed, &|_| cancel.is_set())
+}
+
+/// The first file that could be chosen.
+pub fn any(tree: &Tree) -> Chosen {
+    walk(tree, 1, 0, &|files| files > 0)
+}
+
+fn walk(tree: &Tree, bytes: u64, seed: u64, ends: &dyn Fn(usize) -> bool) -> Chosen {
+    let mut selection = Selection { bytes, seed, files: BTreeMap::new(), sum: 0, first_out: None };
+    let mut chosen = Chosen::default();
+    let mut pending = vec![PathBuf::new()];
+    let mut looked = 0;
+    while let Some(at) = pending.pop() {
+        let Ok(entries) = tree.dir(&at).and_then(|file| Ok(Dir::read_from(&file)?)) else {
+            chosen.unreadable += 1;
+            continue;
+        };
+        for entry in entries {
+            if looked == LOOKED_AT || ends(selection.files.len()) {
+                chosen.more = true;
+                pending.clear();
+                break;
+            }
+            looked += 1;
+            let Ok(entry) = entry else {
+                chosen.unreadable += 1;
+                break;
+            };
+            let name = entry.file_name().to_bytes();
+            if matches!(name, b"." | b"..") {
+                continue;
+            }
+            let path = at.join(OsStr::from_bytes(name));
+            match tree.about(&path) {
+                Ok(about) if about.dev() != tree.device => {}
+                Ok(about) if about.is_dir() => pending.push(path),
+                Ok(about) if about.is_file() && about.len() > 0 => {
+                    chosen.found += 1;
+                    match is_quiet(&about) {
+                        true => selection.add(path, State::of(&about)),
+                        false => chosen.changing += 1,
+                    }
+                }
+                Ok(_) => {}
+                // Another filesystem; removed meanwhile.
+                Err(e) if matches!(e.kind(), io::ErrorKind::CrossesDevices | io::ErrorKind::NotFound) => {}
+                Err(_) => chosen.unreadable += 1,
+            }
+        }
+    }
+    chosen.files = selection.files.into_values().collect();
+    chosen
+}
+
+fn is_quiet(about: &Metadata) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
+    about.ctime() <= now - QUIET
+}
+
+/// The files with the least hashes of their names, as many as fit: the same ones in whatever order they are found.
+struct Selection {
+    bytes: u64,
+    seed: u64,
+    files: BTreeMap<(u64, PathBuf), Candidate>,
+    /// Bytes that are read of them.
+    sum: u64,
+    /// The least of those that did not fit.
+    first_out: Option<(u64, PathBuf)>,
+}
+
+impl Selection {
+    fn add(&mut self, path: PathBuf, state: State) {
+        let key = (hash(self.seed, path.as_os_str().as_bytes()), path.clone());
+        // A smaller file in its place would depend on the order.
+        if self.first_out.as_ref().is_some_and(|first| *first < key) {
+            return;
+        }
+        let pieces = pieces(state.size, (self.bytes / LARGEST).max(READ as u64));
+        self.sum += bytes_read(&state, &pieces);
+        self.files.insert(key, Candidate { path, state, pieces });
+        while self.files.len() > 1 && (self.sum > self.bytes || self.files.len() > FILES) {
+            let Some((key, last)) = self.files.pop_last() else { break };
+            self.sum -= bytes_read(&last.state, &last.pieces);
+            self.first_out = Some(key);
+        }
+    }
+}
+
+/// Where the pieces of a file begin: all of it, or so many bytes at even distances.
+fn pieces(size: u64, most: u64) -> Vec<u64> {
+    let (all, read) = (size.div_ceil(READ as u64), most / READ as u64);
+    let some = all.min(read.max(1));
+    (0..some).map(|nth| (u128::from(nth) * u128::from(all) / u128::from(some)) as u64 * READ as u64).collect()
+}
+
+/// The length of the piece that begins there.
+pub fn length(state: &State, offset: u64) -> u64 {
+    (READ as u64).min(state.size.saturating_sub(offset))
+}
+
+fn bytes_read(state: &State, pieces: &[u64]) -> u64 {
+    pieces.iter().map(|offset| length(state, *offset)).sum()
+}
+
+/// FNV-1a, spread over all bits.
+fn hash(seed: u64, bytes: &[u8]) -> u64 {
+    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = seed.to_le_bytes().iter().chain(bytes).fold(0xcbf2_9ce4_8422_2325, fold);
+    let mixed = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    mixed ^ (mixed >> 33)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs,
+        os::unix::fs::{PermissionsExt, symlink},
+        time::Duration,
+    };
+
+    use super::*;
+
+    /// Waits until files that were just made count as quiet.
+    fn settle() {
+        std::thread::sleep(Duration::from_secs(QUIET as u64 + 1));
+    }
+
+    #[test]
+    fn files_are_chosen_by_name_and_seed_and_no_link_is_followed() {
+        let home = tempfile::tempdir_in("/var/tmp").expect("a directory on a drive");
+        let (dir, other) = (home.path().join("pool"), home.path().join("other"));
+        for path in [&dir.join("a/b"), &other] {
+            fs::create_dir_all(path).expect("creates");
+        }
+        let hostile: [&[u8]; 5] = [b"\xff\xfe", b"a\nb", b"\x1b[2J", b"-rf *", b" .. "];
+        for (at, name) in hostile.iter().enumerate() {
+            fs::write(dir.join("a").join(OsStr::from_bytes(name)), vec![1; 1000 + at]).expect("writes");
+        }
+        for number in 0..40 {
+            fs::write(dir.join(format!("a/b/{number}")), vec![2; 10_000]).expect("writes");
+        }
+        fs::write(dir.join("empty"), "").expect("writes");
+        fs::write(other.join("secret"), "3").expect("writes");
+        symlink(&other, dir.join("directory")).expect("links");
+        symlink(other.join("secret"), dir.join("file")).expect("links");
+        symlink(".", dir.join("a/loop")).expect("links");
+        rustix::fs::mknodat(CWD, dir.join("pipe"), rustix::fs::FileType::Fifo, Mode::RWXU, 0)
+            .expect("a pipe");
+        let tree = Tree::open(&dir).expect("opens");
+        let all = |bytes: u64, seed: u64| choose(&tree, bytes, seed, &Cancel::default());
+        let new = all(1 << 30, 1);
+        assert_eq!((new.files.len(), new.found, new.changing), (0, 45, 45), "they may still be changed");
+        settle();
+        let every = all(1 << 30, 1);
+        assert_eq!((every.files.len(), every.found, every.unreadable, every.more), (45, 45, 0, false));
+        assert!(every.files.iter().all(|file| file.path.starts_with("a") && file.pieces == [0]));
+        let some = all(100_000, 1);
+        let bytes: u64 = some.files.iter().map(|file| file.state.size).sum();
+        assert!((90_000..=100_000).contains(&bytes), "{bytes}");
+        let names = |chosen: &Chosen| chosen.files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&some), names(&all(100_000, 1)));
+        assert_ne!(names(&some), names(&all(100_000, 2)));
+    }
+
+    #[test]
+    fn directories_that_can_not_be_read_are_counted() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let closed = dir.path().join("closed");
+        fs::create_dir(&closed).expect("creates");
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o0)).expect("closes");
+        let chosen = any(&Tree::open(dir.path()).expect("opens"));
+        // Root may read it.
+        let expected = u64::from(!rustix::process::geteuid().is_root());
+        assert_eq!((chosen.unreadable, chosen.found), (expected, 0));
+        assert!(Tree::open(&closed.join("missing")).is_err());
+    }
+
+    #[test]
+    fn nothing_outside_of_the_directory_is_opened() {
+        let home = tempfile::tempdir_in("/var/tmp").expect("a directory on a drive");
+        let (dir, other) = (home.path().join("pool"), home.path().join("other"));
+        for path in [dir.join("a"), other.join("a")] {
+            fs::create_dir_all(&path).expect("creates");
+            fs::write(path.join("file"), "1").expect("writes");
+        }
+        let tree = Tree::open(&dir).expect("opens");
+        assert!(tree.file(Path::new("a/file")).is_ok());
+        // A user puts a link where a directory was.
+        fs::rename(dir.join("a"), dir.join("b")).expect("renames");
+        symlink("../other/a", dir.join("a")).expect("links");
+        let refused = |path: &str| tree.file(Path::new(path)).expect_err("refuses").raw_os_error();
+        assert_eq!(refused("a/file"), Some(Errno::LOOP.raw_os_error()));
+        assert_eq!(refused("a"), Some(Errno::LOOP.raw_os_error()));
+        assert_eq!(refused("../other/a/file"), Some(Errno::XDEV.raw_os_error()));
+        assert!(tree.about(Path::new("a")).is_ok_and(|about| about.is_symlink()));
+        assert!(Tree::open(&dir.join("a")).is_err(), "a link is another directory");
+        // The directory that was opened is read, whatever is at its path now.
+        fs::rename(&dir, home.path().join("moved")).expect("renames");
+        symlink("other", &dir).expect("links");
+        assert!(tree.file(Path::new("b/file")).is_ok());
+        assert!(Tree::open(&dir).is_err());
+    }
+
+    #[test]
+    fn of_large_files_some_is_read_from_begin_to_end() {
+        const PIECE: u64 = READ as u64;
+        assert_eq!(pieces(1, PIECE), [0]);
+        assert_eq!(pieces(2 * PIECE + 1, 16 * PIECE), [0, PIECE, 2 * PIECE]);
+        let some = pieces(1 << 40, 64 * PIECE);
+        assert_eq!((some.len(), some[0]), (64, 0));
+        assert!(some[63] > (1 << 40) / 64 * 62 && some.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+}

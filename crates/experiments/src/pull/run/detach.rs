@@ -1,0 +1,294 @@
+//! Takes a drive away, by a switch of the kernel or by a person's hand, and brings it back whatever happens.
+
+use std::{
+    fs, io,
+    path::Path,
+    sync::mpsc::Receiver,
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::undo::{Switch, UnpluggedDrive};
+use crate::{
+    engine::Cancel,
+    inventory::{Drive, Inventory},
+    pull::PullBy,
+    run::{BuildError, Entry, Journal},
+    sysroot::Sysroot,
+    test_files::{HANG, POLL},
+    tools::{Runner, udevadm},
+};
+
+/// How long a drive may take to appear again.
+const APPEARS: Duration = Duration::from_secs(120);
+/// The same where a person plugs it in.
+const FOUND_BY_HAND: Duration = Duration::from_secs(3600);
+/// The time between two looks for it.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How one drive is taken away and brought back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unplug {
+    Software {
+        away: Switch,
+        back: Switch,
+    },
+    /// By a person.
+    Hand,
+}
+
+impl Unplug {
+    /// The error says why this drive can't be taken away like this: it is not connected so, or something else would go with it.
+    pub fn of(inventory: &Inventory, drive: &Drive, by: PullBy) -> Result<Self, BuildError> {
+        let refused = |why: String| {
+            BuildError::Drives(format!("{} can't be taken away by software: {why}", drive.label()))
+        };
+        let device =
+            Path::new("/sys/block").join(&drive.name).canonicalize().map_err(|e| refused(e.to_string()))?;
+        let unplug = Self::at(&device, by).ok_or_else(|| {
+            refused(match by {
+                PullBy::Usb => "it is on no USB port: try --by scsi or --by hand".to_owned(),
+                PullBy::Scsi | PullBy::Hand => "it is no SCSI device: try --by hand".to_owned(),
+            })
+        })?;
+        match unplug.carries(inventory, drive) {
+            Some(other) => Err(BuildError::Drives(format!("{other} would go with {}", drive.label()))),
+            None => Ok(unplug),
+        }
+    }
+
+    /// By the directory of the block device in sysfs.
+    fn at(device: &Path, by: PullBy) -> Option<Self> {
+        let above = |files: [&str; 2]| {
+            device.ancestors().skip(1).find(|dir| files.iter().all(|file| dir.join(file).is_file()))
+        };
+        match by {
+            PullBy::Hand => Some(Self::Hand),
+            PullBy::Usb => {
+                let file = above(["authorized", "devnum"])?.join("authorized");
+                let switch = |text| Switch { file: file.clone(), text };
+                Some(Self::Software { away: switch("0"), back: switch("1") })
+            }
+            PullBy::Scsi => {
+                let scsi = above(["delete", "scsi_level"])?;
+                let is_host = |name: &&str| {
+                    name.strip_prefix("host").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
+                };
+                let host = scsi.ancestors().filter_map(|dir| dir.file_name()?.to_str()).find(is_host)?;
+                let scan = Path::new("/sys/class/scsi_host").join(host).join("scan");
+                Some(Self::Software {
+                    away: Switch { file: scsi.join("delete"), text: "1" },
+                    back: Switch { file: scan, text: "- - -" },
+                })
+            }
+        }
+    }
+
+    /// Another drive or a network port below the device that is switched off. A hand pulls one thing.
+    fn carries(&self, inventory: &Inventory, drive: &Drive) -> Option<String> {
+        let Self::Software { away, .. } = self else { return None };
+        let device = away.file.parent()?;
+        let is_below = |class: &str, name: &str| {
+            let path = Path::new("/sys/class").join(class).join(name).canonicalize();
+            path.is_ok_and(|path| path.starts_with(device))
+        };
+        let mut others = inventory.drives.iter().filter(|other| other.name != drive.name);
+        if let Some(other) = others.find(|other| is_below("block", &other.name)) {
+            return Some(other.label());
+        }
+        let networks = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
+        let mut names = networks.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.find(|name| is_below("net", name)).map(|name| format!("the network port {name}"))
+    }
+}
+
+/// A drive that is away, or about to be. However this ends, it is brought back.
+#[derive(Debug)]
+pub struct DetachedDrive {
+    /// As it was before.
+    pub drive: Drive,
+    unplug: Unplug,
+    /// Struck out once the drive is back.
+    entry: Option<Entry>,
+}
+
+/// The kernel's answer to the order to let a drive go.
+pub type Answer = Option<Receiver<io::Result<()>>>;
+
+impl DetachedDrive {
+    /// Notes in the journal how the drive is brought back.
+    pub fn announce(journal: &Journal, drive: &Drive, unplug: &Unplug) -> Result<Self, BuildError> {
+        let entry = match unplug {
+            Unplug::Software { back, .. } => {
+                let undo = UnpluggedDrive { switch: back.file.clone() };
+                Some(journal.will(undo).map_err(|e| BuildError::Array(e.to_string()))?)
+            }
+            Unplug::Hand => None,
+        };
+        Ok(Self { drive: drive.clone(), unplug: unplug.clone(), entry })
+    }
+
+    pub fn is_by_hand(&self) -> bool {
+        self.unplug == Unplug::Hand
+    }
+
+    /// Takes it away, or has a person do so. While a person is waited for, `check` says whether the others are still complete;
+    /// `members` are the drives of the pool.
+    pub fn leave(
+        &self,
+        members: &[Drive],
+        check: &dyn Fn() -> Result<(), BuildError>,
+        cancel: &Cancel,
+        asks: &mut dyn FnMut(&str),
+    ) -> Result<Answer, BuildError> {
+        let drive = &self.drive;
+        if let Unplug::Software { away, .. } = &self.unplug {
+            return away.set().map(Some).map_err(|e| self.stays(&e));
+        }
+        let bay = drive.bay_name.as_ref().or(drive.bay.as_ref());
+        let place = bay.map_or_else(|| drive.node(), |bay| format!("in bay {bay}"));
+        asks(&format!(
+            "Pull {} {place} NOW. Leave it out until you are asked to plug it in.",
+            drive.model_and_serial()
+        ));
+        while is_here(drive) {
+            if let Some(other) = members.iter().find(|other| other.name != drive.name && !is_here(other)) {
+                return Err(BuildError::Drives(format!(
+                    "{} is gone, and {} was to be pulled: plug it in again, and start again",
+                    other.label(),
+                    drive.label()
+                )));
+            }
+            check()?;
+            if cancel.is_set() {
+                return Err(interrupted());
+            }
+            thread::sleep(POLL);
+        }
+        Ok(None)
+    }
+
+    /// An error if the kernel did not let it go.
+    pub fn has_left(&self, answer: Answer) -> Result<(), BuildError> {
+        match answer.map(|answer| answer.recv_timeout(HANG)) {
+            Some(Ok(Err(e))) => Err(self.stays(&e)),
+            Some(Err(_)) if is_here(&self.drive) => {
+                Err(self.stays(&io::Error::other("the kernel did not answer within two minutes")))
+            }
+            Some(Ok(Ok(())) | Err(_)) | None => Ok(()),
+        }
+    }
+
+    fn stays(&self, e: &io::Error) -> BuildError {
+        BuildError::Array(format!("{} was not taken away: {e}", self.drive.label()))
+    }
+
+    /// Plugs the drive in again, or has a person do so unless `cancel` is set; returns the drive as the kernel has it now.
+    pub fn returns(
+        &mut self,
+        runner: &dyn Runner,
+        cancel: &Cancel,
+        asks: &mut dyn FnMut(&str),
+    ) -> Result<Drive, BuildError> {
+        let by_hand = self.is_by_hand();
+        if by_hand && !cancel.is_set() {
+            // Without a serial of its own it is known by its bay.
+            let bay = if self.drive.unique_serial().is_some() { "any bay" } else { "the same bay" };
+            asks(&format!("Plug {} in again, into {bay}.", self.drive.model_and_serial()));
+        }
+        self.switch_on()?;
+        // What the kernel was told to bring back comes, also for a person who wants the end; a hand may not.
+        let drive = match by_hand {
+            true => self.appears(FOUND_BY_HAND, cancel)?,
+            false => self.appears(APPEARS, &Cancel::default())?,
+        };
+        // Without udev, nothing handles the drive.
+        let _ = runner.ask(&udevadm::settle());
+        Ok(drive)
+    }
+
+    /// Lets the kernel have the drive again, once.
+    fn switch_on(&mut self) -> Result<(), BuildError> {
+        let (Unplug::Software { back, .. }, Some(_)) = (&self.unplug, &self.entry) else { return Ok(()) };
+        let answer = back.set().and_then(|answer| {
+            answer.recv_timeout(HANG).unwrap_or_else(|_| Err(io::Error::other("the kernel does not answer")))
+        });
+        answer
+            .map_err(|e| BuildError::Drives(format!("{} can't be brought back: {e}", self.drive.label())))?;
+        // Where the journal can't be written, its entry stays: bringing back what is there changes nothing.
+        let _ = self.entry.take().map(Entry::done);
+        Ok(())
+    }
+
+    /// Waits until the kernel has the drive, and its partitions, which it reads later.
+    fn appears(&self, patience: Duration, cancel: &Cancel) -> Result<Drive, BuildError> {
+        let (identity, until) = (self.drive.identity(), Instant::now() + patience);
+        loop {
+            let is_late = Instant::now() > until || cancel.is_set();
+            match Inventory::read(&Sysroot::live()).drive(&identity) {
+                Some(now) if is_late || now.partitions.len() >= self.drive.partitions.len() => {
+                    return Ok(now.clone());
+                }
+                None if is_late => {
+                    return Err(BuildError::Drives(format!("{} did not come back", self.drive.label())));
+                }
+                _ => thread::sleep(LOOK),
+            }
+        }
+    }
+}
+
+impl Drop for DetachedDrive {
+    fn drop(&mut self) {
+        // After an error. Where that fails, too, the entry stays in the journal, and the next run brings the drive back. A pool is
+        // removed with all its drives, so it is waited for.
+        if self.entry.is_some() && self.switch_on().is_ok() {
+            let _ = self.appears(APPEARS, &Cancel::default());
+        }
+    }
+}
+
+pub fn interrupted() -> BuildError {
+    BuildError::Array("interrupted before the drive was taken away".to_owned())
+}
+
+fn is_here(drive: &Drive) -> bool {
+    Path::new("/sys/block").join(&drive.name).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn each_way_has_its_files() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let usb = dir.path().join("pci/usb1/1-1/1-1.2");
+        let scsi = usb.join("1-1.2:1.0/host7/target7:0:0/7:0:0:0");
+        let block = scsi.join("block/sdb");
+        fs::create_dir_all(&block).expect("creates");
+        for file in ["authorized", "devnum"] {
+            fs::write(usb.join(file), "").expect("writes");
+            // The hub has one, too: the nearest counts.
+            fs::write(dir.path().join("pci/usb1/1-1").join(file), "").expect("writes");
+        }
+        assert_eq!(Unplug::at(&block, PullBy::Scsi), None);
+        for file in ["delete", "scsi_level"] {
+            fs::write(scsi.join(file), "").expect("writes");
+        }
+        let both = |away: (PathBuf, &'static str), back: (PathBuf, &'static str)| {
+            let [away, back] = [away, back].map(|(file, text)| Switch { file, text });
+            Some(Unplug::Software { away, back })
+        };
+        let authorized = usb.join("authorized");
+        assert_eq!(Unplug::at(&block, PullBy::Usb), both((authorized.clone(), "0"), (authorized, "1")));
+        let scan = PathBuf::from("/sys/class/scsi_host/host7/scan");
+        assert_eq!(Unplug::at(&block, PullBy::Scsi), both((scsi.join("delete"), "1"), (scan, "- - -")));
+        let disk = dir.path().join("pci/ata1/host0/block/sda");
+        fs::create_dir_all(&disk).expect("creates");
+        assert_eq!(Unplug::at(&disk, PullBy::Usb), None);
+        assert_eq!(Unplug::at(&disk, PullBy::Hand), Some(Unplug::Hand));
+    }
+}

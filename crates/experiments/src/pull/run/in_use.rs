@@ -1,0 +1,166 @@
+//! A pool that is in use: its files are only read.
+
+use std::{io, path::Path, sync::Arc};
+
+use rustix::fs::Dir;
+
+use super::{
+    PoolUnderTest, PulledDrive, Session,
+    array::Array,
+    check::{Member, is_free, member, unplug},
+    choose::{Tree, choose},
+    detach::{Unplug, interrupted},
+    empty_cache,
+    known::FilesInUse,
+    probe,
+};
+use crate::{
+    danger::consent,
+    engine::Cancel,
+    inventory::Inventory,
+    pull::{FilesRead, PoolInUse, Probe, Pull},
+    run::{BuildError, Lock},
+    sysroot::Sysroot,
+    target::Target,
+    test_files::{FilesFound, HANG, KnownFiles, LedgerFound, Load, Outcome, verify, within},
+    units::PoolState,
+};
+
+pub struct UsedPool {
+    act: Pull,
+    pool: PoolInUse,
+    on: Target,
+    /// The array, the member and its switch as they were found first.
+    array: String,
+    shown: String,
+    member: String,
+    unplug: Unplug,
+    files: Arc<FilesInUse>,
+    _only_run: Lock,
+}
+
+impl UsedPool {
+    /// The pool of a target and the drive that is taken away; reads the files that are chosen.
+    pub fn open(
+        act: &Pull,
+        pool: &PoolInUse,
+        on: &Target,
+        session: &Session<'_>,
+    ) -> Result<(Self, PulledDrive, FilesRead), BuildError> {
+        let (inventory, cancel) = (Inventory::read(&Sysroot::live()), session.cancel);
+        let found = member(act, pool, on, &inventory)?;
+        let Member { layer, drive, name } = found;
+        // Held until the drive is back, and before the last check that all are there: of two runs, each would take one away.
+        let only_run = Lock::of_machine(&layer.name);
+        let only_run = only_run
+            .map_err(|e| BuildError::Drives(format!("no drive of {} is taken away: {e}", layer.shown())))?;
+        let unplug = unplug(&found, act, &inventory)?;
+        let array = Array::of(layer, (drive, name), &pool.status, &inventory, session.runner)?;
+        let tree = Tree::open(&on.path).map_err(BuildError::file(&on.path))?;
+        let chosen = choose(&tree, pool.bytes, pool.seed, cancel);
+        let (files, read) = FilesInUse::read(tree, &chosen, cancel);
+        if cancel.is_set() {
+            return Err(interrupted());
+        }
+        if files.count() == 0 {
+            let dir = on.path.display();
+            return Err(BuildError::Drives(format!("{dir} has no files that can be read")));
+        }
+        let drives = layer.members.iter().flat_map(|name| inventory.drives_of_block(name));
+        let pulled = PulledDrive {
+            drive: drive.clone(),
+            unplug: unplug.clone(),
+            drives: drives.cloned().collect(),
+            is_redundant: true,
+            bitmap: layer.pool.as_ref().and_then(|pool| pool.bitmap),
+            as_new: false,
+            // The drive that a person agreed to take away is the only one whose superblock may be written.
+            consent: vec![consent(drive)],
+            array: Some(array),
+        };
+        let this = Self {
+            act: act.clone(),
+            pool: pool.clone(),
+            on: on.clone(),
+            array: layer.name.clone(),
+            shown: layer.shown(),
+            member: name.to_owned(),
+            unplug,
+            files: Arc::new(files),
+            _only_run: only_run,
+        };
+        Ok((this, pulled, read))
+    }
+}
+
+impl PoolUnderTest for UsedPool {
+    fn is_in_use(&self) -> bool {
+        true
+    }
+
+    fn start_load(&self) -> io::Result<Load> {
+        Load::start(self.files.clone(), self.pool.seed, None)
+    }
+
+    fn most_written(&self) -> u64 {
+        0
+    }
+
+    fn check_before(&self, load: &Load) -> Result<(), BuildError> {
+        if load.ops().iter().any(|op| op.outcome != Outcome::Done) {
+            return Err(BuildError::Drives(format!(
+                "files can't be read, or hold something else when they are read again, with all drives there: compare the copies of {} first \
+                 (drivebench pool scrub, or mdadm --action=check)",
+                self.shown
+            )));
+        }
+        // Reading took a while, and may have made a weak drive fail.
+        let inventory = Inventory::read(&Sysroot::live());
+        let now = member(&self.act, &self.pool, &self.on, &inventory)?;
+        is_free(&now, &inventory)?;
+        if now.name != self.member || unplug(&now, &self.act, &inventory)? != self.unplug {
+            let label = &self.pool.label;
+            return Err(BuildError::Drives(format!("{label} was plugged in again meanwhile: start again")));
+        }
+        Ok(())
+    }
+
+    /// Only what reads.
+    fn probes(&self, cold: bool) -> Vec<Probe> {
+        let (list, read) = (Arc::clone(&self.files), Arc::clone(&self.files));
+        vec![
+            // So that its time of access stays.
+            probe("ls", cold, move || {
+                Dir::new(list.tree.dir(Path::new(""))?)?.try_for_each(|entry| Ok(entry.map(drop)?))
+            }),
+            probe("read", cold, move || read.read_page()),
+        ]
+    }
+
+    fn drop_caches(&self) {
+        let _ = within(HANG, empty_cache);
+    }
+
+    fn verify(&self) -> (FilesFound, LedgerFound) {
+        (verify(&self.files), LedgerFound::default())
+    }
+
+    fn state(&self) -> (PoolState, u64) {
+        let inventory = Inventory::read(&Sysroot::live());
+        let mut pools = inventory.pools();
+        let found = pools.find(|(layer, _)| layer.name == self.array);
+        found.map(|(_, pool)| (pool.state, pool.missing)).unwrap_or_default()
+    }
+
+    fn second(&self) -> Result<Option<PulledDrive>, BuildError> {
+        Ok(None)
+    }
+
+    fn restart(&self, _: &mut Vec<String>) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    fn compare(&self, _: &Cancel) -> Result<Option<u64>, BuildError> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,266 @@
+//! Files of other programs whose content was read once, so that it is known later.
+
+use std::{
+    fs::File,
+    hash::{DefaultHasher, Hasher},
+    io,
+    path::{Path, PathBuf},
+};
+
+use rand::Rng;
+use rustix::io::Errno;
+
+use super::choose::{Candidate, Chosen, State, Tree, length};
+use crate::{
+    engine::{Aligned, Cancel},
+    pull::FilesRead,
+    test_files::{FileLook, KnownFiles, PieceLook, Progress, READ, Random, read},
+};
+
+/// A file with the hashes of its pieces.
+#[derive(Debug)]
+struct KnownFile {
+    path: PathBuf,
+    state: State,
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    offset: u64,
+    length: u64,
+    hash: u64,
+}
+
+/// Known files below a directory.
+#[derive(Debug)]
+pub struct FilesInUse {
+    pub tree: Tree,
+    files: Vec<KnownFile>,
+}
+
+impl FilesInUse {
+    /// Reads all files that were chosen. Those that can't be read, or are being changed, are counted and left out.
+    pub fn read(tree: Tree, chosen: &Chosen, cancel: &Cancel) -> (Self, FilesRead) {
+        let Chosen { files, found, more, unreadable, changing } = chosen;
+        let (found, more, unreadable, changing) = (*found, *more, *unreadable, *changing);
+        let mut about = FilesRead { found, more, unreadable, changing, ..FilesRead::default() };
+        let mut buffer = Aligned::new(READ);
+        let mut known = Self { tree, files: Vec::new() };
+        for candidate in files.iter().take_while(|_| !cancel.is_set()) {
+            match known.know(candidate, &mut buffer) {
+                Ok(file) => known.files.push(file),
+                Err(FileLook::Failed(_)) => about.unreadable += 1,
+                Err(_) => about.changing += 1,
+            }
+        }
+        about.files = known.files.len() as u64;
+        about.bytes = (0..known.count()).map(|number| known.bytes(number)).sum();
+        (known, about)
+    }
+
+    fn know(&self, candidate: &Candidate, buffer: &mut Aligned) -> Result<KnownFile, FileLook> {
+        let Candidate { path, state, pieces } = candidate;
+        let pieces = self.unchanged(path, state, |file| {
+            let piece = |&offset: &u64| {
+                let length = length(state, offset);
+                let bytes = read(file, offset, length, buffer)?;
+                (bytes.len() as u64 == length)
+                    .then(|| Piece { offset, length, hash: hash(bytes) })
+                    .ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+            };
+            pieces.iter().map(piece).collect()
+        })?;
+        Ok(KnownFile { path: path.clone(), state: *state, pieces })
+    }
+
+    /// Reads pieces of a file past the page cache; `begins` is called before each.
+    fn look_at(&self, number: usize, pieces: &[Piece], buffer: &mut Aligned, begins: &dyn Fn()) -> FileLook {
+        let file = &self.files[number];
+        let same = self.unchanged(&file.path, &file.state, |file| {
+            for piece in pieces {
+                begins();
+                let bytes = read(file, piece.offset, piece.length, buffer)?;
+                if bytes.len() as u64 != piece.length || hash(bytes) != piece.hash {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        });
+        match same {
+            Ok(true) => FileLook::Whole,
+            Ok(false) => FileLook::Wrong,
+            Err(look) => look,
+        }
+    }
+
+    /// Reads a page of the first file that no other program changed.
+    pub fn read_page(&self) -> io::Result<()> {
+        let page = |file: &File| read(file, 0, 1, &mut Aligned::new(READ)).map(drop);
+        let read = self.files.iter().find_map(|file| match self.unchanged(&file.path, &file.state, page) {
+            Ok(()) => Some(Ok(())),
+            Err(FileLook::Failed(e)) => Some(Err(e)),
+            Err(_) => None,
+        });
+        read.unwrap_or(Ok(()))
+    }
+
+    /// Reads from a file, unless it is another one or differs from what it was, before or afterwards.
+    fn unchanged<T>(
+        &self,
+        path: &Path,
+        state: &State,
+        work: impl FnOnce(&File) -> io::Result<T>,
+    ) -> Result<T, FileLook> {
+        let failed = |e: io::Error| match e.raw_os_error().map(Errno::from_raw_os_error) {
+            // Gone, a link by now, below another filesystem, or leased to a program that writes to it.
+            Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::AGAIN) => {
+                FileLook::Changed
+            }
+            _ => FileLook::Failed(e),
+        };
+        let file = self.tree.file(path).map_err(|e| match self.tree.about(path) {
+            // Something else is there that can't be opened so, such as a directory.
+            Ok(about) if State::of(&about) != *state => FileLook::Changed,
+            _ => failed(e),
+        })?;
+        let is_as_it_was =
+            || file.metadata().map(|about| State::of(&about) == *state).map_err(FileLook::Failed);
+        if !is_as_it_was()? {
+            return Err(FileLook::Changed);
+        }
+        let result = work(&file);
+        if is_as_it_was()? { result.map_err(FileLook::Failed) } else { Err(FileLook::Changed) }
+    }
+}
+
+impl KnownFiles for FilesInUse {
+    fn count(&self) -> usize {
+        self.files.len()
+    }
+
+    fn bytes(&self, number: usize) -> u64 {
+        self.files[number].pieces.iter().map(|piece| piece.length).sum()
+    }
+
+    fn look(&self, number: usize, buffer: &mut Aligned, progress: &Progress) -> FileLook {
+        self.look_at(number, &self.files[number].pieces, buffer, &|| progress.begins())
+    }
+
+    fn look_at_piece(&self, number: usize, random: &mut Random, buffer: &mut Aligned) -> PieceLook {
+        let pieces = &self.files[number].pieces;
+        let piece = pieces[random.random_range(0..pieces.len())];
+        let look = self.look_at(number, &[piece], buffer, &|| ());
+        PieceLook { at: piece.offset, length: piece.length, look }
+    }
+}
+
+/// A hash of a piece. Whoever can make another content with the same hash can't change the file without changing its times.
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs::{self, OpenOptions},
+        os::unix::{
+            ffi::OsStrExt,
+            fs::{FileExt, symlink},
+        },
+        sync::Arc,
+        thread,
+        time::Duration,
+    };
+
+    use super::{super::choose::choose, *};
+    use crate::test_files::{Load, Outcome, verify};
+
+    fn known(tree: Tree, bytes: u64) -> Arc<FilesInUse> {
+        let chosen = choose(&tree, bytes, 1, &Cancel::default());
+        Arc::new(FilesInUse::read(tree, &chosen, &Cancel::default()).0)
+    }
+
+    #[test]
+    fn files_that_other_programs_change_are_never_called_wrong() {
+        let home = tempfile::tempdir_in("/var/tmp").expect("a directory on a drive");
+        let dir = home.path();
+        let name = |number: usize| dir.join(std::ffi::OsStr::from_bytes(&[b'a' + number as u8, 0xff, b'\n']));
+        for number in 0..8 {
+            fs::write(name(number), vec![number as u8; READ + 1000 * number + 1]).expect("writes");
+        }
+        thread::sleep(Duration::from_secs(4));
+        let tree = Tree::open(dir).expect("opens");
+        let chosen = choose(&tree, 1 << 30, 1, &Cancel::default());
+        // One is written to after it was chosen, one is gone.
+        let write = |number: usize, bytes: &[u8]| {
+            let file = OpenOptions::new().write(true).open(name(number)).expect("opens");
+            file.write_all_at(bytes, 100).expect("writes");
+        };
+        write(0, b"changed");
+        fs::remove_file(name(1)).expect("removes");
+        let (files, about) = FilesInUse::read(tree, &chosen, &Cancel::default());
+        let mut files = Arc::new(files);
+        assert_eq!((about.files, about.changing, about.unreadable, about.found), (6, 2, 0, 8));
+        assert_eq!(about.bytes, files.files.iter().map(|file| file.state.size).sum::<u64>());
+        let all = verify(&files);
+        assert_eq!((all.whole, all.changed, all.all()), (6, 0, 6));
+        // The same bytes again, a replaced file, one that is removed, and a link.
+        write(2, &[2]);
+        fs::remove_file(name(3)).expect("removes");
+        fs::write(name(3), vec![3; READ + 3001]).expect("writes");
+        fs::remove_file(name(4)).expect("removes");
+        fs::remove_file(name(5)).expect("removes");
+        symlink(name(6), name(5)).expect("links");
+        let all = verify(&files);
+        assert_eq!(
+            (all.whole, all.changed, all.wrong, all.failed, all.lost_bytes),
+            (2, 4, 0, 0, 0),
+            "{all:?}"
+        );
+        // What nothing changed, and yet differs, is wrong.
+        let number = files.files.iter().position(|file| dir.join(&file.path) == name(7)).expect("is known");
+        Arc::get_mut(&mut files).expect("no thread has them").files[number].pieces[1].hash ^= 1;
+        let lost = files.bytes(number);
+        let all = verify(&files);
+        assert_eq!((all.whole, all.changed, all.wrong, all.lost_bytes), (1, 4, 1, lost));
+    }
+
+    #[test]
+    fn reading_leaves_the_time_of_access() {
+        let home = tempfile::tempdir_in("/var/tmp").expect("a directory on a drive");
+        let path = home.path().join("file");
+        fs::write(&path, "some").expect("writes");
+        thread::sleep(Duration::from_secs(4));
+        let before = fs::metadata(&path).and_then(|about| about.accessed()).expect("a time");
+        let tree = Tree::open(home.path()).expect("opens");
+        let files = known(tree, 1 << 20);
+        assert_eq!((verify(&files).whole, files.count()), (1, 1));
+        assert_eq!(fs::metadata(&path).and_then(|about| about.accessed()).expect("a time"), before);
+    }
+
+    #[test]
+    fn pieces_are_read_until_their_files_are_gone() {
+        let home = tempfile::tempdir_in("/var/tmp").expect("a directory on a drive");
+        for name in ["a", "b"] {
+            fs::write(home.path().join(name), vec![7; 3 * READ]).expect("writes");
+        }
+        thread::sleep(Duration::from_secs(4));
+        let files = known(Tree::open(home.path()).expect("opens"), 1 << 30);
+        let load = Load::start(files.clone(), 1, None).expect("starts");
+        while load.ops().len() < 5 {
+            thread::yield_now();
+        }
+        for name in ["a", "b"] {
+            fs::remove_file(home.path().join(name)).expect("removes");
+        }
+        while Arc::strong_count(&files) > 1 {
+            thread::yield_now();
+        }
+        let (ops, hanging) = load.end(Duration::from_secs(60));
+        assert!(hanging.is_empty() && ops.len() >= 5);
+        assert!(ops.iter().all(|op| op.outcome == Outcome::Done && !op.write && op.bytes == READ as u64));
+    }
+}

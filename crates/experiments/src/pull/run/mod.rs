@@ -1,0 +1,287 @@
+//! Takes a drive of a pool away while files are used, finds out what is left, brings the drive back, and checks all files again.
+
+mod array;
+mod built;
+mod check;
+mod choose;
+mod detach;
+mod in_use;
+mod known;
+mod rejoin;
+mod second;
+mod undo;
+mod watch;
+
+use std::{
+    fs, io,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+pub use check::can_pull;
+
+use self::{
+    array::Array,
+    built::PoolOfRun,
+    detach::{DetachedDrive, Unplug, interrupted},
+    in_use::UsedPool,
+    watch::Watch,
+};
+use super::{Probe, Pull, PullResult, PulledPool};
+use crate::{
+    engine::Cancel,
+    inventory::Drive,
+    run::{BuildError, Execution, Journal, RunError, Watcher},
+    sysroot::Sysroot,
+    test_files::{FilesFound, HANG, LedgerFound, Load, POLL, SAMPLE, sample, sum, within},
+    tools::{Runner, System},
+    units::{PoolState, duration},
+};
+
+/// A pool whose drive is taken away. One that the run built and one in use differ in what may be written to them, and so in what can be
+/// verified.
+trait PoolUnderTest {
+    /// Other programs use it: it must be complete again at the end.
+    fn is_in_use(&self) -> bool;
+
+    /// Starts to use its files.
+    fn start_load(&self) -> io::Result<Load>;
+
+    /// The most that may be written while the drive is away, bytes.
+    fn most_written(&self) -> u64;
+
+    /// Refuses to take the drive away after what was read so far.
+    fn check_before(&self, load: &Load) -> Result<(), BuildError>;
+
+    /// What still works; `cold` after the page cache was emptied.
+    fn probes(&self, cold: bool) -> Vec<Probe>;
+
+    /// Empties the page cache, so that what is read next comes from drives.
+    fn drop_caches(&self);
+
+    /// Reads all files, and the places of acknowledged writes.
+    fn verify(&self) -> (FilesFound, LedgerFound);
+
+    /// Its state, and the number of members that it lacks.
+    fn state(&self) -> (PoolState, u64);
+
+    /// Another member that is to be taken away while the first one is filled.
+    fn second(&self) -> Result<Option<PulledDrive>, BuildError>;
+
+    /// Starts a pool without copies with all its drives, since it takes none back. Notes the commands.
+    fn restart(&self, commands: &mut Vec<String>) -> Result<(), BuildError>;
+
+    /// Compares copies or parity: sectors that differ, at most; none where that is left to others.
+    fn compare(&self, cancel: &Cancel) -> Result<Option<u64>, BuildError>;
+}
+
+/// The drive that is taken away, and its array.
+#[derive(Debug)]
+struct PulledDrive {
+    drive: Drive,
+    unplug: Unplug,
+    /// The drives of its pool.
+    drives: Vec<Drive>,
+    /// The array of md, if the pool is one.
+    array: Option<Array>,
+    /// The array fills a drive that comes back.
+    is_redundant: bool,
+    /// Whether the array has a bitmap of what changes while a drive is away, where that is known.
+    bitmap: Option<bool>,
+    /// The member is wiped before it is given back.
+    as_new: bool,
+    /// The drives whose superblocks may be written: their serials.
+    consent: Vec<String>,
+}
+
+/// What all parts of a pull use.
+struct Session<'a> {
+    journal: &'a Journal,
+    runner: &'a dyn Runner,
+    cancel: &'a Cancel,
+    /// How long files are used before the pull, and again while the drive is away.
+    time: Duration,
+}
+
+/// Receives what is found so far.
+type Save<'s> = dyn FnMut(&mut Execution<'_, '_>, PullResult) -> io::Result<()> + 's;
+
+/// Carries the act out on a target. What is found while the drive is away is saved before it is brought back, which is done even if that
+/// can't be saved.
+pub fn pull(
+    act: &Pull,
+    run: &mut Execution<'_, '_>,
+    target: usize,
+    save: &mut Save<'_>,
+) -> Result<(), RunError> {
+    let (journal, tools, cancel) = (run.ctx.world.journal().clone(), System::default(), run.cancel.clone());
+    let time = Duration::from_secs_f64(act.seconds);
+    let session = Session { journal: &journal, runner: &tools, cancel: &cancel, time };
+    let mut result = PullResult::default();
+    let on = &run.plan.targets[target];
+    let (pool, pulled): (Box<dyn PoolUnderTest>, PulledDrive) = match &act.pool {
+        PulledPool::Built(pool) => {
+            let (erase, store) = (run.ctx.world.erasable(), run.ctx.store);
+            let (pool, pulled) = PoolOfRun::open(act, pool, run.planned.build(target), (on, erase, store))?;
+            (Box::new(pool), pulled)
+        }
+        PulledPool::InUse(pool) => {
+            let (pool, pulled, read) = UsedPool::open(act, pool, on, &session)?;
+            result.read = Some(read);
+            (Box::new(pool), pulled)
+        }
+    };
+    let mut detached = take_away(&session, &*pool, &pulled, &mut result, run.ctx.watcher)?;
+    let saved = save(run, result.clone());
+    let watcher = &mut *run.ctx.watcher;
+    let back = match rejoin::bring_back(&session, &*pool, &pulled, &mut detached, watcher) {
+        Ok(back) => back,
+        Err(why) => return Err(both(saved, why.into())),
+    };
+    let lacks = (pool.is_in_use() && back.healed.is_none()).then(|| {
+        let why = back.refused.last().cloned();
+        BuildError::Array(why.unwrap_or_else(|| "the pool is not complete".to_owned()))
+    });
+    let saved = saved.and_then(|()| save(run, PullResult { back: Some(back), ..result }));
+    match lacks {
+        Some(why) => Err(both(saved, why.into())),
+        None => Ok(saved?),
+    }
+}
+
+/// A pool that lacks a drive matters more than a record that can't be written.
+fn both(saved: io::Result<()>, why: RunError) -> RunError {
+    match saved {
+        Ok(()) => why,
+        Err(e) => RunError::Record(io::Error::other(format!("{e}; {why}"))),
+    }
+}
+
+/// Uses files, takes the drive away, uses them again, and checks what is left. Once the drive is away it has to be brought back, whatever is
+/// found.
+fn take_away(
+    session: &Session<'_>,
+    pool: &dyn PoolUnderTest,
+    pulled: &PulledDrive,
+    result: &mut PullResult,
+    watcher: &mut dyn Watcher,
+) -> Result<DetachedDrive, BuildError> {
+    let Session { journal, runner, cancel, time } = *session;
+    let (root, array, name) = (Sysroot::live(), pulled.array.as_ref(), &pulled.drive.name);
+    (result.name, result.settings) = (name.clone(), pulled.settings(&root));
+    let begun = Instant::now();
+    let load = pool.start_load().map_err(|e| BuildError::Array(format!("files can't be used: {e}")))?;
+    while begun.elapsed() < time && !cancel.is_set() {
+        thread::sleep(POLL);
+    }
+    if cancel.is_set() {
+        return Err(interrupted());
+    }
+    pool.check_before(&load)?;
+    let detached = DetachedDrive::announce(journal, &pulled.drive, &pulled.unplug)?;
+    let mut watch = Watch::new(array, name);
+    let log_from = watch::kernel_now();
+    load.allow(pool.most_written());
+    let others_work = || array.map_or(Ok(()), |array| array.others_work(&root));
+    let lost = || array.is_some_and(|array| !array.lost(&root).is_empty());
+    let answer = detached
+        .leave(&pulled.drives, &others_work, cancel, &mut |text| watcher.asks(text))
+        .map_err(|e| if matches!(e, BuildError::Drives(_)) { pulled.may_lack(e, pool) } else { e })?;
+    let zero = Instant::now();
+    while zero.elapsed() < time && !cancel.is_set() && !lost() {
+        watch.look(zero);
+        thread::sleep(POLL);
+    }
+    let end = Instant::now();
+    let (ops, hanging) = load.end(HANG);
+    detached.has_left(answer).map_err(|e| pulled.may_lack(e, pool))?;
+    watch.look(zero);
+    (result.before, result.away) = (sum(&ops, &[], begun, zero), sum(&ops, &hanging, zero, end));
+    result.sample = sample(&ops, zero, SAMPLE);
+    result.lost = lost();
+    match array.filter(|_| pool.is_in_use()) {
+        // The drive comes back first.
+        Some(array) if cancel.is_set() => watcher.waits(&going_back(&detached, array, journal)),
+        Some(_) if result.lost => {}
+        _ => {
+            result.probes = pool.probes(false);
+            pool.drop_caches();
+            result.probes.extend(pool.probes(true));
+            (result.files, result.ledger) = pool.verify();
+        }
+    }
+    result.kernel = watch::messages(runner, log_from, name);
+    result.moments = watch.moments(&ops, &result.kernel, zero);
+    (result.state, result.missing) = pool.state();
+    Ok(detached)
+}
+
+/// For a person who wants the end of the run while a drive of a pool in use is away.
+fn going_back(detached: &DetachedDrive, array: &Array, journal: &Journal) -> String {
+    let re_add = format!("mdadm {} --re-add MEMBER, which `drivebench list` shows", array.path());
+    match detached.is_by_hand() {
+        false => format!(
+            "Bringing the drive back. A second Ctrl-C ends the run at once: then `{}`, and {re_add}",
+            journal.cleanup()
+        ),
+        true => format!(
+            "The run ends once the drive is back. A second Ctrl-C ends it without: then plug the drive in, and {re_add}"
+        ),
+    }
+}
+
+impl PulledDrive {
+    /// The array that fills the drive again.
+    fn filling_array(&self) -> Option<&Array> {
+        self.array.as_ref().filter(|_| self.is_redundant)
+    }
+
+    /// An error after which a pool in use may lack the drive.
+    fn may_lack(&self, e: BuildError, pool: &dyn PoolUnderTest) -> BuildError {
+        match &self.array {
+            Some(array) if pool.is_in_use() => BuildError::Array(format!(
+                "{e}. If {} lacks it then: mdadm {} --re-add MEMBER, which `drivebench list` shows",
+                array.shown,
+                array.path()
+            )),
+            _ => e,
+        }
+    }
+
+    /// What decides how long I/O waits for the drive, and how much is copied to it when it is back.
+    fn settings(&self, root: &Sysroot) -> Vec<(String, String)> {
+        let device = format!("/sys/block/{}", self.drive.name);
+        let driver = Path::new(&device).canonicalize().ok().and_then(|path| {
+            let bound = path.ancestors().filter_map(|dir| fs::read_link(dir.join("driver")).ok());
+            let mut names = bound.filter_map(|link| Some(link.file_name()?.to_string_lossy().into_owned()));
+            names.find(|name| matches!(name.as_str(), "uas" | "usb-storage" | "ahci" | "nvme"))
+        });
+        let timeout = root.word(&format!("{device}/device/timeout")).map(|seconds| format!("{seconds} s"));
+        let failfast = self.array.as_ref().map(|array| array.flags.failfast);
+        let all = [
+            ("driver", driver),
+            ("SCSI timeout", timeout),
+            ("kernel", root.word("/proc/sys/kernel/osrelease")),
+            ("bitmap", self.bitmap.map(|has| if has { "internal" } else { "none" }.to_owned())),
+            ("failfast", failfast.map(|is| if is { "yes" } else { "no" }.to_owned())),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+}
+
+/// Tries something that may hang.
+fn probe(what: &str, cold: bool, work: impl FnOnce() -> io::Result<()> + Send + 'static) -> Probe {
+    let since = Instant::now();
+    let error = match within(HANG, work) {
+        Some(Ok(())) => None,
+        Some(Err(e)) => Some(e.to_string()),
+        None => Some(format!("hangs for more than {}", duration(HANG.as_secs_f64()))),
+    };
+    Probe { what: what.to_owned(), cold, error, seconds: since.elapsed().as_secs_f64() }
+}
+
+/// Empties the page cache of what is on the drives already.
+fn empty_cache() -> io::Result<()> {
+    fs::write("/proc/sys/vm/drop_caches", "3")
+}

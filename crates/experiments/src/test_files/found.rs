@@ -1,0 +1,111 @@
+//! What is found of files and of acknowledged writes, and how long operations took.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{record::MOST, units::is_zero};
+
+/// Files that were read past the page cache.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FilesFound {
+    pub whole: u64,
+    /// Files that can't be opened or read completely.
+    pub failed: u64,
+    /// Files that can be read, but hold something else: silently wrong.
+    pub wrong: u64,
+    /// Bytes of the files that are not whole.
+    pub lost_bytes: u64,
+    /// Files with a part on the drive that was taken away, where that is known.
+    pub on_drive: Option<u64>,
+    /// Files that were not looked at, because reading hung.
+    pub unread: u64,
+    /// Whole files that held something else when they were first read.
+    pub unsteady: u64,
+    /// Files that another program changed or removed meanwhile. Nothing is known of them, and they are in no other count.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub changed: u64,
+    /// The first error.
+    pub error: Option<String>,
+}
+
+/// The ledger of acknowledged writes, compared with what is stored.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LedgerFound {
+    /// Writes that were synced without an error, and their bytes.
+    pub acknowledged: u64,
+    pub acknowledged_bytes: u64,
+    /// Bytes whose last acknowledged write, or a later one, is there.
+    pub kept_bytes: u64,
+    /// Bytes that hold something older or something else, or can't be read.
+    pub lost_bytes: u64,
+    /// Lost bytes that can't be read.
+    pub unreadable_bytes: u64,
+    /// Bytes in blocks of which a part is of a later write that was not acknowledged.
+    pub torn_bytes: u64,
+    /// Writes that got an error.
+    pub refused: u64,
+    /// Places whose bytes are there, but held something else when they were first read.
+    pub unsteady: u64,
+    /// The first few losses, in words.
+    pub examples: Vec<String>,
+}
+
+/// Reads and writes during some time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Operations {
+    /// Length of that time, s.
+    pub seconds: f64,
+    pub reads: u64,
+    pub read_bytes: u64,
+    pub writes: u64,
+    pub written_bytes: u64,
+    pub failed_reads: u64,
+    pub failed_writes: u64,
+    /// Reads whose content was wrong.
+    pub wrong_reads: u64,
+    /// The longest operation, s, also one that had not ended.
+    pub longest: f64,
+    /// Operations that had not ended when all others had.
+    pub hanging: u64,
+}
+
+/// One operation, for a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Operation {
+    /// When it began, s.
+    pub at: f64,
+    pub seconds: f64,
+    pub write: bool,
+    pub failed: bool,
+}
+
+impl FilesFound {
+    pub fn all(&self) -> u64 {
+        self.whole + self.failed + self.wrong + self.unread
+    }
+
+    /// Whether its counts are such as drives can reach.
+    pub fn fits(&self) -> bool {
+        let Self { whole, failed, wrong, lost_bytes, unread, unsteady, changed, .. } = *self;
+        let counts = [whole, failed, wrong, lost_bytes, unread, unsteady, changed];
+        counts.into_iter().chain(self.on_drive).all(|n| n < MOST)
+    }
+}
+
+impl LedgerFound {
+    pub fn fits(&self) -> bool {
+        let counts = [self.acknowledged, self.refused, self.unsteady];
+        let bytes = [self.acknowledged_bytes, self.kept_bytes, self.lost_bytes, self.unreadable_bytes];
+        counts.into_iter().chain(bytes).chain([self.torn_bytes]).all(|n| n < MOST)
+    }
+}
+
+impl Operations {
+    pub fn fits(&self) -> bool {
+        let counts = [self.reads, self.writes, self.failed_reads, self.failed_writes, self.wrong_reads];
+        let bytes = [self.read_bytes, self.written_bytes];
+        counts.into_iter().chain(bytes).chain([self.hanging]).all(|n| n < MOST)
+    }
+}
