@@ -99,17 +99,6 @@ pub enum PullBy {
 }
 
 impl PullBy {
-    pub const ALL: [Self; 3] = [Self::Usb, Self::Scsi, Self::Hand];
-
-    /// As it is written in options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Usb => "usb",
-            Self::Scsi => "scsi",
-            Self::Hand => "hand",
-        }
-    }
-
     fn words(self) -> &'static str {
         match self {
             Self::Usb => "USB device de-authorised",

@@ -32,25 +32,10 @@ pub(super) fn plan(ask: &Request, serial: &str) -> Result<Plan, PlanError> {
         )));
     };
     let name = pool.describe();
-    if !pool.is_quiet() {
-        let state = pool.state_in_words(None);
-        return Err(refused(format!(
-            "its pool, {name}, is not complete and idle ({state}), and --pull takes a drive of such a pool only: `drivebench list` shows how far it is"
-        )));
-    }
-    let survives = pool.survives().unwrap_or(0);
-    if survives == 0 {
-        return Err(refused(format!("its pool, {name}, does not survive the loss of a drive")));
-    }
-    let mut named = target.drives.iter().filter(|drive| drive.serial.as_deref() == Some(serial));
-    let Some(drive) = named.next() else {
+    // What the pool and the machine would not survive is refused before the run begins.
+    let Some(drive) = target.drives.iter().find(|drive| drive.serial.as_deref() == Some(serial)) else {
         return Err(refused(format!("no drive of {name} has the serial {serial}; {}", members(target))));
     };
-    if named.next().is_some() || drive.unique_serial().is_none() {
-        return Err(refused(format!(
-            "several drives may have the serial {serial}, so which one to pull is not known"
-        )));
-    }
     let status = match (pool.ours, &pool.name) {
         (true, Some(name)) => format!("drivebench pool status {}", shell_word(name)),
         _ => "drivebench list".to_owned(),
@@ -63,7 +48,7 @@ pub(super) fn plan(ask: &Request, serial: &str) -> Result<Plan, PlanError> {
         seed: ask.seed,
         size: drive.bytes(),
         bitmap: pool.bitmap,
-        survives: survives - 1,
+        survives: pool.survives().unwrap_or(0).saturating_sub(1),
         status,
     };
     let pull = Pull {

@@ -11,7 +11,7 @@ use crate::{
     target::{Kind, Target},
     test_files::FilesFound,
     testing::{self, carry_out, in_bay},
-    units::{Action, Pool},
+    units::Pool,
 };
 
 /// A directory on an array of sticks.
@@ -185,15 +185,6 @@ fn what_can_not_be_pulled_is_refused() {
     assert!(refused(in_bay(1), "4C530001").contains("it is no directory"));
     assert!(refused(testing::directory("a"), "4C530001").contains("it is on no pool"));
     assert!(with(&|pool| pool.kind = "btrfs".to_owned()).contains("it is on btrfs raid5"));
-    let degraded = with(&|pool| (pool.degraded, pool.missing) = (1, 1));
-    assert!(degraded.contains("is not complete and idle (degraded: 1 of 3 drives missing)"), "{degraded}");
-    assert!(with(&|pool| pool.action = Some(Action::Resync)).contains("resync"));
-    assert!(refused(directory("raid1", 1), "4C530000").contains("does not survive the loss of a drive"));
-    let mut twins = directory("raid1", 2);
-    twins.drives.iter_mut().for_each(|drive| {
-        (drive.serial, drive.shared_serial) = (Some("4C53".to_owned()), true);
-    });
-    assert!(refused(twins, "4C53").contains("which one to pull is not known"));
     let nameless = PULL.plan(&asked(directory("raid1", 2), &[])).expect_err("refused").to_string();
     assert!(
         nameless.contains("drivebench run pull --pull SERIAL /srv/data; its drives: 4C530000 and 4C530001"),

@@ -13,6 +13,7 @@ mod read_only;
 mod result;
 mod run;
 mod shown;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod verdicts;

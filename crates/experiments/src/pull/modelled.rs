@@ -65,7 +65,7 @@ fn built(pool: &BuiltPool, is_redundant: bool) -> PullResult {
     const ERROR: &str = "Input/output error (os error 5)";
     let (files, bytes) = (pool.tree.files(), 100 * 16 * KIB);
     let all = FilesFound { whole: files, ..FilesFound::default() };
-    let ledger = LedgerFound {
+    let mut ledger = LedgerFound {
         acknowledged: 100,
         acknowledged_bytes: bytes,
         kept_bytes: bytes,
@@ -86,29 +86,23 @@ fn built(pool: &BuiltPool, is_redundant: bool) -> PullResult {
         mismatches: is_redundant.then_some(0),
         ..RejoinResult::default()
     };
-    let result = PullResult { name: "sda".to_owned(), back: Some(back), ..PullResult::default() };
-    match is_redundant {
-        true => PullResult {
-            moments: moments(PullEvent::WriteWorks),
-            probes: probes([("ls", None), ("fsync", None)]),
-            files: all,
-            ledger,
-            ..result
-        },
-        false => PullResult {
-            moments: moments(PullEvent::FirstError),
-            probes: probes([("ls", None), ("fsync", Some(ERROR))]),
-            files: FilesFound {
-                failed: files,
-                lost_bytes: pool.tree.sizes().sum(),
-                error: Some(ERROR.to_owned()),
-                ..FilesFound::default()
-            },
-            ledger: LedgerFound { kept_bytes: 0, lost_bytes: bytes, unreadable_bytes: bytes, ..ledger },
-            state: PoolState::Broken,
-            ..result
-        },
+    let mut result = PullResult {
+        name: "sda".to_owned(),
+        moments: moments(PullEvent::WriteWorks),
+        probes: probes([("ls", None), ("fsync", None)]),
+        files: all,
+        back: Some(back),
+        ..PullResult::default()
+    };
+    if !is_redundant {
+        let (error, lost_bytes) = (Some(ERROR.to_owned()), pool.tree.sizes().sum());
+        result.files = FilesFound { failed: files, lost_bytes, error, ..FilesFound::default() };
+        ledger = LedgerFound { kept_bytes: 0, lost_bytes: bytes, unreadable_bytes: bytes, ..ledger };
+        result.moments = moments(PullEvent::FirstError);
+        result.probes = probes([("ls", None), ("fsync", Some(ERROR))]);
+        result.state = PoolState::Broken;
     }
+    PullResult { ledger, ..result }
 }
 
 fn in_use(pool: &PoolInUse) -> PullResult {

@@ -40,7 +40,12 @@ pub const OPTIONS: &[&dyn Declared] =
     &[&LAYOUTS, &MEMBERS, &ERASE, &SIZE, &CHUNK, &TIME, &BY, &AS_NEW, &SECOND, &REPEAT, &PULL_DRIVE, &SEED];
 
 fn by(text: &str) -> Result<PullBy, String> {
-    PullBy::ALL.into_iter().find(|by| by.name() == text).ok_or_else(|| "there are usb, scsi, hand".to_owned())
+    match text {
+        "usb" => Ok(PullBy::Usb),
+        "scsi" => Ok(PullBy::Scsi),
+        "hand" => Ok(PullBy::Hand),
+        _ => Err("there are usb, scsi, hand".to_owned()),
+    }
 }
 
 fn members(text: &str) -> Result<Vec<usize>, String> {

@@ -1,27 +1,19 @@
 //! Findings of a drive that was pulled out of a pool in use: what reading alone shows.
 
-use super::{
-    FilesRead, PullEvent, PullResult, RejoinResult,
-    cases::Case,
-    shown::{figure, kernel, moments, probes, waits, whole},
-    verdicts::broken,
-};
+use super::{FilesRead, PullEvent, PullResult, cases::Case, findings::tables, verdicts::broken};
 use crate::{
-    findings::{Column, Findings, Table, short},
+    findings::Findings,
     test_files::FilesFound,
-    units::{capital, count, decimal_bytes, duration, listed, percent, shell_word},
+    units::{capital, count, decimal_bytes, duration, listed, shell_word},
 };
 
-pub(super) fn of(findings: &mut Findings, case: &Case<'_>) {
+pub(super) fn results(findings: &mut Findings, case: &Case<'_>) {
     // What md copies back is in no count of bytes.
     findings.spent = None;
     findings.verdicts.push(verdict(case));
     findings.verdicts.extend(next(case));
-    findings.tables.extend([away(case), probes(&[case]), back(case)]);
-    findings.details.tables.push(moments(case.layout, &[case]));
     findings.details.sentences.extend([LEGEND.to_owned(), chosen(case)]);
-    findings.details.sentences.extend(kernel(case));
-    findings.figures.push(figure(case));
+    tables(findings, &[case]);
     findings.context.push("reading only: no file was written".to_owned());
 }
 
@@ -30,78 +22,6 @@ const LEGEND: &str = "'intact': files that hold what they held before the pull, 
     no program changed them; 'changed': files that other programs changed or removed, of which nothing is said. 'longest wait': the longest read while the drive \
     was away. 'failed reads': of programs; what the kernel says of the drive that is gone, it keeps from them. 'cache emptied': tried again after the memory's copies of files were dropped. 'complete in': from the command that takes the drive back to \
     the last byte copied. 'share written': of what the pool uses of the drive, what other programs wrote included.";
-
-/// None of a run that was ended before files were read again.
-fn is_read(files: &FilesFound) -> bool {
-    files.all() + files.changed > 0
-}
-
-fn files_of(files: &FilesFound) -> [String; 4] {
-    if !is_read(files) {
-        return ["-"; 4].map(str::to_owned);
-    }
-    let failed = (files.failed + files.unread).to_string();
-    [whole(files), files.wrong.to_string(), failed, files.changed.to_string()]
-}
-
-const FILES: [(&str, bool); 4] =
-    [("intact", true), ("wrong", true), ("not readable", true), ("changed", true)];
-
-fn away(case: &Case<'_>) -> Table {
-    let PullResult { files, away, .. } = case.pulled;
-    let columns =
-        [&[("pulled", false)][..], &FILES, &[("longest wait", true), ("failed reads", true)]].concat();
-    let reads = away.reads + away.failed_reads + away.wrong_reads;
-    let mut row = vec![short(&case.drive)];
-    row.extend(files_of(files));
-    row.extend([waits([away]), format!("{} of {reads}", away.failed_reads)]);
-    let title = format!("{} in use, one drive away, reading only", case.layout);
-    Table {
-        title,
-        columns: columns.into_iter().map(|(name, right)| Column::new(name, right)).collect(),
-        rows: vec![row],
-    }
-}
-
-fn back(case: &Case<'_>) -> Table {
-    let columns = [
-        &[
-            ("back", false),
-            ("named now", false),
-            ("taken back", false),
-            ("complete in", true),
-            ("share written", true),
-        ][..],
-        &FILES,
-    ]
-    .concat();
-    let mut row = vec![short(&case.drive)];
-    if let Some(back) = &case.pulled.back {
-        row.extend([
-            back.name.clone(),
-            taken_back(back).to_owned(),
-            back.healed.map_or("-".to_owned(), duration),
-            back.copied.map_or("-".to_owned(), percent),
-        ]);
-        row.extend(files_of(&back.files));
-    }
-    row.resize(columns.len(), "-".to_owned());
-    let mut columns: Vec<Column> =
-        columns.into_iter().map(|(name, right)| Column::new(name, right)).collect();
-    let optional = |column: &&mut Column| matches!(column.name.as_str(), "named now" | "share written");
-    columns.iter_mut().filter(optional).for_each(|column| column.optional = true);
-    Table { title: String::new(), columns, rows: vec![row] }
-}
-
-/// How it was given to its array, whether or not that is complete.
-fn taken_back(back: &RejoinResult) -> &'static str {
-    match back.commands.last() {
-        _ if back.by_itself => "by itself",
-        None => "no",
-        Some(command) if command.contains(" --add ") => "added",
-        Some(_) => "re-added",
-    }
-}
 
 /// The files that were chosen, of all: `8 files of 40 below /srv/data`.
 fn sample(case: &Case<'_>) -> String {
@@ -130,44 +50,38 @@ fn verdict(case: &Case<'_>) -> String {
         "No file was written, so this says nothing about writes, and copies and parity were not compared.";
     let PullResult { files, away, moments, back, read, .. } = case.pulled;
     let head = format!("{} of {} drives in use", case.layout, case.drives);
+    let unknown = |why: String| format!("{head}: nothing is known{why}. {}", healed(case));
     // What no layout promises to survive says nothing of it; wrong data does.
     let lost = case.pulled.missing > 1 || case.pulled.lost || back.as_ref().is_some_and(|back| back.lost);
     let is_wrong = files.wrong > 0 || back.as_ref().is_some_and(|back| back.files.wrong > 0);
-    if lost && !is_wrong {
-        return format!(
-            "{head}: nothing is known of a pull of one drive, because another drive was lost besides {}. {}",
-            case.drive,
-            healed(case)
-        );
-    }
-    let bad = broken(case);
-    if !bad.is_empty() {
-        return format!(
-            "{head} broke its promise when {} was pulled: {}. {} {WRITES}",
-            case.drive,
-            listed(&bad),
-            healed(case)
-        );
-    }
-    if !is_read(files) {
-        return format!(
-            "{head}: nothing is known, because the run was ended before files were read again. {}",
-            healed(case)
-        );
-    }
-    if case.pulled.missing == 0 {
-        return format!(
-            "{head}: nothing is known, because the array did not notice that {} was away. {}",
-            case.drive,
-            healed(case)
-        );
-    }
+    let is_read = |files: &FilesFound| files.all() + files.changed > 0;
     let after = back.as_ref().map(|back| &back.files).filter(|files| is_read(files));
-    if files.whole == 0 || after.is_some_and(|after| after.whole == 0) {
-        return format!(
-            "{head}: nothing is known, because other programs changed all files that were read. {}",
-            healed(case)
-        );
+    let bad = broken(case);
+    match () {
+        () if lost && !is_wrong => {
+            let drive = &case.drive;
+            return unknown(format!(
+                " of a pull of one drive, because another drive was lost besides {drive}"
+            ));
+        }
+        () if !bad.is_empty() => {
+            return format!(
+                "{head} broke its promise when {} was pulled: {}. {} {WRITES}",
+                case.drive,
+                listed(&bad),
+                healed(case)
+            );
+        }
+        () if !is_read(files) => {
+            return unknown(", because the run was ended before files were read again".to_owned());
+        }
+        () if case.pulled.missing == 0 => {
+            return unknown(format!(", because the array did not notice that {} was away", case.drive));
+        }
+        () if files.whole == 0 || after.is_some_and(|after| after.whole == 0) => {
+            return unknown(", because other programs changed all files that were read".to_owned());
+        }
+        () => {}
     }
     let bytes = decimal_bytes(read.as_ref().map_or(0, |read| read.bytes));
     let sample = sample(case);

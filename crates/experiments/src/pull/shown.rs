@@ -1,10 +1,10 @@
-//! What is shown alike of pools that the run built and of those in use.
+//! Cells, figures and messages of pulls.
 
-use super::{Probe, PullEvent, PullResult, cases::Case, verdicts::errno};
+use super::{PullEvent, PullResult, cases::Case};
 use crate::{
-    findings::{At, Axis, Column, Curve, Figure, Mark, Point, Style, Table, Unit, short},
+    findings::{At, Axis, Curve, Figure, Mark, Point, Style, Unit},
     test_files::{FilesFound, LedgerFound, Operation, Operations},
-    units::{Layout, decimal_bytes, distinct, duration, listed},
+    units::{decimal_bytes, duration, listed},
 };
 
 /// Lines of the kernel that a report shows.
@@ -35,39 +35,6 @@ pub(super) fn kept(ledger: &LedgerFound) -> String {
     match ledger.lost_bytes {
         0 => "all".to_owned(),
         lost => format!("{} lost", decimal_bytes(lost)),
-    }
-}
-
-/// What still worked.
-pub(super) fn probes(cases: &[&Case<'_>]) -> Table {
-    let names = distinct(cases.iter().flat_map(|case| &case.pulled.probes).map(|probe| probe.what.clone()));
-    let mut columns = Column::all([("pulled", false)]);
-    columns.extend(names.iter().map(|name| Column::new(name.as_str(), false)));
-    let row = |case: &Case<'_>, cold: bool| {
-        let of =
-            |name: &String| case.pulled.probes.iter().find(|probe| probe.cold == cold && probe.what == *name);
-        let cell = |probe: &Probe| probe.error.as_deref().map_or("works".to_owned(), errno);
-        let head = if cold { format!("{}, cache emptied", short(&case.drive)) } else { short(&case.drive) };
-        let cells = names.iter().map(|name| of(name).map_or("-".to_owned(), cell));
-        [head].into_iter().chain(cells).collect::<Vec<_>>()
-    };
-    let rows = cases.iter().flat_map(|case| [row(case, false), row(case, true)]).collect();
-    let title = cases.first().map(|case| format!("{}, what worked without the drive", case.layout));
-    Table { title: title.unwrap_or_default(), columns, rows }
-}
-
-/// What was noticed when.
-pub(super) fn moments(layout: Layout, cases: &[&Case<'_>]) -> Table {
-    let rows = cases.iter().flat_map(|case| {
-        case.pulled
-            .moments
-            .iter()
-            .map(|moment| vec![short(&case.drive), duration(moment.at), moment.what.words().to_owned()])
-    });
-    Table {
-        title: format!("{layout}: after the pull"),
-        columns: Column::all([("pulled", false), ("after", true), ("what", false)]),
-        rows: rows.collect(),
     }
 }
 

@@ -48,7 +48,7 @@ pub trait KnownFiles: Send + Sync + 'static {
     /// Bytes that are read of a file.
     fn bytes(&self, number: usize) -> u64;
 
-    /// Reads a file; `progress` is told before each piece.
+    /// Reads a file; `progress` is called before each piece.
     fn look(&self, number: usize, buffer: &mut Aligned, progress: &Progress) -> FileLook;
 
     /// Reads a piece of a file.

@@ -68,7 +68,7 @@ pub enum Standing {
 
 impl Array {
     /// What is needed to give a drive back to its array, and to no other.
-    pub fn of(
+    pub fn read(
         layer: &Layer,
         (drive, member): (&Drive, &str),
         status: &str,

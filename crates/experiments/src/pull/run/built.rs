@@ -94,14 +94,14 @@ impl PoolOfRun {
             inventory.layers.iter().find(|layer| Some(&layer.name) == device.as_ref().map(|d| &d.name));
         let name = build.member_path(member as usize, &drive.name);
         let status = format!("drivebench pool status {}", build.name);
-        let array = layer.map(|layer| Array::of(layer, (drive, &name), &status, &inventory, &self.tools));
+        let array = layer.map(|layer| Array::read(layer, (drive, &name), &status, &inventory, &self.tools));
         let mut array = array.transpose()?;
         // Of two, the first one is being filled.
         let first = self.pool.member as usize;
         let first = drives.get(first).copied().flatten().map(|drive| build.member_path(first, &drive.name));
         array.iter_mut().for_each(|array| array.others.retain(|other| Some(&other.name) != first.as_ref()));
         Ok(PulledDrive {
-            unplug: Unplug::of(&inventory, drive, self.act.by)?,
+            unplug: Unplug::find(&inventory, drive, self.act.by)?,
             drive: drive.clone(),
             drives: drives.into_iter().flatten().cloned().collect(),
             array,
@@ -152,10 +152,6 @@ impl PoolUnderTest for PoolOfRun {
 
     fn most_written(&self) -> u64 {
         self.pool.most / PARTS
-    }
-
-    fn check_before(&self, _: &Load) -> Result<(), BuildError> {
-        Ok(())
     }
 
     /// `ls`, `touch`, a write, `fsync`.

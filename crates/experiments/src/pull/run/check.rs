@@ -218,7 +218,7 @@ pub fn unplug(member: &Member<'_>, act: &Pull, inventory: &Inventory) -> Result<
             member.layer.name
         )));
     }
-    Unplug::of(inventory, member.drive, act.by)
+    Unplug::find(inventory, member.drive, act.by)
 }
 
 #[cfg(test)]

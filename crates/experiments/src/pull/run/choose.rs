@@ -1,7 +1,6 @@
 //! Which files of a pool in use are read: chosen evenly, by their names and a seed.
 
 use std::{
-    collections::BTreeMap,
     ffi::OsStr,
     fs::{File, Metadata},
     io,
@@ -21,7 +20,7 @@ use rustix::{
 use crate::{engine::Cancel, test_files::READ};
 
 /// The most entries of directories that are looked at, and the most files that are chosen.
-const LOOKED_AT: u64 = 1_000_000;
+const LOOKED_AT: u64 = 200_000;
 const FILES: usize = 20_000;
 /// No file has more than this share of all bytes, so that a few large ones don't stand for all.
 const LARGEST: u64 = 16;
@@ -40,7 +39,7 @@ pub struct State {
 }
 
 impl State {
-    pub fn of(about: &Metadata) -> Self {
+    pub fn new(about: &Metadata) -> Self {
         Self {
             device: about.dev(),
             inode: about.ino(),
@@ -132,18 +131,32 @@ pub struct Chosen {
     pub changing: u64,
 }
 
-/// Chooses files of a directory, on its filesystem, of which at most `bytes` are read. Links are not followed.
+/// Chooses files of a directory, on its filesystem, of which at most `bytes` are read: those with the least hashes of their names, in
+/// whatever order they are found. Links are not followed.
 pub fn choose(tree: &Tree, bytes: u64, seed: u64, cancel: &Cancel) -> Chosen {
-    walk(tree, bytes, seed, &|_| cancel.is_set())
+    let mut chosen = walk(tree, &|_| cancel.is_set());
+    chosen.files.sort_by_cached_key(|file| hash(seed, file.path.as_os_str().as_bytes()));
+    let most = (bytes / LARGEST).max(READ as u64);
+    let (mut count, mut sum) = (0, 0);
+    for file in chosen.files.iter_mut().take(FILES) {
+        file.pieces = pieces(file.state.size, most);
+        sum += file.pieces.iter().map(|offset| length(&file.state, *offset)).sum::<u64>();
+        if count > 0 && sum > bytes {
+            break;
+        }
+        count += 1;
+    }
+    chosen.files.truncate(count);
+    chosen
 }
 
 /// The first file that could be chosen.
 pub fn any(tree: &Tree) -> Chosen {
-    walk(tree, 1, 0, &|files| files > 0)
+    walk(tree, &|files| files > 0)
 }
 
-fn walk(tree: &Tree, bytes: u64, seed: u64, ends: &dyn Fn(usize) -> bool) -> Chosen {
-    let mut selection = Selection { bytes, seed, files: BTreeMap::new(), sum: 0, first_out: None };
+/// All files, until `ends` says that so many are enough.
+fn walk(tree: &Tree, ends: &dyn Fn(usize) -> bool) -> Chosen {
     let mut chosen = Chosen::default();
     let mut pending = vec![PathBuf::new()];
     let mut looked = 0;
@@ -153,7 +166,7 @@ fn walk(tree: &Tree, bytes: u64, seed: u64, ends: &dyn Fn(usize) -> bool) -> Cho
             continue;
         };
         for entry in entries {
-            if looked == LOOKED_AT || ends(selection.files.len()) {
+            if looked == LOOKED_AT || ends(chosen.files.len()) {
                 chosen.more = true;
                 pending.clear();
                 break;
@@ -174,7 +187,10 @@ fn walk(tree: &Tree, bytes: u64, seed: u64, ends: &dyn Fn(usize) -> bool) -> Cho
                 Ok(about) if about.is_file() && about.len() > 0 => {
                     chosen.found += 1;
                     match is_quiet(&about) {
-                        true => selection.add(path, State::of(&about)),
+                        true => {
+                            let state = State::new(&about);
+                            chosen.files.push(Candidate { path, state, pieces: Vec::new() });
+                        }
                         false => chosen.changing += 1,
                     }
                 }
@@ -185,42 +201,12 @@ fn walk(tree: &Tree, bytes: u64, seed: u64, ends: &dyn Fn(usize) -> bool) -> Cho
             }
         }
     }
-    chosen.files = selection.files.into_values().collect();
     chosen
 }
 
 fn is_quiet(about: &Metadata) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
     about.ctime() <= now - QUIET
-}
-
-/// The files with the least hashes of their names, as many as fit: the same ones in whatever order they are found.
-struct Selection {
-    bytes: u64,
-    seed: u64,
-    files: BTreeMap<(u64, PathBuf), Candidate>,
-    /// Bytes that are read of them.
-    sum: u64,
-    /// The least of those that did not fit.
-    first_out: Option<(u64, PathBuf)>,
-}
-
-impl Selection {
-    fn add(&mut self, path: PathBuf, state: State) {
-        let key = (hash(self.seed, path.as_os_str().as_bytes()), path.clone());
-        // A smaller file in its place would depend on the order.
-        if self.first_out.as_ref().is_some_and(|first| *first < key) {
-            return;
-        }
-        let pieces = pieces(state.size, (self.bytes / LARGEST).max(READ as u64));
-        self.sum += bytes_read(&state, &pieces);
-        self.files.insert(key, Candidate { path, state, pieces });
-        while self.files.len() > 1 && (self.sum > self.bytes || self.files.len() > FILES) {
-            let Some((key, last)) = self.files.pop_last() else { break };
-            self.sum -= bytes_read(&last.state, &last.pieces);
-            self.first_out = Some(key);
-        }
-    }
 }
 
 /// Where the pieces of a file begin: all of it, or so many bytes at even distances.
@@ -233,10 +219,6 @@ fn pieces(size: u64, most: u64) -> Vec<u64> {
 /// The length of the piece that begins there.
 pub fn length(state: &State, offset: u64) -> u64 {
     (READ as u64).min(state.size.saturating_sub(offset))
-}
-
-fn bytes_read(state: &State, pieces: &[u64]) -> u64 {
-    pieces.iter().map(|offset| length(state, *offset)).sum()
 }
 
 /// FNV-1a, spread over all bits.

@@ -39,7 +39,7 @@ pub enum Unplug {
 
 impl Unplug {
     /// The error says why this drive can't be taken away like this: it is not connected so, or something else would go with it.
-    pub fn of(inventory: &Inventory, drive: &Drive, by: PullBy) -> Result<Self, BuildError> {
+    pub fn find(inventory: &Inventory, drive: &Drive, by: PullBy) -> Result<Self, BuildError> {
         let refused = |why: String| {
             BuildError::Drives(format!("{} can't be taken away by software: {why}", drive.label()))
         };

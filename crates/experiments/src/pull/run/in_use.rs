@@ -16,7 +16,6 @@ use super::{
 };
 use crate::{
     danger::consent,
-    engine::Cancel,
     inventory::Inventory,
     pull::{FilesRead, PoolInUse, Probe, Pull},
     run::{BuildError, Lock},
@@ -55,7 +54,7 @@ impl UsedPool {
         let only_run = only_run
             .map_err(|e| BuildError::Drives(format!("no drive of {} is taken away: {e}", layer.shown())))?;
         let unplug = unplug(&found, act, &inventory)?;
-        let array = Array::of(layer, (drive, name), &pool.status, &inventory, session.runner)?;
+        let array = Array::read(layer, (drive, name), &pool.status, &inventory, session.runner)?;
         let tree = Tree::open(&on.path).map_err(BuildError::file(&on.path))?;
         let chosen = choose(&tree, pool.bytes, pool.seed, cancel);
         let (files, read) = FilesInUse::read(tree, &chosen, cancel);
@@ -102,10 +101,6 @@ impl PoolUnderTest for UsedPool {
         Load::start(self.files.clone(), self.pool.seed, None)
     }
 
-    fn most_written(&self) -> u64 {
-        0
-    }
-
     fn check_before(&self, load: &Load) -> Result<(), BuildError> {
         if load.ops().iter().any(|op| op.outcome != Outcome::Done) {
             return Err(BuildError::Drives(format!(
@@ -150,17 +145,5 @@ impl PoolUnderTest for UsedPool {
         let mut pools = inventory.pools();
         let found = pools.find(|(layer, _)| layer.name == self.array);
         found.map(|(_, pool)| (pool.state, pool.missing)).unwrap_or_default()
-    }
-
-    fn second(&self) -> Result<Option<PulledDrive>, BuildError> {
-        Ok(None)
-    }
-
-    fn restart(&self, _: &mut Vec<String>) -> Result<(), BuildError> {
-        Ok(())
-    }
-
-    fn compare(&self, _: &Cancel) -> Result<Option<u64>, BuildError> {
-        Ok(None)
     }
 }

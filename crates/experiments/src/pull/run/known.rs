@@ -121,11 +121,11 @@ impl FilesInUse {
         };
         let file = self.tree.file(path).map_err(|e| match self.tree.about(path) {
             // Something else is there that can't be opened so, such as a directory.
-            Ok(about) if State::of(&about) != *state => FileLook::Changed,
+            Ok(about) if State::new(&about) != *state => FileLook::Changed,
             _ => failed(e),
         })?;
         let is_as_it_was =
-            || file.metadata().map(|about| State::of(&about) == *state).map_err(FileLook::Failed);
+            || file.metadata().map(|about| State::new(&about) == *state).map_err(FileLook::Failed);
         if !is_as_it_was()? {
             return Err(FileLook::Changed);
         }
