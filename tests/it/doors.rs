@@ -52,9 +52,8 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/lock.rs",
             "crates/core/src/run/scratch.rs",
             "crates/core/src/run/scratch_dir.rs",
-            // The ledger of a run that waits for a power cut; directories are opened to read them.
+            // A directory is opened to read it.
             "crates/experiments/src/power/cut.rs",
-            "crates/experiments/src/power/ledger_file.rs",
             // Probes of pools that the run built, and the page cache.
             "crates/experiments/src/pull/run/built.rs",
             "crates/experiments/src/pull/run/mod.rs",

@@ -2,9 +2,8 @@
 
 use std::{
     fmt,
-    fs::{self, File, OpenOptions},
-    io::{self, BufRead, BufReader, Read, Write as _},
-    os::unix::fs::OpenOptionsExt,
+    fs::{self, File},
+    io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
@@ -16,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::remote_ledger::{RemoteLedger, Session};
 use crate::{
     engine::Cancel,
-    record::{Event, PRIVATE, hand_over, lock, make_dir},
+    record::{Event, lock, open_own},
+    run::AppendLog,
     test_files::{AREA, AREA_BLOCKS, Answer, BLOCK, LARGEST, Ledger, Write, WriteLog, area_writes},
     units::RemoteDir,
 };
@@ -82,8 +82,7 @@ impl fmt::Display for LedgerPlace<'_> {
 /// A ledger that is written.
 #[derive(Debug)]
 pub struct LedgerWriter {
-    file: File,
-    path: PathBuf,
+    log: AppendLog,
     remote: Option<(RemoteLedger, Mutex<Session>)>,
     began: Instant,
 }
@@ -98,28 +97,18 @@ impl LedgerWriter {
         cancel: &Cancel,
     ) -> io::Result<Self> {
         let path = place.path();
-        let above = path.parent().unwrap_or(place.store);
-        make_dir(above)?;
         if place.remote.is_some() {
             // A power cut may have left it without a ledger.
             or_gone(fs::remove_file(&path))?;
         }
-        let mut options = OpenOptions::new();
-        options.append(true).create_new(true).mode(PRIVATE).custom_flags(OFlags::NOFOLLOW.bits() as i32);
-        let file = options.open(&path)?;
-        lock(&file)?;
-        let above = File::open(above)?;
-        hand_over(&file, &above)?;
-        let mut writer = Self { file, path, remote: None, began: Instant::now() };
         let begun = |ledger: Option<&RemoteDir>, record: &[Event]| Line::Begun {
             boot_id: boot_id.map(str::to_owned),
             dir: dir.to_owned(),
             ledger: ledger.cloned(),
             record: record.to_vec(),
         };
-        writer.append(&begun(place.remote, &[]))?;
-        writer.file.sync_all()?;
-        above.sync_all()?;
+        let log = AppendLog::create(&path, &begun(place.remote, &[]))?;
+        let mut writer = Self { log, remote: None, began: Instant::now() };
         if let Some(remote) = place.remote() {
             let session = remote.create(boot_id.unwrap_or("none"), cancel);
             let begun = session.and_then(|session| {
@@ -145,22 +134,21 @@ impl LedgerWriter {
 
     /// Before the files are removed: a power cut meanwhile says nothing.
     pub fn ended(&self) -> io::Result<()> {
-        let Some((remote, session)) = &self.remote else { return self.append_synced(&Line::Ended) };
+        let Some((remote, session)) = &self.remote else { return self.log.append(&Line::Ended) };
         // The run may end because the connection was lost: a new one is made.
         locked(session).end();
         // Without a ledger there is nothing to check, either; on a full disk that is possible still.
-        remote.append(&text(&Line::Ended)?).or_else(|_| remote.remove())
+        remote.append(&serde_json::to_string(&Line::Ended)?).or_else(|_| remote.remove())
     }
 
     pub fn remove(&self) -> io::Result<()> {
-        remove(self.remote.as_ref().map(|(remote, _)| remote), &self.path)
+        remove(self.remote.as_ref().map(|(remote, _)| remote), || self.log.remove())
     }
 
     fn append(&self, line: &Line) -> io::Result<()> {
-        let text = text(line)? + "\n";
         match &self.remote {
-            Some((_, session)) => locked(session).append(&text),
-            None => (&self.file).write_all(text.as_bytes()),
+            Some((_, session)) => locked(session).append(&(serde_json::to_string(line)? + "\n")),
+            None => self.log.append_unsynced(line),
         }
     }
 
@@ -168,7 +156,7 @@ impl LedgerWriter {
         self.append(line)?;
         match &self.remote {
             Some((_, session)) => locked(session).sync(),
-            None => self.file.sync_data(),
+            None => self.log.sync(),
         }
     }
 }
@@ -210,7 +198,7 @@ impl SavedLedger {
         let path = place.path();
         if let Some(remote) = place.remote() {
             return match remote.read(cancel)? {
-                Some(text) => Self::parse(path, seed, &mut text.as_bytes(), Some(remote), None).map(Some),
+                Some(text) => Self::parse(path, seed, text.as_bytes(), Some(remote), None).map(Some),
                 None if !path.exists() => Ok(None),
                 // To start again could hide that something was lost.
                 None => Err(io::Error::other(format!(
@@ -219,21 +207,18 @@ impl SavedLedger {
                 ))),
             };
         }
-        let mut options = OpenOptions::new();
-        options.read(true).custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32);
-        let file = match options.open(&path) {
+        let file = match open_own(&path, OFlags::RDONLY) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
         lock(&file)?;
-        let mut text = BufReader::new(file.try_clone()?.take(LONGEST));
-        Self::parse(path, seed, &mut text, None, Some(file)).map(Some)
+        Self::parse(path, seed, &file.try_clone()?, None, Some(file)).map(Some)
     }
 
     fn parse(
         path: PathBuf,
         seed: u64,
-        text: &mut dyn BufRead,
+        text: impl Read,
         remote: Option<RemoteLedger>,
         file: Option<File>,
     ) -> io::Result<Self> {
@@ -251,12 +236,12 @@ impl SavedLedger {
             remote,
             _file: file,
         };
-        let mut lines = text.split(b'\n').enumerate().peekable();
+        let mut lines = BufReader::new(text.take(LONGEST)).split(b'\n').enumerate().peekable();
         while let Some((at, line)) = lines.next() {
             let damaged = |why: &str| io::Error::other(format!("line {}: {why}", at + 1));
             match serde_json::from_slice(&line?) {
                 Ok(line) => saved.add(line).map_err(damaged)?,
-                // The power was cut while it was written.
+                // The power was cut while it was written: it may hold anything.
                 Err(_) if lines.peek().is_none() => {}
                 Err(e) => return Err(damaged(&e.to_string())),
             }
@@ -277,7 +262,7 @@ impl SavedLedger {
     }
 
     pub fn remove(&self) -> io::Result<()> {
-        remove(self.remote.as_ref(), &self.path)
+        remove(self.remote.as_ref(), || fs::remove_file(&self.path))
     }
 
     /// Anyone who can write to the store or to the other machine can edit it.
@@ -324,15 +309,12 @@ fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
     session.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn text(line: &Line) -> io::Result<String> {
-    serde_json::to_string(line).map_err(io::Error::other)
-}
-
-fn remove(remote: Option<&RemoteLedger>, path: &Path) -> io::Result<()> {
+/// Removes the ledger, and the file in the store.
+fn remove(remote: Option<&RemoteLedger>, file: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     match remote {
         // The drive may have lost the file in the store.
-        Some(remote) => remote.remove().and_then(|()| or_gone(fs::remove_file(path))),
-        None => fs::remove_file(path),
+        Some(remote) => remote.remove().and_then(|()| or_gone(file())),
+        None => file(),
     }
 }
 
@@ -367,7 +349,7 @@ mod tests {
         }
         SavedLedger::read(place(store), 1, &Cancel::default()).expect_err("its process has it");
         begin(None, "/mnt/b").expect_err("the run has one");
-        writer.path.clone()
+        place(store).path()
     }
 
     #[test]
