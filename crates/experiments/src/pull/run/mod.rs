@@ -268,13 +268,14 @@ impl PulledDrive {
             names.find(|name| matches!(name.as_str(), "uas" | "usb-storage" | "ahci" | "nvme"))
         });
         let timeout = root.word(&format!("{device}/device/timeout")).map(|seconds| format!("{seconds} s"));
+        let yes_or_no = |is: bool| if is { "yes" } else { "no" }.to_owned();
         let failfast = self.array.as_ref().map(|array| array.flags.failfast);
         let all = [
             ("driver", driver),
             ("SCSI timeout", timeout),
             ("kernel", root.word("/proc/sys/kernel/osrelease")),
-            ("bitmap", self.bitmap.map(|has| if has { "internal" } else { "none" }.to_owned())),
-            ("failfast", failfast.map(|is| if is { "yes" } else { "no" }.to_owned())),
+            ("bitmap", self.bitmap.map(yes_or_no)),
+            ("failfast", failfast.map(yes_or_no)),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }
