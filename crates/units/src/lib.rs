@@ -1,6 +1,5 @@
 //! Values that several crates use: sizes, loads, windows, latency histograms, and their formats.
 
-mod by_hand;
 mod health;
 mod histogram;
 mod layout;
@@ -15,7 +14,6 @@ mod visible;
 mod window;
 mod words;
 
-pub use by_hand::{give_back, put_together, start_anew};
 pub use health::{Health, Power, RawValue, Warning};
 pub use histogram::Histogram;
 pub use layout::{Layout, Parity};

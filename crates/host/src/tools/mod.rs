@@ -17,6 +17,7 @@ pub mod hdparm;
 pub mod ip;
 pub mod iperf3;
 pub mod mdadm;
+pub mod mdadm_advice;
 pub mod mkfs;
 pub mod mount;
 pub mod namespace;

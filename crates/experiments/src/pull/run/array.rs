@@ -7,8 +7,9 @@ use crate::{
     tools::{
         Runner,
         mdadm::{self, MemberFlags},
+        mdadm_advice,
     },
-    units::{Layout, MemberState, Work, capital, give_back, listed, put_together, start_anew},
+    units::{Layout, MemberState, Work, capital, listed},
 };
 
 /// md's number of the layout of a raid10 with two copies beside each other.
@@ -246,7 +247,7 @@ impl Array {
         let apart = format!(
             "back up what can be read. Erase none of the drives, and add none as a new one (--add): what is on all of them may be needed. Plug in \
              again what was lost, look up the names that its members have then, by serial, with `drivebench list`, and {}",
-            put_together(&self.path(), &(these + &without), "")
+            mdadm_advice::reassemble(&self.path(), &(these + &without), "")
         );
         match self.works(standing, root) {
             Some(true) => {
@@ -265,7 +266,7 @@ impl Array {
             Standing::Filling => format!(" {} is being filled: leave it.", capital(&self.drive)),
             _ => String::new(),
         };
-        let back = give_back(&self.path(), &["MEMBER".to_owned()], &[], "");
+        let back = mdadm_advice::re_add(&self.path(), &["MEMBER".to_owned()], &[], "");
         format!(
             "leave it running, and back it up.{filling} Plug in again what was lost, and look up the names of its members by serial with `drivebench \
              list`. Then: mdadm /dev/{name} --fail detached --remove failed; and for each member that it lacks, {back}. If mdadm refuses --re-add, as it does \
@@ -275,7 +276,7 @@ impl Array {
 
     /// What a person does with one that takes no writes, though it lacks nothing.
     pub fn restart(&self) -> String {
-        let start = start_anew(&self.path(), &self.uuid, "");
+        let start = mdadm_advice::restart(&self.path(), &self.uuid, "");
         format!(
             "{} takes no writes until it is started anew, because the last copy of something could not be written: {start}",
             self.shown

@@ -3,10 +3,8 @@
 use super::{Code, Finding};
 use crate::{
     inventory::{Block, Inventory, Layer},
-    units::{
-        Action, Layout, MemberState, Pool, PoolState, capital, count, give_back, listed, put_together,
-        shell_word, start_anew,
-    },
+    tools::mdadm_advice::{re_add, reassemble, restart},
+    units::{Action, Layout, MemberState, Pool, PoolState, capital, count, listed, shell_word},
 };
 
 /// Each pool that is not whole, the broken ones first.
@@ -63,7 +61,7 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
         PoolState::TakesNoWrites => {
             let says = format!("{what} takes no writes: the last copy of something could not be written.");
             let uuid = uuid(inventory, layer).unwrap_or("UUID");
-            let start = start_anew(&format!("/dev/{}", layer.name), uuid, "sudo ");
+            let start = restart(&format!("/dev/{}", layer.name), uuid, "sudo ");
             (Code::Broken, says, capital(&start) + ".")
         }
         PoolState::Broken => (
@@ -221,13 +219,13 @@ fn reconnect(inventory: &Inventory, layer: &Layer, pool: &Pool) -> String {
         Some(needed) => format!("the {needed} with the most Events"),
         None => "all but the one with the fewest Events".to_owned(),
     };
-    let put_together = put_together(
+    let reassemble = reassemble(
         &format!("/dev/{}", layer.name),
         &format!("{members}, of all that were ever in it"),
         "sudo ",
     );
     format!(
-        "{connect}{were}{still} Erase none, and add none as a new one.{first} If it does not work with all of them connected: {put_together}."
+        "{connect}{were}{still} Erase none, and add none as a new one.{first} If it does not work with all of them connected: {reassemble}."
     )
 }
 
@@ -267,14 +265,14 @@ fn take_back(inventory: &Inventory, layer: &Layer, pool: &Pool, former: &[Block<
     let stop: Vec<String> = former.iter().filter_map(|block| stop_own_array(inventory, block)).collect();
     if former.len() as u64 > pool.missing {
         let missing = count(pool.missing, "drive");
-        let re_add = give_back(&array, &["DRIVE".to_owned()], &stop, "sudo ");
+        let re_add = re_add(&array, &["DRIVE".to_owned()], &stop, "sudo ");
         return Some(format!(
             "{were}, and it lacks {missing}: take what has the most Events, as `sudo mdadm --examine DRIVE` shows them, or showed them before --force was used, {re_add}."
         ));
     }
     let pronoun = if former.len() == 1 { "that" } else { "them" };
     let members: Vec<String> = former.iter().map(Block::path).collect();
-    Some(format!("{were}. To take {pronoun} back, {}.", give_back(&array, &members, &stop, "sudo ")))
+    Some(format!("{were}. To take {pronoun} back, {}.", re_add(&array, &members, &stop, "sudo ")))
 }
 
 /// The command that fills another drive.
