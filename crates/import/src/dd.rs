@@ -89,7 +89,7 @@ impl Log {
         if let Some(before) = self.unfinished.take().or(progress).or(of_same) {
             if found.loads.get(before).is_some_and(|l| l.bytes <= Some(most) && l.seconds < Some(seconds)) {
                 found.loads.remove(before);
-                found.left += 1;
+                found.skipped_lines += 1;
             }
         }
         if matches!(records[..], [.., read, written] if read != written) {

@@ -14,7 +14,7 @@ const MOST: usize = 10_000;
 #[derive(Debug, Default)]
 pub struct Found {
     /// Imported files, in the order of their names.
-    pub taken: Vec<Imported>,
+    pub imported: Vec<Imported>,
     /// Files below a directory without a result, each with the reason.
     pub refused: Vec<ImportError>,
 }
@@ -26,10 +26,10 @@ pub fn files(paths: &[PathBuf], said: &ImportOptions) -> Result<Found, ImportErr
         let unreadable = |source| ImportError::Unreadable { path: path.clone(), source };
         let meta = fs::metadata(path).map_err(unreadable)?;
         if meta.is_file() {
-            found.taken.push(one(path, said)?);
+            found.imported.push(one(path, said)?);
         } else if meta.is_dir() {
             for file in below(path)? {
-                one(&file, said).map_or_else(|e| found.refused.push(e), |one| found.taken.push(one));
+                one(&file, said).map_or_else(|e| found.refused.push(e), |one| found.imported.push(one));
             }
         } else {
             return Err(ImportError::NoFile { path: path.clone() });

@@ -20,7 +20,7 @@ pub(super) struct Group<'a> {
 
 /// What a load was measured on, as far as anyone says.
 pub(super) fn target(imported: &Imported, load: &ImportedLoad) -> String {
-    let said = imported.said.drive.as_ref().or(load.on.as_ref()).or(imported.drive.as_ref());
+    let said = imported.options.drive.as_ref().or(load.on.as_ref()).or(imported.drive.as_ref());
     said.cloned().unwrap_or_else(|| imported.file.clone())
 }
 

@@ -108,7 +108,7 @@ pub fn read(bytes: &[u8], said: &ImportOptions) -> Result<Imported, ContentError
     clean_names(&mut found);
     found.bytes = bytes.len() as u64;
     found.crc32 = crc32fast::hash(bytes);
-    found.said = said.clone();
+    found.options = said.clone();
     for load in found.loads.iter_mut().filter(|l| l.direction.is_none()) {
         load.direction = said.direction;
     }
@@ -170,7 +170,7 @@ fn lines(text: &str, found: &mut Imported) {
         let (over, last) = line.rsplit_once('\r').map_or((false, line), |(_, last)| (true, last));
         let used = page.line(last, found) || !over && log.line(last, number, page.section(), found);
         if !used && !last.trim().is_empty() {
-            found.left += 1;
+            found.skipped_lines += 1;
         }
     }
     page.finish(found);
@@ -389,7 +389,7 @@ mod tests {
         assert!(together.notes[0].contains("at the same time"), "{:?}", together.notes);
         // Two documents in a file are two runs; text around them is skipped.
         let two = parse(&format!("fio: a warning\n{text}\nnothing\n{text}"));
-        assert_eq!((two.loads.len(), two.left), (6, 2));
+        assert_eq!((two.loads.len(), two.skipped_lines), (6, 2));
         assert!(two.loads.iter().all(|l| l.same_as == two.loads[0].same_as && l.same_as.is_some()));
         assert_eq!(two.loads[5].line, 1 + 1 + text.lines().count() as u64 + 1);
     }
@@ -400,7 +400,7 @@ mod tests {
         let far = "a line of a log\n".repeat(400);
         let failed = "{ \"fio version\" : \"fio-3.33\", \"jobs\" : [] }";
         let imported = parse(&format!("{{ not JSON }}\n{far}{text}\n{failed}\n"));
-        assert_eq!((imported.loads.len(), imported.left), (3, 401));
+        assert_eq!((imported.loads.len(), imported.skipped_lines), (3, 401));
         assert!(imported.notes[0].contains("it has no jobs"), "{:?}", imported.notes);
         // Keys in another order, as jq -S leaves them.
         let sorted: serde_json::Value = serde_json::from_str(text).expect("JSON");
@@ -488,7 +488,7 @@ mod tests {
         ] {
             let imported = parse(text);
             assert_eq!(imported.loads.iter().map(|l| l.bytes).collect::<Vec<_>>(), [Some(bytes)]);
-            assert_eq!(imported.left, left);
+            assert_eq!(imported.skipped_lines, left);
         }
     }
 

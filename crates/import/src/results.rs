@@ -49,7 +49,7 @@ pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
 
 /// When it was measured, not when it was imported; and the drive by the name that it was given.
 fn origin(imported: &Imported, run: &Run<()>) -> Origin {
-    let name = imported.said.drive.clone().or(imported.drive.clone());
+    let name = imported.options.drive.clone().or(imported.drive.clone());
     let drive = name.map(|identity| CarrierDrive {
         model: Some(identity.clone()),
         identity,
@@ -66,7 +66,7 @@ fn origin(imported: &Imported, run: &Run<()>) -> Origin {
         at: imported.measured.clone().unwrap_or_default(),
         version: run.start.as_ref().map(|s| s.version.clone()).unwrap_or_default(),
         ended: run.status(),
-        board: imported.said.board.clone().or_else(|| imported.board.clone()),
+        board: imported.options.board.clone().or_else(|| imported.board.clone()),
         carriers: targets(imported).into_iter().map(carrier).collect(),
         ..Origin::default()
     }
@@ -82,12 +82,12 @@ fn context(imported: &Imported, groups: &[Group<'_>], start: Option<&Start>, sev
         "several targets".to_owned()
     } else {
         let on = imported.loads.first().and_then(|l| l.on.clone());
-        or(&imported.said.drive, &imported.drive.clone().or(on), "drive")
+        or(&imported.options.drive, &imported.drive.clone().or(on), "drive")
     };
     let when = imported.measured.as_ref().map_or("when is unknown".to_owned(), |at| format!("measured {at}"));
     let mut lines = vec![
         format!("{}: output of {}, {}", imported.file, imported.tool, decimal_bytes(imported.bytes)),
-        [drive, or(&imported.said.board, &imported.board, "board"), when].join(" · "),
+        [drive, or(&imported.options.board, &imported.board, "board"), when].join(" · "),
     ];
     let here = "nothing was measured here";
     lines.extend(start.map(|s| format!("imported {} · drivebench {} · {here}", s.at, s.version)));
@@ -202,8 +202,11 @@ fn flags(imported: &Imported, groups: &[Group<'_>]) -> Vec<String> {
         flags.push("Runs one after the other tell how far they differ, nothing of another day.".to_owned());
     }
     flags.extend(imported.notes.iter().cloned());
-    if imported.left > 0 {
-        flags.push(format!("Left alone: {} of the file without a result.", count(imported.left, "line")));
+    if imported.skipped_lines > 0 {
+        flags.push(format!(
+            "Left alone: {} of the file without a result.",
+            count(imported.skipped_lines, "line")
+        ));
     }
     flags
 }

@@ -175,7 +175,7 @@ fn normal_output_of_fio_2() {
     assert_eq!(microseconds(one, 0.999), Some(940.0));
     assert_eq!((one.jobs, ten.jobs, ten.bytes), (Some(1), Some(10), Some(10 << 30)));
     // The two commands name a file of jobs, which is not here. Every line of fio's was used.
-    assert_eq!(imported.left, 2);
+    assert_eq!(imported.skipped_lines, 2);
 
     let imported = parse(sample!("fio-2.0.15.txt"));
     let labels: Vec<String> = imported.loads.iter().map(ImportedLoad::label).collect();
@@ -206,7 +206,7 @@ fn normal_output_of_fio_3_with_its_command() {
         (read.caching, read.jobs, read.block, read.bytes),
         (None, Some(2), Some(4 * KIB), Some(2 << 30))
     );
-    assert_eq!(imported.left, 0);
+    assert_eq!(imported.skipped_lines, 0);
     // A command over several lines, quoted in a mail.
     let text = "> $ fio --name=t --rw=read --bs=1M \\\n>    --direct=1 --ioengine=libaio --iodepth=8\n\
                 > t: (g=0): rw=read, bs=(R) 1024KiB-1024KiB, (W) 1024KiB-1024KiB, (T) 1024KiB-1024KiB, ioengine=libaio, iodepth=8\n\
