@@ -20,7 +20,7 @@ pub struct Run {
 }
 
 /// Options of every experiment: targets, execution and output.
-#[derive(Debug, Group)]
+#[derive(Debug, Default, Group)]
 pub struct Options {
     /// Directories, files, /dev paths, serials, labels or bay:PORT
     #[arg(value_name = "TARGET")]

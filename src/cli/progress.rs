@@ -169,6 +169,13 @@ impl Watcher for Show<'_> {
         }
     }
 
+    fn runs(&mut self, command: &str) {
+        match self.how {
+            Way::Events => self.line(&json!({ "event": "runs", "command": command })),
+            _ => self.live.above(|| self.output.marked("  ", command)),
+        }
+    }
+
     fn waits(&mut self, text: &str) {
         match self.how {
             Way::Events => self.line(&json!({ "event": "waits", "text": text })),

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     engine::Cancel,
-    experiments::{self, ERASE, Experiment, Request, learn_networks},
+    experiments::{self, ERASE, Experiment, Request, learn_networks, pool_commands::is_pool_command},
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store, StoreError},
@@ -40,12 +40,12 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     }
     if let Some(run) = &args.resume {
         experiment.before_resume(&store, run, values).map_err(Usage)?;
-        let (plan, _) = unfinished(experiment, run, &store.unfinished(run)?, &store)?;
+        let (plan, _) = unfinished(experiment.name, run, &store.unfinished(run)?, &store)?;
         plan.require(&inventory, store.dir())?;
         let erase = values.typed(&ERASE).unwrap_or_default();
-        let erase = pool::consent_to(&plan, erase, &inventory, store.dir(), output)?;
+        let erase = pool::consent_to(&plan, erase, None, &inventory, store.dir(), output)?;
         consent::ask(&plan, values, output)?;
-        let task = Task { experiment, plan, before: String::new(), resumed: Some(run), erase };
+        let task = Task { resumed: Some(run), ..Task::new(plan, erase) };
         return carry_out(args, task, inventory, &store, output);
     }
     let resolve = |given: &String| experiment.resolve(&inventory, given);
@@ -70,14 +70,14 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     }
     plan.require(&inventory, store.dir())?;
     let erase = values.typed(&ERASE).unwrap_or_default();
-    let erase = pool::consent_to(&plan, erase, &inventory, store.dir(), output)?;
+    let erase = pool::consent_to(&plan, erase, None, &inventory, store.dir(), output)?;
     consent::ask(&plan, values, output)?;
-    let task = Task { experiment, before: plan.brief(), plan, resumed: None, erase };
+    let task = Task { before: plan.brief(), ..Task::new(plan, erase) };
     carry_out(args, task, inventory, &store, output)
 }
 
-struct Task<'a> {
-    experiment: &'static Experiment,
+/// A plan that is to be carried out and recorded.
+pub(super) struct Task<'a> {
     plan: Plan,
     /// Printed before the run starts.
     before: String,
@@ -87,14 +87,21 @@ struct Task<'a> {
     erase: Vec<String>,
 }
 
+impl Task<'_> {
+    /// `erase`: the serials of the drives that may be erased.
+    pub fn new(plan: Plan, erase: Vec<String>) -> Self {
+        Self { plan, before: String::new(), resumed: None, erase }
+    }
+}
+
 /// The plan of a run and its finished steps.
 fn unfinished(
-    experiment: &Experiment,
+    experiment: &str,
     run: &str,
     record: &record::Run<Histogram>,
     store: &Store,
 ) -> anyhow::Result<(Plan, Done)> {
-    if let Some(name) = record.start.as_ref().map(|s| &s.experiment).filter(|name| *name != experiment.name) {
+    if let Some(name) = record.start.as_ref().map(|s| &s.experiment).filter(|name| *name != experiment) {
         let resume = stored::command(store, &format!("run {name} --resume {run}"));
         return Err(Usage(format!("{run} is a run of {name}: {resume}")).into());
     }
@@ -114,7 +121,7 @@ fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyh
     let moves = plan.arrangements().next().is_some();
     for (at, target) in left.targets.iter_mut().enumerate() {
         // The pool is built again.
-        if plan.build(at).is_some() {
+        if plan.is_found_by_act(at) {
             continue;
         }
         let found = match plan.takes_what_is_left() {
@@ -144,14 +151,16 @@ fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyh
     Ok(format!("Continuing {run}: {so_far} of {all} steps are done. Left:\n{}", left.describe()))
 }
 
-fn carry_out(
+/// Carries a plan out, records it, and shows what was found.
+pub(super) fn carry_out(
     args: &Options,
     task: Task<'_>,
     mut inventory: Inventory,
     store: &Store,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
-    let Task { experiment, mut plan, mut before, resumed, erase } = task;
+    let Task { mut plan, mut before, resumed, erase } = task;
+    let experiment = plan.experiment.clone();
     let sysroot = &Sysroot::live();
     let signals = Signals::listen()?;
     let cancel = signals.cancel();
@@ -160,7 +169,7 @@ fn carry_out(
         return Ok(ExitCode::from(code));
     }
     let _locks = locks?;
-    let there = plan.targets.iter().enumerate().filter(|(at, _)| plan.build(*at).is_none());
+    let there = plan.targets.iter().enumerate().filter(|(at, _)| !plan.is_found_by_act(*at));
     for (_, target) in there.filter(|(_, t)| t.kind == Kind::Directory) {
         for path in run::look_alikes(&target.path, store.dir()) {
             let (rm, word) = (if path.is_dir() { "rm -r" } else { "rm" }, shell_word(&path));
@@ -175,7 +184,7 @@ fn carry_out(
     let host = run::host(sysroot);
     let (name, mut writer, first, done) = match resumed {
         None => {
-            let start = |run| Start { targets, host, ..start(run, experiment.name, inventory.clone()) };
+            let start = |run| Start { targets, host, ..start(run, &experiment, inventory.clone()) };
             let (name, writer) = store.create(start)?;
             (name, writer, Event::Plan { plan: plan.clone() }, Done::default())
         }
@@ -183,11 +192,10 @@ fn carry_out(
             // While this waited for the drives, the run may have gone on elsewhere.
             let (record, writer) = store.reopen(name)?;
             let done;
-            (plan, done) = unfinished(experiment, name, &record, store)?;
+            (plan, done) = unfinished(&experiment, name, &record, store)?;
             inventory = pool::here(Some(store.dir()), output);
             before = remaining(name, &plan, &done, &inventory)?;
-            let Start { at, version, inventory, .. } =
-                start(String::new(), experiment.name, inventory.clone());
+            let Start { at, version, inventory, .. } = start(String::new(), &experiment, inventory.clone());
             let resume = Resume { at, version, host, inventory };
             (name.to_owned(), writer, Event::Resume(Box::new(resume)), done)
         }
@@ -231,7 +239,7 @@ fn carry_out(
     if how == How::Finished {
         stored::pack(store, &name, output);
     }
-    let resume = stored::command(store, &format!("run {} --resume {name}", experiment.name));
+    let resume = stored::command(store, &format!("run {experiment} --resume {name}"));
     let without = how == How::TimeUp && findings.estimates.is_empty();
     if args.events {
         show.line(&serde_json::json!({ "event": "findings", "findings": findings }));
@@ -245,7 +253,8 @@ fn carry_out(
         stored::saved(store, &name, &findings, output);
         // A closed pipe, such as `| head`, does not change the exit code of the run.
         shown.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
-        if how != How::Finished && !without {
+        // A command on a pool is begun anew: the log of the pool knows how far it came.
+        if how != How::Finished && !without && !is_pool_command(&experiment) {
             output.command(&resume, Some("continues it"));
         }
     }

@@ -4,7 +4,10 @@ use std::{borrow::Borrow, path::PathBuf};
 
 use super::{args::Filter, errors::Usage, output::Output};
 use crate::{
-    experiments,
+    experiments::{
+        self,
+        pool_commands::{self, is_pool_command},
+    },
     findings::Findings,
     import,
     record::{End, Event, ReadError, Store, Summary},
@@ -34,6 +37,8 @@ pub(super) fn read(store: &Store, run: &str) -> anyhow::Result<(Findings, Option
         import::findings(&mut events)
     } else if name == watch::EXPERIMENT {
         watch::findings(&mut events)
+    } else if is_pool_command(&name) {
+        pool_commands::findings(&mut events)
     } else if let Some(experiment) = experiments::find(&name) {
         experiment.findings(&mut events)
     } else {

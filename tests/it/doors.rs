@@ -47,7 +47,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/journal/log.rs",
             "crates/core/src/run/pool/log.rs",
             // Settings of an array, in sysfs.
-            "crates/core/src/run/pool/replace.rs",
+            "crates/core/src/run/pool/array.rs",
             "crates/core/src/run/local.rs",
             "crates/core/src/run/lock.rs",
             "crates/core/src/run/scratch.rs",
@@ -118,7 +118,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/journal/undo.rs",
             "crates/core/src/run/pool/keep.rs",
             "crates/core/src/run/pool/log.rs",
-            "crates/core/src/run/pool/mod.rs",
+            "crates/core/src/run/pool/removal.rs",
             "crates/experiments/src/power/cut.rs",
             "crates/experiments/src/power/ledger_file.rs",
             "crates/core/src/run/scratch.rs",

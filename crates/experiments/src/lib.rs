@@ -14,6 +14,7 @@ mod common;
 mod free_space;
 mod load_name;
 mod options;
+pub mod pool_commands;
 mod request;
 mod shared_options;
 mod target_checks;

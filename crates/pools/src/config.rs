@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::Build;
 use crate::{tools::dmsetup::Segment, units::Layout};
 
@@ -32,7 +34,7 @@ pub fn has_lines(file: &Path, name: &str) -> bool {
 }
 
 /// A file with lines of ours.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lines {
     pub file: String,
     pub lines: Vec<String>,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Layout, count, percent};
+use super::{Layout, count, duration, percent, rate};
 
 /// Several drives joined to one, by whatever program.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -148,6 +148,13 @@ impl Action {
 }
 
 impl Work {
+    /// The same with its rate and the time left.
+    pub fn describe(&self) -> String {
+        let rate = self.rate.map(rate).into_iter();
+        let left = self.left.map(|left| format!("{} left", duration(left)));
+        [self.progress()].into_iter().chain(rate).chain(left).collect::<Vec<_>>().join(", ")
+    }
+
     /// `filling a drive 32 %`.
     pub fn progress(&self) -> String {
         let action = self.action.words();

@@ -1,4 +1,4 @@
-//! Consent to what is erased: by serials typed at a terminal, and to the pools that a run builds.
+//! Consent to what is erased: serials given with `--erase`, or typed at a terminal.
 
 use std::{
     io::{self, BufRead, IsTerminal},
@@ -7,92 +7,92 @@ use std::{
 
 use anyhow::anyhow;
 
-use super::{claim, describe, in_no_pool, say};
+use super::{describe, say};
 use crate::{
     cli::{errors::Usage, output::Output},
-    danger::{consent, erase_option},
+    danger::{consent, erasable, erase_option},
     inventory::{Drive, Inventory},
-    plan::{BuildPool, Changes, Plan},
-    run,
-    units::{clean, listed},
+    plan::{Changes, Plan, Step},
+    run::{self, BuildError},
+    units::clean,
 };
+
+/// A pool of the store whose drives a plan erases. They are claimed only once the plan has stopped it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::cli) struct OwnPool<'a> {
+    pub name: &'a str,
+    /// What names its drives that are not here, or are not erased: `--erase` with one of these is no mistake.
+    pub members: &'a [String],
+}
 
 /// Shows the drives that a plan erases and takes the consent to each; returns their serials. Refuses, before anything is
 /// changed, what can't be built.
 pub(in crate::cli) fn consent_to(
     plan: &Plan,
     erase: Vec<String>,
+    own: Option<OwnPool<'_>>,
     inventory: &Inventory,
     store: &Path,
     output: &Output,
 ) -> anyhow::Result<Vec<String>> {
-    let mut drives: Vec<&Drive> = Vec::new();
     let (pools, _) = run::pools(store);
     let is_left = |name: &str| pools.iter().any(|pool| run::is_left(pool, name));
-    let left = plan.builds().any(|(_, build)| is_left(&build.name));
-    for (at, build) in plan.builds() {
-        // What a killed run left of this plan is removed first, when it is built again.
-        if left {
-            let named = build.drives.iter().filter_map(|identity| inventory.drive(identity));
-            drives.extend(
-                named.filter(|drive| drives.iter().all(|other| other.name != drive.name)).collect::<Vec<_>>(),
-            );
-            continue;
-        }
-        let (_, of) =
-            run::can_build(build, &plan.targets[at].path, inventory).map_err(|e| Usage(e.to_string()))?;
-        for drive in of {
-            if drives.iter().all(|other| other.name != drive.name) {
-                drives.push(drive);
-            }
+    // What a killed run left of this plan is removed first, when it is built again.
+    let left: Vec<&str> =
+        plan.builds().map(|(_, build)| build.name.as_str()).filter(|name| is_left(name)).collect();
+    if left.is_empty() {
+        for (at, build) in plan.builds() {
+            run::can_build(build, &plan.targets[at].path, inventory).map_err(usage)?;
         }
     }
-    let mut areas: Vec<String> = Vec::new();
-    for step in plan.steps.iter().filter(|step| !step.act.is::<BuildPool>()) {
-        let Changes::Erases(identities) = step.act.changes() else { continue };
-        for identity in &identities {
-            let drive = inventory.drive(identity);
-            let drive = drive.ok_or_else(|| Usage(format!("{} is not plugged in", clean(identity))))?;
-            if drives.iter().all(|other| other.name != drive.name) {
-                drives.push(drive);
-            }
-        }
-        // A resumed run finds it under another name, perhaps.
-        let now = |at: usize| plan.targets[at].find_again(inventory);
-        let found = step.targets().map(now).collect::<Result<Vec<_>, _>>()?;
-        areas.extend(found.into_iter().map(|target| target.path.display().to_string()));
-    }
-    known(&erase, &drives, &[])?;
+    let find = |identity: String| {
+        inventory.drive(&identity).ok_or_else(|| Usage(format!("{} is not plugged in", clean(&identity))))
+    };
+    let drives = plan.erased().into_iter().map(find).collect::<Result<Vec<&Drive>, _>>()?;
+    known(&erase, &drives, own.map_or(&[], |own| own.members))?;
     if drives.is_empty() {
-        return Ok(Vec::new());
+        return Ok(erase);
     }
-    if !left {
-        in_no_pool(&drives, inventory, store, None)?;
+    // What stands on the drives of a pool is taken apart before they can be claimed.
+    let is_free = own.is_none() && left.is_empty();
+    if left.is_empty() {
+        run::in_no_pool(&drives, inventory, store, own.map(|own| own.name)).map_err(usage)?;
+    }
+    if is_free {
+        drives.iter().try_for_each(|drive| erasable(inventory, drive))?;
     }
     say(output, &format!("This erases:\n{}", describe(&drives)));
-    if !areas.is_empty() {
-        say(output, &format!("Overwritten: only {}.", listed(&areas)));
+    let areas = plan
+        .steps
+        .iter()
+        .filter(|step| matches!(step.act.changes(), Changes::Erases(_)) && !step.act.needs().finds_target);
+    for at in areas.flat_map(Step::targets) {
+        // A resumed run finds it under another name, perhaps.
+        let area = plan.targets[at].find_again(inventory)?;
+        say(output, &format!("Overwritten: only {}.", area.path.display()));
     }
     let typed = ask(&drives, &erase, output)?;
     let erase = [erase, typed].concat();
-    if left {
-        // What is there is taken apart before its drives can be claimed.
-        all_named(&drives, &erase)?;
-        for (_, build) in plan.builds().filter(|(_, build)| is_left(&build.name)) {
-            let commands = run::remove_for_run(&build.name, &erase, store)
-                .map_err(|e| anyhow!("what a killed run left of {} can't be removed: {e}", build.name))?;
-            output.note(&format!("Removed {}, left by a run that was killed:", build.name));
-            commands.iter().for_each(|command| output.marked("  ", command));
-        }
-        return Ok(erase);
+    all_named(&drives, &erase)?;
+    if is_free {
+        // Each is claimed again when it is changed.
+        run::claim(&drives, &erase, store, None, false).map_err(usage)?;
     }
-    // Each is claimed again when it is changed.
-    claim(&drives, &erase, store, None)?;
+    for name in left {
+        let removed = run::remove_for_run(name, &erase, store)
+            .map_err(|e| anyhow!("what a killed run left of {name} can't be removed: {e}"))?;
+        output.note(&format!("Removed {name}, left by a run that was killed:"));
+        removed.commands.iter().for_each(|command| output.marked("  ", command));
+    }
     Ok(erase)
 }
 
+fn usage(e: BuildError) -> Usage {
+    Usage(e.to_string())
+}
+
 /// Refuses a serial that is of none of these drives, and none of `others`: it may be mistyped.
-pub(super) fn known(erase: &[String], drives: &[&Drive], others: &[String]) -> Result<(), Usage> {
+fn known(erase: &[String], drives: &[&Drive], others: &[String]) -> Result<(), Usage> {
     let own: Vec<String> = drives.iter().map(|drive| consent(drive)).collect();
     let is_unknown = |serial: &&String| !own.contains(serial) && !others.contains(serial);
     let Some(unknown) = erase.iter().find(is_unknown) else { return Ok(()) };
@@ -111,7 +111,7 @@ pub(super) fn known(erase: &[String], drives: &[&Drive], others: &[String]) -> R
 }
 
 /// Refuses drives that were not named.
-pub(super) fn all_named(drives: &[&Drive], erase: &[String]) -> Result<(), Usage> {
+fn all_named(drives: &[&Drive], erase: &[String]) -> Result<(), Usage> {
     let unnamed = drives.iter().map(|drive| consent(drive)).filter(|serial| !erase.contains(serial));
     let unnamed: Vec<String> = unnamed.map(|serial| erase_option(&serial)).collect();
     match unnamed.is_empty() {
@@ -121,7 +121,7 @@ pub(super) fn all_named(drives: &[&Drive], erase: &[String]) -> Result<(), Usage
 }
 
 /// The serials that are typed for drives that were not named with `--erase`, at a terminal.
-pub(super) fn ask(drives: &[&Drive], erase: &[String], output: &Output) -> anyhow::Result<Vec<String>> {
+fn ask(drives: &[&Drive], erase: &[String], output: &Output) -> anyhow::Result<Vec<String>> {
     if !io::stdin().is_terminal() {
         return Ok(Vec::new());
     }

@@ -1,31 +1,39 @@
 //! `drivebench pool create`: shows the plan, takes consent, builds.
 
-use std::{fs, io, path::Path, process::ExitCode};
-
-use anyhow::{Context, anyhow};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use super::{
-    Create, ask, claim, describe, drive,
+    args::Create,
+    consent_to, describe, drive,
     forecast::{Forecast, UNKNOWN},
-    in_no_pool, known, say, settled, sharing,
+    say, settled, sharing,
 };
 use crate::{
-    cli::{errors::Usage, output::Output},
+    cli::{
+        errors::Usage,
+        options::Options,
+        output::Output,
+        run::{Task, carry_out},
+    },
     danger::erasable,
+    experiments::pool_commands::{PoolChange, PoolCommand, summary},
     inventory::Drive,
     pool::{
         Build, Request,
         config::{FSTAB, Lines, MDADM_CONF, MDADM_CONF_ELSEWHERE, mounts_on},
     },
     record::Store,
-    run::{self, Commands, PoolLog},
+    run,
     sysroot::Sysroot,
-    tools::{System, mount, systemctl},
-    units::{Layout, count, decimal_bytes, hides, shell_word},
+    tools::{mount, systemctl},
+    units::{Layout, decimal_bytes, hides, shell_word},
 };
 
 pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow::Result<ExitCode> {
-    let store = results.dir();
     let dir = args.mount.as_deref().map(mount_dir).transpose()?;
     let inventory = settled(output);
     let drives =
@@ -42,76 +50,56 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         write_mostly: mostly.collect::<anyhow::Result<_>>()?,
         uuids: [run::uuid()?, run::uuid()?],
     };
-    in_no_pool(&drives, &inventory, store, None)?;
     let mut build = request.plan(&inventory, &drives).map_err(|e| Usage(e.to_string()))?;
-    known(&args.erase, &drives, &[])?;
-    // An array or mapping of others.
-    if run::exists(&build.path()) {
-        return Err(Usage(format!("there is {} already: choose another --name", build.path())).into());
+    if run::pools(results.dir()).0.iter().any(|pool| pool.build.name == build.name) {
+        let name = &build.name;
+        return Err(Usage(format!("there is a pool {name}: drivebench pool status {name}")).into());
     }
     let keep = match dir {
         Some(dir) if args.keep => lines(&build, dir, &drives)?,
         _ => Vec::new(),
     };
-    for lines in &keep {
-        run::can_keep(&build.name, lines)
-            .map_err(|e| Usage(format!("{} can't be changed: {e}", lines.file)))?;
-    }
     let evidence = sharing::evidence(results, &drives);
     let measured = |group: &[&Drive]| sharing::measured(&evidence, &inventory, group);
     let forecast = Forecast::of(&inventory, &drives, &build, &evidence);
-    let plan = plan(&build, &drives)
+    let text = result(&build, &drives)
         + &sharing::sentences(&inventory, &drives, build.layout, measured)
         + &forecast.as_ref().map_or(UNKNOWN.to_owned(), Forecast::sentence);
     // Into the log, before anything is changed.
     build.predicted = forecast.map(|forecast| forecast.loads).unwrap_or_default();
-    let dir = dir.map(Path::new);
+    let change = PoolChange::Create { mount: dir.map(PathBuf::from), keep };
+    let plan = PoolCommand { build, change }.plan(&drives);
     if args.plan {
-        for drive in &drives {
-            erasable(&inventory, drive)?;
+        run::in_no_pool(&drives, &inventory, results.dir(), None).map_err(|e| Usage(e.to_string()))?;
+        drives.iter().try_for_each(|drive| erasable(&inventory, drive))?;
+        if let Err(e) = plan.require(&inventory) {
+            output.warn(&format!("as things are, it is refused: {e}"));
         }
-        if let Err(e) = run::ready(&build, dir, &System::default()) {
-            output.warn(&e.to_string());
-        }
-        let paths: Vec<String> = drives.iter().map(|drive| drive.node()).collect();
-        let commands = build.steps().into_iter().map(|step| format!("  {}\n", build.change(step, &paths)));
-        let mount =
-            dir.map(|dir| mount::mount(&build.path(), build.filesystem.name(), &dir.to_string_lossy()));
-        let mount = mount.map(|mount| format!("  {mount}\n"));
-        let kept = keep
-            .iter()
-            .flat_map(|lines| lines.lines.iter().map(|line| format!("  {}: {line}\n", lines.file)));
-        let reload = (!keep.is_empty() && run::exists("/run/systemd/system"))
-            .then(|| format!("  {}\n", systemctl::daemon_reload()));
-        let all: String = commands.chain(mount).chain(kept).chain(reload).collect();
-        output.result(&(plan + "Commands:\n" + &all))?;
+        let commands: String = plan.acts().map(|(_, command)| commands(command, &drives)).collect();
+        output.result(&format!("This erases:\n{}{text}Commands:\n{commands}", describe(&drives)))?;
         return Ok(ExitCode::SUCCESS);
     }
-    run::ready(&build, dir, &System::default())?;
-    say(output, &plan);
-    let mut erase = args.erase.clone();
-    erase.extend(ask(&drives, &erase, output)?);
-    let claims = claim(&drives, &erase, store, None)?;
-    let mut log = match PoolLog::begin(store, &build, run::now()) {
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            let name = &build.name;
-            return Err(Usage(format!("there is a pool {name}: drivebench pool status {name}")).into());
-        }
-        log => log.context("the log of the pool can't be written")?,
-    };
-    let paths: Vec<String> = claims.0.iter().map(|claim| claim.drive().node()).collect();
-    let says = &mut |command: &str| output.marked("  ", command);
-    let mut commands = Commands { runner: &System::default(), says, exists: &run::exists };
-    let built = run::join(&build, &paths, &claims, &mut log, &mut commands)
-        .and_then(|()| run::complete(&build, &paths, dir, &keep, &claims, &mut log, &mut commands));
-    let remove = run::removal(&build.name, &drives);
-    built.map_err(|e| anyhow!("{e}. The pool is incomplete; to remove it: {remove}"))?;
-    let once = match build.layout.is_redundant() {
-        true => format!(" once its drives agree: drivebench pool status {}", build.name),
-        false => String::new(),
-    };
-    output.result(&format!("{} is built: {}{once}.\n", build.path(), result(&build)))?;
-    Ok(ExitCode::SUCCESS)
+    plan.require(&inventory)?;
+    say(output, &text);
+    let erase = consent_to(&plan, args.erase.clone(), None, &inventory, results.dir(), output)?;
+    carry_out(&Options::default(), Task::new(plan, erase), inventory, results, output)
+}
+
+/// The commands that build the pool, and the lines that keep it.
+fn commands(PoolCommand { build, change }: &PoolCommand, drives: &[&Drive]) -> String {
+    let PoolChange::Create { mount, keep } = change else { return String::new() };
+    let paths: Vec<String> = drives.iter().map(|drive| drive.node()).collect();
+    let mut lines: Vec<String> =
+        build.steps().into_iter().map(|step| build.change(step, &paths).to_string()).collect();
+    let mount = mount
+        .as_ref()
+        .map(|dir| mount::mount(&build.path(), build.filesystem.name(), &dir.to_string_lossy()).to_string());
+    lines.extend(mount);
+    lines.extend(keep.iter().flat_map(|of| of.lines.iter().map(|line| format!("{}: {line}", of.file))));
+    if !keep.is_empty() && run::exists("/run/systemd/system") {
+        lines.push(systemctl::daemon_reload().to_string());
+    }
+    lines.iter().map(|line| format!("  {line}\n")).collect()
 }
 
 /// The directory to mount on: empty, absolute, and written as it is into commands and files of the system.
@@ -177,9 +165,8 @@ fn link(drive: &Drive) -> Result<String, Usage> {
     })
 }
 
-/// What is lost, and what results.
-fn plan(build: &Build, drives: &[&Drive]) -> String {
-    let erased = count(drives.len() as u64, "drive");
+/// What results, and what of larger drives is not used.
+fn result(build: &Build, drives: &[&Drive]) -> String {
     let all: u64 = drives.iter().map(|drive| drive.bytes()).sum();
     let unused = unused(build, drives);
     let unused = if unused > all / 50 {
@@ -187,23 +174,7 @@ fn plan(build: &Build, drives: &[&Drive]) -> String {
     } else {
         String::new()
     };
-    format!("This erases {erased}:\n{}Result: {}.{unused}\n", describe(drives), result(build))
-}
-
-fn result(build: &Build) -> String {
-    let members = build.members.len();
-    let survives = match build.layout.survives(members) {
-        0 => "if one drive fails, the pool is lost".to_owned(),
-        n => format!("survives the failure of any {}", count(n as u64, "drive")),
-    };
-    let holds = decimal_bytes(build.capacity.saturating_mul(512));
-    format!(
-        "{} {} of {}, {holds} for {}; {survives}",
-        build.layout,
-        build.name,
-        count(members as u64, "drive"),
-        build.filesystem.name()
-    )
+    format!("Result: {}.{unused}\n", summary(build))
 }
 
 /// Bytes that equal members leave on larger drives.

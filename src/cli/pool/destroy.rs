@@ -1,37 +1,40 @@
 //! `drivebench pool destroy`: unmounts, stops, and removes what building left on the drives.
 
-use std::{path::Path, process::ExitCode};
+use std::process::ExitCode;
 
-use anyhow::anyhow;
-
-use super::{all_named, describe, known, namesake, open, say, settled};
+use super::{OwnPool, consent_to, find, namesake, say, settled};
 use crate::{
-    cli::{errors::Usage, output::Output},
-    danger::{Claims, holds},
+    cli::{
+        errors::Usage,
+        options::Options,
+        output::Output,
+        run::{Task, carry_out},
+    },
+    danger::holds,
+    experiments::pool_commands::{PoolChange, PoolCommand},
     inventory::{Drive, Inventory, name_in},
-    pool::health::digits,
-    run::{self, Built, Commands},
+    record::Store,
+    run::Built,
     sysroot::Sysroot,
-    tools::System,
-    units::{clean, count, decimal_bytes, listed},
+    units::{clean, decimal_bytes, listed},
 };
 
 pub(super) fn destroy(
     name: &str,
     erase: &[String],
     missing: bool,
-    store: &Path,
+    store: &Store,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
-    let (mut log, built) = open(store, name)?;
+    let built = find(store, name)?;
     let inventory = settled(output);
-    let (mut drives, mut absent): (Vec<(usize, &Drive)>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut drives, mut absent): (Vec<&Drive>, Vec<String>) = (Vec::new(), Vec::new());
     let touched = built.touched();
     let found = built.find(&touched, &inventory);
-    for ((at, member), drive) in touched.iter().zip(&found) {
+    for ((_, member), drive) in touched.iter().zip(&found) {
         let label = clean(&member.label);
         match (drive, namesake(member, &found, &inventory)) {
-            (Some(drive), _) => drives.push((*at, drive)),
+            (Some(drive), _) => drives.push(drive),
             (None, None) => absent.push(label.into_owned()),
             (None, Some(other)) => {
                 let (node, holds) = (other.node(), holds(other));
@@ -49,54 +52,19 @@ pub(super) fn destroy(
         );
         return Err(Usage(why).into());
     }
-    let all: Vec<&Drive> = drives.iter().map(|(_, drive)| *drive).collect();
+    // Also drives that are not plugged in, or that were not reached.
     let replaced = built.replacing.iter().map(|new| &new.member);
     let members = built.build.members.iter().chain(replaced).map(|member| &member.identity);
-    // Of drives that are not plugged in, too, or that were not reached.
-    let of_pool: Vec<String> =
+    let members: Vec<String> =
         members.flat_map(|identity| [identity.clone(), name_in(identity).to_owned()]).collect();
-    known(erase, &all, &of_pool)?;
-    if !all.is_empty() {
-        say(output, &format!("This erases:\n{}{}", describe(&all), content(&built, &inventory)));
-    }
-    all_named(&all, erase)?;
-    let says = &mut |command: &str| output.marked("  ", command);
-    let mut commands = Commands { runner: &System::default(), says, exists: &run::exists };
-    run::ready_for(&built.build, &[], &System::default())?;
-    // Before the array stops: udev would assemble it again.
-    let locked = Claims::lock(&all)?;
-    let names: Vec<&str> = all.iter().map(|drive| drive.name.as_str()).collect();
-    run::stop(&built, &names, &inventory, &mut log, &mut commands)
-        .map_err(|e| anyhow!("{e}. {name} could not be stopped; its drives were not changed"))?;
-    let claims = Claims::take(locked, erase)
-        .map_err(|e| anyhow!("{e}. {name} is stopped; its drives were not changed"))?;
-    let paths: Vec<(usize, String)> = drives.iter().map(|(at, drive)| (*at, drive.node())).collect();
-    run::remove(&built, &paths, &claims, log, &mut commands)
-        .map_err(|e| anyhow!("{e}. {name} is removed in part; to go on: {}", run::removal(name, &all)))?;
-    let keep = match absent.is_empty() {
-        true => String::new(),
-        false => format!(" Not plugged in, so not erased: {}.", listed(&absent)),
-    };
-    // Drives that were replaced are no members any more, so they were not erased.
-    let uuid = digits(&built.build.uuids[0]);
-    let inventory = settled(output);
-    let left = inventory
-        .blocks()
-        .filter(|block| block.content().uuid.as_deref().map(digits).as_ref() == Some(&uuid));
-    let left: String = left
-        .map(|block| {
-            format!(
-                " {} still has the superblock of a member of {name} on {1}; to remove it: wipefs --all {1}.",
-                listed(
-                    &inventory.stack_of([block]).drives.iter().map(|drive| drive.label()).collect::<Vec<_>>()
-                ),
-                block.path()
-            )
-        })
-        .collect();
-    output
-        .result(&format!("{name} is removed; {} erased.{keep}{left}\n", count(all.len() as u64, "drive")))?;
-    Ok(ExitCode::SUCCESS)
+    say(output, &content(&built, &inventory));
+    let erases = drives.iter().map(|drive| drive.identity()).collect();
+    let change = PoolChange::Destroy { erases, absent };
+    let plan = PoolCommand { build: built.build.clone(), change }.plan(&drives);
+    plan.require(&inventory)?;
+    let own = Some(OwnPool { name, members: &members });
+    let erase = consent_to(&plan, erase.to_vec(), own, &inventory, store.dir(), output)?;
+    carry_out(&Options::default(), Task::new(plan, erase), inventory, store, output)
 }
 
 /// The filesystem of the pool, where it is mounted, and how much is in use.
@@ -105,8 +73,8 @@ fn content(built: &Built, inventory: &Inventory) -> String {
     if !finished {
         return String::new();
     }
-    let root = Sysroot::live();
-    let mounts = build.device(&root, inventory).map(|device| device.mounts(inventory)).unwrap_or_default();
+    let device = build.device(&Sysroot::live(), inventory);
+    let mounts = device.map(|device| device.mounts(inventory)).unwrap_or_default();
     let paths: Vec<_> = mounts.iter().map(|mount| clean(&mount.path)).collect();
     let mounted = match paths.is_empty() {
         true => ", not mounted".to_owned(),

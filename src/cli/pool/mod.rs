@@ -19,16 +19,16 @@ use std::{
 
 use anyhow::Context;
 
-use args::{Create, Pool, PoolAction, Replace};
-pub(super) use consent::consent_to;
-use consent::{all_named, ask, known};
+use args::{Pool, PoolAction};
+pub(super) use consent::{OwnPool, consent_to};
 
 use super::{bay, errors::Usage, indented, output::Output, stored};
 use crate::{
-    danger::{Claims, Refusal, Why, consent, erase_option},
+    danger::erase_option,
     inventory::{Drive, Inventory},
     pool::Member,
-    run::{self, BuildError, Built, PoolLog, pools},
+    record::Store,
+    run::{Built, PoolLog, pools},
     sysroot::Sysroot,
     target::{Kind, Target},
     tools::{Runner, System, udevadm},
@@ -41,11 +41,11 @@ pub(super) fn pool(args: &Pool, store: &Option<PathBuf>, output: &Output) -> any
         PoolAction::Create(create) => create::create(create, &store, output),
         PoolAction::Status { name } => status::status(name.as_deref(), store.dir(), output),
         PoolAction::Destroy { name, erase, missing } => {
-            destroy::destroy(name, erase, *missing, store.dir(), output)
+            destroy::destroy(name, erase, *missing, &store, output)
         }
-        PoolAction::Replace(replace) => replace::replace(replace, store.dir(), output),
+        PoolAction::Replace(replace) => replace::replace(replace, &store, output),
         PoolAction::Predictions => predictions::predictions(&store, output),
-        PoolAction::Scrub { name } => scrub::scrub(name, store.dir(), output),
+        PoolAction::Scrub { name } => scrub::scrub(name, &store, output),
     }
 }
 
@@ -66,53 +66,17 @@ fn settled(output: &Output) -> Inventory {
     bay::here(output)
 }
 
-/// Opens the log of a pool.
-fn open(store: &Path, name: &str) -> anyhow::Result<(PoolLog, Built)> {
-    match PoolLog::open(store, name) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+/// A pool of the store that no process changes now.
+fn find(store: &Store, name: &str) -> anyhow::Result<Built> {
+    let opened = PoolLog::open(store.dir(), name);
+    match opened.as_ref().err().map(io::Error::kind) {
+        Some(io::ErrorKind::NotFound) => {
             Err(Usage(format!("there is no pool {name}: drivebench pool status")).into())
         }
-        Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+        Some(io::ErrorKind::WouldBlock) => {
             Err(Usage(format!("another drivebench changes {name}: wait until it has ended")).into())
         }
-        opened => opened.with_context(|| format!("the log of {name} can't be read")),
-    }
-}
-
-/// Refuses drives of pools other than `own`.
-fn in_no_pool(
-    drives: &[&Drive],
-    inventory: &Inventory,
-    store: &Path,
-    own: Option<&str>,
-) -> Result<(), Usage> {
-    run::in_no_pool(drives, inventory, store, own).map_err(|e| Usage(e.to_string()))
-}
-
-/// Claims drives as they were shown.
-fn claim(shown: &[&Drive], erase: &[String], store: &Path, own: Option<&str>) -> anyhow::Result<Claims> {
-    run::claim(shown, erase, store, own).map_err(|e| {
-        let BuildError::Refused(Refusal {
-            why: Why::Holds { consent: first, .. } | Why::Unknown(first), ..
-        }) = &e
-        else {
-            return not_claimed(e);
-        };
-        // All that must be named, not only the first one.
-        let names = shown.iter().map(|drive| consent(drive));
-        let others = names.filter(|name| name != first && !erase.contains(name));
-        let others: Vec<String> = others.map(|name| erase_option(&name)).collect();
-        match others.is_empty() {
-            true => not_claimed(e),
-            false => Usage(format!("{e}; of the others: {}", others.join(" "))).into(),
-        }
-    })
-}
-
-fn not_claimed(e: BuildError) -> anyhow::Error {
-    match e {
-        BuildError::Refused(refusal) => refusal.into(),
-        other => Usage(other.to_string()).into(),
+        _ => Ok(opened.with_context(|| format!("the log of {name} can't be read"))?.1),
     }
 }
 

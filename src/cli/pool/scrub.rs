@@ -1,46 +1,39 @@
 //! `drivebench pool scrub`: compares the copies or the parity of a pool.
 
-use std::{path::Path, process::ExitCode};
+use std::process::ExitCode;
 
-use super::{
-    bay, open,
-    status::{idle, progress},
-};
+use super::{bay, find};
 use crate::{
-    cli::{errors::Usage, output::Output},
-    run::{self, Commands},
+    cli::{
+        errors::Usage,
+        options::Options,
+        output::Output,
+        run::{Task, carry_out},
+    },
+    experiments::pool_commands::{PoolChange, PoolCommand},
+    inventory::Drive,
+    record::Store,
     sysroot::Sysroot,
-    tools::System,
-    units::size,
 };
 
-pub(super) fn scrub(name: &str, store: &Path, output: &Output) -> anyhow::Result<ExitCode> {
-    let (mut log, built) = open(store, name)?;
+pub(super) fn scrub(name: &str, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
+    let built = find(store, name)?;
     let layout = built.build.layout;
     if !layout.is_redundant() {
         return Err(Usage(format!("{name} is {layout}: it has no copies and no parity to compare")).into());
     }
     let inventory = bay::here(output);
     let before = built.build.health(&Sysroot::live(), &inventory);
-    idle(name, &before).map_err(Usage)?;
-    if before.missing > 0 {
-        return Err(Usage(format!(
-            "{name} lacks members, so there is nothing to compare: drivebench pool status {name}"
-        ))
-        .into());
+    let why = match before.missing {
+        _ if before.work.is_some() => "is busy",
+        0 => "",
+        _ => "lacks members, so there is nothing to compare",
+    };
+    if !why.is_empty() {
+        return Err(Usage(format!("{name} {why}: drivebench pool status {name}")).into());
     }
-    let says = &mut |command: &str| output.marked("  ", command);
-    let mut commands = Commands { runner: &System::default(), says, exists: &run::exists };
-    match run::scrub(&built, &inventory, &mut log, &mut commands, &mut progress(output))? {
-        0 => {
-            output.result(&format!("{name}: all copies and parity agree.\n"))?;
-            Ok(ExitCode::SUCCESS)
-        }
-        sectors => {
-            // md counts pieces of up to 64 KiB.
-            let differ = size(sectors * 512);
-            output.result(&format!("{name}: at most {differ} differ between its drives. Which is right is not known: compare with a backup.\n"))?;
-            Ok(ExitCode::FAILURE)
-        }
-    }
+    let drives: Vec<&Drive> = built.build.drives(&inventory).into_iter().flatten().collect();
+    let plan = PoolCommand { build: built.build.clone(), change: PoolChange::Scrub }.plan(&drives);
+    let task = Task::new(plan, Vec::new());
+    carry_out(&Options::default(), task, inventory, store, output)
 }

@@ -9,12 +9,12 @@ use crate::{
     inventory::{Drive, Inventory},
     pool::{
         Member,
-        health::{Action, Health, MemberState, State, Work},
+        health::{Action, Health, MemberState, State},
     },
-    run::{self, Built, Former, Replacement, Unclean, former, pools, to_remove},
+    run::{self, Built, Replacement, Unclean, pools, to_remove},
     sysroot::Sysroot,
     tools::{Runner, System, mdadm, udevadm},
-    units::{clean, count, decimal_bytes, duration, listed, rate, shell_word, size},
+    units::{clean, count, decimal_bytes, listed, shell_word, size},
 };
 
 pub(super) fn status(name: Option<&str>, store: &Path, output: &Output) -> anyhow::Result<ExitCode> {
@@ -88,50 +88,29 @@ fn describe(pool: &Built, inventory: &Inventory, root: &Sysroot) -> String {
         let old = clean(&build.members[new.at].label);
         let how = match pool.busy {
             true => "in progress".to_owned(),
-            false => format!("not completed; {}", going_on(pool, new, &health, inventory)),
+            false => format!("not completed; to go on: {}", going_on(pool, new, &health, inventory)),
         };
         text += &format!("  {}: replaces {old}, {how}\n", clean(&new.member.label));
     }
     text
 }
 
-/// The command that completes a replacement, or names another drive if this one failed or is not plugged in.
+/// The command that completes a replacement; with another drive if this one failed or is not plugged in.
 fn going_on(pool: &Built, new: &Replacement, health: &Health, inventory: &Inventory) -> String {
     let both = [(new.at, &pool.build.members[new.at]), (new.at, &new.member)];
     let [old, drive] = pool.find(&both, inventory)[..] else { return String::new() };
     let old = old.map_or_else(|| pool.build.name_of(new.at).to_owned(), consent);
     let state = new.state(pool, drive, health.device.as_ref(), &Sysroot::live());
-    match drive {
-        Some(drive) if state != MemberState::Failed => {
-            let new = consent(drive);
-            format!("to go on: {}", replacement(&old, &new, Some(&new)))
-        }
-        _ => format!(
-            "it {}; to use another drive: {}",
-            match drive {
-                Some(_) => "failed",
-                None => "is not plugged in",
-            },
-            replacement(&old, "NEW", None)
-        ),
-    }
+    let new = drive.filter(|_| state != MemberState::Failed).map(consent);
+    replacement(&old, new.as_deref().unwrap_or("NEW"), new.as_deref())
 }
 
 /// What to do about the member with this number, which an active pool lacks.
 fn to_complete(pool: &Built, at: usize, health: &Health, inventory: &Inventory) -> String {
-    let (build, old) = (&pool.build, pool.build.name_of(at));
-    let fill = || format!("to fill another drive: {}", replacement(old, "NEW", None));
-    let (Some(device), Some(drive)) = (&health.device, build.drives(inventory)[at]) else { return fill() };
-    if health.members[at] != MemberState::Unused {
-        return fill();
-    }
-    let (part, back) = (build.member_path(at, &drive.node()), consent(drive));
-    // Who is not root can't read it; `replace` reads it again.
-    match former(build, &part, &device.path(), &System::default()) {
-        Ok(Former::Newer { .. }) => {
-            format!("{} has newer data than the pool and is not taken back; {}", drive.label(), fill())
-        }
-        _ => format!("to take it back: {}", replacement(&back, &back, None)),
+    let drive = pool.build.drives(inventory)[at].filter(|_| health.members[at] == MemberState::Unused);
+    match drive.map(consent) {
+        Some(back) => format!("to take it back: {}", replacement(&back, &back, None)),
+        None => format!("to fill another drive: {}", replacement(pool.build.name_of(at), "NEW", None)),
     }
 }
 
@@ -192,17 +171,20 @@ fn unclean(pool: &Built, health: &Health, inventory: &Inventory) -> Option<Strin
 /// In words, with what to do.
 fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
     let build = &pool.build;
-    let (done, all) = (pool.done.len(), build.steps().len());
+    let (begun, all) = (pool.begun.len(), build.steps().len());
     match pool.busy {
         true if pool.removing => return "being removed".to_owned(),
-        true if !pool.finished => return format!("being built, {done} of {all} steps"),
+        true if !pool.finished => return format!("being built, step {begun} of {all}"),
         _ => {}
     }
     if pool.removing {
         return format!("removed in part; to remove it: {}", to_remove(pool, inventory));
     }
     if !pool.finished {
-        return format!("built in part, {done} of {all} steps; to remove it: {}", to_remove(pool, inventory));
+        return format!(
+            "built in part, up to step {begun} of {all}; to remove it: {}",
+            to_remove(pool, inventory)
+        );
     }
     let unclean = match health.state {
         State::Inactive | State::Stopped => unclean(pool, health, inventory),
@@ -212,7 +194,10 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
         _ if unclean.is_some() => unclean.unwrap_or_default(),
         State::Active if health.degraded > 0 => "degraded".to_owned(),
         State::Active => "active".to_owned(),
-        State::ReadOnly => "read only".to_owned(),
+        State::ReadOnly => match &health.device {
+            Some(device) => format!("read only; to let it be written: {}", mdadm::read_write(&device.path())),
+            None => "read only".to_owned(),
+        },
         State::Suspended => "suspended".to_owned(),
         State::Inactive if health.members.contains(&MemberState::Unused) => {
             format!("assembled in part; to add the others: {}", to_add(pool, health, inventory))
@@ -266,9 +251,12 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
     }
     states.extend(health.work.as_ref().map(|now| match (now.action, &health.device) {
         (Action::Frozen, Some(device)) => {
-            format!("{}; to let it go on: {}", work(now), mdadm::go_on(&device.path()))
+            format!("{}; to let it go on: {}", now.describe(), mdadm::go_on(&device.path()))
         }
-        _ => work(now),
+        (Action::Pending, Some(device)) => {
+            format!("{}; to begin it: {}", now.describe(), mdadm::read_write(&device.path()))
+        }
+        _ => now.describe(),
     }));
     states.extend(health.mismatches.map(|n| format!("at most {} differed at the last check", size(n * 512))));
     if pool.is_of_run() {
@@ -282,12 +270,7 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
         states.extend(match &pool.mount {
             _ if !mounts.is_empty() => Some(format!("mounted on {}", listed(&mounts))),
             Some(dir) if works => {
-                // The kernel gives an array another name where a drive of an earlier one has it.
-                let is_named = Path::new(&build.path())
-                    .canonicalize()
-                    .is_ok_and(|path| path == Path::new(&device.path()));
-                let path = if is_named { build.path() } else { device.path() };
-                let (path, dir) = (shell_word(&path), shell_word(dir));
+                let (path, dir) = (device.path(), shell_word(dir));
                 Some(format!("not mounted; to mount it: mount {path} {dir}"))
             }
             _ => None,
@@ -319,37 +302,4 @@ fn restart_commands(pool: &Built, health: &Health, inventory: &Inventory) -> Opt
         commands.extend(pool.mount.as_ref().map(mount));
     }
     Some(commands.join("; "))
-}
-
-/// What the kernel does with an array, how far it is, its rate and the time left.
-fn work(work: &Work) -> String {
-    let mut words = vec![work.progress()];
-    words.extend(work.rate.map(rate));
-    words.extend(work.left.map(|left| format!("{} left", duration(left))));
-    words.join(", ")
-}
-
-/// Why nothing else can be done with the array now.
-pub(super) fn idle(name: &str, health: &Health) -> Result<(), String> {
-    let Some(busy) = &health.work else { return Ok(()) };
-    let then = match (busy.action, &health.device) {
-        (Action::Frozen, _) => format!("See drivebench pool status {name}"),
-        (Action::Pending, Some(device)) => {
-            format!("It begins with the first write, or with: {}", mdadm::read_write(&device.path()))
-        }
-        _ => "Wait for its end".to_owned(),
-    };
-    Err(format!("{name}: {}. {then}", work(busy)))
-}
-
-/// A line at the beginning and after each tenth.
-pub(super) fn progress(output: &Output) -> impl FnMut(&Health) {
-    let mut shown = None;
-    move |health| {
-        let Some(now) = &health.work else { return };
-        let tenth = (now.done.unwrap_or(0.0) * 10.0) as u32;
-        if shown.replace(tenth) != Some(tenth) {
-            output.marked("  ", &work(now));
-        }
-    }
 }

@@ -19,7 +19,7 @@ pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};
 pub use time::TimeLimit;
 
-use crate::{inventory::Inventory, target::Target};
+use crate::{inventory::Inventory, target::Target, units::distinct};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -232,9 +232,23 @@ impl Plan {
         self.steps.iter().any(|step| step.act.needs().takes_what_is_left)
     }
 
-    /// It only records what has happened: what the machine does meanwhile changes nothing.
-    pub fn looks_back(&self) -> bool {
-        !self.steps.is_empty() && self.steps.iter().all(|step| step.act.needs().looks_back)
+    /// What else the machine does meanwhile is of no account.
+    pub fn measures_nothing(&self) -> bool {
+        !self.steps.is_empty() && self.steps.iter().all(|step| step.act.needs().measures_nothing)
+    }
+
+    /// Whether an act finds or makes this target: before, it may not be there.
+    pub fn is_found_by_act(&self, target: usize) -> bool {
+        self.steps.iter().any(|step| step.is_on(target) && step.act.needs().finds_target)
+    }
+
+    /// The identities of the drives that are erased.
+    pub fn erased(&self) -> Vec<String> {
+        let erased = self.steps.iter().flat_map(|step| match step.act.changes() {
+            Changes::Erases(drives) => drives,
+            _ => Vec::new(),
+        });
+        distinct(erased)
     }
 
     /// The step that fills a member of a target's pool again.

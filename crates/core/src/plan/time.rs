@@ -20,7 +20,7 @@ const START_FIO: f64 = 0.5;
 impl Plan {
     /// How long the machine is watched for other activity before the first step, s.
     pub fn watched(&self) -> f64 {
-        if self.looks_back() {
+        if self.measures_nothing() {
             return 0.0;
         }
         self.limit.map_or(1.0, |limit| limit.seconds / 10.0).min(1.0)

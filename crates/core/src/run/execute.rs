@@ -28,8 +28,7 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
     let moves = plan.arrangements().next().is_some();
     let mut failed = Troubles::new();
     for (at, target) in plan.targets.iter_mut().enumerate() {
-        // It is not there yet.
-        if planned.build(at).is_some() {
+        if planned.is_found_by_act(at) {
             continue;
         }
         let found = match planned.takes_what_is_left() {
@@ -60,7 +59,7 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         fell: BTreeSet::new(),
         noted: BTreeSet::new(),
     };
-    let before = if planned.looks_back() { None } else { Some(run.look_before()?) };
+    let before = if planned.measures_nothing() { None } else { Some(run.look_before()?) };
     if failed.is_empty() && !done.steps.is_empty() {
         act::wake(&mut run);
     }
@@ -106,7 +105,7 @@ impl Execution<'_, '_> {
         failed.extend(self.held.release_all(self.ctx.world.runner()));
         for at in 0..self.plan.targets.len() {
             let world = &mut self.ctx.world;
-            if let Err(e) = world.close(at).and_then(|()| world.remove_pool(at)) {
+            if let Err(e) = world.close(at).and_then(|()| world.remove_pool(at).map(drop)) {
                 failed.push((at, e.to_string()));
             }
         }

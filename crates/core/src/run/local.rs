@@ -17,7 +17,7 @@ use rustix::fs::{Advice, OFlags, fadvise};
 use super::{
     RunError, SILENT, World,
     journal::{Journal, patiently},
-    pool::{PoolForRun, Rebuilt, begin_for_run, rebuild_for_run, remove_for_run},
+    pool::{begin_for_run, rebuild_for_run, remove_for_run},
     scratch::{Scratch, reserve},
     scratch_dir::Folder,
 };
@@ -103,6 +103,10 @@ impl World for Local<'_> {
 
     fn runner(&self) -> &dyn Runner {
         &self.tools
+    }
+
+    fn erasable(&self) -> &[String] {
+        &self.erase
     }
 
     fn journal(&self) -> &Journal {
@@ -233,24 +237,24 @@ impl World for Local<'_> {
         target: &Target,
         build: &BuildPool,
         cancel: &Cancel,
-    ) -> Result<PoolForRun, RunError> {
-        let begun = begin_for_run(build, &target.path, &self.erase, &self.store, now())?;
+    ) -> Result<(Target, ActResult), RunError> {
+        let begun = begin_for_run(build, &target.path, &self.erase, &self.store)?;
         // Not before: a pool of that name may be another's.
         self.pools[at] = Some(build.name.clone());
         Ok(begun.build(&target.path, cancel)?)
     }
 
-    fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<Rebuilt, RunError> {
+    fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<ActResult, RunError> {
         let name = self.pools[at].as_deref().unwrap_or_default();
         Ok(rebuild_for_run(name, act.member as usize, &self.erase, &self.store, cancel)?)
     }
 
-    fn remove_pool(&mut self, at: usize) -> Result<Vec<String>, RunError> {
-        let Some(name) = &self.pools[at] else { return Ok(Vec::new()) };
-        let commands = remove_for_run(name, &self.erase, &self.store)?;
+    fn remove_pool(&mut self, at: usize) -> Result<ActResult, RunError> {
+        let Some(name) = &self.pools[at] else { return Ok(ActResult::default()) };
+        let removed = remove_for_run(name, &self.erase, &self.store)?;
         // What failed is tried again.
         self.pools[at] = None;
-        Ok(commands)
+        Ok(removed)
     }
 
     fn close(&mut self, at: usize) -> Result<(), RunError> {

@@ -39,10 +39,9 @@ pub use modelled::Modelled;
 pub use output_note::OutputNote;
 pub use place::Place;
 pub use pool::{
-    BuildError, Built, Commands, Former, PoolLog, Replacement, Unclean, can_build, can_keep, claim,
-    claim_begun, complete, erase, exists, fill, filled, former, give_up, in_no_pool, is_left, join, pools,
-    ready, ready_for, removal, remove, remove_for_run, replace, resync, scrub, stop, to_remove, unclean,
-    uuid,
+    BuildError, Building, Built, Commands, Former, PoolLine, PoolLog, Replacement, Unclean, Wait, begin,
+    can_build, can_keep, claim, destroy, erase, exists, filled, former, in_no_pool, is_left, pools, ready_for,
+    remove_for_run, resync, scrub, to_remove, unclean, uuid,
 };
 pub use scratch::Scratch;
 pub use scratch_dir::Folder;
@@ -124,6 +123,8 @@ pub trait Watcher {
     fn begins(&mut self, _step: &Step) {}
     /// A person has to do this now.
     fn asks(&mut self, _text: &str) {}
+    /// A command that changes drives is about to be run.
+    fn runs(&mut self, _command: &str) {}
     /// How far something has come that is waited for.
     fn waits(&mut self, _text: &str) {}
     /// Drives must be moved before the plan continues; called again whenever the moves change.

@@ -11,11 +11,7 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use super::{
-    Move, RunContext, RunError, Wanted, Watcher, World, execute,
-    journal::Journal,
-    pool::{PoolForRun, Rebuilt},
-};
+use super::{Move, RunContext, RunError, Wanted, Watcher, World, execute, journal::Journal};
 use crate::{
     engine::{
         Cancel, Clock, Engine, EngineError, EngineInfo, Flow, Job, Outcomes, Watch,
@@ -224,16 +220,16 @@ impl World for Modelled {
         target: &Target,
         _: &BuildPool,
         _: &Cancel,
-    ) -> Result<PoolForRun, RunError> {
-        Ok(PoolForRun { target: target.clone(), commands: Vec::new(), filled_seconds: None })
+    ) -> Result<(Target, ActResult), RunError> {
+        Ok((target.clone(), ActResult::default()))
     }
 
-    fn rebuild_pool(&mut self, _: usize, _: &RebuildPool, _: &Cancel) -> Result<Rebuilt, RunError> {
-        Ok(Rebuilt::default())
+    fn rebuild_pool(&mut self, _: usize, _: &RebuildPool, _: &Cancel) -> Result<ActResult, RunError> {
+        Ok(ActResult::default())
     }
 
-    fn remove_pool(&mut self, _: usize) -> Result<Vec<String>, RunError> {
-        Ok(Vec::new())
+    fn remove_pool(&mut self, _: usize) -> Result<ActResult, RunError> {
+        Ok(ActResult::default())
     }
 
     fn close(&mut self, _: usize) -> Result<(), RunError> {

@@ -2,11 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use super::{
-    RunError,
-    journal::Journal,
-    pool::{PoolForRun, Rebuilt},
-};
+use super::{RunError, journal::Journal};
 use crate::{
     engine::{Cancel, Clock, Engine, EngineError},
     inventory::Inventory,
@@ -37,13 +33,13 @@ pub trait World {
     /// The programs of a real machine; none of a modelled one.
     fn system(&self) -> Option<&System>;
 
+    /// Runs other programs.
+    fn runner(&self) -> &dyn Runner;
+
     /// The serials of drives that may be erased.
     fn erasable(&self) -> &[String] {
         &[]
     }
-
-    /// Runs other programs.
-    fn runner(&self) -> &dyn Runner;
 
     /// The undo journal of the run.
     fn journal(&self) -> &Journal;
@@ -99,20 +95,20 @@ pub trait World {
     /// How fast the kernel computes parity, as far as it says.
     fn parity(&mut self) -> Parity;
 
-    /// Erases drives and builds a pool, mounted at the path of the target.
+    /// Erases drives and builds a pool, mounted at the path of the target; returns the target as it is then.
     fn build_pool(
         &mut self,
         at: usize,
         target: &Target,
         build: &BuildPool,
         cancel: &Cancel,
-    ) -> Result<PoolForRun, RunError>;
+    ) -> Result<(Target, ActResult), RunError>;
 
     /// Takes a member out of the pool that was built for the target, and has the kernel fill it again.
-    fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<Rebuilt, RunError>;
+    fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<ActResult, RunError>;
 
-    /// Removes the pool that was built for the target, if any; returns the commands that were run.
-    fn remove_pool(&mut self, at: usize) -> Result<Vec<String>, RunError>;
+    /// Removes the pool that was built for the target, if any.
+    fn remove_pool(&mut self, at: usize) -> Result<ActResult, RunError>;
 
     /// Closes a target's file and removes what the run created.
     fn close(&mut self, at: usize) -> Result<(), RunError>;

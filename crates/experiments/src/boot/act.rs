@@ -45,7 +45,7 @@ impl Act for RecordBoot {
     }
 
     fn needs(&self) -> Needs {
-        Needs { looks_back: true, ..Needs::default() }
+        Needs { measures_nothing: true, ..Needs::default() }
     }
 
     fn require(&self, _: &Target, _: &Inventory, _: &Path) -> Result<(), String> {

@@ -194,7 +194,7 @@ fn boots_of_other_systems_are_flagged() {
 #[test]
 fn only_the_drive_of_the_root_is_planned_and_nothing_is_changed() {
     let plan = ask(vec![target()], true).expect("plans");
-    assert!(plan.looks_back() && plan.steps.iter().all(|step| step.act.changes() == Changes::Nothing));
+    assert!(plan.measures_nothing() && plan.steps.iter().all(|step| step.act.changes() == Changes::Nothing));
     let elsewhere = Target { path: "/mnt/a".into(), ..target() };
     let unknown = Target { drives: Vec::new(), ..target() };
     let refused = [(target(), false), (elsewhere, true), (unknown, true)]

@@ -105,8 +105,13 @@ impl SwapWhat {
 /// Memory that a program may have, in bytes.
 const MEMORY: RangeInclusive<u64> = 1 << 20..=1 << 40;
 /// The swap area and other programs' memory are not counted as bytes that the run moved.
-const NEEDS: Needs =
-    Needs { uncounted: Uncounted::All, is_for_memory: true, looks_back: false, takes_what_is_left: false };
+const NEEDS: Needs = Needs {
+    uncounted: Uncounted::All,
+    is_for_memory: true,
+    measures_nothing: false,
+    finds_target: false,
+    takes_what_is_left: false,
+};
 
 #[typetag::serde(name = "swap.area")]
 impl Act for MakeSwapArea {

@@ -85,8 +85,10 @@ impl Changes {
 /// What the executor does differently for an act.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// It only records what has happened: what the machine does meanwhile changes nothing.
-    pub looks_back: bool,
+    /// It measures nothing: what else the machine does meanwhile is of no account.
+    pub measures_nothing: bool,
+    /// It finds or makes its target itself: before, that may not be there.
+    pub finds_target: bool,
     /// Its target may lack drives by now.
     pub takes_what_is_left: bool,
     /// The kernel or other programs move bytes for it that no result counts.

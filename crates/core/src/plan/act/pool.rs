@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Act, Changes, Cost, Needs, Step, Uncounted};
 use crate::{
     run::{Execution, RunError, Troubles, act},
+    target::Target,
     units::{Layout, PredictedLoad},
 };
 
@@ -102,11 +103,18 @@ impl Act for BuildPool {
     }
 
     fn needs(&self) -> Needs {
-        Needs { uncounted: Uncounted::All, ..Needs::default() }
+        Needs { finds_target: true, uncounted: Uncounted::All, ..Needs::default() }
     }
 
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
-        act::pool::build(run, step, self)
+        act::pool::each(run, step, |run, at| {
+            let cancel = run.cancel.clone();
+            let (target, result) = run.ctx.world.build_pool(at, &run.plan.targets[at], self, &cancel)?;
+            let given = std::mem::take(&mut run.plan.targets[at].given);
+            run.plan.targets[at] = Target { given, ..target };
+            run.readable.remove(&at);
+            Ok(result)
+        })
     }
 }
 
@@ -129,7 +137,7 @@ impl Act for RebuildPool {
     }
 
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
-        act::pool::rebuild(run, step, self)
+        act::pool::each(run, step, |run, at| run.ctx.world.rebuild_pool(at, self, &run.cancel))
     }
 }
 
@@ -152,7 +160,11 @@ impl Act for RemovePool {
     }
 
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
-        act::pool::remove(run, step)
+        act::pool::each(run, step, |run, at| {
+            run.ctx.world.close(at)?;
+            run.readable.remove(&at);
+            run.ctx.world.remove_pool(at)
+        })
     }
 }
 

@@ -11,59 +11,23 @@ use crate::{
         repeat,
     },
     inventory::Drive,
-    plan::{BuildPool, Measure, NotPredicted, Predict, Prediction, RebuildPool, Step},
+    plan::{BuildPool, Measure, NotPredicted, Predict, Prediction, Step},
     record::{ActResult, LoadSpeed},
-    run::pool::Rebuilt,
     units::{Direction, Layout, Load, MIB, Parity, Pattern, PredictedLoad},
 };
 
-pub(crate) fn build(
+/// Does something with the pool of each target of a step, and records it.
+pub(crate) fn each(
     run: &mut Execution<'_, '_>,
     step: &Step,
-    build: &BuildPool,
+    work: impl Fn(&mut Execution<'_, '_>, usize) -> Result<ActResult, RunError>,
 ) -> Result<Troubles, RunError> {
     run.ctx.watcher.begins(step);
     for target in step.targets() {
         let since = run.ctx.world.seconds();
-        let cancel = run.cancel.clone();
-        let built = run.ctx.world.build_pool(target, &run.plan.targets[target], build, &cancel)?;
-        let given = std::mem::take(&mut run.plan.targets[target].given);
-        run.plan.targets[target] = crate::target::Target { given, ..built.target };
-        run.readable.remove(&target);
+        let result = work(run, target)?;
         let seconds = run.ctx.world.seconds() - since;
-        let (commands, filled_seconds) = (built.commands, built.filled_seconds);
-        let result = ActResult { seconds, commands, filled_seconds, ..ActResult::default() };
-        run.emit_act(step.id, Some(target), result)?;
-    }
-    Ok(Troubles::new())
-}
-
-pub(crate) fn rebuild(
-    run: &mut Execution<'_, '_>,
-    step: &Step,
-    act: &RebuildPool,
-) -> Result<Troubles, RunError> {
-    run.ctx.watcher.begins(step);
-    for target in step.targets() {
-        let since = run.ctx.world.seconds();
-        let Rebuilt { commands, filled_seconds } =
-            run.ctx.world.rebuild_pool(target, act, &run.cancel.clone())?;
-        let seconds = run.ctx.world.seconds() - since;
-        let result = ActResult { seconds, commands, filled_seconds, ..ActResult::default() };
-        run.emit_act(step.id, Some(target), result)?;
-    }
-    Ok(Troubles::new())
-}
-
-pub(crate) fn remove(run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
-    run.ctx.watcher.begins(step);
-    for target in step.targets() {
-        let since = run.ctx.world.seconds();
-        run.ctx.world.close(target)?;
-        let commands = run.ctx.world.remove_pool(target)?;
-        run.readable.remove(&target);
-        let seconds = run.ctx.world.seconds() - since;
-        run.emit_act(step.id, Some(target), ActResult { seconds, commands, ..ActResult::default() })?;
+        run.emit_act(step.id, Some(target), ActResult { seconds, ..result })?;
     }
     Ok(Troubles::new())
 }

@@ -11,30 +11,22 @@ use crate::{
     units::shell_word,
 };
 
-/// Claims drives as they were shown, to erase them; `own` is the pool that they are for, if it is in the store already.
+/// Claims drives to erase them, as they were shown. If an earlier call for the pool `own` has `begun` to change them, they may hold
+/// something else: a program that it left running goes on.
+///
+/// Refuses drives of another pool: another drivebench may have built it since they were looked at. The log of a pool is written while
+/// its drives are claimed, so one that is begun later can't have these.
 pub fn claim(
     shown: &[&Drive],
     erase: &[String],
     store: &Path,
     own: Option<&str>,
+    begun: bool,
 ) -> Result<Claims, BuildError> {
-    of_no_other(Claims::of(shown, erase)?, store, own)
-}
-
-/// The same for drives that an earlier call for this pool began to change: a program that it left running may still change what was
-/// shown.
-pub fn claim_begun(
-    drives: &[&Drive],
-    erase: &[String],
-    store: &Path,
-    own: &str,
-) -> Result<Claims, BuildError> {
-    of_no_other(Claims::take(Claims::lock(drives)?, erase)?, store, Some(own))
-}
-
-/// Gives claims up again if one is of a drive of a pool other than `own`. Another drivebench may have built it since the drives
-/// were looked at. The log of a pool is written while its drives are claimed: one that is begun later can't have these.
-pub(super) fn of_no_other(claims: Claims, store: &Path, own: Option<&str>) -> Result<Claims, BuildError> {
+    let claims = match begun {
+        true => Claims::take(Claims::lock(shown)?, erase)?,
+        false => Claims::of(shown, erase)?,
+    };
     let drives: Vec<&Drive> = claims.0.iter().map(|claim| claim.drive()).collect();
     in_no_pool(&drives, &Inventory::read(&Sysroot::live()), store, own)?;
     Ok(claims)
@@ -68,12 +60,8 @@ pub fn in_no_pool(
 
 /// The command that removes a pool, with the drives of it that were changed and are plugged in.
 pub fn to_remove(pool: &Built, inventory: &Inventory) -> String {
-    let drives: Vec<&Drive> = pool.find(&pool.touched(), inventory).into_iter().flatten().collect();
-    removal(&pool.build.name, &drives)
-}
-
-/// The command that removes a pool; the content of these drives is lost.
-pub fn removal(name: &str, drives: &[&Drive]) -> String {
-    let erase = drives.iter().map(|drive| format!(" {}", erase_option(&consent(drive))));
-    format!("drivebench pool destroy {}{}", shell_word(name), erase.collect::<String>())
+    let touched = pool.touched();
+    let drives = pool.find(&touched, inventory).into_iter().flatten();
+    let erase: String = drives.map(|drive| format!(" {}", erase_option(&consent(drive)))).collect();
+    format!("drivebench pool destroy {}{erase}", shell_word(&pool.build.name))
 }

@@ -17,7 +17,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{super::journal::host, FOR_RUNS};
+use super::{BuildError, FOR_RUNS};
 use crate::{
     inventory::{Drive, Inventory},
     pool::{
@@ -26,7 +26,7 @@ use crate::{
         health::{Device, MemberState, in_array},
         is_name,
     },
-    record::{self, AtomicFile, Host, PRIVATE, lock, make_dir},
+    record::{self, AtomicFile, PRIVATE, lock, make_dir},
     sysroot::Sysroot,
     tools::{Right, State},
 };
@@ -38,18 +38,12 @@ const LONGEST: u64 = 4 << 20;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "line")]
-enum Line {
-    /// Host and date are for people who read it.
+pub enum Line {
     Planned {
         build: Box<Build>,
-        host: Host,
-        date: String,
     },
     /// A step is about to be done.
     Will {
-        step: Step,
-    },
-    Done {
         step: Step,
     },
     /// The pool is about to be mounted here.
@@ -69,9 +63,8 @@ enum Line {
     /// It failed or is gone, and is not to be the member any more.
     GivenUp,
     Finished,
-    /// It is about to be removed.
+    /// It is about to be removed. Once it is gone, so is its log.
     Removing,
-    Removed,
 }
 
 /// A drive that takes the place of a member.
@@ -99,17 +92,11 @@ impl Replacement {
     }
 }
 
-/// What is to be done next is not in the log, so it is not done.
-#[derive(Debug, thiserror::Error)]
-#[error("the log of the pool can't be written: {0}")]
-pub struct LogError(#[from] io::Error);
-
 /// How far a pool was built or removed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Built {
     pub build: Build,
     pub begun: Vec<Step>,
-    pub done: Vec<Step>,
     pub mount: Option<PathBuf>,
     /// Files of the system with lines of the pool.
     pub configured: Vec<PathBuf>,
@@ -119,7 +106,6 @@ pub struct Built {
     /// The drive of that replacement was changed.
     pub reached: bool,
     pub removing: bool,
-    pub removed: bool,
     /// A process changes it now.
     pub busy: bool,
 }
@@ -188,13 +174,12 @@ fn path(store: &Path, name: &str) -> PathBuf {
 
 impl PoolLog {
     /// Begins the log of a pool that is to be built; the error is `AlreadyExists` if there is one of that name.
-    pub fn begin(store: &Path, build: &Build, date: String) -> io::Result<Self> {
+    pub fn begin(store: &Path, build: &Build) -> io::Result<Self> {
         let path = path(store, &build.name);
         make_dir(&store.join(POOLS))?;
-        sweep(&path)?;
         // It appears with its first line, locked.
         let new = AtomicFile::create(&path, PRIVATE)?;
-        let planned = Line::Planned { build: Box::new(build.clone()), host: host(&Sysroot::live()), date };
+        let planned = Line::Planned { build: Box::new(build.clone()) };
         new.file().write_all(&line(&planned)?)?;
         Ok(Self { path, file: new.keep_new()?, devices: vec![build.path()] })
     }
@@ -222,51 +207,32 @@ impl PoolLog {
         self.devices.push(path.to_owned());
     }
 
-    fn append(&mut self, next: &Line) -> Result<(), LogError> {
-        self.file.write_all(&line(next)?)?;
-        Ok(self.file.sync_data()?)
+    /// The device of the pool, which may be changed from here on.
+    pub(super) fn find_device(&mut self, built: &Built, inventory: &Inventory) -> Option<Device> {
+        let device = built.build.device(&Sysroot::live(), inventory)?;
+        self.found(&device.path());
+        Some(device)
     }
 
-    pub(super) fn will(&mut self, step: Step) -> Result<(), LogError> {
-        self.append(&Line::Will { step })
+    /// The same where the pool must be active.
+    pub fn device(&mut self, built: &Built, inventory: &Inventory) -> Result<Device, BuildError> {
+        let stopped = || BuildError::Array(format!("{} is not active", built.build.name));
+        self.find_device(built, inventory).ok_or_else(stopped)
     }
 
-    pub(super) fn done(&mut self, step: Step) -> Result<(), LogError> {
-        self.append(&Line::Done { step })
-    }
-
-    pub(super) fn mount(&mut self, dir: &Path) -> Result<(), LogError> {
-        self.append(&Line::Mount { dir: dir.to_owned() })
-    }
-
-    pub(super) fn configure(&mut self, file: &Path) -> Result<(), LogError> {
-        self.append(&Line::Configure { file: file.to_owned() })
-    }
-
-    pub(super) fn finished(&mut self) -> Result<(), LogError> {
-        self.append(&Line::Finished)
-    }
-
-    pub(super) fn replacing(&mut self, replacement: &Replacement) -> Result<(), LogError> {
-        self.append(&Line::Replacing { replacement: Box::new(replacement.clone()) })
-    }
-
-    pub(super) fn replaced(&mut self) -> Result<(), LogError> {
-        self.append(&Line::Replaced)
-    }
-
-    pub(super) fn given_up(&mut self) -> Result<(), LogError> {
-        self.append(&Line::GivenUp)
-    }
-
-    pub(super) fn removing(&mut self) -> Result<(), LogError> {
-        self.append(&Line::Removing)
+    /// Appends a line and syncs it. What would be done next is not done if that fails.
+    pub fn append(&mut self, next: &Line) -> Result<(), BuildError> {
+        let written =
+            line(next).and_then(|line| self.file.write_all(&line)).and_then(|()| self.file.sync_data());
+        written.map_err(BuildError::Log)
     }
 
     /// The pool is gone, and its log with it.
-    pub(super) fn removed(mut self) -> Result<(), LogError> {
-        self.append(&Line::Removed)?;
-        Ok(fs::remove_file(&self.path)?)
+    pub(super) fn removed(self) -> Result<(), BuildError> {
+        let above = self.path.parent().unwrap_or(&self.path);
+        // A power cut must not bring it back: its drives may have other uses soon.
+        let removed = fs::remove_file(&self.path).and_then(|()| File::open(above)?.sync_all());
+        removed.map_err(BuildError::Log)
     }
 }
 
@@ -300,17 +266,6 @@ fn patiently_locked(file: &File) -> io::Result<()> {
     lock(file)
 }
 
-/// Removes the log of a pool that is gone, which a killed process left.
-fn sweep(path: &Path) -> io::Result<()> {
-    let file = match open_trusted(path, OFlags::RDONLY) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-        file => file?,
-    };
-    let gone = lock(&file).is_ok() && matches!(read(&file, path), Ok((built, _)) if built.removed);
-    // Locked, it can't have become another one since.
-    if gone && file.metadata()?.ino() == path.metadata()?.ino() { fs::remove_file(path) } else { Ok(()) }
-}
-
 /// The pools of a store, and logs that can't be read.
 pub fn pools(store: &Path) -> (Vec<Built>, Vec<(PathBuf, io::Error)>) {
     let entries = fs::read_dir(store.join(POOLS)).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -324,7 +279,6 @@ pub fn pools(store: &Path) -> (Vec<Built>, Vec<(PathBuf, io::Error)>) {
             Ok((read(&file, &path)?.0, busy))
         };
         match open_trusted(&path, OFlags::RDONLY).and_then(look) {
-            Ok((built, _)) if built.removed => {}
             Ok((built, busy)) => pools.push(Built { busy, ..built }),
             Err(e) => damaged.push((path, e)),
         }
@@ -352,14 +306,12 @@ fn read(file: &File, path: &Path) -> io::Result<(Built, u64)> {
                 *none = Some(Built {
                     build: *build,
                     begun: Vec::new(),
-                    done: Vec::new(),
                     mount: None,
                     configured: Vec::new(),
                     finished: false,
                     replacing: None,
                     reached: false,
                     removing: false,
-                    removed: false,
                     busy: false,
                 });
             }
@@ -367,7 +319,6 @@ fn read(file: &File, path: &Path) -> io::Result<(Built, u64)> {
                 built.begun.push(step);
                 built.reached |= built.replacing.is_some();
             }
-            (Line::Done { step }, Some(built)) => built.done.push(step),
             (Line::Mount { dir }, Some(built)) => built.mount = Some(dir),
             (Line::Configure { file }, Some(built)) => built.configured.push(file),
             (Line::Finished, Some(built)) => built.finished = true,
@@ -383,7 +334,6 @@ fn read(file: &File, path: &Path) -> io::Result<(Built, u64)> {
             }
             (Line::GivenUp, Some(built)) => built.replacing = None,
             (Line::Removing, Some(built)) => built.removing = true,
-            (Line::Removed, Some(built)) => built.removed = true,
             _ => return Err(io::Error::other("its lines are not in order")),
         }
     }

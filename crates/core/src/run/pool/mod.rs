@@ -1,38 +1,38 @@
 //! Builds, mends and removes pools.
 
+mod array;
+mod building;
 mod claim;
 mod keep;
 mod log;
-mod replace;
+mod removal;
 mod temporary;
 #[cfg(test)]
 mod tests;
 
 use std::{
     fs, io,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
 
-pub use claim::{claim, claim_begun, in_no_pool, removal, to_remove};
+pub use array::{Former, Unclean, Wait, former, resync, scrub, unclean};
+pub use building::{Building, begin};
+pub use claim::{claim, in_no_pool, to_remove};
 pub use keep::can_keep;
-pub use log::{Built, LogError, PoolLog, Replacement, pools};
-pub use replace::{Former, Unclean, fill, former, give_up, replace, resync, scrub, unclean};
-pub use temporary::{
-    PoolForRun, Rebuilt, begin_for_run, can_build, is_left, rebuild_for_run, remove_for_run,
-};
+pub use log::{Built, Line as PoolLine, PoolLog, Replacement, pools};
+pub use removal::{destroy, erase};
+pub use temporary::{begin_for_run, can_build, is_left, rebuild_for_run, remove_for_run};
 
 use crate::{
     danger::{Claimed, Refusal},
     engine::Cancel,
-    inventory::{Inventory, Mount, parse_mountinfo},
+    inventory::Inventory,
     pool::{
         Build, Step,
-        config::Lines,
-        health::{Action, Device, MemberState, State},
+        health::{Action, MemberState, State},
     },
-    record::make_dir,
     sysroot::Sysroot,
     tools::{self, Change, Content, Output, Runner, System, ToolError, mount, systemctl},
 };
@@ -52,10 +52,8 @@ pub enum BuildError {
     Failed { command: String, why: String },
     #[error("{0} did not appear")]
     Absent(String),
-    #[error("{} can't be changed: {source}", file.display())]
-    Config { file: PathBuf, source: io::Error },
-    #[error(transparent)]
-    Log(#[from] LogError),
+    #[error("the log of the pool can't be written: {0}")]
+    Log(io::Error),
     #[error("the log of the pool can't be opened: {0}")]
     NoLog(io::Error),
     #[error("{}: {source}", file.display())]
@@ -113,10 +111,6 @@ impl Commands<'_> {
             Err(e) => e.to_string(),
         };
         (self.says)(&format!("{reload} failed: {why}; the next boot does it"));
-    }
-
-    fn settle(&self, claims: &impl Claimed) -> Result<(), BuildError> {
-        claims.settle(self.runner).map_err(BuildError::Drives)
     }
 
     /// Waits for a device node.
@@ -181,201 +175,20 @@ pub fn exists(path: &str) -> bool {
     Path::new(path).exists()
 }
 
-/// Whether all programs that do these steps, stop the pool and remove it are installed, so that it doesn't end halfway.
-pub fn ready_for(build: &Build, steps: &[Step], system: &System) -> Result<(), ToolError> {
+/// Whether all programs that do these steps, mount the pool, stop it and remove it are installed, so that it doesn't end halfway.
+pub fn ready_for(
+    build: &Build,
+    steps: &[Step],
+    mount: Option<&Path>,
+    system: &System,
+) -> Result<(), ToolError> {
     let paths = vec![String::new(); build.members.len()];
     steps.iter().try_for_each(|step| system.has(&build.change(*step, &paths)))?;
+    if let Some(dir) = mount {
+        system.has(&mount::mount(&build.path(), build.filesystem.name(), &dir.to_string_lossy()))?;
+    }
+    system.has(&mount::unmount(&build.path(), ""))?;
     let undo = (0..paths.len()).flat_map(|at| build.undo(at, &build.steps(), ""));
     undo.into_iter().try_for_each(|change| system.has(&change))?;
     system.has(&build.stop(&build.path()))
-}
-
-/// The same for a new pool, which may be mounted.
-pub fn ready(build: &Build, dir: Option<&Path>, system: &System) -> Result<(), ToolError> {
-    ready_for(build, &build.steps(), system)?;
-    dir.map_or(Ok(()), |dir| {
-        let dir = dir.to_string_lossy();
-        system.has(&mount::mount(&build.path(), build.filesystem.name(), &dir))?;
-        system.has(&mount::unmount(&build.path(), &dir))
-    })
-}
-
-/// Joins drives at these paths, in the order of the pool's members. [`complete`] comes next.
-pub fn join(
-    build: &Build,
-    drives: &[String],
-    claims: &impl Claimed,
-    log: &mut PoolLog,
-    commands: &mut Commands<'_>,
-) -> Result<(), BuildError> {
-    let steps = build.steps().into_iter().filter(|step| *step != Step::Format);
-    let (wipes, rest): (Vec<Step>, Vec<Step>) = steps.partition(|step| matches!(step, Step::Wipe(_)));
-    for step in wipes {
-        perform(build, step, drives, claims, log, commands)?;
-    }
-    commands.settle(claims)?;
-    rest.into_iter().try_for_each(|step| perform(build, step, drives, claims, log, commands))
-}
-
-/// Makes the filesystem of a pool whose drives are joined, mounts it, and adds it to the system's configuration.
-pub fn complete(
-    build: &Build,
-    drives: &[String],
-    dir: Option<&Path>,
-    keep: &[Lines],
-    claims: &impl Claimed,
-    log: &mut PoolLog,
-    commands: &mut Commands<'_>,
-) -> Result<(), BuildError> {
-    perform(build, Step::Format, drives, claims, log, commands)?;
-    if let Some(dir) = dir {
-        log.mount(dir)?;
-        // From here on its removal is in the log.
-        if dir.starts_with(FOR_RUNS) {
-            make_dir(dir).map_err(BuildError::file(dir))?;
-        }
-        commands.alter(&mount::mount(&build.path(), build.filesystem.name(), &dir.to_string_lossy()), log)?;
-    }
-    for lines in keep {
-        (commands.says)(&format!("adding to {}: {}", lines.file, lines.lines.join("; ")));
-        log.configure(Path::new(&lines.file))?;
-        keep::add(&build.name, lines)
-            .map_err(|source| BuildError::Config { file: lines.file.clone().into(), source })?;
-    }
-    if !keep.is_empty() {
-        commands.reload();
-    }
-    Ok(log.finished()?)
-}
-
-/// A step of building, noted in the log before and after it.
-fn perform(
-    build: &Build,
-    step: Step,
-    drives: &[String],
-    claims: &impl Claimed,
-    log: &mut PoolLog,
-    commands: &mut Commands<'_>,
-) -> Result<(), BuildError> {
-    log.will(step)?;
-    commands.erase(&build.change(step, drives), claims)?;
-    match step {
-        Step::Partition(at) => commands.appears(&build.member_path(at, &drives[at]))?,
-        Step::Join => commands.appears(&build.path())?,
-        _ => {}
-    }
-    Ok(log.done(step)?)
-}
-
-/// Unmounts and stops a pool of the drives with these names, so that they can be claimed.
-pub fn stop(
-    built: &Built,
-    drives: &[&str],
-    inventory: &Inventory,
-    log: &mut PoolLog,
-    commands: &mut Commands<'_>,
-) -> Result<(), BuildError> {
-    let Some(device) = found(built, inventory, log) else { return Ok(()) };
-    let dir = Path::new("/sys/block").join(&device.name).join("slaves");
-    // A log that was tampered with could name any array.
-    if let Some(other) = others(&dir, drives) {
-        let why = format!("{} is on {other}, too, which was not named", device.path());
-        return Err(BuildError::Array(why));
-    }
-    let mounts = device.mounts(inventory);
-    const MOUNTS: &str = "/proc/self/mountinfo";
-    let text = fs::read_to_string(MOUNTS).map_err(BuildError::file(MOUNTS))?;
-    for mount in &mounts {
-        if let Some(over) = covering(&text, &mount.path).filter(|over| over.device != mount.device) {
-            let (path, over) = (&mount.path, &over.source);
-            return Err(BuildError::Array(format!(
-                "{over} is mounted over it on {path}: unmount that first"
-            )));
-        }
-    }
-    for mount in mounts.into_iter().rev() {
-        commands.alter(&mount::unmount(&device.path(), &mount.path), log)?;
-    }
-    commands.alter(&built.build.stop(&device.path()), log)
-}
-
-/// The mount that is seen at a path, of those in the text of a mountinfo file.
-fn covering(mountinfo: &str, path: &str) -> Option<Mount> {
-    parse_mountinfo(mountinfo).into_iter().rfind(|mount| mount.path == path)
-}
-
-/// The first block device in a directory of slaves that is no disk of these names and no partition of one.
-fn others(slaves: &Path, drives: &[&str]) -> Option<String> {
-    let entries = fs::read_dir(slaves).into_iter().flatten().flatten();
-    // The link of one that is gone leads nowhere.
-    let mut paths = entries.filter_map(|entry| entry.path().canonicalize().ok());
-    let ours = |path: &Path| path.iter().rev().take(2).any(|name| drives.iter().any(|drive| name == *drive));
-    let other = paths.find(|path| !ours(path))?;
-    Some(other.file_name()?.to_string_lossy().into_owned())
-}
-
-/// The device of the pool, which its log may change.
-fn found(built: &Built, inventory: &Inventory, log: &mut PoolLog) -> Option<Device> {
-    let device = built.build.device(&Sysroot::live(), inventory)?;
-    log.found(&device.path());
-    Some(device)
-}
-
-/// Removes what building left on drives, each given with its path and the number of its member, and in the system's
-/// configuration. The drives are claimed, so the pool is not active.
-pub fn remove(
-    built: &Built,
-    drives: &[(usize, String)],
-    claims: &impl Claimed,
-    mut log: PoolLog,
-    commands: &mut Commands<'_>,
-) -> Result<(), BuildError> {
-    if let Some(file) = built.foreign_file() {
-        let source = io::Error::other("the log of the pool names it, but no lines of pools are there");
-        return Err(BuildError::Config { file: file.to_owned(), source });
-    }
-    log.removing()?;
-    for file in &built.configured {
-        (commands.says)(&format!("removing the lines of the pool from {}", file.display()));
-        keep::remove(&built.build.name, file)
-            .map_err(|source| BuildError::Config { file: file.clone(), source })?;
-    }
-    if !built.configured.is_empty() {
-        commands.reload();
-    }
-    for (at, drive) in drives {
-        erase(built, *at, drive, claims, commands)?;
-    }
-    // Of a pool that a run built: its directory, and that of the run once it is empty. While the log exists, this can be
-    // tried again.
-    let below = |dir: &&PathBuf| {
-        dir.starts_with(FOR_RUNS) && !dir.components().any(|part| part == Component::ParentDir)
-    };
-    if let Some(dir) = built.mount.as_ref().filter(below) {
-        fs::remove_dir(dir).or_else(gone).map_err(BuildError::file(dir))?;
-        let above = dir.parent().filter(|above| *above != Path::new(FOR_RUNS));
-        let _others_are_left = above.map(fs::remove_dir);
-    }
-    Ok(log.removed()?)
-}
-
-fn gone(e: io::Error) -> io::Result<()> {
-    if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) }
-}
-
-/// Removes what building left on the drive of a member.
-pub fn erase(
-    built: &Built,
-    at: usize,
-    drive: &str,
-    claims: &impl Claimed,
-    commands: &mut Commands<'_>,
-) -> Result<(), BuildError> {
-    for change in built.build.undo(at, &built.begun, drive) {
-        // A partition that was not made has nothing to remove.
-        if change.devices().iter().all(|path| (commands.exists)(path)) {
-            commands.erase(&change, claims)?;
-        }
-    }
-    Ok(())
 }

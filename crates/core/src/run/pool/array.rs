@@ -1,55 +1,41 @@
-//! Replaces a member of a pool, and compares copies and parity.
+//! What the kernel does with an array, and what its members say of it.
 
 use std::{cmp::Reverse, fs, thread, time::Duration};
 
-use super::{BuildError, Built, Commands, PoolLog, Replacement, found, perform};
+use super::{BuildError, Built, Commands, PoolLog};
 use crate::{
-    danger::Claimed,
+    engine::Cancel,
     inventory::Inventory,
     pool::{
-        Build, Step,
-        health::{Action, Device, Health, MemberState, State, Work, digits, in_array},
+        Build,
+        health::{Action, Health, State, Work, digits},
     },
     sysroot::Sysroot,
     tools::{
         Runner,
-        mdadm::{self, MemberFlags, Superblock},
-        udevadm,
+        mdadm::{self, Superblock},
     },
 };
 
 /// The time between two looks at the progress of an array.
 const PROGRESS: Duration = Duration::from_millis(500);
 
-/// A member, and the drive that takes its place.
-struct Places {
-    device: Device,
-    /// The pool with the new drive.
-    after: Build,
-    new: String,
-    /// If it is plugged in.
-    old: Option<String>,
+/// A wait for the kernel to fill or compare an array.
+pub struct Wait<'a> {
+    /// Receives each look at the array.
+    pub shows: &'a mut dyn FnMut(&Health),
+    pub cancel: &'a Cancel,
 }
 
-impl Places {
-    fn of(
-        built: &Built,
-        replacement: &Replacement,
-        drive: &str,
-        log: &mut PoolLog,
-    ) -> Result<Self, BuildError> {
-        let inventory = Inventory::read(&Sysroot::live());
-        let device = found(built, &inventory, log).ok_or_else(|| stopped(&built.build.name))?;
-        let at = replacement.at;
-        let mut after = built.build.clone();
-        after.members[at] = replacement.member.clone();
-        let old = built.build.drives(&inventory)[at];
-        let old = old.map(|drive| built.build.member_path(at, &drive.node()));
-        Ok(Self { device, new: after.member_path(at, drive), old, after })
-    }
-
-    fn state(&self, path: &str) -> MemberState {
-        in_array(&self.device.name, path.trim_start_matches("/dev/"), &Sysroot::live())
+impl Wait<'_> {
+    /// Waits until the next look. The kernel goes on when the wait is cancelled.
+    pub fn until_next(&mut self, health: &Health) -> Result<(), BuildError> {
+        (self.shows)(health);
+        thread::sleep(PROGRESS);
+        match self.cancel.is_set() {
+            true => Err(BuildError::Array("interrupted; the kernel goes on".to_owned())),
+            false => Ok(()),
+        }
     }
 }
 
@@ -134,7 +120,7 @@ pub fn resync(
     built: &Built,
     log: &mut PoolLog,
     commands: &mut Commands<'_>,
-    progress: &mut dyn FnMut(&Health),
+    wait: &mut Wait<'_>,
 ) -> Result<(), BuildError> {
     let root = Sysroot::live();
     let now = || built.build.health(&root, &Inventory::read(&root));
@@ -143,146 +129,27 @@ pub fn resync(
     if !is_pending || health.state != State::Active {
         return Ok(());
     }
-    let device: Device =
-        found(built, &Inventory::read(&root), log).ok_or_else(|| stopped(&built.build.name))?;
+    let device = log.device(built, &Inventory::read(&root))?;
     commands.alter(&mdadm::read_write(&device.path()), log)?;
     let goes_on = |work: &Work| work.action != Action::Frozen;
     while health.state == State::Active && health.work.as_ref().is_some_and(goes_on) {
-        progress(&health);
-        thread::sleep(PROGRESS);
+        wait.until_next(&health)?;
         health = now();
     }
     Ok(())
-}
-
-/// Prepares the drive at `drive` and adds it to the array. `back`: it was a member before and has no newer data, so the array may
-/// take it as it is.
-pub fn replace(
-    built: &Built,
-    replacement: &Replacement,
-    drive: &str,
-    back: bool,
-    claims: &impl Claimed,
-    log: &mut PoolLog,
-    commands: &mut Commands<'_>,
-) -> Result<(), BuildError> {
-    let places = Places::of(built, replacement, drive, log)?;
-    let (after, array) = (&places.after, places.device.path());
-    log.replacing(replacement)?;
-    if back {
-        match commands.erase(&mdadm::re_add(&array, &places.new), claims) {
-            // Nothing says what changed since, so all of it is copied.
-            Err(BuildError::Failed { .. }) => {}
-            taken => return taken,
-        }
-    }
-    let mut drives = vec![String::new(); after.members.len()];
-    drive.clone_into(&mut drives[replacement.at]);
-    for step in after.preparation(replacement.at) {
-        perform(after, step, &drives, claims, log, commands)?;
-        if matches!(step, Step::Wipe(_)) {
-            commands.settle(claims)?;
-        }
-    }
-    let flags = MemberFlags { write_mostly: replacement.member.write_mostly, failfast: false };
-    commands.erase(&mdadm::add(&array, &places.new, flags), claims)
-}
-
-/// Gives up a replacement whose drive failed or is gone, so that another drive can be named.
-pub fn give_up(
-    built: &Built,
-    drive: Option<&str>,
-    log: &mut PoolLog,
-    commands: &mut Commands<'_>,
-) -> Result<(), BuildError> {
-    let Some(replacement) = &built.replacing else { return Ok(()) };
-    if let Some(drive) = drive {
-        let places = Places::of(built, replacement, drive, log)?;
-        if places.state(&places.new) == MemberState::Failed {
-            commands.alter(&mdadm::remove(&places.device.path(), &places.new), log)?;
-        }
-    }
-    Ok(log.given_up()?)
-}
-
-/// Lets the array fill the new drive in place of the member, and waits for it. If this process ends before, the array goes on.
-pub fn fill(
-    built: &Built,
-    replacement: &Replacement,
-    drive: &str,
-    log: &mut PoolLog,
-    commands: &mut Commands<'_>,
-    progress: &mut dyn FnMut(&Health),
-) -> Result<(), BuildError> {
-    let places = Places::of(built, replacement, drive, log)?;
-    let (new, old) = (&places.new, &places.old);
-    let array = places.device.path();
-    let state = Sysroot::live().word(&format!("/sys/block/{}/md/array_state", places.device.name));
-    match state.as_deref() {
-        Some("read-auto") => commands.alter(&mdadm::read_write(&array), log)?,
-        Some("readonly") => {
-            let write = mdadm::read_write(&array);
-            return Err(BuildError::Array(format!("{} is read only: {write}", built.build.name)));
-        }
-        _ => {}
-    }
-    // An array that lacks a member begins by itself.
-    let mut copied = old.as_ref().filter(|old| places.state(old) == MemberState::InSync);
-    loop {
-        let now = places.state(new);
-        match (now, old.as_deref().map(|old| places.state(old))) {
-            // Until the copy is complete, both are in it.
-            (MemberState::InSync, None | Some(MemberState::Failed | MemberState::Unused)) => break,
-            (MemberState::InSync, _) if *old == Some(new.clone()) => break,
-            (MemberState::Failed | MemberState::Unused, _) => {
-                return Err(BuildError::Array(format!(
-                    "{new} failed while it was filled: name another drive"
-                )));
-            }
-            _ => {}
-        }
-        let root = Sysroot::live();
-        let health = places.after.health(&root, &Inventory::read(&root));
-        if matches!(health.state, State::Broken | State::Stopped | State::Inactive) {
-            return Err(stopped(&built.build.name));
-        }
-        let is_spare = now == MemberState::Spare;
-        match (health.work.as_ref().map(|work| work.action), copied) {
-            // A mdadm that was killed while it added the drive left it like this.
-            (Some(Action::Frozen), _) if is_spare => commands.alter(&mdadm::go_on(&array), log)?,
-            // The kernel takes no replacement while it does something else with the array.
-            (None | Some(Action::Pending), Some(old)) if is_spare => {
-                commands.alter(&mdadm::replace(&array, old, new), log)?;
-                copied = None;
-            }
-            _ => {}
-        }
-        progress(&health);
-        thread::sleep(PROGRESS);
-    }
-    if let Some(old) = old.as_ref().filter(|old| places.state(old) == MemberState::Failed) {
-        commands.alter(&mdadm::remove(&array, old), log)?;
-    }
-    // /dev/md/NAME may be gone while udev handles these changes. Without udev, nothing does.
-    let _ = commands.runner.ask(&udevadm::settle());
-    Ok(log.replaced()?)
-}
-
-fn stopped(name: &str) -> BuildError {
-    BuildError::Array(format!("{name} is not active: drivebench pool status {name}"))
 }
 
 /// Compares the copies or the parity of a pool, and returns the sectors that differ, at most. The error if the comparison was
 /// not of the whole pool: it says nothing.
 pub fn scrub(
     built: &Built,
-    inventory: &Inventory,
     log: &mut PoolLog,
     commands: &mut Commands<'_>,
-    progress: &mut dyn FnMut(&Health),
+    wait: &mut Wait<'_>,
 ) -> Result<u64, BuildError> {
     let (root, build) = (Sysroot::live(), &built.build);
-    let device: Device = found(built, inventory, log).ok_or_else(|| stopped(&build.name))?;
+    let inventory = Inventory::read(&root);
+    let device = log.device(built, &inventory)?;
     let md = format!("/sys/block/{}/md", device.name);
     // The kernel would go on where an earlier comparison was interrupted, and count from there.
     for (file, all) in [("sync_min", "0"), ("sync_max", "max")] {
@@ -292,7 +159,7 @@ pub fn scrub(
             fs::write(&path, all).map_err(BuildError::file(&path))?;
         }
     }
-    let drives = build.drives(inventory).into_iter().enumerate();
+    let drives = build.drives(&inventory).into_iter().enumerate();
     let parts: Vec<String> =
         drives.filter_map(|(at, drive)| Some(build.member_path(at, &drive?.name))).collect();
     let before: Vec<u64> = parts.iter().map(|part| sectors_read(&root, part)).collect();
@@ -300,10 +167,9 @@ pub fn scrub(
     let health = loop {
         let health = build.health(&root, &Inventory::read(&root));
         match health.work {
-            Some(work) if work.action == Action::Check => progress(&health),
+            Some(work) if work.action == Action::Check => wait.until_next(&health)?,
             _ => break health,
         }
-        thread::sleep(PROGRESS);
     };
     // Where one was interrupted is known only after its first sixteenth: before, too little was read. In KiB.
     let half = root.number::<u64>(&format!("{md}/component_size")).unwrap_or(u64::MAX);

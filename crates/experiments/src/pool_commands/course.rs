@@ -1,0 +1,218 @@
+//! Decides how a drive takes the place of a member, and whether it can.
+
+use crate::{
+    inventory::{Drive, Inventory},
+    pool::health::{Action, Device, Health, MemberState, State},
+    run::{self, Built, Former, Replacement},
+    sysroot::Sysroot,
+    tools::{Runner, mdadm},
+    units::{Layout, decimal_bytes},
+};
+
+/// How a drive takes the place of a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Course {
+    /// An earlier call added it to the array: it is only waited for.
+    Wait,
+    Prepare {
+        /// An earlier call began to prepare it.
+        begun: bool,
+        /// It was a member, has no newer data, and is given back as it is, if the array takes it so.
+        back: bool,
+        /// The label of a drive whose replacement an earlier call began, and that is given up: it failed, or it isn't used yet, or
+        /// isn't here, and another one is named.
+        gives_up: Option<String>,
+    },
+}
+
+/// Why a drive can't take the place of a member.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CannotReplace {
+    #[error("{name} is {layout}: without copies or parity no drive of it can be replaced")]
+    NotRedundant { name: String, layout: Layout },
+    #[error("{0} is not active and idle. What to do: drivebench pool status {0}")]
+    NotReady(String),
+    #[error("{other} already replaces {old}: complete that first")]
+    Replacing { other: String, old: String },
+    #[error("{name} lacks a drive: replace that one before {old}")]
+    Lacks { name: String, old: String },
+    #[error(
+        "{label} is in {name} already. If it failed, to try it again: {remove}, then this command once more"
+    )]
+    IsMember { label: String, name: String, remove: String },
+    #[error("{label} and {other} are one piece of hardware: it would fail as a whole")]
+    OneHardware { label: String, other: String },
+    #[error("{label} has blocks of {new} bytes, {name} needs {old}")]
+    Blocks { label: String, name: String, new: u32, old: u32 },
+    #[error("{label} is too small: {}, and {name} needs {}", decimal_bytes(*.bytes), decimal_bytes(*.needed))]
+    Small { label: String, name: String, bytes: u64, needed: u64 },
+    #[error(
+        "{label} has newer data than {name}: its event count is {drive}, the pool's is {array}. It was used without the \
+         pool. Nothing was changed. Compare them before you decide: mdadm --examine {part}. To give up what only \
+         {label} has: wipefs --all {part}, then this command again"
+    )]
+    Newer { label: String, name: String, drive: u64, array: u64, part: String },
+    #[error("{0}")]
+    Unknown(String),
+}
+
+/// How this drive takes the place of the member with the number `at`, or why it can't.
+pub fn course(
+    built: &Built,
+    health: &Health,
+    at: usize,
+    new: &Drive,
+    inventory: &Inventory,
+    runner: &dyn Runner,
+) -> Result<Course, CannotReplace> {
+    let (build, name, label) = (&built.build, built.build.name.clone(), new.label());
+    let old = &build.members[at];
+    let gives_up = given_up(built, health, new, inventory);
+    let replacing = built.replacing.as_ref().filter(|_| gives_up.is_none());
+    let is_same = |begun: &&Replacement| (begun.at, &begun.member.identity) == (at, &new.identity());
+    let begun = replacing.filter(is_same);
+    if let Some(begun) = begun {
+        let state = begun.state(built, Some(new), health.device.as_ref(), &Sysroot::live());
+        if !matches!(state, MemberState::Unused | MemberState::Failed) {
+            return Ok(Course::Wait);
+        }
+    }
+    if !build.layout.is_redundant() {
+        return Err(CannotReplace::NotRedundant { name, layout: build.layout });
+    }
+    // A resync that waits for the first write is begun, and waited for.
+    let is_idle = health.work.as_ref().is_none_or(|work| work.action == Action::Pending);
+    let array = health.device.as_ref().map(Device::path).unwrap_or_default();
+    if !built.finished || built.removing || health.state != State::Active || !is_idle {
+        return Err(CannotReplace::NotReady(name));
+    }
+    if let Some(other) = replacing.filter(|other| !is_same(other)) {
+        let (other, old) = (other.member.label.clone(), build.members[other.at].label.clone());
+        return Err(CannotReplace::Replacing { other, old });
+    }
+    if health.members[at] == MemberState::InSync && health.missing > 0 {
+        return Err(CannotReplace::Lacks { name, old: old.label.clone() });
+    }
+    let is_member = is_member(built, at, new, inventory);
+    let part = build.member_path(at, &new.node());
+    if is_member && health.members[at] != MemberState::Unused {
+        let remove = mdadm::remove(&array, &part).to_string();
+        return Err(CannotReplace::IsMember { label, name, remove });
+    }
+    for (number, drive) in build.drives(inventory).into_iter().enumerate().filter(|(other, _)| *other != at) {
+        if drive.is_some_and(|drive| drive.name == new.name || inventory.are_one(drive, new)) {
+            return Err(CannotReplace::OneHardware { label, other: build.members[number].label.clone() });
+        }
+    }
+    let (new_block, old_block) = (new.logical_block, old.logical_block);
+    if new_block != old_block {
+        return Err(CannotReplace::Blocks { label, name, new: new_block, old: old_block });
+    }
+    // After the partition is the second copy of the table.
+    let needed = old.part.map_or(old.sectors, |part| part.start + part.sectors + 2048);
+    if new.sectors < needed {
+        return Err(CannotReplace::Small { label, name, bytes: new.bytes(), needed: needed * 512 });
+    }
+    // What is wiped already has nothing to take back.
+    let back = match is_member && !(begun.is_some() && built.reached) {
+        true => match run::former(build, &part, &array, runner) {
+            Ok(Former::Newer { drive, array }) => {
+                return Err(CannotReplace::Newer { label, name, drive, array, part });
+            }
+            Ok(former) => former == Former::Older { whole: true },
+            Err(e) => return Err(CannotReplace::Unknown(e.to_string())),
+        },
+        false => false,
+    };
+    Ok(Course::Prepare { begun: begun.is_some(), back, gives_up })
+}
+
+/// Whether the drive is the member with this number.
+pub(super) fn is_member(built: &Built, at: usize, drive: &Drive, inventory: &Inventory) -> bool {
+    built.build.drives(inventory)[at].is_some_and(|found| found.name == drive.name)
+}
+
+/// The drive of a replacement that can't be completed.
+fn given_up(built: &Built, health: &Health, named: &Drive, inventory: &Inventory) -> Option<String> {
+    // Of an array that is not active it is not known.
+    let begun = built.replacing.as_ref().filter(|_| health.state == State::Active)?;
+    let drive = built.find(&[(begun.at, &begun.member)], inventory)[0];
+    let gives_up = match begun.state(built, drive, health.device.as_ref(), &Sysroot::live()) {
+        MemberState::Failed => true,
+        MemberState::Absent | MemberState::Unused => drive.is_none_or(|drive| drive.name != named.name),
+        _ => false,
+    };
+    gives_up.then(|| begun.member.label.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        pool::{Member, testing::request},
+        tools::Replay,
+        units::Work,
+    };
+
+    fn stick(name: &str, bay: &str, serial: &str, shared: bool) -> Drive {
+        Drive {
+            name: name.to_owned(),
+            bay: Some(bay.to_owned()),
+            serial: Some(serial.to_owned()),
+            shared_serial: shared,
+            sectors: 400_000,
+            logical_block: 512,
+            ..Drive::default()
+        }
+    }
+
+    fn built(name: &str, drives: [&Drive; 2]) -> Built {
+        let request = crate::pool::Request { name: name.to_owned(), ..request(Layout::Raid1) };
+        Built {
+            build: request.plan(&Inventory::default(), &drives).expect("fits"),
+            begun: Vec::new(),
+            mount: None,
+            configured: Vec::new(),
+            finished: true,
+            replacing: None,
+            reached: false,
+            removing: false,
+            busy: false,
+        }
+    }
+
+    #[test]
+    fn what_can_t_be_replaced_now_is_refused_and_nothing_is_given_up() {
+        let [a, b, new, other] = [("sda", "A"), ("sdb", "B"), ("sdc", "C"), ("sdd", "D")]
+            .map(|(name, serial)| stick(name, name, serial, false));
+        let mut pool = built("data", [&a, &b]);
+        let member = Member { identity: other.identity(), ..pool.build.members[1].clone() };
+        pool.replacing = Some(Replacement { at: 1, member });
+        let health = |state, device: Option<Device>, work: Option<Action>| Health {
+            device,
+            state,
+            degraded: 1,
+            missing: 1,
+            work: work.map(|action| Work { action, done: None, rate: None, left: None }),
+            mismatches: None,
+            members: vec![MemberState::InSync, MemberState::Absent],
+            others: Vec::new(),
+        };
+        let (none, tools) = (Inventory::default(), Replay::default());
+        let md = || Some(Device { name: "md127".to_owned(), number: (9, 127) });
+        let course = |pool: &Built, health: &Health| super::course(pool, health, 1, &new, &none, &tools);
+        let prepare = |gives_up| Ok(Course::Prepare { begun: false, back: false, gives_up });
+        // Another one is named, and the one before is not plugged in.
+        let before = Some(pool.build.members[1].label.clone());
+        assert_eq!(course(&pool, &health(State::Active, md(), None)), prepare(before));
+        let not_ready = Err(CannotReplace::NotReady("data".to_owned()));
+        for state in [State::Inactive, State::Stopped, State::ReadOnly] {
+            assert_eq!(course(&pool, &health(state, md(), None)), not_ready);
+        }
+        pool.replacing = None;
+        assert_eq!(course(&pool, &health(State::Active, md(), None)), prepare(None));
+        // It is begun and waited for.
+        assert_eq!(course(&pool, &health(State::Active, md(), Some(Action::Pending))), prepare(None));
+        assert_eq!(course(&pool, &health(State::Active, md(), Some(Action::Resync))), not_ready);
+    }
+}

@@ -1,0 +1,162 @@
+//! Findings of these runs: what became of the pool, and the commands that were run.
+
+use super::{
+    super::common::{self, Series},
+    OldDrive, Outcome, PoolChange, PoolCommand,
+};
+use crate::{
+    findings::{Column, Findings, Table},
+    plan::Plan,
+    pool::Build,
+    record::{Event, Run},
+    units::{clean, count, decimal_bytes, listed, size},
+};
+
+/// The findings of a record; the same record always gives the same findings.
+pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
+    let found = common::findings(common::read(record), results);
+    // Nothing was measured.
+    Findings { context: Vec::new(), spent: None, reproduce: Vec::new(), ..found }
+}
+
+fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+    findings.experiment.clone_from(&plan.experiment);
+    for (step, command) in plan.acts::<PoolCommand>() {
+        let Some(result) = run.acts.get(&(step.id, 0)) else { continue };
+        findings.verdicts.extend(result.get().map(|outcome| verdict(command, outcome)));
+        let title = "The commands that were run".to_owned();
+        let rows = result.commands.iter().map(|command| vec![command.clone()]).collect();
+        findings.details.tables.push(Table { title, columns: Column::all([("command", false)]), rows });
+    }
+}
+
+/// What became of the pool, and what to do.
+fn verdict(command: &PoolCommand, outcome: &Outcome) -> String {
+    let (build, name) = (&command.build, &command.build.name);
+    match (outcome, &command.change) {
+        (Outcome::Replaced { old }, PoolChange::Replace { replacement, .. }) => {
+            let new = &replacement.member.label;
+            let label =
+                build.members.get(replacement.at).map(|member| clean(&member.label)).unwrap_or_default();
+            let rest = match old {
+                OldDrive::Back => String::new(),
+                OldDrive::Kept => format!("; {label} is in no pool now, and keeps what was on it"),
+                OldDrive::Erased => format!("; {label} is erased"),
+            };
+            format!("{new} is a drive of {name} now{rest}.")
+        }
+        (Outcome::Compared { differ: 0 }, _) => format!("{name}: all copies and parity agree."),
+        // md counts pieces of up to 64 KiB.
+        (Outcome::Compared { differ }, _) => format!(
+            "{name}: at most {} differ between its drives. Which is right is not known: compare with a backup.",
+            size(*differ)
+        ),
+        (Outcome::Destroyed { left }, PoolChange::Destroy { erases, absent }) => {
+            let absent = match absent.is_empty() {
+                true => String::new(),
+                false => format!(" Not plugged in, so not erased: {}.", listed(absent)),
+            };
+            let left = left.iter().map(|(drive, path)| {
+                format!(
+                    " {drive} still has the superblock of a member of {name} on {path}; to remove it: wipefs --all {path}."
+                )
+            });
+            let erased = count(erases.len() as u64, "drive");
+            format!("{name} is removed; {erased} erased.{absent}{}", left.collect::<String>())
+        }
+        _ => {
+            let once = match build.layout.is_redundant() {
+                true => format!(" once its drives agree: drivebench pool status {name}"),
+                false => String::new(),
+            };
+            format!("{} is built: {}{once}.", build.path(), summary(build))
+        }
+    }
+}
+
+/// What a pool is: layout, name, capacity, and what it survives.
+pub fn summary(build: &Build) -> String {
+    let members = build.members.len();
+    let survives = match build.layout.survives(members) {
+        0 => "if one drive fails, the pool is lost".to_owned(),
+        n => format!("survives the failure of any {}", count(n as u64, "drive")),
+    };
+    let holds = decimal_bytes(build.capacity.saturating_mul(512));
+    let (layout, name, drives) = (build.layout, &build.name, count(members as u64, "drive"));
+    format!("{layout} {name} of {drives}, {holds} for {}; {survives}", build.filesystem.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        inventory::{Drive, Inventory},
+        pool::testing::request,
+        run::Replacement,
+        units::Layout,
+    };
+
+    fn drives() -> [Drive; 2] {
+        ["A", "B"].map(|serial| Drive {
+            name: format!("sd{}", serial.to_lowercase()),
+            serial: Some(serial.to_owned()),
+            sectors: 400_000,
+            logical_block: 512,
+            ..Drive::default()
+        })
+    }
+
+    fn command(change: PoolChange) -> PoolCommand {
+        let build = request(Layout::Raid1).plan(&Inventory::default(), &drives().each_ref());
+        PoolCommand { build: build.expect("fits"), change }
+    }
+
+    #[test]
+    fn a_plan_names_what_it_erases_and_is_recorded_under_its_name() {
+        let drives = drives();
+        let identities: Vec<String> = drives.iter().map(Drive::identity).collect();
+        let planned = |change| {
+            let plan = command(change).plan(&drives.each_ref());
+            plan.check().expect("a plan");
+            let json = serde_json::to_string(&plan).expect("JSON");
+            assert_eq!(serde_json::from_str::<Plan>(&json).expect("a plan"), plan);
+            assert!(super::super::is_pool_command(&plan.experiment) && plan.measures_nothing());
+            (plan.experiment.clone(), plan.erased())
+        };
+        let all = |name: &str, erased: &[String]| (name.to_owned(), erased.to_vec());
+        let create = planned(PoolChange::Create { mount: None, keep: Vec::new() });
+        assert_eq!(create, all("pool-create", &identities));
+        assert_eq!(planned(PoolChange::Scrub), all("pool-scrub", &[]));
+        let erases = identities[..1].to_vec();
+        let destroy = planned(PoolChange::Destroy { erases, absent: Vec::new() });
+        assert_eq!(destroy, all("pool-destroy", &identities[..1]));
+    }
+
+    #[test]
+    fn what_became_of_a_pool_is_said() {
+        let destroy = |absent: &[&str]| PoolChange::Destroy {
+            erases: vec!["A".to_owned()],
+            absent: absent.iter().map(|label| (*label).to_owned()).collect(),
+        };
+        let left = vec![("drive sdc C".to_owned(), "/dev/sdc1".to_owned())];
+        let create = command(PoolChange::Create { mount: None, keep: Vec::new() });
+        let member = create.build.members[1].clone();
+        let replacement = Replacement { at: 0, member };
+        let replace = command(PoolChange::Replace { replacement, erases: Vec::new() });
+        let replaced = |old| verdict(&replace, &Outcome::Replaced { old });
+        let compared = |differ| verdict(&command(PoolChange::Scrub), &Outcome::Compared { differ });
+        insta::assert_snapshot!(
+            [
+                verdict(&create, &Outcome::Created),
+                replaced(OldDrive::Back),
+                replaced(OldDrive::Kept),
+                replaced(OldDrive::Erased),
+                compared(0),
+                compared(65_536),
+                verdict(&command(destroy(&[])), &Outcome::Destroyed { left: Vec::new() }),
+                verdict(&command(destroy(&["drive sdb B"])), &Outcome::Destroyed { left }),
+            ]
+            .join("\n")
+        );
+    }
+}

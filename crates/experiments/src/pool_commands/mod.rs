@@ -1,0 +1,279 @@
+//! What `drivebench pool` does to pools: an act that builds, mends, compares or removes one. Each command is a run of its own.
+
+mod course;
+mod findings;
+mod replace;
+
+use std::{
+    cell::RefCell,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+pub use course::{CannotReplace, Course, course};
+pub use findings::{findings, summary};
+
+use crate::{
+    inventory::{Drive, Inventory},
+    plan::{Act, Changes, Cost, Needs, Plan, Step, Steps},
+    pool::{
+        Build,
+        config::Lines,
+        health::{Health, digits},
+    },
+    record::{ActResult, Observation},
+    run::{
+        self, BuildError, Building, Commands, Execution, PoolLog, Replacement, RunContext, RunError,
+        Troubles, Wait,
+    },
+    sysroot::Sysroot,
+    target::{Kind, Target},
+    tools::{Runner, System, udevadm},
+    units::listed,
+};
+
+/// A command on a pool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PoolCommand {
+    /// The pool as it will be built; of one that is there, as it was before.
+    pub build: Build,
+    pub change: PoolChange,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PoolChange {
+    /// Erases the drives and joins them.
+    Create {
+        /// The directory where it is mounted.
+        mount: Option<PathBuf>,
+        /// Lines of the system's configuration that mount it at every boot.
+        keep: Vec<Lines>,
+    },
+    /// Has the kernel fill a drive in place of a member.
+    Replace {
+        replacement: Replacement,
+        /// The identities of the drives that are erased: of the new one, unless the array has it already, and of the old one if
+        /// that was named.
+        erases: Vec<String>,
+    },
+    /// Compares all copies, or data and parity. It corrects nothing.
+    Scrub,
+    Destroy {
+        /// The identities of the drives that are erased.
+        erases: Vec<String>,
+        /// Labels of drives that are not here, and keep their part of the pool.
+        absent: Vec<String>,
+    },
+}
+
+/// The names of these runs in records.
+const NAMES: [&str; 4] = ["pool-create", "pool-replace", "pool-scrub", "pool-destroy"];
+
+/// Whether a record with this name is of a command on a pool.
+pub fn is_pool_command(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
+/// What became of a pool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Created,
+    Replaced {
+        old: OldDrive,
+    },
+    Compared {
+        /// The most bytes that differ between its drives.
+        differ: u64,
+    },
+    Destroyed {
+        /// Drives that were replaced before, each with the device on it that still has a superblock of the pool.
+        left: Vec<(String, String)>,
+    },
+}
+
+/// What became of a drive that was replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OldDrive {
+    /// It took its own place.
+    Back,
+    Kept,
+    Erased,
+}
+
+#[typetag::serde(name = "pool_command")]
+impl Observation for Outcome {
+    fn fits(&self) -> bool {
+        true
+    }
+}
+
+/// What a command is carried out with.
+struct Site<'a> {
+    store: &'a Path,
+    /// The serials of the drives that may be erased.
+    erase: &'a [String],
+    tools: &'a System,
+    commands: Commands<'a>,
+    wait: Wait<'a>,
+}
+
+/// What became of the pool, and what failed all the same.
+type Done = Result<(Outcome, Option<String>), BuildError>;
+
+impl PoolCommand {
+    /// The plan of this command. `drives` are those that no other run may use meanwhile, as they were shown.
+    pub fn plan(self, drives: &[&Drive]) -> Plan {
+        let target = Target {
+            given: self.build.name.clone(),
+            kind: Kind::BlockDevice,
+            path: self.build.path().into(),
+            drives: drives.iter().copied().cloned().collect(),
+            direct_alignment: 512,
+            ..Target::default()
+        };
+        let experiment = format!("pool-{}", self.label());
+        let mut steps = Steps::default();
+        steps.add(&[0], self);
+        Plan { experiment, targets: vec![target], steps: steps.into(), ..Plan::default() }
+    }
+
+    fn carry_out(&self, site: &mut Site<'_>, shown: &[Drive]) -> Done {
+        let (build, name) = (&self.build, &self.build.name);
+        match &self.change {
+            PoolChange::Create { mount, keep } => {
+                let shown: Vec<&Drive> = shown.iter().collect();
+                let (claims, mut log) = run::begin(build, &shown, site.erase, site.store)?;
+                let drives: Vec<String> = claims.0.iter().map(|claim| claim.drive().node()).collect();
+                let (commands, cancel) = (&mut site.commands, site.wait.cancel);
+                let mut building =
+                    Building { build, drives: &drives, claims: &claims, log: &mut log, commands, cancel };
+                building.join()?;
+                building.complete(mount.as_deref(), keep)?;
+                Ok((Outcome::Created, None))
+            }
+            PoolChange::Replace { replacement, erases } => {
+                replace::replace(site, name, replacement, erases, &shown[0])
+            }
+            PoolChange::Scrub => {
+                let (mut log, built) = PoolLog::open(site.store, name).map_err(BuildError::NoLog)?;
+                let sectors = run::scrub(&built, &mut log, &mut site.commands, &mut site.wait)?;
+                let trouble = (sectors > 0).then(|| "its drives do not agree".to_owned());
+                Ok((Outcome::Compared { differ: sectors * 512 }, trouble))
+            }
+            PoolChange::Destroy { absent, .. } => {
+                run::destroy(name, !absent.is_empty(), site.erase, site.store, &mut site.commands)?;
+                // Without udev, nothing has to be waited for.
+                let _ = site.tools.ask(&udevadm::settle());
+                let left = superblocks(build, &Inventory::read(&Sysroot::live()));
+                Ok((Outcome::Destroyed { left }, None))
+            }
+        }
+    }
+}
+
+/// Drives with a superblock of the pool, and its device: those that were replaced are no members any more, so they were not
+/// erased.
+fn superblocks(build: &Build, inventory: &Inventory) -> Vec<(String, String)> {
+    let uuid = Some(digits(&build.uuids[0]));
+    let ours = inventory.blocks().filter(|block| block.content().uuid.as_deref().map(digits) == uuid);
+    let labels = |block| inventory.stack_of([block]).drives.iter().map(|d| d.label()).collect::<Vec<_>>();
+    ours.map(|block| (listed(&labels(block)), block.path())).collect()
+}
+
+#[typetag::serde(name = "pool_command")]
+impl Act for PoolCommand {
+    fn label(&self) -> String {
+        let label = match self.change {
+            PoolChange::Create { .. } => "create",
+            PoolChange::Replace { .. } => "replace",
+            PoolChange::Scrub => "scrub",
+            PoolChange::Destroy { .. } => "destroy",
+        };
+        label.to_owned()
+    }
+
+    /// It takes as long as its drives need.
+    fn cost(&self) -> Cost {
+        Cost { seconds: None, ..Cost::default() }
+    }
+
+    fn changes(&self) -> Changes {
+        match &self.change {
+            PoolChange::Create { .. } => {
+                Changes::Erases(self.build.members.iter().map(|member| member.identity.clone()).collect())
+            }
+            PoolChange::Replace { erases, .. } | PoolChange::Destroy { erases, .. } => {
+                Changes::Erases(erases.clone())
+            }
+            PoolChange::Scrub => Changes::Nothing,
+        }
+    }
+
+    fn describe(&self) -> Option<String> {
+        None
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { measures_nothing: true, finds_target: true, ..Needs::default() }
+    }
+
+    fn require(&self, _: &Target, _: &Inventory) -> Result<(), String> {
+        let (build, tools) = (&self.build, System::default());
+        let (mount, steps) = match &self.change {
+            PoolChange::Create { mount, .. } => (mount.as_deref(), build.steps()),
+            PoolChange::Replace { replacement, .. } => (None, build.preparation(replacement.at)),
+            PoolChange::Scrub | PoolChange::Destroy { .. } => (None, Vec::new()),
+        };
+        run::ready_for(build, &steps, mount, &tools).map_err(|e| e.to_string())?;
+        let PoolChange::Create { keep, .. } = &self.change else { return Ok(()) };
+        // An array or mapping of others.
+        if run::exists(&build.path()) {
+            return Err(format!("there is {} already: choose another --name", build.path()));
+        }
+        keep.iter().try_for_each(|lines| {
+            let cannot = |e| format!("{} can't be changed: {e}", lines.file);
+            run::can_keep(&build.name, lines).map_err(cannot)
+        })
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        let since = run.ctx.world.seconds();
+        let shown = &run.planned.targets[0].drives;
+        let RunContext { world, watcher, store, .. } = &mut *run.ctx;
+        let watcher = RefCell::new(&mut **watcher);
+        let mut lines = Vec::new();
+        // A modelled machine has no pools.
+        let done = world.system().map(|tools| {
+            let mut tenth = None;
+            let mut shows = |health: &Health| {
+                let Some(work) = &health.work else { return };
+                let now = (work.done.unwrap_or(0.0) * 10.0) as u32;
+                if tenth.replace(now) != Some(now) {
+                    watcher.borrow_mut().waits(&work.describe());
+                }
+            };
+            let says = &mut |command: &str| {
+                watcher.borrow_mut().runs(command);
+                lines.push(command.to_owned());
+            };
+            let commands = Commands { runner: tools, says, exists: &run::exists };
+            let wait = Wait { shows: &mut shows, cancel: &run.cancel };
+            self.carry_out(&mut Site { store, erase: world.erasable(), tools, commands, wait }, shown)
+        });
+        let seconds = run.ctx.world.seconds() - since;
+        let (outcome, trouble) = match done.transpose() {
+            Ok(done) => done.map_or((None, None), |(outcome, trouble)| (Some(outcome.into()), trouble)),
+            Err(e) => {
+                let name = &self.build.name;
+                (None, Some(format!("{e}. The state, and how to go on: drivebench pool status {name}")))
+            }
+        };
+        let result = ActResult { seconds, commands: lines, observed: outcome, ..ActResult::default() };
+        run.emit_act(step.id, Some(0), result)?;
+        Ok(trouble.map(|why| (0, why)).into_iter().collect())
+    }
+}
