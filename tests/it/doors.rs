@@ -45,7 +45,6 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/danger/mod.rs",
             "crates/core/src/record/store.rs",
             "crates/core/src/run/journal/log.rs",
-            "crates/core/src/run/pool/log.rs",
             // Settings of an array, in sysfs.
             "crates/core/src/run/pool/array.rs",
             "crates/core/src/run/local.rs",
@@ -101,7 +100,6 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/engine/src/target.rs",
             "crates/core/src/record/store.rs",
             "crates/core/src/run/journal/log.rs",
-            "crates/core/src/run/pool/log.rs",
             "crates/core/src/run/scratch.rs",
         ],
     ),
@@ -117,7 +115,6 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/journal/recovery.rs",
             "crates/core/src/run/journal/undo.rs",
             "crates/core/src/run/pool/keep.rs",
-            "crates/core/src/run/pool/log.rs",
             "crates/core/src/run/pool/removal.rs",
             "crates/experiments/src/power/cut.rs",
             "crates/experiments/src/power/ledger_file.rs",

@@ -3,17 +3,13 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufRead, BufReader, Read, Write},
-    os::unix::fs::MetadataExt,
+    io,
     path::{Path, PathBuf},
-    thread,
-    time::Duration,
 };
 
 use rustix::{
     fs::{FlockOperation, OFlags, flock},
     io::Errno,
-    process::geteuid,
 };
 use serde::{Deserialize, Serialize};
 
@@ -26,16 +22,13 @@ use crate::{
         health::{Device, MemberState, in_array},
         is_name,
     },
-    record::{self, AtomicFile, PRIVATE, lock, make_dir},
+    run::journal::{AppendLog, LONGEST, open_trusted, read_lines},
     sysroot::Sysroot,
     tools::{Right, State},
 };
 
 /// The directory of the logs in the store.
 const POOLS: &str = "pools";
-/// The maximum size of a log, bytes.
-const LONGEST: u64 = 4 << 20;
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "line")]
 pub enum Line {
@@ -155,7 +148,7 @@ impl Built {
 #[derive(Debug)]
 pub struct PoolLog {
     path: PathBuf,
-    file: File,
+    log: AppendLog,
     /// What may be mounted, unmounted and stopped: the paths of the pool.
     devices: Vec<String>,
 }
@@ -176,12 +169,8 @@ impl PoolLog {
     /// Begins the log of a pool that is to be built; the error is `AlreadyExists` if there is one of that name.
     pub fn begin(store: &Path, build: &Build) -> io::Result<Self> {
         let path = path(store, &build.name);
-        make_dir(&store.join(POOLS))?;
-        // It appears with its first line, locked.
-        let new = AtomicFile::create(&path, PRIVATE)?;
-        let planned = Line::Planned { build: Box::new(build.clone()) };
-        new.file().write_all(&line(&planned)?)?;
-        Ok(Self { path, file: new.keep_new()?, devices: vec![build.path()] })
+        let log = AppendLog::create(&path, &Line::Planned { build: Box::new(build.clone()) })?;
+        Ok(Self { path, log, devices: vec![build.path()] })
     }
 
     /// Opens the log of an existing pool to change it; the error is `WouldBlock` if another process does.
@@ -191,15 +180,10 @@ impl PoolLog {
             return Err(io::ErrorKind::NotFound.into());
         }
         let path = path(store, name);
-        let file = open_trusted(&path, OFlags::RDWR | OFlags::APPEND)?;
-        patiently_locked(&file)?;
-        let (built, complete) = read(&file, &path)?;
-        // A line that was cut off, after which nothing was changed: what is appended must not become part of it.
-        if complete < file.metadata()?.len() {
-            file.set_len(complete)?;
-            file.sync_data()?;
-        }
-        Ok((Self { path, file, devices: vec![built.build.path()] }, built))
+        let mut built = None;
+        let log = AppendLog::open(&path, LONGEST, |line| apply(&mut built, line))?;
+        let built = whole(built, &path)?;
+        Ok((Self { path, log, devices: vec![built.build.path()] }, built))
     }
 
     /// The layer is this pool, by whatever name the kernel assembled it.
@@ -222,48 +206,16 @@ impl PoolLog {
 
     /// Appends a line and syncs it. What would be done next is not done if that fails.
     pub fn append(&mut self, next: &Line) -> Result<(), BuildError> {
-        let written =
-            line(next).and_then(|line| self.file.write_all(&line)).and_then(|()| self.file.sync_data());
-        written.map_err(BuildError::Log)
+        self.log.append(next).map_err(BuildError::Log)
     }
 
     /// The pool is gone, and its log with it.
     pub(super) fn removed(self) -> Result<(), BuildError> {
         let above = self.path.parent().unwrap_or(&self.path);
         // A power cut must not bring it back: its drives may have other uses soon.
-        let removed = fs::remove_file(&self.path).and_then(|()| File::open(above)?.sync_all());
+        let removed = self.log.remove().and_then(|()| File::open(above)?.sync_all());
         removed.map_err(BuildError::Log)
     }
-}
-
-fn line(line: &Line) -> io::Result<Vec<u8>> {
-    let mut text = serde_json::to_vec(line)?;
-    text.push(b'\n');
-    Ok(text)
-}
-
-/// Opens a log that this user, root or the owner of its directory wrote: root must not act on the word of others.
-fn open_trusted(path: &Path, access: OFlags) -> io::Result<File> {
-    let file = record::open_own(path, access)?;
-    let (about, above) = (file.metadata()?, path.parent().unwrap_or(path).metadata()?);
-    if ![0, above.uid(), geteuid().as_raw()].contains(&about.uid()) {
-        return Err(io::Error::other("it belongs to another user than its directory"));
-    }
-    Ok(file)
-}
-
-/// Locks a log. One that only looks has it locked for a moment.
-fn patiently_locked(file: &File) -> io::Result<()> {
-    let busy =
-        |locked: &io::Result<()>| locked.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::WouldBlock);
-    for _ in 0..10 {
-        let locked = lock(file);
-        if !busy(&locked) {
-            return locked;
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    lock(file)
 }
 
 /// The pools of a store, and logs that can't be read.
@@ -276,71 +228,64 @@ pub fn pools(store: &Path) -> (Vec<Built>, Vec<(PathBuf, io::Error)>) {
     for path in paths {
         let look = |file: File| {
             let busy = flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
-            Ok((read(&file, &path)?.0, busy))
+            let mut built = None;
+            read_lines(&file, LONGEST, |line| apply(&mut built, line))?.undamaged()?;
+            Ok(Built { busy, ..whole(built, &path)? })
         };
         match open_trusted(&path, OFlags::RDONLY).and_then(look) {
-            Ok((built, busy)) => pools.push(Built { busy, ..built }),
+            Ok(built) => pools.push(built),
             Err(e) => damaged.push((path, e)),
         }
     }
     (pools, damaged)
 }
 
-/// Reads a log from its beginning; also the length of its complete lines.
-fn read(file: &File, path: &Path) -> io::Result<(Built, u64)> {
-    if file.metadata()?.len() > LONGEST {
-        return Err(io::Error::other("it is longer than any log of a pool"));
-    }
-    let mut built: Option<Built> = None;
-    let mut lines = BufReader::new(file.take(LONGEST));
-    let (mut line, mut complete) = (Vec::new(), 0);
-    loop {
-        line.clear();
-        // An incomplete last line was not followed by a change.
-        if lines.read_until(b'\n', &mut line)? == 0 || line.last() != Some(&b'\n') {
-            break;
+/// Adds a line of a log to what is known of the pool.
+fn apply(pool: &mut Option<Built>, line: Line) -> Result<(), String> {
+    match (line, pool) {
+        (Line::Planned { build }, none @ None) => {
+            *none = Some(Built {
+                build: *build,
+                begun: Vec::new(),
+                mount: None,
+                configured: Vec::new(),
+                finished: false,
+                replacing: None,
+                reached: false,
+                removing: false,
+                busy: false,
+            });
         }
-        complete += line.len() as u64;
-        match (serde_json::from_slice(&line)?, &mut built) {
-            (Line::Planned { build, .. }, none @ None) => {
-                *none = Some(Built {
-                    build: *build,
-                    begun: Vec::new(),
-                    mount: None,
-                    configured: Vec::new(),
-                    finished: false,
-                    replacing: None,
-                    reached: false,
-                    removing: false,
-                    busy: false,
-                });
-            }
-            (Line::Will { step }, Some(built)) => {
-                built.begun.push(step);
-                built.reached |= built.replacing.is_some();
-            }
-            (Line::Mount { dir }, Some(built)) => built.mount = Some(dir),
-            (Line::Configure { file }, Some(built)) => built.configured.push(file),
-            (Line::Finished, Some(built)) => built.finished = true,
-            (Line::Replacing { replacement }, Some(built)) if replacement.at < built.build.members.len() => {
-                (built.replacing, built.reached) = (Some(*replacement), false);
-            }
-            (Line::Replaced, Some(built)) => {
-                if let Some(Replacement { at, member }) = built.replacing.take() {
-                    built.build.members[at] = member;
-                    // That was of other drives.
-                    built.build.predicted.clear();
-                }
-            }
-            (Line::GivenUp, Some(built)) => built.replacing = None,
-            (Line::Removing, Some(built)) => built.removing = true,
-            _ => return Err(io::Error::other("its lines are not in order")),
+        (Line::Will { step }, Some(built)) => {
+            built.begun.push(step);
+            built.reached |= built.replacing.is_some();
         }
+        (Line::Mount { dir }, Some(built)) => built.mount = Some(dir),
+        (Line::Configure { file }, Some(built)) => built.configured.push(file),
+        (Line::Finished, Some(built)) => built.finished = true,
+        (Line::Replacing { replacement }, Some(built)) if replacement.at < built.build.members.len() => {
+            (built.replacing, built.reached) = (Some(*replacement), false);
+        }
+        (Line::Replaced, Some(built)) => {
+            if let Some(Replacement { at, member }) = built.replacing.take() {
+                built.build.members[at] = member;
+                // That was of other drives.
+                built.build.predicted.clear();
+            }
+        }
+        (Line::GivenUp, Some(built)) => built.replacing = None,
+        (Line::Removing, Some(built)) => built.removing = true,
+        _ => return Err("it is not in order".to_owned()),
     }
-    let built = built.ok_or_else(|| io::Error::other("it ends before the plan of the pool"))?;
+    Ok(())
+}
+
+/// The pool of a log that was read to its end.
+fn whole(pool: Option<Built>, path: &Path) -> io::Result<Built> {
+    let built = pool.ok_or_else(|| io::Error::other("it ends before the plan of the pool"))?;
     let name = &built.build.name;
     if !is_name(name) || path.file_stem().is_none_or(|stem| stem != name.as_str()) {
         return Err(io::Error::other("it is of a pool with another name"));
     }
-    Ok((built, complete))
+    Ok(built)
 }
