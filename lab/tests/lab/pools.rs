@@ -115,11 +115,8 @@ fn a_replaced_drive_that_returns_is_named_once_its_pool_is_gone(machine: &mut Ma
     plug(machine, 1);
     let (_, erase) = named(machine, &[0, 2]);
     let printed = done(machine, &format!("destroy pool {erase}"));
-    let command = printed
-        .split_once("to remove it: ")
-        .unwrap_or_else(|| panic!("{printed}"))
-        .1
-        .trim_end_matches(['.', '\n']);
+    let (_, command) = printed.split_once("to remove it: ").unwrap_or_else(|| panic!("{printed}"));
+    let command = command.split('.').next().unwrap_or_default();
     let device = path(machine, 1);
     assert!(command.starts_with(&format!("wipefs --all {device}")), "{printed}");
     out(machine, command);

@@ -167,23 +167,17 @@ fn link(drive: &Drive) -> Result<String, Usage> {
 
 /// What results, and what of larger drives is not used.
 fn result(build: &Build, drives: &[&Drive]) -> String {
-    let all: u64 = drives.iter().map(|drive| drive.bytes()).sum();
-    let unused = unused(build, drives);
-    let unused = if unused > all / 50 {
-        format!(" Unused: {} of {}, because the drives differ.", decimal_bytes(unused), decimal_bytes(all))
-    } else {
-        String::new()
+    let sizes: Vec<u64> = drives.iter().map(|drive| drive.bytes()).collect();
+    let (all, least) = (sizes.iter().sum::<u64>(), sizes.iter().min().copied().unwrap_or(0));
+    let unused = match build.layout {
+        Layout::Linear | Layout::Raid0 => 0,
+        // Members are equal.
+        _ => all - least * sizes.len() as u64,
     };
-    format!("Result: {}.{unused}\n", summary(build))
-}
-
-/// Bytes that equal members leave on larger drives.
-fn unused(build: &Build, drives: &[&Drive]) -> u64 {
-    if matches!(build.layout, Layout::Linear | Layout::Raid0) {
-        return 0;
-    }
-    let least = drives.iter().map(|drive| drive.bytes()).min().unwrap_or(0);
-    drives.iter().map(|drive| drive.bytes() - least).sum()
+    let unused = (unused > all / 50).then(|| {
+        format!(" Unused: {} of {}, because the drives differ.", decimal_bytes(unused), decimal_bytes(all))
+    });
+    format!("Result: {}.{}\n", summary(build), unused.unwrap_or_default())
 }
 
 #[cfg(test)]

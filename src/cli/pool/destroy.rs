@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::{OwnPool, consent_to, find, namesake, say, settled};
+use super::{OwnPool, consent_to, find, say, settled};
 use crate::{
     cli::{
         errors::Usage,
@@ -10,9 +10,8 @@ use crate::{
         output::Output,
         run::{Task, carry_out},
     },
-    danger::holds,
     experiments::pool_commands::{PoolChange, PoolCommand},
-    inventory::{Drive, Inventory, name_in},
+    inventory::{Inventory, name_in},
     record::Store,
     run::Built,
     sysroot::Sysroot,
@@ -28,26 +27,17 @@ pub(super) fn destroy(
 ) -> anyhow::Result<ExitCode> {
     let built = find(store, name)?;
     let inventory = settled(output);
-    let (mut drives, mut absent): (Vec<&Drive>, Vec<String>) = (Vec::new(), Vec::new());
     let touched = built.touched();
-    let found = built.find(&touched, &inventory);
-    for ((_, member), drive) in touched.iter().zip(&found) {
-        let label = clean(&member.label);
-        match (drive, namesake(member, &found, &inventory)) {
-            (Some(drive), _) => drives.push(drive),
-            (None, None) => absent.push(label.into_owned()),
-            (None, Some(other)) => {
-                let (node, holds) = (other.node(), holds(other));
-                absent.push(match holds.is_empty() {
-                    true => format!("{label} ({node} holds nothing of {name})"),
-                    false => format!("{label} ({node} holds something else: {})", holds.join(", ")),
-                });
-            }
+    let (mut drives, mut absent) = (Vec::new(), Vec::new());
+    for ((_, member), drive) in touched.iter().zip(built.find(&touched, &inventory)) {
+        match drive {
+            Some(drive) => drives.push(drive),
+            None => absent.push(clean(&member.label).into_owned()),
         }
     }
     if !absent.is_empty() && !missing {
         let why = format!(
-            "not plugged in: {}. Plug them in, or add --missing: they keep their part",
+            "not plugged in, or without what they had of {name}: {}. Plug them in, or add --missing: they keep what they hold",
             listed(&absent)
         );
         return Err(Usage(why).into());
@@ -69,20 +59,17 @@ pub(super) fn destroy(
 
 /// The filesystem of the pool, where it is mounted, and how much is in use.
 fn content(built: &Built, inventory: &Inventory) -> String {
-    let Built { build, finished, .. } = built;
-    if !finished {
+    let build = &built.build;
+    if !built.finished {
         return String::new();
     }
     let device = build.device(&Sysroot::live(), inventory);
     let mounts = device.map(|device| device.mounts(inventory)).unwrap_or_default();
-    let paths: Vec<_> = mounts.iter().map(|mount| clean(&mount.path)).collect();
-    let mounted = match paths.is_empty() {
-        true => ", not mounted".to_owned(),
-        false => format!(", mounted on {}", listed(&paths)),
-    };
-    let used = mounts.first().and_then(|mount| mount.space);
-    let used =
-        used.map(|space| format!(", {} of {} in use", decimal_bytes(space.used), decimal_bytes(space.size)));
-    let (filesystem, label) = (build.filesystem.name(), clean(&build.label));
-    format!("Lost is {filesystem} '{label}'{mounted}{}\n", used.unwrap_or_default())
+    let mounted = mounts.first().map_or("not mounted".to_owned(), |mount| {
+        let used = mount
+            .space
+            .map(|space| format!(", {} of {} in use", decimal_bytes(space.used), decimal_bytes(space.size)));
+        format!("mounted on {}{}", clean(&mount.path), used.unwrap_or_default())
+    });
+    format!("Lost is {} '{}', {mounted}\n", build.filesystem.name(), clean(&build.label))
 }

@@ -26,7 +26,6 @@ use super::{bay, errors::Usage, indented, output::Output, stored};
 use crate::{
     danger::erase_option,
     inventory::{Drive, Inventory},
-    pool::Member,
     record::Store,
     run::{Built, PoolLog, pools},
     sysroot::Sysroot,
@@ -104,12 +103,6 @@ fn replacement(old: &str, new: &str, erase: Option<&str>) -> String {
         true => format!("drivebench pool replace{erase} -- {old} {new}"),
         false => format!("drivebench pool replace {old} {new}{erase}"),
     }
-}
-
-/// The drive that has the identity of a member, though it is none of the pool's drives.
-fn namesake<'i>(member: &Member, drives: &[Option<&Drive>], inventory: &'i Inventory) -> Option<&'i Drive> {
-    let is_other = |drive: &&Drive| !drives.iter().flatten().any(|found| found.name == drive.name);
-    inventory.drives.iter().filter(is_other).find(|drive| drive.identity() == member.identity)
 }
 
 /// Lines to standard error, each wrapped below its own indentation.

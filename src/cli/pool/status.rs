@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::ExitCode};
 
-use super::{bay, namesake, replacement};
+use super::{bay, replacement};
 use crate::{
     cli::{errors::Usage, output::Output},
     danger::consent,
@@ -93,6 +93,12 @@ fn describe(pool: &Built, inventory: &Inventory, root: &Sysroot) -> String {
         text += &format!("  {}: replaces {old}, {how}\n", clean(&new.member.label));
     }
     text
+}
+
+/// The drive that has the identity of a member, though it is none of the pool's drives.
+fn namesake<'i>(member: &Member, drives: &[Option<&Drive>], inventory: &'i Inventory) -> Option<&'i Drive> {
+    let is_other = |drive: &&Drive| !drives.iter().flatten().any(|found| found.name == drive.name);
+    inventory.drives.iter().filter(is_other).find(|drive| drive.identity() == member.identity)
 }
 
 /// The command that completes a replacement; with another drive if this one failed or is not plugged in.

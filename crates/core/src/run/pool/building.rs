@@ -1,6 +1,6 @@
 //! The commands that build a pool and prepare drives for it, each noted in the log before and after.
 
-use std::{io, path::Path};
+use std::path::Path;
 
 use super::{BuildError, Commands, FOR_RUNS, PoolLog, claim::claim, keep, log::Line};
 use crate::{
@@ -20,12 +20,7 @@ pub fn begin(
     store: &Path,
 ) -> Result<(Claims, PoolLog), BuildError> {
     let claims = claim(shown, erase, store, None, false)?;
-    let log = PoolLog::begin(store, build).map_err(|e| match (e.kind(), &build.name) {
-        (io::ErrorKind::AlreadyExists, name) => {
-            BuildError::Drives(format!("there is a pool {name}: drivebench pool status {name}"))
-        }
-        _ => BuildError::NoLog(e),
-    })?;
+    let log = PoolLog::begin(store, build).map_err(BuildError::NoLog)?;
     Ok((claims, log))
 }
 

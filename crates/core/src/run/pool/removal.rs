@@ -124,15 +124,14 @@ pub(super) fn remove(
         dir.starts_with(FOR_RUNS) && !dir.components().any(|part| part == Component::ParentDir)
     };
     if let Some(dir) = built.mount.as_ref().filter(below) {
-        fs::remove_dir(dir).or_else(gone).map_err(BuildError::file(dir))?;
+        match fs::remove_dir(dir) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(BuildError::file(dir)(e)),
+            _ => {}
+        }
         let above = dir.parent().filter(|above| *above != Path::new(FOR_RUNS));
         let _others_are_left = above.map(fs::remove_dir);
     }
     log.removed()
-}
-
-fn gone(e: io::Error) -> io::Result<()> {
-    if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) }
 }
 
 /// Removes what building left on the drive of a member.
