@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     engine::Cancel,
-    experiments::{self, ERASE, Experiment, Request, learn_networks, pool_commands::is_pool_command},
+    experiments::{self, ERASE, Request, learn_networks, pool_commands::is_pool_command},
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store, StoreError},

@@ -72,14 +72,14 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
     if args.plan {
         run::in_no_pool(&drives, &inventory, results.dir(), None).map_err(|e| Usage(e.to_string()))?;
         drives.iter().try_for_each(|drive| erasable(&inventory, drive))?;
-        if let Err(e) = plan.require(&inventory) {
+        if let Err(e) = plan.require(&inventory, results.dir()) {
             output.warn(&format!("as things are, it is refused: {e}"));
         }
         let commands: String = plan.acts().map(|(_, command)| commands(command, &drives)).collect();
         output.result(&format!("This erases:\n{}{text}Commands:\n{commands}", describe(&drives)))?;
         return Ok(ExitCode::SUCCESS);
     }
-    plan.require(&inventory)?;
+    plan.require(&inventory, results.dir())?;
     say(output, &text);
     let erase = consent_to(&plan, args.erase.clone(), None, &inventory, results.dir(), output)?;
     carry_out(&Options::default(), Task::new(plan, erase), inventory, results, output)

@@ -51,7 +51,7 @@ pub(super) fn destroy(
     let erases = drives.iter().map(|drive| drive.identity()).collect();
     let change = PoolChange::Destroy { erases, absent };
     let plan = PoolCommand { build: built.build.clone(), change }.plan(&drives);
-    plan.require(&inventory)?;
+    plan.require(&inventory, store.dir())?;
     let own = Some(OwnPool { name, members: &members });
     let erase = consent_to(&plan, erase.to_vec(), own, &inventory, store.dir(), output)?;
     carry_out(&Options::default(), Task::new(plan, erase), inventory, store, output)

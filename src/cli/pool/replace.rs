@@ -63,7 +63,7 @@ pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow:
     };
     let change = PoolChange::Replace { replacement: Replacement { at, member }, erases };
     let plan = PoolCommand { build: built.build.clone(), change }.plan(&[new]);
-    plan.require(&inventory)?;
+    plan.require(&inventory, store.dir())?;
     let own = Some(OwnPool { name: &name, members: &members });
     let erase = consent_to(&plan, args.erase.clone(), own, &inventory, store.dir(), output)?;
     carry_out(&Options::default(), Task::new(plan, erase), inventory, store, output)

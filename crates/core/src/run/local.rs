@@ -105,10 +105,6 @@ impl World for Local<'_> {
         &self.tools
     }
 
-    fn erasable(&self) -> &[String] {
-        &self.erase
-    }
-
     fn journal(&self) -> &Journal {
         &self.journal
     }

@@ -221,7 +221,7 @@ impl Act for PoolCommand {
         Needs { measures_nothing: true, finds_target: true, ..Needs::default() }
     }
 
-    fn require(&self, _: &Target, _: &Inventory) -> Result<(), String> {
+    fn require(&self, _: &Target, _: &Inventory, _: &Path) -> Result<(), String> {
         let (build, tools) = (&self.build, System::default());
         let (mount, steps) = match &self.change {
             PoolChange::Create { mount, .. } => (mount.as_deref(), build.steps()),

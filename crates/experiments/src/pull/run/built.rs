@@ -18,7 +18,7 @@ use crate::{
     pool::Step,
     pull::{BuiltPool, Probe, Pull, SecondPull},
     record::open_own,
-    run::{BuildError, Built, Commands, PoolLog, exists, filled, scrub},
+    run::{BuildError, Built, Commands, PoolLog, Wait, exists, filled, scrub},
     sysroot::Sysroot,
     target::Target,
     test_files::{FileTree, FilesFound, HANG, Ledger, LedgerFound, Load, TreeFiles, Writes, verify, within},
@@ -222,9 +222,9 @@ impl PoolUnderTest for PoolOfRun {
     fn compare(&self, cancel: &Cancel) -> Result<Option<u64>, BuildError> {
         // The kernel may be at the end of filling still.
         filled(&self.built.build, None, cancel)?;
-        let (inventory, mut log) = (Inventory::read(&Sysroot::live()), self.log()?);
+        let mut log = self.log()?;
         let mut commands = Commands { runner: &self.tools, says: &mut |_| (), exists: &exists };
-        scrub(&self.built, &inventory, &mut log, &mut commands, &mut |_| ()).map(Some)
+        scrub(&self.built, &mut log, &mut commands, &mut Wait { shows: &mut |_| (), cancel }).map(Some)
     }
 }
 
