@@ -1,9 +1,7 @@
 //! Twelve kinds of modelled drives with known sustained throughput.
 
-use drivebench::{
-    engine::sim::{Burst, Cache, Drift, Model, Noise, Regimes, Stalls, Zone},
-    units::MIB,
-};
+use drivebench::units::MIB;
+use drivebench_modelled::sim::{Burst, Cache, Drift, Model, Noise, Regimes, Stalls, Zone};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 

@@ -2,15 +2,13 @@
 
 use drivebench::{
     analyse::{Estimate, Rules, repeat},
-    engine::{
-        Cancel, Engine, EngineError, Flow, Job,
-        sim::{Board, Model, Sim},
-    },
+    engine::{Cancel, Engine, EngineError, Flow, Job},
     experiments::{BASELINE, LoadName},
     findings::Claim,
     record::Event,
     units::{Caching, Direction, Extent, Load, MIB, Pattern, Window},
 };
+use drivebench_modelled::sim::{Board, Model, Sim};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 

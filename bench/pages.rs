@@ -4,16 +4,16 @@
 mod modelled;
 
 use drivebench::{
-    engine::{
-        Cancel,
-        sim::{Board, Cache, Model, Noise, SharedBus, Stalls, Standby, Zone},
-    },
+    engine::Cancel,
     experiments::{self, Request, Values},
     inventory::{Bus, BusKind, Ceiling, Drive, Inventory, Mount, NetworkPort},
     plan::Plan,
     record::{Done, Event, Store},
-    run::Modelled,
     target::Target,
+};
+use drivebench_modelled::{
+    Modelled,
+    sim::{Board, Cache, Model, Noise, SharedBus, Stalls, Standby, Zone},
 };
 
 const GB: u64 = 1_000_000_000;

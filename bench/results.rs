@@ -19,10 +19,10 @@ use std::{
 use drivebench::{
     analyse::Rules,
     cli,
-    engine::sim::{Board, Model, Zone},
     inventory::Inventory,
     record::{End, Event, How, Log, SCHEMA, Start, Store},
 };
+use drivebench_modelled::sim::{Board, Model, Zone};
 
 /// Says that this process is to be drivebench.
 const CHILD: &str = "RESULTS_CHILD";

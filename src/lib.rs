@@ -2,7 +2,7 @@
 //! benchmarks and lab, and are no API for others.
 //!
 //! One way: inventory -> plan -> run -> record -> analyse -> report. Each layer is a crate in `crates`;
-//! `docs/architecture.md` shows them.
+//! `docs/design/architecture.md` shows them.
 
 pub mod cli;
 

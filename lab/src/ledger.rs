@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use drivebench::engine::sim::Cause;
+use drivebench_modelled::sim::Cause;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 

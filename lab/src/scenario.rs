@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use drivebench::engine::sim::{Board, Model, SharedBus, Zone};
+use drivebench_modelled::sim::{Board, Model, SharedBus, Zone};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 

@@ -8,10 +8,8 @@ use std::{
     time::Duration,
 };
 
-use drivebench::engine::{
-    EngineError,
-    sim::{Cause, DriveOp, Drives},
-};
+use drivebench::engine::EngineError;
+use drivebench_modelled::sim::{Cause, DriveOp, Drives};
 use rustix::io::Errno;
 use thiserror::Error;
 

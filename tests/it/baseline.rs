@@ -3,7 +3,6 @@
 use crate::support::modelled::{ask, carry_out, only, plan, target};
 use drivebench::{
     analyse::Rules,
-    engine::sim::{Board, Cache, Model, Noise, Stalls, Zone},
     experiments::{BASELINE, Effort, LoadName, Request, Values},
     findings::{
         Claim, Extreme, Findings, Quantity,
@@ -15,6 +14,7 @@ use drivebench::{
     target::Target,
     units::{Caching, Ended, MIB},
 };
+use drivebench_modelled::sim::{Board, Cache, Model, Noise, Stalls, Zone};
 
 const GB: u64 = 1_000_000_000;
 

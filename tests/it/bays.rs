@@ -4,18 +4,18 @@ use crate::support::modelled;
 use crate::support::modelled::{ask, in_bay};
 use drivebench::{
     analyse::Rules,
-    engine::{
-        Cancel,
-        sim::{Board, Model, Noise, SharedBus, Stalls, Zone},
-    },
+    engine::Cancel,
     experiments::{BAYS, LoadName, Request},
     findings::Findings,
     inventory::{Drive, Mount, Partition, Signature},
     plan::{Plan, ScratchFile, Step, StepId},
     record::{Done, End, Event, How, Run},
     report::{Format, Style, render},
-    run::Modelled,
     target::Target,
+};
+use drivebench_modelled::{
+    Modelled,
+    sim::{Board, Model, Noise, SharedBus, Stalls, Zone},
 };
 
 const SIZE: u64 = 61_991_813_120;

@@ -3,7 +3,6 @@
 use crate::support::modelled::{ask, carry_out, plan_of, target};
 use drivebench::{
     analyse::{Estimate, Rules},
-    engine::sim::{Board, Cache, Drift, Model, Noise, Stalls, Zone},
     experiments::{CLIFF, Request},
     findings::Findings,
     plan::{Pause, Rule, ScratchFile},
@@ -11,6 +10,7 @@ use drivebench::{
     report::{Format, Style, render},
     units::MIB,
 };
+use drivebench_modelled::sim::{Board, Cache, Drift, Model, Noise, Stalls, Zone};
 
 const GB: u64 = 1_000_000_000;
 const CACHE: f64 = 402_653_184.0;

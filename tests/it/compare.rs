@@ -4,11 +4,11 @@ use crate::support::cli::Cli;
 use crate::support::modelled::{self, ask, only, plan, target};
 use drivebench::{
     analyse::Rules,
-    engine::sim::{Board, Model, Noise, Zone},
     experiments::{LoadName, Request},
     record::Store,
     target::Target,
 };
+use drivebench_modelled::sim::{Board, Model, Noise, Zone};
 
 fn stick(read: f64) -> Model {
     Model {

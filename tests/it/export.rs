@@ -5,12 +5,8 @@ use std::fs;
 use crate::support::cli::{Cli, Done, names, words};
 use crate::support::modelled;
 use crate::support::modelled::{ask, only, plan, target};
-use drivebench::{
-    analyse::Rules,
-    engine::sim::{Board, Model, Noise, Zone},
-    experiments::LoadName,
-    record::Store,
-};
+use drivebench::{analyse::Rules, experiments::LoadName, record::Store};
+use drivebench_modelled::sim::{Board, Model, Noise, Zone};
 
 const SPRING: &str = "2026-05-01T10:00:00Z";
 const AUTUMN: &str = "2026-11-21T10:00:00Z";

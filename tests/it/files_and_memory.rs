@@ -7,7 +7,6 @@ use crate::support::faultfs::FaultFs;
 use crate::support::modelled::{ask, carry_out, target};
 use drivebench::{
     analyse::Rules,
-    engine::sim::{Board, Model, Noise},
     experiments::{PAGECACHE, Request, SMALLFILES},
     findings::{Findings, Metric, Quantity},
     inventory::Mount,
@@ -17,6 +16,7 @@ use drivebench::{
     target::Target,
     units::{Direction, MIB},
 };
+use drivebench_modelled::sim::{Board, Model, Noise};
 use rand::{Rng, SeedableRng};
 use rand_distr::StandardNormal;
 use rand_xoshiro::Xoshiro256PlusPlus;

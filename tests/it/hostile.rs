@@ -11,13 +11,8 @@ use std::{
 use crate::support::cli::{Cli, Done, names, words};
 use crate::support::modelled;
 use crate::support::modelled::{ask, only, plan, target};
-use drivebench::{
-    analyse::Rules,
-    engine::sim::{Board, Model, Zone},
-    experiments::LoadName,
-    record::Store,
-    units::hides,
-};
+use drivebench::{analyse::Rules, experiments::LoadName, record::Store, units::hides};
+use drivebench_modelled::sim::{Board, Model, Zone};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 

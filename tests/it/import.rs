@@ -6,11 +6,11 @@ use crate::support::cli::{Cli, Done, words};
 use crate::support::modelled::{ask, carry_out, only, plan, target};
 use drivebench::{
     analyse::Rules,
-    engine::sim::{Board, Model, Zone},
     experiments::LoadName,
     inventory::Inventory,
     record::{End, Event, How, Log, SCHEMA, Start, Store},
 };
+use drivebench_modelled::sim::{Board, Model, Zone};
 
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/import");
 

@@ -5,18 +5,18 @@ use crate::support::modelled::{ask, carry_out, in_bay};
 use drivebench::{
     analyse::Rules,
     conditions::{Core, Processors},
-    engine::{
-        Cancel,
-        sim::{Board, Model, Noise, SharedBus, Stalls, Zone},
-    },
+    engine::Cancel,
     experiments::{LAYOUTS, Request},
     findings::{Findings, Quantity, Scope},
     inventory::Mount,
     plan::{Measure, Plan, StepId, Suite},
     record::{Done, Event, Run, SCHEMA, Start},
     report::{Format, Style, render},
-    run::Modelled,
     units::Window,
+};
+use drivebench_modelled::{
+    Modelled,
+    sim::{Board, Model, Noise, SharedBus, Stalls, Zone},
 };
 
 /// A stick without noise: what it does is known exactly.

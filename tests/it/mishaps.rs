@@ -9,12 +9,8 @@ use std::{
 use crate::support::cli::{Cli, Running, names, words};
 use crate::support::faultfs::FaultFs;
 use crate::support::modelled;
-use drivebench::{
-    analyse::Rules,
-    engine::sim::{Board, Model, Zone},
-    plan::Suite,
-    record::Store,
-};
+use drivebench::{analyse::Rules, plan::Suite, record::Store};
+use drivebench_modelled::sim::{Board, Model, Zone};
 
 const GIB: u64 = 1 << 30;
 const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/records");

@@ -19,10 +19,7 @@ use serde_json::Value;
 use crate::support::modelled::{ask, target};
 use drivebench::{
     analyse::Rules,
-    engine::{
-        Cancel,
-        sim::{Board, Cache, Model, Noise, Standby, Zone},
-    },
+    engine::Cancel,
     experiments::{
         BASELINE, BAYS, BOOT, CLIFF, Experiment, LAYOUTS, LoadName, PAGECACHE, POWER, PULL, REGISTER,
         Request, SIZES, SMALLFILES, SPINUP, SWAP, TOGETHER, Values,
@@ -30,9 +27,13 @@ use drivebench::{
     inventory::Mount,
     plan::{Plan, ScratchFile, StepId},
     record::{Done, End, Event, How, Log, Resume, Run},
-    run::{Modelled, World},
+    run::World,
     target::Target,
     units::MIB,
+};
+use drivebench_modelled::{
+    Modelled,
+    sim::{Board, Cache, Model, Noise, Standby, Zone},
 };
 
 const GB: u64 = 1_000_000_000;

@@ -10,7 +10,6 @@ use crate::support::modelled::{ask, carry_out, keep_events, only};
 use crate::support::terminal::Terminal;
 use drivebench::{
     analyse::Rules,
-    engine::sim::{Board, Model, Noise, SharedBus, Stalls, Zone},
     experiments::{BASELINE, Experiment, LoadName, Request, SIZES, TOGETHER, Values},
     inventory::Inventory,
     record::Store,
@@ -18,6 +17,7 @@ use drivebench::{
     target::Target,
     units::MIB,
 };
+use drivebench_modelled::sim::{Board, Model, Noise, SharedBus, Stalls, Zone};
 
 const TREE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/trees/lab-pi-zero.tar.gz");
 

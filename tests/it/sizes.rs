@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::support::modelled::{ask, carry_out, target};
 use drivebench::{
     analyse::{Estimate, Rules},
-    engine::sim::{Board, Model, Noise, Stalls, Zone},
     experiments::{Request, SIZES},
     findings::{At, Findings, Quantity, Scope},
     plan::{Plan, ScratchFile},
@@ -13,6 +12,7 @@ use drivebench::{
     report::{Format, Style, render},
     units::{MIB, parse_size, size},
 };
+use drivebench_modelled::sim::{Board, Model, Noise, Stalls, Zone};
 
 const GB: u64 = 1_000_000_000;
 /// The fixed cost of a transfer and the speed of its bytes: a knee at 984 B for writes, 7.6 KiB for reads.

@@ -3,7 +3,6 @@
 use crate::support::modelled::{ask, carry_out, plan_of, target};
 use drivebench::{
     analyse::{Estimate, Rules},
-    engine::sim::{Board, Model, Noise, Standby, Zone},
     experiments::{Request, SPINUP},
     findings::Findings,
     inventory::Medium,
@@ -12,6 +11,7 @@ use drivebench::{
     report::{Format, Style, render},
     target::{Kind, Target},
 };
+use drivebench_modelled::sim::{Board, Model, Noise, Standby, Zone};
 
 const GB: u64 = 1_000_000_000;
 

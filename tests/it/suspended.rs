@@ -6,11 +6,11 @@ use crate::support::cli::{Cli, words};
 use crate::support::faultfs::FaultFs;
 use drivebench::{
     analyse::Rules,
-    engine::sim::{Board, Model},
     experiments::{BASELINE, LoadName, SIZES},
     record::Event,
     units::MIB,
 };
+use drivebench_modelled::sim::{Board, Model};
 use rustix::process::Signal;
 use serde_json::Value;
 

@@ -8,19 +8,20 @@ use crate::support::modelled;
 use crate::support::modelled::{ask, target};
 use drivebench::{
     analyse::Rules,
-    engine::{
-        Cancel,
-        sim::{Board, Model, Stalls, Standby, Zone},
-    },
+    engine::Cancel,
     experiments::{
         BASELINE, BAYS, CLIFF, Experiment, PAGECACHE, REGISTER, Request, SIZES, SMALLFILES, SPINUP, TOGETHER,
         Values,
     },
     plan::Plan,
     record::{Done, End, Event, How},
-    run::{Modelled, World},
+    run::World,
     target::Target,
     units::MIB,
+};
+use drivebench_modelled::{
+    Modelled,
+    sim::{Board, Model, Stalls, Standby, Zone},
 };
 
 const GB: u64 = 1_000_000_000;

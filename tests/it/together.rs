@@ -4,7 +4,6 @@ use crate::support::modelled::{ask, carry_out, only, target};
 use drivebench::{
     analyse::{Estimate, Rules, compare},
     conditions::{Core, Processors},
-    engine::sim::{Board, Cache, Model, Noise, SharedBus, Stalls, Zone},
     experiments::{LoadName, TOGETHER},
     findings::{Findings, Metric, Scope},
     inventory::{Bus, BusKind, Carried, Ceiling, Inventory, NetworkPort, Speed},
@@ -12,6 +11,7 @@ use drivebench::{
     report::{Format, Style, render},
     target::Target,
 };
+use drivebench_modelled::sim::{Board, Cache, Model, Noise, SharedBus, Stalls, Zone};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 

@@ -94,7 +94,7 @@ impl Cancel {
     }
 
     /// The deadline and the end of its grace in modelled time, ns.
-    pub(super) fn modelled(&self) -> Option<(u64, u64)> {
+    pub fn modelled(&self) -> Option<(u64, u64)> {
         let deadline = self.deadline.as_ref()?;
         matches!(deadline.clock, Clock::Modelled(_))
             .then(|| (deadline.at_ns, deadline.at_ns.saturating_add(deadline.grace_ns)))

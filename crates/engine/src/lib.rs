@@ -12,7 +12,6 @@ mod op_sequence;
 mod psync;
 mod pulse;
 mod select;
-pub mod sim;
 pub mod swap_file;
 mod target;
 #[cfg(test)]

@@ -139,7 +139,7 @@ experiments! {
     swap::SWAP,
     share::SHARE,
     boot::BOOT,
-    #[cfg(test)] revisit::REVISIT,
+    #[cfg(test)] synctime::SYNCTIME,
 }
 
 /// What runs keep in a store on purpose, until they are resumed.

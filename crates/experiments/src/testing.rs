@@ -1,12 +1,14 @@
 //! Targets and drives that exist only as a model, for tests of experiments.
 
 use crate::{
-    engine::sim::{Board, Model, Zone},
     inventory::Drive,
     plan::Plan,
     record::Event,
-    run::Modelled,
     target::{Kind, Target},
+};
+use drivebench_modelled::{
+    Modelled,
+    sim::{Board, Model, Zone},
 };
 
 /// The size of a stick, bytes.

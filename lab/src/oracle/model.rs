@@ -1,6 +1,6 @@
 //! The expected results from the models alone.
 
-use drivebench::engine::sim::{Model, Stalls, Zone};
+use drivebench_modelled::sim::{Model, Stalls, Zone};
 
 use super::SMALL;
 use crate::scenario::{Attach, Ceiling, SECTOR, Scenario};
@@ -174,12 +174,10 @@ mod tests {
     };
 
     use drivebench::{
-        engine::{
-            Cancel, Engine, Flow, Job,
-            sim::{Board, Burst, Drift, Noise, Regimes, SharedBus, Sim},
-        },
+        engine::{Cancel, Engine, Flow, Job},
         units::{Caching, Content, Direction, Extent, Load, MIB, Pattern},
     };
+    use drivebench_modelled::sim::{Board, Burst, Drift, Noise, Regimes, SharedBus, Sim};
 
     use super::*;
 

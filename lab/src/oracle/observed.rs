@@ -1,6 +1,6 @@
 //! Results from a ledger.
 
-use drivebench::engine::sim::Cause;
+use drivebench_modelled::sim::Cause;
 
 use crate::ledger::{Entry, Kind};
 

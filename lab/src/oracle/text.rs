@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, path::Path};
 
-use drivebench::engine::sim::Cause;
+use drivebench_modelled::sim::Cause;
 
 use super::{
     model::{self, DriveTruth, Speeds},

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use drivebench::engine::sim::Faults;
+use drivebench_modelled::sim::Faults;
 use rand::Rng;
 use serde_json::Value;
 

@@ -15,7 +15,7 @@ mod watch;
 
 use std::{fmt::Write as _, fs, path::Path, time::Duration};
 
-use drivebench::engine::sim::{Model, Noise, Stalls, Zone};
+use drivebench_modelled::sim::{Model, Noise, Stalls, Zone};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;

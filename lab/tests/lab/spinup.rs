@@ -1,6 +1,6 @@
 //! `drivebench run spinup` in a machine of the lab, compared with the disk's ledger.
 
-use drivebench::engine::sim::Cause;
+use drivebench_modelled::sim::Cause;
 
 use super::{LIMIT, estimate, findings, scenario, start};
 

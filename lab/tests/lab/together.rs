@@ -1,7 +1,8 @@
 //! `drivebench run together` in machines of the lab, compared with their drives' ledgers.
 
-use drivebench::{engine::sim::Cause, findings::Findings};
+use drivebench::findings::Findings;
 use drivebench_lab::ledger::{Entry, Kind};
+use drivebench_modelled::sim::Cause;
 
 use super::{findings, out, scenario, start};
 

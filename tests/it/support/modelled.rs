@@ -3,15 +3,15 @@
 
 use drivebench::{
     analyse::Rules,
-    engine::{EngineError, sim::Board},
+    engine::EngineError,
     experiments::{BASELINE, Effort, Experiment, LoadName, Request, Values},
     inventory::{Drive, Inventory},
     plan::Plan,
     record::{End, Event, How, Log, SCHEMA, Start, Store},
-    run::Modelled,
     target::{Kind, Target},
     units::{Caching, MIB},
 };
+use drivebench_modelled::{Modelled, sim::Board};
 
 /// A directory on a drive that exists only as a model; a whole device where it rotates.
 pub fn target(name: &str, capacity: u64, rotates: bool) -> Target {

@@ -8,7 +8,6 @@ mod journal;
 mod local;
 mod lock;
 mod measure;
-mod modelled;
 mod output_note;
 mod place;
 mod pool;
@@ -35,7 +34,6 @@ pub use journal::{
 pub use local::{Local, in_time, now, stays};
 pub use lock::{Lock, LockError, Locks};
 pub use measure::Progress;
-pub use modelled::Modelled;
 pub use output_note::OutputNote;
 pub use place::Place;
 pub use pool::{

@@ -28,8 +28,10 @@ impl State {
 
     /// Releases what is of this kind.
     pub fn release<T: Any>(&mut self, runner: &dyn Runner) -> Result<(), RunError> {
-        let kind = self.held.extract_if(.., |(_, value)| (**value).as_any().is::<T>());
-        kind.map(|(_, mut value)| value.release(runner)).fold(Ok(()), Result::and)
+        let is_kind = |(_, value): &(usize, Box<dyn Held>)| (**value).as_any().is::<T>();
+        let (of_kind, others) = std::mem::take(&mut self.held).into_iter().partition::<Vec<_>, _>(is_kind);
+        self.held = others;
+        of_kind.into_iter().map(|(_, mut value)| value.release(runner)).fold(Ok(()), Result::and)
     }
 
     /// Releases all, the last one first; returns the failures by target.

@@ -131,7 +131,7 @@ impl Journal {
     }
 
     /// The journal of a run on a modelled machine, without a file.
-    pub(super) fn modelled() -> Self {
+    pub fn modelled() -> Self {
         Self::new(None, "")
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    Ended, Flow, Outcome,
+    engine::{Ended, Flow, Outcome},
     units::{Caching, Direction, Extent, Load, MIB, Pattern, Window},
 };
 

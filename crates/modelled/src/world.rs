@@ -11,15 +11,13 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use super::{Move, RunContext, RunError, Wanted, Watcher, World, execute, journal::Journal};
 use crate::{
-    engine::{
-        Cancel, Clock, Engine, EngineError, EngineInfo, Flow, Job, Outcomes, Watch,
-        sim::{Board, Model, Sim},
-    },
+    engine::{Cancel, Clock, Engine, EngineError, EngineInfo, Flow, Job, Outcomes, Watch},
     inventory::{Drive, Inventory},
     plan::{BuildPool, FileWork, Files, Plan, RebuildPool},
     record::{ActResult, Done, Event, How, Log},
+    run::{Journal, Move, RunContext, RunError, Wanted, Watcher, World, execute},
+    sim::{Board, Model, Sim},
     sysroot::{Archive, Sysroot},
     target::{NotFound, Target},
     tools::{Output, Query, Runner, System, ToolError, ToolResult},

@@ -3,11 +3,11 @@
 use rand::Rng;
 
 use super::{
-    super::{Ended, EngineError, Flow, Job, Outcome, WINDOW_PILOT, WINDOW_SECONDS},
     drive::{DriveOp, Fault, OpTiming},
     queue::{EventQueue, SubmittedOp},
     random::{Random, seeded},
 };
+use crate::engine::{Ended, EngineError, Flow, Job, Outcome, WINDOW_PILOT, WINDOW_SECONDS};
 use crate::units::{Caching, Direction, Histogram, Pattern, SlowOp, Window};
 
 /// How many operations are needed before the next can count as slow.

@@ -17,7 +17,7 @@ pub use board::{Board, Drives, SharedBus};
 pub use drive::{Cause, DriveOp, Fault, Link, OpTiming, SimDrive};
 pub use model::{Burst, Cache, Drift, Faults, Model, Noise, Regimes, Stalls, Standby, Zone};
 
-use super::{Cancel, Engine, EngineError, EngineInfo, Job, Outcomes, Watch};
+use crate::engine::{Cancel, Engine, EngineError, EngineInfo, Job, Outcomes, Watch};
 use queue::{EventQueue, QueueEvent};
 use running::Running;
 
