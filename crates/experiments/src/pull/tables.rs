@@ -223,5 +223,5 @@ pub(super) fn summary(layouts: &[&[&Case<'_>]]) -> Option<Table> {
     ]);
     columns[1].optional = true;
     let title = "With one drive away, and back again".to_owned();
-    (!rows.is_empty()).then(|| Table { title, columns, rows })
+    (!rows.is_empty()).then_some(Table { title, columns, rows })
 }
