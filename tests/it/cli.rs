@@ -407,10 +407,7 @@ fn signals_stop_a_run_keep_results_and_leave_no_files() {
         let record = cli.record();
         assert!(record.lines().last().is_some_and(|l| l.contains("interrupted")), "{record}");
         let shown = cli.run(["results", "show", &cli.run_name()]).out;
-        assert!(
-            shown.contains("Stopped before the interval") || shown.contains("too short for an interval"),
-            "{shown}"
-        );
+        assert!(shown.contains("without an interval") || shown.contains("gave no interval"), "{shown}");
     }
 }
 
@@ -569,11 +566,7 @@ fn protocols_are_followed_exactly() {
         outcomes,
         [(2 << 20, 0), (2 << 20, 0), (2 << 20, 0), (0, 2 << 20), (0, 2 << 20), (0, 2 << 20)]
     );
-    assert!(
-        words(&done.out).contains("out write 3") && words(&done.out).contains("over 3 runs"),
-        "{}",
-        done.out
-    );
+    assert!(words(&done.out).contains("out write 3"), "{}", done.out);
 }
 
 #[test]
