@@ -16,16 +16,11 @@ pub(super) fn ask(plan: &Plan, values: &Values, output: &Output) -> anyhow::Resu
         }
         consent.warnings.iter().for_each(|line| output.note(line));
         output.note(&format!("To {}, type {}; to stop, type nothing:", consent.act, consent.word));
-        if line(&mut io::stdin().lock())? != consent.word {
+        let mut typed = String::new();
+        io::stdin().lock().read_line(&mut typed)?;
+        if typed.trim() != consent.word {
             return Err(Usage("stopped; nothing was changed".to_owned()).into());
         }
     }
     Ok(())
-}
-
-/// What a person types.
-fn line(input: &mut impl BufRead) -> io::Result<String> {
-    let mut line = String::new();
-    input.read_line(&mut line)?;
-    Ok(line.trim().to_owned())
 }
