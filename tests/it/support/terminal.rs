@@ -55,7 +55,7 @@ impl Terminal {
             let Ok(n @ 1..) = from.read(&mut chunk) else { return };
             bytes.extend_from_slice(&chunk[..n]);
             let whole =
-                bytes.iter().rposition(|b| *b == b'\n' || *b == b'm' || *b == b'K').map_or(0, |at| at + 1);
+                bytes.iter().rposition(|b| matches!(*b, b'\n' | b'm' | b'K' | b'J')).map_or(0, |at| at + 1);
             let text: Vec<u8> = bytes.drain(..whole).collect();
             self.drawn += &plain(&String::from_utf8_lossy(&text));
         }
@@ -70,6 +70,8 @@ fn plain(text: &str) -> String {
         match c {
             '\u{1b}' => drop(chars.by_ref().find(char::is_ascii_alphabetic)),
             '\r' => out.push('\n'),
+            // A terminal turns the end of a line into both.
+            '\n' if out.ends_with('\n') => {}
             c => out.push(c),
         }
     }
