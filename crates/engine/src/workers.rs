@@ -4,7 +4,6 @@
 use std::{
     fs::File,
     io,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -324,15 +323,7 @@ pub(super) fn prepare(
 }
 
 fn work(lane: &Lane, worker: Worker) {
-    let mut clock = None;
-    let done = catch_unwind(AssertUnwindSafe(|| clock = worker(lane)));
-    if done.is_err() {
-        lane.refuse(EngineError::Job("an I/O thread failed before the start".to_owned()));
-        let error = io::Error::other("the engine's I/O thread failed; please report this");
-        lane.progress().failed("engine", 0, &error, 0);
-        clock = lane.gate.wait().map(Clock);
-    }
-    if let Some(clock) = clock {
+    if let Some(clock) = worker(lane) {
         lane.leave(clock);
     }
 }

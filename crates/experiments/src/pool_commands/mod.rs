@@ -156,7 +156,9 @@ impl PoolCommand {
                 Ok((Outcome::Created, None))
             }
             PoolChange::Replace { replacement, erases } => {
-                replace::replace(site, name, replacement, erases, &shown[0])
+                let new =
+                    shown.first().ok_or_else(|| BuildError::Drives("the plan names no drive".to_owned()))?;
+                replace::replace(site, name, replacement, erases, new)
             }
             PoolChange::Scrub => {
                 let (mut log, built) = PoolLog::open(site.store, name).map_err(BuildError::NoLog)?;
@@ -242,7 +244,8 @@ impl Act for PoolCommand {
 
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
         let since = run.ctx.world.seconds();
-        let shown = &run.planned.targets[0].drives;
+        let target = step.targets().next();
+        let shown = target.map_or(&[][..], |at| &run.planned.targets[at].drives);
         let RunContext { world, watcher, store, .. } = &mut *run.ctx;
         let watcher = RefCell::new(&mut **watcher);
         let mut lines = Vec::new();
@@ -273,7 +276,7 @@ impl Act for PoolCommand {
             }
         };
         let result = ActResult { seconds, commands: lines, observed: outcome, ..ActResult::default() };
-        run.emit_act(step.id, Some(0), result)?;
-        Ok(trouble.map(|why| (0, why)).into_iter().collect())
+        run.emit_act(step.id, target, result)?;
+        Ok(target.zip(trouble).into_iter().collect())
     }
 }
