@@ -96,8 +96,8 @@ impl Lock {
         Self::in_turn(&Path::new(OF_ROOT).join("drivebench-configuration.lock"), TURN)
     }
 
-    /// Held by whichever user, for what only one run may use: the array with this kernel name while a drive of it may be away, or the machine's swap;
-    /// needs root.
+    /// Locks what only one run of all users may use: an array, by its kernel name, while a drive of it may be away, or the
+    /// machine's swap. It needs root.
     pub fn of_machine(name: &str) -> io::Result<Self> {
         Self::in_turn(&Path::new(OF_ROOT).join(format!("drivebench-{name}.lock")), Duration::ZERO)
     }

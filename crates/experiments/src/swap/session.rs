@@ -46,7 +46,7 @@ pub struct Session {
 
 /// Why a load has no result.
 pub enum Ended {
-    /// Later loads on the medium have none, either.
+    /// The medium can't be measured any further, for this reason.
     Because(String),
     Error(RunError),
 }
@@ -74,7 +74,7 @@ impl Session {
             SwapMedium::Device { .. } => Area::device(target, act.area, erase, (journal, tools))?,
             SwapMedium::File | SwapMedium::Zswap => Area::file(&target.path, at, act.area, journal, cancel)?,
         };
-        // Of an array, each copy counts.
+        // Each copy that an array writes counts.
         let drives = target.drives.iter().map(|drive| drive.name.clone()).collect();
         let zram = || area.path().file_name().map(|name| name.to_string_lossy().into_owned());
         let media = if act.medium.is_zram() { zram().into_iter().collect() } else { drives };
@@ -127,7 +127,7 @@ impl Session {
         // Its last operation may take long.
         let line = self.hear(&mut talk, Duration::from_secs_f64(act.seconds) + FILLS, &group, cancel)?;
         let did = Counters::read(&self.watch, &group).since(&before);
-        // As long as it has its own pages there.
+        // Before the program ends: what it has in the area is not counted as others'.
         self.watch.count_others(&group);
         if self.watch.is_full(self.bytes) {
             return Err(Ended::Because(
