@@ -12,7 +12,7 @@ use crate::{
         mkfs::{Filesystem, Stripe},
         sgdisk, wipefs,
     },
-    units::{KIB, Layout, MIB, PredictedLoad, count, decimal_bytes, size},
+    units::{KIB, Layout, MIB, count, decimal_bytes, size},
 };
 
 /// What was asked for.
@@ -65,9 +65,6 @@ pub struct Build {
     pub label: String,
     /// Of the array and the filesystem.
     pub uuids: [String; 2],
-    /// What it will do, predicted before it was built.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub predicted: Vec<PredictedLoad>,
 }
 
 /// A step of building, in their order. Members are numbered as in [`Build::members`].
@@ -170,7 +167,6 @@ impl Request {
             filesystem,
             label,
             uuids,
-            predicted: Vec::new(),
         })
     }
 

@@ -1,7 +1,7 @@
 //! Pools that drivebench built, marked in the inventory: the kernel knows neither that, nor which drives are missing.
 
 use super::{
-    Build, Member,
+    Build,
     health::{MemberState, State},
 };
 use crate::{
@@ -22,16 +22,12 @@ impl Build {
         let is_known = health.others.is_empty();
         let away = health.members.iter().enumerate().filter(|(_, state)| is_known && is_away(state));
         let absent = away.map(|(at, _)| self.name_of(at).to_owned()).collect();
-        // The labels of sticks say their bays.
-        let is_there = |member: &Member| inventory.drives.iter().any(|drive| drive.label() == member.label);
-        let as_built = self.members.iter().all(is_there);
         let own = |pool: Pool| Pool {
             name: Some(self.name.clone()),
             layout: Some(self.layout.name().to_owned()),
             members: self.members.len() as u64,
             ours: true,
             absent,
-            predicted: if as_built { self.predicted.clone() } else { Vec::new() },
             ..pool
         };
         if let Some(device) = &health.device {
@@ -74,7 +70,7 @@ mod tests {
     use crate::{
         Request,
         inventory::fixtures::{Tree, pools::mounted_array},
-        units::{KIB, Layout, PredictedLoad},
+        units::{KIB, Layout},
     };
 
     fn build(inventory: &Inventory, names: [&str; 3]) -> Build {
@@ -92,9 +88,7 @@ mod tests {
             ..super::super::testing::request(Layout::Raid5)
         };
         let blank = Inventory { drives: inventory.drives.clone(), ..Inventory::default() };
-        let predicted =
-            PredictedLoad { label: "write 1M".to_owned(), speed: 4e6, low: 3e6, high: None, processor: None };
-        Build { predicted: vec![predicted], ..request.plan(&blank, &drives.each_ref()).expect("fits") }
+        request.plan(&blank, &drives.each_ref()).expect("fits")
     }
 
     /// The sticks hold parts of the array.
@@ -104,26 +98,6 @@ mod tests {
             part.content.uuid = Some(super::super::testing::request(Layout::Raid5).uuids[0].clone());
         }
         inventory
-    }
-
-    #[test]
-    fn predictions_are_of_the_drives_in_their_bays() {
-        let tree = mounted_array("active", "raid5", 3, "abc");
-        let predicted = |changed: fn(&mut Drive)| {
-            let mut inventory = inventory_of(&tree);
-            let mut build = build(&inventory, ["sda", "sdb", "sdc"]);
-            let mine = |at: usize| {
-                inventory.drives.iter().find(|drive| drive.identity() == build.members[at].identity)
-            };
-            let labels: Vec<String> = (0..3).map(|at| mine(at).expect("a drive").label()).collect();
-            build.members.iter_mut().zip(labels).for_each(|(member, label)| member.label = label);
-            changed(inventory.drives.iter_mut().find(|drive| drive.name == "sda").expect("a stick"));
-            build.mark(&tree.sysroot(), &mut inventory);
-            inventory.layers[0].pool.take().expect("a pool").predicted.len()
-        };
-        assert_eq!(predicted(|_| {}), 1);
-        assert_eq!(predicted(|drive| drive.bay = Some("9.9".to_owned())), 0);
-        assert_eq!(predicted(|drive| drive.serial = Some("another".to_owned())), 0);
     }
 
     #[test]

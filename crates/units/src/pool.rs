@@ -37,9 +37,6 @@ pub struct Pool {
     pub container: Option<String>,
     /// Serials of its drives that are not plugged in or not in use, where drivebench built it.
     pub absent: Vec<String>,
-    /// Predictions from before drivebench built it; empty once other drives are in it, or USB drives in other bays.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub predicted: Vec<PredictedLoad>,
 }
 
 /// A predicted speed in bytes per second, with an interval from those of the drives. The error of the model itself is not included.

@@ -42,8 +42,6 @@ pub enum PoolAction {
     /// Replace a drive of a pool by another one
     #[command(after_help = REPLACE)]
     Replace(Replace),
-    /// Show how far predictions of pools were off, over all stored runs
-    Predictions,
     /// Compare the copies or the parity of a pool
     Scrub {
         /// Its name

@@ -50,7 +50,7 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         write_mostly: mostly.collect::<anyhow::Result<_>>()?,
         uuids: [run::uuid()?, run::uuid()?],
     };
-    let mut build = request.plan(&inventory, &drives).map_err(|e| Usage(e.to_string()))?;
+    let build = request.plan(&inventory, &drives).map_err(|e| Usage(e.to_string()))?;
     if run::pools(results.dir()).0.iter().any(|pool| pool.build.name == build.name) {
         let name = &build.name;
         return Err(Usage(format!("there is a pool {name}: drivebench pool status {name}")).into());
@@ -61,12 +61,9 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
     };
     let evidence = sharing::evidence(results, &drives);
     let measured = |group: &[&Drive]| sharing::measured(&evidence, &inventory, group);
-    let forecast = Forecast::of(&inventory, &drives, &build, &evidence);
     let text = result(&build, &drives)
         + &sharing::sentences(&inventory, &drives, build.layout, measured)
-        + &forecast.as_ref().map_or(UNKNOWN.to_owned(), Forecast::sentence);
-    // Into the log, before anything is changed.
-    build.predicted = forecast.map(|forecast| forecast.loads).unwrap_or_default();
+        + &Forecast::of(&inventory, &drives, &build, &evidence).map_or(UNKNOWN.to_owned(), |forecast| forecast.sentence());
     let change = PoolChange::Create { mount: dir.map(PathBuf::from), keep };
     let plan = PoolCommand { build, change }.plan(&drives);
     if args.plan {

@@ -12,7 +12,7 @@ use crate::{
     inventory::{Drive, Inventory},
     pool::Build,
     units::{
-        Caching, Direction, KIB, Layout, MIB, Parity, Pattern, PoolState, PredictedLoad, duration, listed,
+        Caching, Direction, KIB, Layout, MIB, Parity, Pattern, PredictedLoad, duration, listed,
         rate,
     },
 };
@@ -37,7 +37,7 @@ pub(super) const UNKNOWN: &str = "Its speeds can't be predicted: at least one dr
 /// How fast a pool will be.
 #[derive(Debug)]
 pub(super) struct Forecast {
-    pub loads: Vec<PredictedLoad>,
+    loads: Vec<PredictedLoad>,
     /// Until its members agree; none where nothing is copied.
     first_sync_seconds: Option<f64>,
     /// Until a drive that takes the place of another has its data.
@@ -124,7 +124,7 @@ impl Forecast {
         });
         format!(
             "Predicted, one operation at a time: {sequential}random 4 KiB, {random}.{seeks}{} From {from}{together}. Drives that stall \
-             make copies and parity slower than this. The error of the model comes on top (drivebench pool predictions).\n",
+             make copies and parity slower than this. The error of the model comes on top.\n",
             fill.unwrap_or_default()
         )
     }
@@ -236,19 +236,6 @@ impl Known<'_> {
         let (found, sum) = all.find(|(found, _)| is_load(found, transfer, Pattern::Sequential, MIB))?;
         Some((&found.run, sum))
     }
-}
-
-/// The prediction of what was measured on a pool, if there is one.
-pub(super) fn predicted(found: &Evidence) -> Option<&PredictedLoad> {
-    let pool = found.pool.as_ref()?;
-    // Filling and comparing take their share, and a drive less is another layout.
-    let as_predicted = pool.state == PoolState::Active && pool.degraded == 0 && pool.action.is_none();
-    let only_pool = !found.at_once && !found.indirect && found.layers.len() == 1;
-    if !(as_predicted && only_pool) {
-        return None;
-    }
-    let (label, ..) = LOADS.iter().find(|load| is_load(found, load.1, load.2, load.3))?;
-    pool.predicted.iter().find(|load| load.label == *label)
 }
 
 fn direction(transfer: Transfer) -> Direction {

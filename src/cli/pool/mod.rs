@@ -5,7 +5,6 @@ mod consent;
 mod create;
 mod destroy;
 mod forecast;
-mod predictions;
 mod replace;
 mod scrub;
 mod sharing;
@@ -43,7 +42,6 @@ pub(super) fn pool(args: &Pool, store: &Option<PathBuf>, output: &Output) -> any
             destroy::destroy(name, erase, *missing, &store, output)
         }
         PoolAction::Replace(replace) => replace::replace(replace, &store, output),
-        PoolAction::Predictions => predictions::predictions(&store, output),
         PoolAction::Scrub { name } => scrub::scrub(name, &store, output),
     }
 }

@@ -269,8 +269,6 @@ fn apply(pool: &mut Option<Built>, line: Line) -> Result<(), String> {
         (Line::Replaced, Some(built)) => {
             if let Some(Replacement { at, member }) = built.replacing.take() {
                 built.build.members[at] = member;
-                // That was of other drives.
-                built.build.predicted.clear();
             }
         }
         (Line::GivenUp, Some(built)) => built.replacing = None,

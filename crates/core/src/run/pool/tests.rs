@@ -15,7 +15,7 @@ use crate::{
     inventory::{Drive, Inventory},
     pool::{Build, Request, Step, testing::request},
     tools::{Content, Output, Query, Replay, Right, Runner, ToolError, ToolResult},
-    units::{KIB, Layout, PredictedLoad},
+    units::{KIB, Layout},
 };
 
 const DRIVES: [&str; 4] = ["/dev/sda", "/dev/sdb", "/dev/sdc", "/dev/sdd"];
@@ -118,10 +118,7 @@ fn plan(layout: Layout) -> Build {
     };
     let drives: Vec<Drive> = DRIVES.iter().map(drive).collect();
     let request = Request { chunk: 64 * KIB, ..request(layout) };
-    let build = request.plan(&Inventory::default(), &drives.iter().collect::<Vec<_>>()).expect("fits");
-    let predicted =
-        PredictedLoad { label: "read 1M".to_owned(), speed: 9e6, low: 8e6, high: None, processor: None };
-    Build { predicted: vec![predicted], ..build }
+    request.plan(&Inventory::default(), &drives.iter().collect::<Vec<_>>()).expect("fits")
 }
 
 /// A process that another test starts holds a lock of this one until it runs its program.
@@ -268,7 +265,7 @@ fn a_replacement_is_known_until_it_is_complete_and_is_the_member_afterwards() {
     member.identity = "another".to_owned();
     log.append(&Line::Replacing { replacement: Box::new(Replacement { at: 1, member }) }).expect("writes");
     let begun = one(store.path());
-    assert_eq!((&begun.build.members, &begun.build.predicted), (&plan.members, &plan.predicted));
+    assert_eq!(begun.build.members, plan.members);
     let touched = |built: &Built| {
         let members = built.touched();
         members.into_iter().map(|(at, member)| (at, member.identity.clone())).collect::<Vec<_>>()
@@ -283,7 +280,6 @@ fn a_replacement_is_known_until_it_is_complete_and_is_the_member_afterwards() {
     log.append(&Line::Replaced).expect("writes");
     let after = one(store.path());
     assert_eq!(after.build.members[1].identity, "another");
-    assert!(after.build.predicted.is_empty());
     assert!(after.replacing.is_none() && touched(&after).len() == 4);
     // The next one fails, and is given up.
     let mut member = built.build.members[2].clone();
