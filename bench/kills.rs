@@ -37,7 +37,7 @@ const GONE: Duration = Duration::from_secs(10);
 
 /// The commands. `W` and `X` are finished runs, `R` one to resume, `I` an import; `@fuse` and `@disk` are targets, `@out/` the
 /// output directory. What `+` precedes, a run killed before has left files.
-const COMMANDS: [&str; 50] = [
+const COMMANDS: [&str; 48] = [
     "run baseline --rw write --max-bytes 1M @fuse",
     "run baseline --rw write,randread --bs 64k --max-bytes 2M --engine psync @fuse",
     "run baseline --rw write,read --bs 64k --iodepth 4 --max-bytes 8M --engine uring @disk",
@@ -59,17 +59,15 @@ const COMMANDS: [&str; 50] = [
     "list --format json",
     "list --sysroot @machine",
     "advise",
-    "advise --format markdown",
     "advise --format json",
     "capture @out/machine.tar.gz",
     "capture --anonymise @out/machine.tar.gz",
     "import @import/fio-2.2.10.json",
     "import @import",
     "results",
-    "results show W",
     "show W X --format json",
     "show W --format csv",
-    "show W --full --waiting",
+    "show W --full",
     "show I --format markdown",
     "report W --out @out/report",
     "report W X I --out @out/report",

@@ -98,7 +98,7 @@ fn measure(store: &Store, runs: &[String]) -> Result<(), Box<dyn Error>> {
         ("list, first time", false, &["results"][..]),
         ("list, with its index", true, &["results"]),
         ("list, filtered", true, &filtered),
-        ("show one run", true, &["results", "show", first]),
+        ("show one run", true, &["show", first]),
         ("advise", true, &["advise"]),
         ("compare two runs", true, &["results", "compare", first, second]),
         ("export all as CSV", false, &["results", "export"]),

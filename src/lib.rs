@@ -8,7 +8,7 @@ pub mod cli;
 
 pub use drivebench_advise::{advise, compare};
 pub use drivebench_analyse as analyse;
-pub use drivebench_core::{danger, open_loop, plan, record, run, watch};
+pub use drivebench_core::{danger, plan, record, run, watch};
 pub use drivebench_engine as engine;
 pub use drivebench_experiments as experiments;
 pub use drivebench_findings as findings;

@@ -69,7 +69,7 @@ pub enum Command {
     /// Import results of fio, dd or PiBenchmarks
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(Import),
-    /// List, show, compare, export or remove earlier runs
+    /// List, compare, export or remove earlier runs
     Results(Results),
     /// Show the findings of runs
     Show(Show),
@@ -346,10 +346,6 @@ pub struct Show {
     /// Add reasons, percentiles, conditions and commands
     #[arg(long)]
     pub full: bool,
-
-    /// Add the modelled latency of clients at 50 % and 80 % load
-    #[arg(long)]
-    pub waiting: bool,
 }
 
 const EXPORT_EXAMPLES: &str = "\
@@ -370,8 +366,6 @@ Examples:
 pub enum ResultsAction {
     /// List runs
     List(Filter),
-    /// Show the findings of runs
-    Show(Show),
     /// Compare two runs, drive by drive: ratios with intervals
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare {

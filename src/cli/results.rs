@@ -1,4 +1,4 @@
-//! `drivebench results`: list, show, compare, export, remove.
+//! `drivebench show`, and `drivebench results`: list, compare, export, remove.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -14,7 +14,6 @@ use super::{
 use crate::{
     compare::compare,
     findings::{Column, Findings},
-    open_loop,
     record::{End, Store, Summary},
     report::{Format, render},
     run,
@@ -25,7 +24,6 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
     let store = stored::store(dir)?;
     match args.action.as_ref().unwrap_or(&ResultsAction::List(Filter::default())) {
         ResultsAction::List(filter) => list(&store, filter, output),
-        ResultsAction::Show(args) => show(args, &store, output),
         ResultsAction::Compare { first, second, force, full, format } => {
             if let Some(second) = second {
                 stored::each_once(&[first.clone(), second.clone()])?;
@@ -55,16 +53,13 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
 
 pub(super) fn show(args: &Show, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
     for (at, run) in args.runs.iter().enumerate() {
-        let mut findings = stored::findings(store, run)?;
-        if args.waiting {
-            findings.tables.push(open_loop::waiting(|| store.open(run))?);
-        }
+        let findings = stored::findings(store, run)?;
         // Other formats name the run.
         if args.runs.len() > 1 && args.format == Format::Text {
             let gap = if at > 0 { "\n" } else { "" };
             output.result(&format!("{gap}{run}: {}, {}\n", findings.experiment, findings.origin.at))?;
         }
-        output.result(&render(&findings, args.format, output.style, args.full || args.waiting))?;
+        output.result(&render(&findings, args.format, output.style, args.full))?;
     }
     Ok(ExitCode::SUCCESS)
 }

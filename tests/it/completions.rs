@@ -23,5 +23,5 @@ fn bash_completes_commands_experiments_options_and_values() {
     assert_eq!(offered(&["run", "ba"]), ["baseline", "bays"]);
     assert_eq!(offered(&["run", "baseline", "--engi"]), ["--engine"]);
     assert_eq!(offered(&["run", "baseline", "--engine", "u"]), ["uring"]);
-    assert_eq!(offered(&["results", "sh"]), ["show"]);
+    assert_eq!(offered(&["results", "comp"]), ["compare"]);
 }

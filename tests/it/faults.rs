@@ -29,7 +29,7 @@ const COMMANDS: [&[&str]; 10] = [
     &["list"],
     &["run", "baseline", "--wait", "--rw", "write", "--max-bytes", "1M", "DIR"],
     &["results"],
-    &["results", "show", "rbase1"],
+    &["show", "rbase1"],
     &["results", "compare", "rbase1", "rbase2"],
     &["results", "export", "--out", "OUT/x.csv"],
     &["report", "rbase1", "--out", "OUT/page"],

@@ -380,7 +380,7 @@ fn both_run_on_a_disk_and_leave_nothing() {
         let short = done.out.replace(here, "DIR");
         assert!(short.lines().all(|l| l.chars().count() <= 80 || l.starts_with("  ")), "{short}");
         assert_eq!(names(place.path()), [""; 0]);
-        let again = cli.run(["results", "show", &cli.run_name()]);
+        let again = cli.run(["show", &cli.run_name()]);
         assert_eq!((again.code, again.out), (0, done.out));
     }
 }

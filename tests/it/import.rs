@@ -59,7 +59,7 @@ fn real_output_of_each_tool() {
         let done = import(&cli, args);
         let run = saved(&done);
         insta::assert_snapshot!(name, without_time(&done.out));
-        assert_eq!(cli.run(["results", "show", &run]).out, done.out, "{name} shows the same");
+        assert_eq!(cli.run(["show", &run]).out, done.out, "{name} shows the same");
     }
 }
 
@@ -67,7 +67,7 @@ fn real_output_of_each_tool() {
 fn an_import_in_all_formats_and_reports() {
     let cli = Cli::new();
     let run = saved(&import(&cli, &["fio-3.33-repeated.json", "--board", "Pi Zero 2 W", "--drive", "vda"]));
-    let show = |format| cli.run(["results", "show", &run, "--format", format]).out.replace(&run, "RUN");
+    let show = |format| cli.run(["show", &run, "--format", format]).out.replace(&run, "RUN");
     insta::assert_snapshot!(show("csv"));
     let json: serde_json::Value = serde_json::from_str(&show("json")).expect("JSON");
     assert_eq!(json["experiment"], "import");

@@ -10,7 +10,7 @@ use std::{
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// Rooms whose words others may not match.
-const PRODUCERS: [&str; 10] = [
+const PRODUCERS: [&str; 9] = [
     "analyse",
     "compare",
     "conditions",
@@ -18,12 +18,11 @@ const PRODUCERS: [&str; 10] = [
     "findings",
     "import",
     "inventory",
-    "open_loop",
     "plan",
     "record",
 ];
 /// Rooms that may not match them.
-const CONSUMERS: [&str; 5] = ["advise", "cli", "compare", "open_loop", "report"];
+const CONSUMERS: [&str; 4] = ["advise", "cli", "compare", "report"];
 
 /// Methods that look for a text within another, or compare with it.
 const METHODS: [&str; 19] = [

@@ -33,7 +33,7 @@ fn a_run_in_progress_is_not_removed_and_copies_are_no_runs_of_their_own() {
     let list = cli.run(["results"]).out;
     assert!(list.contains(&format!("copy of {name}")) && list.matches("copy of").count() == 1, "{list}");
     // The name of the file counts.
-    let shown = cli.run(["results", "show", "rcopy", "--format", "json"]);
+    let shown = cli.run(["show", "rcopy", "--format", "json"]);
     assert_eq!(shown.code, 0, "{}", shown.err);
     assert!(shown.out.contains("\"rcopy\"") && !shown.out.contains(&format!("\"{name}\"")), "{}", shown.out);
     let mut resumed = cli.start(["run", "baseline", "--resume", "rcopy"]);
@@ -95,7 +95,7 @@ fn twenty_processes_in_one_store_make_no_untrue_error() {
                     let place = places[n % places.len()].path().to_str().expect("UTF-8");
                     let done = match n % 5 {
                         0 | 1 => cli.run(short(place)),
-                        2 => cli.run(["results", "show", run]),
+                        2 => cli.run(["show", run]),
                         3 => cli.run(["report", "--out", out, run]),
                         _ if round % 3 == 0 => cli.run(["results", "rm", run]),
                         _ => cli.run(["results", "export", "--format", "csv"]),

@@ -93,9 +93,9 @@ fn they_are_listed_by_their_dates() {
 fn each_is_shown_with_the_same_numbers() {
     let kept = Kept::new();
     let numbers = RUNS.map(|run| {
-        let text = kept.out(&["results", "show", run]);
+        let text = kept.out(&["show", run]);
         assert!(!text.contains("NaN") && !text.contains("inf"), "{run}: {text}");
-        format!("{run}\n{}", kept.numbers(&["results", "show", run]))
+        format!("{run}\n{}", kept.numbers(&["show", run]))
     });
     insta::assert_snapshot!(numbers.join("\n"));
 }
@@ -131,7 +131,7 @@ fn a_stopped_run_is_resumed() {
     fs::remove_file(kept.store.path().join("rbayshalf.jsonl.gz")).expect("removes");
     let record = kept.store.path().join("rbayshalf.jsonl");
     fs::write(&record, &before).expect("writes");
-    let numbers = kept.numbers(&["results", "show", "rbayshalf"]);
+    let numbers = kept.numbers(&["show", "rbayshalf"]);
 
     // Three of six arrangements are done, and the drives of the fourth are not present.
     let mut running = kept.cli.start(kept.args(&["run", "bays", "--resume", "rbayshalf"]));
@@ -140,7 +140,7 @@ fn a_stopped_run_is_resumed() {
     assert_eq!(running.finish(), Some(130));
     let after = fs::read(&record).expect("reads");
     assert!(after.starts_with(&before) && after.len() > before.len(), "it goes on in the same record");
-    assert_eq!(kept.numbers(&["results", "show", "rbayshalf"]), numbers);
+    assert_eq!(kept.numbers(&["show", "rbayshalf"]), numbers);
 
     let again = kept.run(&["run", "bays", "--resume", "rbays"]);
     assert_eq!((again.code, again.out.as_str()), (2, ""), "what is complete is refused: {}", again.err);
@@ -152,8 +152,8 @@ fn an_incomplete_last_line_changes_no_number() {
     let path = kept.store.path().join("rcut.jsonl");
     let cut = fs::read_to_string(&path).expect("reads");
     assert!(!cut.ends_with('\n'), "it ends within a line");
-    let numbers = kept.numbers(&["results", "show", "rcut"]);
+    let numbers = kept.numbers(&["show", "rcut"]);
     let whole = cut.rfind('\n').expect("a line") + 1;
     fs::write(&path, &cut[..whole]).expect("cuts");
-    assert_eq!(kept.numbers(&["results", "show", "rcut"]), numbers);
+    assert_eq!(kept.numbers(&["show", "rcut"]), numbers);
 }

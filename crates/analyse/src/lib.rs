@@ -2,7 +2,7 @@
 //!
 //! Everything here is a pure function of windows: the windows of a stored record give the same numbers again.
 //! [`Adaptive`] decides when the sustained speed of a load is known, [`Span`] when its speed over seconds is, [`Zones`] does so for rotating disks. [`Tail`] gives
-//! latency percentiles, [`open_loop`] the latency of requests that arrive at a steady rate. [`compare`] and [`repeat`]
+//! latency percentiles. [`compare`] and [`repeat`]
 //! compare and combine several results. [`CostFit`] fits fixed and per-byte costs, [`ceiling_fit`] the ceilings of shared
 //! links, [`pool_model`] predicts pools, and [`latin_square`] separates the effects of drives from those of bays.
 
@@ -19,7 +19,6 @@ mod cost_fit;
 mod estimate;
 mod interval;
 pub mod latin_square;
-pub mod open_loop;
 pub mod pool_model;
 pub mod repeat;
 mod rules;

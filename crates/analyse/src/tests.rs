@@ -274,10 +274,6 @@ proptest! {
                 prop_assert!(p.estimate.low <= p.estimate.value && p.estimate.value <= p.estimate.high);
             }
         }
-        if let Some(mut replay) = open_loop::OpenLoop::new(tail.histogram(), 0.8, 1) {
-            all.iter().for_each(|w| replay.push(w));
-            replay.finish();
-        }
     }
 
     #[test]

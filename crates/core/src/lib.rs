@@ -10,7 +10,6 @@ use drivebench_report as report;
 use drivebench_units as units;
 
 pub mod danger;
-pub mod open_loop;
 pub mod plan;
 pub mod record;
 pub mod run;
