@@ -1,21 +1,20 @@
 //! `drivebench capture`: this machine as an archive, for bug reports and for tests.
 
-use std::{collections::BTreeMap, io, path::PathBuf, process::ExitCode, time::SystemTime};
+use std::{collections::BTreeMap, io, process::ExitCode, time::SystemTime};
 
 use anyhow::anyhow;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use super::{args::Capture, errors::Usage, health, output::Output, stored};
+use super::{args::Capture, errors::Usage, health, output::Output};
 use crate::{
     inventory::{Inventory, SPACE, read_extra_files},
     record::{AtomicFile, PRIVATE},
-    run::OutputNote,
     sysroot::{Archive, Sysroot},
     tools::System,
     units::{count, decimal_bytes, shell_word},
 };
 
-pub(super) fn capture(args: &Capture, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
+pub(super) fn capture(args: &Capture, output: &Output) -> anyhow::Result<ExitCode> {
     // Create the file first: a failure is cheap here, and nothing that exists is overwritten.
     let name = args.file.display();
     let exists = || anyhow::Error::from(Usage(format!("{name} already exists: choose another name")));
@@ -26,7 +25,6 @@ pub(super) fn capture(args: &Capture, store: &Option<PathBuf>, output: &Output) 
     if args.file.symlink_metadata().is_ok() {
         return Err(exists());
     }
-    let _note = stored::store(store).ok().and_then(|store| OutputNote::begin(store.dir(), &args.file, None));
     // The archive contains serials.
     let file = AtomicFile::create(&args.file, PRIVATE).map_err(failed)?;
     let archive = archive(args.anonymise).map_err(failed)?;

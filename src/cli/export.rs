@@ -18,7 +18,6 @@ use super::{
 use crate::{
     record::{AtomicFile, How, Store, Summary},
     report::{self, RowFormat},
-    run::OutputNote,
     units::{count, decimal_bytes},
 };
 
@@ -37,7 +36,6 @@ pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::R
     let name = path.display();
     let unwritable = |e: io::Error| anyhow::anyhow!("{name} can't be written: {e}");
     let signals = Signals::listen()?;
-    let _note = OutputNote::begin(store.dir(), path, None);
     // Links are replaced, not followed; what is there stays without --force.
     let file = AtomicFile::create(path, 0o666).map_err(unwritable)?;
     let mut out = BufWriter::new(file.file());

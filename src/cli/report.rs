@@ -8,7 +8,6 @@ use crate::{
     findings::Findings,
     record::keep_new_dir,
     report::{html, markdown, plot},
-    run::OutputNote,
     units::{count, decimal_bytes},
 };
 
@@ -36,7 +35,6 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     all.splice(0..0, compared);
     let files = files(&all);
     let bytes: usize = files.iter().map(|(_, text)| text.len()).sum();
-    let _note = OutputNote::begin(store.dir(), &dir, files.iter().map(|(name, _)| name));
     keep_new_dir(&dir, &files).map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => exists(),
         _ => anyhow::anyhow!("{name} can't be written: {e}"),

@@ -151,9 +151,7 @@ fn a_report_writes_only_its_own_directory() {
     let store = place.cli.store().canonicalize().expect("a store");
     let home = Cli::directory();
     let out = home.path().canonicalize().expect("a directory").join("page");
-    let may = |path: &Path| {
-        path.starts_with(home.path()) || is_index(&store, path) || path.starts_with(store.join("journals"))
-    };
+    let may = |path: &Path| path.starts_with(home.path()) || is_index(&store, path);
     let before = place.left();
     let (_, calls) = traced(&place.cli, &["report", "--out", out.to_str().expect("UTF-8"), RUNS[0]]);
     assert_eq!(wrong(&calls, &may), [""; 0]);
@@ -161,43 +159,7 @@ fn a_report_writes_only_its_own_directory() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "strace kills exactly there")]
-fn cleanup_removes_what_a_command_left_that_was_killed_before_its_output_had_its_name() {
-    for (args, rename, suffix) in [
-        (&["report", "--out"][..], "renameat2", "page"),
-        (&["results", "export", "--force", "--out"], "renameat", "x.csv"),
-    ] {
-        let (place, home) = (Place::new(), Cli::directory());
-        fs::write(home.path().join("x.csv"), "old").expect("writes");
-        let out = home.path().join(suffix);
-        let plain = place.cli.command([args, &[out.to_str().expect("UTF-8"), RUNS[0]]].concat());
-        let mut command = Command::new("strace");
-        // Links of the store's index are renamed, too.
-        command.args(["-f", "-qq", "-o", "/dev/null", "-P"]).arg(home.path()).arg("-e");
-        command.arg(format!("inject={rename}:signal=KILL"));
-        command.arg(plain.get_program()).args(plain.get_args()).env_clear();
-        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        assert!(!command.status().expect("strace starts").success());
-        let left = |found: &String| found.starts_with(&format!(".{suffix}."));
-        assert_eq!(
-            names(home.path()).iter().filter(|found| left(found)).count(),
-            1,
-            "{args:?}: it was killed there"
-        );
-        let done = place.cli.run(["cleanup"]);
-        let said = format!("/.{suffix}.");
-        assert!(
-            done.out.contains(&said) && done.out.contains("left by a command that was killed."),
-            "{}",
-            done.out
-        );
-        assert_eq!((done.code, names(home.path())), (0, vec!["x.csv".to_owned()]), "{}", done.out);
-        assert_eq!(place.left().1, [""; 0]);
-    }
-}
-
-#[test]
-fn an_output_that_fails_leaves_no_journal() {
+fn an_output_that_fails_leaves_nothing() {
     let place = Place::new();
     assert_eq!(place.cli.run(["cleanup"]).code, 0);
     let home = Cli::directory();

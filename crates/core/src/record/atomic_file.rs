@@ -5,7 +5,7 @@ use std::{
     fs::{self, File},
     io::{self, Write},
     os::{fd::AsRawFd, unix::fs::MetadataExt},
-    path::{Component, Path, PathBuf},
+    path::Path,
 };
 
 use rustix::{
@@ -184,16 +184,16 @@ fn sweep_of(dir: &File, name: &OsStr, files: &[&OsStr]) {
     for entry in entries {
         let Some(found) = entry.file_name().to_str().ok().filter(|found| is_left(found)) else { continue };
         // The caller writes something else; the next one tries again.
-        let _ = remove_left(dir, found.as_ref(), files, rustix::process::geteuid().as_raw());
+        let _ = remove_left(dir, found.as_ref(), files);
     }
 }
 
 /// Removes a file, or a directory of these files, of this user, unless it is in use.
-fn remove_left(dir: &File, name: &OsStr, files: &[&OsStr], owner: u32) -> io::Result<()> {
+fn remove_left(dir: &File, name: &OsStr, files: &[&OsStr]) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let open = File::from(openat(dir, name, flags, Mode::empty())?);
     let about = open.metadata()?;
-    if about.uid() != owner {
+    if about.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::Error::other("it belongs to another user"));
     }
     lock(&open)?;
@@ -201,71 +201,6 @@ fn remove_left(dir: &File, name: &OsStr, files: &[&OsStr], owner: u32) -> io::Re
         true => remove_dir(dir, name, &open, files),
         false if about.is_file() => Ok(unlinkat(dir, name, AtFlags::empty())?),
         false => Err(io::Error::other("it is not a regular file: check it first")),
-    }
-}
-
-/// An output that has temporary names while it is written: a file, or a directory of files.
-#[derive(Debug)]
-pub struct Unnamed {
-    path: PathBuf,
-    name: OsString,
-    files: Vec<String>,
-    /// The directory that it is in, open so that it can't be replaced meanwhile.
-    dir: File,
-}
-
-impl Unnamed {
-    /// A path through a link is an error: what has the link could lead it elsewhere.
-    pub fn at(path: &Path, files: &[String]) -> io::Result<Self> {
-        let (above, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
-        let mut dir = openat(CWD, "/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        let each = above.strip_prefix("/").map_err(|_| io::ErrorKind::InvalidInput)?;
-        for part in each.components() {
-            let Component::Normal(part) = part else { return Err(io::ErrorKind::InvalidInput.into()) };
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            dir = openat(&dir, part, flags, Mode::empty()).map_err(|e| match e {
-                Errno::NOTDIR | Errno::LOOP => {
-                    io::Error::other("a part of its path is a link, or no directory")
-                }
-                e => e.into(),
-            })?;
-        }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = File::from(openat(&dir, ".", flags, Mode::empty())?);
-        Ok(Self { path: path.to_owned(), name: name.to_owned(), files: files.to_vec(), dir })
-    }
-
-    /// What has a temporary name that this process gave.
-    pub fn temporaries(&self, process: u32) -> io::Result<Vec<PathBuf>> {
-        let is_of = |found: &str| {
-            let of = of_temporary(found).filter(|_| process_of(found) == Some(process));
-            of.is_some_and(|of| *of == *self.name || self.files.iter().any(|file| of == file))
-        };
-        let mut left = Vec::new();
-        for entry in Dir::read_from(&self.dir)? {
-            let entry = entry?;
-            let found = entry.file_name().to_str().ok().filter(|found| is_of(found));
-            left.extend(found.map(|found| self.path.with_file_name(found)));
-        }
-        Ok(left)
-    }
-
-    /// Removes one of these if it is this user's, whose journal names it. Root, too, removes no other user's by it.
-    pub fn remove(&self, temporary: &Path, owner: u32) -> io::Result<()> {
-        let name = temporary.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let above = self.dir.metadata()?.uid();
-        if owner != rustix::process::geteuid().as_raw() && ![owner, 0].contains(&above) {
-            return Err(io::Error::other("its directory belongs to another user"));
-        }
-        let files = self.files.iter().filter(|file| !file.contains('/'));
-        remove_left(&self.dir, name, &files.map(AsRef::as_ref).collect::<Vec<_>>(), owner)
-    }
-
-    pub fn is_dir(&self, temporary: &Path) -> bool {
-        let found = temporary.file_name().map(|name| statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW));
-        found.is_some_and(|found| {
-            found.is_ok_and(|f| FileType::from_raw_mode(f.st_mode) == FileType::Directory)
-        })
     }
 }
 
@@ -428,39 +363,6 @@ mod tests {
         sweep_of(&place(&at("file")).expect("opens").0, "file".as_ref(), &[]);
         let left = [".file.4194999.0", ".file.1.0", &lives, ".file.4194998.0"].map(|name| at(name).exists());
         assert_eq!(left, [false, false, true, true]);
-    }
-
-    #[test]
-    fn only_what_the_owner_of_the_journal_owns_is_removed() {
-        let home = tempfile::tempdir().expect("a directory");
-        let above = home.path().canonicalize().expect("is there");
-        let at = |name: &str| above.join(name);
-        let (this, files) = (rustix::process::geteuid().as_raw(), ["a.html".to_owned(), "b.svg".to_owned()]);
-        fs::write(at(".page.77.0"), "half").expect("writes");
-        fs::create_dir(at(".page.77.1")).expect("creates");
-        fs::write(at(".page.77.1/a.html"), "half").expect("writes");
-        fs::write(at("mine"), "mine").expect("writes");
-        std::os::unix::fs::symlink(at("mine"), at(".page.77.1/b.svg")).expect("links");
-        let page = Unnamed::at(&at("page"), &files).expect("opens");
-        let mut left = page.temporaries(77).expect("lists");
-        left.sort();
-        assert_eq!(left, [at(".page.77.0"), at(".page.77.1")]);
-        for one in &left {
-            let said = page.remove(one, this + 1).expect_err("of another user").to_string();
-            assert!(said.contains("another user") && one.exists(), "{said}");
-        }
-        page.remove(&left[0], this).expect("is removed");
-        page.remove(&left[1], this).expect_err("not empty");
-        assert!(
-            !left[0].exists() && at(".page.77.1/b.svg").is_symlink() && !at(".page.77.1/a.html").exists()
-        );
-
-        std::os::unix::fs::symlink(&above, at("link")).expect("links");
-        let said = Unnamed::at(&at("link/page"), &files).expect_err("a link").to_string();
-        assert!(said.contains("is a link"), "{said}");
-        assert!(
-            Unnamed::at(Path::new("page"), &files).is_err() && Unnamed::at(&at("no/page"), &files).is_err()
-        );
     }
 
     #[test]

@@ -4,24 +4,24 @@ mod atomic_file;
 mod event;
 mod imported;
 mod owner;
-mod progress;
 mod reader;
 mod run;
+mod progress;
 mod store;
 mod summary;
 mod watched;
 mod writer;
 
-pub use atomic_file::{AtomicFile, Unnamed, keep_new_dir, sweep_beside};
+pub use atomic_file::{AtomicFile, keep_new_dir, sweep_beside};
 pub use event::{
     ActResult, End, Event, Host, How, MOST, Observation, Observed, Resume, SCHEMA, StandbyResult, Start,
     When, lasts,
 };
 pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
 pub use owner::{PRIVATE, caller, hand_over, home, keep_for_root, lock, make_dir};
-pub use progress::{Done, LoadSpeed, ProcessorUse, Refill};
 pub use reader::{ReadError, Reader, open_own, open_regular};
 pub use run::{Flag, Load, Run, Step, Windows, suspended};
+pub use progress::{Done, LoadSpeed, ProcessorUse, Refill};
 pub use store::{Store, StoreError, is_name};
 pub use summary::Summary;
 pub use watched::{Answer, Between, Watched};

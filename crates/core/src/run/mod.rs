@@ -8,7 +8,6 @@ mod journal;
 mod local;
 mod lock;
 mod measure;
-mod output_note;
 mod place;
 mod pool;
 mod scratch;
@@ -34,7 +33,6 @@ pub use journal::{
 pub use local::{Local, in_time, now, stays};
 pub use lock::{Lock, LockError, Locks};
 pub use measure::Progress;
-pub use output_note::OutputNote;
 pub use place::Place;
 pub use pool::{
     BuildError, Building, Built, Commands, Former, PoolLine, PoolLog, Replacement, Unclean, Wait, begin,

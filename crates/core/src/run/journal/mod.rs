@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     log::{AppendLog, LONGEST, open_trusted, read_lines},
     recovery::{Kept, Leftover, look_alikes, sweep},
-    undo::{DriveInStandby, OwnDirectory, OwnFile, TemporaryOutput, Undo, Undone},
+    undo::{DriveInStandby, OwnDirectory, OwnFile, Undo, Undone},
 };
 pub(super) use recovery::{patiently, remedy};
 
@@ -252,7 +252,7 @@ fn refuse_link(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a file has the name of a journal: of a run or an output, and a number.
+/// Whether a file has the name of a journal: of a run, and a number.
 fn is_name(file: &OsStr) -> bool {
     let alphanumeric =
         |run: &str| !run.is_empty() && run.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
@@ -288,7 +288,6 @@ pub fn host(root: &Sysroot) -> Host {
 #[derive(Debug)]
 struct Abandoned {
     pub path: PathBuf,
-    pub run: String,
     /// Where it was written.
     pub host: Host,
     /// Changes that were not undone, the last one first.
@@ -381,7 +380,7 @@ impl Abandoned {
         });
         let unreadable = read.map_or_else(|e| Some(e.to_string()), |extent| extent.damage);
         left.reverse();
-        Ok(Some(Self { path, run, host, left, unreadable, _locked: file }))
+        Ok(Some(Self { path, host, left, unreadable, _locked: file }))
     }
 }
 

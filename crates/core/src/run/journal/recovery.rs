@@ -12,7 +12,7 @@ use std::{
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::{
-    super::{output_note, place::Away, scratch_name},
+    super::{place::Away, scratch_name},
     Abandoned, Left, Undone, cleanup, host,
 };
 use crate::{
@@ -85,14 +85,8 @@ fn is_of(journal: &Host, here: &Host) -> bool {
 }
 
 fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
-    let process = output_note::process(&journal.run);
     let is_this_boot = journal.host.boot_id == here.boot_id;
-    let ended = match (is_this_boot, process) {
-        (true, None) => "a run that was killed",
-        (false, None) => "a run that a reboot or power cut ended",
-        (true, Some(_)) => "a command that was killed",
-        (false, Some(_)) => "a command that a reboot or power cut ended",
-    };
+    let ended = if is_this_boot { "a run that was killed" } else { "a run that a reboot or power cut ended" };
     let rm_journal = format!("rm {}", shell_word(&journal.path));
     let or_else = format!("run `{}`, or if it is gone for good: {rm_journal}", cleanup(store));
     let mut leftovers = Vec::new();
@@ -202,7 +196,7 @@ mod tests {
     };
 
     use super::{
-        super::{DriveInStandby, FileId, Journal, OwnDirectory, OwnFile, TemporaryOutput, Undo},
+        super::{DriveInStandby, Journal, OwnDirectory, OwnFile, Undo},
         *,
     };
     use crate::run::RunError;
@@ -296,98 +290,6 @@ mod tests {
             assert_eq!((sweep(&place.store), names(&place.dir)), (vec![], vec![]));
             assert_eq!(place.journals(), [""; 0]);
         }
-    }
-
-    #[test]
-    fn what_a_killed_command_left_of_its_output_is_removed_by_journal() {
-        let place = Place::new();
-        let files = ["report.html", "r1-1.svg"].map(str::to_owned);
-        let noted = |process: u32, path: &Path| {
-            let journal = Journal::open(&place.store, &format!("output-{process}"));
-            let undo = TemporaryOutput { path: path.to_owned(), files: files.to_vec() };
-            journal.will(undo).expect("is written");
-        };
-        let at = |name: &str| place.dir.join(name);
-        // A directory that was being filled, a file beside it, and what others named so.
-        for dir in [".page.77.0", ".page.77.1", ".page.78.0", ".other.77.0"] {
-            fs::create_dir(at(dir)).expect("creates");
-            fs::write(at(dir).join("report.html"), "half").expect("writes");
-        }
-        fs::write(at(".r1-1.svg.77.0"), "half").expect("writes");
-        fs::write(at(".page.77.1/mine"), "mine").expect("writes");
-        let theirs = at("theirs");
-        fs::create_dir(&theirs).and_then(|()| fs::write(theirs.join("report.html"), "mine")).expect("writes");
-        symlink(&theirs, at(".page.77.2")).expect("links");
-        noted(77, &at("page"));
-        // Of another process than the name of the journal says, and relative.
-        noted(79, Path::new("page"));
-        let mut swept = sweep(&place.store);
-        swept.sort_by(|a, b| a.path.cmp(&b.path));
-        let paths: Vec<PathBuf> = swept.iter().map(|one| one.path.clone()).collect();
-        assert_eq!(paths, [".page.77.0", ".page.77.1", ".page.77.2", ".r1-1.svg.77.0"].map(at));
-        assert_eq!(swept[0], removed(&paths[0], "a command that was killed"));
-        let kept = swept[1].outcome.as_ref().expect_err("it stays");
-        let says = format!("keep what you want of it, then rm -r {}", paths[1].display());
-        assert!(kept.why.contains("not empty") && kept.remedy.ends_with(&says), "{kept:?}");
-        let link = swept[2].outcome.as_ref().expect_err("it stays");
-        assert_eq!(link.remedy, format!("rm {}", paths[2].display()));
-        assert!(swept[3].outcome.is_ok(), "{swept:?}");
-        assert_eq!(names(&place.dir), [".other.77.0", ".page.77.1", ".page.77.2", ".page.78.0", "theirs"]);
-        assert_eq!(
-            (names(&at(".page.77.1")), names(&theirs)),
-            (vec!["mine".to_owned()], vec!["report.html".to_owned()])
-        );
-        assert_eq!(place.journals(), ["output-77.0"], "it stays until all is gone");
-        fs::remove_file(at(".page.77.1/mine"))
-            .and_then(|()| fs::remove_file(at(".page.77.2")))
-            .expect("removes");
-        assert_eq!(sweep(&place.store), [removed(&paths[1], "a command that was killed")]);
-        assert_eq!(place.journals(), [""; 0]);
-    }
-
-    #[test]
-    fn the_journal_of_a_user_removes_only_what_this_user_owns() {
-        let place = Place::new();
-        let (page, left) = (place.dir.join("page"), place.dir.join(".page.77.0"));
-        fs::write(&left, "half").expect("writes");
-        let journal = Journal::open(&place.store, "output-77");
-        journal.will(TemporaryOutput { path: page, files: Vec::new() }).expect("is written");
-        drop(journal);
-        let read = || {
-            let path = Abandoned::paths(&place.store).1.expect("lists").remove(0);
-            Abandoned::read(path).expect("reads").expect("is over")
-        };
-        let here = host(&Sysroot::live());
-        let mut journal = read();
-        assert_eq!(
-            journal.left[0].owner,
-            FileId::of(&File::open(&left).expect("opens")).expect("is known").uid
-        );
-        journal.left[0].owner += 1;
-        let swept = undo(journal, &here, &place.store);
-        assert!(why(&swept)[0].contains("belongs to another user"), "{swept:?}");
-        assert_eq!((names(&place.dir), place.journals().len()), (vec![".page.77.0".to_owned()], 1));
-        undo(read(), &here, &place.store);
-        assert_eq!((names(&place.dir), place.journals()), (vec![], vec![]));
-    }
-
-    #[test]
-    fn the_output_itself_is_never_named_to_be_removed() {
-        let place = Place::new();
-        let (link, output) = (place.dir.join("link"), place.dir.join("link/x.tar"));
-        symlink(&place.dir, &link).expect("links");
-        fs::write(place.dir.join("x.tar"), "mine").expect("writes");
-        fs::write(place.dir.join(".x.tar.77.0"), "half").expect("writes");
-        let journal = Journal::open(&place.store, "output-77");
-        journal.will(TemporaryOutput { path: output, files: Vec::new() }).expect("is written");
-        drop(journal);
-        let swept = sweep(&place.store);
-        let kept = swept[0].outcome.as_ref().expect_err("it stays");
-        assert!(swept[0].path == link && kept.why.contains("is a link"), "{swept:?}");
-        assert!(!kept.remedy.contains("x.tar"), "{kept:?}");
-        assert!(kept.remedy.starts_with("run `drivebench cleanup --store "), "{kept:?}");
-        assert!(kept.remedy.contains(": rm /") && kept.remedy.ends_with("/journals/output-77.0"), "{kept:?}");
-        assert_eq!(names(&place.dir), [".x.tar.77.0", "link", "x.tar"]);
     }
 
     #[test]

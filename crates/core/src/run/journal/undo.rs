@@ -12,13 +12,10 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    super::{output_note, scratch_dir, scratch_name},
+    super::{scratch_dir, scratch_name},
     FileId, Left,
 };
-use crate::{
-    record::{Unnamed, lock},
-    tagged::AsAny,
-};
+use crate::{record::lock, tagged::AsAny};
 
 /// What an entry of the journal announces, as what undoes it. Whoever can write to the store can edit a journal, so each kind
 /// touches only what has the name of the run, or what the kernel says is drivebench's.
@@ -89,13 +86,6 @@ pub struct OwnDirectory {
     pub path: PathBuf,
 }
 
-/// Files with a temporary name of this output, and directories of them.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct TemporaryOutput {
-    pub path: PathBuf,
-    pub files: Vec<String>,
-}
-
 /// A drive was sent to standby. The next access wakes it, so there is nothing to do.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct DriveInStandby {
@@ -155,33 +145,6 @@ impl Undo for OwnDirectory {
 
     fn by_hand(&self) -> (PathBuf, Option<&'static str>) {
         (self.path(), Some("rm -r"))
-    }
-}
-
-#[typetag::serde(name = "output")]
-impl Undo for TemporaryOutput {
-    fn path(&self) -> PathBuf {
-        self.path.clone()
-    }
-
-    fn is_file(&self) -> bool {
-        true
-    }
-
-    fn undo(&self, left: &Left) -> io::Result<Vec<Undone>> {
-        let Some(process) = output_note::process(&left.run) else { return Ok(Vec::new()) };
-        left.check_place()?;
-        let output = Unnamed::at(&self.path, &self.files)?;
-        let each = |path: PathBuf| {
-            let command = Some(if output.is_dir(&path) { "rm -r" } else { "rm" });
-            Undone { command, result: output.remove(&path, left.owner), path }
-        };
-        Ok(output.temporaries(process)?.into_iter().map(each).collect())
-    }
-
-    /// Only its directory is named: what has the name of the output is the user's.
-    fn by_hand(&self) -> (PathBuf, Option<&'static str>) {
-        (self.path.parent().unwrap_or(&self.path).to_owned(), None)
     }
 }
 
