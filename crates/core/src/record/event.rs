@@ -1,6 +1,6 @@
 //! The lines of a record.
 
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::{
     conditions::{Check, Processors},
     inventory::{Drive, Inventory},
     plan::{Act, Measure, Plan, Prediction, StepId},
-    tagged::{AsAny, Tagged},
+    tagged::{Kind, Tagged},
     units::{EngineInfo, Outcome, Parity, Power, RunStatus, Window, ZonePoint},
 };
 
@@ -131,8 +131,7 @@ pub fn lasts(seconds: f64) -> bool {
 }
 
 /// What an act of one experiment observed. Each kind has a tag in records.
-#[typetag::serde]
-pub trait Observation: AsAny + fmt::Debug + Send + Sync {
+pub trait Observation: Kind {
     /// Whether its counts and times are such as drives can reach.
     fn fits(&self) -> bool;
 
@@ -144,6 +143,8 @@ pub trait Observation: AsAny + fmt::Debug + Send + Sync {
 
 /// An observation of some kind.
 pub type Observed = Tagged<dyn Observation>;
+
+crate::family!(Observation);
 
 impl<T: Observation> From<T> for Observed {
     fn from(observation: T) -> Self {
