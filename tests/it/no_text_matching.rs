@@ -10,17 +10,8 @@ use std::{
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// Rooms whose words others may not match.
-const PRODUCERS: [&str; 9] = [
-    "analyse",
-    "compare",
-    "conditions",
-    "experiments",
-    "findings",
-    "import",
-    "inventory",
-    "plan",
-    "record",
-];
+const PRODUCERS: [&str; 9] =
+    ["analyse", "compare", "conditions", "experiments", "findings", "import", "inventory", "plan", "record"];
 /// Rooms that may not match them.
 const CONSUMERS: [&str; 4] = ["advise", "cli", "compare", "report"];
 

@@ -1,7 +1,7 @@
 //! The experiments, one folder each: how to plan it, and how to read its record into findings.
 
 use drivebench_analyse as analyse;
-use drivebench_core::{danger, plan, record, run};
+use drivebench_core::{danger, kind, plan, record, run};
 use drivebench_engine as engine;
 use drivebench_findings as findings;
 use drivebench_host::{conditions, inventory, sysroot, target, tools};

@@ -63,7 +63,8 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
     let measured = |group: &[&Drive]| sharing::measured(&evidence, &inventory, group);
     let text = result(&build, &drives)
         + &sharing::sentences(&inventory, &drives, build.layout, measured)
-        + &Forecast::of(&inventory, &drives, &build, &evidence).map_or(UNKNOWN.to_owned(), |forecast| forecast.sentence());
+        + &Forecast::of(&inventory, &drives, &build, &evidence)
+            .map_or(UNKNOWN.to_owned(), |forecast| forecast.sentence());
     let change = PoolChange::Create { mount: dir.map(PathBuf::from), keep };
     let plan = PoolCommand { build, change }.plan(&drives);
     if args.plan {

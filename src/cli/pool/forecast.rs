@@ -11,10 +11,7 @@ use crate::{
     },
     inventory::{Drive, Inventory},
     pool::Build,
-    units::{
-        Caching, Direction, KIB, Layout, MIB, Parity, Pattern, PredictedLoad, duration, listed,
-        rate,
-    },
+    units::{Caching, Direction, KIB, Layout, MIB, Parity, Pattern, PredictedLoad, duration, listed, rate},
 };
 
 /// Drives that move at least this share at once of what they do alone share nothing that matters.
@@ -296,7 +293,7 @@ mod tests {
             said(&pi, &all),
             "Predicted, one operation at a time: sequential 1 MiB, writes 18.2 MB/s ±10 %, reads 36.5 MB/s ±10 %; random \
              4 KiB, writes 1.00 MB/s ±10 %, reads 2.00 MB/s ±10 %. From r1 and r2, as if the drives shared nothing. \
-             Drives that stall make copies and parity slower than this. The error of the model comes on top (drivebench pool predictions).\n"
+             Drives that stall make copies and parity slower than this. The error of the model comes on top.\n"
         );
         // One run has no upper end.
         let mut once = all.clone();

@@ -26,7 +26,8 @@ impl RecordBoot {
     pub const SECONDS: f64 = 40.0;
 }
 
-#[typetag::serde(name = "record_boot")]
+crate::kind!("record_boot", RecordBoot as Act);
+
 impl Act for RecordBoot {
     fn label(&self) -> String {
         "boot".to_owned()

@@ -123,7 +123,8 @@ impl Boot {
     }
 }
 
-#[typetag::serde(name = "boots")]
+crate::kind!("boots", Boots as Observation);
+
 impl Observation for Boots {
     fn fits(&self) -> bool {
         self.earlier.iter().chain([&self.this]).all(|boot| {

@@ -104,7 +104,8 @@ pub enum OldDrive {
     Erased,
 }
 
-#[typetag::serde(name = "pool_command")]
+crate::kind!("pool_command", Outcome as Observation);
+
 impl Observation for Outcome {
     fn fits(&self) -> bool {
         true
@@ -186,7 +187,8 @@ fn superblocks(build: &Build, inventory: &Inventory) -> Vec<(String, String)> {
     ours.map(|block| (listed(&labels(block)), block.path())).collect()
 }
 
-#[typetag::serde(name = "pool_command")]
+crate::kind!("pool_command", PoolCommand as Act);
+
 impl Act for PoolCommand {
     fn label(&self) -> String {
         let label = match self.change {

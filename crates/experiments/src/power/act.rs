@@ -78,7 +78,8 @@ impl PowerCut {
     }
 }
 
-#[typetag::serde(name = "power_cut")]
+crate::kind!("power_cut", PowerCut as Act);
+
 impl Act for PowerCut {
     fn label(&self) -> String {
         "power cut".to_owned()

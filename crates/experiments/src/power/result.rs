@@ -45,7 +45,8 @@ impl PowerCutResult {
     }
 }
 
-#[typetag::serde(name = "cut")]
+crate::kind!("cut", PowerCutResult as Observation);
+
 impl Observation for PowerCutResult {
     fn fits(&self) -> bool {
         let early = self.early.as_ref().is_none_or(|early| early.reads.max(early.wrong) < MOST);

@@ -148,7 +148,8 @@ impl PoolInUse {
     }
 }
 
-#[typetag::serde(name = "fill_tree")]
+crate::kind!("fill_tree", FillTree as Act);
+
 impl Act for FillTree {
     fn label(&self) -> String {
         "files".to_owned()
@@ -194,7 +195,8 @@ impl Act for FillTree {
     }
 }
 
-#[typetag::serde(name = "pull")]
+crate::kind!("pull", Pull as Act);
+
 impl Act for Pull {
     fn label(&self) -> String {
         "pull".to_owned()

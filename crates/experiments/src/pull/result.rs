@@ -180,7 +180,8 @@ impl PullResult {
     }
 }
 
-#[typetag::serde(name = "pulled")]
+crate::kind!("pulled", PullResult as Observation);
+
 impl Observation for PullResult {
     fn fits(&self) -> bool {
         let differ = self.back.as_ref().and_then(|back| back.mismatches).unwrap_or(0);

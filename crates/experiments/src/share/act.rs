@@ -355,7 +355,8 @@ impl ShareTest {
     }
 }
 
-#[typetag::serde(name = "share")]
+crate::kind!("share", ShareTest as Act);
+
 impl Act for ShareTest {
     fn label(&self) -> String {
         "share".to_owned()

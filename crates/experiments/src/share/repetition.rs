@@ -18,7 +18,8 @@ pub struct ShareRepetition {
     pub test: ShareTest,
 }
 
-#[typetag::serde(name = "share.repetition")]
+crate::kind!("share.repetition", ShareRepetition as Act);
+
 impl Act for ShareRepetition {
     fn label(&self) -> String {
         "share repetition".to_owned()

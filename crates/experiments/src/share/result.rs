@@ -88,7 +88,8 @@ impl ShareResult {
     }
 }
 
-#[typetag::serde(name = "shared")]
+crate::kind!("shared", ShareResult as Observation);
+
 impl Observation for ShareResult {
     fn fits(&self) -> bool {
         let fits = |load: &ShareLoad| load.speed() < FASTEST;

@@ -113,7 +113,8 @@ const NEEDS: Needs = Needs {
     takes_what_is_left: false,
 };
 
-#[typetag::serde(name = "swap.area")]
+crate::kind!("swap.area", MakeSwapArea as Act);
+
 impl Act for MakeSwapArea {
     fn label(&self) -> String {
         "swap area".to_owned()
@@ -209,7 +210,8 @@ impl Act for MakeSwapArea {
     }
 }
 
-#[typetag::serde(name = "swap.use")]
+crate::kind!("swap.use", UseSwap as Act);
+
 impl Act for UseSwap {
     fn label(&self) -> String {
         format!("{} {} %", self.work.what.words(), self.work.percent)

@@ -45,14 +45,16 @@ pub struct SwapLoadResult {
     pub is_enough: bool,
 }
 
-#[typetag::serde(name = "swap.area")]
+crate::kind!("swap.area", SwapAreaResult as Observation);
+
 impl Observation for SwapAreaResult {
     fn fits(&self) -> bool {
         lasts(self.made)
     }
 }
 
-#[typetag::serde(name = "swap.load")]
+crate::kind!("swap.load", SwapLoadResult as Observation);
+
 impl Observation for SwapLoadResult {
     fn fits(&self) -> bool {
         let counts =

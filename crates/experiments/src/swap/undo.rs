@@ -44,7 +44,8 @@ pub struct ControlGroup {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ZswapOn {}
 
-#[typetag::serde(name = "swap.area")]
+crate::kind!("swap.area", SwapInUse as Undo);
+
 impl Undo for SwapInUse {
     fn path(&self) -> PathBuf {
         self.path.clone()
@@ -79,7 +80,8 @@ impl Undo for SwapInUse {
     }
 }
 
-#[typetag::serde(name = "swap.group")]
+crate::kind!("swap.group", ControlGroup as Undo);
+
 impl Undo for ControlGroup {
     fn path(&self) -> PathBuf {
         self.dir.clone()
@@ -106,7 +108,8 @@ impl Undo for ControlGroup {
     }
 }
 
-#[typetag::serde(name = "swap.zswap")]
+crate::kind!("swap.zswap", ZswapOn as Undo);
+
 impl Undo for ZswapOn {
     fn path(&self) -> PathBuf {
         ZSWAP.into()

@@ -22,7 +22,8 @@ pub(super) struct SyncResult {
     pub seconds: f64,
 }
 
-#[typetag::serde(name = "synctime.sync")]
+crate::kind!("synctime.sync", TimeSync as Act);
+
 impl Act for TimeSync {
     fn label(&self) -> String {
         "sync".to_owned()
@@ -64,7 +65,8 @@ impl Act for TimeSync {
     }
 }
 
-#[typetag::serde(name = "synctime.sync")]
+crate::kind!("synctime.sync", SyncResult as Observation);
+
 impl Observation for SyncResult {
     fn fits(&self) -> bool {
         lasts(self.seconds)

@@ -79,7 +79,8 @@ impl Files {
     }
 }
 
-#[typetag::serde(name = "files")]
+crate::kind!("files", Files as Act);
+
 impl Act for Files {
     fn label(&self) -> String {
         let verb = if self.work == FileWork::Read { "read" } else { "write" };

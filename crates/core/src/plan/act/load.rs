@@ -233,7 +233,8 @@ impl Measure {
     }
 }
 
-#[typetag::serde(name = "load")]
+crate::kind!("load", Measure as Act);
+
 impl Act for Measure {
     fn label(&self) -> String {
         self.label.clone()

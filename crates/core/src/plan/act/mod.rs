@@ -4,7 +4,7 @@ mod files;
 mod load;
 mod pool;
 
-use std::{fmt, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use super::{Cost, Step, StepId};
 use crate::{
     inventory::Inventory,
     run::{Execution, RunError, Troubles, act},
-    tagged::{AsAny, Tagged},
+    tagged::{Kind, Tagged},
     target::Target,
     units::duration,
 };
@@ -123,8 +123,7 @@ pub struct Consent {
 
 /// What a step does. An act owns its life: how it is described, what it costs and changes, and how it is done.
 /// One that only one experiment needs is implemented in that experiment's folder.
-#[typetag::serde]
-pub trait Act: AsAny + fmt::Debug + Send + Sync {
+pub trait Act: Kind {
     /// Such as `write`. Steps with the same label and target are repetitions.
     fn label(&self) -> String;
 
@@ -208,6 +207,8 @@ fn duration_fits(seconds: f64) -> Result<(), String> {
 /// An act of some kind.
 pub type AnyAct = Tagged<dyn Act>;
 
+crate::family!(Act);
+
 impl<T: Act> From<T> for AnyAct {
     fn from(act: T) -> Self {
         (Arc::new(act) as Arc<dyn Act>).into()
@@ -227,7 +228,8 @@ impl AnyAct {
     }
 }
 
-#[typetag::serde(name = "scratch_file")]
+crate::kind!("scratch_file", ScratchFile as Act);
+
 impl Act for ScratchFile {
     fn label(&self) -> String {
         "scratch file".to_owned()
@@ -254,7 +256,8 @@ impl Act for ScratchFile {
     }
 }
 
-#[typetag::serde(name = "pause")]
+crate::kind!("pause", Pause as Act);
+
 impl Act for Pause {
     fn label(&self) -> String {
         "pause".to_owned()
@@ -285,7 +288,8 @@ impl Act for Pause {
     }
 }
 
-#[typetag::serde(name = "standby")]
+crate::kind!("standby", Standby as Act);
+
 impl Act for Standby {
     fn label(&self) -> String {
         "standby".to_owned()
@@ -313,7 +317,8 @@ impl Act for Standby {
     }
 }
 
-#[typetag::serde(name = "move_drives")]
+crate::kind!("move_drives", MoveDrives as Act);
+
 impl Act for MoveDrives {
     fn label(&self) -> String {
         format!("arrangement {}", self.number)

@@ -80,7 +80,8 @@ pub struct NotPredicted {
     pub seeks: bool,
 }
 
-#[typetag::serde(name = "build_pool")]
+crate::kind!("build_pool", BuildPool as Act);
+
 impl Act for BuildPool {
     fn label(&self) -> String {
         "build".to_owned()
@@ -118,7 +119,8 @@ impl Act for BuildPool {
     }
 }
 
-#[typetag::serde(name = "rebuild_pool")]
+crate::kind!("rebuild_pool", RebuildPool as Act);
+
 impl Act for RebuildPool {
     fn label(&self) -> String {
         "rebuild".to_owned()
@@ -141,7 +143,8 @@ impl Act for RebuildPool {
     }
 }
 
-#[typetag::serde(name = "remove_pool")]
+crate::kind!("remove_pool", RemovePool as Act);
+
 impl Act for RemovePool {
     fn label(&self) -> String {
         "remove".to_owned()
@@ -168,7 +171,8 @@ impl Act for RemovePool {
     }
 }
 
-#[typetag::serde(name = "predict")]
+crate::kind!("predict", Predict as Act);
+
 impl Act for Predict {
     fn label(&self) -> String {
         "predict".to_owned()

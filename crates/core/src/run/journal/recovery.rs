@@ -532,7 +532,7 @@ mod tests {
         place.edit(|text| text + "{\"line\":\"will\",\"id\":9,\"undo\":{\"array\":{}}}\n");
         let swept = sweep(&place.store);
         assert_eq!(swept[0], removed(&left, KILLED));
-        assert!(swept[1].outcome.as_ref().is_err_and(|kept| kept.why.contains("unknown variant `array`")));
+        assert!(swept[1].outcome.as_ref().is_err_and(|kept| kept.why.contains("unknown kind `array`")));
         assert_eq!(place.journals().len(), 1);
     }
 }

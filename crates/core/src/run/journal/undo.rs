@@ -1,7 +1,6 @@
 //! How each kind of change is undone after a kill. A kind that only one experiment has is implemented in that experiment's folder.
 
 use std::{
-    fmt,
     fs::{self, File},
     io,
     path::{Path, PathBuf},
@@ -15,12 +14,11 @@ use super::{
     super::{scratch_dir, scratch_name},
     FileId, Left,
 };
-use crate::{record::lock, tagged::AsAny};
+use crate::{record::lock, tagged::Kind};
 
 /// What an entry of the journal announces, as what undoes it. Whoever can write to the store can edit a journal, so each kind
 /// touches only what has the name of the run, or what the kernel says is drivebench's.
-#[typetag::serde]
-pub trait Undo: AsAny + fmt::Debug + Send + Sync {
+pub trait Undo: Kind {
     /// What the entry names, to people too.
     fn path(&self) -> PathBuf;
 
@@ -58,6 +56,8 @@ pub trait Undo: AsAny + fmt::Debug + Send + Sync {
     }
 }
 
+crate::family!(Undo);
+
 /// What became of one thing that a killed run left.
 #[derive(Debug)]
 pub struct Undone {
@@ -92,7 +92,8 @@ pub struct DriveInStandby {
     pub device: PathBuf,
 }
 
-#[typetag::serde(name = "file")]
+crate::kind!("file", OwnFile as Undo);
+
 impl Undo for OwnFile {
     fn path(&self) -> PathBuf {
         self.path.clone()
@@ -116,7 +117,8 @@ impl Undo for OwnFile {
     }
 }
 
-#[typetag::serde(name = "directory")]
+crate::kind!("directory", OwnDirectory as Undo);
+
 impl Undo for OwnDirectory {
     fn path(&self) -> PathBuf {
         self.path.clone()
@@ -148,7 +150,8 @@ impl Undo for OwnDirectory {
     }
 }
 
-#[typetag::serde(name = "standby")]
+crate::kind!("standby", DriveInStandby as Undo);
+
 impl Undo for DriveInStandby {
     fn path(&self) -> PathBuf {
         self.device.clone()

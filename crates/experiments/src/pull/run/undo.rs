@@ -45,7 +45,8 @@ pub struct UnpluggedDrive {
     pub switch: PathBuf,
 }
 
-#[typetag::serde(name = "pull.unplugged")]
+crate::kind!("pull.unplugged", UnpluggedDrive as Undo);
+
 impl Undo for UnpluggedDrive {
     fn path(&self) -> PathBuf {
         self.switch.clone()
