@@ -7,7 +7,7 @@ use super::{estimate, findings, out, scenario, start, start_unhurried};
 #[test]
 fn sizes_finds_the_knee_of_the_model() {
     // So slow that the modelled cost of an operation is far larger than the emulation time, also on a busy host.
-    let machine = start(&scenario("pi-zero").faster(0.03));
+    let machine = start(&scenario("pi-zero").faster(0.01));
     let model = &machine.scenario().drives[1].model;
     let (cost, write, read) = (model.operation_seconds, model.write[0].rate, model.read[0].rate);
     let found = findings(&machine, "sizes --largest 64k --max-bytes 6M /mnt/b");
