@@ -323,32 +323,6 @@ impl Build {
         self.steps().into_iter().filter(|step| step.member() == Some(at)).collect()
     }
 
-    /// Which members have a part of these bytes of the pool; none where copies or parity are, or members differ.
-    pub fn members_of(&self, from: u64, length: u64) -> Option<Vec<usize>> {
-        let members = self.members.len() as u64;
-        match self.layout {
-            Layout::Single | Layout::Linear => {
-                let mut start = 0;
-                let parts = self.members.iter().map(|member| {
-                    let part = (start, start + member.sectors * 512);
-                    start = part.1;
-                    part
-                });
-                let has = |(_, (start, end)): &(usize, (u64, u64))| *start < from + length && from < *end;
-                Some(parts.enumerate().filter(has).map(|(at, _)| at).collect())
-            }
-            Layout::Raid0 => {
-                let part = self.members[0].part;
-                let chunk = self.chunk;
-                let equal = chunk > 0 && self.members.iter().all(|member| member.part == part);
-                let last = (from + length.max(1) - 1).checked_div(chunk)?;
-                let chunks = from.checked_div(chunk)?..=last;
-                equal.then(|| chunks.take(self.members.len()).map(|at| (at % members) as usize).collect())
-            }
-            Layout::Raid1 | Layout::Raid5 | Layout::Raid6 | Layout::Raid10 => None,
-        }
-    }
-
     fn array(&self) -> mdadm::Array<'_> {
         mdadm::Array {
             name: &self.name,

@@ -127,26 +127,3 @@ fn a_pool_is_started_without_drives_that_it_can_spare() {
     assert_eq!(start(Layout::Raid5, &paths), format!("mdadm --assemble /dev/md/data --uuid {uuid}"));
     assert_eq!(start(Layout::Raid5, &one_less), format!("mdadm --assemble /dev/md/data --uuid {uuid} --run"));
 }
-
-#[test]
-fn which_members_have_a_part_is_known_without_copies() {
-    let drives = sticks();
-    let build = |layout: Layout| plan(request(layout), &drives).expect("fits");
-    let linear = build(Layout::Linear);
-    let first = linear.members[0].sectors * 512;
-    assert_eq!(linear.members_of(0, 1), Some(vec![0]));
-    assert_eq!(linear.members_of(first - 1, 1), Some(vec![0]));
-    assert_eq!(linear.members_of(first - 1, 2), Some(vec![0, 1]));
-    assert_eq!(linear.members_of(first, 1), Some(vec![1]));
-    let mut raid0 = build(Layout::Raid0);
-    // Where members differ in size, their chunks are not in turn to the end.
-    assert_eq!(raid0.members_of(0, 1), None);
-    let part = raid0.members[0].part;
-    raid0.members.iter_mut().for_each(|member| member.part = part);
-    let (chunk, n) = (raid0.chunk, raid0.members.len());
-    assert_eq!(raid0.members_of(0, chunk), Some(vec![0]));
-    assert_eq!(raid0.members_of(chunk - 1, 2), Some(vec![0, 1]));
-    assert_eq!(raid0.members_of(chunk * (n as u64 + 1), 1), Some(vec![1]));
-    assert_eq!(raid0.members_of(0, chunk * 100).map(|on| on.len()), Some(n));
-    assert_eq!(build(Layout::Raid5).members_of(0, 1), None);
-}

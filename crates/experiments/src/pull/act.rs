@@ -1,4 +1,4 @@
-//! Fill a pool with files whose content is known, and take a drive of a pool away while files are used.
+//! The act that takes a drive of a pool away while files are used.
 
 use std::path::Path;
 
@@ -12,17 +12,11 @@ use crate::{
     run::{Execution, RunError, Troubles, in_time},
     target::Target,
     test_files::FileTree,
-    units::{count, decimal_bytes, duration, rate},
+    units::{count, decimal_bytes, duration},
 };
 
-/// Fills the pool of the step's target with a tree of files.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FillTree {
-    pub tree: FileTree,
-}
-
 /// Takes one drive of the pool of the step's target away while files are used, checks what is left, brings the drive back and
-/// checks again.
+/// checks again. A pool that the run built is filled with files first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pull {
     /// The identity of the drive.
@@ -75,15 +69,11 @@ pub struct PoolInUse {
     /// The most that is read of files, bytes.
     pub bytes: u64,
     pub seed: u64,
-    /// Size of the drive, bytes.
-    pub size: u64,
     /// Whether the pool has a bitmap of what changes while a drive is away; none where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bitmap: Option<bool>,
     /// How many other drives may fail while this one is away.
     pub survives: u64,
-    /// The command that shows the state of the pool.
-    pub status: String,
 }
 
 /// How a drive is taken away.
@@ -120,78 +110,26 @@ impl PullBy {
 impl PoolInUse {
     /// What a person should know before the drive is taken away.
     pub(super) fn warnings(&self) -> Vec<String> {
-        /// An example, so that people can put their own drive's speed in its place; bytes per second.
-        const EXAMPLE: f64 = 100e6;
         let least = match self.survives {
             0 => "survives no failure".to_owned(),
             n => format!("survives the failure of {} only", count(n, "other drive")),
         };
-        let (size, time) = (decimal_bytes(self.size), duration(self.size as f64 / EXAMPLE));
-        let whole = format!("all of it is filled again, {size}: {time} where it writes {}", rate(EXAMPLE));
         let back = match self.bitmap {
-            Some(true) => format!(
-                "It has a bitmap: only what changes while the drive is away is copied to it. If mdadm refuses that, it is added as a new drive and {whole}."
-            ),
-            Some(false) => format!("It has no bitmap: the drive is added as a new one, and {whole}."),
-            None => format!("If it has no bitmap, the drive is added as a new one, and {whole}."),
+            Some(true) => {
+                "It has a bitmap: only what changes while the drive is away is copied to it. If mdadm refuses that, all of it is filled again."
+            }
+            Some(false) => "It has no bitmap: all of the drive is filled again.",
+            None => "If it has no bitmap, all of the drive is filled again.",
         };
         vec![
             format!("takes away {}, of a pool that is in use", self.label),
             format!(
-                "Files are only read, at most {} of them, again and again: none is written, and no drive is erased. Other programs go \
-                 on, and wait longer; what the machine has in its page cache is dropped twice.",
+                "Files are only read, at most {} of them: none is written, and no drive is erased. Other programs go on, and wait longer.",
                 decimal_bytes(self.bytes)
             ),
             format!("Until the drive is filled again, the pool {least}: have a backup."),
-            back,
+            back.to_owned(),
         ]
-    }
-}
-
-crate::kind!("fill_tree", FillTree as Act);
-
-impl Act for FillTree {
-    fn label(&self) -> String {
-        "files".to_owned()
-    }
-
-    fn cost(&self) -> Cost {
-        Cost { written: self.tree.bytes, seconds: None, ..Cost::default() }
-    }
-
-    fn changes(&self) -> Changes {
-        Changes::OwnFiles
-    }
-
-    fn describe(&self) -> Option<String> {
-        let (files, bytes) = (count(self.tree.files(), "file"), decimal_bytes(self.tree.bytes));
-        Some(format!("{files} of many sizes, {bytes}"))
-    }
-
-    fn is_work(&self) -> bool {
-        true
-    }
-
-    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
-        run.ctx.watcher.begins(step);
-        for target in step.targets() {
-            let since = run.ctx.world.seconds();
-            let (tree, dir, cancel) = (self.tree, run.plan.targets[target].path.clone(), run.cancel.clone());
-            let bytes = match run.ctx.world.system() {
-                None => tree.sizes().sum(),
-                Some(_) => {
-                    let (to, until) = (dir.clone(), cancel.clone());
-                    let cannot = |source| RunError::Folder { dir, source };
-                    in_time(&cancel, move || tree.fill(&to, &until), cannot)?
-                }
-            };
-            run.account(target, 0, bytes);
-            let (seconds, cut_short) = (run.ctx.world.seconds() - since, cancel.is_set());
-            let files = tree.files();
-            let result = ActResult { seconds, bytes, files, cut_short, ..ActResult::default() };
-            run.emit_act(step.id, Some(target), result)?;
-        }
-        Ok(Troubles::new())
     }
 }
 
@@ -205,7 +143,9 @@ impl Act for Pull {
     // Copying back what is missing takes as long as the drives need.
     fn cost(&self) -> Cost {
         match &self.pool {
-            PulledPool::Built(pool) => Cost { written: pool.most, seconds: None, ..Cost::default() },
+            PulledPool::Built(pool) => {
+                Cost { written: pool.tree.bytes + pool.most, seconds: None, ..Cost::default() }
+            }
             PulledPool::InUse(pool) => Cost { read: pool.bytes, seconds: None, ..Cost::default() },
         }
     }
@@ -213,9 +153,7 @@ impl Act for Pull {
     fn changes(&self) -> Changes {
         Changes::DriveState(match &self.pool {
             PulledPool::Built(_) => "a drive is taken away and brought back",
-            PulledPool::InUse(_) => {
-                "a drive of a pool in use is taken away and brought back; no file is written"
-            }
+            PulledPool::InUse(_) => "a drive of a pool in use is taken away and brought back; no file is written",
         })
     }
 
@@ -225,18 +163,17 @@ impl Act for Pull {
             PulledPool::Built(pool) => {
                 let drive = pool.member + 1;
                 let back = if pool.as_new { "then back as if it were a new one" } else { "then back" };
-                let second = pool.second.as_ref().map(|second| {
+                let second = pool.second.as_ref().map_or(String::new(), |second| {
                     format!("; while it is filled, drive {} is away for {seconds}, too", second.member + 1)
                 });
+                let (files, bytes) = (count(pool.tree.files(), "file"), decimal_bytes(pool.tree.bytes));
                 format!(
-                    "after {seconds} of reads and synced writes, drive {drive} is away for {seconds} ({how}), {back}{}",
-                    second.unwrap_or_default()
+                    "{files} of many sizes, {bytes}; after {seconds} of reads and synced writes, drive {drive} is away for {seconds} ({how}), {back}{second}"
                 )
             }
             PulledPool::InUse(pool) => format!(
-                "after {seconds} of reads, {} is away ({how}) for {seconds} and until the same files, {} of them at most, were read again, then back",
-                pool.label,
-                decimal_bytes(pool.bytes)
+                "after {seconds} of reads, {} is away ({how}) for {seconds} and until files were read again, then back",
+                pool.label
             ),
         })
     }
@@ -247,9 +184,7 @@ impl Act for Pull {
 
     fn members(&self) -> Vec<u32> {
         match &self.pool {
-            PulledPool::Built(pool) => {
-                pool.second.iter().map(|second| second.member).chain([pool.member]).collect()
-            }
+            PulledPool::Built(pool) => pool.second.iter().map(|second| second.member).chain([pool.member]).collect(),
             PulledPool::InUse(_) => Vec::new(),
         }
     }
@@ -288,6 +223,9 @@ impl Act for Pull {
         run.ctx.watcher.begins(step);
         for target in step.targets() {
             let since = run.ctx.world.seconds();
+            if let PulledPool::Built(pool) = &self.pool {
+                fill(pool.tree, run, target)?;
+            }
             // What is found while the drive is away is saved before it is brought back.
             let mut save = |run: &mut Execution<'_, '_>, result: PullResult| {
                 let cut_short = match self.pool {
@@ -311,32 +249,17 @@ impl Act for Pull {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_pool_without_a_bitmap_costs_is_said() {
-        let pool = |bitmap: Option<bool>, survives: u64| PoolInUse {
-            serial: "4C53".to_owned(),
-            label: "Ultra 4C53 in bay 1.2".to_owned(),
-            bytes: 1 << 28,
-            seed: 1,
-            size: 4_000_000_000_000,
-            bitmap,
-            survives,
-            status: "drivebench list".to_owned(),
-        };
-        let said = |bitmap, survives| pool(bitmap, survives).warnings().join("\n");
-        assert!(
-            said(Some(false), 0)
-                .contains("added as a new one, and all of it is filled again, 4.00 TB: 11:06:40")
-        );
-        assert!(said(Some(false), 0).contains("survives no failure: have a backup"));
-        assert!(
-            said(None, 1).contains("If it has no bitmap")
-                && said(None, 1).contains("failure of 1 other drive only")
-        );
-        assert!(said(Some(true), 1).contains("only what changes while the drive is away is copied"));
-    }
+/// Fills the pool of a target with files.
+fn fill(tree: FileTree, run: &mut Execution<'_, '_>, target: usize) -> Result<(), RunError> {
+    let dir = run.plan.targets[target].path.clone();
+    let bytes = match run.ctx.world.system() {
+        None => tree.sizes().sum(),
+        Some(_) => {
+            let (to, until) = (dir.clone(), run.cancel.clone());
+            let cannot = |source| RunError::Folder { dir, source };
+            in_time(&run.cancel.clone(), move || tree.fill(&to, &until), cannot)?
+        }
+    };
+    run.account(target, 0, bytes);
+    Ok(())
 }

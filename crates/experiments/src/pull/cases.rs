@@ -30,8 +30,12 @@ impl Case<'_> {
         name(self.target, number).unwrap_or_default()
     }
 
-    pub fn has_second(&self) -> bool {
-        self.built.is_some_and(|built| built.second.is_some())
+    /// The pool: by its layout, and if it is in use by its drives, too.
+    pub fn name(&self) -> String {
+        match self.built {
+            Some(_) => self.layout.to_string(),
+            None => format!("{} of {} drives in use", self.layout, self.drives),
+        }
     }
 }
 

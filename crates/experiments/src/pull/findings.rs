@@ -2,98 +2,85 @@
 
 use super::{
     super::common::Series,
+    PullResult,
     cases::{Case, cases},
-    read_only,
-    shown::{figure, figure_back, kernel},
     tables::{away, back, moments, probes, second, summary},
-    verdicts::{Rank, verdict},
+    verdicts::verdict,
 };
 use crate::{
     analyse::Estimate,
-    findings::{Findings, Metric, Quantity, Scope},
+    findings::{At, Axis, Curve, Figure, Findings, Mark, Metric, Point, Quantity, Scope, Style, Unit},
     plan::Plan,
     record::Run,
+    test_files::Operation,
     units::{count, distinct},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     let all = cases(run, plan);
-    let (built, in_use): (Vec<&Case<'_>>, Vec<&Case<'_>>) = all.iter().partition(|case| case.built.is_some());
-    by_layout(findings, &built);
-    in_use.iter().for_each(|case| read_only::results(findings, case));
-    // How long operations waited; one pull has no interval.
-    findings.estimates.extend(all.iter().map(|case| {
-        let longest = Estimate::unbounded(case.pulled.away.longest, "one pull");
-        Metric::new(case.pool, Quantity::LongestOperation, longest).at(Scope::Whole)
-    }));
-    let settings = all.iter().map(|case| {
-        let settings = case.pulled.settings.iter().map(|(name, value)| format!("{name} {value}"));
-        format!("{}: {}.", case.drive, settings.collect::<Vec<String>>().join(", "))
-    });
-    findings.details.sentences.extend(distinct(settings));
-    let how = all.iter().map(|case| match case.has_second() {
-        true => format!("a drive, and then another one, was {}", case.by.past()),
-        false => format!("one drive at a time was {}", case.by.past()),
-    });
-    findings.context.extend(distinct(how));
-}
-
-/// The tables of pulls of one pool, or of pools of one layout.
-pub(super) fn tables(findings: &mut Findings, cases: &[&Case<'_>]) {
-    let Some(case) = cases.first() else { return };
-    findings.tables.extend([away(case, cases), probes(cases)]);
-    findings.tables.extend(second(cases));
-    findings.tables.push(back(case, cases));
-    findings.details.tables.push(moments(case.layout, cases));
-    let worst = cases.iter().max_by(|a, b| a.pulled.away.longest.total_cmp(&b.pulled.away.longest));
-    findings.figures.extend(worst.map(|case| figure(case)));
-    findings.details.sentences.extend(worst.and_then(|case| kernel(case)));
-}
-
-/// Of pools that the run built.
-fn by_layout(findings: &mut Findings, cases: &[&Case<'_>]) {
-    let layouts: Vec<&[&Case<'_>]> = cases.chunk_by(|a, b| a.layout == b.layout).collect();
-    let verdict = |cases: &&[&Case<'_>]| Some(verdict(cases.first()?.layout, cases));
-    let mut verdicts: Vec<(Rank, String)> = layouts.iter().filter_map(verdict).collect();
+    let layouts: Vec<&[Case<'_>]> = all.chunk_by(|a, b| a.layout == b.layout).collect();
+    let mut verdicts: Vec<_> = layouts.iter().filter_map(|cases| verdict(cases)).collect();
     // A broken promise is the headline.
     verdicts.sort_by_key(|(rank, _)| *rank);
     findings.verdicts = verdicts.into_iter().map(|(_, text)| text).collect();
     findings.tables.extend(summary(&layouts));
-    if !cases.is_empty() {
-        findings.details.sentences.extend([NOT_SHOWN, LEGEND].map(str::to_owned));
-    }
-    let twice = cases.iter().any(|case| case.has_second());
-    findings.details.sentences.extend(twice.then(|| SECOND.to_owned()));
     for cases in layouts {
-        tables(findings, cases);
-        let waited = |case: &&&Case<'_>| case.pulled.back.as_ref().map_or(0.0, |back| back.during.longest);
-        let slowest = cases.iter().max_by(|a, b| waited(a).total_cmp(&waited(b)));
-        findings.figures.extend(slowest.and_then(|case| figure_back(case)));
-        findings.details.sentences.extend(cases.iter().filter_map(|case| examples(case)));
+        findings.tables.extend([away(cases), probes(cases)]);
+        findings.tables.extend(second(cases));
+        findings.tables.push(back(cases));
+        findings.details.tables.push(moments(cases));
+        let worst = cases.iter().max_by(|a, b| a.pulled.away.longest.total_cmp(&b.pulled.away.longest));
+        findings.figures.extend(worst.map(figure));
     }
+    for case in &all {
+        // How long operations waited; one pull has no interval.
+        let longest = Estimate::unbounded(case.pulled.away.longest, "one pull");
+        findings.estimates.push(Metric::new(case.pool, Quantity::LongestOperation, longest).at(Scope::Whole));
+        findings.details.sentences.extend(losses(case));
+        if let Some(read) = &case.pulled.read {
+            // What md copies back is in no count of bytes.
+            findings.spent = None;
+            findings.context.push("reading only: no file was written".to_owned());
+            findings.details.sentences.push(format!(
+                "{} could not be read before the drive was taken away, or changed within the last 3 s: nothing is said of them.",
+                count(read.left_out, "other file")
+            ));
+        }
+    }
+    let how = all.iter().map(|case| format!("one drive at a time was {}", case.by.past()));
+    findings.context.extend(distinct(how));
 }
 
-/// What nobody should conclude.
-const NOT_SHOWN: &str = "Not shown by this: what a drive does that dies, hangs or returns wrong data, what a power cut does \
-    (`drivebench run power`), how long a drive of full size takes to fill, and what is left if a drive never comes back and there are no \
-    copies.";
-
-/// What the columns say.
-const LEGEND: &str = "'room': how many drives' worth of data it holds; 'survives': the loss of so many drives, whichever they are, without losing data. Of several pulls a row has the worst of each. 'files on it': with a part \
-    on that drive. 'intact': files that hold what they should; 'wrong': files that can be read, but hold something else. 'synced writes': those that the \
-    system had confirmed to be on the drives; 'lost writes': those of them that are not there. 'longest wait': the longest read or write while the \
-    drive was away, or while it was filled. 'cache emptied': tried again after the memory's copies of files were dropped. 'back in', 'complete in': from the command that \
-    takes the drive back to the last byte copied, while files were used. 'share written': of what the pool uses of the drive.";
-
-const SECOND: &str = "'then pulled': the drive that was pulled while the one under 'after' was filled; 'was filled': how much of that one was; 'complete \
-    in': from the command that takes the other one back, once the first one was filled.";
-
 /// The first losses of the ledger.
-fn examples(case: &Case<'_>) -> Option<String> {
+fn losses(case: &Case<'_>) -> Option<String> {
     let found = case.pulled.back.as_ref().map_or(&case.pulled.ledger, |back| &back.ledger);
-    let lost = count(found.lost_bytes, "byte");
-    let first = found.examples.join("; ");
+    let (lost, first) = (count(found.lost_bytes, "byte"), found.examples.join("; "));
     (!found.examples.is_empty()).then(|| {
-        format!("{} of acknowledged writes lost on {}, {} pulled: {first}.", lost, case.layout, case.drive)
+        format!("{lost} of acknowledged writes lost on {}, {} pulled: {first}.", case.layout, case.drive)
     })
+}
+
+/// Each operation as a dot.
+fn figure(case: &Case<'_>) -> Figure {
+    let PullResult { sample, .. } = case.pulled;
+    let curve = |name: &str, is_in: fn(&Operation) -> bool| {
+        let points: Vec<Point> =
+            sample.iter().filter(|op| is_in(op)).map(|op| Point::new(op.at, op.seconds)).collect();
+        (!points.is_empty()).then(|| Curve::new(name, Style::Dots, points))
+    };
+    let curves = [
+        curve("reads", |op| !op.write && !op.failed),
+        curve("synced writes", |op| op.write && !op.failed),
+        curve("failed", |op| op.failed),
+    ];
+    Figure {
+        title: format!("{}: {} pulled", case.layout, case.drive),
+        text: "How long each operation took.".to_owned(),
+        n: format!("{} of all operations, the longest ones included", sample.len()),
+        x: Axis::of("time since the pull", Unit::Seconds),
+        y: Axis::of("time of an operation", Unit::Seconds).log(),
+        marks: vec![Mark { label: "drive pulled".to_owned(), at: At::X(0.0) }],
+        curves: curves.into_iter().flatten().collect(),
+        ..Figure::default()
+    }
 }

@@ -21,24 +21,13 @@ pub(super) fn plan(ask: &Request, serial: &str) -> Result<Plan, PlanError> {
         return Err(PlanError::TooMany { experiment: "pull with --pull", most: 1 });
     };
     let refused = |why: String| PlanError::Unsuitable { path: target.path.clone(), why };
-    let Some(pool) = pool_in_use(target) else {
-        let on = match &target.pool {
-            _ if target.kind != Kind::Directory => "it is no directory".to_owned(),
-            Some(pool) => format!("it is on {}", pool.layout_in_words()),
-            None => "it is on no pool".to_owned(),
-        };
-        return Err(refused(format!(
-            "{on}: --pull takes a directory on an md array with copies or parity (raid1, raid5, raid6, raid10)"
-        )));
-    };
+    let pool = pool_in_use(target).ok_or_else(|| {
+        refused("--pull takes a directory on an md array with copies or parity (raid1, raid5, raid6, raid10)".to_owned())
+    })?;
     let name = pool.describe();
     // What the pool and the machine would not survive is refused before the run begins.
     let Some(drive) = target.drives.iter().find(|drive| drive.serial.as_deref() == Some(serial)) else {
         return Err(refused(format!("no drive of {name} has the serial {serial}; {}", members(target))));
-    };
-    let status = match (pool.ours, &pool.name) {
-        (true, Some(name)) => format!("drivebench pool status {}", shell_word(name)),
-        _ => "drivebench list".to_owned(),
     };
     let mut steps = Steps::default();
     let used = PoolInUse {
@@ -46,10 +35,8 @@ pub(super) fn plan(ask: &Request, serial: &str) -> Result<Plan, PlanError> {
         label: drive.label(),
         bytes: ask.values.get(&options::SIZE),
         seed: ask.seed,
-        size: drive.bytes(),
         bitmap: pool.bitmap,
         survives: pool.survives().unwrap_or(0).saturating_sub(1),
-        status,
     };
     let pull = Pull {
         drive: drive.identity(),

@@ -9,16 +9,14 @@ mod in_use_tests;
 mod modelled;
 mod options;
 mod plan;
-mod read_only;
 mod result;
 mod run;
-mod shown;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod verdicts;
 
-use act::{BuiltPool, FillTree, PoolInUse, Pull, PullBy, PulledPool, SecondPull};
+use act::{BuiltPool, PoolInUse, Pull, PullBy, PulledPool, SecondPull};
 use options::PULL_DRIVE;
 use result::{FilesRead, Moment, Probe, PullEvent, PullResult, RejoinResult, SecondPullResult};
 

@@ -7,7 +7,7 @@ use super::{
         PlanError, Request,
         whole_drives::{check, layouts_of, name},
     },
-    BuiltPool, FillTree, Pull, PulledPool, SecondPull, in_use, options,
+    BuiltPool, Pull, PulledPool, SecondPull, in_use, options,
 };
 use crate::{
     plan::{BuildPool, Plan, RemovePool, Steps},
@@ -90,7 +90,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             };
             let name = build.name.clone();
             steps.add(&[at], build);
-            steps.add(&[at], FillTree { tree });
             steps.add(&[at], pull);
             steps.add(&[at], RemovePool { name });
         }

@@ -12,13 +12,7 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PullResult {
-    /// The kernel's name of the drive.
-    pub name: String,
-    /// What decides how long I/O waits, such as the driver and time limits: names and values.
-    pub settings: Vec<(String, String)>,
     pub moments: Vec<Moment>,
-    /// Messages of the kernel from then on.
-    pub kernel: Vec<(f64, String)>,
     /// Operations before the drive was taken away, and from then on.
     pub before: Operations,
     pub away: Operations,
@@ -47,24 +41,16 @@ pub struct FilesRead {
     /// Files whose content is known, and the bytes that are read of them; of a large one, not all.
     pub files: u64,
     pub bytes: u64,
-    /// Files that were found, of which these were chosen.
+    /// Files that were looked at, of which these were chosen.
     pub found: u64,
-    /// There are more files than were looked at.
-    pub more: bool,
-    /// Files and directories that could not be read before the drive was taken away.
-    pub unreadable: u64,
-    /// Files that were being changed then.
-    pub changing: u64,
+    /// Files and directories that were left out: they could not be read before the drive was taken away, or were being changed then.
+    pub left_out: u64,
 }
 
 /// After the drive was there again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RejoinResult {
-    /// The kernel's name of the drive now.
-    pub name: String,
-    /// Seconds until the kernel had the drive.
-    pub appeared: f64,
     /// The pool took it back without a command.
     pub by_itself: bool,
     pub commands: Vec<String>,
@@ -73,12 +59,8 @@ pub struct RejoinResult {
     /// Seconds until the pool had all its data on all drives again, from the first command on, or from the return of the drive if
     /// none was needed; none if it never had.
     pub healed: Option<f64>,
-    /// The share of the member that was written, where the kernel counts that.
-    pub copied: Option<f64>,
     /// Operations until then, or until a second drive was taken away.
     pub during: Operations,
-    /// Some of them, for a figure: from when the pool was given the drive, or had taken it.
-    pub sample: Vec<Operation>,
     pub second: Option<SecondPullResult>,
     pub files: FilesFound,
     pub ledger: LedgerFound,
@@ -114,8 +96,6 @@ pub enum PullEvent {
     MemberMissing,
     /// The array counts as broken.
     ArrayBroken,
-    /// The kernel reset a device or a link, which is no removal.
-    Reset,
     /// The first operation that failed.
     FirstError,
     /// The first read that began after the pull and succeeded.
@@ -130,7 +110,6 @@ impl PullEvent {
             Self::DriveGone => "the kernel removes the drive",
             Self::MemberMissing => "the array notices",
             Self::ArrayBroken => "the array is broken",
-            Self::Reset => "the kernel resets a device",
             Self::FirstError => "first error",
             Self::ReadWorks => "a later read succeeds",
             Self::WriteWorks => "a later write is on the drives",
@@ -170,13 +149,19 @@ impl PullResult {
         self.files.wrong > 0 || back.is_some_and(|back| back.healed.is_some() || back.files.wrong > 0)
     }
 
-    /// Operations, files and ledger: while the drive was away, while a second one was, and after the first one came back.
-    fn found(&self) -> impl Iterator<Item = (&Operations, &FilesFound, &LedgerFound)> {
+    /// Another drive of the pool was lost besides this one, which no layout promises to survive here.
+    pub fn is_other_lost(&self) -> bool {
+        self.missing > 1 || self.lost || self.back.as_ref().is_some_and(|back| back.lost)
+    }
+
+    /// Operations, files and ledger of each stage: while the drive was away, while a second one was, and after the first one came back.
+    pub fn found(&self) -> impl Iterator<Item = (&'static str, &Operations, &FilesFound, &LedgerFound)> + Clone {
         let back = self.back.as_ref();
         let second = back.and_then(|back| back.second.as_ref());
-        let back = back.map(|back| (&back.during, &back.files, &back.ledger));
-        let second = second.map(|second| (&second.away, &second.files, &second.ledger));
-        [(&self.away, &self.files, &self.ledger)].into_iter().chain(second).chain(back)
+        let back = back.map(|back| ("after it came back", &back.during, &back.files, &back.ledger));
+        let second = second
+            .map(|second| ("while another one was away, too", &second.away, &second.files, &second.ledger));
+        [("while it was away", &self.away, &self.files, &self.ledger)].into_iter().chain(second).chain(back)
     }
 }
 
@@ -187,7 +172,7 @@ impl Observation for PullResult {
         let differ = self.back.as_ref().and_then(|back| back.mismatches).unwrap_or(0);
         self.missing.max(differ) < MOST
             && self.before.fits()
-            && self.found().all(|(used, files, ledger)| used.fits() && files.fits() && ledger.fits())
+            && self.found().all(|(_, used, files, ledger)| used.fits() && files.fits() && ledger.fits())
     }
 
     fn moved(&self) -> (u64, u64) {

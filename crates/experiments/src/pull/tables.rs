@@ -1,50 +1,82 @@
 //! Tables of pulls: what was found while a drive was away, and after it came back.
 
-use super::{
-    RejoinResult, SecondPullResult,
-    cases::Case,
-    shown::{kept, waits, whole},
-    verdicts::errno,
-};
+use super::{RejoinResult, SecondPullResult, cases::Case};
 use crate::{
     findings::{Column, Table, short},
-    test_files::FilesFound,
-    units::{Layout, count, decimal_bytes, distinct, duration, percent},
+    test_files::{FilesFound, LedgerFound, Operations},
+    units::{count, decimal_bytes, distinct, duration, percent},
 };
 
 /// A column: its name, whether it is aligned to the right, and its cell for a pull.
 type Cell = (&'static str, bool, fn(&Case<'_>) -> String);
 
-/// A table of pulls. Columns with these names follow from others, and are left out first where there is no room.
-fn table(title: String, cells: &[&[Cell]], optional: &[&str], cases: &[&Case<'_>]) -> Table {
-    let cells = cells.concat();
-    let column =
-        |(name, right, _): &Cell| Column { optional: optional.contains(name), ..Column::new(name, *right) };
+fn table(title: String, cells: &[Cell], cases: &[Case<'_>]) -> Table {
     let rows = cases.iter().map(|case| cells.iter().map(|(_, _, cell)| cell(case)).collect());
-    Table { title, columns: cells.iter().map(column).collect(), rows: rows.collect() }
+    let columns = cells.iter().map(|(name, right, _)| Column::new(*name, *right));
+    Table { title, columns: columns.collect(), rows: rows.collect() }
 }
 
-const PULLED: Cell = ("pulled", false, |case| short(&case.drive));
+/// A cell that may be empty.
+fn cell<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    value.map_or("-".to_owned(), text)
+}
 
-/// Something of files, unless the run was ended before they were read.
-fn files_cell(files: &FilesFound, cell: impl Fn(&FilesFound) -> String) -> String {
-    if files.all() + files.changed > 0 { cell(files) } else { "-".to_owned() }
+/// Files, unless the run was ended before they were read.
+fn read(files: &FilesFound) -> Option<&FilesFound> {
+    Some(files).filter(|files| files.is_read())
+}
+
+fn back_of<'a>(case: &Case<'a>) -> Option<&'a RejoinResult> {
+    case.pulled.back.as_ref()
+}
+
+fn files_back<'a>(case: &Case<'a>) -> Option<&'a FilesFound> {
+    read(&back_of(case)?.files)
+}
+
+fn second_of<'a>(case: &Case<'a>) -> Option<&'a SecondPullResult> {
+    back_of(case)?.second.as_ref()
+}
+
+fn whole(files: &FilesFound) -> String {
+    format!("{} of {}", files.whole, files.all())
 }
 
 fn not_readable(files: &FilesFound) -> String {
     (files.failed + files.unread).to_string()
 }
 
+/// Bytes of acknowledged writes that are there.
+fn kept(ledger: &LedgerFound) -> String {
+    match ledger.lost_bytes {
+        0 => "all".to_owned(),
+        lost => format!("{} lost", decimal_bytes(lost)),
+    }
+}
+
+/// How long the longest operation of all of these took, which says little where errors followed.
+fn waits<'a>(all: impl IntoIterator<Item = &'a Operations>) -> String {
+    let all: Vec<&Operations> = all.into_iter().collect();
+    let longest = all.iter().map(|ops| ops.longest).fold(0.0, f64::max);
+    match longest > 0.0 {
+        _ if all.iter().any(|ops| ops.failed_reads + ops.failed_writes > 0) => "errors".to_owned(),
+        _ if all.iter().any(|ops| ops.hanging > 0) => format!("hung for {}", duration(longest)),
+        true => duration(longest),
+        false => "-".to_owned(),
+    }
+}
+
 /// While the drive is away.
-pub(super) fn away(case: &Case<'_>, cases: &[&Case<'_>]) -> Table {
-    const INTACT: [Cell; 2] = [
-        ("intact", true, |case| files_cell(&case.pulled.files, whole)),
-        ("wrong", true, |case| files_cell(&case.pulled.files, |files| files.wrong.to_string())),
-    ];
+pub(super) fn away(cases: &[Case<'_>]) -> Table {
+    const PULLED: Cell = ("pulled", false, |case| short(&case.drive));
+    const INTACT: Cell = ("intact", true, |case| cell(read(&case.pulled.files), whole));
+    const WRONG: Cell =
+        ("wrong", true, |case| cell(read(&case.pulled.files), |files| files.wrong.to_string()));
     const LONGEST: Cell = ("longest wait", true, |case| waits([&case.pulled.away]));
-    const ON_IT: Cell =
-        ("files on it", true, |case| case.pulled.files.on_drive.map_or("-".to_owned(), |on| on.to_string()));
-    const WRITES: [Cell; 3] = [
+    const BUILT: [Cell; 6] = [
+        PULLED,
+        INTACT,
+        WRONG,
         ("synced writes", true, |case| kept(&case.pulled.ledger)),
         LONGEST,
         ("failed writes", true, |case| {
@@ -52,145 +84,131 @@ pub(super) fn away(case: &Case<'_>, cases: &[&Case<'_>]) -> Table {
             format!("{} of {}", away.failed_writes, away.failed_writes + away.writes)
         }),
     ];
-    const READS: [Cell; 4] = [
-        ("not readable", true, |case| files_cell(&case.pulled.files, not_readable)),
-        ("changed", true, |case| files_cell(&case.pulled.files, |files| files.changed.to_string())),
+    const IN_USE: [Cell; 7] = [
+        PULLED,
+        INTACT,
+        WRONG,
+        ("not readable", true, |case| cell(read(&case.pulled.files), not_readable)),
+        ("changed", true, |case| cell(read(&case.pulled.files), |files| files.changed.to_string())),
         LONGEST,
         ("failed reads", true, |case| {
             let away = &case.pulled.away;
             format!("{} of {}", away.failed_reads, away.reads + away.failed_reads + away.wrong_reads)
         }),
     ];
-    if case.built.is_none() {
-        let title = format!("{} in use, one drive away, reading only", case.layout);
-        return table(title, &[&[PULLED], &INTACT, &READS], &[], cases);
-    }
-    let is_known = cases.iter().any(|case| case.pulled.files.on_drive.is_some());
-    let optional: &[&str] = if is_known { &[] } else { &["files on it"] };
-    let title = format!("{}, one drive away", case.layout);
-    table(title, &[&[PULLED, ON_IT], &INTACT, &WRITES], optional, cases)
+    let is_built = cases.iter().all(|case| case.built.is_some());
+    let name = cases.first().map(Case::name).unwrap_or_default();
+    table(format!("{name}, one drive away"), if is_built { &BUILT } else { &IN_USE }, cases)
 }
 
 /// While another drive was away, and the first one was being filled.
-pub(super) fn second(cases: &[&Case<'_>]) -> Option<Table> {
-    fn found<'a>(case: &Case<'a>) -> Option<&'a SecondPullResult> {
-        case.pulled.back.as_ref()?.second.as_ref()
-    }
-    fn in_second(case: &Case<'_>, cell: impl Fn(&SecondPullResult) -> String) -> String {
-        found(case).map_or("-".to_owned(), cell)
-    }
+pub(super) fn second(cases: &[Case<'_>]) -> Option<Table> {
     const CELLS: [Cell; 8] = [
         ("then pulled", false, |case| {
             let second = case.built.and_then(|built| built.second.as_ref());
-            second.map_or("-".to_owned(), |second| short(&case.member(second.member)))
+            cell(second, |second| short(&case.member(second.member)))
         }),
         ("after", false, |case| short(&case.drive)),
-        ("was filled", true, |case| in_second(case, |second| percent(second.filled))),
-        ("intact", true, |case| in_second(case, |second| whole(&second.files))),
-        ("wrong", true, |case| in_second(case, |second| second.files.wrong.to_string())),
-        ("synced writes", true, |case| in_second(case, |second| kept(&second.ledger))),
-        ("longest wait", true, |case| in_second(case, |second| waits([&second.away]))),
-        ("complete in", true, |case| {
-            in_second(case, |second| second.healed.map_or("-".to_owned(), duration))
-        }),
+        ("was filled", true, |case| cell(second_of(case), |second| percent(second.filled))),
+        ("intact", true, |case| cell(second_of(case), |second| whole(&second.files))),
+        ("wrong", true, |case| cell(second_of(case), |second| second.files.wrong.to_string())),
+        ("synced writes", true, |case| cell(second_of(case), |second| kept(&second.ledger))),
+        ("longest wait", true, |case| cell(second_of(case), |second| waits([&second.away]))),
+        ("complete in", true, |case| cell(second_of(case).and_then(|second| second.healed), duration)),
     ];
-    let cases: Vec<&Case<'_>> = cases.iter().copied().filter(|case| found(case).is_some()).collect();
     let title = "Another drive away, while the first one was filled".to_owned();
-    (!cases.is_empty()).then(|| table(title, &[&CELLS], &[], &cases))
+    cases.iter().any(|case| second_of(case).is_some()).then(|| table(title, &CELLS, cases))
 }
 
 /// After the drive came back.
-pub(super) fn back(case: &Case<'_>, cases: &[&Case<'_>]) -> Table {
-    fn in_back(case: &Case<'_>, cell: impl Fn(&RejoinResult) -> String) -> String {
-        case.pulled.back.as_ref().map_or("-".to_owned(), cell)
-    }
-    fn files(case: &Case<'_>, cell: fn(&FilesFound) -> String) -> String {
-        in_back(case, |back| files_cell(&back.files, cell))
-    }
-    const TAKEN_BACK: [Cell; 4] = [
-        ("back", false, |case| short(&case.drive)),
-        ("named now", false, |case| in_back(case, |back| back.name.clone())),
-        ("taken back", false, |case| in_back(case, |back| taken_back(case.layout, back).to_owned())),
-        ("complete in", true, |case| in_back(case, |back| back.healed.map_or("-".to_owned(), duration))),
-    ];
-    const LONGEST: Cell = ("longest wait", true, |case| in_back(case, |back| waits([&back.during])));
-    const COPIED: Cell =
-        ("share written", true, |case| in_back(case, |back| back.copied.map_or("-".to_owned(), percent)));
-    const INTACT: Cell = ("intact", true, |case| files(case, whole));
-    const WRITES: [Cell; 2] = [
-        ("synced writes", true, |case| in_back(case, |back| kept(&back.ledger))),
+pub(super) fn back(cases: &[Case<'_>]) -> Table {
+    const BACK: Cell = ("back", false, |case| short(&case.drive));
+    const TAKEN: Cell = ("taken back", false, |case| cell(back_of(case), |back| taken_back(case, back)));
+    const COMPLETE: Cell =
+        ("complete in", true, |case| cell(back_of(case).and_then(|back| back.healed), duration));
+    const INTACT: Cell = ("intact", true, |case| cell(files_back(case), whole));
+    const BUILT: [Cell; 7] = [
+        BACK,
+        TAKEN,
+        COMPLETE,
+        ("longest wait", true, |case| cell(back_of(case), |back| waits([&back.during]))),
+        INTACT,
+        ("synced writes", true, |case| cell(back_of(case), |back| kept(&back.ledger))),
         ("sectors differ", true, |case| {
-            in_back(case, |back| back.mismatches.map_or("-".to_owned(), |n| n.to_string()))
+            cell(back_of(case).and_then(|back| back.mismatches), |differ| differ.to_string())
         }),
     ];
-    const READS: [Cell; 3] = [
-        ("wrong", true, |case| files(case, |files| files.wrong.to_string())),
-        ("not readable", true, |case| files(case, not_readable)),
-        ("changed", true, |case| files(case, |files| files.changed.to_string())),
+    const IN_USE: [Cell; 7] = [
+        BACK,
+        TAKEN,
+        COMPLETE,
+        INTACT,
+        ("wrong", true, |case| cell(files_back(case), |files| files.wrong.to_string())),
+        ("not readable", true, |case| cell(files_back(case), not_readable)),
+        ("changed", true, |case| cell(files_back(case), |files| files.changed.to_string())),
     ];
-    match case.built {
-        None => {
-            let optional = ["named now", "share written"];
-            table(String::new(), &[&TAKEN_BACK, &[COPIED, INTACT], &READS], &optional, cases)
-        }
-        Some(_) => {
-            let title = format!("{}, with the drive back", case.layout);
-            let optional = ["named now", "share written", "longest wait"];
-            table(title, &[&TAKEN_BACK, &[LONGEST, COPIED, INTACT], &WRITES], &optional, cases)
-        }
-    }
+    let is_built = cases.iter().all(|case| case.built.is_some());
+    let name = cases.first().map(Case::name).unwrap_or_default();
+    let mut table =
+        table(format!("{name}, with the drive back"), if is_built { &BUILT } else { &IN_USE }, cases);
+    table.columns.iter_mut().for_each(|column| column.optional = column.name == "longest wait");
+    table
 }
 
-fn taken_back(layout: Layout, back: &RejoinResult) -> &'static str {
-    match back.commands.last() {
+fn taken_back(case: &Case<'_>, back: &RejoinResult) -> String {
+    let how = match back.commands.last() {
         _ if back.by_itself => "by itself",
         None => "no",
-        _ if !layout.is_redundant() && back.healed.is_none() => "no",
-        _ if !layout.is_redundant() => "pool restarted",
+        Some(_) if !case.layout.is_redundant() && back.healed.is_none() => "no",
+        Some(_) if !case.layout.is_redundant() => "pool restarted",
         // What the kernel refuses to take back is added as a new drive.
         Some(command) if command.contains(" --add ") => "added",
         Some(_) => "re-added",
-    }
+    };
+    how.to_owned()
 }
 
 /// What still worked.
-pub(super) fn probes(cases: &[&Case<'_>]) -> Table {
+pub(super) fn probes(cases: &[Case<'_>]) -> Table {
     let names = distinct(cases.iter().flat_map(|case| &case.pulled.probes).map(|probe| probe.what.clone()));
     let mut columns = Column::all([("pulled", false)]);
     columns.extend(names.iter().map(|name| Column::new(name.as_str(), false)));
     let row = |case: &Case<'_>, cold: bool| {
-        let cell = |name: &String| {
+        let result = |name: &String| {
             let mut probes = case.pulled.probes.iter();
-            let probe = probes.find(|probe| probe.cold == cold && probe.what == *name);
-            probe.map_or("-".to_owned(), |probe| probe.error.as_deref().map_or("works".to_owned(), errno))
+            // The text of an error without its number.
+            cell(probes.find(|probe| probe.cold == cold && probe.what == *name), |probe| match &probe.error {
+                Some(error) => error.split(" (os error").next().unwrap_or(error).to_owned(),
+                None => "works".to_owned(),
+            })
         };
         let emptied = if cold { ", cache emptied" } else { "" };
-        let head = short(&case.drive) + emptied;
-        [head].into_iter().chain(names.iter().map(cell)).collect::<Vec<_>>()
+        [short(&case.drive) + emptied].into_iter().chain(names.iter().map(result)).collect::<Vec<_>>()
     };
     let rows = cases.iter().flat_map(|case| [row(case, false), row(case, true)]).collect();
-    let title = cases.first().map(|case| format!("{}, what worked without the drive", case.layout));
-    Table { title: title.unwrap_or_default(), columns, rows }
+    let name = cases.first().map(Case::name).unwrap_or_default();
+    Table { title: format!("{name}, what worked without the drive"), columns, rows }
 }
 
 /// What was noticed when.
-pub(super) fn moments(layout: Layout, cases: &[&Case<'_>]) -> Table {
+pub(super) fn moments(cases: &[Case<'_>]) -> Table {
     let rows = cases.iter().flat_map(|case| {
         let moments = case.pulled.moments.iter();
         moments.map(|moment| vec![short(&case.drive), duration(moment.at), moment.what.words().to_owned()])
     });
+    let name = cases.first().map(Case::name).unwrap_or_default();
     Table {
-        title: format!("{layout}: after the pull"),
+        title: format!("{name}: after the pull"),
         columns: Column::all([("pulled", false), ("after", true), ("what", false)]),
         rows: rows.collect(),
     }
 }
 
-/// Each layout in a row, with the worst of its pulls.
-pub(super) fn summary(layouts: &[&[&Case<'_>]]) -> Option<Table> {
+/// Each layout that the run built in a row, with the worst of its pulls.
+pub(super) fn summary(layouts: &[&[Case<'_>]]) -> Option<Table> {
     const DRIVE: u64 = 1 << 20;
-    let row = |cases: &&[&Case<'_>]| {
-        let Case { layout, drives: n, .. } = **cases.first()?;
+    let row = |cases: &&[Case<'_>]| {
+        let Case { layout, drives: n, built: Some(_), .. } = *cases.first()? else { return None };
         let room = layout.capacity(&vec![DRIVE; n], 1) as f64 / DRIVE as f64;
         let lost = cases.iter().map(|case| case.pulled.ledger.lost_bytes).max()?;
         let least = cases.iter().map(|case| &case.pulled.files).min_by_key(|files| files.whole)?;
@@ -207,7 +225,7 @@ pub(super) fn summary(layouts: &[&[&Case<'_>]]) -> Option<Table> {
             whole(least),
             if lost == 0 { "none".to_owned() } else { decimal_bytes(lost) },
             waits(cases.iter().map(|case| &case.pulled.away)),
-            longest.map_or("-".to_owned(), duration),
+            cell(longest, duration),
         ])
     };
     let rows: Vec<Vec<String>> = layouts.iter().filter_map(row).collect();

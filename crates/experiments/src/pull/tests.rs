@@ -100,7 +100,7 @@ fn a_broken_promise_is_the_headline() {
     type Fault = (&'static dyn Fn(&mut PullResult), &'static str);
     let faults: [Fault; 5] = [
         (&|pulled| pulled.files.wrong = 2, "2 files silently wrong while it was away"),
-        (&|pulled| pulled.ledger.lost_bytes = 4096, "4.10 kB of synced writes lost while it was away"),
+        (&|pulled| pulled.ledger.lost_bytes = 4096, "4.10 kB of acknowledged writes lost while it was away"),
         (&|pulled| pulled.away.failed_writes = 3, "3 operations failed"),
         (&|pulled| pulled.away.hanging = 1, "1 operation did not end within two minutes"),
         (
@@ -109,7 +109,7 @@ fn a_broken_promise_is_the_headline() {
                     back.mismatches = Some(128);
                 }
             },
-            "up to 128 sectors differ afterwards",
+            "128 sectors differ afterwards, at most",
         ),
     ];
     for (fault, words) in faults {

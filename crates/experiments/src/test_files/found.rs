@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{record::MOST, units::is_zero};
+use crate::{
+    record::MOST,
+    units::{count, decimal_bytes, is_zero},
+};
 
 /// Files that were read past the page cache.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -15,8 +18,6 @@ pub struct FilesFound {
     pub wrong: u64,
     /// Bytes of the files that are not whole.
     pub lost_bytes: u64,
-    /// Files with a part on the drive that was taken away, where that is known.
-    pub on_drive: Option<u64>,
     /// Files that were not looked at, because reading hung.
     pub unread: u64,
     /// Whole files that held something else when they were first read.
@@ -86,12 +87,30 @@ impl FilesFound {
         self.whole + self.failed + self.wrong + self.unread
     }
 
+    /// Whether files were looked at.
+    pub fn is_read(&self) -> bool {
+        self.all() + self.changed > 0
+    }
+
     /// Whether its counts are such as drives can reach.
     pub fn fits(&self) -> bool {
         let Self { whole, failed, wrong, lost_bytes, unread, unsteady, changed, .. } = *self;
         let counts = [whole, failed, wrong, lost_bytes, unread, unsteady, changed];
-        counts.into_iter().chain(self.on_drive).all(|n| n < MOST)
+        counts.into_iter().all(|n| n < MOST)
     }
+}
+
+/// What is not as it was written, in words.
+pub fn losses(files: &FilesFound, ledger: &LedgerFound) -> impl Iterator<Item = String> + use<> {
+    let some = |n: u64, noun: &str, what: &str| (n > 0).then(|| format!("{} {what}", count(n, noun)));
+    let lost = ledger.lost_bytes;
+    let all = [
+        some(files.wrong, "file", "silently wrong"),
+        some(files.failed + files.unread, "file", "not readable"),
+        (lost > 0).then(|| format!("{} of acknowledged writes lost", decimal_bytes(lost))),
+        some(files.unsteady + ledger.unsteady, "place", "right only when read again"),
+    ];
+    all.into_iter().flatten()
 }
 
 impl LedgerFound {

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-pub(crate) use found::{FilesFound, LedgerFound, Operation, Operations};
+pub(crate) use found::{FilesFound, LedgerFound, Operation, Operations, losses};
 pub(crate) use ledger::{AREA, AREA_BLOCKS, Answer, BLOCK, LARGEST, Ledger, Write, area_writes, file_name};
 pub(crate) use load::{Load, Op, Outcome, SAMPLE, WriteLog, Writes, sample, sum};
 pub(crate) use tree::{FileTree, TreeFiles};

@@ -9,11 +9,8 @@ use crate::{
         mdadm::{self, MemberFlags},
         mdadm_advice,
     },
-    units::{Layout, MemberState, Work, capital, listed},
+    units::{Layout, MemberState, Work, listed},
 };
-
-/// md's number of the layout of a raid10 with two copies beside each other.
-const NEAR_2: u64 = 0x102;
 
 /// An array, and its member on the drive that is taken away.
 #[derive(Debug, Clone)]
@@ -21,8 +18,6 @@ pub struct Array {
     /// The kernel's name, and that for people.
     pub name: String,
     pub shown: String,
-    /// The command that shows its state.
-    pub status: String,
     /// The drive: its identity, and its name for people.
     pub identity: String,
     pub drive: String,
@@ -32,8 +27,6 @@ pub struct Array {
     pub uuid: String,
     /// Where the member's partition begins; none if it is the whole drive.
     pub start: Option<u64>,
-    /// The member's place in the array, from 0 on.
-    pub slot: Option<usize>,
     pub flags: MemberFlags,
     pub others: Vec<OtherMember>,
 }
@@ -45,8 +38,6 @@ pub struct OtherMember {
     pub name: String,
     /// The drive, for people.
     pub label: String,
-    /// Its place in the array, from 0 on.
-    pub slot: Option<usize>,
 }
 
 /// The member on the drive as it is plugged in now.
@@ -72,7 +63,6 @@ impl Array {
     pub fn read(
         layer: &Layer,
         (drive, member): (&Drive, &str),
-        status: &str,
         inventory: &Inventory,
         runner: &dyn Runner,
     ) -> Result<Self, BuildError> {
@@ -81,29 +71,21 @@ impl Array {
             |why: String| BuildError::Array(format!("the superblock of {path} can't be read: {why}"));
         let superblock = mdadm::superblock(&runner.ask(&mdadm::examine(&path))?).map_err(unknown)?;
         let superblock = superblock.ok_or_else(|| unknown("it has none".to_owned()))?;
-        let root = Sysroot::live();
-        let dir = |member: &str| format!("/sys/block/{}/md/dev-{member}", layer.name);
-        let slot = |member: &str| root.number(&format!("{}/slot", dir(member)));
-        let other = |name: &String| OtherMember {
-            name: name.clone(),
-            slot: slot(name),
-            label: inventory
-                .drives_of_block(name)
-                .first()
-                .map_or_else(|| name.clone(), |drive| drive.label()),
+        let other = |name: &String| {
+            let drives = inventory.drives_of_block(name);
+            let label = drives.first().map_or_else(|| name.clone(), |drive| drive.label());
+            OtherMember { name: name.clone(), label }
         };
-        let state = root.word(&format!("{}/state", dir(member))).unwrap_or_default();
-        let is = |flag: &str| state.split(',').any(|word| word == flag);
+        let state = Sysroot::live().word(&format!("/sys/block/{}/md/dev-{member}/state", layer.name));
+        let is = |flag: &str| state.iter().flat_map(|state| state.split(',')).any(|word| word == flag);
         Ok(Self {
             name: layer.name.clone(),
             shown: layer.shown(),
-            status: status.to_owned(),
             identity: drive.identity(),
             drive: drive.label(),
             member: member.to_owned(),
             uuid: superblock.uuid,
             start: drive.partitions.iter().find(|part| part.name == member).map(|part| part.start),
-            slot: slot(member),
             flags: MemberFlags { write_mostly: is("write_mostly"), failfast: is("failfast") },
             others: layer.members.iter().filter(|name| *name != member).map(other).collect(),
         })
@@ -139,29 +121,30 @@ impl Array {
         }
     }
 
-    /// Other members that have failed or are gone.
-    fn lost_members(&self, root: &Sysroot) -> Vec<&OtherMember> {
-        self.others.iter().filter(|other| self.standing(&other.name, root) != Standing::Whole).collect()
-    }
-
-    /// Their drives.
+    /// The drives of other members that have failed or are gone.
     pub fn lost(&self, root: &Sysroot) -> Vec<&str> {
-        self.lost_members(root).into_iter().map(|other| other.label.as_str()).collect()
+        let lost = self.others.iter().filter(|other| self.standing(&other.name, root) != Standing::Whole);
+        lost.map(|other| other.label.as_str()).collect()
     }
 
     /// Refuses to go on when another drive has failed: without this one, files would be lost.
     pub fn others_work(&self, root: &Sysroot) -> Result<(), BuildError> {
         match self.lost(root)[..] {
             [label, ..] => Err(BuildError::Array(format!(
-                "{label} of {} has failed meanwhile: don't pull another drive. Replace that one first (`{}` shows it)",
-                self.shown, self.status
+                "{label} of {} has failed meanwhile: don't pull another drive. Replace that one first (`drivebench list` shows it)",
+                self.shown
             ))),
             [] => Ok(()),
         }
     }
 
-    fn layout(&self, root: &Sysroot) -> Option<Layout> {
-        Layout::of_name(&root.word(&self.file("level"))?)
+    /// An error after which it may lack the drive.
+    pub fn may_lack(&self, e: impl std::fmt::Display) -> BuildError {
+        let Self { shown, drive, .. } = self;
+        BuildError::Array(format!(
+            "{e}. If {shown} lacks {drive} then: plug it in, and mdadm {} --re-add MEMBER, which `drivebench list` shows",
+            self.path()
+        ))
     }
 
     /// How many members it lacks, as the kernel says.
@@ -197,80 +180,45 @@ impl Array {
         work(root, &format!("/sys/block/{}/md", self.name))
     }
 
-    /// A file of it in sysfs.
-    pub fn file(&self, name: &str) -> String {
+    fn file(&self, name: &str) -> String {
         format!("/sys/block/{}/md/{name}", self.name)
     }
 
-    /// Whether it works with what is there; none where that is not known. With raid10 it depends on which members are lost.
-    fn works(&self, standing: Standing, root: &Sysroot) -> Option<bool> {
-        let (members, lost) = (self.others.len() + 1, self.lost_members(root));
-        let is_away = standing != Standing::Whole;
-        let known = lost.len() + usize::from(is_away);
-        let degraded = self.degraded(root).and_then(|n| usize::try_from(n).ok());
-        match self.layout(root)? {
-            _ if self.is_broken(root) => Some(false),
-            Layout::Raid10 => {
-                let is_near = root.number::<u64>(&self.file("layout")) == Some(NEAR_2);
-                if !is_near || degraded? > known {
-                    return None;
-                }
-                let slots = lost.iter().map(|other| other.slot).chain(is_away.then_some(self.slot));
-                let mut missing = vec![false; members];
-                for slot in slots {
-                    *missing.get_mut(slot?)? = true;
-                }
-                Some(Layout::Raid10.starts_without(&missing))
-            }
-            layout => Some(degraded.unwrap_or(members).max(known) <= layout.survives(members)),
-        }
-    }
-
-    /// What a person does about lost drives, and about the one that was away. Names change with a restart, so people look them up by serial.
+    /// What a person does about lost drives, and about the one that was away. Names change with a restart, so people look them up by
+    /// serial. A raid10 counts as lost with two drives, although it may have a copy of everything.
     pub fn advice(&self, standing: Standing, root: &Sysroot) -> String {
-        let (drive, shown, mut lost) = (self.drive.as_str(), &self.shown, self.lost(root));
+        const FIND: &str =
+            "Plug in again what was lost, and look up the names of its members by serial with `drivebench list`";
+        let Self { name, shown, drive, .. } = self;
+        let (members, mut lost) = (self.others.len() + 1, self.lost(root));
+        lost.extend((standing == Standing::Away).then_some(drive.as_str()));
+        let missing = (lost.len() + usize::from(standing == Standing::Filling)) as u64;
+        let missing = missing.max(self.degraded(root).unwrap_or(u64::MAX));
+        let layout = root.word(&self.file("level")).and_then(|level| Layout::of_name(&level));
+        let survives = layout.map_or(0, |layout| layout.survives(members));
+        if missing <= survives as u64 && !self.is_broken(root) {
+            let back = mdadm_advice::re_add(&self.path(), &["MEMBER".to_owned()], &[], "");
+            return format!(
+                "{shown} works without {}: leave it running, also while it fills a drive, and back it up. {FIND}. Then: mdadm /dev/{name} --fail detached --remove \
+                 failed; and for each member that it lacks, {back}. If mdadm refuses --re-add, as it does without a \
+                 bitmap: --add MEMBER, which overwrites it with what the others hold. Erase nothing else before it is complete",
+                listed(&lost)
+            );
+        }
+        let these = match layout {
+            None | Some(Layout::Raid10) => "those with the most Events, as many as it needs".to_owned(),
+            Some(_) => format!("the {} with the most Events", members.saturating_sub(survives)),
+        };
         let without = match standing {
             Standing::Away => {
                 format!(", without the member on {drive}, which lacks what was written meanwhile")
             }
             _ => String::new(),
         };
-        let layout = self.layout(root).filter(|layout| *layout != Layout::Raid10);
-        let members = self.others.len() + 1;
-        let these = match (layout, standing) {
-            (Some(layout), _) => {
-                format!("the {} with the most Events", members.saturating_sub(layout.survives(members)))
-            }
-            (None, Standing::Away) => "all".to_owned(),
-            (None, _) => "those with the most Events, as many as it needs".to_owned(),
-        };
-        let apart = format!(
-            "back up what can be read. Erase none of the drives, and add none as a new one (--add): what is on all of them may be needed. Plug in \
-             again what was lost, look up the names that its members have then, by serial, with `drivebench list`, and {}",
-            mdadm_advice::reassemble(&self.path(), &(these + &without), "")
-        );
-        match self.works(standing, root) {
-            Some(true) => {
-                lost.extend((standing == Standing::Away).then_some(drive));
-                format!("{shown} works without {}: {}", listed(&lost), self.keep_running(standing))
-            }
-            Some(false) => capital(&apart),
-            None => format!("Whether {shown} still has all its data is not known: {apart}"),
-        }
-    }
-
-    /// What a person does with one that still works.
-    fn keep_running(&self, standing: Standing) -> String {
-        let name = &self.name;
-        let filling = match standing {
-            Standing::Filling => format!(" {} is being filled: leave it.", capital(&self.drive)),
-            _ => String::new(),
-        };
-        let back = mdadm_advice::re_add(&self.path(), &["MEMBER".to_owned()], &[], "");
         format!(
-            "leave it running, and back it up.{filling} Plug in again what was lost, and look up the names of its members by serial with `drivebench \
-             list`. Then: mdadm /dev/{name} --fail detached --remove failed; and for each member that it lacks, {back}. If mdadm refuses --re-add, as it does \
-             without a bitmap: --add MEMBER, which overwrites it with what the others hold. Erase nothing else before it is complete"
+            "Back up what can be read. Erase none of the drives, and add none as a new one (--add): what is on all of them may be needed. \
+             {FIND}, and {}",
+            mdadm_advice::reassemble(&self.path(), &(these + &without), "")
         )
     }
 
@@ -281,5 +229,78 @@ impl Array {
             "{} takes no writes until it is started anew, because the last copy of something could not be written: {start}",
             self.shown
         )
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::inventory::fixtures::Tree;
+
+    /// A raid5 of three.
+    pub fn array() -> Array {
+        Array {
+            name: "md127".to_owned(),
+            shown: "nas (md127)".to_owned(),
+            identity: "4C53".to_owned(),
+            drive: "the one that was away".to_owned(),
+            member: "sdb1".to_owned(),
+            uuid: "6d1a35b2:8c1a4d8e:01f3bb2c:9ce6a51f".to_owned(),
+            start: Some(2048),
+            flags: MemberFlags::default(),
+            others: ["sda1", "sdc1"]
+                .map(|name| OtherMember { name: name.to_owned(), label: format!("the stick of {name}") })
+                .to_vec(),
+        }
+    }
+
+    /// What md says of that array: its level, how many members it lacks, and the state of one other than the one that was away.
+    pub fn tree(level: &str, degraded: Option<&str>, state: &str) -> Tree {
+        let mut tree = Tree::empty();
+        if let Some(degraded) = degraded {
+            tree.file("sys/block/md127/md/degraded", degraded);
+        }
+        tree.file("sys/block/md127/md/level", level);
+        tree.file("sys/block/md127/md/dev-sda1/state", "in_sync\n");
+        tree.file("sys/class/block/sda1/size", "1000\n");
+        tree.file("sys/block/md127/md/dev-sdc1/state", state);
+        tree
+    }
+
+    #[test]
+    fn an_array_that_works_is_left_running_and_another_is_put_together_without_a_write() {
+        let advice = |tree: &Tree, standing| array().advice(standing, &tree.sysroot());
+        // A raid1 of three has what it needs on one of them.
+        let mut raid1 = tree("raid1\n", Some("1\n"), "faulty\n");
+        for (standing, without) in [
+            (Standing::Away, "the stick of sdc1 and the one that was away"),
+            (Standing::Whole, "the stick of sdc1"),
+            (Standing::Filling, "the stick of sdc1"),
+        ] {
+            let works = advice(&raid1, standing);
+            let begins = format!("nas (md127) works without {without}: leave it running");
+            assert!(works.starts_with(&begins) && !works.contains("--assemble --force --run"), "{works}");
+        }
+        raid1.file("sys/block/md127/md/array_state", "broken\n");
+        let broken = advice(&raid1, Standing::Whole);
+        assert!(broken.contains("Take the 1 with the most Events, and none"), "{broken}");
+        let raid10 = tree("raid10\n", Some("1\n"), "faulty\n");
+        let two = advice(&raid10, Standing::Away);
+        assert!(two.starts_with("Back up what can be read"), "{two}");
+        assert!(
+            two.contains("Take those with the most Events, as many as it needs, without the member on"),
+            "{two}"
+        );
+        let raid5 = tree("raid5\n", None, "in_sync\n");
+        assert!(advice(&raid5, Standing::Away).starts_with("Back up"), "a state that can't be read");
+    }
+
+    #[test]
+    fn a_member_that_md_counts_as_in_use_is_away_if_it_is_gone() {
+        let mut tree = tree("raid5\n", Some("1\n"), "in_sync\n");
+        tree.file("sys/block/md127/md/dev-sdb1/state", "in_sync\n");
+        assert_eq!(array().standing("sdb1", &tree.sysroot()), Standing::Away);
+        tree.file("sys/class/block/sdb1/size", "1000\n");
+        assert_eq!(array().standing("sdb1", &tree.sysroot()), Standing::Whole);
     }
 }

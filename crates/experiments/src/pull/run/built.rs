@@ -21,9 +21,9 @@ use crate::{
     run::{BuildError, Built, Commands, PoolLog, Wait, exists, filled, scrub},
     sysroot::Sysroot,
     target::Target,
-    test_files::{FileTree, FilesFound, HANG, Ledger, LedgerFound, Load, TreeFiles, Writes, verify, within},
+    test_files::{FilesFound, HANG, Ledger, LedgerFound, Load, TreeFiles, Writes, verify, within},
     tools::{
-        Change, Runner, State, System, filefrag,
+        Change, Runner, State, System,
         mdadm::{self, Without},
         mount, udevadm,
     },
@@ -45,8 +45,6 @@ pub struct PoolOfRun {
     tools: System,
     files: Arc<TreeFiles>,
     ledger: Arc<Mutex<Ledger>>,
-    /// Files with a part on the drive, where that is known.
-    on_drive: Option<u64>,
 }
 
 impl PoolOfRun {
@@ -70,11 +68,10 @@ impl PoolOfRun {
             tools: System::default(),
             files: Arc::new(TreeFiles::new(&on.path, pool.tree)),
             ledger: Arc::new(Mutex::new(ledger)),
-            on_drive: None,
             built,
         };
         let pulled = this.pulled((pool.member, &act.drive), pool.as_new)?;
-        Ok((Self { on_drive: this.files_on_drive(), ..this }, pulled))
+        Ok((this, pulled))
     }
 
     /// A drive of the pool, by its place and its identity: an edited record may name another drive of the machine.
@@ -93,8 +90,7 @@ impl PoolOfRun {
         let layer =
             inventory.layers.iter().find(|layer| Some(&layer.name) == device.as_ref().map(|d| &d.name));
         let name = build.member_path(member as usize, &drive.name);
-        let status = format!("drivebench pool status {}", build.name);
-        let array = layer.map(|layer| Array::read(layer, (drive, &name), &status, &inventory, &self.tools));
+        let array = layer.map(|layer| Array::read(layer, (drive, &name), &inventory, &self.tools));
         let mut array = array.transpose()?;
         // Of two, the first one is being filled.
         let first = self.pool.member as usize;
@@ -106,32 +102,9 @@ impl PoolOfRun {
             drives: drives.into_iter().flatten().cloned().collect(),
             array,
             is_redundant: build.layout.is_redundant(),
-            bitmap: build.layout.is_redundant().then_some(build.bitmap),
             as_new,
             consent: self.erase.clone(),
         })
-    }
-
-    /// How many files of the tree have a part on the drive; none where that is not known.
-    fn files_on_drive(&self) -> Option<u64> {
-        const AT_ONCE: usize = 64;
-        let build = &self.built.build;
-        build.members_of(0, 1)?;
-        let count = usize::try_from(self.pool.tree.files()).ok()?;
-        let paths: Vec<String> =
-            (0..count).map(|at| FileTree::path(&self.dir, at).to_string_lossy().into_owned()).collect();
-        let is_on = |(from, length): &(u64, u64)| {
-            build.members_of(*from, *length).is_some_and(|on| on.contains(&(self.pool.member as usize)))
-        };
-        let (mut all, mut on) = (0, 0);
-        for some in paths.chunks(AT_ONCE) {
-            let output =
-                self.tools.ask(&filefrag::parts(some)).ok().filter(|output| output.code == Some(0))?;
-            let files = filefrag::read(&output.stdout);
-            all += files.len();
-            on += files.iter().filter(|(_, parts)| parts.iter().any(is_on)).count() as u64;
-        }
-        (all == count).then_some(on)
     }
 
     fn log(&self) -> Result<PoolLog, BuildError> {
@@ -169,9 +142,8 @@ impl PoolUnderTest for PoolOfRun {
     }
 
     fn verify(&self) -> (FilesFound, LedgerFound) {
-        let files = FilesFound { on_drive: self.on_drive, ..verify(&self.files) };
         let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        (files, ledger.verify(&self.dir, HANG * 4))
+        (verify(&self.files), ledger.verify(&self.dir, HANG * 4))
     }
 
     fn state(&self) -> (PoolState, u64) {

@@ -4,10 +4,7 @@ use std::{env, path::Path};
 
 use rustix::process::geteuid;
 
-use super::{
-    choose::{self, Tree},
-    detach::Unplug,
-};
+use super::detach::Unplug;
 use crate::{
     danger::{opened_by, unused},
     inventory::{Block, Drive, Inventory, Layer, SYSTEM_MOUNTS},
@@ -16,7 +13,7 @@ use crate::{
     sysroot::Sysroot,
     target::Target,
     tools::{System, mdadm},
-    units::{Layout, MemberState, count},
+    units::{Layout, MemberState, Pool},
 };
 
 /// A pool, and the member of it that is to be taken away.
@@ -40,15 +37,6 @@ pub fn can_pull(
     let member = member(act, pool, &target, inventory)?;
     is_elsewhere(&member, inventory, store)?;
     unplug(&member, act, inventory)?;
-    let found = choose::any(&Tree::open(&target.path).map_err(BuildError::file(&target.path))?);
-    if found.files.is_empty() {
-        let why = match (found.unreadable, found.changing) {
-            (0, 0) => String::new(),
-            (unreadable, 0) => format!(": {unreadable} of its files and directories can't be read"),
-            (_, changing) => format!(": {} changed within the last seconds", count(changing, "file")),
-        };
-        return Err(refused(format!("{} has no files to read{why}", target.path.display())));
-    }
     if !geteuid().is_root() {
         return Err(refused(
             "taking a drive away and giving it back to its pool needs root: run it with sudo",
@@ -69,101 +57,75 @@ pub fn member<'i>(
     target: &Target,
     inventory: &'i Inventory,
 ) -> Result<Member<'i>, BuildError> {
-    let dir = target.path.display();
     if let Some(path) = inventory.unread.first() {
         return Err(refused(format!(
             "{path} can't be read completely, so what uses the drive is not known: run it as root, outside of a container"
         )));
     }
-    let is_pool =
-        |name: &&String| inventory.layers.iter().any(|layer| layer.name == **name && layer.pool.is_some());
-    let pools: Vec<&String> = target.layers.iter().filter(is_pool).collect();
-    let [pool] = pools[..] else {
-        return Err(refused(format!("{dir} is on {}, not on one array", count(pools.len() as u64, "pool"))));
+    let layers = inventory.layers.iter().filter(|layer| target.layers.contains(&layer.name));
+    let pools: Vec<(&Layer, &Pool)> = layers.filter_map(|layer| Some((layer, layer.pool.as_ref()?))).collect();
+    let is_redundant = |layer: &Layer| Layout::of_name(&layer.kind).is_some_and(Layout::is_redundant);
+    let [(layer, pool)] = pools[..] else {
+        return Err(refused(format!("{} is not on one array", target.path.display())));
     };
-    let layer = inventory.layers.iter().find(|layer| layer.name == *pool);
-    let known = layer.and_then(|layer| Some((layer, layer.pool.as_ref()?)));
-    let (layer, pool) = known.ok_or_else(|| refused(format!("the pool of {dir} is gone")))?;
     let shown = layer.shown();
-    if !Layout::of_name(&layer.kind).is_some_and(Layout::is_redundant) {
+    if !is_redundant(layer) {
         let words = pool.layout_in_words();
-        return Err(refused(format!("{dir} is on {words}, which is no array of md with copies or parity")));
+        return Err(refused(format!("{shown} is {words}, which is no array of md with copies or parity")));
     }
-    if !pool.is_quiet() {
+    if !pool.is_quiet() || pool.survives().unwrap_or(0) == 0 {
         let state = pool.state_in_words(layer.work.as_ref());
         return Err(refused(format!(
-            "{shown} is {state}: a drive is taken away only of a pool that is complete"
+            "{shown} is {state}: a drive is taken away only of a pool that is complete, and survives that"
         )));
     }
-    if pool.survives().unwrap_or(0) == 0 {
-        return Err(refused(format!("{shown} does not survive the loss of a drive")));
-    }
-    let mut named = inventory.drives.iter().filter(|drive| drive.identity() == act.drive);
-    let drive = named.next().ok_or_else(|| refused(format!("{} is not plugged in", pull.label)))?;
     // An edited record may name another one than a person agreed to.
-    if drive.serial.as_ref() != Some(&pull.serial) {
-        return Err(refused(format!("{} does not have the serial {}", pull.label, pull.serial)));
-    }
-    if named.next().is_some() || drive.unique_serial().is_none() {
-        return Err(refused(format!(
-            "another drive has the serial of {}, too: they can't be told apart",
-            pull.label
-        )));
-    }
-    let on_it = |name: &String| {
-        *name == drive.name || drive.partitions.iter().any(|partition| partition.name == *name)
-    };
-    let members: Vec<(&String, &MemberState)> =
-        layer.members.iter().zip(&layer.states).filter(|(name, _)| on_it(name)).collect();
-    let name = match members[..] {
-        [] => {
-            return Err(refused(format!("{} is no drive of {shown} itself", drive.label())));
-        }
-        [(name, MemberState::InSync)] => name,
-        [(_, state)] => {
-            return Err(refused(format!("{}, a drive of {shown}, is {}", drive.label(), state.words())));
-        }
-        _ => return Err(refused(format!("{} has several members of {shown}", drive.label()))),
-    };
+    let mut named = inventory.drives.iter().filter(|drive| drive.identity() == act.drive);
+    let (drive, twin) = (named.next(), named.next());
+    let drive = drive.filter(|drive| twin.is_none() && drive.unique_serial() == Some(&pull.serial));
+    let drive = drive.ok_or_else(|| {
+        refused(format!("{} is not plugged in, or is not the only drive with the serial {}", pull.label, pull.serial))
+    })?;
     // With a spare, another drive would be filled at once, and this one would become the spare.
-    let other = layer.members.iter().zip(&layer.states).find(|(_, state)| **state != MemberState::InSync);
-    if let Some((other, state)) = other {
+    let mut members = layer.members.iter().zip(&layer.states);
+    if let Some((other, state)) = members.clone().find(|(_, state)| **state != MemberState::InSync) {
         let state = state.words();
         return Err(refused(format!(
             "{other}, a drive of {shown}, is {state}: one is taken away only where all are in use"
         )));
     }
-    carries_only(drive, layer, inventory)?;
-    Ok(Member { layer, drive, name })
+    let own = |(name, _): &(&'i String, _)| is_on(drive, name);
+    let (Some((name, _)), None) = (members.find(own), members.find(own)) else {
+        return Err(refused(format!("{} is not one drive of {shown}: it has none of its members, or several", drive.label())));
+    };
+    match carried(drive, layer, inventory) {
+        Some(other) => Err(refused(format!("{} also carries {other}", drive.label()))),
+        None => Ok(Member { layer, drive, name }),
+    }
 }
 
-/// Refuses a drive that carries something else than this pool, or a pool that the system or swap is on.
-fn carries_only(drive: &Drive, layer: &Layer, inventory: &Inventory) -> Result<(), BuildError> {
+/// Whether a block device is a drive or a partition of it.
+fn is_on(drive: &Drive, name: &str) -> bool {
+    name == drive.name || drive.partitions.iter().any(|partition| partition.name == name)
+}
+
+/// What a drive carries besides this pool, and what must not be on a pool whose drive is taken away: the system, and swap.
+fn carried(drive: &Drive, layer: &Layer, inventory: &Inventory) -> Option<String> {
     let is = |other: &&Drive| other.name == drive.name;
-    let on_it = |name: &str| name == drive.name || drive.partitions.iter().any(|part| part.name == name);
-    let label = drive.label();
     // Users' files may be on a pool that is in use; programs that are needed to bring the drive back may not.
     let is_system = |path: &str| path != "/home" && SYSTEM_MOUNTS.contains(&path);
-    for mount in &inventory.mounts {
-        let path = &mount.path;
-        if is_system(path) && inventory.drives_of(mount).iter().any(is) {
-            return Err(refused(format!("{path} is on {label}: the system may not run without it")));
-        }
-        let is_own = |block: &Block<'_>| !matches!(block, Block::Layer(_)) && on_it(block.name());
-        if inventory.blocks_of(mount).iter().any(is_own) {
-            return Err(refused(format!("{label} also carries {path}, outside of {}", layer.shown())));
-        }
-    }
-    if let Some(swap) = inventory.swaps.iter().find(|swap| inventory.drives_of_swap(swap).iter().any(is)) {
-        return Err(refused(format!("the swap {swap} is on {label}: swapoff it first")));
-    }
-    let of_others = |other: &&Layer| other.name != layer.name && other.members.iter().any(|name| on_it(name));
-    let other = inventory.layers.iter().find(of_others).map(Layer::shown);
-    let other = other.or_else(|| drive.holders.iter().find(|name| **name != layer.name).cloned());
-    match other {
-        Some(other) => Err(refused(format!("{label} is also part of {other}"))),
-        None => Ok(()),
-    }
+    let is_own = |block: &Block<'_>| !matches!(block, Block::Layer(_)) && is_on(drive, block.name());
+    let mount = inventory.mounts.iter().find(|mount| {
+        is_system(&mount.path) && inventory.drives_of(mount).iter().any(is)
+            || inventory.blocks_of(mount).iter().any(is_own)
+    });
+    let swap = || inventory.swaps.iter().find(|swap| inventory.drives_of_swap(swap).iter().any(is));
+    let is_other =
+        |other: &&Layer| other.name != layer.name && other.members.iter().any(|name| is_on(drive, name));
+    let other = || inventory.layers.iter().find(is_other).map(Layer::shown);
+    let holder = || drive.holders.iter().find(|name| **name != layer.name).cloned();
+    let mount = mount.map(|mount| mount.path.clone());
+    mount.or_else(|| swap().map(|swap| format!("the swap {swap}"))).or_else(other).or_else(holder)
 }
 
 /// Refuses a drive of which a program, or a part of the kernel that the inventory doesn't know, uses another part, such as ZFS or a
@@ -240,10 +202,8 @@ mod tests {
             label: "Cruzer Blade 4C530002 in bay 1.2".to_owned(),
             bytes: 1 << 28,
             seed: 1,
-            size: 204_800_000,
             bitmap: Some(true),
             survives: 0,
-            status: "drivebench list".to_owned(),
         };
         let drive = "4C530002+400000".to_owned();
         (Pull { drive, by: PullBy::Usb, seconds: 10.0, pool: PulledPool::InUse(pool.clone()) }, pool)
@@ -310,20 +270,20 @@ mod tests {
     fn drives_that_can_not_be_told_apart_or_are_of_no_pool_are_left_alone() {
         let mut inventory = tree().inventory();
         inventory.drives.retain(|drive| drive.name != "sdb");
-        assert_eq!(why(&inventory), "Cruzer Blade 4C530002 in bay 1.2 is not plugged in");
+        assert!(why(&inventory).starts_with("Cruzer Blade 4C530002 in bay 1.2 is not plugged in"));
         let mut inventory = tree().inventory();
         let mut twin = inventory.drives.iter().find(|drive| drive.name == "sdb").cloned().expect("a drive");
         twin.name = "sdx".to_owned();
         inventory.drives.push(twin);
-        assert!(why(&inventory).contains("can't be told apart"), "{}", why(&inventory));
+        assert!(why(&inventory).contains("is not the only drive with the serial 4C530002"), "{}", why(&inventory));
         let mut inventory = tree().inventory();
         let layer = &mut inventory.layers[0];
         layer.members.retain(|name| name != "sdb1");
         layer.states.truncate(2);
-        assert!(why(&inventory).contains("is no drive of md127 itself"), "{}", why(&inventory));
+        assert!(why(&inventory).contains("is not one drive of md127"), "{}", why(&inventory));
         let mut inventory = tree().inventory();
         inventory.layers[0].members[0] = "sdb".to_owned();
-        assert!(why(&inventory).contains("several members"), "{}", why(&inventory));
+        assert!(why(&inventory).contains("is not one drive of md127"), "{}", why(&inventory));
         inventory.unread.push("/proc/self/mountinfo".to_owned());
         assert!(why(&inventory).contains("/proc/self/mountinfo can't be read completely"));
     }
@@ -347,26 +307,26 @@ mod tests {
         };
         let file = "proc/self/mountinfo";
         let system = with(file, &mounts("24 1 9:127 / / rw - ext4 /dev/md127 rw\n"), false);
-        assert!(why(&system).starts_with("/ is on Cruzer Blade"), "{}", why(&system));
+        assert!(why(&system).ends_with("also carries /"), "{}", why(&system));
         let home = with(file, &mounts("24 1 9:127 / /home rw - ext4 /dev/md127 rw\n"), false);
         assert_eq!(why(&home), "");
         let other = with(file, &mounts("24 1 8:18 / /srv/other rw - ext4 /dev/sdb2 rw\n"), true);
-        assert!(why(&other).contains("also carries /srv/other, outside of md127"), "{}", why(&other));
+        assert!(why(&other).ends_with("also carries /srv/other"), "{}", why(&other));
         let swap = with("proc/swaps", "Filename Type Size Used Priority\n/dev/sdb2 partition 1 0 -2\n", true);
-        assert!(why(&swap).contains("the swap /dev/sdb2 is on"), "{}", why(&swap));
+        assert!(why(&swap).ends_with("also carries the swap /dev/sdb2"), "{}", why(&swap));
         let swap =
             with("proc/swaps", "Filename Type Size Used Priority\n/srv/data/swap file 1 0 -2\n", false);
-        assert!(why(&swap).contains("the swap /srv/data/swap is on"), "{}", why(&swap));
+        assert!(why(&swap).ends_with("also carries the swap /srv/data/swap"), "{}", why(&swap));
         let mut array = with(file, &mounts(""), true);
         array.layers.push(Layer {
             name: "md5".to_owned(),
             members: vec!["sdb2".to_owned()],
             ..Layer::default()
         });
-        assert!(why(&array).contains("is also part of md5"), "{}", why(&array));
+        assert!(why(&array).contains("also carries md5"), "{}", why(&array));
         let mut held = with(file, &mounts(""), false);
         let drive = held.drives.iter_mut().find(|drive| drive.name == "sdb").expect("a drive");
         drive.holders.push("zram9".to_owned());
-        assert!(why(&held).contains("is also part of zram9"), "{}", why(&held));
+        assert!(why(&held).contains("also carries zram9"), "{}", why(&held));
     }
 }

@@ -121,20 +121,16 @@ pub struct Candidate {
 #[derive(Debug, Default)]
 pub struct Chosen {
     pub files: Vec<Candidate>,
-    /// Regular files that are not empty.
+    /// Regular files that are not empty, of those that were looked at.
     pub found: u64,
-    /// There are more files than were looked at.
-    pub more: bool,
-    /// Files and directories that can't be read.
-    pub unreadable: u64,
-    /// Files that are being changed.
-    pub changing: u64,
+    /// Files and directories that can't be read, and files that are being changed.
+    pub left_out: u64,
 }
 
 /// Chooses files of a directory, on its filesystem, of which at most `bytes` are read: those with the least hashes of their names, in
 /// whatever order they are found. Links are not followed.
 pub fn choose(tree: &Tree, bytes: u64, seed: u64, cancel: &Cancel) -> Chosen {
-    let mut chosen = walk(tree, &|_| cancel.is_set());
+    let mut chosen = walk(tree, cancel);
     chosen.files.sort_by_cached_key(|file| hash(seed, file.path.as_os_str().as_bytes()));
     let most = (bytes / LARGEST).max(READ as u64);
     let (mut count, mut sum) = (0, 0);
@@ -150,30 +146,23 @@ pub fn choose(tree: &Tree, bytes: u64, seed: u64, cancel: &Cancel) -> Chosen {
     chosen
 }
 
-/// The first file that could be chosen.
-pub fn any(tree: &Tree) -> Chosen {
-    walk(tree, &|files| files > 0)
-}
-
-/// All files, until `ends` says that so many are enough.
-fn walk(tree: &Tree, ends: &dyn Fn(usize) -> bool) -> Chosen {
+/// All files, but not those beyond the most entries that are looked at.
+fn walk(tree: &Tree, cancel: &Cancel) -> Chosen {
     let mut chosen = Chosen::default();
     let mut pending = vec![PathBuf::new()];
     let mut looked = 0;
     while let Some(at) = pending.pop() {
         let Ok(entries) = tree.dir(&at).and_then(|file| Ok(Dir::read_from(&file)?)) else {
-            chosen.unreadable += 1;
+            chosen.left_out += 1;
             continue;
         };
         for entry in entries {
-            if looked == LOOKED_AT || ends(chosen.files.len()) {
-                chosen.more = true;
-                pending.clear();
-                break;
+            if looked == LOOKED_AT || cancel.is_set() {
+                return chosen;
             }
             looked += 1;
             let Ok(entry) = entry else {
-                chosen.unreadable += 1;
+                chosen.left_out += 1;
                 break;
             };
             let name = entry.file_name().to_bytes();
@@ -191,13 +180,13 @@ fn walk(tree: &Tree, ends: &dyn Fn(usize) -> bool) -> Chosen {
                             let state = State::new(&about);
                             chosen.files.push(Candidate { path, state, pieces: Vec::new() });
                         }
-                        false => chosen.changing += 1,
+                        false => chosen.left_out += 1,
                     }
                 }
                 Ok(_) => {}
                 // Another filesystem; removed meanwhile.
                 Err(e) if matches!(e.kind(), io::ErrorKind::CrossesDevices | io::ErrorKind::NotFound) => {}
-                Err(_) => chosen.unreadable += 1,
+                Err(_) => chosen.left_out += 1,
             }
         }
     }
@@ -268,10 +257,10 @@ mod tests {
         let tree = Tree::open(&dir).expect("opens");
         let all = |bytes: u64, seed: u64| choose(&tree, bytes, seed, &Cancel::default());
         let new = all(1 << 30, 1);
-        assert_eq!((new.files.len(), new.found, new.changing), (0, 45, 45), "they may still be changed");
+        assert_eq!((new.files.len(), new.found, new.left_out), (0, 45, 45), "they may still be changed");
         settle();
         let every = all(1 << 30, 1);
-        assert_eq!((every.files.len(), every.found, every.unreadable, every.more), (45, 45, 0, false));
+        assert_eq!((every.files.len(), every.found, every.left_out), (45, 45, 0));
         assert!(every.files.iter().all(|file| file.path.starts_with("a") && file.pieces == [0]));
         let some = all(100_000, 1);
         let bytes: u64 = some.files.iter().map(|file| file.state.size).sum();
@@ -287,10 +276,10 @@ mod tests {
         let closed = dir.path().join("closed");
         fs::create_dir(&closed).expect("creates");
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o0)).expect("closes");
-        let chosen = any(&Tree::open(dir.path()).expect("opens"));
+        let chosen = walk(&Tree::open(dir.path()).expect("opens"), &Cancel::default());
         // Root may read it.
         let expected = u64::from(!rustix::process::geteuid().is_root());
-        assert_eq!((chosen.unreadable, chosen.found), (expected, 0));
+        assert_eq!((chosen.left_out, chosen.found), (expected, 0));
         assert!(Tree::open(&closed.join("missing")).is_err());
     }
 

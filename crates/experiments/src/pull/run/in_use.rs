@@ -54,7 +54,7 @@ impl UsedPool {
         let only_run = only_run
             .map_err(|e| BuildError::Drives(format!("no drive of {} is taken away: {e}", layer.shown())))?;
         let unplug = unplug(&found, act, &inventory)?;
-        let array = Array::read(layer, (drive, name), &pool.status, &inventory, session.runner)?;
+        let array = Array::read(layer, (drive, name), &inventory, session.runner)?;
         let tree = Tree::open(&on.path).map_err(BuildError::file(&on.path))?;
         let chosen = choose(&tree, pool.bytes, pool.seed, cancel);
         let (files, read) = FilesInUse::read(tree, &chosen, cancel);
@@ -71,7 +71,6 @@ impl UsedPool {
             unplug: unplug.clone(),
             drives: drives.cloned().collect(),
             is_redundant: true,
-            bitmap: layer.pool.as_ref().and_then(|pool| pool.bitmap),
             as_new: false,
             // The drive that a person agreed to take away is the only one whose superblock may be written.
             consent: vec![consent(drive)],

@@ -42,16 +42,14 @@ pub struct FilesInUse {
 impl FilesInUse {
     /// Reads all files that were chosen. Those that can't be read, or are being changed, are counted and left out.
     pub fn read(tree: Tree, chosen: &Chosen, cancel: &Cancel) -> (Self, FilesRead) {
-        let Chosen { files, found, more, unreadable, changing } = chosen;
-        let (found, more, unreadable, changing) = (*found, *more, *unreadable, *changing);
-        let mut about = FilesRead { found, more, unreadable, changing, ..FilesRead::default() };
+        let Chosen { files, found, left_out } = chosen;
+        let mut about = FilesRead { found: *found, left_out: *left_out, ..FilesRead::default() };
         let mut buffer = Aligned::new(READ);
         let mut known = Self { tree, files: Vec::new() };
         for candidate in files.iter().take_while(|_| !cancel.is_set()) {
             match known.know(candidate, &mut buffer) {
                 Ok(file) => known.files.push(file),
-                Err(FileLook::Failed(_)) => about.unreadable += 1,
-                Err(_) => about.changing += 1,
+                Err(_) => about.left_out += 1,
             }
         }
         about.files = known.files.len() as u64;
@@ -203,7 +201,7 @@ mod tests {
         fs::remove_file(name(1)).expect("removes");
         let (files, about) = FilesInUse::read(tree, &chosen, &Cancel::default());
         let mut files = Arc::new(files);
-        assert_eq!((about.files, about.changing, about.unreadable, about.found), (6, 2, 0, 8));
+        assert_eq!((about.files, about.left_out, about.found), (6, 2, 8));
         assert_eq!(about.bytes, files.files.iter().map(|file| file.state.size).sum::<u64>());
         let all = verify(&files);
         assert_eq!((all.whole, all.changed, all.all()), (6, 0, 6));

@@ -13,9 +13,7 @@ mod undo;
 mod watch;
 
 use std::{
-    fs, io,
-    path::Path,
-    thread,
+    fs, io, thread,
     time::{Duration, Instant},
 };
 
@@ -97,8 +95,6 @@ struct PulledDrive {
     array: Option<Array>,
     /// The array fills a drive that comes back.
     is_redundant: bool,
-    /// Whether the array has a bitmap of what changes while a drive is away, where that is known.
-    bitmap: Option<bool>,
     /// The member is wiped before it is given back.
     as_new: bool,
     /// The drives whose superblocks may be written: their serials.
@@ -144,27 +140,16 @@ pub fn pull(
     };
     let mut detached = take_away(&session, &*pool, &pulled, &mut result, run.ctx.watcher)?;
     let saved = save(run, result.clone());
-    let watcher = &mut *run.ctx.watcher;
-    let back = match rejoin::bring_back(&session, &*pool, &pulled, &mut detached, watcher) {
-        Ok(back) => back,
-        Err(why) => return Err(both(saved, why.into())),
-    };
+    let back = rejoin::bring_back(&session, &*pool, &pulled, &mut detached, run.ctx.watcher)?;
     let lacks = (pool.is_in_use() && back.healed.is_none()).then(|| {
         let why = back.refused.last().cloned();
         BuildError::Array(why.unwrap_or_else(|| "the pool is not complete".to_owned()))
     });
     let saved = saved.and_then(|()| save(run, PullResult { back: Some(back), ..result }));
+    // A pool that lacks a drive matters more than a record that can't be written.
     match lacks {
-        Some(why) => Err(both(saved, why.into())),
+        Some(why) => Err(why.into()),
         None => Ok(saved?),
-    }
-}
-
-/// A pool that lacks a drive matters more than a record that can't be written.
-fn both(saved: io::Result<()>, why: RunError) -> RunError {
-    match saved {
-        Ok(()) => why,
-        Err(e) => RunError::Record(io::Error::other(format!("{e}; {why}"))),
     }
 }
 
@@ -177,9 +162,8 @@ fn take_away(
     result: &mut PullResult,
     watcher: &mut dyn Watcher,
 ) -> Result<DetachedDrive, BuildError> {
-    let Session { journal, runner, cancel, time } = *session;
+    let Session { journal, cancel, time, .. } = *session;
     let (root, array, name) = (Sysroot::live(), pulled.array.as_ref(), &pulled.drive.name);
-    (result.name, result.settings) = (name.clone(), pulled.settings(&root));
     let begun = Instant::now();
     let load = pool.start_load().map_err(|e| BuildError::Array(format!("files can't be used: {e}")))?;
     while begun.elapsed() < time && !cancel.is_set() {
@@ -191,13 +175,12 @@ fn take_away(
     pool.check_before(&load)?;
     let detached = DetachedDrive::announce(journal, &pulled.drive, &pulled.unplug)?;
     let mut watch = Watch::new(array, name);
-    let log_from = watch::kernel_now();
     load.allow(pool.most_written());
     let others_work = || array.map_or(Ok(()), |array| array.others_work(&root));
     let lost = || array.is_some_and(|array| !array.lost(&root).is_empty());
     let answer = detached
         .leave(&pulled.drives, &others_work, cancel, &mut |text| watcher.asks(text))
-        .map_err(|e| if matches!(e, BuildError::Drives(_)) { pulled.may_lack(e, pool) } else { e })?;
+        .map_err(|e| pulled.may_lack(e, pool))?;
     let zero = Instant::now();
     while zero.elapsed() < time && !cancel.is_set() && !lost() {
         watch.look(zero);
@@ -210,10 +193,16 @@ fn take_away(
     (result.before, result.away) = (sum(&ops, &[], begun, zero), sum(&ops, &hanging, zero, end));
     result.sample = sample(&ops, zero, SAMPLE);
     result.lost = lost();
-    match array.filter(|_| pool.is_in_use()) {
+    match pool.is_in_use() {
         // The drive comes back first.
-        Some(array) if cancel.is_set() => watcher.waits(&going_back(&detached, array, journal)),
-        Some(_) if result.lost => {}
+        true if cancel.is_set() => watcher.waits(&match detached.is_by_hand() {
+            true => "The run ends once the drive is plugged in again; a second Ctrl-C ends it at once.".to_owned(),
+            false => format!(
+                "Bringing the drive back. A second Ctrl-C ends the run at once: then `{}`, and what `drivebench list` shows",
+                journal.cleanup()
+            ),
+        }),
+        true if result.lost => {}
         _ => {
             result.probes = pool.probes(false);
             pool.drop_caches();
@@ -221,24 +210,9 @@ fn take_away(
             (result.files, result.ledger) = pool.verify();
         }
     }
-    result.kernel = watch::messages(runner, log_from, name);
-    result.moments = watch.moments(&ops, &result.kernel, zero);
+    result.moments = watch.moments(&ops, zero);
     (result.state, result.missing) = pool.state();
     Ok(detached)
-}
-
-/// For a person who wants the end of the run while a drive of a pool in use is away.
-fn going_back(detached: &DetachedDrive, array: &Array, journal: &Journal) -> String {
-    let re_add = format!("mdadm {} --re-add MEMBER, which `drivebench list` shows", array.path());
-    match detached.is_by_hand() {
-        false => format!(
-            "Bringing the drive back. A second Ctrl-C ends the run at once: then `{}`, and {re_add}",
-            journal.cleanup()
-        ),
-        true => format!(
-            "The run ends once the drive is back. A second Ctrl-C ends it without: then plug the drive in, and {re_add}"
-        ),
-    }
 }
 
 impl PulledDrive {
@@ -250,34 +224,9 @@ impl PulledDrive {
     /// An error after which a pool in use may lack the drive.
     fn may_lack(&self, e: BuildError, pool: &dyn PoolUnderTest) -> BuildError {
         match &self.array {
-            Some(array) if pool.is_in_use() => BuildError::Array(format!(
-                "{e}. If {} lacks it then: mdadm {} --re-add MEMBER, which `drivebench list` shows",
-                array.shown,
-                array.path()
-            )),
+            Some(array) if pool.is_in_use() => array.may_lack(e),
             _ => e,
         }
-    }
-
-    /// What decides how long I/O waits for the drive, and how much is copied to it when it is back.
-    fn settings(&self, root: &Sysroot) -> Vec<(String, String)> {
-        let device = format!("/sys/block/{}", self.drive.name);
-        let driver = Path::new(&device).canonicalize().ok().and_then(|path| {
-            let bound = path.ancestors().filter_map(|dir| fs::read_link(dir.join("driver")).ok());
-            let mut names = bound.filter_map(|link| Some(link.file_name()?.to_string_lossy().into_owned()));
-            names.find(|name| matches!(name.as_str(), "uas" | "usb-storage" | "ahci" | "nvme"))
-        });
-        let timeout = root.word(&format!("{device}/device/timeout")).map(|seconds| format!("{seconds} s"));
-        let yes_or_no = |is: bool| if is { "yes" } else { "no" }.to_owned();
-        let failfast = self.array.as_ref().map(|array| array.flags.failfast);
-        let all = [
-            ("driver", driver),
-            ("SCSI timeout", timeout),
-            ("kernel", root.word("/proc/sys/kernel/osrelease")),
-            ("bitmap", self.bitmap.map(yes_or_no)),
-            ("failfast", failfast.map(yes_or_no)),
-        ];
-        all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     pull::{RejoinResult, SecondPullResult},
     run::{BuildError, Watcher},
     sysroot::Sysroot,
-    test_files::{HANG, Load, SAMPLE, sample, sum},
+    test_files::{HANG, Load, sum},
 };
 
 /// Takes a second drive away while the first one is filled and files are used, checks all files, lets the first one be filled from what is
@@ -44,7 +44,6 @@ pub fn pull_second(
     let (ops, hanging) = load.end(HANG);
     let left = detached.has_left(answer);
     back.during = sum(&ops, &[], from, zero);
-    back.sample = sample(&ops, from, SAMPLE);
     // The kernel goes on to fill the first one while files are checked.
     let (filled, (files, ledger)) = thread::scope(|scope| {
         let wait = || wait_until_complete(array, first, 1, cancel, &mut |_| ());
@@ -64,7 +63,7 @@ pub fn pull_second(
     let begun = Instant::now();
     let device = array.member_device(&Inventory::read(&root))?;
     join(session, array, second, &device, &mut found.commands, &mut back.refused)?;
-    wait_until_complete(array, &device, 0, cancel, &mut |text| watcher.waits(text))?;
+    wait_until_complete(array, &device, 0, cancel, &mut |text| text.into_iter().for_each(|text| watcher.waits(text)))?;
     found.healed = Some(begun.elapsed().as_secs_f64());
     Ok(filled)
 }
