@@ -64,8 +64,7 @@ fn begin(
     let host = root.word("/proc/sys/kernel/hostname").unwrap_or_default();
     let dir = std::path::absolute(store.dir())?;
     let dir = dir.canonicalize().unwrap_or(dir);
-    let shown = dir.to_string_lossy();
-    let mut series = Series::new(&shown, times, &boot_id);
+    let mut series = Series::new(&dir.to_string_lossy(), times, &boot_id);
     if plan {
         output.plan(&series.describe(&host))?;
         if let Err(e) = can_begin(&root, &dir, &host) {
@@ -102,46 +101,33 @@ fn begin(
 
 /// Refuses a series that can't be recorded here, whoever consents.
 fn can_begin(root: &Sysroot, dir: &Path, host: &str) -> anyhow::Result<()> {
-    let refused = |why: String| Err(Usage(why).into());
-    if !geteuid().is_root() {
-        return refused("restarting the machine needs root: run it with sudo".to_owned());
-    }
-    if dir.to_str().is_none() {
-        let shown = dir.display();
-        return refused(format!("the store {shown} has a name that is no UTF-8: choose another one"));
-    }
-    // The series has units and a state, which a root in memory would lose.
     let inventory = Inventory::read(root);
-    for dir in [dir, Path::new("/etc/systemd/system"), Path::new("/var/lib")] {
-        require_drive(&inventory, dir)?;
-    }
-    experiments::has_systemd()?;
-    if let Err(e) = boot_series::is_private() {
-        return refused(e.to_string());
-    }
-    if boot_series::is_armed() {
-        return refused(format!("a series of restarts is under way already: end it with `{STOP_IT}`"));
-    }
-    match host.is_empty() {
-        true => refused("this machine has no name that could be typed: hostnamectl hostname NAME".to_owned()),
-        false => Ok(()),
-    }
-}
-
-/// Refuses a directory on no known drive: what is stored in memory is lost at a restart.
-fn require_drive(inventory: &Inventory, dir: &Path) -> anyhow::Result<()> {
-    // The directory may not exist yet.
-    let there = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
-    let target = Target::resolve(inventory, &there.to_string_lossy())?;
-    match target.drives.is_empty() {
-        true => Err(Usage(format!(
-            "no drive is known below {}, so what is written there may be gone after a restart: choose another store with --store DIR, or a system that \
-             keeps its changes",
-            dir.display()
-        ))
-        .into()),
-        false => Ok(()),
-    }
+    // What is stored in memory is lost at a restart. The store may not exist yet.
+    let is_kept = |dir: &&Path| {
+        let there = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
+        Target::resolve(&inventory, &there.to_string_lossy()).is_ok_and(|target| !target.drives.is_empty())
+    };
+    let places = [dir, Path::new("/etc/systemd/system"), Path::new("/var/lib")];
+    let why = if !geteuid().is_root() {
+        "restarting the machine needs root: run it with sudo".to_owned()
+    } else if dir.to_str().is_none() {
+        format!("the store {} has a name that is no UTF-8: choose another one", dir.display())
+    } else if let Some(lost) = places.into_iter().find(|dir| !is_kept(dir)) {
+        format!(
+            "no drive is known below {}, so what is written there may be gone after a restart: choose another store with --store DIR, or a \
+             system that keeps its changes",
+            lost.display()
+        )
+    } else if let Err(e) = boot_series::is_private() {
+        e.to_string()
+    } else if boot_series::is_armed() {
+        format!("a series of restarts is under way already: end it with `{STOP_IT}`")
+    } else if host.is_empty() {
+        "this machine has no name that could be typed: hostnamectl hostname NAME".to_owned()
+    } else {
+        return Ok(experiments::has_systemd()?);
+    };
+    Err(Usage(why).into())
 }
 
 fn stop(plan: bool, output: &Output) -> anyhow::Result<ExitCode> {

@@ -1,8 +1,9 @@
 //! Findings of boot.
 
 use super::{
-    super::common::{Series, range},
-    media::{Fit, LeftOut, Medium, fit, left_out, media},
+    super::common::Series,
+    TARGETS,
+    media::{Medium, fit, media},
     result::{Boot, Boots},
     verdicts,
 };
@@ -14,7 +15,7 @@ use crate::{
     },
     plan::Plan,
     record::Run,
-    units::{decimal_bytes, duration, signed_duration, signed_percent},
+    units::{decimal_bytes, duration},
 };
 
 /// One boot does not show how much boots differ.
@@ -26,8 +27,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let Some(boots) = run.acts.values().find_map(|act| act.get::<Boots>()) else { return };
     let Some(target) = plan.targets.first() else { return };
     let (this, media) = (&boots.this, media(boots));
-    let (fit, left_out) = (fit(&media), left_out(&media));
-    findings.verdicts = verdicts::all(this, &media, fit.as_ref(), &left_out);
+    let fit = fit(&media);
+    findings.verdicts = verdicts::all(this, &media, fit.as_ref());
     findings.flags.extend(verdicts::unlike(boots));
     findings.tables = vec![parts(this)];
     if media.len() == 1 {
@@ -40,8 +41,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.tables.push(compared(&media));
     }
     findings.figures.extend((media.len() > 1).then(|| figure(&media)));
-    findings.tables.extend(fit.as_ref().map(fitted));
-    findings.tables.extend((!left_out.is_empty()).then(|| beside_others(&left_out)));
     findings.tables.extend((!this.slowest.is_empty()).then(|| slowest(this)));
     let given = &target.given;
     let one = |(part, seconds): (BootPart, f64)| {
@@ -60,10 +59,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         let longer = medium.longer_than(&media[0]).filter(|_| at > 0);
         findings.estimates.extend(longer.map(|e| metric(e, Scope::BesideThis)));
     }
-    findings.estimates.extend(left_out.iter().map(|one| {
-        let line = Estimate::unbounded(one.line, "a line through the other media");
-        Metric::new(&one.label, whole(), line).at(Scope::Predicted)
-    }));
     let without = fit.map(|fit| Metric::new(given, whole(), fit.without_reads).at(Scope::WithoutReads));
     findings.estimates.extend(without);
     findings.conditions.push(format!("systemd {}", this.systemd));
@@ -82,15 +77,8 @@ fn times(boot: &Boot) -> Vec<(BootPart, String, f64)> {
         part(BootPart::Whole, "kernel to the end of userspace", boot.finish),
     ];
     let reached = boot.reached.iter().filter_map(|reached| {
-        let part = match reached.unit.as_str() {
-            "local-fs.target" => BootPart::LocalFs,
-            "basic.target" => BootPart::Basic,
-            "network-online.target" => BootPart::NetworkOnline,
-            "multi-user.target" => BootPart::MultiUser,
-            "graphical.target" => BootPart::Graphical,
-            _ => return None,
-        };
-        Some((part, format!("kernel to {}", reached.unit), reached.seconds))
+        let (_, part) = TARGETS.iter().find(|(target, _)| *target == reached.unit)?;
+        Some((part.clone(), format!("kernel to {}", reached.unit), reached.seconds))
     });
     parts.into_iter().flatten().chain(reached).collect()
 }
@@ -98,10 +86,6 @@ fn times(boot: &Boot) -> Vec<(BootPart, String, f64)> {
 fn parts(boot: &Boot) -> Table {
     let row = |(_, name, seconds): (BootPart, String, f64)| vec![name, duration(seconds)];
     let mut rows: Vec<Vec<String>> = times(boot).into_iter().map(row).collect();
-    rows.extend(boot.reached.iter().filter_map(|reached| {
-        let bytes = decimal_bytes(reached.reads?.bytes);
-        Some(vec![format!("read until soon after {}", reached.unit), bytes])
-    }));
     if let Some(reads) = boot.reads {
         let until = duration(reads.until);
         rows.push(vec![format!("all reads until {until}, added up"), duration(reads.seconds)]);
@@ -153,18 +137,10 @@ fn figure(media: &[Medium<'_>]) -> Figure {
         Curve::new(name, Style::Bars, points)
     };
     let initrd = has_initrd.then(|| until("initrd", |boot| boot.userspace));
-    let said = media.iter().filter_map(|medium| Some((&medium.label, medium.whole()?.value)));
-    let said: Vec<String> = said.map(|(label, whole)| format!("{label} {}", duration(whole))).collect();
-    let (least, most) = range(media.iter().map(|medium| medium.boots.len() as f64));
-    let n = match (least as u64, most as u64) {
-        (1, 1) => "one boot from each".to_owned(),
-        (a, b) if a == b => format!("medians of {a} boots from each"),
-        (a, b) => format!("medians of {a} to {b} boots from each"),
-    };
     Figure {
         title: "Parts of a boot".to_owned(),
-        text: format!("From the start of the kernel until all was started: {}.", said.join(", ")),
-        n,
+        text: "From the start of the kernel until all was started.".to_owned(),
+        n: "medians of the boots from each".to_owned(),
         x: Axis::named("", media.iter().map(|medium| medium.label.clone())),
         y: Axis::of("time", Unit::Seconds),
         curves: [until("userspace", |boot| boot.finish)]
@@ -173,34 +149,6 @@ fn figure(media: &[Medium<'_>]) -> Figure {
             .chain([until("kernel", Boot::kernel_seconds)])
             .collect(),
         ..Figure::default()
-    }
-}
-
-fn fitted(fit: &Fit) -> Table {
-    let row = |what: &str, e: &Estimate| vec![what.to_owned(), e.with_ends(signed_duration)];
-    Table {
-        title: format!("A line through the medians of {} media, at no time of reads", fit.media),
-        columns: Column::all([("", false), ("time", true)]),
-        rows: vec![
-            row("a boot without reads", &fit.without_reads),
-            row("what this drive takes more", &fit.gain),
-        ],
-    }
-}
-
-fn beside_others(left_out: &[LeftOut]) -> Table {
-    let row = |one: &LeftOut| {
-        vec![
-            one.label.clone(),
-            duration(one.took),
-            duration(one.line),
-            signed_percent(one.line / one.took - 1.0),
-        ]
-    };
-    Table {
-        title: "Each medium beside the line through the others".to_owned(),
-        columns: Column::all([("from", false), ("median", true), ("line", true), ("off by", true)]),
-        rows: left_out.iter().map(row).collect(),
     }
 }
 

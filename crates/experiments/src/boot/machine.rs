@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::{
+    TARGETS,
     result::{Boot, Boots, Reached, RootReads, SlowUnit},
-    series::{MARKS, NOTES, TARGETS},
 };
 use crate::{
     conditions::Snapshot,
+    findings::BootPart,
     inventory::Drive,
     record::{Run, Store},
     run::host,
@@ -75,12 +76,11 @@ pub(super) fn read(root: &Sysroot, runner: &dyn Runner, target: &Target) -> Resu
     }
     let default = |unit: &&Unit| unit.names.iter().any(|name| name == "default.target");
     let default = units.iter().find(default).and_then(|unit| unit.active).unwrap_or(finish);
-    let reached = |name: &&str| {
-        let unit = units.iter().find(|unit| unit.id == **name)?;
+    let reached = |(name, _): &(&str, BootPart)| {
+        let unit = units.iter().find(|unit| unit.id == *name)?;
         // Later it was not part of the boot.
         let seconds = unit.active.filter(|at| *at <= finish)?;
-        let reads = noted(root, &unit.id, &target.drives).filter(|reads| reads.until >= seconds);
-        Some(Reached { unit: unit.id.clone(), seconds, reads })
+        Some(Reached { unit: unit.id.clone(), seconds })
     };
     let reads = counters.drives.iter().fold(RootReads::default(), |sum, drive| RootReads {
         bytes: sum.bytes.saturating_add(drive.read),
@@ -117,23 +117,6 @@ pub(super) fn read(root: &Sysroot, runner: &dyn Runner, target: &Target) -> Resu
     })
 }
 
-/// What a unit of a series noted when a target was reached: the time since the start, and the counters of all drives.
-fn noted(root: &Sysroot, target: &str, drives: &[Drive]) -> Option<RootReads> {
-    let name = target.strip_suffix(".target")?;
-    let text = root.long_text(&format!("{NOTES}/{name}"))?;
-    let until = text.lines().next()?.split_whitespace().next()?.parse().ok()?;
-    let mut reads = RootReads { until, ..RootReads::default() };
-    for drive in drives {
-        let of = |line: &&str| line.split_whitespace().nth(2) == Some(&drive.name);
-        let mut words = text.lines().skip(1).find(of)?.split_whitespace().skip(5);
-        let sectors: u64 = words.next()?.parse().ok()?;
-        let millis: u64 = words.next()?.parse().ok()?;
-        reads.bytes = reads.bytes.saturating_add(sectors.saturating_mul(512));
-        reads.seconds += millis as f64 / 1e3;
-    }
-    (!drives.is_empty()).then_some(reads)
-}
-
 /// How the boot loader of a Raspberry Pi is configured; none on other machines.
 fn configured(runner: &dyn Runner) -> Option<String> {
     let said = runner.ask(&vcgencmd::bootloader_config()).ok()?;
@@ -154,9 +137,7 @@ fn slowest(units: &[Unit], default: f64) -> Vec<SlowUnit> {
         let took = done - unit.begun?;
         (took > 0.0).then(|| SlowUnit { unit: unit.id.clone(), took, done })
     };
-    // Those that note what was read are no part of the system.
-    let own = units.iter().filter(|unit| !unit.id.starts_with(MARKS));
-    let mut all: Vec<SlowUnit> = own.filter_map(slow).collect();
+    let mut all: Vec<SlowUnit> = units.iter().filter_map(slow).collect();
     all.sort_by(|a, b| b.took.total_cmp(&a.took));
     all.truncate(SLOWEST);
     all
@@ -261,23 +242,13 @@ mod tests {
         assert_eq!(read(&tree.sysroot(), &systemd(&of_machine()), &none).expect("a boot").reads, None);
     }
 
-    /// A file as a unit of a series writes it, and the configuration of a boot loader.
     #[test]
-    fn what_was_read_until_a_target_was_noted() {
-        let mut tree = tree();
-        let stat = "   8       0 sda 20 0 160 9 0 0 0 0\n 254       0 vda 900 10 51200 5100 40 0 800 90 0 5100 6300\n";
-        tree.file("run/drivebench-boot/basic", &format!("2352.60 4300.00\n{stat}"));
-        // Of another boot, and damaged.
-        tree.file("run/drivebench-boot/graphical", &format!("12.00 20.00\n{stat}"));
-        tree.file("run/drivebench-boot/multi-user", "2360.00");
+    fn the_configuration_of_a_boot_loader_is_kept() {
+        let tree = tree();
         let config = "[all]\nBOOT_ORDER=0xf41\n";
         let said = Output { code: Some(0), stdout: config.to_owned(), ..Output::default() };
         let runner = systemd(&of_machine()).answer("vcgencmd bootloader_config", said);
         let boot = read(&tree.sysroot(), &runner, &root(&tree)).expect("a boot");
-        let noted: Vec<(&str, Option<RootReads>)> =
-            boot.reached.iter().map(|reached| (reached.unit.as_str(), reached.reads)).collect();
-        let reads = RootReads { bytes: 51200 * 512, seconds: 5.1, until: 2352.6 };
-        assert_eq!(noted, [("basic.target", Some(reads)), ("graphical.target", None)]);
         assert_eq!(boot.configured.as_deref(), Some("[all] BOOT_ORDER=0xf41"));
     }
 

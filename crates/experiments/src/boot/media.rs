@@ -80,7 +80,9 @@ pub(super) struct Fit {
 /// A line through the medians of the media, at no seconds of reads; media of which it is not known are left out. None of fewer than three.
 pub(super) fn fit(media: &[Medium<'_>]) -> Option<Fit> {
     let points: Vec<(f64, f64)> = media.iter().filter_map(Medium::point).collect();
-    let fit = line(&points)?;
+    let sample =
+        |(reads, whole): &(f64, f64)| CostSample { parts: vec![1.0, *reads], cost: *whole, error: 1.0 };
+    let fit = CostFit::new(&points.iter().map(sample).collect::<Vec<_>>())?;
     let (_, here) = media.first()?.point()?;
     let without_reads = fit.cost(0);
     let gain = Estimate {
@@ -92,37 +94,4 @@ pub(super) fn fit(media: &[Medium<'_>]) -> Option<Fit> {
     Some(Fit { media: points.len(), without_reads, gain, depends: fit.cost(1).low > 0.0 })
 }
 
-/// A line through seconds of reads and of boots. None of fewer than three.
-fn line(points: &[(f64, f64)]) -> Option<CostFit> {
-    let sample =
-        |(reads, whole): &(f64, f64)| CostSample { parts: vec![1.0, *reads], cost: *whole, error: 1.0 };
-    CostFit::new(&points.iter().map(sample).collect::<Vec<_>>())
-}
 
-/// A medium beside the line through the others.
-pub(super) struct LeftOut {
-    pub label: String,
-    /// What the line gives for its seconds of reads, s.
-    pub line: f64,
-    /// The median of its boots, s.
-    pub took: f64,
-}
-
-impl LeftOut {
-    /// By how much the line is off, as a share.
-    pub fn error(&self) -> f64 {
-        (self.line / self.took - 1.0).abs()
-    }
-}
-
-/// Each medium beside the line through the others: how well that foretells a medium which was not tried. None of fewer than four media.
-pub(super) fn left_out(media: &[Medium<'_>]) -> Vec<LeftOut> {
-    let known = media.iter().filter_map(|medium| Some((&medium.label, medium.point()?)));
-    let known: Vec<(&String, (f64, f64))> = known.collect();
-    let beside = |(at, (label, (reads, took))): (usize, &(&String, (f64, f64)))| {
-        let others = known.iter().enumerate().filter(|(other, _)| *other != at);
-        let fit = line(&others.map(|(_, (_, point))| *point).collect::<Vec<_>>())?;
-        Some(LeftOut { label: (*label).clone(), line: fit.at(&[1.0, *reads]), took: *took })
-    };
-    known.iter().enumerate().filter_map(beside).collect()
-}

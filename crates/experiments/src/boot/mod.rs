@@ -18,6 +18,16 @@ pub use options::{RESTART, STOP, TIMES};
 use result::{Boot, Boots, SlowUnit};
 
 use super::{Experiment, common};
+use crate::findings::BootPart;
+
+/// Targets that a boot passes, in their usual order.
+const TARGETS: [(&str, BootPart); 5] = [
+    ("local-fs.target", BootPart::LocalFs),
+    ("basic.target", BootPart::Basic),
+    ("network-online.target", BootPart::NetworkOnline),
+    ("multi-user.target", BootPart::MultiUser),
+    ("graphical.target", BootPart::Graphical),
+];
 
 /// What systemd says of this boot, beside earlier boots of the same machine from this and other drives.
 pub static BOOT: Experiment = Experiment {

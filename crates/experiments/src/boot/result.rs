@@ -62,9 +62,6 @@ pub struct Reached {
     /// Such as `basic.target`.
     pub unit: String,
     pub seconds: f64,
-    /// What was read from the drive of the root until soon after that, where a unit noted it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reads: Option<RootReads>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -128,14 +125,12 @@ crate::kind!("boots", Boots as Observation);
 impl Observation for Boots {
     fn fits(&self) -> bool {
         self.earlier.iter().chain([&self.this]).all(|boot| {
-            let noted = boot.reached.iter().filter_map(|reached| reached.reads);
-            let reads: Vec<RootReads> = noted.chain(boot.reads).collect();
             let times = [boot.firmware, boot.loader, boot.initrd].into_iter().flatten();
             let times = times.chain([boot.userspace, boot.finish]);
-            let times = times.chain(reads.iter().flat_map(|reads| [reads.seconds, reads.until]));
+            let times = times.chain(boot.reads.iter().flat_map(|reads| [reads.seconds, reads.until]));
             let reached = boot.reached.iter().map(|reached| reached.seconds);
             let units = boot.slowest.iter().flat_map(|unit| [unit.took, unit.done]);
-            times.chain(reached).chain(units).all(lasts) && reads.iter().all(|reads| reads.bytes < MOST)
+            times.chain(reached).chain(units).all(lasts) && boot.reads.is_none_or(|reads| reads.bytes < MOST)
         })
     }
 }

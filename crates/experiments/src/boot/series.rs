@@ -23,15 +23,6 @@ const STATE: &str = "/var/lib/drivebench/boot-series.json";
 const PROGRAM: &str = "/var/lib/drivebench/drivebench";
 const UNIT: &str = "/etc/systemd/system/drivebench-boot.service";
 const NAME: &str = "drivebench-boot.service";
-/// Notes what was read from drives until a target is reached, which is the name of the instance.
-const MARK: &str = "/etc/systemd/system/drivebench-boot-mark@.service";
-/// How their names begin.
-pub const MARKS: &str = "drivebench-boot-mark@";
-/// What those units write, in memory: a file for each target.
-pub const NOTES: &str = "/run/drivebench-boot";
-/// Targets that a boot passes, in their usual order.
-pub const TARGETS: [&str; 5] =
-    ["local-fs.target", "basic.target", "network-online.target", "multi-user.target", "graphical.target"];
 /// The command of the unit.
 pub const COMMAND: &str = "boot-series";
 /// Boots in a row that can't be recorded until a series ends.
@@ -147,14 +138,12 @@ impl Series {
              sudo drivebench run boot --stop\n\
              Then all of this is removed:\n  \
              {UNIT}\n{}  \
-             {MARK}\n{}  \
              {PROGRAM}, a copy of this program\n  \
              {STATE}\n\
              Records go to {}. Boots from several media are compared where all have the same --store, on a drive that is none of them.\n",
             if self.times == 1 { "once".to_owned() } else { format!("{} times", self.times) },
             count(u64::from(self.times), "recorded boot"),
-            indented(&unit()),
-            indented(&mark()),
+            unit().lines().map(|line| format!("    {line}\n")).collect::<String>(),
             self.store
         )
     }
@@ -167,9 +156,8 @@ impl Series {
         let program = fs::read("/proc/self/exe")?;
         write(Path::new(PROGRAM), 0o755, &program)?;
         write(Path::new(UNIT), 0o644, unit().as_bytes())?;
-        write(Path::new(MARK), 0o644, mark().as_bytes())?;
         asked(&systemctl::daemon_reload(), runner)?;
-        units().try_for_each(|unit| asked(&systemctl::enable(&unit), runner))
+        asked(&systemctl::enable(NAME), runner)
     }
 }
 
@@ -188,10 +176,10 @@ pub fn is_private() -> io::Result<()> {
 
 /// Whether anything of a series is there.
 pub fn is_armed() -> bool {
-    [UNIT, MARK, STATE].iter().any(|path| Path::new(path).symlink_metadata().is_ok())
+    [UNIT, STATE].iter().any(|path| Path::new(path).symlink_metadata().is_ok())
 }
 
-/// The same, of a series that may be recording a boot now, or waiting before a restart.
+/// Ends a series that may be recording a boot now, or waiting before a restart.
 pub fn stop_restarts(runner: &dyn Runner) -> io::Result<()> {
     // Without its state it restarts nothing, however long its end takes. What it saves until then is removed afterwards.
     let removed = remove(STATE);
@@ -220,14 +208,11 @@ pub fn disarm(runner: &dyn Runner) -> io::Result<()> {
     // Without its state the unit does nothing but remove itself.
     let mut removed = vec![remove(STATE)];
     // Its links are found by its file.
-    let is_there = |unit: &String| Path::new(if unit == NAME { UNIT } else { MARK }).exists();
-    removed.extend(units().filter(is_there).map(|unit| asked(&systemctl::disable(&unit), runner)));
-    removed.extend([UNIT, MARK, PROGRAM].map(remove));
+    removed.extend(Path::new(UNIT).exists().then(|| asked(&systemctl::disable(NAME), runner)));
+    removed.extend([UNIT, PROGRAM].map(remove));
     let _ = asked(&systemctl::daemon_reload(), runner);
     // Others may have files in it.
     let _ = fs::remove_dir(DIR);
-    // It is in memory, and not there where no boot was noted.
-    let _ = fs::remove_dir_all(NOTES);
     removed.into_iter().collect()
 }
 
@@ -260,31 +245,6 @@ fn write(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
     let file = AtomicFile::create(path, mode)?;
     file.file().write_all(content)?;
     file.keep()
-}
-
-/// The units that are enabled, at last the one that restarts the machine.
-fn units() -> impl Iterator<Item = String> {
-    let marks = TARGETS.iter().map(|target| target.trim_end_matches(".target"));
-    marks.map(|target| format!("{MARKS}{target}.service")).chain([NAME.to_owned()])
-}
-
-fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("    {line}\n")).collect()
-}
-
-/// It reads nothing from the store, and nothing waits for it, not even systemd for its end.
-fn mark() -> String {
-    format!(
-        "[Unit]\n\
-         Description=drivebench notes what was read until %i.target\n\
-         DefaultDependencies=no\n\
-         After=%i.target\n\n\
-         [Service]\n\
-         Type=simple\n\
-         ExecStart=/bin/sh -c 'mkdir -p {NOTES} && cat /proc/uptime /proc/diskstats >{NOTES}/%i'\n\n\
-         [Install]\n\
-         WantedBy=%i.target\n"
-    )
 }
 
 /// It starts when all else has, so that it delays nothing, and systemd does not wait for its end.

@@ -67,20 +67,14 @@ fn five(from: &str, [userspace, finish, reads]: [f64; 3]) -> Vec<Boot> {
 
 #[test]
 fn one_boot() {
-    let reached = |unit: &str, seconds| Reached { unit: unit.to_owned(), seconds, reads: None };
+    let reached = |unit: &str, seconds| Reached { unit: unit.to_owned(), seconds };
     let slow = |unit: &str, took, done| SlowUnit { unit: unit.to_owned(), took, done };
     let this = Boot {
         link: "mmc".to_owned(),
         firmware: Some(10.231363),
         loader: Some(1.8),
         initrd: Some(2.1),
-        reached: vec![
-            Reached {
-                reads: Some(RootReads { bytes: 31_000_000, seconds: 1.2, until: 7.5 }),
-                ..reached("local-fs.target", 7.4)
-            },
-            reached("multi-user.target", 17.4),
-        ],
+        reached: vec![reached("local-fs.target", 7.4), reached("multi-user.target", 17.4)],
         configured: Some("[all] BOOT_ORDER=0xf41".to_owned()),
         slowest: vec![
             slow("NetworkManager-wait-online.service", 6.1, 17.2),
@@ -141,35 +135,6 @@ fn what_depends_on_reads_needs_three_media() {
         "one point is no line"
     );
     insta::assert_snapshot!(text(boots(&media)));
-}
-
-#[test]
-fn each_of_four_media_is_beside_the_line_through_the_others() {
-    let boots = |ssd: f64| {
-        let media = [("card", 17.3, 6.3), ("stick", 21.9, 10.9), ("disk", 42.0, 31.0), ("ssd", ssd, 2.0)];
-        let all = media.map(|(from, finish, reads)| five(from, [4.2, finish, reads])).concat();
-        found(Boots { this: all[0].clone(), earlier: all[1..].to_vec() })
-    };
-    let lines = |found: &Findings| {
-        let all = found.estimates.iter().filter(|m| m.scope == Scope::Predicted);
-        all.map(|m| (m.target.clone(), m.estimate.value)).collect::<Vec<_>>()
-    };
-    // Each takes 11 s more than its reads.
-    let exact = boots(13.0);
-    for (from, line) in lines(&exact) {
-        let of = |m: &&crate::findings::Metric| m.scope == Scope::OverBoots && m.target == from;
-        let took = exact.estimates.iter().find(of).expect("boots").estimate.value;
-        assert!((line - took).abs() < 1e-6, "{from}: {line} {took}");
-    }
-    assert_eq!(lines(&exact).len(), 4);
-    // One that is not on the line changes what is foretold of the others, too.
-    let off = boots(16.0);
-    let ssd = lines(&off).into_iter().find(|(from, _)| from == "ssd").expect("a line");
-    assert!((ssd.1 - 13.0).abs() < 1e-6, "{ssd:?}");
-    insta::assert_snapshot!(off.verdicts.last().expect("a verdict"));
-    let [figure] = &off.figures[..] else { panic!("{:?}", off.figures) };
-    let tops: Vec<f64> = figure.curves.iter().map(|curve| curve.points[0].y).collect();
-    assert_eq!(tops, [17.3, 4.2], "userspace stands on the kernel");
 }
 
 #[test]

@@ -1,22 +1,21 @@
 //! Verdicts of boot, in sentences.
 
 use super::{
-    media::{Fit, LeftOut, Medium},
+    media::{Fit, Medium},
     result::{Boot, Boots},
 };
 use crate::{
     analyse::Estimate,
-    units::{count, distinct, duration, listed, percent, signed_duration},
+    units::{count, distinct, duration, listed, signed_duration},
 };
 
-pub(super) fn all(this: &Boot, media: &[Medium<'_>], fit: Option<&Fit>, left_out: &[LeftOut]) -> Vec<String> {
+pub(super) fn all(this: &Boot, media: &[Medium<'_>], fit: Option<&Fit>) -> Vec<String> {
     let mut verdicts = vec![took(this)];
-    verdicts.extend(at_most(this).map(|text| text + &of_all(media).unwrap_or_default()));
+    verdicts.extend(at_most(this));
     if let [here, others @ ..] = media {
         verdicts.extend(others.iter().filter_map(|other| beside(here, other)));
     }
     verdicts.extend(fit.map(line));
-    verdicts.extend(fit.filter(|fit| fit.depends).and_then(|_| foretold(left_out)));
     verdicts
 }
 
@@ -33,26 +32,14 @@ fn took(this: &Boot) -> String {
 /// What a faster drive would save: a boot waits for reads no longer than all of them took.
 fn at_most(this: &Boot) -> Option<String> {
     let reads = this.reads?;
-    let until = duration(reads.until);
     Some(match reads.seconds < this.finish {
         true => format!(
-            "A drive that reads faster would save at most {}: all reads until {until} after the start of the kernel took that long, \
-             added up. Waits for the drive to appear and for writes, and what happens before the kernel, are not in it.",
+            "A drive that reads faster would save at most {}: all reads since the start of the kernel took that long, added up.",
             duration(reads.seconds)
         ),
-        false => format!(
-            "How much a drive that reads faster would save does not follow from this boot alone: all reads until {until} took {}, \
-             added up, more than the boot.",
-            duration(reads.seconds)
-        ),
+        false => "How much a drive that reads faster would save does not follow from this boot: all its reads took longer than it, added up."
+            .to_owned(),
     })
-}
-
-/// What the reads of all boots from here took: one boot may be unlike others.
-fn of_all(media: &[Medium<'_>]) -> Option<String> {
-    let here = media.first().filter(|here| here.boots.len() > 1)?;
-    let boots = count(here.boots.len() as u64, "boot");
-    Some(format!(" Over {boots}, these reads took {} (median).", here.reads()?.text(duration)))
 }
 
 /// The boots from another drive beside those from the drive of this boot.
@@ -98,30 +85,15 @@ fn line(fit: &Fit) -> String {
     )
 }
 
-/// How well the line foretells a medium that was not tried.
-fn foretold(left_out: &[LeftOut]) -> Option<String> {
-    let worst = left_out.iter().max_by(|a, b| a.error().total_cmp(&b.error()))?;
-    Some(format!(
-        "Each medium left out in turn, the line through the others is off by at most {} ({}: {} instead of {}).",
-        percent(worst.error()),
-        worst.label,
-        duration(worst.line),
-        duration(worst.took)
-    ))
-}
-
 /// Where not only the drive differs.
 pub(super) fn unlike(boots: &Boots) -> Vec<String> {
-    let all = || boots.earlier.iter().chain([&boots.this]);
-    let different = |of: fn(&Boot) -> &Option<String>| {
-        let names = distinct(all().filter_map(|boot| of(boot).clone()));
-        (names.len() > 1).then(|| listed(&names))
+    let parts: [fn(&Boot) -> &Option<String>; 3] = [|boot| &boot.computer, |boot| &boot.system, |boot| &boot.linux];
+    let names = parts.map(|part| {
+        distinct(boots.earlier.iter().chain([&boots.this]).filter_map(|boot| part(boot).clone()))
+    });
+    let several = names.iter().filter(|names| names.len() > 1);
+    let said = |names: &Vec<String>| {
+        format!("The boots are of {}: differences need not be those of the drives.", listed(names))
     };
-    let systems =
-        [different(|boot| &boot.computer), different(|boot| &boot.system), different(|boot| &boot.linux)]
-            .into_iter()
-            .flatten();
-    let said =
-        |names: String| format!("The boots are of {names}: differences need not be those of the drives.");
-    systems.map(said).collect()
+    several.map(said).collect()
 }
