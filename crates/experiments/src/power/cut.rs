@@ -41,22 +41,14 @@ const GONE: Duration = Duration::from_secs(5);
 pub enum PowerError {
     #[error("the ledger in {at} can't be written or read: {source}")]
     Ledger { at: String, source: io::Error },
-    #[error("the ledger in {at} is of another run that has the same name, {run}: use another directory")]
-    Other { at: String, run: String },
-    #[error(
-        "{why} (the ledger in {at} can't be written either: {source}), so the test files stay: `drivebench cleanup` names them"
-    )]
-    Stay { at: String, why: Box<PowerError>, source: io::Error },
-    #[error("files in {dir} can't be written or removed: {source}", dir = dir.display())]
+    #[error("files in {dir} can't be written, read or removed: {source}", dir = dir.display())]
     Files { dir: PathBuf, source: io::Error },
-    #[error("nothing in {dir} can be read: unmount the filesystem, mount it again, and check again", dir = dir.display())]
-    Dead { dir: PathBuf },
     #[error("the power was not cut within {within}, so nothing is known; the test files are removed")]
     NotCut { within: String },
     #[error("it takes no more writes. If its power was cut: once it is back and mounted, --resume checks it")]
     Gone,
-    #[error("what is written is noted in the store, {store}, which must be on another drive: {why}. Name a directory on another drive with --store DIR, or on another machine with --ledger", store = store.display())]
-    Together { store: PathBuf, why: String },
+    #[error("the ledger must be on another drive than what is written: {0}. Name a directory on another drive with --store DIR, or on another machine with --ledger")]
+    Together(String),
     #[error("interrupted")]
     Interrupted,
 }
@@ -116,7 +108,7 @@ impl PowerTest<'_> {
             };
             let is_known = saved.ready || !saved.record.is_empty();
             if is_known && began(&saved.record) != began(&self.record) {
-                return Err(PowerError::Other { at: self.place().to_string(), run: self.run.clone() });
+                return Err(self.ledger(io::Error::other("it is of another run with the same name: use another directory")));
             }
             if saved.ready && !saved.ended && (saved.gone || saved.boot_id != self.boot_id) {
                 return self.check(&saved);
@@ -144,8 +136,9 @@ impl PowerTest<'_> {
             }
             // Without their ledger, files that are gone would be losses.
             (Ok(cut), Err(e)) => Ok(PowerCutResult { stay: Some(self.ledger(e).to_string()), ..cut }),
-            (Err(why), Err(source)) => {
-                Err(PowerError::Stay { at: self.place().to_string(), why: Box::new(why), source })
+            (Err(_), Err(e)) => {
+                let stays = format!("{e}. The test files stay: `drivebench cleanup` names them");
+                Err(self.ledger(io::Error::new(e.kind(), stays)))
             }
             (Err(why), Ok(())) => self.remove(|| writer.remove()).and(Err(why)),
         }
@@ -252,7 +245,7 @@ impl PowerTest<'_> {
         // A filesystem whose drive was gone for a moment gives nothing but errors until it is mounted again.
         let is_dead = files.whole + files.wrong == 0 && ledger.kept_bytes == 0;
         if saved.gone && held.is_some() && is_dead && ledger.unreadable_bytes == ledger.lost_bytes {
-            return Err(PowerError::Dead { dir: self.own() });
+            return Err(self.files(io::Error::other("unmount the filesystem, mount it again, and check again")));
         }
         let (seconds, only_drive) = (saved.seconds, saved.gone);
         Ok(PowerCutResult { files, ledger, seconds, only_drive, ..PowerCutResult::default() })
@@ -289,17 +282,16 @@ impl PowerTest<'_> {
 /// Refuses a store that goes with the drive of the target, or with the machine's memory.
 pub fn is_elsewhere(inventory: &Inventory, target: &Target, store: &Path) -> Result<(), PowerError> {
     let path = store.canonicalize().unwrap_or_else(|_| store.to_owned());
-    let shown = path.to_string_lossy();
-    let refused = |why: &str| PowerError::Together { store: store.to_owned(), why: why.to_owned() };
-    let on = Target::resolve(inventory, &shown).map_err(|e| refused(&e.to_string()))?;
+    let refused = |why: String| PowerError::Together(format!("the store, {}, {why}", store.display()));
+    let on = Target::resolve(inventory, &path.to_string_lossy()).map_err(|e| refused(format!("is not found: {e}")))?;
     let is_network = on.mount.as_ref().is_some_and(|mount| is_network(&mount.filesystem));
     let same = |drive: &&Drive| target.drives.iter().any(|other| inventory.are_one(drive, other));
-    match (on.drives.iter().find(same), on.drives.is_empty()) {
-        (Some(drive), _) => Err(refused(&format!("it is on {}, which is written to", drive.label()))),
-        (None, true) if !is_network => {
-            Err(refused("which drive it is on is not known; memory would lose it"))
+    match on.drives.iter().find(same) {
+        Some(drive) => Err(refused(format!("is on {}", drive.label()))),
+        None if on.drives.is_empty() && !is_network => {
+            Err(refused("is on no drive that is known, and memory would lose it".to_owned()))
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 

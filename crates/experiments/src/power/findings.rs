@@ -7,7 +7,8 @@ use crate::{
     plan::Plan,
     power::{PowerCut, PowerCutResult},
     record::Run,
-    units::{Layout, Pool, capital, count, decimal_bytes, duration},
+    test_files::losses,
+    units::{Layout, Pool, count, decimal_bytes, duration},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
@@ -23,114 +24,70 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             "one power cut",
         );
         findings.estimates.push(Metric::new(&plan.targets[at].given, Quantity::LostBytes, lost));
-        let first = cut.early.iter().map(|early| format!("The first wrong read: {}.", early.first));
-        findings.details.sentences.extend(first);
-        let lost = cut.ledger.examples.iter().map(|example| format!("Lost: {example}."));
-        findings.details.sentences.extend(lost);
-        findings.details.sentences.extend(cut.files.error.iter().map(|e| format!("The first error: {e}.")));
+        let details = &mut findings.details.sentences;
+        details.extend(cut.early.iter().map(|early| format!("The first wrong read: {}.", early.first)));
+        details.extend(cut.ledger.examples.iter().map(|example| format!("Lost: {example}.")));
+        details.extend(cut.files.error.iter().map(|e| format!("The first error: {e}.")));
+        details.extend(cut.stay.iter().map(|why| {
+            format!("The test files were not removed (drivebench cleanup names them): {why}.")
+        }));
     }
 }
 
 /// What is not as promised comes first. That nothing is lost is said of this power cut only.
 fn verdict(cut: &PowerCutResult, pool: Option<&Pool>) -> String {
     let PowerCutResult { files, ledger, early, .. } = cut;
+    let losses = losses(files, ledger).collect::<Vec<String>>().join(", ");
+    let written =
+        format!("{} in {}", count(ledger.acknowledged, "acknowledged write"), duration(cut.seconds));
+    if let Some(early) = early {
+        return format!(
+            "WRONG DATA: {} of {} returned something else than was synced, before any power cut, after {written}; {}. Don't trust the \
+             drive, its port or what is between them with data.",
+            early.wrong,
+            count(early.reads, "read"),
+            if losses.is_empty() { "read again, all is there" } else { &losses }
+        );
+    }
     let what = match cut.only_drive {
         true => "The drive took no more writes",
         false => "The power was cut, or the machine started again,",
     };
-    let mut broken = Vec::new();
-    if files.wrong > 0 {
-        broken.push(format!("{} silently wrong", count(files.wrong, "file")));
-    }
-    if files.failed + files.unread > 0 {
-        broken.push(format!("{} not readable", count(files.failed + files.unread, "file")));
-    }
-    if ledger.lost_bytes > 0 {
-        let (lost, all) =
-            (decimal_bytes(ledger.lost_bytes), decimal_bytes(ledger.lost_bytes + ledger.kept_bytes));
-        broken.push(format!("{lost} of {all} of acknowledged writes lost"));
-    }
-    let is_stored = broken.is_empty();
-    if files.unsteady + ledger.unsteady > 0 {
-        let places = count(files.unsteady + ledger.unsteady, "place");
-        broken.push(format!(
-            "{places} held something else when first read, and the right data when read again"
-        ));
-    }
-    let written =
-        format!("{} in {}", count(ledger.acknowledged, "acknowledged write"), duration(cut.seconds));
-    if let Some(early) = early {
-        let nothing = "read again, all is there: it was changed on the way, or by the drive when it read";
-        let what = if broken.is_empty() { nothing.to_owned() } else { broken.join(", ") };
+    let lacks = pool.filter(|_| cut.missing > 0).map(|pool| {
+        format!("The pool came back without {} of its {}", cut.missing, count(pool.drives, "drive"))
+    });
+    if cut.is_whole() {
         return format!(
-            "WRONG DATA: {} of {} returned something else than was synced, before any power cut, after {written}; {what}. Don't \
-             trust the drive, its port or what is between them with data. {}",
-            early.wrong,
-            count(early.reads, "read"),
-            match &cut.stay {
-                None => "The test files were removed.".to_owned(),
-                Some(why) =>
-                    format!("The test files were not removed (drivebench cleanup names them): {why}."),
+            "Nothing was lost. {what} after {written}; all {} and all {} of acknowledged writes are there. {}{}",
+            count(files.whole, "file"),
+            decimal_bytes(ledger.kept_bytes),
+            lacks.map(|lacks| lacks + ". ").unwrap_or_default(),
+            match cut.only_drive {
+                true => "After a reset or an error of the filesystem, that shows nothing of a power cut.",
+                false => "That is one power cut: a drive that loses data now and then may need many.",
             }
         );
     }
-    match cut.is_whole() {
-        false if is_stored => format!(
-            "WRONG DATA: {}. {what} after {written}; nothing was lost. The drive, its port or what is between them changes data on the \
-             way. Its files stay for another look (drivebench cleanup names them).",
-            broken.join(", ")
+    let parity = pool.and_then(|pool| Layout::of_name(pool.layout.as_ref()?)).filter(|layout| layout.has_parity());
+    let (head, why) = match (cut.is_stored(), lacks, parity) {
+        (true, ..) => ("WRONG DATA", "Nothing was lost, but data is changed on the way from the drive.".to_owned()),
+        (false, Some(lacks), Some(layout)) => (
+            "NOT KEPT",
+            format!("{lacks}: what they had is wrong where a write was cut off, the write hole of {layout}."),
         ),
-        false => format!(
-            "NOT KEPT: {}. {what} after {written}. {} Its files stay for another look (drivebench cleanup names them).",
-            broken.join(", "),
-            reason(cut, pool)
+        (false, Some(lacks), None) => ("NOT KEPT", format!("{lacks}: what only they had is lost, or a drive said that data was stored that was not.")),
+        (false, None, _) => (
+            "NOT KEPT",
+            "The drive, or what is between it and the filesystem, said that data was stored that was not.".to_owned(),
         ),
-        true => format!(
-            "Nothing was lost. {what} after {written}{}; all {} and all {} of acknowledged writes are there. {}",
-            lacks(cut, pool).map(|lacks| format!(", and {lacks}")).unwrap_or_default(),
-            count(files.whole, "file"),
-            decimal_bytes(ledger.kept_bytes),
-            match cut.only_drive {
-                true =>
-                    "If its power was cut then, that is one power cut; after a reset or an error of the filesystem it shows nothing.",
-                false => "That is one power cut: a drive that loses data now and then may need many.",
-            }
-        ),
-    }
-}
-
-/// Which drives the pool came back without.
-fn lacks(cut: &PowerCutResult, pool: Option<&Pool>) -> Option<String> {
-    let pool = pool.filter(|_| cut.missing > 0)?;
-    let of = count(pool.drives, "drive");
-    Some(format!("the pool came back without {} of its {of}", cut.missing))
-}
-
-/// Why acknowledged writes may be lost.
-fn reason(cut: &PowerCutResult, pool: Option<&Pool>) -> String {
-    let layout = pool.and_then(|pool| Layout::of_name(pool.layout.as_ref()?));
-    match (lacks(cut, pool), layout) {
-        (Some(lacks), Some(layout)) if layout.has_parity() => format!(
-            "{}. What a missing drive had is computed from the others and from parity, which is wrong where a write was cut off: \
-             the write hole of {layout}, which no drive need be at fault for.",
-            capital(&lacks)
-        ),
-        (Some(lacks), _) => format!(
-            "{}: what only the missing one had is not there. Or a drive said that data was stored that was not.",
-            capital(&lacks)
-        ),
-        (None, _) => {
-            "The drive, or what is between it and the filesystem, said that data was stored that was not."
-                .to_owned()
-        }
-    }
+    };
+    format!(
+        "{head}: {losses}. {what} after {written}. {why} Its files stay for another look (drivebench cleanup names them)."
+    )
 }
 
 fn table(cut: &PowerCutResult) -> Table {
     let PowerCutResult { files, ledger, .. } = cut;
-    let row = |what: &str, cells: [String; 4]| {
-        std::iter::once(what.to_owned()).chain(cells).collect::<Vec<String>>()
-    };
     Table {
         title: if cut.early.is_some() { "Without a power cut" } else { "After the power cut" }.to_owned(),
         columns: Column::all([
@@ -141,24 +98,22 @@ fn table(cut: &PowerCutResult) -> Table {
             ("refused", true),
         ]),
         rows: vec![
-            row(
-                "files synced before",
-                [
-                    files.whole.to_string(),
-                    (files.all() - files.whole).to_string(),
-                    "-".to_owned(),
-                    "-".to_owned(),
-                ],
-            ),
-            row(
-                "acknowledged writes",
-                [
-                    decimal_bytes(ledger.kept_bytes),
-                    decimal_bytes(ledger.lost_bytes),
-                    decimal_bytes(ledger.torn_bytes),
-                    count(ledger.refused, "write"),
-                ],
-            ),
+            [
+                "files synced before".to_owned(),
+                files.whole.to_string(),
+                (files.all() - files.whole).to_string(),
+                "-".to_owned(),
+                "-".to_owned(),
+            ]
+            .to_vec(),
+            [
+                "acknowledged writes".to_owned(),
+                decimal_bytes(ledger.kept_bytes),
+                decimal_bytes(ledger.lost_bytes),
+                decimal_bytes(ledger.torn_bytes),
+                count(ledger.refused, "write"),
+            ]
+            .to_vec(),
         ],
     }
 }

@@ -37,11 +37,15 @@ pub struct WrongReads {
 }
 
 impl PowerCutResult {
+    /// Nothing is lost, though it may be read wrong at first.
+    pub fn is_stored(&self) -> bool {
+        let Self { files, ledger, .. } = self;
+        files.wrong + files.failed + files.unread + ledger.lost_bytes == 0
+    }
+
     /// All that was acknowledged is there.
     pub fn is_whole(&self) -> bool {
-        let Self { files, ledger, .. } = self;
-        let right = self.early.is_none() && files.unsteady + ledger.unsteady == 0;
-        right && files.wrong + files.failed + files.unread + ledger.lost_bytes == 0
+        self.is_stored() && self.early.is_none() && self.files.unsteady + self.ledger.unsteady == 0
     }
 }
 

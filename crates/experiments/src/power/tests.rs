@@ -42,7 +42,7 @@ fn a_drive_that_keeps_its_word() {
 fn what_is_lost_is_said_first() {
     type Loss = (&'static dyn Fn(&mut PowerCutResult), &'static str);
     let losses: [Loss; 4] = [
-        (&|cut| cut.ledger.lost_bytes = 16384, "16.4 kB of 1.65 MB of acknowledged writes lost"),
+        (&|cut| cut.ledger.lost_bytes = 16384, "16.4 kB of acknowledged writes lost"),
         (&|cut| cut.files.wrong = 2, "2 files silently wrong"),
         (&|cut| cut.files.failed = 1, "1 file not readable"),
         (&|cut| cut.files.unread = 1, "1 file not readable"),
