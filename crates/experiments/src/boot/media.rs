@@ -93,5 +93,3 @@ pub(super) fn fit(media: &[Medium<'_>]) -> Option<Fit> {
     };
     Some(Fit { media: points.len(), without_reads, gain, depends: fit.cost(1).low > 0.0 })
 }
-
-

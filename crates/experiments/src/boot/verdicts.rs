@@ -87,7 +87,8 @@ fn line(fit: &Fit) -> String {
 
 /// Where not only the drive differs.
 pub(super) fn unlike(boots: &Boots) -> Vec<String> {
-    let parts: [fn(&Boot) -> &Option<String>; 3] = [|boot| &boot.computer, |boot| &boot.system, |boot| &boot.linux];
+    let parts: [fn(&Boot) -> &Option<String>; 3] =
+        [|boot| &boot.computer, |boot| &boot.system, |boot| &boot.linux];
     let names = parts.map(|part| {
         distinct(boots.earlier.iter().chain([&boots.this]).filter_map(|boot| part(boot).clone()))
     });

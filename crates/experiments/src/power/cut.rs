@@ -47,7 +47,9 @@ pub enum PowerError {
     NotCut { within: String },
     #[error("it takes no more writes. If its power was cut: once it is back and mounted, --resume checks it")]
     Gone,
-    #[error("the ledger must be on another drive than what is written: {0}. Name a directory on another drive with --store DIR, or on another machine with --ledger")]
+    #[error(
+        "the ledger must be on another drive than what is written: {0}. Name a directory on another drive with --store DIR, or on another machine with --ledger"
+    )]
     Together(String),
     #[error("interrupted")]
     Interrupted,
@@ -108,7 +110,9 @@ impl PowerTest<'_> {
             };
             let is_known = saved.ready || !saved.record.is_empty();
             if is_known && began(&saved.record) != began(&self.record) {
-                return Err(self.ledger(io::Error::other("it is of another run with the same name: use another directory")));
+                return Err(self.ledger(io::Error::other(
+                    "it is of another run with the same name: use another directory",
+                )));
             }
             if saved.ready && !saved.ended && (saved.gone || saved.boot_id != self.boot_id) {
                 return self.check(&saved);
@@ -245,7 +249,9 @@ impl PowerTest<'_> {
         // A filesystem whose drive was gone for a moment gives nothing but errors until it is mounted again.
         let is_dead = files.whole + files.wrong == 0 && ledger.kept_bytes == 0;
         if saved.gone && held.is_some() && is_dead && ledger.unreadable_bytes == ledger.lost_bytes {
-            return Err(self.files(io::Error::other("unmount the filesystem, mount it again, and check again")));
+            return Err(
+                self.files(io::Error::other("unmount the filesystem, mount it again, and check again"))
+            );
         }
         let (seconds, only_drive) = (saved.seconds, saved.gone);
         Ok(PowerCutResult { files, ledger, seconds, only_drive, ..PowerCutResult::default() })
@@ -283,7 +289,8 @@ impl PowerTest<'_> {
 pub fn is_elsewhere(inventory: &Inventory, target: &Target, store: &Path) -> Result<(), PowerError> {
     let path = store.canonicalize().unwrap_or_else(|_| store.to_owned());
     let refused = |why: String| PowerError::Together(format!("the store, {}, {why}", store.display()));
-    let on = Target::resolve(inventory, &path.to_string_lossy()).map_err(|e| refused(format!("is not found: {e}")))?;
+    let on = Target::resolve(inventory, &path.to_string_lossy())
+        .map_err(|e| refused(format!("is not found: {e}")))?;
     let is_network = on.mount.as_ref().is_some_and(|mount| is_network(&mount.filesystem));
     let same = |drive: &&Drive| target.drives.iter().any(|other| inventory.are_one(drive, other));
     match on.drives.iter().find(same) {
@@ -323,7 +330,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     use super::*;
-    use crate::test_files::{AREA_BLOCKS, Answer, FileTree, Write};
+    use crate::test_files::{AREA_BLOCKS, FileTree, Write};
 
     const RUN: &str = "20261125-0000-power";
 
@@ -407,7 +414,7 @@ mod tests {
         let area = OpenOptions::new().write(true).open(path).expect("opens");
         for (nth, offset) in [(1, 0), (2, BLOCK)] {
             let number = AREA_BLOCKS + nth;
-            let write = Write { file: AREA, offset, length: BLOCK, number, answer: Answer::Open };
+            let write = Write { file: AREA, offset, length: BLOCK, number, acknowledged: false };
             writer.begins(&write).expect("is noted");
             let mut bytes = vec![0; BLOCK as usize];
             ledger.source(&write).fill(offset, &mut bytes);

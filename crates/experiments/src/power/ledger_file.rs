@@ -17,7 +17,7 @@ use crate::{
     engine::Cancel,
     record::{Event, lock, open_own},
     run::AppendLog,
-    test_files::{AREA, AREA_BLOCKS, Answer, BLOCK, LARGEST, Ledger, Write, WriteLog, area_writes},
+    test_files::{AREA, AREA_BLOCKS, BLOCK, LARGEST, Ledger, Write, WriteLog, area_writes},
     units::RemoteDir,
 };
 
@@ -291,11 +291,11 @@ impl SavedLedger {
                 if writes.last().is_none_or(|last| last.number + 1 != number) {
                     return Err("a write is missing before it");
                 }
-                writes.push(Write { file, offset, length, number, answer: Answer::Open });
+                writes.push(Write { file, offset, length, number, acknowledged: false });
             }
             Line::Answer { number, acknowledged, at } => {
                 let last = writes.last_mut().filter(|last| last.number == number);
-                last.ok_or("it answers no write")?.answer = Answer::new(acknowledged);
+                last.ok_or("it answers no write")?.acknowledged = acknowledged;
                 self.seconds = self.seconds.max(at);
             }
             Line::Gone => self.gone = true,
@@ -331,7 +331,7 @@ mod tests {
     }
 
     fn write(number: u64) -> Write {
-        Write { file: AREA, offset: (number % 7) * BLOCK, length: BLOCK, number, answer: Answer::Open }
+        Write { file: AREA, offset: (number % 7) * BLOCK, length: BLOCK, number, acknowledged: false }
     }
 
     /// A ledger of three writes, of which the last has no answer.
@@ -360,9 +360,9 @@ mod tests {
         let saved = read().expect("reads").expect("is there");
         assert_eq!((saved.boot_id.as_deref(), saved.ready, saved.gone), (Some("boot"), true, false));
         assert_eq!(saved.dir, Path::new("/mnt/a"));
-        let answers: Vec<Answer> =
-            saved.ledger.writes[AREA_BLOCKS as usize..].iter().map(|w| w.answer).collect();
-        assert_eq!(answers, [Answer::Acknowledged, Answer::Refused, Answer::Open]);
+        let answers: Vec<bool> =
+            saved.ledger.writes[AREA_BLOCKS as usize..].iter().map(|w| w.acknowledged).collect();
+        assert_eq!(answers, [true, false, false]);
         drop(saved);
         assert_eq!(SavedLedger::all(store.path()).count(), 1);
 

@@ -153,7 +153,9 @@ impl Act for Pull {
     fn changes(&self) -> Changes {
         Changes::DriveState(match &self.pool {
             PulledPool::Built(_) => "a drive is taken away and brought back",
-            PulledPool::InUse(_) => "a drive of a pool in use is taken away and brought back; no file is written",
+            PulledPool::InUse(_) => {
+                "a drive of a pool in use is taken away and brought back; no file is written"
+            }
         })
     }
 
@@ -184,7 +186,9 @@ impl Act for Pull {
 
     fn members(&self) -> Vec<u32> {
         match &self.pool {
-            PulledPool::Built(pool) => pool.second.iter().map(|second| second.member).chain([pool.member]).collect(),
+            PulledPool::Built(pool) => {
+                pool.second.iter().map(|second| second.member).chain([pool.member]).collect()
+            }
             PulledPool::InUse(_) => Vec::new(),
         }
     }

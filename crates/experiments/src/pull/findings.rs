@@ -4,7 +4,7 @@ use super::{
     super::common::Series,
     PullResult,
     cases::{Case, cases},
-    tables::{away, back, moments, probes, second, summary},
+    tables::{away, back, probes, second, summary},
     verdicts::verdict,
 };
 use crate::{
@@ -28,7 +28,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.tables.extend([away(cases), probes(cases)]);
         findings.tables.extend(second(cases));
         findings.tables.push(back(cases));
-        findings.details.tables.push(moments(cases));
         let worst = cases.iter().max_by(|a, b| a.pulled.away.longest.total_cmp(&b.pulled.away.longest));
         findings.figures.extend(worst.map(figure));
     }

@@ -22,7 +22,10 @@ pub(super) fn plan(ask: &Request, serial: &str) -> Result<Plan, PlanError> {
     };
     let refused = |why: String| PlanError::Unsuitable { path: target.path.clone(), why };
     let pool = pool_in_use(target).ok_or_else(|| {
-        refused("--pull takes a directory on an md array with copies or parity (raid1, raid5, raid6, raid10)".to_owned())
+        refused(
+            "--pull takes a directory on an md array with copies or parity (raid1, raid5, raid6, raid10)"
+                .to_owned(),
+        )
     })?;
     let name = pool.describe();
     // What the pool and the machine would not survive is refused before the run begins.

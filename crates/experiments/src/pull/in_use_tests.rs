@@ -91,17 +91,25 @@ fn a_verdict_says_no_more_than_reading_shows() {
     type Change = (&'static dyn Fn(&mut PullResult), &'static str);
     let lost = "nothing is known of 1 of 1 pull, because another drive was lost meanwhile";
     let changes: [Change; 13] = [
-        (&|_| (), "raid5 of 3 drives in use survived 1 pull of one drive: 40 files were whole, as far as they were read"),
+        (
+            &|_| (),
+            "raid5 of 3 drives in use survived 1 pull of one drive: 40 files were whole, as far as they were read",
+        ),
         (&|_| (), "they went on. Plugged in again, a drive is not taken back by itself: `mdadm"),
-        (&|pulled| pulled.moments.clear(), "not all went on before it was back"),
-        (&|pulled| (pulled.files.whole, pulled.files.changed) = (0, 40), "because other programs changed all files"),
+        (&|pulled| pulled.away.reads = 0, "not all went on before it was back"),
+        (
+            &|pulled| (pulled.files.whole, pulled.files.changed) = (0, 40),
+            "because other programs changed all files",
+        ),
         (&|pulled| pulled.missing = 0, "because the array did not notice"),
         (&|pulled| (pulled.missing, pulled.files.failed) = (2, 30), lost),
         (&|pulled| (pulled.lost, pulled.away.failed_reads) = (true, 3), lost),
         (&|pulled| back(pulled, |back| (back.lost, back.files.failed) = (true, 6)), lost),
         (&|pulled| pulled.back = None, "0 of 1 drive came back into it."),
         (
-            &|pulled| back(pulled, |back| (back.healed, back.refused) = (None, vec!["interrupted".to_owned()])),
+            &|pulled| {
+                back(pulled, |back| (back.healed, back.refused) = (None, vec!["interrupted".to_owned()]))
+            },
             "0 of 1 drive came back into it. Ultra 4C530001 in bay 1.2: interrupted.",
         ),
         (
@@ -110,7 +118,10 @@ fn a_verdict_says_no_more_than_reading_shows() {
         ),
         (&|pulled| back(pulled, |back| back.files.wrong = 1), "1 file silently wrong after it came back"),
         // A second drive that is lost hides no wrong data.
-        (&|pulled| (pulled.lost, pulled.files.wrong) = (true, 2), "broke its promise in 1 of 1 pull. Ultra 4C530001 in bay 1.2: 2 files silently wrong"),
+        (
+            &|pulled| (pulled.lost, pulled.files.wrong) = (true, 2),
+            "broke its promise in 1 of 1 pull. Ultra 4C530001 in bay 1.2: 2 files silently wrong",
+        ),
     ];
     for (change, words) in changes {
         let verdict = verdict(change);

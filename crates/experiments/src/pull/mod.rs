@@ -18,7 +18,7 @@ mod verdicts;
 
 use act::{BuiltPool, PoolInUse, Pull, PullBy, PulledPool, SecondPull};
 use options::PULL_DRIVE;
-use result::{FilesRead, Moment, Probe, PullEvent, PullResult, RejoinResult, SecondPullResult};
+use result::{FilesRead, Probe, PullResult, RejoinResult, SecondPullResult};
 
 use super::{Experiment, common};
 

@@ -1,9 +1,6 @@
 //! What is found of a modelled pool: all that its layout promises.
 
-use super::{
-    BuiltPool, FilesRead, Moment, Probe, Pull, PullEvent, PullResult, PulledPool, RejoinResult,
-    SecondPullResult,
-};
+use super::{BuiltPool, FilesRead, Probe, Pull, PullResult, PulledPool, RejoinResult, SecondPullResult};
 use crate::{
     plan::BuildPool,
     test_files::{FilesFound, LedgerFound, Operations},
@@ -20,8 +17,7 @@ pub fn results(act: &Pull, build: Option<&BuildPool>) -> [PullResult; 2] {
     let (result, writes) = match &act.pool {
         PulledPool::Built(pool) => (built(pool, is_redundant), 50),
         PulledPool::InUse(pool) => {
-            let read =
-                FilesRead { files: FILES, bytes: pool.bytes / 2, found: 1000, ..FilesRead::default() };
+            let read = FilesRead { files: FILES, bytes: pool.bytes / 2, found: 1000, ..FilesRead::default() };
             let files = FilesFound { whole: FILES - 1, changed: 1, ..FilesFound::default() };
             let result = PullResult {
                 files: FilesFound { whole: FILES, ..FilesFound::default() },
@@ -32,8 +28,7 @@ pub fn results(act: &Pull, build: Option<&BuildPool>) -> [PullResult; 2] {
             (result, 0)
         }
     };
-    let (last, probed) = if writes > 0 { (PullEvent::WriteWorks, "fsync") } else { (PullEvent::ReadWorks, "read") };
-    let last = if is_redundant { last } else { PullEvent::FirstError };
+    let probed = if writes > 0 { "fsync" } else { "read" };
     let error = (!is_redundant).then(|| ERROR.to_owned());
     let probe = |what: &str, cold: bool, error: &Option<String>| Probe {
         what: what.to_owned(),
@@ -56,7 +51,6 @@ pub fn results(act: &Pull, build: Option<&BuildPool>) -> [PullResult; 2] {
         ..back
     });
     let away = PullResult {
-        moments: vec![Moment { at: 0.1, what: PullEvent::DriveGone }, Moment { at: 0.3, what: last }],
         probes: [false, true]
             .into_iter()
             .flat_map(|cold| [probe("ls", cold, &None), probe(probed, cold, &error)])

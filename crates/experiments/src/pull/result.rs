@@ -12,7 +12,6 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PullResult {
-    pub moments: Vec<Moment>,
     /// Operations before the drive was taken away, and from then on.
     pub before: Operations,
     pub away: Operations,
@@ -87,42 +86,6 @@ pub struct SecondPullResult {
     pub healed: Option<f64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PullEvent {
-    /// The device node of the drive is gone.
-    DriveGone,
-    /// The array counts the drive as missing.
-    MemberMissing,
-    /// The array counts as broken.
-    ArrayBroken,
-    /// The first operation that failed.
-    FirstError,
-    /// The first read that began after the pull and succeeded.
-    ReadWorks,
-    /// The first such write.
-    WriteWorks,
-}
-
-impl PullEvent {
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::DriveGone => "the kernel removes the drive",
-            Self::MemberMissing => "the array notices",
-            Self::ArrayBroken => "the array is broken",
-            Self::FirstError => "first error",
-            Self::ReadWorks => "a later read succeeds",
-            Self::WriteWorks => "a later write is on the drives",
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Moment {
-    pub at: f64,
-    pub what: PullEvent,
-}
-
 /// Something tried once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
@@ -155,7 +118,9 @@ impl PullResult {
     }
 
     /// Operations, files and ledger of each stage: while the drive was away, while a second one was, and after the first one came back.
-    pub fn found(&self) -> impl Iterator<Item = (&'static str, &Operations, &FilesFound, &LedgerFound)> + Clone {
+    pub fn found(
+        &self,
+    ) -> impl Iterator<Item = (&'static str, &Operations, &FilesFound, &LedgerFound)> + Clone {
         let back = self.back.as_ref();
         let second = back.and_then(|back| back.second.as_ref());
         let back = back.map(|back| ("after it came back", &back.during, &back.files, &back.ledger));

@@ -190,20 +190,6 @@ pub(super) fn probes(cases: &[Case<'_>]) -> Table {
     Table { title: format!("{name}, what worked without the drive"), columns, rows }
 }
 
-/// What was noticed when.
-pub(super) fn moments(cases: &[Case<'_>]) -> Table {
-    let rows = cases.iter().flat_map(|case| {
-        let moments = case.pulled.moments.iter();
-        moments.map(|moment| vec![short(&case.drive), duration(moment.at), moment.what.words().to_owned()])
-    });
-    let name = cases.first().map(Case::name).unwrap_or_default();
-    Table {
-        title: format!("{name}: after the pull"),
-        columns: Column::all([("pulled", false), ("after", true), ("what", false)]),
-        rows: rows.collect(),
-    }
-}
-
 /// Each layout that the run built in a row, with the worst of its pulls.
 pub(super) fn summary(layouts: &[&[Case<'_>]]) -> Option<Table> {
     const DRIVE: u64 = 1 << 20;

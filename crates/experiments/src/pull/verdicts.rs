@@ -1,6 +1,6 @@
 //! What a layout survived, in a sentence or two.
 
-use super::{PullEvent, PullResult, RejoinResult, cases::Case};
+use super::{PullResult, RejoinResult, cases::Case};
 use crate::{
     test_files::{Operations, losses},
     units::{capital, count, decimal_bytes, duration, listed},
@@ -24,9 +24,10 @@ pub(super) fn verdict(cases: &[Case<'_>]) -> Option<(Rank, String)> {
 fn broken(case: &Case<'_>) -> Vec<String> {
     let PullResult { before, back, .. } = case.pulled;
     let some = |n: u64, noun: &str, what: &str| (n > 0).then(|| format!("{} {what}", count(n, noun)));
-    let stages = case.pulled.found().flat_map(|(when, _, files, ledger)| {
-        losses(files, ledger).map(move |what| format!("{what} {when}"))
-    });
+    let stages = case
+        .pulled
+        .found()
+        .flat_map(|(when, _, files, ledger)| losses(files, ledger).map(move |what| format!("{what} {when}")));
     // Until the drive is filled again.
     let used = case.pulled.found().map(|(_, used, ..)| used).chain([before]);
     let sum = |number: fn(&Operations) -> u64| used.clone().map(number).sum();
@@ -75,9 +76,9 @@ fn redundant(first: &Case<'_>, cases: &[Case<'_>]) -> (Rank, String) {
         return (Rank::BrokenPromise, text);
     }
     let unknowns: Vec<&str> = cases.iter().filter_map(unknown).collect();
-    let unknown_pulls = unknowns.first().map(|why| {
-        format!("{name}: nothing is known of {} of {pulls}, because {why}. ", unknowns.len())
-    });
+    let unknown_pulls = unknowns
+        .first()
+        .map(|why| format!("{name}: nothing is known of {} of {pulls}, because {why}. ", unknowns.len()));
     let unknown_pulls = unknown_pulls.unwrap_or_default();
     // What works without a drive is not known where the array had it all the time.
     let known: Vec<&Case<'_>> = cases.iter().filter(|case| unknown(case).is_none()).collect();
@@ -100,8 +101,8 @@ fn redundant(first: &Case<'_>, cases: &[Case<'_>]) -> (Rank, String) {
     };
     let longest = known.iter().map(|case| case.pulled.away.longest).fold(0.0, f64::max);
     let went_on = |case: &&Case<'_>| {
-        let works = if case.built.is_some() { PullEvent::WriteWorks } else { PullEvent::ReadWorks };
-        case.pulled.moments.iter().any(|moment| moment.what == works)
+        let away = &case.pulled.away;
+        if case.built.is_some() { away.writes > 0 } else { away.reads > 0 }
     };
     let text = format!(
         "{name} survived {} of one drive: {whole}. Operations waited at most {} without the drive; {}. {}{}{unknown_pulls}",
@@ -119,7 +120,9 @@ fn second(cases: &[&Case<'_>]) -> String {
     let seconds = cases.iter().filter_map(|case| case.pulled.back.as_ref()?.second.as_ref());
     match seconds.filter(|second| second.filled < 1.0).count() {
         0 => String::new(),
-        n => format!("In {n} of them, another drive was pulled while the first one was filled: all was whole then, too. "),
+        n => format!(
+            "In {n} of them, another drive was pulled while the first one was filled: all was whole then, too. "
+        ),
     }
 }
 
@@ -162,7 +165,8 @@ fn without_copies(first: &Case<'_>, cases: &[Case<'_>]) -> (Rank, String) {
     let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
     let range = if least == most { most.to_string() } else { format!("{least} to {most}") };
     // Of a pool that was not started again, nothing is known.
-    let backs = cases.iter().filter_map(|case| case.pulled.back.as_ref().filter(|back| back.healed.is_some()));
+    let backs =
+        cases.iter().filter_map(|case| case.pulled.back.as_ref().filter(|back| back.healed.is_some()));
     let after = match backs.clone().count() {
         0 => "It was not started with all its drives again.".to_owned(),
         started => {

@@ -42,10 +42,6 @@ pub struct LedgerFound {
     pub lost_bytes: u64,
     /// Lost bytes that can't be read.
     pub unreadable_bytes: u64,
-    /// Bytes in blocks of which a part is of a later write that was not acknowledged.
-    pub torn_bytes: u64,
-    /// Writes that got an error.
-    pub refused: u64,
     /// Places whose bytes are there, but held something else when they were first read.
     pub unsteady: u64,
     /// The first few losses, in words.
@@ -115,9 +111,9 @@ pub fn losses(files: &FilesFound, ledger: &LedgerFound) -> impl Iterator<Item = 
 
 impl LedgerFound {
     pub fn fits(&self) -> bool {
-        let counts = [self.acknowledged, self.refused, self.unsteady];
+        let counts = [self.acknowledged, self.unsteady];
         let bytes = [self.acknowledged_bytes, self.kept_bytes, self.lost_bytes, self.unreadable_bytes];
-        counts.into_iter().chain(bytes).chain([self.torn_bytes]).all(|n| n < MOST)
+        counts.into_iter().chain(bytes).all(|n| n < MOST)
     }
 }
 

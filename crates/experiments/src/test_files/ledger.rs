@@ -32,30 +32,11 @@ pub struct Write {
     pub length: u64,
     /// Counted from 1 over all files.
     pub number: u64,
-    pub answer: Answer,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    /// The write is under way, or hangs.
-    Open,
     /// It was synced without an error.
-    Acknowledged,
-    /// It got an error.
-    Refused,
-}
-
-impl Answer {
-    pub fn new(acknowledged: bool) -> Self {
-        if acknowledged { Self::Acknowledged } else { Self::Refused }
-    }
+    pub acknowledged: bool,
 }
 
 impl Write {
-    pub fn is_acknowledged(&self) -> bool {
-        self.answer == Answer::Acknowledged
-    }
-
     pub fn path(&self, dir: &Path) -> PathBuf {
         dir.join(file_name(self.file))
     }
@@ -117,36 +98,30 @@ impl Ledger {
 
     /// Compares the ledger with what `read` finds at the place of a write.
     pub(super) fn compare(&self, mut read: impl FnMut(&Write) -> io::Result<Vec<u8>>) -> LedgerFound {
-        let acknowledged = self.writes.iter().filter(|write| write.is_acknowledged());
+        let acknowledged = self.writes.iter().filter(|write| write.acknowledged);
         let mut found = LedgerFound {
             acknowledged: acknowledged.clone().count() as u64,
             acknowledged_bytes: acknowledged.map(|write| write.length).sum(),
-            refused: self.writes.iter().filter(|write| write.answer == Answer::Refused).count() as u64,
             ..LedgerFound::default()
         };
         for writes in self.places().into_values() {
-            let Some(last) = writes.iter().rposition(|write| write.is_acknowledged()) else { continue };
+            let Some(last) = writes.iter().rposition(|write| write.acknowledged) else { continue };
             // The last one that was acknowledged, and what came after it, may be there.
-            let (older, valid) = writes.split_at(last);
+            let valid = &writes[last..];
             let Write { file, offset, length, number, .. } = *valid[0];
             let (kept, why) = match read(valid[0]) {
                 Err(e) => {
                     found.unreadable_bytes += length;
                     (0, e.to_string())
                 }
-                Ok(mut bytes) => {
-                    let mut place = self.place(&bytes, valid);
-                    if place.kept < length {
-                        let again = read(valid[0]).map(|again| (self.place(&again, valid), again));
-                        // What is stored wrong stays wrong.
-                        if let Some((right, again)) = again.ok().filter(|(place, _)| place.kept == length) {
-                            (place, bytes) = (right, again);
-                            found.unsteady += 1;
-                        }
+                Ok(bytes) => {
+                    let mut kept = self.kept(&bytes, valid);
+                    // What is stored wrong stays wrong.
+                    if kept < length && read(valid[0]).is_ok_and(|again| self.kept(&again, valid) == length) {
+                        kept = length;
+                        found.unsteady += 1;
                     }
-                    found.torn_bytes += if place.is_torn { length } else { 0 };
-                    let is_kept = place.kept == length;
-                    (place.kept, if is_kept { String::new() } else { self.describe(&bytes, older, length) })
+                    (kept, format!("{} of {length} bytes are something else", length - kept))
                 }
             };
             found.kept_bytes += kept;
@@ -158,40 +133,21 @@ impl Ledger {
         found
     }
 
-    /// What a place holds, sector by sector.
-    fn place(&self, bytes: &[u8], valid: &[&Write]) -> PlaceContent {
+    /// Bytes of a place that are of writes that may be there, sector by sector.
+    fn kept(&self, bytes: &[u8], valid: &[&Write]) -> u64 {
         let content = |write: &&Write| {
             let mut content = vec![0; write.length as usize];
             self.source(write).fill(write.offset, &mut content);
             content
         };
         let expected: Vec<Vec<u8>> = valid.iter().map(content).collect();
-        let (mut kept, mut first, mut is_torn) = (0, None, false);
-        for (at, sector) in bytes.chunks(SECTOR).enumerate() {
+        let is_kept = |(at, sector): &(usize, &[u8])| {
             let range = at * SECTOR..at * SECTOR + sector.len();
-            let holds = expected.iter().position(|content| content.get(range.clone()) == Some(sector));
-            kept += if holds.is_some() { sector.len() as u64 } else { 0 };
-            is_torn |= *first.get_or_insert(holds) != holds && holds.is_some();
-        }
-        PlaceContent { kept, is_torn }
+            expected.iter().any(|content| content.get(range.clone()) == Some(*sector))
+        };
+        let sectors = bytes.chunks(SECTOR).enumerate().filter(is_kept);
+        sectors.map(|(_, sector)| sector.len() as u64).sum()
     }
-
-    /// What a place holds instead of what was acknowledged.
-    fn describe(&self, bytes: &[u8], older: &[&Write], length: u64) -> String {
-        let stale = older.iter().rev().find(|write| self.source(write).matching(write.offset, bytes) > 0);
-        match stale {
-            Some(write) => format!("it holds write {} instead", write.number),
-            None if bytes.iter().all(|byte| *byte == 0) => "it holds zeros".to_owned(),
-            None if (bytes.len() as u64) < length => format!("it has {} of {length} bytes", bytes.len()),
-            None => "it holds something else".to_owned(),
-        }
-    }
-}
-
-struct PlaceContent {
-    /// Bytes of writes that may be there.
-    kept: u64,
-    is_torn: bool,
 }
 
 /// The writes that make the area.
@@ -201,7 +157,7 @@ pub fn area_writes() -> impl Iterator<Item = Write> {
         offset: (number - 1) * BLOCK,
         length: BLOCK,
         number,
-        answer: Answer::Acknowledged,
+        acknowledged: true,
     })
 }
 
@@ -227,7 +183,7 @@ mod tests {
     }
 
     fn write(number: u64, block: u64, acknowledged: bool) -> Write {
-        Write { file: AREA, offset: block * BLOCK, length: BLOCK, number, answer: Answer::new(acknowledged) }
+        Write { file: AREA, offset: block * BLOCK, length: BLOCK, number, acknowledged }
     }
 
     #[test]
@@ -238,19 +194,17 @@ mod tests {
         let found =
             |bytes: Result<Vec<u8>, &str>| ledger.compare(|_| bytes.clone().map_err(io::Error::other));
         let kept = found(Ok(two.clone()));
-        assert_eq!((kept.acknowledged, kept.refused, kept.kept_bytes, kept.lost_bytes), (2, 1, BLOCK, 0));
-        // What was not acknowledged may be there.
-        let later = found(Ok(three.clone()));
-        assert_eq!((later.kept_bytes, later.lost_bytes, later.torn_bytes), (BLOCK, 0, 0));
-        let torn = found(Ok([&three[..4096], &two[4096..]].concat()));
-        assert_eq!((torn.kept_bytes, torn.lost_bytes, torn.torn_bytes), (BLOCK, 0, BLOCK));
+        assert_eq!((kept.acknowledged, kept.kept_bytes, kept.lost_bytes), (2, BLOCK, 0));
+        // What was not acknowledged may be there, also in part.
+        for later in [three.clone(), [&three[..4096], &two[4096..]].concat()] {
+            let found = found(Ok(later));
+            assert_eq!((found.kept_bytes, found.lost_bytes), (BLOCK, 0));
+        }
         let stale = found(Ok(one.clone()));
         assert_eq!((stale.lost_bytes, stale.unreadable_bytes), (BLOCK, 0));
-        assert_eq!(stale.examples, ["area, write 2 at 0: it holds write 1 instead"]);
+        assert_eq!(stale.examples, ["area, write 2 at 0: 16384 of 16384 bytes are something else"]);
         let half = found(Ok([&one[..512], &two[512..]].concat()));
-        assert_eq!((half.kept_bytes, half.lost_bytes, half.torn_bytes), (BLOCK - 512, 512, BLOCK));
-        let zeros = found(Ok(vec![0; BLOCK as usize]));
-        assert_eq!(zeros.examples, ["area, write 2 at 0: it holds zeros"]);
+        assert_eq!((half.kept_bytes, half.lost_bytes), (BLOCK - 512, 512));
         let gone = found(Err("No such file"));
         assert_eq!((gone.lost_bytes, gone.unreadable_bytes), (BLOCK, BLOCK));
         let short = found(Ok(two[..600].to_vec()));
@@ -297,14 +251,14 @@ mod tests {
             let healthy = compare(&all);
             prop_assert_eq!(healthy.lost_bytes, 0);
             let places = ledger.places();
-            let counted = places.values().filter(|writes| writes.iter().any(|w| w.is_acknowledged()));
+            let counted = places.values().filter(|writes| writes.iter().any(|w| w.acknowledged));
             prop_assert_eq!(healthy.kept_bytes, counted.count() as u64 * BLOCK);
             // A dropped write is noticed if it was acknowledged and nothing came after it.
             if let Some(write) = ledger.writes.get(drop) {
                 let of = &places[&(write.file, write.offset)];
                 let is_last = of.last().is_some_and(|last| last.number == write.number);
                 let found = compare(&hold(Some(drop)));
-                let lost = if is_last && write.is_acknowledged() { BLOCK } else { 0 };
+                let lost = if is_last && write.acknowledged { BLOCK } else { 0 };
                 prop_assert_eq!(found.lost_bytes, lost);
             }
         }

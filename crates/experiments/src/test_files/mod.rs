@@ -14,8 +14,8 @@ use std::{
 };
 
 pub(crate) use found::{FilesFound, LedgerFound, Operation, Operations, losses};
-pub(crate) use ledger::{AREA, AREA_BLOCKS, Answer, BLOCK, LARGEST, Ledger, Write, area_writes, file_name};
-pub(crate) use load::{Load, Op, Outcome, SAMPLE, WriteLog, Writes, sample, sum};
+pub(crate) use ledger::{AREA, AREA_BLOCKS, BLOCK, LARGEST, Ledger, Write, area_writes, file_name};
+pub(crate) use load::{Load, Outcome, SAMPLE, WriteLog, Writes, sample, sum};
 pub(crate) use tree::{FileTree, TreeFiles};
 pub(crate) use verify::{FileLook, KnownFiles, PieceLook, Progress, READ, Random, open, read, verify};
 

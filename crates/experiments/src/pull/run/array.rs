@@ -187,8 +187,7 @@ impl Array {
     /// What a person does about lost drives, and about the one that was away. Names change with a restart, so people look them up by
     /// serial. A raid10 counts as lost with two drives, although it may have a copy of everything.
     pub fn advice(&self, standing: Standing, root: &Sysroot) -> String {
-        const FIND: &str =
-            "Plug in again what was lost, and look up the names of its members by serial with `drivebench list`";
+        const FIND: &str = "Plug in again what was lost, and look up the names of its members by serial with `drivebench list`";
         let Self { name, shown, drive, .. } = self;
         let (members, mut lost) = (self.others.len() + 1, self.lost(root));
         lost.extend((standing == Standing::Away).then_some(drive.as_str()));

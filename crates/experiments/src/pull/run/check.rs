@@ -63,7 +63,8 @@ pub fn member<'i>(
         )));
     }
     let layers = inventory.layers.iter().filter(|layer| target.layers.contains(&layer.name));
-    let pools: Vec<(&Layer, &Pool)> = layers.filter_map(|layer| Some((layer, layer.pool.as_ref()?))).collect();
+    let pools: Vec<(&Layer, &Pool)> =
+        layers.filter_map(|layer| Some((layer, layer.pool.as_ref()?))).collect();
     let is_redundant = |layer: &Layer| Layout::of_name(&layer.kind).is_some_and(Layout::is_redundant);
     let [(layer, pool)] = pools[..] else {
         return Err(refused(format!("{} is not on one array", target.path.display())));
@@ -84,7 +85,10 @@ pub fn member<'i>(
     let (drive, twin) = (named.next(), named.next());
     let drive = drive.filter(|drive| twin.is_none() && drive.unique_serial() == Some(&pull.serial));
     let drive = drive.ok_or_else(|| {
-        refused(format!("{} is not plugged in, or is not the only drive with the serial {}", pull.label, pull.serial))
+        refused(format!(
+            "{} is not plugged in, or is not the only drive with the serial {}",
+            pull.label, pull.serial
+        ))
     })?;
     // With a spare, another drive would be filled at once, and this one would become the spare.
     let mut members = layer.members.iter().zip(&layer.states);
@@ -96,7 +100,10 @@ pub fn member<'i>(
     }
     let own = |(name, _): &(&'i String, _)| is_on(drive, name);
     let (Some((name, _)), None) = (members.find(own), members.find(own)) else {
-        return Err(refused(format!("{} is not one drive of {shown}: it has none of its members, or several", drive.label())));
+        return Err(refused(format!(
+            "{} is not one drive of {shown}: it has none of its members, or several",
+            drive.label()
+        )));
     };
     match carried(drive, layer, inventory) {
         Some(other) => Err(refused(format!("{} also carries {other}", drive.label()))),
@@ -275,7 +282,11 @@ mod tests {
         let mut twin = inventory.drives.iter().find(|drive| drive.name == "sdb").cloned().expect("a drive");
         twin.name = "sdx".to_owned();
         inventory.drives.push(twin);
-        assert!(why(&inventory).contains("is not the only drive with the serial 4C530002"), "{}", why(&inventory));
+        assert!(
+            why(&inventory).contains("is not the only drive with the serial 4C530002"),
+            "{}",
+            why(&inventory)
+        );
         let mut inventory = tree().inventory();
         let layer = &mut inventory.layers[0];
         layer.members.retain(|name| name != "sdb1");

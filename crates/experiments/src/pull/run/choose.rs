@@ -12,12 +12,16 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use rand::{SeedableRng, seq::SliceRandom};
 use rustix::{
     fs::{CWD, Dir, Mode, OFlags, ResolveFlags, openat, openat2},
     io::Errno,
 };
 
-use crate::{engine::Cancel, test_files::READ};
+use crate::{
+    engine::Cancel,
+    test_files::{READ, Random},
+};
 
 /// The most entries of directories that are looked at, and the most files that are chosen.
 const LOOKED_AT: u64 = 200_000;
@@ -127,11 +131,12 @@ pub struct Chosen {
     pub left_out: u64,
 }
 
-/// Chooses files of a directory, on its filesystem, of which at most `bytes` are read: those with the least hashes of their names, in
-/// whatever order they are found. Links are not followed.
+/// Chooses files of a directory, on its filesystem, of which at most `bytes` are read, in an order that follows from their
+/// names and the seed. Links are not followed.
 pub fn choose(tree: &Tree, bytes: u64, seed: u64, cancel: &Cancel) -> Chosen {
     let mut chosen = walk(tree, cancel);
-    chosen.files.sort_by_cached_key(|file| hash(seed, file.path.as_os_str().as_bytes()));
+    chosen.files.sort_by(|a, b| a.path.cmp(&b.path));
+    chosen.files.shuffle(&mut Random::seed_from_u64(seed));
     let most = (bytes / LARGEST).max(READ as u64);
     let (mut count, mut sum) = (0, 0);
     for file in chosen.files.iter_mut().take(FILES) {
@@ -208,14 +213,6 @@ fn pieces(size: u64, most: u64) -> Vec<u64> {
 /// The length of the piece that begins there.
 pub fn length(state: &State, offset: u64) -> u64 {
     (READ as u64).min(state.size.saturating_sub(offset))
-}
-
-/// FNV-1a, spread over all bits.
-fn hash(seed: u64, bytes: &[u8]) -> u64 {
-    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = seed.to_le_bytes().iter().chain(bytes).fold(0xcbf2_9ce4_8422_2325, fold);
-    let mixed = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    mixed ^ (mixed >> 33)
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ mod known;
 mod rejoin;
 mod second;
 mod undo;
-mod watch;
 
 use std::{
     fs, io, thread,
@@ -24,7 +23,6 @@ use self::{
     built::PoolOfRun,
     detach::{DetachedDrive, Unplug, interrupted},
     in_use::UsedPool,
-    watch::Watch,
 };
 use super::{Probe, Pull, PullResult, PulledPool};
 use crate::{
@@ -163,7 +161,7 @@ fn take_away(
     watcher: &mut dyn Watcher,
 ) -> Result<DetachedDrive, BuildError> {
     let Session { journal, cancel, time, .. } = *session;
-    let (root, array, name) = (Sysroot::live(), pulled.array.as_ref(), &pulled.drive.name);
+    let (root, array) = (Sysroot::live(), pulled.array.as_ref());
     let begun = Instant::now();
     let load = pool.start_load().map_err(|e| BuildError::Array(format!("files can't be used: {e}")))?;
     while begun.elapsed() < time && !cancel.is_set() {
@@ -174,7 +172,6 @@ fn take_away(
     }
     pool.check_before(&load)?;
     let detached = DetachedDrive::announce(journal, &pulled.drive, &pulled.unplug)?;
-    let mut watch = Watch::new(array, name);
     load.allow(pool.most_written());
     let others_work = || array.map_or(Ok(()), |array| array.others_work(&root));
     let lost = || array.is_some_and(|array| !array.lost(&root).is_empty());
@@ -183,13 +180,11 @@ fn take_away(
         .map_err(|e| pulled.may_lack(e, pool))?;
     let zero = Instant::now();
     while zero.elapsed() < time && !cancel.is_set() && !lost() {
-        watch.look(zero);
         thread::sleep(POLL);
     }
     let end = Instant::now();
     let (ops, hanging) = load.end(HANG);
     detached.has_left(answer).map_err(|e| pulled.may_lack(e, pool))?;
-    watch.look(zero);
     (result.before, result.away) = (sum(&ops, &[], begun, zero), sum(&ops, &hanging, zero, end));
     result.sample = sample(&ops, zero, SAMPLE);
     result.lost = lost();
@@ -210,7 +205,6 @@ fn take_away(
             (result.files, result.ledger) = pool.verify();
         }
     }
-    result.moments = watch.moments(&ops, zero);
     (result.state, result.missing) = pool.state();
     Ok(detached)
 }

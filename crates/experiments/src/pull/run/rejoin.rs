@@ -87,8 +87,7 @@ fn fill_again(
     watcher: &mut dyn Watcher,
 ) -> Result<f64, BuildError> {
     let (root, cancel, here) = (Sysroot::live(), session.cancel, Instant::now());
-    let device =
-        array.member_device(&Inventory::read(&root)).map_err(|e| pulled.may_lack(e, pool))?;
+    let device = array.member_device(&Inventory::read(&root)).map_err(|e| pulled.may_lack(e, pool))?;
     while !back.by_itself && here.elapsed() < BY_ITSELF {
         back.by_itself = array.standing(&device.name, &root) != Standing::Away;
         thread::sleep(PROGRESS);
@@ -194,9 +193,14 @@ pub(super) fn join(
     }
     lacks_only_this(array, &root)?;
     // Its superblock is that of a new one from now on.
-    commands.erase(&mdadm::add(&path, node, array.flags), &claims).map_err(|e| match lacks_only_this(array, &root) {
-        Ok(()) => BuildError::Array(format!("{e}. {} lacks {} now: mdadm {path} --add {node}", array.shown, array.drive)),
-        Err(lost) => lost,
+    commands.erase(&mdadm::add(&path, node, array.flags), &claims).map_err(|e| {
+        match lacks_only_this(array, &root) {
+            Ok(()) => BuildError::Array(format!(
+                "{e}. {} lacks {} now: mdadm {path} --add {node}",
+                array.shown, array.drive
+            )),
+            Err(lost) => lost,
+        }
     })
 }
 
@@ -209,7 +213,8 @@ fn may_be_given(
 ) -> Result<(), BuildError> {
     let (Array { name, shown, drive, member, uuid, .. }, node) = (array, &device.node);
     lacks_only_this(array, root)?;
-    let refused = |why: String| BuildError::Drives(format!("{drive} ({node}) is not given to {shown}: {why}"));
+    let refused =
+        |why: String| BuildError::Drives(format!("{drive} ({node}) is not given to {shown}: {why}"));
     // mdadm would take one that is listed under the name that it had for another one, and make it a spare.
     if *member != device.name && in_array(name, member, root) != MemberState::Unused {
         return Err(refused(format!(
@@ -228,7 +233,9 @@ fn may_be_given(
     let detail = runner.ask(&mdadm::detail(&format!("/dev/{name}")))?;
     let superblock = superblock
         .filter(|superblock| superblock.uuid == *uuid && mdadm::uuid(&detail) == Some(uuid))
-        .ok_or_else(|| refused("its superblock, or what mdadm says of the array, is that of another array".to_owned()))?;
+        .ok_or_else(|| {
+            refused("its superblock, or what mdadm says of the array, is that of another array".to_owned())
+        })?;
     let events = mdadm::events(&detail)
         .ok_or_else(|| refused("mdadm does not say how many events the pool has had".to_owned()))?;
     // One that only left says that all drives were there. What one that was started elsewhere wrote since, no bitmap marks.
@@ -350,7 +357,10 @@ mod tests {
             );
             // Before anything is copied. Names of devices may be those of other drives later.
             let first = lost.split("once all is copied").next().unwrap_or_default();
-            assert!(!first.contains(" --add ") && !lost.contains("wipefs") && !lost.contains("/dev/sd"), "{lost}");
+            assert!(
+                !first.contains(" --add ") && !lost.contains("wipefs") && !lost.contains("/dev/sd"),
+                "{lost}"
+            );
         }
         let stopped = said(None, "in_sync\n", true);
         assert!(stopped.contains("whose state can't be read") && !stopped.contains(" --add "), "{stopped}");

@@ -63,7 +63,9 @@ pub fn pull_second(
     let begun = Instant::now();
     let device = array.member_device(&Inventory::read(&root))?;
     join(session, array, second, &device, &mut found.commands, &mut back.refused)?;
-    wait_until_complete(array, &device, 0, cancel, &mut |text| text.into_iter().for_each(|text| watcher.waits(text)))?;
+    wait_until_complete(array, &device, 0, cancel, &mut |text| {
+        text.into_iter().for_each(|text| watcher.waits(text))
+    })?;
     found.healed = Some(begun.elapsed().as_secs_f64());
     Ok(filled)
 }
