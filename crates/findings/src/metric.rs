@@ -180,8 +180,6 @@ pub enum Scope {
     OverBoots,
     /// By how much the boots from this drive take longer than those from the one that was started now.
     BesideThis,
-    /// What does not depend on the time of reads.
-    WithoutReads,
     /// Since a person restarted a machine or switched it on.
     SinceOrder,
     /// Since a machine stopped answering.

@@ -98,7 +98,6 @@ fn words(quantity: &Quantity, scope: Scope) -> String {
         (Quantity::BootReads, _) => "read since the boot".to_owned(),
         (Quantity::BootTime(_), Scope::OverBoots) => "median boot".to_owned(),
         (Quantity::BootTime(_), Scope::BesideThis) => "boot, longer than this one".to_owned(),
-        (Quantity::BootTime(_), Scope::WithoutReads) => "boot without reads".to_owned(),
         (Quantity::AnswerTime(service), Scope::SinceOrder) => format!("{service} answers, since the order"),
         (Quantity::AnswerTime(service), _) => format!("{service} answers, since the stop"),
         (Quantity::BootTime(part), _) => boot_part(*part).to_owned(),

@@ -3,7 +3,7 @@
 use super::{
     super::common::Series,
     TARGETS,
-    media::{Medium, fit, media},
+    media::{Medium, media},
     result::{Boot, Boots},
     verdicts,
 };
@@ -27,8 +27,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let Some(boots) = run.acts.values().find_map(|act| act.get::<Boots>()) else { return };
     let Some(target) = plan.targets.first() else { return };
     let (this, media) = (&boots.this, media(boots));
-    let fit = fit(&media);
-    findings.verdicts = verdicts::all(this, &media, fit.as_ref());
+    findings.verdicts = verdicts::all(this, &media);
     findings.flags.extend(verdicts::unlike(boots));
     findings.tables = vec![parts(this)];
     if media.len() == 1 {
@@ -59,8 +58,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         let longer = medium.longer_than(&media[0]).filter(|_| at > 0);
         findings.estimates.extend(longer.map(|e| metric(e, Scope::BesideThis)));
     }
-    let without = fit.map(|fit| Metric::new(given, whole(), fit.without_reads).at(Scope::WithoutReads));
-    findings.estimates.extend(without);
     findings.conditions.push(format!("systemd {}", this.systemd));
     findings.conditions.extend(this.configured.as_ref().map(|how| format!("boot loader: {how}")));
 }

@@ -1,7 +1,7 @@
 //! Verdicts of boot, in sentences.
 
 use super::{
-    media::{Fit, Medium},
+    media::Medium,
     result::{Boot, Boots},
 };
 use crate::{
@@ -9,13 +9,12 @@ use crate::{
     units::{count, distinct, duration, listed, signed_duration},
 };
 
-pub(super) fn all(this: &Boot, media: &[Medium<'_>], fit: Option<&Fit>) -> Vec<String> {
+pub(super) fn all(this: &Boot, media: &[Medium<'_>]) -> Vec<String> {
     let mut verdicts = vec![took(this)];
     verdicts.extend(at_most(this));
     if let [here, others @ ..] = media {
         verdicts.extend(others.iter().filter_map(|other| beside(here, other)));
     }
-    verdicts.extend(fit.map(line));
     verdicts
 }
 
@@ -69,20 +68,6 @@ fn beside(here: &Medium<'_>, other: &Medium<'_>) -> Option<String> {
 /// A difference of times with its interval, which may hold 0.
 pub(super) fn difference(longer: &Estimate) -> String {
     if longer.high.is_finite() { longer.with_ends(signed_duration) } else { signed_duration(longer.value) }
-}
-
-/// What does not depend on the medium.
-fn line(fit: &Fit) -> String {
-    let media = fit.media;
-    if !fit.depends {
-        return format!("Over {media} media no dependence of the boot on the time of reads was found.");
-    }
-    format!(
-        "By a line through the medians of {media} media, {} of a boot do not depend on the time of reads; a drive that needs no time \
-         for them would save {}.",
-        fit.without_reads.with_ends(signed_duration),
-        fit.gain.with_ends(signed_duration)
-    )
 }
 
 /// Where not only the drive differs.

@@ -68,11 +68,6 @@ impl Ledger {
         Source { seed: self.seed, file: write.file, write: write.number }
     }
 
-    /// The last write to the place of another one.
-    pub fn last_to(&self, place: &Write) -> Option<&Write> {
-        self.writes.iter().rev().find(|write| (write.file, write.offset) == (place.file, place.offset))
-    }
-
     /// The writes to each place, in their order.
     pub fn places(&self) -> BTreeMap<(u64, u64), Vec<&Write>> {
         let mut places: BTreeMap<_, Vec<&Write>> = BTreeMap::new();

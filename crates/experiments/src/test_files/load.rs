@@ -17,9 +17,9 @@ use std::{
 use rand::{Rng, SeedableRng};
 
 use super::{
-    FileLook, HANG, KnownFiles, Operation, Operations, PieceLook, READ, Random,
+    FileLook, HANG, KnownFiles, Operation, Operations, READ, Random,
     ledger::{AREA, AREA_BLOCKS, BLOCK, LARGEST, Ledger, Write, file_name},
-    locked, open, read,
+    locked,
     tree::{create, open_to_write},
 };
 use crate::engine::Aligned;
@@ -65,7 +65,6 @@ pub struct Writes {
     pub ledger: Arc<Mutex<Ledger>>,
     /// The most that is written until more is allowed, bytes.
     pub most: u64,
-    /// With it, the reader also reads what was acknowledged.
     pub log: Option<Arc<dyn WriteLog>>,
 }
 
@@ -204,19 +203,18 @@ impl Shared {
         // Files that another program changed are left out.
         let mut left: Vec<usize> = (0..files.count()).collect();
         while !self.stopped() && !left.is_empty() {
-            if let Some((writes, write)) = self.acknowledged(&mut random) {
-                self.time(false, || Some((write.length, self.read_write(writes, &write, &mut buffer))));
-                continue;
-            }
             let nth = random.random_range(0..left.len());
             let number = left[nth];
             let mut is_changed = false;
             self.time(false, || {
-                let PieceLook { at, length, look } = files.look_at_piece(number, &mut random, &mut buffer);
+                let (at, length, look) = files.look_at_piece(number, &mut random, &mut buffer);
                 let outcome = match look {
                     FileLook::Whole => Outcome::Done,
                     FileLook::Failed(_) => Outcome::Failed,
-                    FileLook::Wrong => self.is_wrong(|| format!("file {number} at {at}")),
+                    FileLook::Wrong => {
+                        locked(&self.wrong).get_or_insert_with(|| format!("file {number} at {at}"));
+                        Outcome::Wrong
+                    }
                     FileLook::Changed => {
                         is_changed = true;
                         return None;
@@ -227,41 +225,6 @@ impl Shared {
             if is_changed {
                 left.swap_remove(nth);
             }
-        }
-    }
-
-    fn is_wrong(&self, place: impl FnOnce() -> String) -> Outcome {
-        locked(&self.wrong).get_or_insert_with(place);
-        Outcome::Wrong
-    }
-
-    /// With a log of writes, every other time: an acknowledged write, if no other to its place is under way.
-    fn acknowledged(&self, random: &mut Random) -> Option<(&Writes, Write)> {
-        let writes = self.writes.as_ref().filter(|writes| writes.log.is_some() && random.random())?;
-        let ledger = locked(&writes.ledger);
-        let write = *ledger.writes.get(random.random_range(0..ledger.writes.len().max(1)))?;
-        (write.acknowledged && ledger.last_to(&write) == Some(&write)).then_some((writes, write))
-    }
-
-    /// Reads all of an acknowledged write.
-    fn read_write(&self, writes: &Writes, write: &Write, buffer: &mut Aligned) -> Outcome {
-        let source = locked(&writes.ledger).source(write);
-        let file = open(&write.path(&writes.dir));
-        match file.and_then(|file| read(&file, write.offset, write.length, buffer)) {
-            Err(_) => Outcome::Failed,
-            Ok(bytes)
-                if bytes.len() as u64 == write.length
-                    && source.matching(write.offset, bytes) == bytes.len() =>
-            {
-                Outcome::Done
-            }
-            // Another write to its place may have begun meanwhile.
-            Ok(_) if locked(&writes.ledger).last_to(write).is_none_or(|last| last.number != write.number) => {
-                Outcome::Done
-            }
-            Ok(_) => self.is_wrong(|| {
-                format!("{}, write {} at {}", file_name(write.file), write.number, write.offset)
-            }),
         }
     }
 

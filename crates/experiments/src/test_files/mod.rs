@@ -17,7 +17,7 @@ pub(crate) use found::{FilesFound, LedgerFound, Operation, Operations, losses};
 pub(crate) use ledger::{AREA, AREA_BLOCKS, BLOCK, LARGEST, Ledger, Write, area_writes, file_name};
 pub(crate) use load::{Load, Outcome, SAMPLE, WriteLog, Writes, sample, sum};
 pub(crate) use tree::{FileTree, TreeFiles};
-pub(crate) use verify::{FileLook, KnownFiles, PieceLook, Progress, READ, Random, open, read, verify};
+pub(crate) use verify::{FileLook, KnownFiles, READ, Random, open, read, verify};
 
 /// How long operations may take to end: SCSI tries a command that gets no answer for half a minute, resets, and tries again.
 pub(crate) const HANG: Duration = Duration::from_secs(120);

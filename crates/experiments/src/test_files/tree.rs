@@ -11,7 +11,7 @@ use rustix::fs::{OFlags, syncfs};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    FileLook, KnownFiles, PieceLook, Progress, READ, Random,
+    FileLook, KnownFiles, READ, Random,
     content::{PIECE, Source},
     open, read,
 };
@@ -126,14 +126,6 @@ impl TreeFiles {
     }
 }
 
-fn file_look(is_right: io::Result<bool>) -> FileLook {
-    match is_right {
-        Ok(true) => FileLook::Whole,
-        Ok(false) => FileLook::Wrong,
-        Err(e) => FileLook::Failed(e),
-    }
-}
-
 impl KnownFiles for TreeFiles {
     fn count(&self) -> usize {
         self.sizes.len()
@@ -143,15 +135,20 @@ impl KnownFiles for TreeFiles {
         self.sizes[number]
     }
 
-    fn look(&self, number: usize, buffer: &mut Aligned, _: &Progress) -> FileLook {
-        file_look(self.is_whole(number, buffer))
+    fn look(&self, number: usize, buffer: &mut Aligned) -> FileLook {
+        self.is_whole(number, buffer).into()
     }
 
-    fn look_at_piece(&self, number: usize, random: &mut Random, buffer: &mut Aligned) -> PieceLook {
+    fn look_at_piece(
+        &self,
+        number: usize,
+        random: &mut Random,
+        buffer: &mut Aligned,
+    ) -> (u64, u64, FileLook) {
         let at = random.random_range(0..self.sizes[number].div_ceil(PIECE as u64)) * PIECE as u64;
         let file = open(&FileTree::path(&self.dir, number));
         let is_right = file.and_then(|file| self.is_right(&file, number, at, buffer));
-        PieceLook { at, length: self.piece_length(number, at), look: file_look(is_right) }
+        (at, self.piece_length(number, at), is_right.into())
     }
 }
 

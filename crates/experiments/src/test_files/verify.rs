@@ -1,27 +1,19 @@
 //! Reads files whose content is known past the page cache, and tells what they hold.
 
-use std::{
-    fs::File,
-    io,
-    os::unix::fs::FileExt,
-    path::Path,
-    sync::{Arc, Mutex},
-    thread,
-    time::Instant,
-};
+use std::{fs::File, io, os::unix::fs::FileExt, path::Path, sync::Arc, time::Duration};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::fs::OFlags;
 
-use super::{FilesFound, HANG, POLL, content::PIECE, locked};
-use crate::{engine::Aligned, record::open_own};
+use super::{FilesFound, HANG, content::PIECE, within};
+use crate::{engine::Aligned, record::open_own, units::MIB};
 
 pub type Random = Xoshiro256PlusPlus;
 
 /// Bytes of a file that are read at a time.
 pub const READ: usize = 128 << 10;
 
-/// What is found of a file or of a piece of it.
+/// What is found of a file, or of a piece of it.
 #[derive(Debug)]
 pub enum FileLook {
     Whole,
@@ -32,13 +24,15 @@ pub enum FileLook {
     Failed(io::Error),
 }
 
-/// What is found of a piece of a file.
-#[derive(Debug)]
-pub struct PieceLook {
-    /// Where the piece begins, and its length, bytes.
-    pub at: u64,
-    pub length: u64,
-    pub look: FileLook,
+impl From<io::Result<bool>> for FileLook {
+    /// Whether it could be read, and held what it should.
+    fn from(is_right: io::Result<bool>) -> Self {
+        match is_right {
+            Ok(true) => Self::Whole,
+            Ok(false) => Self::Wrong,
+            Err(e) => Self::Failed(e),
+        }
+    }
 }
 
 /// Files whose content is known; they are numbered from 0.
@@ -48,56 +42,35 @@ pub trait KnownFiles: Send + Sync + 'static {
     /// Bytes that are read of a file.
     fn bytes(&self, number: usize) -> u64;
 
-    /// Reads a file; `progress` is called before each piece.
-    fn look(&self, number: usize, buffer: &mut Aligned, progress: &Progress) -> FileLook;
+    /// Reads a file.
+    fn look(&self, number: usize, buffer: &mut Aligned) -> FileLook;
 
-    /// Reads a piece of a file.
-    fn look_at_piece(&self, number: usize, random: &mut Random, buffer: &mut Aligned) -> PieceLook;
-}
-
-/// What was found so far, and since when the present piece is read.
-#[derive(Debug)]
-pub struct Progress {
-    found: Mutex<FilesFound>,
-    since: Mutex<Instant>,
-}
-
-impl Progress {
-    pub fn begins(&self) {
-        *locked(&self.since) = Instant::now();
-    }
+    /// Reads a piece of a file: where it begins, its length in bytes, and what was found.
+    fn look_at_piece(&self, number: usize, random: &mut Random, buffer: &mut Aligned)
+    -> (u64, u64, FileLook);
 }
 
 /// Reads all files. Those after one whose reading hangs are not read.
 pub fn verify(files: &Arc<impl KnownFiles + ?Sized>) -> FilesFound {
-    let progress = Arc::new(Progress { found: Mutex::default(), since: Mutex::new(Instant::now()) });
-    let thread = thread::Builder::new().spawn({
-        let (files, progress) = (Arc::clone(files), Arc::clone(&progress));
-        move || look_at_all(&*files, &progress)
-    });
-    if let Ok(thread) = thread {
-        while !thread.is_finished() && locked(&progress.since).elapsed() <= HANG {
-            thread::sleep(POLL);
-        }
-    }
-    let found = locked(&progress.found).clone();
-    FilesFound { unread: (files.count() as u64).saturating_sub(found.all() + found.changed), ..found }
-}
-
-fn look_at_all(files: &(impl KnownFiles + ?Sized), progress: &Progress) {
-    let mut buffer = Aligned::new(READ);
+    let mut found = FilesFound::default();
     for number in 0..files.count() {
-        progress.begins();
-        let mut look = || files.look(number, &mut buffer, progress);
-        let first = look();
-        let was_wrong = matches!(first, FileLook::Wrong);
-        // What is stored wrong stays wrong.
-        let then = if was_wrong { look() } else { first };
-        let mut found = locked(&progress.found);
-        if matches!(then, FileLook::Wrong | FileLook::Failed(_)) {
-            found.lost_bytes += files.bytes(number);
+        let bytes = files.bytes(number);
+        // Besides, a slow drive reads a MiB in a second.
+        let limit = HANG + Duration::from_secs(bytes / MIB);
+        let files = Arc::clone(files);
+        let looked = within(limit, move || {
+            let mut buffer = Aligned::new(READ);
+            match files.look(number, &mut buffer) {
+                // What is stored wrong stays wrong.
+                FileLook::Wrong => (true, files.look(number, &mut buffer)),
+                look => (false, look),
+            }
+        });
+        let Some((was_wrong, look)) = looked else { break };
+        if matches!(look, FileLook::Wrong | FileLook::Failed(_)) {
+            found.lost_bytes += bytes;
         }
-        match then {
+        match look {
             FileLook::Whole => {
                 found.whole += 1;
                 found.unsteady += u64::from(was_wrong);
@@ -110,6 +83,7 @@ fn look_at_all(files: &(impl KnownFiles + ?Sized), progress: &Progress) {
             }
         }
     }
+    FilesFound { unread: (files.count() as u64).saturating_sub(found.all() + found.changed), ..found }
 }
 
 /// Opens a file to read it past the page cache.

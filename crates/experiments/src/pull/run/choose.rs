@@ -1,4 +1,4 @@
-//! Which files of a pool in use are read: chosen evenly, by their names and a seed.
+//! The files of a pool in use, in the order in which they are chosen to be read.
 
 use std::{
     ffi::OsStr,
@@ -18,16 +18,10 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{
-    engine::Cancel,
-    test_files::{READ, Random},
-};
+use crate::{engine::Cancel, test_files::Random};
 
-/// The most entries of directories that are looked at, and the most files that are chosen.
+/// The most entries of directories that are looked at.
 const LOOKED_AT: u64 = 200_000;
-const FILES: usize = 20_000;
-/// No file has more than this share of all bytes, so that a few large ones don't stand for all.
-const LARGEST: u64 = 16;
 /// A file that changed this recently may change again within the same tick of the clock that its times have, s.
 const QUIET: i64 = 3;
 
@@ -112,42 +106,22 @@ fn without_access_time(open: impl Fn(OFlags) -> Result<File, Errno>) -> io::Resu
     }
 }
 
-/// A file, and where the pieces begin that are read of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    /// Its path below the directory.
-    pub path: PathBuf,
-    pub state: State,
-    pub pieces: Vec<u64>,
-}
-
 /// What was found below a directory, and the files that are to be read.
 #[derive(Debug, Default)]
 pub struct Chosen {
-    pub files: Vec<Candidate>,
+    /// Their paths below the directory, in a random order.
+    pub files: Vec<(PathBuf, State)>,
     /// Regular files that are not empty, of those that were looked at.
     pub found: u64,
     /// Files and directories that can't be read, and files that are being changed.
     pub left_out: u64,
 }
 
-/// Chooses files of a directory, on its filesystem, of which at most `bytes` are read, in an order that follows from their
-/// names and the seed. Links are not followed.
-pub fn choose(tree: &Tree, bytes: u64, seed: u64, cancel: &Cancel) -> Chosen {
+/// Finds the files of a directory, on its filesystem, in an order that follows from their names and the seed. Links are not followed.
+pub fn choose(tree: &Tree, seed: u64, cancel: &Cancel) -> Chosen {
     let mut chosen = walk(tree, cancel);
-    chosen.files.sort_by(|a, b| a.path.cmp(&b.path));
+    chosen.files.sort_by(|(a, _), (b, _)| a.cmp(b));
     chosen.files.shuffle(&mut Random::seed_from_u64(seed));
-    let most = (bytes / LARGEST).max(READ as u64);
-    let (mut count, mut sum) = (0, 0);
-    for file in chosen.files.iter_mut().take(FILES) {
-        file.pieces = pieces(file.state.size, most);
-        sum += file.pieces.iter().map(|offset| length(&file.state, *offset)).sum::<u64>();
-        if count > 0 && sum > bytes {
-            break;
-        }
-        count += 1;
-    }
-    chosen.files.truncate(count);
     chosen
 }
 
@@ -181,10 +155,7 @@ fn walk(tree: &Tree, cancel: &Cancel) -> Chosen {
                 Ok(about) if about.is_file() && about.len() > 0 => {
                     chosen.found += 1;
                     match is_quiet(&about) {
-                        true => {
-                            let state = State::new(&about);
-                            chosen.files.push(Candidate { path, state, pieces: Vec::new() });
-                        }
+                        true => chosen.files.push((path, State::new(&about))),
                         false => chosen.left_out += 1,
                     }
                 }
@@ -201,18 +172,6 @@ fn walk(tree: &Tree, cancel: &Cancel) -> Chosen {
 fn is_quiet(about: &Metadata) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
     about.ctime() <= now - QUIET
-}
-
-/// Where the pieces of a file begin: all of it, or so many bytes at even distances.
-fn pieces(size: u64, most: u64) -> Vec<u64> {
-    let (all, read) = (size.div_ceil(READ as u64), most / READ as u64);
-    let some = all.min(read.max(1));
-    (0..some).map(|nth| (u128::from(nth) * u128::from(all) / u128::from(some)) as u64 * READ as u64).collect()
-}
-
-/// The length of the piece that begins there.
-pub fn length(state: &State, offset: u64) -> u64 {
-    (READ as u64).min(state.size.saturating_sub(offset))
 }
 
 #[cfg(test)]
@@ -252,19 +211,16 @@ mod tests {
         rustix::fs::mknodat(CWD, dir.join("pipe"), rustix::fs::FileType::Fifo, Mode::RWXU, 0)
             .expect("a pipe");
         let tree = Tree::open(&dir).expect("opens");
-        let all = |bytes: u64, seed: u64| choose(&tree, bytes, seed, &Cancel::default());
-        let new = all(1 << 30, 1);
+        let all = |seed: u64| choose(&tree, seed, &Cancel::default());
+        let new = all(1);
         assert_eq!((new.files.len(), new.found, new.left_out), (0, 45, 45), "they may still be changed");
         settle();
-        let every = all(1 << 30, 1);
+        let every = all(1);
         assert_eq!((every.files.len(), every.found, every.left_out), (45, 45, 0));
-        assert!(every.files.iter().all(|file| file.path.starts_with("a") && file.pieces == [0]));
-        let some = all(100_000, 1);
-        let bytes: u64 = some.files.iter().map(|file| file.state.size).sum();
-        assert!((90_000..=100_000).contains(&bytes), "{bytes}");
-        let names = |chosen: &Chosen| chosen.files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
-        assert_eq!(names(&some), names(&all(100_000, 1)));
-        assert_ne!(names(&some), names(&all(100_000, 2)));
+        assert!(every.files.iter().all(|(path, _)| path.starts_with("a")));
+        let names = |chosen: &Chosen| chosen.files.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&every), names(&all(1)));
+        assert_ne!(names(&every), names(&all(2)));
     }
 
     #[test]
@@ -304,15 +260,5 @@ mod tests {
         symlink("other", &dir).expect("links");
         assert!(tree.file(Path::new("b/file")).is_ok());
         assert!(Tree::open(&dir).is_err());
-    }
-
-    #[test]
-    fn of_large_files_some_is_read_from_begin_to_end() {
-        const PIECE: u64 = READ as u64;
-        assert_eq!(pieces(1, PIECE), [0]);
-        assert_eq!(pieces(2 * PIECE + 1, 16 * PIECE), [0, PIECE, 2 * PIECE]);
-        let some = pieces(1 << 40, 64 * PIECE);
-        assert_eq!((some.len(), some[0]), (64, 0));
-        assert!(some[63] > (1 << 40) / 64 * 62 && some.windows(2).all(|pair| pair[0] < pair[1]));
     }
 }

@@ -1,9 +1,8 @@
 //! Takes a drive away, by a switch of the kernel or by a person's hand, and brings it back whatever happens.
 
 use std::{
-    fs, io,
+    fs,
     path::Path,
-    sync::mpsc::Receiver,
     thread,
     time::{Duration, Instant},
 };
@@ -15,7 +14,7 @@ use crate::{
     pull::PullBy,
     run::{BuildError, Entry, Journal},
     sysroot::Sysroot,
-    test_files::{HANG, POLL},
+    test_files::POLL,
     tools::{Runner, udevadm},
 };
 
@@ -112,9 +111,6 @@ pub struct DetachedDrive {
     entry: Option<Entry>,
 }
 
-/// The kernel's answer to the order to let a drive go.
-pub type Answer = Option<Receiver<io::Result<()>>>;
-
 impl DetachedDrive {
     /// Notes in the journal how the drive is brought back.
     pub fn announce(journal: &Journal, drive: &Drive, unplug: &Unplug) -> Result<Self, BuildError> {
@@ -132,18 +128,24 @@ impl DetachedDrive {
         self.unplug == Unplug::Hand
     }
 
-    /// Takes it away, or has a person do so. While a person is waited for, `check` says whether the others are still complete;
-    /// `members` are the drives of the pool.
+    /// Takes it away, or has a person do so; returns since when it is. While a person is waited for, `check` says whether the others are
+    /// still complete; `members` are the drives of the pool.
     pub fn leave(
         &self,
         members: &[Drive],
         check: &dyn Fn() -> Result<(), BuildError>,
         cancel: &Cancel,
         asks: &mut dyn FnMut(&str),
-    ) -> Result<Answer, BuildError> {
+    ) -> Result<Instant, BuildError> {
         let drive = &self.drive;
         if let Unplug::Software { away, .. } = &self.unplug {
-            return away.set().map(Some).map_err(|e| self.stays(&e));
+            let begun = Instant::now();
+            return match away.set() {
+                Err(e) if is_here(drive) => {
+                    Err(BuildError::Array(format!("{} was not taken away: {e}", drive.label())))
+                }
+                _ => Ok(begun),
+            };
         }
         let bay = drive.bay_name.as_ref().or(drive.bay.as_ref());
         let place = bay.map_or_else(|| drive.node(), |bay| format!("in bay {bay}"));
@@ -165,22 +167,7 @@ impl DetachedDrive {
             }
             thread::sleep(POLL);
         }
-        Ok(None)
-    }
-
-    /// An error if the kernel did not let it go.
-    pub fn has_left(&self, answer: Answer) -> Result<(), BuildError> {
-        match answer.map(|answer| answer.recv_timeout(HANG)) {
-            Some(Ok(Err(e))) => Err(self.stays(&e)),
-            Some(Err(_)) if is_here(&self.drive) => {
-                Err(self.stays(&io::Error::other("the kernel did not answer within two minutes")))
-            }
-            Some(Ok(Ok(())) | Err(_)) | None => Ok(()),
-        }
-    }
-
-    fn stays(&self, e: &io::Error) -> BuildError {
-        BuildError::Array(format!("{} was not taken away: {e}", self.drive.label()))
+        Ok(Instant::now())
     }
 
     /// Plugs the drive in again, or has a person do so unless `cancel` is set; returns the drive as the kernel has it now.
@@ -210,10 +197,7 @@ impl DetachedDrive {
     /// Lets the kernel have the drive again, once.
     fn switch_on(&mut self) -> Result<(), BuildError> {
         let (Unplug::Software { back, .. }, Some(_)) = (&self.unplug, &self.entry) else { return Ok(()) };
-        let answer = back.set().and_then(|answer| {
-            answer.recv_timeout(HANG).unwrap_or_else(|_| Err(io::Error::other("the kernel does not answer")))
-        });
-        answer
+        back.set()
             .map_err(|e| BuildError::Drives(format!("{} can't be brought back: {e}", self.drive.label())))?;
         // Where the journal can't be written, its entry stays: bringing back what is there changes nothing.
         let _ = self.entry.take().map(Entry::done);

@@ -56,8 +56,8 @@ impl UsedPool {
         let unplug = unplug(&found, act, &inventory)?;
         let array = Array::read(layer, (drive, name), &inventory, session.runner)?;
         let tree = Tree::open(&on.path).map_err(BuildError::file(&on.path))?;
-        let chosen = choose(&tree, pool.bytes, pool.seed, cancel);
-        let (files, read) = FilesInUse::read(tree, &chosen, cancel);
+        let chosen = choose(&tree, pool.seed, cancel);
+        let (files, read) = FilesInUse::read(tree, chosen, pool.bytes, cancel);
         if cancel.is_set() {
             return Err(interrupted());
         }

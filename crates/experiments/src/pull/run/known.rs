@@ -4,32 +4,39 @@ use std::{
     fs::File,
     hash::{DefaultHasher, Hasher},
     io,
-    path::{Path, PathBuf},
+    ops::Range,
+    path::PathBuf,
 };
 
 use rand::Rng;
 use rustix::io::Errno;
 
-use super::choose::{Candidate, Chosen, State, Tree, length};
+use super::choose::{Chosen, State, Tree};
 use crate::{
     engine::{Aligned, Cancel},
     pull::FilesRead,
-    test_files::{FileLook, KnownFiles, PieceLook, Progress, READ, Random, read},
+    test_files::{FileLook, KnownFiles, READ, Random, read},
 };
 
-/// A file with the hashes of its pieces.
+/// The most files that are read.
+const FILES: usize = 20_000;
+/// No file has more than this share of all bytes, so that a few large ones don't stand for all.
+const LARGEST: u64 = 16;
+
+/// A file, with the hashes of its pieces from its begin on.
 #[derive(Debug)]
 struct KnownFile {
     path: PathBuf,
     state: State,
-    pieces: Vec<Piece>,
+    pieces: Vec<u64>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Piece {
-    offset: u64,
-    length: u64,
-    hash: u64,
+impl KnownFile {
+    /// Where a piece begins, and its length, bytes.
+    fn piece(&self, at: usize) -> (u64, u64) {
+        let begin = (at * READ) as u64;
+        (begin, (READ as u64).min(self.state.size.saturating_sub(begin)))
+    }
 }
 
 /// Known files below a directory.
@@ -40,62 +47,54 @@ pub struct FilesInUse {
 }
 
 impl FilesInUse {
-    /// Reads all files that were chosen. Those that can't be read, or are being changed, are counted and left out.
-    pub fn read(tree: Tree, chosen: &Chosen, cancel: &Cancel) -> (Self, FilesRead) {
-        let Chosen { files, found, left_out } = chosen;
-        let mut about = FilesRead { found: *found, left_out: *left_out, ..FilesRead::default() };
+    /// Reads files in their order, at most `bytes` of them, and of large ones the begin. Those that can't be read, or are being changed,
+    /// are counted and left out.
+    pub fn read(tree: Tree, chosen: Chosen, bytes: u64, cancel: &Cancel) -> (Self, FilesRead) {
+        let most = (bytes / LARGEST).max(READ as u64).div_ceil(READ as u64);
+        let mut about = FilesRead { found: chosen.found, left_out: chosen.left_out, ..FilesRead::default() };
         let mut buffer = Aligned::new(READ);
         let mut known = Self { tree, files: Vec::new() };
-        for candidate in files.iter().take_while(|_| !cancel.is_set()) {
-            match known.know(candidate, &mut buffer) {
-                Ok(file) => known.files.push(file),
+        for (path, state) in chosen.files.into_iter().take_while(|_| !cancel.is_set()) {
+            let pieces = vec![0; state.size.div_ceil(READ as u64).min(most) as usize];
+            let mut file = KnownFile { path, state, pieces };
+            let size: u64 = (0..file.pieces.len()).map(|at| file.piece(at).1).sum();
+            if !known.files.is_empty() && about.bytes + size > bytes || known.files.len() == FILES {
+                break;
+            }
+            let hashes = known.unchanged(&file, |opened| {
+                (0..file.pieces.len()).map(|at| hash(opened, file.piece(at), &mut buffer)).collect()
+            });
+            match hashes {
+                Ok(hashes) => {
+                    file.pieces = hashes;
+                    about.bytes += size;
+                    known.files.push(file);
+                }
                 Err(_) => about.left_out += 1,
             }
         }
         about.files = known.files.len() as u64;
-        about.bytes = (0..known.count()).map(|number| known.bytes(number)).sum();
         (known, about)
     }
 
-    fn know(&self, candidate: &Candidate, buffer: &mut Aligned) -> Result<KnownFile, FileLook> {
-        let Candidate { path, state, pieces } = candidate;
-        let pieces = self.unchanged(path, state, |file| {
-            let piece = |&offset: &u64| {
-                let length = length(state, offset);
-                let bytes = read(file, offset, length, buffer)?;
-                (bytes.len() as u64 == length)
-                    .then(|| Piece { offset, length, hash: hash(bytes) })
-                    .ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
-            };
-            pieces.iter().map(piece).collect()
-        })?;
-        Ok(KnownFile { path: path.clone(), state: *state, pieces })
-    }
-
-    /// Reads pieces of a file past the page cache; `begins` is called before each.
-    fn look_at(&self, number: usize, pieces: &[Piece], buffer: &mut Aligned, begins: &dyn Fn()) -> FileLook {
+    /// Reads pieces of a file past the page cache.
+    fn look_at(&self, number: usize, pieces: Range<usize>, buffer: &mut Aligned) -> FileLook {
         let file = &self.files[number];
-        let same = self.unchanged(&file.path, &file.state, |file| {
-            for piece in pieces {
-                begins();
-                let bytes = read(file, piece.offset, piece.length, buffer)?;
-                if bytes.len() as u64 != piece.length || hash(bytes) != piece.hash {
+        let same = self.unchanged(file, |opened| {
+            for at in pieces {
+                if hash(opened, file.piece(at), buffer)? != file.pieces[at] {
                     return Ok(false);
                 }
             }
             Ok(true)
         });
-        match same {
-            Ok(true) => FileLook::Whole,
-            Ok(false) => FileLook::Wrong,
-            Err(look) => look,
-        }
+        same.map_or_else(|look| look, |is_same| Ok(is_same).into())
     }
 
     /// Reads a page of the first file that no other program changed.
     pub fn read_page(&self) -> io::Result<()> {
         let page = |file: &File| read(file, 0, 1, &mut Aligned::new(READ)).map(drop);
-        let read = self.files.iter().find_map(|file| match self.unchanged(&file.path, &file.state, page) {
+        let read = self.files.iter().find_map(|file| match self.unchanged(file, page) {
             Ok(()) => Some(Ok(())),
             Err(FileLook::Failed(e)) => Some(Err(e)),
             Err(_) => None,
@@ -106,8 +105,7 @@ impl FilesInUse {
     /// Reads from a file, unless it is another one or differs from what it was, before or afterwards.
     fn unchanged<T>(
         &self,
-        path: &Path,
-        state: &State,
+        KnownFile { path, state, .. }: &KnownFile,
         work: impl FnOnce(&File) -> io::Result<T>,
     ) -> Result<T, FileLook> {
         let failed = |e: io::Error| match e.raw_os_error().map(Errno::from_raw_os_error) {
@@ -138,26 +136,33 @@ impl KnownFiles for FilesInUse {
     }
 
     fn bytes(&self, number: usize) -> u64 {
-        self.files[number].pieces.iter().map(|piece| piece.length).sum()
+        let file = &self.files[number];
+        (0..file.pieces.len()).map(|at| file.piece(at).1).sum()
     }
 
-    fn look(&self, number: usize, buffer: &mut Aligned, progress: &Progress) -> FileLook {
-        self.look_at(number, &self.files[number].pieces, buffer, &|| progress.begins())
+    fn look(&self, number: usize, buffer: &mut Aligned) -> FileLook {
+        self.look_at(number, 0..self.files[number].pieces.len(), buffer)
     }
 
-    fn look_at_piece(&self, number: usize, random: &mut Random, buffer: &mut Aligned) -> PieceLook {
-        let pieces = &self.files[number].pieces;
-        let piece = pieces[random.random_range(0..pieces.len())];
-        let look = self.look_at(number, &[piece], buffer, &|| ());
-        PieceLook { at: piece.offset, length: piece.length, look }
+    fn look_at_piece(
+        &self,
+        number: usize,
+        random: &mut Random,
+        buffer: &mut Aligned,
+    ) -> (u64, u64, FileLook) {
+        let file = &self.files[number];
+        let at = random.random_range(0..file.pieces.len());
+        let (begin, length) = file.piece(at);
+        (begin, length, self.look_at(number, at..at + 1, buffer))
     }
 }
 
-/// A hash of a piece. Whoever can make another content with the same hash can't change the file without changing its times.
-fn hash(bytes: &[u8]) -> u64 {
+/// A hash of a piece, which may end early. Whoever can make another content with the same hash can't change the file without changing its
+/// times.
+fn hash(file: &File, (begin, length): (u64, u64), buffer: &mut Aligned) -> io::Result<u64> {
     let mut hasher = DefaultHasher::new();
-    hasher.write(bytes);
-    hasher.finish()
+    hasher.write(read(file, begin, length, buffer)?);
+    Ok(hasher.finish())
 }
 
 #[cfg(test)]
@@ -177,8 +182,8 @@ mod tests {
     use crate::test_files::{Load, Outcome, verify};
 
     fn known(tree: Tree, bytes: u64) -> Arc<FilesInUse> {
-        let chosen = choose(&tree, bytes, 1, &Cancel::default());
-        Arc::new(FilesInUse::read(tree, &chosen, &Cancel::default()).0)
+        let chosen = choose(&tree, 1, &Cancel::default());
+        Arc::new(FilesInUse::read(tree, chosen, bytes, &Cancel::default()).0)
     }
 
     #[test]
@@ -191,7 +196,7 @@ mod tests {
         }
         thread::sleep(Duration::from_secs(4));
         let tree = Tree::open(dir).expect("opens");
-        let chosen = choose(&tree, 1 << 30, 1, &Cancel::default());
+        let chosen = choose(&tree, 1, &Cancel::default());
         // One is written to after it was chosen, one is gone.
         let write = |number: usize, bytes: &[u8]| {
             let file = OpenOptions::new().write(true).open(name(number)).expect("opens");
@@ -199,7 +204,7 @@ mod tests {
         };
         write(0, b"changed");
         fs::remove_file(name(1)).expect("removes");
-        let (files, about) = FilesInUse::read(tree, &chosen, &Cancel::default());
+        let (files, about) = FilesInUse::read(tree, chosen, 1 << 30, &Cancel::default());
         let mut files = Arc::new(files);
         assert_eq!((about.files, about.left_out, about.found), (6, 2, 8));
         assert_eq!(about.bytes, files.files.iter().map(|file| file.state.size).sum::<u64>());
@@ -220,10 +225,24 @@ mod tests {
         );
         // What nothing changed, and yet differs, is wrong.
         let number = files.files.iter().position(|file| dir.join(&file.path) == name(7)).expect("is known");
-        Arc::get_mut(&mut files).expect("no thread has them").files[number].pieces[1].hash ^= 1;
+        Arc::get_mut(&mut files).expect("no thread has them").files[number].pieces[1] ^= 1;
         let lost = files.bytes(number);
         let all = verify(&files);
         assert_eq!((all.whole, all.changed, all.wrong, all.lost_bytes), (1, 4, 1, lost));
+    }
+
+    #[test]
+    fn of_large_files_the_begin_is_read() {
+        let home = tempfile::tempdir_in("/var/tmp").expect("a directory on a drive");
+        for number in 0..40 {
+            fs::write(home.path().join(number.to_string()), vec![1; 3 * READ + 1]).expect("writes");
+        }
+        thread::sleep(Duration::from_secs(4));
+        let tree = Tree::open(home.path()).expect("opens");
+        let chosen = choose(&tree, 1, &Cancel::default());
+        let (files, about) = FilesInUse::read(tree, chosen, 32 * READ as u64, &Cancel::default());
+        assert_eq!((about.files, about.bytes, about.found), (16, 32 * READ as u64, 40));
+        assert_eq!((files.bytes(0), verify(&Arc::new(files)).whole), (2 * READ as u64, 16));
     }
 
     #[test]

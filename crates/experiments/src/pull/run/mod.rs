@@ -175,16 +175,14 @@ fn take_away(
     load.allow(pool.most_written());
     let others_work = || array.map_or(Ok(()), |array| array.others_work(&root));
     let lost = || array.is_some_and(|array| !array.lost(&root).is_empty());
-    let answer = detached
+    let zero = detached
         .leave(&pulled.drives, &others_work, cancel, &mut |text| watcher.asks(text))
         .map_err(|e| pulled.may_lack(e, pool))?;
-    let zero = Instant::now();
     while zero.elapsed() < time && !cancel.is_set() && !lost() {
         thread::sleep(POLL);
     }
     let end = Instant::now();
     let (ops, hanging) = load.end(HANG);
-    detached.has_left(answer).map_err(|e| pulled.may_lack(e, pool))?;
     (result.before, result.away) = (sum(&ops, &[], begun, zero), sum(&ops, &hanging, zero, end));
     result.sample = sample(&ops, zero, SAMPLE);
     result.lost = lost();

@@ -30,8 +30,7 @@ pub fn pull_second(
     let (root, cancel) = (Sysroot::live(), session.cancel);
     let so_far = being_filled(session, array, first)?;
     let mut detached = DetachedDrive::announce(session.journal, &second.drive, &second.unplug)?;
-    let answer = detached.leave(&second.drives, &|| Ok(()), cancel, &mut |text| watcher.asks(text))?;
-    let zero = Instant::now();
+    let zero = detached.leave(&second.drives, &|| Ok(()), cancel, &mut |text| watcher.asks(text))?;
     let is_filled = || array.standing(&first.name, &root) == Standing::Whole;
     // A hand takes its time.
     let so_far = if is_filled() { 1.0 } else { so_far };
@@ -42,7 +41,6 @@ pub fn pull_second(
     }
     let end = Instant::now();
     let (ops, hanging) = load.end(HANG);
-    let left = detached.has_left(answer);
     back.during = sum(&ops, &[], from, zero);
     // The kernel goes on to fill the first one while files are checked.
     let (filled, (files, ledger)) = thread::scope(|scope| {
@@ -58,7 +56,7 @@ pub fn pull_second(
     let found = back.second.insert(found);
     // Also after an error: a pool is removed with all its drives.
     detached.returns(session.runner, cancel, &mut |text| watcher.asks(text))?;
-    let filled = left.and(filled)?;
+    let filled = filled?;
     let Some(array) = &second.array else { return Ok(filled) };
     let begun = Instant::now();
     let device = array.member_device(&Inventory::read(&root))?;

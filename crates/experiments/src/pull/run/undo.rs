@@ -3,13 +3,14 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::mpsc,
-    thread,
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Left, Undo, Undone};
+use crate::{
+    run::{Left, Undo, Undone},
+    test_files::{HANG, within},
+};
 
 /// What is written where in sysfs, to take a drive away or to bring it back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,12 +31,11 @@ impl Switch {
         is("/sys/class/scsi_host/", "scan").then(|| Self { file: file.to_owned(), text: "- - -" })
     }
 
-    /// Writes it. The kernel may answer only when it is done with the device, so a thread of its own waits for that.
-    pub fn set(&self) -> io::Result<mpsc::Receiver<io::Result<()>>> {
-        let (done, result) = mpsc::channel();
+    /// Writes it. The kernel may answer only when it is done with the device, or never.
+    pub fn set(&self) -> io::Result<()> {
         let this = self.clone();
-        thread::Builder::new().spawn(move || done.send(fs::write(&this.file, this.text)))?;
-        Ok(result)
+        within(HANG, move || fs::write(&this.file, this.text))
+            .unwrap_or_else(|| Err(io::Error::other("the kernel did not answer within two minutes")))
     }
 }
 
@@ -61,8 +61,7 @@ impl Undo for UnpluggedDrive {
         let Some(switch) = Switch::of_journal(&self.switch).filter(|switch| switch.file.exists()) else {
             return Ok(Vec::new());
         };
-        let brought = switch.set().and_then(|answer| answer.recv().map_err(io::Error::other)?);
-        brought.map_err(|e| io::Error::new(e.kind(), format!("a drive is still taken away: {e}")))?;
+        switch.set().map_err(|e| io::Error::new(e.kind(), format!("a drive is still taken away: {e}")))?;
         Ok(Undone::gone(switch.file))
     }
 
