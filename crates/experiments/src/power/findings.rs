@@ -28,11 +28,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         details.extend(cut.early.iter().map(|early| format!("The first wrong read: {}.", early.first)));
         details.extend(cut.ledger.examples.iter().map(|example| format!("Lost: {example}.")));
         details.extend(cut.files.error.iter().map(|e| format!("The first error: {e}.")));
-        details.extend(
-            cut.stay.iter().map(|why| {
-                format!("The test files were not removed (drivebench cleanup names them): {why}.")
-            }),
-        );
     }
 }
 

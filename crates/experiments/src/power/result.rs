@@ -22,9 +22,6 @@ pub struct PowerCutResult {
     pub missing: u64,
     /// What was found before any power cut: something that was synced was read back as something else.
     pub early: Option<WrongReads>,
-    /// Why the test files were not removed after that.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stay: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -89,20 +89,12 @@ pub enum PullBy {
 }
 
 impl PullBy {
-    fn words(self) -> &'static str {
+    /// How, in words.
+    pub fn words(self) -> &'static str {
         match self {
             Self::Usb => "USB device de-authorised",
             Self::Scsi => "SCSI device deleted",
-            Self::Hand => "you pull it",
-        }
-    }
-
-    /// What was done to a drive.
-    pub fn past(self) -> &'static str {
-        match self {
-            Self::Usb => "taken away by software (USB device de-authorised) and brought back",
-            Self::Scsi => "taken away by software (SCSI device deleted) and brought back",
-            Self::Hand => "pulled by hand and plugged in again",
+            Self::Hand => "pulled by hand",
         }
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             ));
         }
     }
-    let how = all.iter().map(|case| format!("one drive at a time was {}", case.by.past()));
+    let how = all.iter().map(|case| format!("one drive at a time was away: {}", case.by.words()));
     findings.context.extend(distinct(how));
 }
 

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::{
     record::{MOST, Observation},
     test_files::{FilesFound, LedgerFound, Operation, Operations},
-    units::PoolState,
 };
 
 /// While the drive was away. Times are seconds since it was taken away.
@@ -21,7 +20,6 @@ pub struct PullResult {
     pub probes: Vec<Probe>,
     pub files: FilesFound,
     pub ledger: LedgerFound,
-    pub state: PoolState,
     /// Members that the pool lacked.
     pub missing: u64,
     /// What was read of a pool in use, whose files are only read.
@@ -65,7 +63,6 @@ pub struct RejoinResult {
     pub ledger: LedgerFound,
     /// Sectors of copies or parity that differ, at most.
     pub mismatches: Option<u64>,
-    pub state: PoolState,
     /// Another drive of the pool was lost meanwhile.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
@@ -80,10 +77,6 @@ pub struct SecondPullResult {
     pub away: Operations,
     pub files: FilesFound,
     pub ledger: LedgerFound,
-    pub commands: Vec<String>,
-    /// Seconds from the command that takes the second one back until the pool had all its data on all drives again; none if it never
-    /// had.
-    pub healed: Option<f64>,
 }
 
 /// Something tried once.
@@ -95,7 +88,6 @@ pub struct Probe {
     pub cold: bool,
     /// The error, if it failed.
     pub error: Option<String>,
-    pub seconds: f64,
 }
 
 impl RejoinResult {

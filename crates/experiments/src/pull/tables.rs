@@ -103,7 +103,7 @@ pub(super) fn away(cases: &[Case<'_>]) -> Table {
 
 /// While another drive was away, and the first one was being filled.
 pub(super) fn second(cases: &[Case<'_>]) -> Option<Table> {
-    const CELLS: [Cell; 8] = [
+    const CELLS: [Cell; 7] = [
         ("then pulled", false, |case| {
             let second = case.built.and_then(|built| built.second.as_ref());
             cell(second, |second| short(&case.member(second.member)))
@@ -114,7 +114,6 @@ pub(super) fn second(cases: &[Case<'_>]) -> Option<Table> {
         ("wrong", true, |case| cell(second_of(case), |second| second.files.wrong.to_string())),
         ("synced writes", true, |case| cell(second_of(case), |second| kept(&second.ledger))),
         ("longest wait", true, |case| cell(second_of(case), |second| waits([&second.away]))),
-        ("complete in", true, |case| cell(second_of(case).and_then(|second| second.healed), duration)),
     ];
     let title = "Another drive away, while the first one was filled".to_owned();
     cases.iter().any(|case| second_of(case).is_some()).then(|| table(title, &CELLS, cases))

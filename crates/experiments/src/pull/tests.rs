@@ -76,7 +76,7 @@ fn another_drive_is_pulled_where_a_layout_survives_that() {
         "{raid6}"
     );
     let table = found.tables.iter().find(|table| table.columns[0].name == "then pulled").expect("a table");
-    assert_eq!((&table.rows[0][2], &table.rows[0][7]), (&"25 %".to_owned(), &"4 s".to_owned()));
+    assert_eq!(table.rows[0][2], "25 %");
     let lost = findings(with(carry_out(&plan), |pulled| {
         if let Some(second) = pulled.back.as_mut().and_then(|back| back.second.as_mut()) {
             second.files.wrong = 1;

@@ -27,7 +27,6 @@ use crate::{
         mdadm::{self, Without},
         mount, udevadm,
     },
-    units::PoolState,
 };
 
 /// The parts of what may be written: before, while the drive is away, and until it is back.
@@ -146,10 +145,9 @@ impl PoolUnderTest for PoolOfRun {
         (verify(&self.files), ledger.verify(&self.dir, HANG * 4))
     }
 
-    fn state(&self) -> (PoolState, u64) {
+    fn missing(&self) -> u64 {
         let root = Sysroot::live();
-        let health = self.built.build.health(&root, &Inventory::read(&root));
-        (health.state, health.missing)
+        self.built.build.health(&root, &Inventory::read(&root)).missing
     }
 
     fn second(&self) -> Result<Option<PulledDrive>, BuildError> {

@@ -22,7 +22,6 @@ use crate::{
     sysroot::Sysroot,
     target::Target,
     test_files::{FilesFound, HANG, KnownFiles, LedgerFound, Load, Outcome, verify, within},
-    units::PoolState,
 };
 
 pub struct UsedPool {
@@ -139,10 +138,10 @@ impl PoolUnderTest for UsedPool {
         (verify(&self.files), LedgerFound::default())
     }
 
-    fn state(&self) -> (PoolState, u64) {
+    fn missing(&self) -> u64 {
         let inventory = Inventory::read(&Sysroot::live());
-        let mut pools = inventory.pools();
-        let found = pools.find(|(layer, _)| layer.name == self.array);
-        found.map(|(_, pool)| (pool.state, pool.missing)).unwrap_or_default()
+        let found =
+            inventory.pools().find(|(layer, _)| layer.name == self.array).map(|(_, pool)| pool.missing);
+        found.unwrap_or_default()
     }
 }

@@ -68,7 +68,6 @@ pub fn bring_back(
         // That may have taken hours.
         watched.into_iter().for_each(|array| note_lost(array, &mut back));
     }
-    back.state = pool.state().0;
     if back.healed.is_some() && pulled.is_redundant {
         match pool.compare(session.cancel) {
             Ok(differ) => back.mismatches = differ,
@@ -103,8 +102,8 @@ fn fill_again(
     }
     let mut load = match (pool.second()?, load) {
         (Some(second), Some(load)) => {
-            let filled = pull_second(session, pool, (array, &device), &second, (load, from), back, watcher)?;
-            return Ok(filled.saturating_duration_since(begun).as_secs_f64());
+            pull_second(session, pool, (array, &device), &second, (load, from), back, watcher)?;
+            return Ok(begun.elapsed().as_secs_f64());
         }
         (_, load) => load,
     };

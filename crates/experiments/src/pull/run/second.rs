@@ -16,8 +16,8 @@ use crate::{
     test_files::{HANG, Load, sum},
 };
 
-/// Takes a second drive away while the first one is filled and files are used, checks all files, lets the first one be filled from what is
-/// left, and brings the second one back. `load` uses files since the first one was taken back. Returns when the first one was filled.
+/// Takes a second drive away while the first one is filled and files are used, checks all files, and brings it back once the first one is
+/// filled. `load` uses files since the first one was taken back.
 pub fn pull_second(
     session: &Session<'_>,
     pool: &dyn PoolUnderTest,
@@ -26,46 +26,32 @@ pub fn pull_second(
     (load, from): (Load, Instant),
     back: &mut RejoinResult,
     watcher: &mut dyn Watcher,
-) -> Result<Instant, BuildError> {
+) -> Result<(), BuildError> {
     let (root, cancel) = (Sysroot::live(), session.cancel);
-    let so_far = being_filled(session, array, first)?;
+    let filled = being_filled(session, array, first)?;
     let mut detached = DetachedDrive::announce(session.journal, &second.drive, &second.unplug)?;
     let zero = detached.leave(&second.drives, &|| Ok(()), cancel, &mut |text| watcher.asks(text))?;
-    let is_filled = || array.standing(&first.name, &root) == Standing::Whole;
     // A hand takes its time.
-    let so_far = if is_filled() { 1.0 } else { so_far };
-    let mut seen = None;
+    let filled = if array.standing(&first.name, &root) == Standing::Whole { 1.0 } else { filled };
     while zero.elapsed() < session.time && !cancel.is_set() {
-        seen = seen.or_else(|| is_filled().then(Instant::now));
         thread::sleep(PROGRESS);
     }
     let end = Instant::now();
     let (ops, hanging) = load.end(HANG);
     back.during = sum(&ops, &[], from, zero);
-    // The kernel goes on to fill the first one while files are checked.
-    let (filled, (files, ledger)) = thread::scope(|scope| {
-        let wait = || wait_until_complete(array, first, 1, cancel, &mut |_| ());
-        let wait = scope.spawn(move || wait().map(|()| seen.unwrap_or_else(Instant::now)));
-        pool.drop_caches();
-        let found = pool.verify();
-        let failed = |_| Err(BuildError::Array("waiting for the array failed".to_owned()));
-        (wait.join().unwrap_or_else(failed), found)
-    });
-    let away = sum(&ops, &hanging, zero, end);
-    let found = SecondPullResult { filled: so_far, away, files, ledger, ..SecondPullResult::default() };
-    let found = back.second.insert(found);
+    pool.drop_caches();
+    let (files, ledger) = pool.verify();
+    back.second = Some(SecondPullResult { filled, away: sum(&ops, &hanging, zero, end), files, ledger });
+    let first_is_filled = wait_until_complete(array, first, 1, cancel, &mut |_| ());
     // Also after an error: a pool is removed with all its drives.
     detached.returns(session.runner, cancel, &mut |text| watcher.asks(text))?;
-    let filled = filled?;
-    let Some(array) = &second.array else { return Ok(filled) };
-    let begun = Instant::now();
+    first_is_filled?;
+    let Some(array) = &second.array else { return Ok(()) };
     let device = array.member_device(&Inventory::read(&root))?;
-    join(session, array, second, &device, &mut found.commands, &mut back.refused)?;
+    join(session, array, second, &device, &mut Vec::new(), &mut back.refused)?;
     wait_until_complete(array, &device, 0, cancel, &mut |text| {
         text.into_iter().for_each(|text| watcher.waits(text))
-    })?;
-    found.healed = Some(begun.elapsed().as_secs_f64());
-    Ok(filled)
+    })
 }
 
 /// Waits until a member is being filled: the share of it that is.
