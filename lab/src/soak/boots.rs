@@ -6,7 +6,7 @@ use super::{Summary, rounds};
 use crate::{
     Machine, MachineError, Options, Scenario,
     ledger::{self, Kind},
-    pools::{require, sh},
+    pools::sh,
     scenario::Guest,
     state::State,
 };

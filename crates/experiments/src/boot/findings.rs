@@ -75,7 +75,7 @@ fn times(boot: &Boot) -> Vec<(BootPart, String, f64)> {
     ];
     let reached = boot.reached.iter().filter_map(|reached| {
         let (_, part) = TARGETS.iter().find(|(target, _)| *target == reached.unit)?;
-        Some((part.clone(), format!("kernel to {}", reached.unit), reached.seconds))
+        Some((*part, format!("kernel to {}", reached.unit), reached.seconds))
     });
     parts.into_iter().flatten().chain(reached).collect()
 }

@@ -12,7 +12,7 @@ type Cell = (&'static str, bool, fn(&Case<'_>) -> String);
 
 fn table(title: String, cells: &[Cell], cases: &[Case<'_>]) -> Table {
     let rows = cases.iter().map(|case| cells.iter().map(|(_, _, cell)| cell(case)).collect());
-    let columns = cells.iter().map(|(name, right, _)| Column::new(*name, *right));
+    let columns = cells.iter().map(|(name, right, _)| Column::new(name, *right));
     Table { title, columns: columns.collect(), rows: rows.collect() }
 }
 
