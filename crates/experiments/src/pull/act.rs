@@ -99,6 +99,16 @@ impl PullBy {
     }
 }
 
+impl Pull {
+    fn built(&self) -> Option<&BuiltPool> {
+        if let PulledPool::Built(pool) = &self.pool { Some(pool) } else { None }
+    }
+
+    fn in_use(&self) -> Option<&PoolInUse> {
+        if let PulledPool::InUse(pool) = &self.pool { Some(pool) } else { None }
+    }
+}
+
 impl PoolInUse {
     /// What a person should know before the drive is taken away.
     pub(super) fn warnings(&self) -> Vec<String> {
@@ -134,20 +144,15 @@ impl Act for Pull {
 
     // Copying back what is missing takes as long as the drives need.
     fn cost(&self) -> Cost {
-        match &self.pool {
-            PulledPool::Built(pool) => {
-                Cost { written: pool.tree.bytes + pool.most, seconds: None, ..Cost::default() }
-            }
-            PulledPool::InUse(pool) => Cost { read: pool.bytes, seconds: None, ..Cost::default() },
-        }
+        let written = self.built().map_or(0, |pool| pool.tree.bytes.saturating_add(pool.most));
+        let read = self.in_use().map_or(0, |pool| pool.bytes);
+        Cost { read, written, seconds: None, ..Cost::default() }
     }
 
     fn changes(&self) -> Changes {
-        Changes::DriveState(match &self.pool {
-            PulledPool::Built(_) => "a drive is taken away and brought back",
-            PulledPool::InUse(_) => {
-                "a drive of a pool in use is taken away and brought back; no file is written"
-            }
+        Changes::DriveState(match self.in_use() {
+            None => "a drive is taken away and brought back",
+            Some(_) => "a drive of a pool in use is taken away and brought back; no file is written",
         })
     }
 
@@ -177,12 +182,8 @@ impl Act for Pull {
     }
 
     fn members(&self) -> Vec<u32> {
-        match &self.pool {
-            PulledPool::Built(pool) => {
-                pool.second.iter().map(|second| second.member).chain([pool.member]).collect()
-            }
-            PulledPool::InUse(_) => Vec::new(),
-        }
+        let second = self.built().and_then(|pool| pool.second.as_ref()).map(|second| second.member);
+        second.into_iter().chain(self.built().map(|pool| pool.member)).collect()
     }
 
     fn is_work(&self) -> bool {
@@ -190,14 +191,14 @@ impl Act for Pull {
     }
 
     fn needs(&self) -> Needs {
-        match &self.pool {
-            PulledPool::Built(_) => Needs::default(),
-            PulledPool::InUse(_) => Needs { uncounted: Uncounted::All, ..Needs::default() },
+        match self.in_use() {
+            None => Needs::default(),
+            Some(_) => Needs { uncounted: Uncounted::All, ..Needs::default() },
         }
     }
 
     fn consent(&self) -> Option<Consent> {
-        let PulledPool::InUse(pool) = &self.pool else { return None };
+        let pool = self.in_use()?;
         Some(Consent {
             option: super::PULL_DRIVE.name(),
             word: pool.serial.clone(),
@@ -207,27 +208,20 @@ impl Act for Pull {
     }
 
     fn require(&self, on: &Target, inventory: &Inventory, store: &Path) -> Result<(), String> {
-        match &self.pool {
-            PulledPool::Built(_) => Ok(()),
-            PulledPool::InUse(pool) => {
-                run::can_pull(self, pool, on, inventory, store).map_err(|e| e.to_string())
-            }
-        }
+        let Some(pool) = self.in_use() else { return Ok(()) };
+        run::can_pull(self, pool, on, inventory, store).map_err(|e| e.to_string())
     }
 
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
         run.ctx.watcher.begins(step);
         for target in step.targets() {
             let since = run.ctx.world.seconds();
-            if let PulledPool::Built(pool) = &self.pool {
+            if let Some(pool) = self.built() {
                 fill(pool.tree, run, target)?;
             }
             // What is found while the drive is away is saved before it is brought back.
             let mut save = |run: &mut Execution<'_, '_>, result: PullResult| {
-                let cut_short = match self.pool {
-                    PulledPool::Built(_) => false,
-                    PulledPool::InUse(_) => !result.is_final(),
-                };
+                let cut_short = self.in_use().is_some() && !result.is_final();
                 let seconds = run.ctx.world.seconds() - since;
                 let observed = Some(result.into());
                 let result = ActResult { seconds, cut_short, observed, ..ActResult::default() };

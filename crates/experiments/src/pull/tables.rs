@@ -10,10 +10,20 @@ use crate::{
 /// A column: its name, whether it is aligned to the right, and its cell for a pull.
 type Cell = (&'static str, bool, fn(&Case<'_>) -> String);
 
-fn table(title: String, cells: &[Cell], cases: &[Case<'_>]) -> Table {
+/// How each table begins.
+const PULLED: Cell = ("pulled", false, |case| short(&case.drive));
+
+/// A table of pulls of one pool, or of pools of one layout.
+fn table(title: &str, cells: &[&[Cell]], cases: &[Case<'_>]) -> Table {
+    let cells = cells.concat();
     let rows = cases.iter().map(|case| cells.iter().map(|(_, _, cell)| cell(case)).collect());
     let columns = cells.iter().map(|(name, right, _)| Column::new(name, *right));
-    Table { title, columns: columns.collect(), rows: rows.collect() }
+    let name = cases.first().map(Case::name).unwrap_or_default();
+    Table { title: format!("{name}, {title}"), columns: columns.collect(), rows: rows.collect() }
+}
+
+fn is_built(cases: &[Case<'_>]) -> bool {
+    cases.iter().all(|case| case.built.is_some())
 }
 
 /// A cell that may be empty.
@@ -42,10 +52,6 @@ fn whole(files: &FilesFound) -> String {
     format!("{} of {}", files.whole, files.all())
 }
 
-fn not_readable(files: &FilesFound) -> String {
-    (files.failed + files.unread).to_string()
-}
-
 /// Bytes of acknowledged writes that are there.
 fn kept(ledger: &LedgerFound) -> String {
     match ledger.lost_bytes {
@@ -68,88 +74,63 @@ fn waits<'a>(all: impl IntoIterator<Item = &'a Operations>) -> String {
 
 /// While the drive is away.
 pub(super) fn away(cases: &[Case<'_>]) -> Table {
-    const PULLED: Cell = ("pulled", false, |case| short(&case.drive));
-    const INTACT: Cell = ("intact", true, |case| cell(read(&case.pulled.files), whole));
-    const WRONG: Cell =
-        ("wrong", true, |case| cell(read(&case.pulled.files), |files| files.wrong.to_string()));
-    const LONGEST: Cell = ("longest wait", true, |case| waits([&case.pulled.away]));
-    const BUILT: [Cell; 6] = [
-        PULLED,
-        INTACT,
-        WRONG,
-        ("synced writes", true, |case| kept(&case.pulled.ledger)),
-        LONGEST,
-        ("failed writes", true, |case| {
-            let away = &case.pulled.away;
-            format!("{} of {}", away.failed_writes, away.failed_writes + away.writes)
+    const FILES: [Cell; 2] = [
+        ("intact", true, |case| cell(read(&case.pulled.files), whole)),
+        ("wrong", true, |case| cell(read(&case.pulled.files), |files| files.wrong.to_string())),
+    ];
+    const SYNCED: Cell = ("synced writes", true, |case| kept(&case.pulled.ledger));
+    const CHANGED: Cell =
+        ("changed", true, |case| cell(read(&case.pulled.files), |files| files.changed.to_string()));
+    const USED: [Cell; 2] = [
+        ("longest wait", true, |case| waits([&case.pulled.away])),
+        ("failed", true, |case| {
+            let Operations { reads, writes, failed_reads, failed_writes, wrong_reads, .. } = case.pulled.away;
+            let failed = failed_reads + failed_writes;
+            format!("{failed} of {}", failed + reads + writes + wrong_reads)
         }),
     ];
-    const IN_USE: [Cell; 7] = [
-        PULLED,
-        INTACT,
-        WRONG,
-        ("not readable", true, |case| cell(read(&case.pulled.files), not_readable)),
-        ("changed", true, |case| cell(read(&case.pulled.files), |files| files.changed.to_string())),
-        LONGEST,
-        ("failed reads", true, |case| {
-            let away = &case.pulled.away;
-            format!("{} of {}", away.failed_reads, away.reads + away.failed_reads + away.wrong_reads)
-        }),
-    ];
-    let is_built = cases.iter().all(|case| case.built.is_some());
-    let name = cases.first().map(Case::name).unwrap_or_default();
-    table(format!("{name}, one drive away"), if is_built { &BUILT } else { &IN_USE }, cases)
+    let own = if is_built(cases) { SYNCED } else { CHANGED };
+    table("one drive away", &[&[PULLED], &FILES, &[own], &USED], cases)
 }
 
 /// While another drive was away, and the first one was being filled.
 pub(super) fn second(cases: &[Case<'_>]) -> Option<Table> {
-    const CELLS: [Cell; 7] = [
+    const CELLS: [Cell; 6] = [
         ("then pulled", false, |case| {
             let second = case.built.and_then(|built| built.second.as_ref());
             cell(second, |second| short(&case.member(second.member)))
         }),
-        ("after", false, |case| short(&case.drive)),
         ("was filled", true, |case| cell(second_of(case), |second| percent(second.filled))),
         ("intact", true, |case| cell(second_of(case), |second| whole(&second.files))),
         ("wrong", true, |case| cell(second_of(case), |second| second.files.wrong.to_string())),
         ("synced writes", true, |case| cell(second_of(case), |second| kept(&second.ledger))),
         ("longest wait", true, |case| cell(second_of(case), |second| waits([&second.away]))),
     ];
-    let title = "Another drive away, while the first one was filled".to_owned();
-    cases.iter().any(|case| second_of(case).is_some()).then(|| table(title, &CELLS, cases))
+    let is_there = cases.iter().any(|case| second_of(case).is_some());
+    is_there.then(|| table("another drive away, while the first one was filled", &[&[PULLED], &CELLS], cases))
 }
 
 /// After the drive came back.
 pub(super) fn back(cases: &[Case<'_>]) -> Table {
-    const BACK: Cell = ("back", false, |case| short(&case.drive));
-    const TAKEN: Cell = ("taken back", false, |case| cell(back_of(case), |back| taken_back(case, back)));
-    const COMPLETE: Cell =
-        ("complete in", true, |case| cell(back_of(case).and_then(|back| back.healed), duration));
-    const INTACT: Cell = ("intact", true, |case| cell(files_back(case), whole));
-    const BUILT: [Cell; 7] = [
-        BACK,
-        TAKEN,
-        COMPLETE,
+    const BACK: [Cell; 4] = [
+        PULLED,
+        ("taken back", false, |case| cell(back_of(case), |back| taken_back(case, back))),
+        ("complete in", true, |case| cell(back_of(case).and_then(|back| back.healed), duration)),
+        ("intact", true, |case| cell(files_back(case), whole)),
+    ];
+    const BUILT: [Cell; 3] = [
         ("longest wait", true, |case| cell(back_of(case), |back| waits([&back.during]))),
-        INTACT,
         ("synced writes", true, |case| cell(back_of(case), |back| kept(&back.ledger))),
         ("sectors differ", true, |case| {
             cell(back_of(case).and_then(|back| back.mismatches), |differ| differ.to_string())
         }),
     ];
-    const IN_USE: [Cell; 7] = [
-        BACK,
-        TAKEN,
-        COMPLETE,
-        INTACT,
+    const IN_USE: [Cell; 2] = [
         ("wrong", true, |case| cell(files_back(case), |files| files.wrong.to_string())),
-        ("not readable", true, |case| cell(files_back(case), not_readable)),
         ("changed", true, |case| cell(files_back(case), |files| files.changed.to_string())),
     ];
-    let is_built = cases.iter().all(|case| case.built.is_some());
-    let name = cases.first().map(Case::name).unwrap_or_default();
-    let mut table =
-        table(format!("{name}, with the drive back"), if is_built { &BUILT } else { &IN_USE }, cases);
+    let own = if is_built(cases) { &BUILT[..] } else { &IN_USE };
+    let mut table = table("with the drive back", &[&BACK, own], cases);
     table.columns.iter_mut().for_each(|column| column.optional = column.name == "longest wait");
     table
 }

@@ -75,7 +75,7 @@ fn another_drive_is_pulled_where_a_layout_survives_that() {
         raid6.contains("In 1 of them, another drive was pulled while the first one was filled"),
         "{raid6}"
     );
-    let table = found.tables.iter().find(|table| table.columns[0].name == "then pulled").expect("a table");
+    let table = found.tables.iter().find(|table| table.columns[1].name == "then pulled").expect("a table");
     assert_eq!(table.rows[0][2], "25 %");
     let lost = findings(with(carry_out(&plan), |pulled| {
         if let Some(second) = pulled.back.as_mut().and_then(|back| back.second.as_mut()) {
