@@ -59,7 +59,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.estimates.extend(longer.map(|e| metric(e, Scope::BesideThis)));
     }
     findings.conditions.push(format!("systemd {}", this.systemd));
-    findings.conditions.extend(this.configured.as_ref().map(|how| format!("boot loader: {how}")));
 }
 
 /// The parts of a boot and the targets that it reached, s.

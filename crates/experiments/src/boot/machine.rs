@@ -17,7 +17,6 @@ use crate::{
     tools::{
         Runner, System, ToolError,
         systemctl::{self, Manager, Unit, parse_manager, parse_units},
-        vcgencmd,
     },
     units::distinct,
 };
@@ -112,16 +111,8 @@ pub(super) fn read(root: &Sysroot, runner: &dyn Runner, target: &Target) -> Resu
         slowest: slowest(&units, default),
         // No boot reads nothing: the kernel does not count then.
         reads: counters.uptime.filter(|_| all && reads.bytes > 0).map(|until| RootReads { until, ..reads }),
-        configured: configured(runner),
         ..Boot::default()
     })
-}
-
-/// How the boot loader of a Raspberry Pi is configured; none on other machines.
-fn configured(runner: &dyn Runner) -> Option<String> {
-    let said = runner.ask(&vcgencmd::bootloader_config()).ok()?;
-    let config = vcgencmd::parse_config(&said);
-    (!config.is_empty()).then(|| config.join(" "))
 }
 
 /// Such as `usb 480 Mb/s`: a drive is another one in a slower port.
@@ -240,16 +231,6 @@ mod tests {
         // Without its counters the rest is known.
         let none = Target { drives: Vec::new(), ..target };
         assert_eq!(read(&tree.sysroot(), &systemd(&of_machine()), &none).expect("a boot").reads, None);
-    }
-
-    #[test]
-    fn the_configuration_of_a_boot_loader_is_kept() {
-        let tree = tree();
-        let config = "[all]\nBOOT_ORDER=0xf41\n";
-        let said = Output { code: Some(0), stdout: config.to_owned(), ..Output::default() };
-        let runner = systemd(&of_machine()).answer("vcgencmd bootloader_config", said);
-        let boot = read(&tree.sysroot(), &runner, &root(&tree)).expect("a boot");
-        assert_eq!(boot.configured.as_deref(), Some("[all] BOOT_ORDER=0xf41"));
     }
 
     #[test]

@@ -50,9 +50,6 @@ pub struct Boot {
     /// The units that took longest, of those that were started before the default target.
     pub slowest: Vec<SlowUnit>,
     pub reads: Option<RootReads>,
-    /// How the boot loader is configured, where it can be asked: `BOOT_ORDER=0xf41`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub configured: Option<String>,
 }
 
 /// When a target was reached.

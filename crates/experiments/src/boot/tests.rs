@@ -75,7 +75,6 @@ fn one_boot() {
         loader: Some(1.8),
         initrd: Some(2.1),
         reached: vec![reached("local-fs.target", 7.4), reached("multi-user.target", 17.4)],
-        configured: Some("[all] BOOT_ORDER=0xf41".to_owned()),
         slowest: vec![
             slow("NetworkManager-wait-online.service", 6.1, 17.2),
             slow("dev-mmcblk0p2.device", 1.9, 5.2),

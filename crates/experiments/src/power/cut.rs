@@ -26,8 +26,8 @@ use crate::{
     record::Event,
     target::Target,
     test_files::{
-        AREA, BLOCK, HANG, LARGEST, Ledger, Load, POLL, READ, TreeFiles, WriteLog, Writes, file_name, open,
-        read, sum, verify,
+        AREA, BLOCK, LARGEST, Ledger, Load, POLL, READ, TreeFiles, WriteLog, Writes, file_name, open, read,
+        sum, verify,
     },
     units::{decimal_bytes, duration, shell_word},
 };
@@ -192,7 +192,7 @@ impl PowerTest<'_> {
             }
             if let Some(first) = load.wrong() {
                 let seconds = since.elapsed().as_secs_f64();
-                let (ops, hanging) = load.end(HANG);
+                let (ops, hanging) = load.end();
                 let all = sum(&ops, &hanging, since, Instant::now());
                 let early = WrongReads { reads: all.reads + all.wrong_reads, wrong: all.wrong_reads, first };
                 let ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -218,7 +218,7 @@ impl PowerTest<'_> {
                 break PowerError::NotCut { within: format!("{} of writes", decimal_bytes(act.most)) };
             }
         };
-        drop(load.end(HANG));
+        drop(load.end());
         Err(why)
     }
 

@@ -75,7 +75,7 @@ pub struct Load {
     threads: Vec<JoinHandle<()>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Shared {
     seed: u64,
     stop: AtomicBool,
@@ -98,14 +98,9 @@ impl Load {
     pub fn start(files: Arc<dyn KnownFiles>, seed: u64, writes: Option<Writes>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             seed,
-            stop: AtomicBool::new(false),
             budget: AtomicU64::new(writes.as_ref().map_or(0, |writes| writes.most)),
             writes,
-            ops: Mutex::default(),
-            since: Mutex::default(),
-            log_failed: Mutex::default(),
-            failing: Mutex::default(),
-            wrong: Mutex::default(),
+            ..Shared::default()
         });
         let mut load = Self { shared: Arc::clone(&shared), threads: Vec::new() };
         if let Some(writes) = shared.writes.clone() {
@@ -121,16 +116,16 @@ impl Load {
         self.shared.budget.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Ends it, and waits so long for operations under way. Returns what ended, and since when those run that have not.
-    pub fn end(self, patience: Duration) -> (Vec<Op>, Vec<Instant>) {
-        self.stop(patience);
+    /// Ends it, and waits for operations under way, if they don't hang. Returns what ended, and since when those run that have not.
+    pub fn end(self) -> (Vec<Op>, Vec<Instant>) {
+        self.stop();
         let hanging = locked(&self.shared.since).iter().flatten().copied().collect();
         (self.ops().clone(), hanging)
     }
 
-    fn stop(&self, patience: Duration) {
+    fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        let until = Instant::now() + patience;
+        let until = Instant::now() + HANG;
         while self.threads.iter().any(|thread| !thread.is_finished()) && Instant::now() < until {
             thread::sleep(AGAIN);
         }
@@ -172,7 +167,7 @@ impl Drop for Load {
     fn drop(&mut self) {
         // After an error: files in use would keep a pool from being removed.
         if !self.shared.stopped() {
-            self.stop(HANG);
+            self.stop();
         }
     }
 }
@@ -374,7 +369,7 @@ mod tests {
         while !both(&load) {
             thread::yield_now();
         }
-        let (ops, hanging) = load.end(Duration::from_secs(60));
+        let (ops, hanging) = load.end();
         assert!(hanging.is_empty());
         let all = sum(&ops, &hanging, from, Instant::now());
         assert!(all.reads > 0 && all.writes > 0 && all.written_bytes <= 1 << 20, "{all:?}");

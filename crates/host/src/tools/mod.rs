@@ -32,7 +32,6 @@ pub mod swap;
 mod system;
 pub mod systemctl;
 pub mod udevadm;
-pub mod vcgencmd;
 pub mod wipefs;
 
 pub use replay::Replay;

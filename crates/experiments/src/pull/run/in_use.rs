@@ -28,10 +28,8 @@ pub struct UsedPool {
     act: Pull,
     pool: PoolInUse,
     on: Target,
-    /// The array, the member and its switch as they were found first.
-    array: String,
-    shown: String,
-    member: String,
+    /// The array and the switch of the drive as they were found first.
+    array: Array,
     unplug: Unplug,
     files: Arc<FilesInUse>,
     _only_run: Lock,
@@ -73,15 +71,13 @@ impl UsedPool {
             as_new: false,
             // The drive that a person agreed to take away is the only one whose superblock may be written.
             consent: vec![consent(drive)],
-            array: Some(array),
+            array: Some(array.clone()),
         };
         let this = Self {
             act: act.clone(),
             pool: pool.clone(),
             on: on.clone(),
-            array: layer.name.clone(),
-            shown: layer.shown(),
-            member: name.to_owned(),
+            array,
             unplug,
             files: Arc::new(files),
             _only_run: only_run,
@@ -104,14 +100,14 @@ impl PoolUnderTest for UsedPool {
             return Err(BuildError::Drives(format!(
                 "files can't be read, or hold something else when they are read again, with all drives there: compare the copies of {} first \
                  (drivebench pool scrub, or mdadm --action=check)",
-                self.shown
+                self.array.shown
             )));
         }
         // Reading took a while, and may have made a weak drive fail.
         let inventory = Inventory::read(&Sysroot::live());
         let now = member(&self.act, &self.pool, &self.on, &inventory)?;
         is_free(&now, &inventory)?;
-        if now.name != self.member || unplug(&now, &self.act, &inventory)? != self.unplug {
+        if now.name != self.array.member || unplug(&now, &self.act, &inventory)? != self.unplug {
             let label = &self.pool.label;
             return Err(BuildError::Drives(format!("{label} was plugged in again meanwhile: start again")));
         }
@@ -141,7 +137,7 @@ impl PoolUnderTest for UsedPool {
     fn missing(&self) -> u64 {
         let inventory = Inventory::read(&Sysroot::live());
         let found =
-            inventory.pools().find(|(layer, _)| layer.name == self.array).map(|(_, pool)| pool.missing);
+            inventory.pools().find(|(layer, _)| layer.name == self.array.name).map(|(_, pool)| pool.missing);
         found.unwrap_or_default()
     }
 }

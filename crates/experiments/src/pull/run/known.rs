@@ -276,7 +276,7 @@ mod tests {
         while Arc::strong_count(&files) > 1 {
             thread::yield_now();
         }
-        let (ops, hanging) = load.end(Duration::from_secs(60));
+        let (ops, hanging) = load.end();
         assert!(hanging.is_empty() && ops.len() >= 5);
         assert!(ops.iter().all(|op| op.outcome == Outcome::Done && !op.write && op.bytes == READ as u64));
     }

@@ -182,7 +182,7 @@ fn take_away(
         thread::sleep(POLL);
     }
     let end = Instant::now();
-    let (ops, hanging) = load.end(HANG);
+    let (ops, hanging) = load.end();
     (result.before, result.away) = (sum(&ops, &[], begun, zero), sum(&ops, &hanging, zero, end));
     result.sample = sample(&ops, zero, SAMPLE);
     result.lost = lost();

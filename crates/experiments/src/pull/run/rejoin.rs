@@ -18,7 +18,7 @@ use crate::{
     pull::RejoinResult,
     run::{BuildError, Commands, Watcher, exists},
     sysroot::Sysroot,
-    test_files::{HANG, POLL, sum},
+    test_files::{POLL, sum},
     tools::{Runner, mdadm, wipefs},
     units::{Action, MemberState, duration, listed},
 };
@@ -112,7 +112,7 @@ fn fill_again(
     let mut end_load = || {
         if let Some(load) = load.take() {
             let to = Instant::now();
-            let (ops, hanging) = load.end(HANG);
+            let (ops, hanging) = load.end();
             back.during = sum(&ops, &hanging, from, to);
         }
     };

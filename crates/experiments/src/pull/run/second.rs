@@ -37,7 +37,7 @@ pub fn pull_second(
         thread::sleep(PROGRESS);
     }
     let end = Instant::now();
-    let (ops, hanging) = load.end(HANG);
+    let (ops, hanging) = load.end();
     back.during = sum(&ops, &[], from, zero);
     pool.drop_caches();
     let (files, ledger) = pool.verify();
