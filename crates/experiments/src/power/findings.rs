@@ -25,7 +25,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         );
         findings.estimates.push(Metric::new(&plan.targets[at].given, Quantity::LostBytes, lost));
         let details = &mut findings.details.sentences;
-        details.extend(cut.early.iter().map(|early| format!("The first wrong read: {}.", early.first)));
         details.extend(cut.ledger.examples.iter().map(|example| format!("Lost: {example}.")));
         details.extend(cut.files.error.iter().map(|e| format!("The first error: {e}.")));
     }
@@ -134,7 +133,7 @@ mod tests {
         (lies.ledger.lost_bytes, lies.ledger.kept_bytes) = (200_000, 4_800_000);
         let mut unsteady = healthy.clone();
         (unsteady.files.unsteady, unsteady.ledger.unsteady) = (1, 2);
-        let early = WrongReads { reads: 812, wrong: 3, first: "area, write 7 at 16384".to_owned() };
+        let early = WrongReads { reads: 812, wrong: 3 };
         let flips = PowerCutResult { early: Some(early), ..healthy.clone() };
         let mut forgets = PowerCutResult { ledger: lies.ledger.clone(), ..flips.clone() };
         forgets.files.wrong = 1;

@@ -24,13 +24,11 @@ pub struct PowerCutResult {
     pub early: Option<WrongReads>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WrongReads {
     pub reads: u64,
     pub wrong: u64,
-    /// The first one, in words.
-    pub first: String,
 }
 
 impl PowerCutResult {

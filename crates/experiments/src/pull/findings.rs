@@ -2,17 +2,15 @@
 
 use super::{
     super::common::Series,
-    PullResult,
     cases::{Case, cases},
     tables::{away, back, probes, second, summary},
     verdicts::verdict,
 };
 use crate::{
     analyse::Estimate,
-    findings::{At, Axis, Curve, Figure, Findings, Mark, Metric, Point, Quantity, Scope, Style, Unit},
+    findings::{Findings, Metric, Quantity, Scope},
     plan::Plan,
     record::Run,
-    test_files::Operation,
     units::{count, distinct},
 };
 
@@ -28,8 +26,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.tables.extend([away(cases), probes(cases)]);
         findings.tables.extend(second(cases));
         findings.tables.push(back(cases));
-        let worst = cases.iter().max_by(|a, b| a.pulled.away.longest.total_cmp(&b.pulled.away.longest));
-        findings.figures.extend(worst.map(figure));
     }
     for case in &all {
         // How long operations waited; one pull has no interval.
@@ -57,29 +53,4 @@ fn losses(case: &Case<'_>) -> Option<String> {
     (!found.examples.is_empty()).then(|| {
         format!("{lost} of acknowledged writes lost on {}, {} pulled: {first}.", case.layout, case.drive)
     })
-}
-
-/// Each operation as a dot.
-fn figure(case: &Case<'_>) -> Figure {
-    let PullResult { sample, .. } = case.pulled;
-    let curve = |name: &str, is_in: fn(&Operation) -> bool| {
-        let points: Vec<Point> =
-            sample.iter().filter(|op| is_in(op)).map(|op| Point::new(op.at, op.seconds)).collect();
-        (!points.is_empty()).then(|| Curve::new(name, Style::Dots, points))
-    };
-    let curves = [
-        curve("reads", |op| !op.write && !op.failed),
-        curve("synced writes", |op| op.write && !op.failed),
-        curve("failed", |op| op.failed),
-    ];
-    Figure {
-        title: format!("{}: {} pulled", case.layout, case.drive),
-        text: "How long each operation took.".to_owned(),
-        n: format!("{} of all operations, the longest ones included", sample.len()),
-        x: Axis::of("time since the pull", Unit::Seconds),
-        y: Axis::of("time of an operation", Unit::Seconds).log(),
-        marks: vec![Mark { label: "drive pulled".to_owned(), at: At::X(0.0) }],
-        curves: curves.into_iter().flatten().collect(),
-        ..Figure::default()
-    }
 }

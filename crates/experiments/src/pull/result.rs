@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     record::{MOST, Observation},
-    test_files::{FilesFound, LedgerFound, Operation, Operations},
+    test_files::{FilesFound, LedgerFound, Operations},
 };
 
 /// While the drive was away. Times are seconds since it was taken away.
@@ -14,8 +14,6 @@ pub struct PullResult {
     /// Operations before the drive was taken away, and from then on.
     pub before: Operations,
     pub away: Operations,
-    /// Some of the operations, for a figure.
-    pub sample: Vec<Operation>,
     /// What still worked, in this order.
     pub probes: Vec<Probe>,
     pub files: FilesFound,

@@ -68,16 +68,6 @@ pub struct Operations {
     pub hanging: u64,
 }
 
-/// One operation, for a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Operation {
-    /// When it began, s.
-    pub at: f64,
-    pub seconds: f64,
-    pub write: bool,
-    pub failed: bool,
-}
-
 impl FilesFound {
     pub fn all(&self) -> u64 {
         self.whole + self.failed + self.wrong + self.unread

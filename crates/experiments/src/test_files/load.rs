@@ -17,7 +17,7 @@ use std::{
 use rand::{Rng, SeedableRng};
 
 use super::{
-    FileLook, HANG, KnownFiles, Operation, Operations, READ, Random,
+    FileLook, HANG, KnownFiles, Operations, READ, Random,
     ledger::{AREA, AREA_BLOCKS, BLOCK, LARGEST, Ledger, Write, file_name},
     locked,
     tree::{create, open_to_write},
@@ -28,9 +28,6 @@ use crate::engine::Aligned;
 const NEW: u64 = 4;
 /// The time until the next try after an error, or without bytes that may be written.
 const AGAIN: Duration = Duration::from_millis(10);
-
-/// Operations in a record, for a figure.
-pub const SAMPLE: usize = 400;
 
 /// An operation that ended.
 #[derive(Debug, Clone, Copy)]
@@ -89,8 +86,8 @@ struct Shared {
     log_failed: Mutex<Option<io::Error>>,
     /// Since when all writes fail, and with which error the first one did.
     failing: Mutex<Option<(Instant, io::Error)>>,
-    /// The first place that held something else than was written to it.
-    wrong: Mutex<Option<String>>,
+    /// A place held something else than was written to it.
+    wrong: AtomicBool,
 }
 
 impl Load {
@@ -141,9 +138,9 @@ impl Load {
         locked(&self.shared.log_failed).take()
     }
 
-    /// The first place that held something else than was written to it.
-    pub fn wrong(&self) -> Option<String> {
-        locked(&self.shared.wrong).clone()
+    /// Whether a place held something else than was written to it.
+    pub fn is_wrong(&self) -> bool {
+        self.shared.wrong.load(Ordering::Relaxed)
     }
 
     /// For how long all writes have failed.
@@ -202,12 +199,12 @@ impl Shared {
             let number = left[nth];
             let mut is_changed = false;
             self.time(false, || {
-                let (at, length, look) = files.look_at_piece(number, &mut random, &mut buffer);
+                let (length, look) = files.look_at_piece(number, &mut random, &mut buffer);
                 let outcome = match look {
                     FileLook::Whole => Outcome::Done,
                     FileLook::Failed(_) => Outcome::Failed,
                     FileLook::Wrong => {
-                        locked(&self.wrong).get_or_insert_with(|| format!("file {number} at {at}"));
+                        self.wrong.store(true, Ordering::Relaxed);
                         Outcome::Wrong
                     }
                     FileLook::Changed => {
@@ -321,28 +318,6 @@ pub fn sum(ops: &[Op], hanging: &[Instant], from: Instant, to: Instant) -> Opera
     all
 }
 
-/// At most so many operations for a figure: the longest ones, and others evenly.
-pub fn sample(ops: &[Op], zero: Instant, most: usize) -> Vec<Operation> {
-    let mut longest: Vec<&Op> = ops.iter().collect();
-    longest.sort_by_key(|op| std::cmp::Reverse(op.took));
-    longest.truncate(most / 4);
-    let every = ops.len().div_ceil((most * 3 / 4).max(1)).max(1);
-    let mut all: Vec<&Op> = ops.iter().step_by(every).chain(longest).collect();
-    all.sort_by_key(|op| (op.at, op.write));
-    all.dedup_by(|a, b| std::ptr::eq(*a, *b));
-    let seconds = |at: Instant| match at.checked_duration_since(zero) {
-        Some(after) => after.as_secs_f64(),
-        None => -zero.duration_since(at).as_secs_f64(),
-    };
-    let point = |op: &&Op| Operation {
-        at: seconds(op.at),
-        seconds: op.took.as_secs_f64(),
-        write: op.write,
-        failed: op.outcome != Outcome::Done,
-    };
-    all.iter().map(point).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::{
@@ -381,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_has_the_longest_operations() {
+    fn operations_that_were_under_way_count_for_the_wait_alone() {
         let zero = Instant::now();
         let op = |ms: u64, took: u64| Op {
             at: zero + Duration::from_millis(ms),
@@ -391,12 +366,6 @@ mod tests {
             outcome: if took > 50 { Outcome::Failed } else { Outcome::Done },
         };
         let ops: Vec<Op> = (0..1000).map(|ms| op(ms, if ms == 501 { 900 } else { 1 })).collect();
-        let points = sample(&ops, zero + Duration::from_millis(500), 100);
-        assert!(points.len() <= 100);
-        let longest = points.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds)).expect("points");
-        assert!((longest.at - 0.001).abs() < 1e-6 && longest.failed && !longest.write);
-        assert!((points[0].at + 0.5).abs() < 1e-6);
-        // Those that were under way at the pull count for the wait, not for what was moved.
         let [from, to] = [502, 600].map(|ms| zero + Duration::from_millis(ms));
         let all = sum(&ops, &[zero], from, to);
         assert_eq!((all.reads, all.writes, all.failed_reads, all.hanging), (49, 49, 0, 1));

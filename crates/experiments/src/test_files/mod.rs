@@ -13,9 +13,9 @@ use std::{
     time::Duration,
 };
 
-pub(crate) use found::{FilesFound, LedgerFound, Operation, Operations, losses};
+pub(crate) use found::{FilesFound, LedgerFound, Operations, losses};
 pub(crate) use ledger::{AREA, AREA_BLOCKS, BLOCK, LARGEST, Ledger, Write, area_writes, file_name};
-pub(crate) use load::{Load, Outcome, SAMPLE, WriteLog, Writes, sample, sum};
+pub(crate) use load::{Load, Outcome, WriteLog, Writes, sum};
 pub(crate) use tree::{FileTree, TreeFiles};
 pub(crate) use verify::{FileLook, KnownFiles, READ, Random, open, read, verify};
 

@@ -139,16 +139,11 @@ impl KnownFiles for TreeFiles {
         self.is_whole(number, buffer).into()
     }
 
-    fn look_at_piece(
-        &self,
-        number: usize,
-        random: &mut Random,
-        buffer: &mut Aligned,
-    ) -> (u64, u64, FileLook) {
+    fn look_at_piece(&self, number: usize, random: &mut Random, buffer: &mut Aligned) -> (u64, FileLook) {
         let at = random.random_range(0..self.sizes[number].div_ceil(PIECE as u64)) * PIECE as u64;
         let file = open(&FileTree::path(&self.dir, number));
         let is_right = file.and_then(|file| self.is_right(&file, number, at, buffer));
-        (at, self.piece_length(number, at), is_right.into())
+        (self.piece_length(number, at), is_right.into())
     }
 }
 

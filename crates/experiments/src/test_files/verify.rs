@@ -45,9 +45,8 @@ pub trait KnownFiles: Send + Sync + 'static {
     /// Reads a file.
     fn look(&self, number: usize, buffer: &mut Aligned) -> FileLook;
 
-    /// Reads a piece of a file: where it begins, its length in bytes, and what was found.
-    fn look_at_piece(&self, number: usize, random: &mut Random, buffer: &mut Aligned)
-    -> (u64, u64, FileLook);
+    /// Reads a piece of a file: its length in bytes, and what was found.
+    fn look_at_piece(&self, number: usize, random: &mut Random, buffer: &mut Aligned) -> (u64, FileLook);
 }
 
 /// Reads all files. Those after one whose reading hangs are not read.

@@ -144,16 +144,10 @@ impl KnownFiles for FilesInUse {
         self.look_at(number, 0..self.files[number].pieces.len(), buffer)
     }
 
-    fn look_at_piece(
-        &self,
-        number: usize,
-        random: &mut Random,
-        buffer: &mut Aligned,
-    ) -> (u64, u64, FileLook) {
+    fn look_at_piece(&self, number: usize, random: &mut Random, buffer: &mut Aligned) -> (u64, FileLook) {
         let file = &self.files[number];
         let at = random.random_range(0..file.pieces.len());
-        let (begin, length) = file.piece(at);
-        (begin, length, self.look_at(number, at..at + 1, buffer))
+        (file.piece(at).1, self.look_at(number, at..at + 1, buffer))
     }
 }
 

@@ -30,7 +30,7 @@ use crate::{
     inventory::Drive,
     run::{BuildError, Execution, Journal, RunError, Watcher},
     sysroot::Sysroot,
-    test_files::{FilesFound, HANG, LedgerFound, Load, POLL, SAMPLE, sample, sum, within},
+    test_files::{FilesFound, HANG, LedgerFound, Load, POLL, sum, within},
     tools::{Runner, System},
     units::duration,
 };
@@ -184,7 +184,6 @@ fn take_away(
     let end = Instant::now();
     let (ops, hanging) = load.end();
     (result.before, result.away) = (sum(&ops, &[], begun, zero), sum(&ops, &hanging, zero, end));
-    result.sample = sample(&ops, zero, SAMPLE);
     result.lost = lost();
     match pool.is_in_use() {
         // The drive comes back first.
