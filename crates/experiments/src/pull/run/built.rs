@@ -85,7 +85,7 @@ impl PoolOfRun {
                 build.name
             ))
         })?;
-        let device = build.device(&Sysroot::live(), &inventory).filter(|_| !build.layout.is_mapped());
+        let device = build.device(&Sysroot::live(), &inventory).filter(|_| build.layout.is_redundant());
         let layer =
             inventory.layers.iter().find(|layer| Some(&layer.name) == device.as_ref().map(|d| &d.name));
         let name = build.member_path(member as usize, &drive.name);
@@ -100,7 +100,6 @@ impl PoolOfRun {
             drive: drive.clone(),
             drives: drives.into_iter().flatten().cloned().collect(),
             array,
-            is_redundant: build.layout.is_redundant(),
             as_new,
             consent: self.erase.clone(),
         })

@@ -89,10 +89,8 @@ struct PulledDrive {
     unplug: Unplug,
     /// The drives of its pool.
     drives: Vec<Drive>,
-    /// The array of md, if the pool is one.
+    /// The array of md that fills the drive when it comes back; none of a pool without copies or parity.
     array: Option<Array>,
-    /// The array fills a drive that comes back.
-    is_redundant: bool,
     /// The member is wiped before it is given back.
     as_new: bool,
     /// The drives whose superblocks may be written: their serials.
@@ -207,11 +205,6 @@ fn take_away(
 }
 
 impl PulledDrive {
-    /// The array that fills the drive again.
-    fn filling_array(&self) -> Option<&Array> {
-        self.array.as_ref().filter(|_| self.is_redundant)
-    }
-
     /// An error after which a pool in use may lack the drive.
     fn may_lack(&self, e: BuildError, pool: &dyn PoolUnderTest) -> BuildError {
         match &self.array {

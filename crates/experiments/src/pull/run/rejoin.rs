@@ -48,7 +48,7 @@ pub fn bring_back(
         .returns(session.runner, cancel, &mut |text| watcher.asks(text))
         .map_err(|e| pulled.may_lack(e, pool))?;
     let mut back = RejoinResult::default();
-    let healed = match pulled.filling_array() {
+    let healed = match &pulled.array {
         Some(array) => fill_again(session, pool, (pulled, array), &mut back, watcher),
         None => {
             let begun = Instant::now();
@@ -59,7 +59,7 @@ pub fn bring_back(
         Ok(seconds) => back.healed = Some(seconds),
         Err(e) => back.refused.push(e.to_string()),
     }
-    let watched = pulled.filling_array().filter(|_| pool.is_in_use());
+    let watched = pulled.array.as_ref().filter(|_| pool.is_in_use());
     watched.into_iter().for_each(|array| note_lost(array, &mut back));
     // On Ctrl-C, a pool in use is not read once more.
     if !pool.is_in_use() || back.was_given() && !back.lost && !session.cancel.is_set() {
@@ -68,7 +68,7 @@ pub fn bring_back(
         // That may have taken hours.
         watched.into_iter().for_each(|array| note_lost(array, &mut back));
     }
-    if back.healed.is_some() && pulled.is_redundant {
+    if back.healed.is_some() && pulled.array.is_some() {
         match pool.compare(session.cancel) {
             Ok(differ) => back.mismatches = differ,
             Err(e) => back.refused.push(e.to_string()),
