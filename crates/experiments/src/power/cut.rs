@@ -388,7 +388,7 @@ mod tests {
             }
         };
         let cut = test.carry_out(&Cancel::default(), &mut { damage }).expect("finds it");
-        let early = cut.early.clone().expect("before any power cut");
+        let early = cut.early.expect("before any power cut");
         assert!(early.wrong > 0 && early.reads >= early.wrong, "{early:?}");
         assert!(cut.files.wrong > 0 && cut.files.unsteady == 0 && !cut.is_whole(), "{cut:?}");
         assert_eq!(fs::read_dir(&test.target).expect("lists").count(), 0);

@@ -146,7 +146,7 @@ impl Act for Pull {
     fn cost(&self) -> Cost {
         let written = self.built().map_or(0, |pool| pool.tree.bytes.saturating_add(pool.most));
         let read = self.in_use().map_or(0, |pool| pool.bytes);
-        Cost { read, written, seconds: None, ..Cost::default() }
+        Cost { read, written, seconds: None }
     }
 
     fn changes(&self) -> Changes {
