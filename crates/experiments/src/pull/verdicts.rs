@@ -60,7 +60,7 @@ fn unknown(case: &Case<'_>) -> Option<&'static str> {
 fn redundant(first: &Case<'_>, cases: &[Case<'_>]) -> (Rank, String) {
     let (name, pulls) = (first.name(), count(cases.len() as u64, "pull"));
     let bad = cases.iter().filter_map(|case| {
-        let is_wrong = case.pulled.found().any(|(_, _, files, _)| files.wrong > 0);
+        let is_wrong = case.pulled.found().any(|(_, used, files, _)| files.wrong + used.wrong_reads > 0);
         let broken = broken(case);
         let is_broken = !broken.is_empty() && (is_wrong || !case.pulled.is_other_lost());
         is_broken.then(|| format!("{}: {}", case.drive, listed(&broken)))

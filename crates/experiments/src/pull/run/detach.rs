@@ -45,10 +45,7 @@ impl Unplug {
         let device =
             Path::new("/sys/block").join(&drive.name).canonicalize().map_err(|e| refused(e.to_string()))?;
         let unplug = Self::at(&device, by).ok_or_else(|| {
-            refused(match by {
-                PullBy::Usb => "it is on no USB port: try --by scsi or --by hand".to_owned(),
-                PullBy::Scsi | PullBy::Hand => "it is no SCSI device: try --by hand".to_owned(),
-            })
+            refused("it is not connected so: try another way of --by (usb, scsi, hand)".to_owned())
         })?;
         match unplug.carries(inventory, drive) {
             Some(other) => Err(BuildError::Drives(format!("{other} would go with {}", drive.label()))),
