@@ -187,12 +187,11 @@ pub enum Scope {
     /// What a client of a share gets.
     Client,
     /// The same with the share in memory, with the client on the server (that was on a link there, or on another machine), without signing or
-    /// encryption, with the client's files in memory, without waiting for the drive, with all of these, and by TCP alone.
+    /// encryption, without waiting for the drive, and with all of these.
     WithoutDrive,
     WithoutLink,
     WithoutNetwork,
     WithoutProtection,
-    WithoutClientDrive,
     WithoutSync,
     WithoutAll,
     /// What a client gets with a setting changed, which the engine of the load names.

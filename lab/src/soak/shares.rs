@@ -21,7 +21,7 @@ struct Case {
 }
 
 /// Of two sticks that read 15 and write 5 MB/s. None is to be named of two that are as slow. What is not judged is short.
-const CASES: [Case; 6] = [
+const CASES: [Case; 5] = [
     Case {
         name: "the drive",
         args: "--files 2 --clients 1 /mnt/a",
@@ -33,12 +33,6 @@ const CASES: [Case; 6] = [
         args: "--files 2 --clients 1 --rate 10Mb /mnt/a",
         errand: "get 4.19 MB:",
         says: &["The link limits"],
-    },
-    Case {
-        name: "the drive of the client",
-        args: "--files 2 --clients 1 --client-dir /mnt/b/client /mnt/a",
-        errand: "get 4.19 MB:",
-        says: &["The client's drive limits"],
     },
     Case {
         name: "several clients on a slow link",
@@ -124,7 +118,7 @@ fn over_usb(options: &Options, scenario: &Scenario, lines: &mut Vec<String>) -> 
 }
 
 fn ready(machine: &Machine) -> Result<(), MachineError> {
-    sh(machine, &format!("{SHARE_MODULES}; mkdir -p /mnt/pool /mnt/b/client")).map(drop)
+    sh(machine, &format!("{SHARE_MODULES}; mkdir -p /mnt/pool")).map(drop)
 }
 
 /// Each case, `times` times.
@@ -237,7 +231,7 @@ fn kills(machine: (&Options, &Scenario), ways: &[&str], times: u32, seed: u64) -
 /// Whether a server ran when drivebench was killed.
 fn killed(machine: &Machine, way: &str, after: f64) -> Result<bool, MachineError> {
     let run = format!(
-        "exec drivebench run share {way} --wait --rate 10Mb --client-dir /mnt/b/client --size 4MiB --files 50 --runs 5 /mnt/a >/work/said 2>&1"
+        "exec drivebench run share {way} --wait --rate 10Mb --size 4MiB --files 50 --runs 5 /mnt/a >/work/said 2>&1"
     );
     let run = machine.begin(&["sh", "-c", &run])?;
     thread::sleep(Duration::from_secs_f64(after));
@@ -249,7 +243,7 @@ fn killed(machine: &Machine, way: &str, after: f64) -> Result<bool, MachineError
     // The kernel ends what ran, but not before the program that was killed is gone: a busy machine takes a moment.
     let left = format!(
         "drivebench cleanup >/work/cleaned 2>&1; for i in $(seq 100); do \
-         left=$({RUNNING}; find /mnt -name '.drivebench*'; ip -o link | grep veth; grep drivebench /proc/mounts; ls -A /mnt/b/client; {CRASHED}); \
+         left=$({RUNNING}; find /mnt -name '.drivebench*'; ip -o link | grep veth; grep drivebench /proc/mounts; {CRASHED}); \
          [ -z \"$left\" ] && break; usleep 200000; done; echo \"$left\""
     );
     match sh(machine, &format!("{{ {left}; }} 2>/dev/null"))?.trim() {

@@ -8,12 +8,11 @@ use crate::{
 };
 
 /// What is left out, in words.
-const WITHOUT: [(Scope, &str); 5] = [
+const WITHOUT: [(Scope, &str); 4] = [
     (Scope::WithoutDrive, "without the drive"),
     (Scope::WithoutSync, "without the export's sync"),
     (Scope::WithoutLink, "without the link"),
     (Scope::WithoutProtection, "without signing or encryption"),
-    (Scope::WithoutClientDrive, "without the client's drive"),
 ];
 
 /// In whole sentences.

@@ -37,8 +37,6 @@ pub struct ShareTest {
     pub login: Option<PathBuf>,
     /// Protection of messages that clients insist on.
     pub protection: Option<Protection>,
-    /// Directory of the clients' files; `None` means memory.
-    pub client_dir: Option<PathBuf>,
     /// Size of the large file in bytes. Several clients at once share it between them.
     pub bytes: u64,
     /// Number of small files.
@@ -88,8 +86,6 @@ pub enum Part {
     Link,
     /// Signing or encryption.
     Protection,
-    /// The client's drive. When left out, its files are on tmpfs.
-    ClientDrive,
 }
 
 /// The route that files take.
@@ -181,8 +177,7 @@ impl ShareTest {
         let sync = (self.protocol == Protocol::Nfs).then_some(Part::Sync);
         let link = self.has_link().then_some(Part::Link);
         let protection = self.protection.map(|_| Part::Protection);
-        let client = self.client_dir.as_ref().map(|_| Part::ClientDrive);
-        [Part::Drive].into_iter().chain(sync).chain(link).chain(protection).chain(client)
+        [Part::Drive].into_iter().chain(sync).chain(link).chain(protection)
     }
 
     /// The routes in the order of their transfers.
@@ -202,8 +197,6 @@ impl ShareTest {
     pub fn applies(&self, kind: TransferKind, route: Route) -> bool {
         match route {
             Route::Without(Part::Sync) => kind.puts(),
-            // Random blocks are not written to the client's drive.
-            Route::Without(Part::ClientDrive) => kind != TransferKind::ReadRandom,
             Route::Existing => !kind.puts(),
             // iperf3 has no small files and no random reads.
             Route::Network => !kind.is_small() && kind != TransferKind::ReadRandom,
@@ -301,9 +294,8 @@ impl ShareTest {
     /// The cost of one repetition; its time depends on the link and the drive.
     pub fn repetition_cost(&self) -> Cost {
         // Each route, and once more after each start of the server.
-        let times = |part| 1 + self.routes().filter(|route| route.has(part)).count() as u64;
-        let of_client = if self.client_dir.is_some() { 2 * times(Part::ClientDrive) } else { 0 };
-        let moved = self.kept().saturating_mul(times(Part::Drive) + of_client);
+        let times = 1 + self.routes().filter(|route| route.has(Part::Drive)).count() as u64;
+        let moved = self.kept().saturating_mul(times);
         Cost { written: moved, read: moved, seconds: None }
     }
 
@@ -316,7 +308,6 @@ impl ShareTest {
             Part::Link => "the link",
             Part::Protection if self.protection == Some(Protection::Encryption) => "encryption",
             Part::Protection => "signing",
-            Part::ClientDrive => "the client's drive",
         }
     }
 
@@ -344,7 +335,6 @@ impl ShareTest {
             existing: None,
             login: None,
             protection: None,
-            client_dir: None,
             bytes: 1 << 20,
             files: 1,
             small: 1,
@@ -394,8 +384,6 @@ impl Act for ShareTest {
             format!("each with {}", routes.join(", ")),
             count(u64::from(self.runs), "time"),
         ];
-        parts
-            .extend(self.client_dir.iter().map(|dir| format!("the client's files are in {}", dir.display())));
         parts.extend(self.existing.iter().map(|at| format!("what is got comes from {at}, too")));
         let over_link = self.over_link().map(duration);
         parts.extend(over_link.map(|time| format!("what goes over the link takes {time} or more")));
@@ -439,15 +427,8 @@ impl Act for ShareTest {
         Needs { uncounted: Uncounted::Target, ..Needs::default() }
     }
 
-    fn require(&self, on: &Target, inventory: &Inventory, _: &Path) -> Result<(), String> {
-        run::check_prerequisites(&Sysroot::live(), &on.path, self)?;
-        match &self.client_dir {
-            Some(dir) => {
-                let dir = Target::resolve(inventory, &dir.to_string_lossy()).map_err(|e| e.to_string())?;
-                run::require_other_drive(&dir, on)
-            }
-            None => Ok(()),
-        }
+    fn require(&self, _: &Target, _: &Inventory, _: &Path) -> Result<(), String> {
+        run::check_prerequisites(&Sysroot::live(), self)
     }
 
     fn sets_up(&self) -> bool {

@@ -308,7 +308,6 @@ impl Case<'_> {
             Route::Without(Part::Link) => Scope::WithoutLink,
             Route::Without(Part::Protection) => Scope::WithoutProtection,
             Route::Without(Part::Sync) => Scope::WithoutSync,
-            Route::Without(Part::ClientDrive) => Scope::WithoutClientDrive,
             Route::WithoutAll => Scope::WithoutAll,
             Route::Existing => Scope::Existing,
             Route::Network => Scope::Network,

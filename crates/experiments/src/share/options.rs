@@ -19,8 +19,7 @@ pub const PROTOCOL: Opt<Protocol> = Opt::new("protocol", "WHAT", protocol, "smb,
     .default("smb");
 
 pub const CLIENT: Opt<RemoteDir> =
-    Opt::new("client", "URL", read, "At ssh://[USER@]HOST[:PORT]/DIR [default: here]")
-        .conflicts(&["rate", "client-dir"]);
+    Opt::new("client", "URL", read, "At ssh://[USER@]HOST[:PORT]/DIR [default: here]").conflicts(&["rate"]);
 
 /// Takes a few seconds over a slow link.
 pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", shared::bytes, "The large file").default("64MiB");
@@ -44,9 +43,6 @@ pub const EXISTING: Opt<Existing> =
 pub const LOGIN: Opt<PathBuf> =
     Opt::new("login", "FILE", parsed, "User and password for it [default: guest]").requires("existing");
 
-pub const CLIENT_DIR: Opt<PathBuf> =
-    Opt::new("client-dir", "DIR", parsed, "The client's files [default: memory]");
-
 pub const TIMES: Opt<u32> = shared::RUNS.default("6");
 
 /// A link of any speed may be measured.
@@ -63,7 +59,6 @@ pub const OPTIONS: &[&dyn Declared] = &[
     &MOUNTED,
     &EXISTING,
     &LOGIN,
-    &CLIENT_DIR,
     &TIMES,
     &MAX_TIME,
 ];

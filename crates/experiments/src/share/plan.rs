@@ -36,10 +36,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         if target.kind != Kind::Directory {
             return Err(PlanError::NoDirectory { path: target.path.clone() });
         }
-        let client_dir = ask.values.typed(&options::CLIENT_DIR);
-        if let Some(dir) = client_dir.as_ref().filter(|dir: &&std::path::PathBuf| !dir.is_dir()) {
-            return Err(PlanError::NoDirectory { path: dir.clone() });
-        }
         let test = ShareTest {
             rate: ask.values.typed(&options::RATE),
             protocol,
@@ -48,7 +44,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             existing: existing.clone(),
             login: login.clone(),
             protection,
-            client_dir,
             bytes: ask.values.get(&options::SIZE),
             files: ask.values.get(&options::FILES),
             small: SMALL,

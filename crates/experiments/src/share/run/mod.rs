@@ -24,14 +24,14 @@ use std::{
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::{
-    fs::{Mode, OFlags, open, statvfs},
+    fs::{Mode, OFlags, open},
     process::geteuid,
 };
 
 use self::{sandbox::failed, setup::Setup, transfers::Timed};
 use crate::{
     engine::Cancel,
-    inventory::{Drive, machine},
+    inventory::machine,
     run::{Folder, Held, Journal, RunError},
     share::{Negotiated, Part, Protection, Protocol, Route, ShareLoad, ShareResult, ShareTest},
     sysroot::Sysroot,
@@ -40,27 +40,13 @@ use crate::{
     units::decimal_bytes,
 };
 
-/// Offset of the number of the client's scratch directory from that of the target's.
-const CLIENTS: usize = 100;
 /// Memory that stays free for other programs, in bytes.
 const RESERVE: u64 = 64 << 20;
 /// Most characters of the reason why the network alone was not measured.
 const WORDS: usize = 400;
 
-/// Refuses a directory of the client that is on the drive that is shared, or on none.
-pub(super) fn require_other_drive(client: &Target, shared: &Target) -> Result<(), String> {
-    let dir = client.path.display();
-    let refuse = |why: String| Err(format!("--client-dir {dir} is {why}: name a directory on another drive"));
-    let is_shared = |drive: &&Drive| shared.drives.iter().any(|other| other.identity() == drive.identity());
-    match client.drives.iter().find(is_shared) {
-        Some(drive) => refuse(format!("on a drive that is shared, {}", drive.label())),
-        None if client.drives.is_empty() => refuse("on no drive that is known".to_owned()),
-        None => Ok(()),
-    }
-}
-
 /// Refuses a test that cannot run on this machine, before anything is changed.
-pub(super) fn check_prerequisites(root: &Sysroot, path: &Path, act: &ShareTest) -> Result<(), String> {
+pub(super) fn check_prerequisites(root: &Sysroot, act: &ShareTest) -> Result<(), String> {
     let refuse = |why: String| Err(why);
     if !geteuid().is_root() {
         return refuse("run share makes networks of its own, which needs root: run it with sudo".to_owned());
@@ -85,9 +71,6 @@ pub(super) fn check_prerequisites(root: &Sysroot, path: &Path, act: &ShareTest) 
     recent?;
     act.existing.as_ref().map_or(Ok(()), |existing| require_local_host(existing.host()))?;
     act.login.as_deref().map_or(Ok(String::new()), login)?;
-    if let Some(dir) = &act.client_dir {
-        check_client_dir(dir, path, act.on_disk())?;
-    }
     // Memory for the client's files and for the share on tmpfs.
     let needed = act.kept().saturating_add(2 * act.held()).saturating_add(RESERVE);
     match machine::memory(root, "MemAvailable") {
@@ -146,37 +129,11 @@ fn login(path: &Path) -> Result<String, String> {
     }
 }
 
-/// Refuses a directory of the client that has no room, or is on the filesystem that is shared.
-fn check_client_dir(dir: &Path, shared: &Path, needed: u64) -> Result<(), String> {
-    use std::os::unix::fs::MetadataExt;
-    let dev = |path: &Path| path.metadata().map(|about| about.dev());
-    let cannot = |e: std::io::Error| format!("--client-dir {}: {e}", dir.display());
-    if dev(dir).map_err(cannot)? == dev(shared).map_err(cannot)? {
-        return Err(format!(
-            "--client-dir {} is on the filesystem that is shared: name a directory on another drive",
-            dir.display()
-        ));
-    }
-    let space = statvfs(dir).map_err(|e| cannot(e.into()))?;
-    let free = space.f_bavail.saturating_mul(space.f_frsize);
-    // A twentieth stays free for other programs.
-    let needed = needed.saturating_add(space.f_blocks.saturating_mul(space.f_frsize) / 20);
-    match free < needed {
-        true => Err(format!(
-            "--client-dir {} has {} free, and this needs {}, with what stays for others: name less with --size",
-            dir.display(),
-            decimal_bytes(free),
-            decimal_bytes(needed)
-        )),
-        false => Ok(()),
-    }
-}
-
 /// A server, its clients and their directories, from the first repetition to the last.
 pub(super) struct Session {
     /// Server and clients, which end before their directories are removed.
     setup: Option<Setup>,
-    folders: Vec<Folder>,
+    folder: Option<Folder>,
     /// Whether it is known what client and server agreed upon.
     has_negotiated: bool,
     /// Whether the network alone can't be measured.
@@ -191,21 +148,15 @@ impl Session {
         journal: &Journal,
         cancel: &Cancel,
     ) -> Result<(Self, ShareResult), RunError> {
-        check_prerequisites(&Sysroot::live(), &target.path, act).map_err(|e| failed(&e))?;
-        let mut session =
-            Self { setup: None, folders: Vec::new(), has_negotiated: false, has_no_network: false };
-        for (dir, at) in [(Some(&target.path), at), (act.client_dir.as_ref(), at + CLIENTS)] {
-            let Some(dir) = dir else { continue };
-            let failed = |source| RunError::Folder { dir: dir.clone(), source };
-            let mut folder = Folder::create(dir, journal, at).map_err(failed)?;
-            folder.will_have(act.most_files()).map_err(RunError::Journal)?;
-            session.folders.push(folder);
-        }
-        let [on_drive, of_client] = [0, 1].map(|i| session.folders.get(i));
-        let setup = Setup::start((on_drive, of_client), act, cancel).map_err(|e| ended(e, cancel))?;
+        let dir = &target.path;
+        let failed = |source| RunError::Folder { dir: dir.clone(), source };
+        let mut folder = Folder::create(dir, journal, at).map_err(failed)?;
+        folder.will_have(act.most_files()).map_err(RunError::Journal)?;
+        let setup = Setup::start(&folder, act, cancel).map_err(|e| ended(e, cancel))?;
         let server = server(act.protocol, &setup.tools);
         let shared = ShareResult { server, network_port: setup.network_port(), ..ShareResult::default() };
-        session.setup = Some(setup);
+        let session =
+            Self { setup: Some(setup), folder: Some(folder), has_negotiated: false, has_no_network: false };
         Ok((session, shared))
     }
 
@@ -271,11 +222,9 @@ impl Session {
 impl Held for Session {
     fn release(&mut self, _: &dyn Runner) -> Result<(), RunError> {
         self.setup = None;
-        let remove = |folder: Folder| {
-            let path = folder.path();
-            folder.remove().map_err(|source| RunError::Leftover { path, command: "rm -r", source })
-        };
-        self.folders.drain(..).map(remove).fold(Ok(()), Result::and)
+        let Some(folder) = self.folder.take() else { return Ok(()) };
+        let path = folder.path();
+        folder.remove().map_err(|source| RunError::Leftover { path, command: "rm -r", source })
     }
 }
 
@@ -409,18 +358,5 @@ mod tests {
         assert!(!ends(Some(Protection::Encryption), Some(&said("AES-128-GCM, full"))));
         assert!(!ends(None, Some(&said("none"))));
         assert!(!ends(Some(Protection::Encryption), None), "not known");
-    }
-
-    #[test]
-    fn a_directory_of_the_client_must_be_on_another_filesystem_and_have_room() {
-        let [here, there] = ["here", "there"].map(|_| tempfile::tempdir().expect("a directory"));
-        let same = check_client_dir(there.path(), here.path(), 1).expect_err("the same filesystem");
-        assert!(same.contains("is on the filesystem that is shared"), "{same}");
-        let memory = tempfile::tempdir_in("/dev/shm").expect("a directory in memory");
-        assert_eq!(check_client_dir(memory.path(), here.path(), 1), Ok(()));
-        let full = check_client_dir(memory.path(), here.path(), 1 << 60).expect_err("too small");
-        assert!(full.contains("free, and this needs 1"), "{full}");
-        let missing = check_client_dir(Path::new("/nowhere"), here.path(), 1).expect_err("missing");
-        assert!(missing.contains("/nowhere"), "{missing}");
     }
 }

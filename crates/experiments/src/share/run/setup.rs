@@ -87,18 +87,14 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    pub fn start(
-        (on_drive, of_client): (Option<&Folder>, Option<&Folder>),
-        act: &ShareTest,
-        cancel: &Cancel,
-    ) -> Result<Self, RunError> {
+    pub fn start(folder: &Folder, act: &ShareTest, cancel: &Cancel) -> Result<Self, RunError> {
         let tools = &System::default();
         let (bytes, files) = (act.held() + OTHER_BYTES, act.most_files() + OTHERS);
         let start = |at| Remote::start(at, &random()?, act.protocol, tools, cancel);
         let remote = act.client.as_ref().map(start).transpose()?;
         let ends = if act.mounted { Ends::ByItself } else { Ends::WithUs };
-        let server = Sandbox::start(tools, on_drive, (bytes, files), (remote.is_none(), ends))?;
-        let client = Sandbox::start(tools, of_client, (bytes + act.kept(), 3 * files), (true, ends))?;
+        let server = Sandbox::start(tools, Some(folder), (bytes, files), (remote.is_none(), ends))?;
+        let client = Sandbox::start(tools, None, (bytes + act.kept(), 3 * files), (true, ends))?;
         let serves = match &remote {
             None => {
                 let [its, other] = [SERVER, CLIENT].map(|address| format!("{address}/30"));
@@ -139,9 +135,7 @@ impl Setup {
             let given = super::login(login).map_err(|e| failed(&e))?;
             write(&client.file(OTHER_LOGIN), &given).map_err(cannot)?;
         }
-        let name =
-            on_drive.and_then(|folder| Some(folder.path().file_name()?.to_string_lossy().into_owned()));
-        let folder = name.unwrap_or_default();
+        let folder = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let port = if act.protocol == Protocol::Nfs { NFS_PORT } else { serves.port };
         let is_equipped = remote.is_none();
         Ok(Self {

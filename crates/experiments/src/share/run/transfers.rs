@@ -11,14 +11,14 @@ use rustix::fs::statvfs;
 use super::{
     clients::Moved,
     files::{self, Differs, GOT, Replaced, Stop},
-    sandbox::{OWN, failed},
+    sandbox::failed,
     setup::{ClientMode, Setup, set_name},
 };
 use crate::{
     conditions::{Core, ProcessorWatch},
     engine::{Cancel, Pulse},
     run::RunError,
-    share::{Part, Route, TransferKind},
+    share::{Route, TransferKind},
     sysroot::Sysroot,
 };
 
@@ -40,8 +40,6 @@ struct Paths {
     /// The client's directory, from which it puts or into which it gets, and its name.
     own: PathBuf,
     name: &'static str,
-    /// Whether that directory is on the client's drive.
-    has_drive: bool,
 }
 
 impl Setup {
@@ -85,24 +83,17 @@ impl Setup {
     }
 
     fn paths(&self, kind: TransferKind, route: Route) -> Paths {
-        let has_drive = self.act.client_dir.is_some() && route.has(Part::ClientDrive);
-        let name = match (has_drive, kind.puts()) {
-            (true, _) => OWN,
-            (false, true) => set_name(kind),
-            (false, false) => GOT,
-        };
+        let name = if kind.puts() { set_name(kind) } else { GOT };
         let (source, own) = (self.client.file(set_name(kind)), self.client.file(name));
-        Paths { files: self.files(route), source, own, name, has_drive }
+        Paths { files: self.files(route), source, own, name }
     }
 
     /// Prepares the directories and drops the files from the page cache, except those on tmpfs.
     fn ready(&self, (kind, route): (TransferKind, Route), at: &Paths, stop: Stop<'_>) -> io::Result<()> {
-        let Paths { files, source, own, has_drive, .. } = at;
+        let Paths { files, source, own, .. } = at;
         let (count, most) = (self.act.set(kind).0, self.act.most_files());
-        if *has_drive || !kind.puts() {
-            files::clear(own, most)?;
-        }
         if !kind.puts() {
+            files::clear(own, most)?;
             if route == Route::Existing {
                 files::clear(files, most)?;
                 files::put(source, files, count, (false, false), stop)?;
@@ -112,10 +103,6 @@ impl Setup {
             return files::cool(files, count);
         }
         files::clear(files, most)?;
-        if *has_drive {
-            files::put(source, own, count, (false, false), stop)?;
-            files::cool(own, count)?;
-        }
         files::sync(files)
     }
 
@@ -147,11 +134,10 @@ impl Setup {
                 self.run_client_commands(server.as_ref(), (kind, route), &there, cancel)?
             }
         };
-        match (kind.puts(), at.has_drive) {
-            (true, _) => files::sync(&at.files).map_err(cannot)?,
-            (false, true) => files::sync(&at.own).map_err(cannot)?,
-            (false, false) => return Ok(moved),
+        if !kind.puts() {
+            return Ok(moved);
         }
+        files::sync(&at.files).map_err(cannot)?;
         Ok(Moved { ends: Instant::now(), ..moved })
     }
 
