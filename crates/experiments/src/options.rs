@@ -1,7 +1,7 @@
 //! What an option of `drivebench run` is, and the values that were typed. One declaration owns an option's name, help,
 //! default, parser and conflicts; the command line makes flags and help of it.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, ops::RangeInclusive, str::FromStr};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Spec {
@@ -174,6 +174,22 @@ impl Values {
         let own = own.and_then(|spec| spec.default).map(|text| option.read(text));
         self.typed(option).or(own).unwrap_or_else(|| self.get(option))
     }
+}
+
+/// The value that a word stands for.
+pub fn choice<T: Copy>(text: &str, values: &[(&str, T)]) -> Result<T, String> {
+    let known = || values.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
+    let found = values.iter().find(|(word, _)| *word == text);
+    found.map(|(_, value)| *value).ok_or_else(|| format!("one of {}", known()))
+}
+
+/// A whole number in a range.
+pub fn within<T: FromStr + PartialOrd + fmt::Display>(
+    text: &str,
+    range: RangeInclusive<T>,
+) -> Result<T, String> {
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| format!("a whole number from {} to {}", range.start(), range.end()))
 }
 
 /// What a type reads, with its own words for what is wrong.

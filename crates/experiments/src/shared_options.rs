@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::{LoadName, Opt, options::parsed};
+use super::{
+    LoadName, Opt,
+    options::{choice, parsed, within},
+};
 use crate::units::{Caching, parse_size};
 
 const LOAD: &str = "Loads";
@@ -21,13 +24,26 @@ pub const IODEPTH: Opt<u32> = Opt::new("iodepth", "N", parsed, "Operations in fl
     .alias("depth")
     .default("1");
 
-pub const RWMIXREAD: Opt<u8> =
-    Opt::new("rwmixread", "N%", percent, "Percentage of reads in rw and randrw").heading(LOAD).default("50");
+pub const RWMIXREAD: Opt<u8> = Opt::new(
+    "rwmixread",
+    "N%",
+    |text| within(text.trim_end_matches('%'), 0..=100),
+    "Percentage of reads in rw and randrw",
+)
+.heading(LOAD)
+.default("50");
 
-pub const CACHING: Opt<Caching> = Opt::new("caching", "HOW", caching, "direct, buffered or buffered+fsync")
-    .heading(LOAD)
-    .choices(&["direct", "buffered", "buffered+fsync"])
-    .default("direct");
+const CACHINGS: [(&str, Caching); 3] = [
+    ("direct", Caching::Direct),
+    ("buffered", Caching::Buffered),
+    ("buffered+fsync", Caching::BufferedFsync),
+];
+
+pub const CACHING: Opt<Caching> =
+    Opt::new("caching", "HOW", |text| choice(text, &CACHINGS), "direct, buffered or buffered+fsync")
+        .heading(LOAD)
+        .choices(&["direct", "buffered", "buffered+fsync"])
+        .default("direct");
 
 pub const VERIFY: Opt<bool> = Opt::switch("verify", "Check every block that is read").heading(LOAD);
 
@@ -75,7 +91,8 @@ pub const ERASE: Opt<Vec<String>> =
         .also_resumed();
 
 /// How often each thing is repeated; what is enough depends on the experiment.
-pub const RUNS: Opt<u32> = Opt::new("runs", "N", runs, "Repetitions").heading(EFFORT);
+pub const RUNS: Opt<u32> =
+    Opt::new("runs", "N", |text| within(text, 1..=1000), "Repetitions").heading(EFFORT);
 
 fn serials(text: &str) -> Result<Vec<String>, String> {
     Ok(text.split(',').map(str::to_owned).collect())
@@ -109,22 +126,6 @@ pub fn seconds(text: &str) -> Result<f64, String> {
     if range.contains(&time) { Ok(time.as_secs_f64()) } else { Err("from 1 second to 30 days".to_owned()) }
 }
 
-fn percent(text: &str) -> Result<u8, String> {
-    match parsed(text.trim_end_matches('%'))? {
-        percent @ 0..=100 => Ok(percent),
-        _ => Err("from 0 to 100".to_owned()),
-    }
-}
-
-fn caching(text: &str) -> Result<Caching, String> {
-    match text {
-        "direct" => Ok(Caching::Direct),
-        "buffered" => Ok(Caching::Buffered),
-        "buffered+fsync" => Ok(Caching::BufferedFsync),
-        _ => Err("direct, buffered or buffered+fsync".to_owned()),
-    }
-}
-
 /// A share from a percentage with or without its sign.
 fn precision(text: &str) -> Result<f64, String> {
     let percent: f64 = parsed(text.trim().trim_end_matches('%').trim_end())?;
@@ -132,13 +133,6 @@ fn precision(text: &str) -> Result<f64, String> {
         Ok(percent / 100.0)
     } else {
         Err("from 1.5 to 50 percent; what runs differ by, 4 %, is added to it".to_owned())
-    }
-}
-
-fn runs(text: &str) -> Result<u32, String> {
-    match parsed(text)? {
-        runs @ 1..=1000 => Ok(runs),
-        _ => Err("from 1 to 1000".to_owned()),
     }
 }
 

@@ -134,8 +134,6 @@ fn a_client_on_another_machine_is_used_by_ssh_and_nothing_is_left_there() {
         let network = speed(&found, errand, Scope::Network);
         assert!((0.4e6..0.51e6).contains(&network), "4 Mb/s are 0.5 MB/s: {network}");
     }
-    let carries = found.details.sentences.iter().filter(|text| text.contains("the network alone carries"));
-    assert!(carries.count() >= 2, "{:#?}", found.details);
     assert!(found.context.join(" ").contains("SMB3"), "{:#?}", found.context);
     let left_there = || out(&machine, "ls -A /work/client") + &left(&machine);
     assert_eq!(left_there(), "");

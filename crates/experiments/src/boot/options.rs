@@ -1,11 +1,15 @@
 //! Options of boot.
 
-use super::super::{Declared, Opt, options::parsed};
+use super::super::{
+    Declared, Opt,
+    options::{parsed, within},
+};
 
 pub const NOW: Opt<bool> = Opt::switch("now", "Record the boot that this machine runs from");
 
 pub const TIMES: Opt<u32> =
-    Opt::new("times", "N", times, "Restart so many times, and record each boot").conflicts(&["now", "stop"]);
+    Opt::new("times", "N", |text| within(text, 1..=100), "Restart so many times, and record each boot")
+        .conflicts(&["now", "stop"]);
 
 pub const RESTART: Opt<String> =
     Opt::new("restart", "HOSTNAME", parsed, "The name of this machine, which may restart").requires("times");
@@ -13,10 +17,3 @@ pub const RESTART: Opt<String> =
 pub const STOP: Opt<bool> = Opt::switch("stop", "End the restarts").conflicts(&["now"]);
 
 pub const OPTIONS: &[&dyn Declared] = &[&NOW, &TIMES, &RESTART, &STOP];
-
-fn times(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(times @ 1..=100) => Ok(times),
-        _ => Err("a whole number from 1 to 100".to_owned()),
-    }
-}

@@ -21,19 +21,14 @@ pub struct ShareTest {
     /// Link rate in bits per second; `None` means unlimited.
     pub rate: Option<u64>,
     /// Protocol of server and clients.
-    #[serde(default)]
     pub protocol: Protocol,
     /// Whether clients mount SMB by the kernel instead of running smbclient. NFS is always mounted.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mounted: bool,
     /// The machine of the clients and their directory there; `None` means this machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<RemoteDir>,
     /// The same directory as another server shares it, from which files are got, too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub existing: Option<Existing>,
     /// The file with user and password for the other server; `None` means a guest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<PathBuf>,
     /// Protection of messages that clients insist on.
     pub protection: Option<Protection>,
@@ -45,9 +40,6 @@ pub struct ShareTest {
     pub small: u64,
     /// Number of clients at once, after one alone.
     pub clients: u32,
-    /// Whether iperf3 measures what the network to another machine carries, where both have it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub also_network: bool,
     /// Repetitions of all transfers.
     pub runs: u32,
 }
@@ -142,7 +134,9 @@ impl Route {
 }
 
 /// Number of random reads, and their size in bytes.
-const RANDOM: (u64, u64) = (256, 4096);
+pub const BLOCKS: (u64, u64) = (256, 4096);
+/// Size of the smallest large file in bytes, so that all random reads have a block of their own.
+pub const LEAST_BYTES: u64 = BLOCKS.0 * BLOCKS.1;
 
 impl ShareTest {
     pub fn kinds(&self) -> impl Iterator<Item = TransferKind> + use<> {
@@ -188,7 +182,7 @@ impl ShareTest {
             routes.push(Route::WithoutAll);
         }
         routes.extend(self.existing.iter().map(|_| Route::Existing));
-        routes.extend(self.also_network.then_some(Route::Network));
+        routes.extend(self.client.iter().map(|_| Route::Network));
         routes.push(Route::Server);
         routes.into_iter()
     }
@@ -210,8 +204,7 @@ impl ShareTest {
         let (files, bytes) = self.set(kind);
         match files {
             _ if kind == TransferKind::ReadRandom => {
-                let (blocks, bytes) = self.blocks();
-                format!("read {blocks} random blocks of {}", decimal_bytes(bytes))
+                format!("read {} random blocks of {}", BLOCKS.0, decimal_bytes(BLOCKS.1))
             }
             1 => format!("{verb} {}", decimal_bytes(bytes)),
             _ if kind.is_small() => {
@@ -239,20 +232,14 @@ impl ShareTest {
             TransferKind::PutSmall | TransferKind::GetSmall => (self.files, self.small),
             TransferKind::PutSeveral | TransferKind::GetSeveral => {
                 let clients = u64::from(self.clients);
-                (clients, (self.bytes / clients).max(1))
+                (clients, self.bytes / clients)
             }
         }
     }
 
-    /// Number of random blocks and their size in bytes, at most what the file has.
-    pub fn blocks(&self) -> (u64, u64) {
-        let (blocks, bytes) = RANDOM;
-        (blocks.min(self.bytes / bytes).max(1), bytes.min(self.bytes))
-    }
-
     /// Bytes of a transfer.
     pub fn moved(&self, kind: TransferKind) -> u64 {
-        let (pieces, bytes) = if kind == TransferKind::ReadRandom { self.blocks() } else { self.set(kind) };
+        let (pieces, bytes) = if kind == TransferKind::ReadRandom { BLOCKS } else { self.set(kind) };
         pieces.saturating_mul(bytes)
     }
 
@@ -260,12 +247,12 @@ impl ShareTest {
     fn over_link(&self) -> Option<f64> {
         let rate = self.rate? as f64;
         // Each start of the server is followed by one put and one get.
-        let warm = self.moved(TransferKind::Put).saturating_add(self.moved(TransferKind::Get));
+        let warm = [TransferKind::Put, TransferKind::Get].map(|kind| self.moved(kind));
         let moved = self.routes().filter(|route| route.has(Part::Link)).flat_map(|route| {
             self.kinds().filter(move |kind| self.applies(*kind, route)).map(|kind| self.moved(kind))
         });
-        let bytes = moved.fold(warm, u64::saturating_add);
-        Some(8.0 * bytes as f64 * f64::from(self.runs) / rate)
+        let bits: f64 = moved.chain(warm).map(|bytes| 8.0 * bytes as f64).sum();
+        Some(bits * f64::from(self.runs) / rate)
     }
 
     /// Largest number of files in a transfer; one set exists at a time.
@@ -323,28 +310,6 @@ impl ShareTest {
     }
 }
 
-#[cfg(test)]
-impl ShareTest {
-    /// One client, and one file of each size.
-    pub(super) fn least() -> Self {
-        Self {
-            rate: None,
-            protocol: Protocol::Smb,
-            mounted: false,
-            client: None,
-            existing: None,
-            login: None,
-            protection: None,
-            bytes: 1 << 20,
-            files: 1,
-            small: 1,
-            clients: 1,
-            also_network: false,
-            runs: 1,
-        }
-    }
-}
-
 crate::kind!("share", ShareTest as Act);
 
 impl Act for ShareTest {
@@ -387,29 +352,25 @@ impl Act for ShareTest {
         parts.extend(self.existing.iter().map(|at| format!("what is got comes from {at}, too")));
         let over_link = self.over_link().map(duration);
         parts.extend(over_link.map(|time| format!("what goes over the link takes {time} or more")));
-        if self.also_network {
-            let loads = self.kinds().filter(|kind| self.applies(*kind, Route::Network)).count();
-            let times = count(loads as u64, "time");
-            parts.push(format!(
-                "if both machines have iperf3, it fills the network for 3 s, {times} in each repetition"
-            ));
+        if self.client.is_some() {
+            parts.push("if both machines have iperf3, it fills the network for 3 s at a time".to_owned());
         }
         Some(parts.join("; "))
     }
 
     fn check(&self) -> Result<(), String> {
         const MOST: u64 = 1 << 40;
-        let fits = (1..=MOST).contains(&self.bytes)
+        // What a client on another machine can't use.
+        let is_local =
+            self.rate.is_some() || self.mounted || self.existing.is_some() || self.protocol == Protocol::Nfs;
+        let fits = (LEAST_BYTES..=MOST).contains(&self.bytes)
             && (1..=100_000).contains(&self.files)
             && (1..=MOST).contains(&self.small)
             && (1..=64).contains(&self.clients)
             && (1..=100).contains(&self.runs)
             && self.rate.is_none_or(|rate| (1_000..=1 << 40).contains(&rate))
-            && !(self.also_network && self.client.is_none())
-            && !(self.rate.is_some() && self.client.is_some())
-            && !(self.mounted && self.client.is_some())
-            && self.existing.as_ref().is_none_or(|at| at.protocol == self.protocol && self.client.is_none())
-            && !(self.protocol == Protocol::Nfs && self.client.is_some())
+            && !(self.client.is_some() && is_local)
+            && self.existing.as_ref().is_none_or(|at| at.protocol == self.protocol && at.is_safe())
             && (self.protocol == Protocol::Smb || self.protection.is_none() && !self.mounted);
         if fits { Ok(()) } else { Err("shares files in a way that makes no sense".to_owned()) }
     }

@@ -4,37 +4,18 @@ use std::slice;
 
 use super::{
     super::common::Series,
-    limit::{ALIKE, APART, Gain, Limit, Runs, limit, times},
+    limit::{ALIKE, Gain, Limit, Runs, limit, times},
 };
 use crate::{
     analyse::{Estimate, repeat},
-    findings::{
-        Axis, Column, Curve, Figure, Findings, LoadKey, Metric, On, Point, Quantity, Scope, Style, Table,
-    },
+    findings::{Column, Findings, LoadKey, Metric, On, Quantity, Scope, Table},
     inventory::{Drive, Inventory},
     plan::Plan,
     record::{Run, suspended},
-    share::{Part, Protocol, Route, ShareLoad, ShareResult, ShareTest, TransferKind},
+    share::{BLOCKS, Part, Route, ShareResult, ShareTest, TransferKind},
     target::Target,
-    units::{Direction, Pattern, capital, count, listed, percent, rate},
+    units::{Direction, Pattern, capital, percent, rate},
 };
-
-/// Explains the rows of the table.
-fn legend(act: &ShareTest, has_network: bool) -> String {
-    let sync = (act.protocol == Protocol::Nfs).then_some(
-        " 'without the export's sync': the server says that files are stored before they are on the drive.",
-    );
-    let existing =
-        act.existing.as_ref().map(|_| " 'your share': from the other server, by clients on this machine.");
-    let network = has_network
-        .then_some(" 'the network alone': what iperf3 moves between both machines, without files.");
-    let others: String = [sync, existing, network].into_iter().flatten().collect();
-    format!(
-        "'without the drive': of a share in memory. 'without the link' or 'without the network': of clients on the server. \
-         'the drive alone': without a client.{others} What is put counts until it is on the drive; what is got is not in \
-         the server's memory before."
-    )
-}
 
 /// Share of the time from which on a busy core may limit.
 const BUSY: f64 = 0.9;
@@ -65,7 +46,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         for kind in case.act.kinds() {
             findings.verdicts.extend(case.verdict(kind).map(name));
             findings.verdicts.extend(case.existing(kind).map(name));
-            findings.details.sentences.extend(case.behind(kind).map(name));
         }
         findings.details.sentences.extend(case.bus.iter().map(|bus| {
             name(format!(
@@ -73,13 +53,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             ))
         }));
         findings.tables.push(case.table(if several { case.given } else { "" }));
-        findings.figures.extend(case.figure());
         findings.estimates.extend(case.metrics());
         findings.context.push(case.context());
         findings.flags.extend(case.suspended());
-    }
-    if let Some(case) = cases.first() {
-        findings.details.sentences.push(legend(case.act, cases.iter().any(Case::has_network)));
     }
 }
 
@@ -115,12 +91,7 @@ impl Case<'_> {
 
     fn verdict(&self, kind: TransferKind) -> Option<String> {
         let name = self.act.name(kind);
-        let Some(whole) = self.speed(kind, Route::Whole) else {
-            let is_stopped =
-                |load: &ShareLoad| (load.kind, load.route) == (kind, Route::Whole) && load.suspended_ns > 0;
-            let stopped = self.shared.loads.iter().any(is_stopped);
-            return stopped.then(|| format!("{name}: no result, as drivebench did not run meanwhile."));
-        };
+        let whole = self.speed(kind, Route::Whole)?;
         let alone = self.speed(kind, Route::Server);
         let alone = alone.map(|alone| format!(", the drive alone {}", rate(alone.value))).unwrap_or_default();
         let limit = self.limit(kind);
@@ -169,36 +140,6 @@ impl Case<'_> {
         format!("{speed} without {}, {times} times as much (at least {least})", self.whole_part(*part))
     }
 
-    /// What is left when all parts are left out, and what the network alone carries.
-    fn behind(&self, kind: TransferKind) -> Option<String> {
-        // Without the drive nothing waits for it.
-        let parts = self.act.parts().filter(|part| *part != Part::Sync);
-        let parts: Vec<&str> = parts.map(|part| self.act.part(part)).collect();
-        let route = if parts.len() == 1 { Route::Without(Part::Drive) } else { Route::WithoutAll };
-        let all = self.speed(kind, route).map(|e| format!("{} without {}", rate(e.value), listed(&parts)));
-        let known: Vec<String> = all.into_iter().chain(self.carried(kind)).collect();
-        (!known.is_empty()).then(|| format!("{}: {}.", self.act.name(kind), known.join("; ")))
-    }
-
-    /// What the network alone carries, beside what clients get through it.
-    fn carried(&self, kind: TransferKind) -> Option<String> {
-        let carries = self.speed(kind, Route::Network)?;
-        // As wide as the intervals of gains.
-        let intervals = 2 * self.parts(kind).count();
-        let times = times(&self.speeds(kind, Route::Network), &self.speeds(kind, Route::Whole), intervals);
-        // A lower bound is rounded down.
-        let share = |high: f64| percent((100.0 / high).floor().min(100.0) / 100.0);
-        let used = match times.map(|times| NetworkUse::of(&times)) {
-            Some(NetworkUse::AtLeast(high)) => format!(", of which clients use at least {}", share(high)),
-            Some(NetworkUse::More(times, least)) => {
-                format!(", {} times as much as clients get (at least {})", factor(times), factor(least))
-            }
-            Some(NetworkUse::Less) => ", which is less than clients got".to_owned(),
-            Some(NetworkUse::Unknown) | None => String::new(),
-        };
-        Some(format!("the network alone carries {}{used}", carries.text(rate)))
-    }
-
     /// Beside the other server of the same directory, from which files were got without the link.
     fn existing(&self, kind: TransferKind) -> Option<String> {
         let (own, without) = match self.act.has_link() {
@@ -208,17 +149,12 @@ impl Case<'_> {
         let (existing, ours) = (self.speed(kind, Route::Existing)?, self.speed(kind, own)?);
         let gets = self.act.kinds().filter(|kind| self.act.applies(*kind, Route::Existing)).count();
         let times = times(&self.speeds(kind, own), &self.speeds(kind, Route::Existing), gets)?;
-        let differs = match (times.low, times.high) {
-            (low, _) if low >= ALIKE => {
-                format!(
-                    ", {} times as much (at least {}): look at its settings",
-                    factor(times.value),
-                    factor(low)
-                )
+        let differs = match times.low {
+            low if low >= ALIKE => {
+                let (times, least) = (factor(times.value), factor(low));
+                format!(", {times} times as much (at least {least}): look at its settings")
             }
-            (_, high) if high <= 1.0 / ALIKE => ", which is less".to_owned(),
-            (low, high) if low > 1.0 / ALIKE && high < ALIKE => ", which differs by less than 5 %".to_owned(),
-            _ => "; which of both is faster can't be told".to_owned(),
+            _ => String::new(),
         };
         let (name, existing, ours) = (self.act.name(kind), existing.text(rate), ours.text(rate));
         Some(format!("{name}: your share{without} {existing}, drivebench's {ours}{differs}."))
@@ -232,20 +168,10 @@ impl Case<'_> {
         busy.map_or_else(String::new, |busy| format!("; one core was busy for {}", percent(busy)))
     }
 
-    /// Flags for transfers during which drivebench was suspended.
-    fn suspended(&self) -> Vec<String> {
-        let all = self.act.kinds().flat_map(|kind| self.act.routes().map(move |route| (kind, route)));
-        let of = |(kind, route)| {
-            let own = self.shared.loads.iter().filter(|load| (load.kind, load.route) == (kind, route));
-            let seconds = own.map(|load| load.suspended_ns as f64 / 1e9).sum();
-            let what = || format!("{}, {}", self.act.name(kind), self.act.route_name(route));
-            (seconds > 0.0).then(|| suspended(&what(), seconds).text)
-        };
-        all.filter_map(of).collect()
-    }
-
-    fn has_network(&self) -> bool {
-        self.shared.loads.iter().any(|load| load.route == Route::Network)
+    /// A flag for transfers during which drivebench was suspended.
+    fn suspended(&self) -> Option<String> {
+        let seconds = self.shared.loads.iter().map(|load| load.suspended_ns as f64 / 1e9).sum();
+        (seconds > 0.0).then(|| suspended("transfers", seconds).text)
     }
 
     fn table(&self, title: &str) -> Table {
@@ -254,50 +180,18 @@ impl Case<'_> {
             route => self.act.route_name(route),
         };
         let row = |route: Route| {
-            let speed = |kind| self.speed(kind, route).map_or("-".to_owned(), |speed| speed.text(rate));
-            [name(route)].into_iter().chain(self.act.kinds().map(speed)).collect()
+            let speeds: Vec<_> = self.act.kinds().map(|kind| self.speed(kind, route)).collect();
+            let is_measured = speeds.iter().any(Option::is_some);
+            let texts =
+                speeds.iter().map(|speed| speed.as_ref().map_or("-".to_owned(), |speed| speed.text(rate)));
+            is_measured.then(|| [name(route)].into_iter().chain(texts).collect())
         };
         let columns = self.act.kinds().map(|kind| Column::new(&self.act.short_name(kind), true));
         Table {
             title: title.to_owned(),
             columns: [Column::new("", false)].into_iter().chain(columns).collect(),
-            rows: self
-                .act
-                .routes()
-                .filter(|route| *route != Route::Network || self.has_network())
-                .map(row)
-                .collect(),
+            rows: self.act.routes().filter_map(row).collect(),
         }
-    }
-
-    /// From the drive alone to what the client gets.
-    fn figure(&self) -> Option<Figure> {
-        let over = if self.act.client.is_some() { "over the network" } else { "over the link" };
-        let link =
-            self.act.has_link().then_some([(Route::Without(Part::Link), "shared"), (Route::Whole, over)]);
-        let shared = link.map_or_else(|| vec![(Route::Whole, "shared")], |both| both.to_vec());
-        let way: Vec<(Route, &str)> = [(Route::Server, "drive alone")].into_iter().chain(shared).collect();
-        let curve = |kind: TransferKind| {
-            let points = way.iter().enumerate();
-            let points =
-                points.filter_map(|(at, (route, _))| Some(Point::of(at as f64, &self.speed(kind, *route)?)));
-            Curve::new(self.act.name(kind), Style::Dots, points)
-        };
-        let curves: Vec<Curve> = self.act.kinds().map(curve).filter(|c| !c.points.is_empty()).collect();
-        let said = self.act.kinds().filter_map(|kind| {
-            let (drive, client) = (self.speed(kind, Route::Server)?, self.speed(kind, Route::Whole)?);
-            Some(format!("{} {} and {}", self.act.name(kind), rate(drive.value), rate(client.value)))
-        });
-        let said: Vec<String> = said.collect();
-        (!curves.is_empty()).then(|| Figure {
-            title: "from the drive to the client".to_owned(),
-            text: format!("Drive alone and client: {}.", said.join("; ")),
-            n: format!("geometric means of {}, 95 % intervals", count(u64::from(self.act.runs), "run")),
-            x: Axis::named("", way.iter().map(|(_, name)| (*name).to_owned())),
-            y: Axis::speed(),
-            curves,
-            ..Figure::default()
-        })
     }
 
     fn metrics(&self) -> Vec<Metric> {
@@ -323,7 +217,7 @@ impl Case<'_> {
                 name: self.act.name(kind),
                 direction: Some(direction),
                 pattern: random.then_some(Pattern::Random),
-                block: Some(if random { self.act.blocks().1 } else { bytes }),
+                block: Some(if random { BLOCKS.1 } else { bytes }),
                 jobs: u32::try_from(clients).ok(),
                 on: Some(On::Directory),
                 cold: !kind.puts(),
@@ -365,35 +259,12 @@ impl Case<'_> {
         let yours = self.act.existing.as_ref().map_or_else(String::new, |at| format!("; your share: {at}"));
         let most =
             self.act.rate.map_or_else(String::new, |bits| format!(" (at most {})", rate(bits as f64 / 8.0)));
-        let to_the_end = if self.has_network() { " to the end" } else { "" };
-        let no_network = self.shared.no_network.as_ref().map_or_else(String::new, |why| {
-            format!("; the network alone was not measured{to_the_end}: {why}")
-        });
+        let no_network = self
+            .shared
+            .no_network
+            .as_ref()
+            .map_or_else(String::new, |why| format!("; the network alone was not measured: {why}"));
         format!("{}{agreed}; {}{most}{here}{yours}{no_network}", self.shared.server, self.setup())
-    }
-}
-
-/// How what the network alone carries compares with what clients get through it.
-#[derive(Debug, PartialEq)]
-enum NetworkUse {
-    /// Clients use most of it: it carries at most this many times as much.
-    AtLeast(f64),
-    /// It carries this many times as much, and at least so many.
-    More(f64, f64),
-    /// It carries less, so iperf3 does not tell what limits.
-    Less,
-    Unknown,
-}
-
-impl NetworkUse {
-    /// From what it carries as a multiple of what clients get.
-    fn of(times: &Estimate) -> Self {
-        match (times.low, times.high) {
-            (_, high) if high <= 1.0 / ALIKE => Self::Less,
-            (low, high) if low > 1.0 / ALIKE && high <= APART => Self::AtLeast(high),
-            (low, _) if low >= APART => Self::More(times.value, low),
-            _ => Self::Unknown,
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
 /// Ratio below which a gain does not count, and two gains are not distinguished.
 pub const ALIKE: f64 = 1.05;
 /// Ratio above which two gains are not called alike.
-pub const APART: f64 = 1.2;
+const APART: f64 = 1.2;
 
 /// Speed of each repetition, in bytes per second.
 pub type Runs = BTreeMap<u32, f64>;

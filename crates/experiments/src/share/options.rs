@@ -4,33 +4,41 @@ use std::path::PathBuf;
 
 use super::super::{
     Declared, Opt,
-    options::{parsed, read},
+    options::{choice, parsed, read, within},
     shared_options as shared,
 };
 use crate::{
-    share::{Existing, Protection, Protocol},
+    share::{Existing, LEAST_BYTES, Protection, Protocol},
     units::RemoteDir,
 };
 
 pub const RATE: Opt<u64> = Opt::new("rate", "RATE", rate, "Bits/s of the link: 100Mb [default: no limit]");
 
-pub const PROTOCOL: Opt<Protocol> = Opt::new("protocol", "WHAT", protocol, "smb, nfs or sftp")
-    .choices(&["smb", "nfs", "sftp"])
-    .default("smb");
+const PROTOCOLS: [(&str, Protocol); 3] =
+    [("smb", Protocol::Smb), ("nfs", Protocol::Nfs), ("sftp", Protocol::Sftp)];
+const PROTECTIONS: [(&str, Option<Protection>); 3] =
+    [("off", None), ("sign", Some(Protection::Signing)), ("encrypt", Some(Protection::Encryption))];
+
+pub const PROTOCOL: Opt<Protocol> =
+    Opt::new("protocol", "WHAT", |text| choice(text, &PROTOCOLS), "smb, nfs or sftp")
+        .choices(&["smb", "nfs", "sftp"])
+        .default("smb");
 
 pub const CLIENT: Opt<RemoteDir> =
     Opt::new("client", "URL", read, "At ssh://[USER@]HOST[:PORT]/DIR [default: here]").conflicts(&["rate"]);
 
 /// Takes a few seconds over a slow link.
-pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", shared::bytes, "The large file").default("64MiB");
+pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", size, "The large file").default("64MiB");
 
-pub const FILES: Opt<u64> = Opt::new("files", "N", files, "Small files, of 16 KiB each").default("1000");
+pub const FILES: Opt<u64> =
+    Opt::new("files", "N", |text| within(text, 1..=100_000), "Small files, of 16 KiB each").default("1000");
 
 pub const CLIENTS: Opt<u32> =
-    Opt::new("clients", "N", clients, "At once, after one alone; 1: only that").default("4");
+    Opt::new("clients", "N", |text| within(text, 1..=64), "At once, after one alone; 1: only that")
+        .default("4");
 
 pub const PROTECTION: Opt<Option<Protection>> =
-    Opt::new("protection", "WHAT", protection, "off, sign (as Windows 11) or encrypt")
+    Opt::new("protection", "WHAT", |text| choice(text, &PROTECTIONS), "off, sign (as Windows 11) or encrypt")
         .choices(&["off", "sign", "encrypt"])
         .default("off");
 
@@ -79,36 +87,9 @@ fn rate(text: &str) -> Result<u64, String> {
     if (1e5..=1e12).contains(&rate) { Ok(rate as u64) } else { Err(wrong()) }
 }
 
-fn files(text: &str) -> Result<u64, String> {
-    match text.parse() {
-        Ok(files @ 1..=100_000) => Ok(files),
-        _ => Err("a whole number from 1 to 100000".to_owned()),
-    }
-}
-
-fn clients(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(clients @ 1..=64) => Ok(clients),
-        _ => Err("a whole number from 1 to 64".to_owned()),
-    }
-}
-
-fn protocol(text: &str) -> Result<Protocol, String> {
-    match text {
-        "smb" => Ok(Protocol::Smb),
-        "nfs" => Ok(Protocol::Nfs),
-        "sftp" => Ok(Protocol::Sftp),
-        _ => Err("smb, nfs or sftp".to_owned()),
-    }
-}
-
-fn protection(text: &str) -> Result<Option<Protection>, String> {
-    match text {
-        "off" => Ok(None),
-        "sign" => Ok(Some(Protection::Signing)),
-        "encrypt" => Ok(Some(Protection::Encryption)),
-        _ => Err("off, sign or encrypt".to_owned()),
-    }
+fn size(text: &str) -> Result<u64, String> {
+    let bytes = shared::bytes(text)?;
+    if bytes < LEAST_BYTES { Err("1 MiB or more".to_owned()) } else { Ok(bytes) }
 }
 
 #[cfg(test)]
@@ -125,19 +106,5 @@ mod tests {
         for wrong in ["", "fast", "0", "-1Mb", "1e99", "1b", "ſMb", "100MB", "1Mbitit"] {
             assert!(rate(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn numbers_out_of_range_and_unknown_words_are_refused() {
-        assert!(
-            files("0").is_err()
-                && files("100001").is_err()
-                && clients("0").is_err()
-                && clients("65").is_err()
-        );
-        assert_eq!(protection("sign"), Ok(Some(Protection::Signing)));
-        assert!(protection("maybe").is_err());
-        assert_eq!(protocol("sftp"), Ok(Protocol::Sftp));
-        assert!(protocol("ftp").is_err());
     }
 }

@@ -48,7 +48,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             files: ask.values.get(&options::FILES),
             small: SMALL,
             clients: ask.values.get(&options::CLIENTS),
-            also_network: client.is_some(),
             runs: ask.values.get(&options::TIMES),
         };
         fits(target, test.on_disk()).map_err(PlanError::without_limit)?;

@@ -7,28 +7,24 @@ use crate::{
     conditions::Core,
     plan::Plan,
     record::{MOST, Observation, Run, lasts},
-    units::{FASTEST, is_zero},
+    units::FASTEST,
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct ShareResult {
     /// Name and version of the server, such as `Samba 4.17.12-Debian`.
     pub server: String,
     /// What the server reports of a client's connection.
     pub negotiated: Option<Negotiated>,
     /// Why the network alone was not measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub no_network: Option<String>,
     /// The port of this machine that leads to the client's machine, such as `eth0`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub network_port: Option<String>,
     pub loads: Vec<ShareLoad>,
 }
 
 /// Protocol version and protection that client and server agreed upon.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Negotiated {
     /// Protocol version, such as `SMB3_11`.
     pub dialect: String,
@@ -47,10 +43,8 @@ pub struct ShareLoad {
     /// Time until all is on the drive, or has been read, in seconds.
     pub seconds: f64,
     /// Load of this machine's processors during the transfer.
-    #[serde(default)]
     pub cores: Vec<Core>,
     /// Time for which drivebench was suspended, in nanoseconds; such a transfer is left out.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub suspended_ns: u64,
 }
 

@@ -1,13 +1,18 @@
 //! Options of swap.
 
-use super::super::{Declared, Opt, shared_options as shared, shared_options::*};
+use super::super::{Declared, Opt, options::within, shared_options as shared, shared_options::*};
 
 /// Little enough for any board, and enough for several seconds of faults.
 pub const MEMORY: Opt<u64> =
     Opt::new("memory", "SIZE", memory, "Memory that the program may have").default("64MiB");
 
-pub const RANDOM: Opt<u8> =
-    Opt::new("random", "PERCENT", percent, "How much of each page is incompressible").default("50");
+pub const RANDOM: Opt<u8> = Opt::new(
+    "random",
+    "PERCENT",
+    |text| within(text.trim_end_matches('%'), 1..=100),
+    "How much of each page is incompressible",
+)
+.default("50");
 
 pub const RUNTIME: Opt<f64> = Opt::new("runtime", "TIME", shared::seconds, "Time of each load").default("5s");
 
@@ -25,12 +30,5 @@ fn memory(text: &str) -> Result<u64, String> {
     match shared::bytes(text)? {
         bytes if (16 << 20..=16 << 30).contains(&bytes) => Ok(bytes),
         _ => Err("from 16 MiB to 16 GiB".to_owned()),
-    }
-}
-
-fn percent(text: &str) -> Result<u8, String> {
-    match text.trim_end_matches('%').trim().parse() {
-        Ok(percent @ 1..=100) => Ok(percent),
-        _ => Err("a whole number from 1 to 100".to_owned()),
     }
 }

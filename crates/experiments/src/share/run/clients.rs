@@ -8,68 +8,50 @@ use std::{
 
 use super::{
     file_server::{BEGINS, FileServer},
-    files::{self, Stop},
+    files::{GOT, Stop},
     mounted::{self, Mounted},
     nfs,
     sandbox::failed,
-    setup::{ANSWERS, ClientMode, POLL, Setup},
+    setup::{ANSWERS, ClientMode, POLL, Setup, set_name},
 };
 use crate::{
     engine::Cancel,
     run::RunError,
     share::{Negotiated, Route, TransferKind},
-    tools::{Output, Query, Talk, ToolError, namespace, samba},
+    tools::{Output, Query, Talk, namespace, samba},
 };
 
 /// Exit timeout of a client.
 const ENDS: Duration = Duration::from_secs(1);
 
-/// The transfers of all clients.
-pub(super) struct Moved<'a> {
+/// A transfer that has ended.
+pub(super) struct Moved {
     pub begins: Instant,
     /// When the last client had finished.
     pub ends: Instant,
     /// Output of the clients.
     pub said: String,
-    /// The mount that is still there, which the caller unmounts.
-    pub mounted: Option<Mounted<'a>>,
+    /// What random reads returned.
+    pub blocks: Vec<u8>,
 }
 
 impl Setup {
-    /// Runs client programs that put or get the files of `dir`, a path as those programs see it.
+    /// Runs client programs that put or get files.
     pub fn run_client_commands(
         &self,
         server: &dyn FileServer,
         (kind, route): (TransferKind, Route),
-        dir: &Path,
         cancel: &Cancel,
-    ) -> Result<Moved<'_>, RunError> {
+    ) -> Result<Moved, RunError> {
+        // As those programs see it.
+        let room = if self.remote(route).is_some() { Path::new("") } else { &self.client.room };
+        let dir = room.join(if kind.puts() { set_name(kind) } else { GOT });
         let puts = kind.puts();
         let commands: Vec<String> = match kind.is_small() {
             true => vec![server.all(puts, &dir.to_string_lossy())],
-            false => (0..self.act.set(kind).0).map(|number| one(puts, dir, number)).collect(),
+            false => (0..self.act.set(kind).0).map(|number| one(puts, &dir, number)).collect(),
         };
         self.send_commands(server, (kind, route), &commands, cancel)
-    }
-
-    /// Mounts the directory of the server and copies files from here.
-    pub fn mounted(
-        &self,
-        (kind, route): (TransferKind, Route),
-        dir: &Path,
-        stop: Stop<'_>,
-    ) -> Result<Moved<'_>, RunError> {
-        let mounted = self.mount(route)?;
-        let there = mounted.dir();
-        let (from, to) = if kind.puts() { (dir, there.as_path()) } else { (there.as_path(), dir) };
-        let (files, at_once) = (self.act.set(kind).0, kind.has_several_clients());
-        let begins = Instant::now();
-        // Closing a file writes what is left of it, and says nothing if that fails: by NFS it is synced before; of SMB that would store it, too, and
-        // syncing the filesystem tells (Linux 5.8).
-        let to_its_end = kind.puts() && matches!(self.client_mode, ClientMode::Nfs);
-        files::put(from, to, files, (at_once, to_its_end), stop)
-            .map_err(|e| self.cannot((kind, route), &e))?;
-        Ok(Moved { begins, ends: Instant::now(), said: String::new(), mounted: Some(mounted) })
     }
 
     pub fn mount(&self, route: Route) -> Result<Mounted<'_>, RunError> {
@@ -86,12 +68,7 @@ impl Setup {
             }
             ClientMode::Program(_) => return Err(failed("what is told what to move mounts nothing")),
         };
-        Mounted::mount(&self.client, network, (&mount, &unmount), &self.tools).map_err(|e| match e {
-            RunError::Tool(ToolError::Slow { seconds, .. }) => failed(&format!(
-                "the server did not answer a client that mounts its directory within {seconds} s"
-            )),
-            e => e,
-        })
+        Mounted::mount(&self.client, network, (&mount, &unmount), &self.tools)
     }
 
     /// Unmounts the share and waits until the server has no connection left, as the next client would be refused.
@@ -118,7 +95,7 @@ impl Setup {
         (kind, route): (TransferKind, Route),
         commands: &[String],
         cancel: &Cancel,
-    ) -> Result<Moved<'_>, RunError> {
+    ) -> Result<Moved, RunError> {
         let longest = self.longest(kind);
         let query = self.client(server, route, longest, false)?;
         let called = self.called(route, &query);
@@ -150,7 +127,7 @@ impl Setup {
                 return Err(failed(&format!("{called} failed: {said}{why}")));
             }
         }
-        Ok(Moved { begins, ends, said, mounted: None })
+        Ok(Moved { begins, ends, said, blocks: Vec::new() })
     }
 
     /// Starts a client and waits until it answers.

@@ -192,26 +192,20 @@ pub enum Differs {
     Bytes,
 }
 
-/// The number of the first file that differs: by length, and if `read` by its bytes.
-pub fn differs(
-    a: &Path,
-    b: &Path,
-    files: u64,
-    read: bool,
-    stop: Stop<'_>,
-) -> io::Result<Option<(u64, Differs)>> {
+/// How the first file that differs does so: by length, and if `read` by its bytes.
+pub fn differs(a: &Path, b: &Path, files: u64, read: bool, stop: Stop<'_>) -> io::Result<Option<Differs>> {
     for number in 0..files {
         let name = number.to_string();
         let mut first = open(a, &name)?;
         let mut second = match open(b, &name) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Some((number, Differs::Length))),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Some(Differs::Length)),
             opened => opened?,
         };
         if first.metadata()?.len() != second.metadata()?.len() {
-            return Ok(Some((number, Differs::Length)));
+            return Ok(Some(Differs::Length));
         }
         if read && !same(&mut first, &mut second, stop)? {
-            return Ok(Some((number, Differs::Bytes)));
+            return Ok(Some(Differs::Bytes));
         }
     }
     Ok(None)
@@ -253,11 +247,11 @@ mod tests {
         make(from, (12, 100), 1, on).and_then(|()| put(from, to, 12, (false, false), on)).expect("makes");
         fs::write(to.join("7"), vec![0; 100]).expect("writes");
         let differs = |read| differs(from, to, 12, read, on).expect("compares");
-        assert_eq!([differs(false), differs(true)], [None, Some((7, Differs::Bytes))]);
+        assert_eq!([differs(false), differs(true)], [None, Some(Differs::Bytes)]);
         fs::write(to.join("5"), "").expect("writes");
-        assert_eq!(differs(true), Some((5, Differs::Length)));
+        assert_eq!(differs(true), Some(Differs::Length));
         fs::remove_file(to.join("3")).expect("removes");
-        assert_eq!(differs(false), Some((3, Differs::Length)));
+        assert_eq!(differs(false), Some(Differs::Length));
     }
 
     #[test]

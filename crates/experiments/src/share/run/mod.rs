@@ -6,7 +6,6 @@ mod files;
 mod mounted;
 mod network;
 mod nfs;
-mod random;
 mod remote;
 mod sandbox;
 mod setup;
@@ -28,12 +27,12 @@ use rustix::{
     process::geteuid,
 };
 
-use self::{sandbox::failed, setup::Setup, transfers::Timed};
+use self::{sandbox::failed, setup::Setup};
 use crate::{
     engine::Cancel,
     inventory::machine,
     run::{Folder, Held, Journal, RunError},
-    share::{Negotiated, Part, Protection, Protocol, Route, ShareLoad, ShareResult, ShareTest},
+    share::{Negotiated, Part, Protection, Protocol, Route, ShareResult, ShareTest},
     sysroot::Sysroot,
     target::Target,
     tools::{self, Runner, System, Tool, namespace, openssh, samba, ssh},
@@ -47,9 +46,8 @@ const WORDS: usize = 400;
 
 /// Refuses a test that cannot run on this machine, before anything is changed.
 pub(super) fn check_prerequisites(root: &Sysroot, act: &ShareTest) -> Result<(), String> {
-    let refuse = |why: String| Err(why);
     if !geteuid().is_root() {
-        return refuse("run share makes networks of its own, which needs root: run it with sudo".to_owned());
+        return Err("run share makes networks of its own, which needs root: run it with sudo".to_owned());
     }
     let tools = System::default();
     let link: &[Tool] = if act.rate.is_some() { &[namespace::TC] } else { &[] };
@@ -63,18 +61,17 @@ pub(super) fn check_prerequisites(root: &Sysroot, act: &ShareTest) -> Result<(),
     for tool in namespace::TOOLS.iter().chain(served).chain(link).chain(other).chain(mounts) {
         tools.find(*tool).map_err(|e| e.to_string())?;
     }
-    let recent = match act.protocol {
-        Protocol::Smb => smb::is_recent(&tools),
-        Protocol::Nfs => nfs::is_recent(root),
-        Protocol::Sftp => Ok(()),
-    };
-    recent?;
+    match act.protocol {
+        Protocol::Smb => smb::is_recent(&tools)?,
+        Protocol::Nfs => nfs::is_recent(root)?,
+        Protocol::Sftp => {}
+    }
     act.existing.as_ref().map_or(Ok(()), |existing| require_local_host(existing.host()))?;
     act.login.as_deref().map_or(Ok(String::new()), login)?;
     // Memory for the client's files and for the share on tmpfs.
     let needed = act.kept().saturating_add(2 * act.held()).saturating_add(RESERVE);
     match machine::memory(root, "MemAvailable") {
-        Some(free) if free < needed => refuse(format!(
+        Some(free) if free < needed => Err(format!(
             "{} of memory are free, and this needs {}: name less with --size",
             decimal_bytes(free),
             decimal_bytes(needed)
@@ -103,28 +100,22 @@ fn require_local_host(host: &str) -> Result<(), String> {
 /// Reads user and password for another server from a file.
 fn login(path: &Path) -> Result<String, String> {
     const MOST: u64 = 4096;
-    let wrong = |why: String| format!("--login {}: {why}", path.display());
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = open(path, flags, Mode::empty()).map(File::from).map_err(|e| wrong(e.to_string()))?;
-    let mut text = String::new();
-    let about = file.metadata().map_err(|e| wrong(e.to_string()))?;
-    if about.is_file() {
-        file.take(MOST + 1).read_to_string(&mut text).map_err(|e| wrong(e.to_string()))?;
-    }
-    if !about.is_file() || text.len() as u64 > MOST {
-        return Err(wrong("it is no small file".to_owned()));
-    }
-    // A comma begins another option of a mount, and what ends lines in Windows is part of a password.
-    let is_name = |line: &&str| !line.starts_with("password=");
-    if text.lines().filter(is_name).any(|line| line.contains(',')) || text.contains('\r') {
-        return Err(wrong("a name has a comma, or its lines end as in Windows".to_owned()));
-    }
+    let read = || {
+        let mut text = String::new();
+        let file = open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
+        File::from(file).take(MOST).read_to_string(&mut text).map(|_| text)
+    };
+    let text = read().map_err(|e| format!("--login {}: {e}", path.display()))?;
     // Without a password smbclient asks the terminal for one.
     let has = |key: &str| text.lines().any(|line| line.starts_with(key));
-    match has("username=") && has("password=") {
+    // A comma begins another option of a mount, and what ends lines in Windows is part of a password.
+    let is_plain = |line: &str| line.starts_with("password=") || !line.contains(',');
+    let fits = text.len() < MOST as usize && !text.contains('\r') && text.lines().all(is_plain);
+    match fits && has("username=") && has("password=") {
         true => Ok(text),
-        false => Err(wrong(
-            "it has no line username=NAME, and below it password=WORD, without spaces around =".to_owned(),
+        false => Err(format!(
+            "--login {}: write username=NAME, and below it password=WORD, without spaces around =, commas in the name and line ends of Windows",
+            path.display()
         )),
     }
 }
@@ -192,22 +183,22 @@ impl Session {
                     continue;
                 }
                 says(&format!("{}, {}, {run} of {}", act.name(kind), act.route_name(route), act.runs));
-                let timed = match route {
-                    Route::Network => match setup.carried(kind, cancel) {
-                        Err(why) if !cancel.is_set() => {
+                let load = match route {
+                    Route::Network => match setup.carried((kind, run), cancel) {
+                        Err(_) if cancel.is_set() => return Err(RunError::Interrupted),
+                        Err(why) => {
                             // The text comes from another machine, so its length is limited.
                             shared.no_network = Some(why.chars().take(WORDS).collect());
                             self.has_no_network = true;
                             continue;
                         }
-                        timed => timed.map_err(|why| failed(&why))?,
+                        Ok(load) => load,
                     },
                     _ => setup
-                        .time((kind, route), run == 1, cancel)
+                        .time((kind, route), (run, run == 1), cancel)
                         .map_err(|e| hint_for_existing(&act, route, e))?,
                 };
-                let Timed { bytes, seconds, cores, suspended_ns } = timed;
-                shared.loads.push(ShareLoad { kind, route, run, bytes, seconds, cores, suspended_ns });
+                shared.loads.push(load);
             }
         }
         if !self.has_negotiated {
@@ -239,18 +230,11 @@ fn ended(e: RunError, cancel: &Cancel) -> RunError {
 
 /// Adds hints to an error of the other server.
 fn hint_for_existing(act: &ShareTest, route: Route, e: RunError) -> RunError {
-    match (&act.existing, route, e) {
-        (Some(at), Route::Existing, RunError::Act(why)) => {
-            let signing = match act.protocol {
-                Protocol::Smb => " If its server insists on signing: --protection sign",
-                Protocol::Nfs | Protocol::Sftp => "",
-            };
-            failed(&format!(
-                "{why}. Is {at} the directory that is measured, and may {} read in it?{signing}",
-                if act.login.is_some() { "the user of --login" } else { "guests" }
-            ))
-        }
-        (.., e) => e,
+    match (&act.existing, e) {
+        (Some(at), RunError::Act(why)) if route == Route::Existing => failed(&format!(
+            "{why}. Is {at} the directory that is measured, and may guests, or the user of --login, read in it? If its server insists on signing: --protection sign"
+        )),
+        (_, e) => e,
     }
 }
 
@@ -268,16 +252,14 @@ fn order(act: &ShareTest, run: u32) -> Vec<Route> {
 
 /// Refuses to go on if the server reports less protection than clients asked for.
 fn agrees(act: &ShareTest, said: Option<&Negotiated>) -> Result<(), RunError> {
-    let does_not = said.is_some_and(|said| match act.protection {
+    let none = |said: &Negotiated| match act.protection {
         Some(Protection::Encryption) => said.encryption == "none",
         Some(Protection::Signing) => said.signing == "none",
         None => false,
-    });
-    let part = act.part(Part::Protection);
-    if does_not {
-        Err(failed(&format!("{part} was asked for, and {} says that there is none", act.protocol.server())))
-    } else {
-        Ok(())
+    };
+    match said.is_some_and(none) {
+        true => Err(failed(&format!("{} was asked for, and smbd has none", act.part(Part::Protection)))),
+        false => Ok(()),
     }
 }
 
@@ -330,14 +312,14 @@ mod tests {
         let spaced = "username = ann\npassword = secret\n";
         for lacks in ["", "username=ann\n", "password=secret\n", "username\npassword\n", spaced] {
             let why = read(lacks).expect_err("refused");
-            assert!(why.contains("no line username=NAME") && !why.contains("secret"), "{why}");
+            assert!(why.contains("write username=NAME") && !why.contains("secret"), "{why}");
         }
         for odd in ["username=ann,sec=none\npassword=secret\n", "username=ann\r\npassword=secret\r\n"] {
             let why = read(odd).expect_err("refused");
-            assert!(why.contains("a name has a comma") && !why.contains("secret"), "{why}");
+            assert!(why.contains("write username=NAME") && !why.contains("secret"), "{why}");
         }
         assert_eq!(read("username=ann\npassword=a,b\n"), Ok("username=ann\npassword=a,b\n".to_owned()));
-        assert!(login(Path::new("/dev/null")).expect_err("refused").contains("no small file"));
+        login(Path::new("/dev/null")).expect_err("an empty file");
     }
 
     #[test]

@@ -8,19 +8,16 @@ use std::{
 use super::{
     file_server::BEGINS,
     setup::{Setup, free_port},
-    transfers::Timed,
 };
 use crate::{
     engine::{Cancel, Pulse},
-    share::{Route, TransferKind},
+    share::{Route, ShareLoad, TransferKind},
     tools::{
         Runner, ToolError, ip, iperf3,
         namespace::{SETPRIV, within},
     },
 };
 
-/// The exit code of a shell that does not find a program.
-const NOT_FOUND: i32 = 127;
 /// Exit timeout of a server that was killed.
 const ENDS: Duration = Duration::from_secs(5);
 /// Most bytes of iperf3's report, which has a few thousand.
@@ -35,12 +32,11 @@ impl Setup {
     }
 
     /// Runs iperf3 in the direction of a transfer with as many streams as clients; an error is the reason why it can't.
-    pub fn carried(&self, kind: TransferKind, cancel: &Cancel) -> Result<Timed, String> {
+    pub fn carried(&self, (kind, run): (TransferKind, u32), cancel: &Cancel) -> Result<ShareLoad, String> {
         let failed = |e: ToolError| e.to_string();
         let remote = self.remote(Route::Network).ok_or("no client is on another machine")?;
         let address = remote.addresses[0];
-        let program = self.tools.find(iperf3::IPERF3);
-        let program = program.map_err(|_| "iperf3 is not installed here: apt install iperf3")?;
+        let program = self.tools.find(iperf3::IPERF3).map_err(failed)?;
         let setpriv = self.tools.find(SETPRIV).map_err(failed)?;
         let port = free_port(address)?;
         let serve = iperf3::serve(&setpriv, &program, address, port);
@@ -65,29 +61,20 @@ impl Setup {
         let pulse = Pulse::since(begins);
         let said = self.tools.stream(&client, &|| cancel.is_set(), &mut hear);
         let suspended_ns = pulse.missed(0, begins.elapsed().as_nanos() as u64);
-        // Its output counts only if it ended by itself.
-        let has_ended = serves.has_ended();
-        let here = serves.end(ENDS).stderr;
-        let here = here.lines().last().filter(|_| has_ended);
-        let here = here.map(|last| format!("; iperf3 here: {last}")).unwrap_or_default();
-        let there = format!("iperf3 on {}", remote.host());
-        let used = format!("{there}, which uses port {port} of {address}");
-        let carried = match said {
-            Err(ToolError::Slow { seconds, .. }) => Err(format!("{used}, did not end within {seconds} s")),
-            Err(e) => Err(e.to_string()),
-            Ok(said) if said.code == Some(NOT_FOUND) => {
-                Err(format!("{there} is not installed: apt install iperf3"))
-            }
-            // iperf3 also writes errors to its report.
-            Ok(said) if report.trim().is_empty() => Err(format!("{used}: {}{here}", said.complaint())),
-            Ok(_) => iperf3::received(&report).map_err(|why| format!("{used}: {why}{here}")),
-        };
+        serves.end(ENDS);
+        // iperf3 also writes errors to its report.
+        let carried = said.map_err(failed).and_then(|said| match report.trim().is_empty() {
+            true => Err(said.complaint()),
+            false => iperf3::received(&report),
+        });
         let (bytes, seconds) = match carried {
             // A suspended measurement is left out in any case.
             Err(_) if suspended_ns > 0 => (0, begins.elapsed().as_secs_f64()),
-            carried => carried?,
+            carried => carried.map_err(|why| {
+                format!("iperf3 on {}, which uses port {port} of {address}: {why}", remote.host())
+            })?,
         };
         // iperf3 times itself.
-        Ok(Timed { bytes, seconds, cores: Vec::new(), suspended_ns })
+        Ok(ShareLoad { kind, route: Route::Network, run, bytes, seconds, cores: Vec::new(), suspended_ns })
     }
 }

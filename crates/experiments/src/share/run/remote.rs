@@ -48,14 +48,14 @@ impl Remote {
         let (needs, version) =
             if protocol == Protocol::Sftp { openssh::client_needs() } else { samba::client_needs() };
         let mut keeps = tools.talk(&ssh::client(at, &name, &DIRS, (needs, version)))?;
-        let refused = |why: String| refused(at, &why);
+        let refused = |why: String| failed(&format!("the client on {}: {why}", at.host()));
         let since = Instant::now();
         let stop = || cancel.is_set() || since.elapsed() > BEGINS;
         let mut next = || keeps.next_line(&stop);
         while next().is_some_and(|line| line != ssh::READY) {}
         let (Some(connection), Some(version)) = (next(), next()) else {
             let said = keeps.end(if stop() { Duration::ZERO } else { ENDS });
-            return Err(failure(at, &said));
+            return Err(ended(at, &said));
         };
         let addresses = addresses(&connection).map_err(refused)?;
         let is_old = || samba::numbers(&version).is_none_or(|version| version < super::smb::OLDEST);
@@ -85,13 +85,13 @@ impl Remote {
         // If the program has ended, its output says why.
         let _ = gives.say(&text);
         let said = gives.end(BEGINS);
-        if said.code == Some(0) { Ok(()) } else { Err(self.failed(&said)) }
+        if said.code == Some(0) { Ok(()) } else { Err(ended(&self.at, &said)) }
     }
 
     /// Removes all files of one directory there.
     pub fn clear(&self, dir: &str, tools: &System, stop: Stop<'_>) -> Result<(), RunError> {
-        let said = ask(&ssh::clear(&self.at, &self.name, dir), tools, stop)?;
-        if said.code == Some(0) { Ok(()) } else { Err(self.failed(&said)) }
+        let said = tools.stream(&ssh::clear(&self.at, &self.name, dir), stop, &mut |_| ())?;
+        if said.code == Some(0) { Ok(()) } else { Err(ended(&self.at, &said)) }
     }
 
     /// How files in two directories there differ: by length, and if `read` by their bytes.
@@ -103,31 +103,19 @@ impl Remote {
         stop: Stop<'_>,
     ) -> Result<Option<Differs>, RunError> {
         let query = ssh::compare(&self.at, &self.name, dirs, read).within(READS);
-        let said = ask(&query, tools, stop)?;
+        let said = tools.stream(&query, stop, &mut |_| ())?;
         match said.code {
             Some(0) => Ok(None),
             Some(ssh::OTHER_LENGTHS) => Ok(Some(Differs::Length)),
             Some(ssh::OTHER_BYTES) => Ok(Some(Differs::Bytes)),
-            _ => Err(self.failed(&said)),
+            _ => Err(ended(&self.at, &said)),
         }
     }
-
-    fn failed(&self, said: &Output) -> RunError {
-        failure(&self.at, said)
-    }
 }
 
-fn failure(at: &RemoteDir, said: &Output) -> RunError {
-    refused(at, &ssh::failure(at, said, caller().is_some()))
-}
-
-fn refused(at: &RemoteDir, why: &str) -> RunError {
-    failed(&format!("the client on {}: {why}", at.host()))
-}
-
-/// Runs a command until it ends or is stopped.
-fn ask(query: &Query, tools: &System, stop: Stop<'_>) -> Result<Output, RunError> {
-    Ok(tools.stream(query, stop, &mut |_| ())?)
+/// The error of a client whose ssh has ended with this output.
+fn ended(at: &RemoteDir, said: &Output) -> RunError {
+    failed(&format!("the client on {}: {}", at.host(), ssh::failure(at, said, caller().is_some())))
 }
 
 impl Drop for Remote {

@@ -82,7 +82,7 @@ pub(super) struct Setup {
     port: u16,
     /// Name of the scratch directory on the drive.
     folder: String,
-    /// Number of random reads so far, the seed of the next one.
+    /// Number of transfers so far, the seed of random reads.
     pub(super) draws: Cell<u64>,
 }
 
@@ -181,7 +181,7 @@ impl Setup {
             self.is_equipped = true;
         }
         for kind in [TransferKind::Put, TransferKind::Get] {
-            self.time((kind, Route::Whole), false, cancel)?;
+            self.time((kind, Route::Whole), (0, false), cancel)?;
         }
         Ok(())
     }
