@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     area, group,
     result::{SwapAreaResult, SwapLoadResult},
-    session::{Ended, Session},
+    session::Session,
     watch,
 };
 use crate::{
@@ -105,13 +105,9 @@ impl SwapWhat {
 /// Memory that a program may have, in bytes.
 const MEMORY: RangeInclusive<u64> = 1 << 20..=1 << 40;
 /// The swap area and other programs' memory are not counted as bytes that the run moved.
-const NEEDS: Needs = Needs {
-    uncounted: Uncounted::All,
-    is_for_memory: true,
-    measures_nothing: false,
-    finds_target: false,
-    takes_what_is_left: false,
-};
+fn needs() -> Needs {
+    Needs { uncounted: Uncounted::All, is_for_memory: true, ..Needs::default() }
+}
 
 crate::kind!("swap.area", MakeSwapArea as Act);
 
@@ -158,7 +154,7 @@ impl Act for MakeSwapArea {
     }
 
     fn needs(&self) -> Needs {
-        NEEDS
+        needs()
     }
 
     fn sets_up(&self) -> bool {
@@ -243,7 +239,7 @@ impl Act for UseSwap {
     }
 
     fn needs(&self) -> Needs {
-        NEEDS
+        needs()
     }
 
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
@@ -265,13 +261,13 @@ impl Act for UseSwap {
                     let loaded = session.load(self, tools, &run.cancel);
                     bytes = session.bytes_written().saturating_sub(before);
                     match loaded {
-                        Err(Ended::Because(why)) => SwapLoadResult {
+                        // The medium can't be measured any further.
+                        Err(RunError::Act(why)) => SwapLoadResult {
                             ended: Some(why),
                             is_enough: session.is_over,
                             ..SwapLoadResult::default()
                         },
-                        Err(Ended::Error(e)) => return Err(e),
-                        Ok(result) => result,
+                        loaded => loaded?,
                     }
                 }
             };
@@ -298,16 +294,6 @@ fn modelled(act: &UseSwap) -> SwapLoadResult {
     let operations = (act.seconds * 1e9) as u64 / nanoseconds;
     let mut latency = Histogram::default();
     latency.add(nanoseconds, operations);
-    let bytes = (missing * operations as f64) as u64 * 16 * 4096;
-    SwapLoadResult {
-        seconds: act.seconds,
-        operations,
-        latency,
-        processor: act.seconds / 10.0,
-        stalled: Some(act.seconds * missing),
-        swapped_in: bytes,
-        swapped_out: bytes,
-        written: Some(bytes),
-        ..SwapLoadResult::default()
-    }
+    let written = Some((missing * operations as f64) as u64 * 16 * 4096);
+    SwapLoadResult { seconds: act.seconds, operations, latency, written, ..SwapLoadResult::default() }
 }

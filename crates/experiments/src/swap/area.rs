@@ -2,8 +2,8 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs,
-    io::{self, Read, Write},
+    fmt, fs,
+    io::{self, Write},
     os::unix::{ffi::OsStringExt, fs::MetadataExt},
     path::{Path, PathBuf},
     thread,
@@ -41,16 +41,30 @@ const CONTROL: &str = "/sys/class/zram-control";
 pub struct Area {
     /// The device, or the file when it was made: that may be moved.
     path: PathBuf,
+    /// Its entry in the journal, which is written before the kernel uses the area.
     entry: Option<Entry>,
-    /// Of a file; removed after the area.
-    file: Option<Scratch>,
-    /// Of zram: its number.
-    zram: Option<u32>,
-    /// Of a device: the right to erase it.
-    claims: Option<Claims>,
+    /// `None` once the area is removed.
+    medium: Option<Medium>,
+}
+
+/// What the area is made of, which is given back after it.
+#[derive(Debug)]
+enum Medium {
+    File(Scratch),
+    /// The number of a zram device.
+    Zram(u32),
+    /// The right to erase a drive or a partition.
+    Device(Claims),
 }
 
 impl Area {
+    fn new(path: PathBuf, medium: Medium, journal: &Journal) -> Result<Self, RunError> {
+        // From here on the medium has to be given back, whatever happens.
+        let mut area = Self { path, entry: None, medium: Some(medium) };
+        area.entry = Some(journal.will(SwapInUse { path: area.path.clone() }).map_err(RunError::Journal)?);
+        Ok(area)
+    }
+
     /// In a file in `dir`, written from its begin to its end: an area may have no holes.
     pub fn file(
         dir: &Path,
@@ -69,7 +83,6 @@ impl Area {
                 dir.display()
             )));
         }
-        let path = scratch.path().map(Path::to_owned).unwrap_or_default();
         let block = vec![0; BLOCK];
         let mut left = bytes;
         while left > 0 {
@@ -81,15 +94,13 @@ impl Area {
             left -= length;
         }
         scratch.file.sync_all().map_err(failed)?;
-        let mut area = Self { path, entry: None, file: None, zram: None, claims: None };
-        area.noted(journal)?;
-        let file = &area.file.insert(scratch).file;
+        let file = scratch.file.try_clone().map_err(failed)?;
+        let path = scratch.path().map(Path::to_owned).unwrap_or_default();
+        let area = Self::new(path, Medium::File(scratch), journal)?;
         // By the open file: who may write to the directory could have root swap to another one.
-        swap_file::make(file, bytes, LABEL).and_then(|()| swap_file::on(file, PRIORITY)).map_err(|e| {
-            let why =
-                if e.kind() == io::ErrorKind::InvalidInput { "its filesystem takes none" } else { "failed" };
-            RunError::Act(format!("a swap file on {}: {why} ({e})", dir.display()))
-        })?;
+        swap_file::make(&file, bytes, LABEL)
+            .and_then(|()| swap_file::on(&file, PRIORITY))
+            .map_err(|e| RunError::Act(format!("a swap file on {} can't be used: {e}", dir.display())))?;
         Ok(area)
     }
 
@@ -101,33 +112,24 @@ impl Area {
     ) -> Result<Self, RunError> {
         let no = |why: String| RunError::Act(format!("zram can't be used: {why}"));
         if !Path::new(CONTROL).exists() {
-            let said = runner.ask(&swap::load_zram())?;
-            if said.code != Some(0) {
-                return Err(no(said.complaint()));
-            }
+            done(&swap::load_zram(), runner.ask(&swap::load_zram())?)?;
         }
-        let mut number = String::new();
-        fs::File::open(format!("{CONTROL}/hot_add"))
-            .and_then(|mut file| file.read_to_string(&mut number))
-            .map_err(|e| no(e.to_string()))?;
+        let number = fs::read_to_string(format!("{CONTROL}/hot_add")).map_err(|e| no(e.to_string()))?;
         let number: u32 = number.trim().parse().map_err(|_| no(format!("the kernel calls it '{number}'")))?;
-        let path = PathBuf::from(format!("{}{number}", swap::ZRAM));
-        let mut area = Self { path, entry: None, file: None, zram: Some(number), claims: None };
-        // From here on it has to be removed, whatever happens.
-        area.entry = Some(area.will(journal)?);
+        let area = Self::new(format!("{}{number}", swap::ZRAM).into(), Medium::Zram(number), journal)?;
         let sys = format!("/sys/block/zram{number}");
         let set = |file: &str, value: &str| {
             kernel::set(format!("{sys}/{file}"), value).map_err(|e| no(e.to_string()))
         };
         if let Some(algorithm) = algorithm {
             let known = fs::read_to_string(format!("{sys}/comp_algorithm")).unwrap_or_default();
-            let known = known.replace(['[', ']'], "");
             set("comp_algorithm", algorithm)
                 .map_err(|e| no(format!("{e}; this kernel has: {}", known.trim())))?;
         }
         set("disksize", &bytes.to_string())?;
         set("mem_limit", &bytes.to_string())?;
-        area.begin(journal, runner)?;
+        area.run(&swap::make(&area.path.to_string_lossy()), runner)?;
+        area.run(&swap::on(&area.path.to_string_lossy(), PRIORITY), runner)?;
         Ok(area)
     }
 
@@ -143,40 +145,23 @@ impl Area {
         let path = target.path.to_string_lossy();
         let make = swap::make_on(&path, bytes);
         done(&make, make.run(&claims, runner)?)?;
-        let path = target.path.clone();
-        let mut area = Self { path, entry: None, file: None, zram: None, claims: Some(claims) };
-        area.turn_on(journal, runner)?;
+        let area = Self::new(target.path.clone(), Medium::Device(claims), journal)?;
+        area.run(&swap::on(&path, PRIORITY), runner)?;
         Ok(area)
     }
 
-    fn will(&self, journal: &Journal) -> Result<Entry, RunError> {
-        journal.will(SwapInUse { path: self.path.clone() }).map_err(RunError::Journal)
-    }
-
-    fn begin(&mut self, journal: &Journal, runner: &dyn Runner) -> Result<(), RunError> {
-        let path = self.path.to_string_lossy().into_owned();
-        let entry = self.noted(journal)?;
-        run(&swap::make(&path), entry, runner)?;
-        self.turn_on(journal, runner)
-    }
-
-    fn turn_on(&mut self, journal: &Journal, runner: &dyn Runner) -> Result<(), RunError> {
-        let path = self.path.to_string_lossy().into_owned();
-        run(&swap::on(&path, PRIORITY), self.noted(journal)?, runner)
-    }
-
-    /// Its entry in the journal, which is written first.
-    fn noted(&mut self, journal: &Journal) -> Result<&Entry, RunError> {
-        let entry = match self.entry.take() {
-            Some(entry) => entry,
-            None => self.will(journal)?,
-        };
-        Ok(self.entry.insert(entry))
+    /// Makes a change for which the journal has an entry.
+    fn run(&self, change: &Change<State>, runner: &dyn Runner) -> Result<(), RunError> {
+        let Some(entry) = &self.entry else { return Ok(()) };
+        done(change, change.run(entry, runner)?)
     }
 
     /// Where it is now.
     pub fn path(&self) -> PathBuf {
-        self.file.as_ref().map_or_else(|| self.path.clone(), Scratch::place)
+        match &self.medium {
+            Some(Medium::File(scratch)) => scratch.place(),
+            _ => self.path.clone(),
+        }
     }
 
     /// The kernel stops using it, and reads what is in it; then it is removed.
@@ -185,32 +170,38 @@ impl Area {
     }
 
     fn clear_away(&mut self, runner: &dyn Runner) -> Result<(), RunError> {
-        match (&self.entry, &self.file) {
-            (Some(_), Some(scratch)) => match swap_file::off(&scratch.file) {
+        let failed = |e: io::Error| RunError::Act(e.to_string());
+        match &self.medium {
+            Some(Medium::File(scratch)) => match swap_file::off(&scratch.file) {
                 // It was not used yet.
                 Err(e) if e.kind() == io::ErrorKind::InvalidInput => {}
                 off => {
                     off.map_err(|e| RunError::Act(format!("swapoff of {}: {e}", scratch.place().display())))?
                 }
             },
-            (Some(entry), None) if is_used(&self.path).map_err(|e| RunError::Act(e.to_string()))? => {
-                run(&swap::off(&self.path.to_string_lossy()), entry, runner)?;
+            Some(_) if is_used(&self.path).map_err(failed)? => {
+                self.run(&swap::off(&self.path.to_string_lossy()), runner)?;
             }
             _ => {}
         }
-        if let Some(number) = self.zram {
-            remove_zram(number).map_err(|e| RunError::Act(format!("/dev/zram{number} stays: {e}")))?;
-        }
-        if let Some(claims) = &self.claims {
-            let wipe = wipefs::wipe(&self.path.to_string_lossy());
-            done(&wipe, wipe.run(claims, runner)?)?;
-            self.claims = None;
+        match &self.medium {
+            Some(Medium::Zram(number)) => {
+                remove_zram(*number).map_err(|e| RunError::Act(format!("/dev/zram{number} stays: {e}")))?
+            }
+            Some(Medium::Device(claims)) => {
+                let wipe = wipefs::wipe(&self.path.to_string_lossy());
+                done(&wipe, wipe.run(claims, runner)?)?;
+            }
+            _ => {}
         }
         if let Some(entry) = self.entry.take() {
             entry.done().map_err(RunError::Journal)?;
         }
         let left = |source| RunError::Leftover { path: self.path.clone(), command: "rm", source };
-        self.file.take().map_or(Ok(()), Scratch::remove).map_err(left)
+        match self.medium.take() {
+            Some(Medium::File(scratch)) => scratch.remove().map_err(left),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -221,11 +212,7 @@ impl Drop for Area {
     }
 }
 
-fn run(change: &Change<State>, entry: &Entry, runner: &dyn Runner) -> Result<(), RunError> {
-    done(change, change.run(entry, runner)?)
-}
-
-fn done<A>(change: &Change<A>, said: Output) -> Result<(), RunError> {
+fn done(change: &impl fmt::Display, said: Output) -> Result<(), RunError> {
     match said.code {
         Some(0) => Ok(()),
         _ => Err(RunError::Act(format!("'{change}' failed: {}", said.complaint()))),

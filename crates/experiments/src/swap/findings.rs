@@ -3,27 +3,21 @@
 use super::{
     super::common::Series,
     act::{MakeSwapArea, SwapWhat, SwapWork, UseSwap},
-    footprint::{Footprint, LONGER, footprint, time},
+    footprint::{Footprint, LONGER, footprint},
     result::{SwapAreaResult, SwapLoadResult},
 };
 use crate::{
     analyse::{Estimate, repeat},
-    findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Style, Table, Unit, short},
+    findings::{Column, Findings, Metric, Quantity, Table, short},
     plan::{Plan, Step},
     record::Run,
-    units::{Histogram, MIB, count, decimal_bytes, duration, listed, percent, rate},
+    units::{Histogram, MIB, decimal_bytes, duration, listed, rate},
 };
 
 /// A wait from which people say that the machine hangs, s.
 const HANGS: f64 = 1.0;
 /// The load whose writes and waits are shown: half more than there is.
 const TYPICAL: u32 = 150;
-
-/// What the columns say.
-const LEGEND: &str = "'memory, times': how many times the memory that it may have a program can use before its requests take 10 times as long as with 0.5 times, when all \
-    fits. A request touches 16 pages anywhere and works a little. 'longest wait': the longest request or touch of all loads beyond what fits. 'request': of the load that uses 1.5 times its \
-    memory, half of them took less, and 99 % took less than '99 %'. 'written/h': in an hour to the medium, if that load went on; zram writes to no drive. 'waiting': the part of the time in which \
-    the program waited for memory (PSI full).";
 
 /// One medium.
 struct Case<'a> {
@@ -59,17 +53,11 @@ pub(super) fn results<'p>(findings: &mut Findings, run: &mut Run<Series>, plan: 
     let Some((_, first)) = plan.acts::<UseSwap>().next().filter(|_| !cases.is_empty()) else { return };
     findings.verdicts.extend(verdicts(&cases));
     findings.tables.extend([summary(&cases), speeds(plan, &cases)]);
-    findings.figures.extend(figure(plan, &cases));
     for case in &cases {
         findings.estimates.extend(case.metrics());
-        let mut settings: Vec<String> =
+        let settings: Vec<String> =
             case.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        let others = case.loads.iter().map(|load| load.result.others).max().filter(|bytes| *bytes > 0);
-        settings.extend(
-            others.map(|bytes| format!("of other programs in the area, at most {}", decimal_bytes(bytes))),
-        );
-        let settings = (!settings.is_empty()).then(|| format!("{}: {}.", case.given, settings.join(", ")));
-        findings.details.sentences.extend(settings);
+        findings.details.sentences.push(format!("{}: {}.", case.given, settings.join(", ")));
         if case.loads.iter().any(|load| load.result.is_unwatched) {
             findings.flags.push(format!(
                 "{}: whether other programs had to wait was not watched: this kernel does not count that (PSI); psi=1 on its command line may help.",
@@ -77,7 +65,6 @@ pub(super) fn results<'p>(findings: &mut Findings, run: &mut Run<Series>, plan: 
             ));
         }
     }
-    findings.details.sentences.push(LEGEND.to_owned());
     findings.context.push(format!(
         "a program with {} of memory, {} % of each page incompressible",
         decimal_bytes(first.memory),
@@ -90,11 +77,6 @@ impl Case<'_> {
     fn repetitions(&self, what: SwapWhat, percent: u32) -> impl Iterator<Item = &Load<'_>> {
         let is_it = move |load: &&Load<'_>| load.act.work == (SwapWork { what, percent });
         self.loads.iter().filter(is_it).filter(|load| load.result.ended.is_none())
-    }
-
-    /// Why the medium was not measured to the end.
-    fn ended(&self) -> Option<&str> {
-        self.loads.iter().find_map(|load| load.result.ended.as_deref())
     }
 
     /// The longest operation of all loads that use more than there is, s.
@@ -157,6 +139,15 @@ impl Case<'_> {
         all.into_iter().filter_map(|(quantity, estimate)| Some(new(quantity, estimate?))).collect()
     }
 
+    /// How many times its memory a program can use, at least where no more is known.
+    fn least(&self) -> f64 {
+        match &self.footprint {
+            Some(Footprint::Of(estimate)) => estimate.value,
+            Some(Footprint::AtLeast(least)) => *least,
+            None => 0.0,
+        }
+    }
+
     fn times(&self) -> String {
         match &self.footprint {
             Some(Footprint::Of(estimate)) => estimate.text(|value| format!("{value:.2}")),
@@ -169,15 +160,12 @@ impl Case<'_> {
 fn summary(cases: &[Case<'_>]) -> Table {
     let row = |case: &Case<'_>| {
         let seconds = |q: f64| case.quantile(q).map_or("-".to_owned(), duration);
-        let waiting =
-            case.middle(SwapWhat::Requests, TYPICAL, |load| Some(load.result.stalled? / load.result.seconds));
         vec![
             short(case.given),
             case.times(),
             case.longest().map_or("-".to_owned(), duration),
             seconds(0.5),
             seconds(0.99),
-            waiting.map_or("-".to_owned(), |share| percent(share.value)),
             match case.written_in_an_hour() {
                 Some(written) => decimal_bytes(written.value as u64),
                 None if case.is_zram() => "nothing".to_owned(),
@@ -185,16 +173,14 @@ fn summary(cases: &[Case<'_>]) -> Table {
             },
         ]
     };
-    let mut columns = Column::all([
+    let columns = Column::all([
         ("swap on", false),
         ("memory, times", true),
         ("longest wait", true),
-        ("request", true),
+        ("request at 1.5×", true),
         ("99 %", true),
-        ("waiting", true),
         ("written/h", true),
     ]);
-    columns[5].optional = true;
     Table { title: String::new(), columns, rows: cases.iter().map(row).collect() }
 }
 
@@ -234,105 +220,50 @@ fn speeds(plan: &Plan, cases: &[Case<'_>]) -> Table {
     }
 }
 
-/// Times of requests over the memory that is used.
-fn figure(plan: &Plan, cases: &[Case<'_>]) -> Option<Figure> {
-    let works = works(plan);
-    let curve = |case: &Case<'_>| {
-        let all = || works.iter().filter(|work| work.what == SwapWhat::Requests);
-        let middle = |percent| case.middle(SwapWhat::Requests, percent, time).map(|e| e.value);
-        let fits = middle(all().next()?.percent)?;
-        let point = |percent: u32| Some(Point::new(f64::from(percent) / 100.0, middle(percent)? / fits));
-        let points: Vec<Point> = all().filter_map(|work| point(work.percent)).collect();
-        Some(Curve::new(case.given, Style::Line, points))
-    };
-    let curves: Vec<Curve> = cases.iter().filter_map(curve).collect();
-    let runs = plan.acts::<UseSwap>().map(|(_, act)| act.run).max()?;
-    (!curves.is_empty()).then(|| Figure {
-        title: "How much longer requests take".to_owned(),
-        text: format!(
-            "Where a line crosses {LONGER:.0}, requests take {LONGER:.0} times as long as when all fits into memory."
-        ),
-        n: format!("medians of {}", count(u64::from(runs), "run")),
-        x: Axis::of("memory used, as a multiple of what is allowed", Unit::None),
-        y: Axis::of("time of a request, as a multiple of that in memory", Unit::None).log(),
-        curves,
-        ..Figure::default()
-    })
-}
-
-/// The best one first, or that there is none; then what hangs.
+/// The media with which a program can use most memory, then what hangs or was ended early.
 fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
-    let mut known: Vec<&Case<'_>> = cases.iter().filter(|case| case.footprint.is_some()).collect();
-    let value = |case: &Case<'_>| match &case.footprint {
-        Some(Footprint::Of(estimate)) => estimate.value,
-        Some(Footprint::AtLeast(least)) => *least,
-        None => 0.0,
-    };
-    let wait = |case: &Case<'_>| case.longest().unwrap_or(f64::INFINITY);
     // What makes something wait that long is not named first, however much memory a program can use with it; nor is what had to be ended.
     let hangs =
         |case: &Case<'_>| case.was_stopped() || case.longest().is_some_and(|longest| longest >= HANGS);
-    let by_memory =
-        |a: &&Case<'_>, b: &&Case<'_>| value(b).total_cmp(&value(a)).then(wait(a).total_cmp(&wait(b)));
-    known.sort_by(|a, b| hangs(a).cmp(&hangs(b)).then(by_memory(a, b)));
+    let known: Vec<&Case<'_>> = cases.iter().filter(|case| case.footprint.is_some()).collect();
+    let all_hang = known.iter().all(|case| hangs(case));
+    let mut calm: Vec<&Case<'_>> = known.into_iter().filter(|case| all_hang || !hangs(case)).collect();
+    calm.sort_by(|a, b| b.least().total_cmp(&a.least()));
     // Nothing that is as good in other ways is clearly better than these.
-    let calm = known.iter().filter(|case| hangs(case) == hangs(known[0]));
     let first: Vec<&Case<'_>> =
-        calm.clone().filter(|case| !calm.clone().any(|other| is_better(other, case))).copied().collect();
-    let all_hang = known.first().is_some_and(|case| hangs(case)) && known.len() > 1;
-    let mut said = Vec::new();
-    if all_hang {
-        let stopped = known.iter().any(|case| case.was_stopped());
-        let ended = if stopped { ", or the test had to be ended" } else { "" };
-        said.push(format!("On each of these something waited for {} or more{ended}.", duration(HANGS)));
-    }
+        calm.iter().filter(|case| !calm.iter().any(|other| is_better(other, case))).copied().collect();
     let until = format!("before its requests take {LONGER:.0} times as long");
+    let mut said = Vec::new();
     match &first[..] {
         [] => {}
         [best] => {
             let longest = best.longest().map_or("not known".to_owned(), duration);
-            let head = match (known.len(), all_hang) {
-                (1, _) => format!("With swap on {}", best.given),
-                (_, true) => format!("Most memory can be used with {}: there", best.given),
-                (_, false) => format!("Swap goes first on {}: there", best.given),
-            };
+            let (given, times) = (best.given, best.times());
+            let head = if cases.len() == 1 || all_hang { "With swap on" } else { "Swap goes first on" };
             said.push(format!(
-                "{head} a program can use {} times its memory {until}; the longest wait was {longest}.",
-                best.times()
+                "{head} {given}: a program can use {times} times its memory {until}; the longest wait was {longest}."
             ));
         }
         several => {
-            let each: Vec<String> = several.iter().map(|case| in_words(case)).collect();
+            let each: Vec<String> =
+                several.iter().map(|case| format!("{} {} times", case.given, case.times())).collect();
             said.push(format!(
                 "No difference was found in how much memory a program can use {until}: {} of what it may have.",
                 listed(&each)
             ));
-            let zram = several.iter().filter(|case| case.is_zram() && !all_hang);
-            let zram: Vec<String> = zram.map(|case| case.given.to_owned()).collect();
-            let write = if zram.len() == 1 { "writes" } else { "write" };
-            said.extend(
-                (!zram.is_empty()).then(|| format!("Of these, {} {write} to no drive.", listed(&zram))),
-            );
         }
     }
-    let others = known.iter().filter(|case| !first.iter().any(|best| best.given == case.given));
-    let others: Vec<String> = others.map(|case| in_words(case)).collect();
-    said.extend((!others.is_empty()).then(|| format!("Others: {}.", others.join(", "))));
-    let ended = cases.iter().filter_map(|case| {
-        let why = case.ended()?;
-        let not = if case.was_stopped() { "Not on" } else { "Less is known of" };
-        Some(format!("{not} {}: its test was ended early, because {why}.", case.given))
-    });
-    said.extend(ended);
-    let hanging = cases.iter().filter_map(|case| Some((case.given, case.longest()?)));
-    said.extend(hanging.filter(|(_, longest)| *longest >= HANGS).map(|(given, longest)| {
-        format!("Not on {given} where something must answer: one wait lasted {}.", duration(longest))
-    }));
+    for case in cases {
+        if let Some(why) = case.loads.iter().find_map(|load| load.result.ended.as_deref()) {
+            let not = if case.was_stopped() { "Not on" } else { "Less is known of" };
+            said.push(format!("{not} {}: its test was ended early, because {why}.", case.given));
+        }
+        if let Some(longest) = case.longest().filter(|longest| *longest >= HANGS) {
+            let (given, longest) = (case.given, duration(longest));
+            said.push(format!("Not on {given} where something must answer: one wait lasted {longest}."));
+        }
+    }
     said
-}
-
-fn in_words(case: &Case<'_>) -> String {
-    format!("{} {} times", case.given, case.times())
 }
 
 /// Whether the intervals show it.
@@ -341,7 +272,7 @@ fn is_better(best: &Case<'_>, next: &Case<'_>) -> bool {
         (Some(Footprint::Of(a)), Some(Footprint::Of(b))) => a.low > b.high,
         // Of one that was ended early, some loads are missing.
         (Some(Footprint::AtLeast(least)), Some(Footprint::Of(b))) => {
-            best.ended().is_none() && *least > b.high
+            best.loads.iter().all(|load| load.result.ended.is_none()) && *least > b.high
         }
         _ => false,
     }
@@ -385,14 +316,11 @@ mod tests {
     #[test]
     fn what_makes_something_wait_is_not_named_first() {
         let verdicts = said(&[("stick", 2.0, 2.64), ("card", 1.5, 0.2)]);
-        assert!(verdicts[0].starts_with("Swap goes first on card: there"), "{verdicts:#?}");
-        assert_eq!(verdicts[1], "Others: stick at least 2.00 times.");
-        assert!(verdicts[2].starts_with("Not on stick"), "{verdicts:#?}");
-        let verdicts = said(&[("stick", 2.0, 2.64), ("card", 1.5, 1.2)]);
-        assert_eq!(verdicts[0], "On each of these something waited for 1 s or more.");
+        assert!(verdicts[0].starts_with("Swap goes first on card: a program"), "{verdicts:#?}");
+        assert!(verdicts[1].starts_with("Not on stick"), "{verdicts:#?}");
         // What had to be ended is not named first, whatever it could do until then.
         let verdicts = said_of(&[("stick", 2.0, 0.1), ("card", 1.5, 0.2)], Some("it took too long"));
-        assert!(verdicts[0].starts_with("Swap goes first on card: there"), "{verdicts:#?}");
+        assert!(verdicts[0].starts_with("Swap goes first on card: a program"), "{verdicts:#?}");
         assert!(
             verdicts
                 .contains(&"Not on stick: its test was ended early, because it took too long.".to_owned()),
@@ -411,12 +339,13 @@ mod tests {
             ]
         );
         let verdicts = said(&[("stick", 2.0, 2.0), ("card", 1.1, 1.5)]);
-        assert!(verdicts[1].starts_with("No difference was found"), "{verdicts:#?}");
+        assert!(verdicts[0].starts_with("No difference was found"), "{verdicts:#?}");
+        assert!(verdicts[2].starts_with("Not on card where something must answer"), "{verdicts:#?}");
         let alone = said(&[("stick", 2.0, 0.1)]);
         assert_eq!(
             alone,
             [
-                "With swap on stick a program can use at least 2.00 times its memory before its requests take 10 times as long; the longest wait was 100 ms."
+                "With swap on stick: a program can use at least 2.00 times its memory before its requests take 10 times as long; the longest wait was 100 ms."
             ]
         );
     }

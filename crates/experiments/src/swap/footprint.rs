@@ -42,7 +42,7 @@ pub(super) fn footprint(loads: &[Load<'_>], most: u32) -> Option<Footprint> {
 }
 
 /// Seconds of a request, on average.
-pub(super) fn time(load: &Load<'_>) -> Option<f64> {
+fn time(load: &Load<'_>) -> Option<f64> {
     let SwapLoadResult { operations, seconds, .. } = load.result;
     (*operations > 0).then(|| seconds / *operations as f64)
 }

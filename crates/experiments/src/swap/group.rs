@@ -32,26 +32,15 @@ pub struct Group {
 impl Group {
     /// With so much memory and swap. `zswap` before the area, where the kernel lets a group choose.
     pub fn make(journal: &Journal, memory: u64, swap: u64, zswap: bool) -> io::Result<Self> {
-        let (above, two) = place(&Sysroot::live())?;
-        let dir = above.join(name(&journal.run()));
+        let dir = place(&Sysroot::live())?.join(name(&journal.run()));
         let entry = journal.will(ControlGroup { dir: dir.clone() })?;
         make_group(&dir)?;
         let group = Self { dir, entry: Some(entry) };
         let set = |file: &str, value: u64| set(group.dir.join(file), &value.to_string());
-        match two {
-            true => {
-                set("memory.max", memory)?;
-                set("memory.swap.max", swap)?;
-                if !zswap && group.dir.join("memory.zswap.max").exists() {
-                    set("memory.zswap.max", 0)?;
-                }
-            }
-            false => {
-                set("memory.limit_in_bytes", memory)?;
-                if group.dir.join("memory.memsw.limit_in_bytes").exists() {
-                    set("memory.memsw.limit_in_bytes", memory + swap)?;
-                }
-            }
+        set("memory.max", memory)?;
+        set("memory.swap.max", swap)?;
+        if !zswap && group.dir.join("memory.zswap.max").exists() {
+            set("memory.zswap.max", 0)?;
         }
         Ok(group)
     }
@@ -65,23 +54,12 @@ impl Group {
         full_stalls(&fs::read_to_string(self.dir.join("memory.pressure")).ok()?)
     }
 
-    /// Bytes of it that are in swap.
-    pub fn swapped(&self) -> Option<u64> {
-        if let Ok(bytes) = fs::read_to_string(self.dir.join("memory.swap.current")) {
-            return bytes.trim().parse().ok();
-        }
-        // Of version 1.
-        let text = fs::read_to_string(self.dir.join("memory.stat")).ok()?;
-        text.lines().find_map(|line| line.strip_prefix("swap ")?.parse().ok())
-    }
-
     /// Whether the kernel ended a process of it because it had no memory left.
     pub fn was_killed(&self) -> bool {
-        // Of version 2, and of version 1.
-        let events = ["memory.events", "memory.oom_control"]
-            .map(|file| fs::read_to_string(self.dir.join(file)).unwrap_or_default());
-        let kills = |line: &str| line.strip_prefix("oom_kill ")?.trim().parse::<u64>().ok();
-        events.iter().flat_map(|text| text.lines()).filter_map(kills).any(|kills| kills > 0)
+        let events = fs::read_to_string(self.dir.join("memory.events")).unwrap_or_default();
+        let mut kills =
+            events.lines().filter_map(|line| line.strip_prefix("oom_kill ")?.trim().parse::<u64>().ok());
+        kills.any(|kills| kills > 0)
     }
 
     pub fn remove(mut self) -> io::Result<()> {
@@ -109,7 +87,7 @@ pub fn name(run: &str) -> String {
 
 /// Whether a path of a journal is that of a run's group.
 pub fn is_of(run: &str, dir: &Path) -> bool {
-    let above = place(&Sysroot::live()).map(|(above, _)| above);
+    let above = place(&Sysroot::live());
     dir.file_name() == Some(name(run).as_ref()) && above.is_ok_and(|above| dir.parent() == Some(&above))
 }
 
@@ -131,8 +109,8 @@ pub fn remove(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Where groups are made, and whether by version 2; or why none can bound memory.
-pub fn place(root: &Sysroot) -> io::Result<(PathBuf, bool)> {
+/// Where groups are made (version 2 only), or why none can bound memory.
+pub fn place(root: &Sysroot) -> io::Result<PathBuf> {
     let mounts = parse_mountinfo(&root.text("/proc/self/mountinfo").unwrap_or_default());
     if let Some(mount) = mounts.iter().find(|mount| mount.filesystem == "cgroup2") {
         let has_memory = |file: &str| {
@@ -140,7 +118,7 @@ pub fn place(root: &Sysroot) -> io::Result<(PathBuf, bool)> {
             controllers.split_whitespace().any(|name| name == "memory")
         };
         if has_memory("cgroup.subtree_control") {
-            return Ok((mount.path.clone().into(), true));
+            return Ok(mount.path.clone().into());
         }
         if has_memory("cgroup.controllers") {
             return Err(io::Error::other(format!(
@@ -148,12 +126,6 @@ pub fn place(root: &Sysroot) -> io::Result<(PathBuf, bool)> {
                 mount.path
             )));
         }
-    }
-    let one = |mount: &&crate::inventory::Mount| {
-        mount.filesystem == "cgroup" && root.text(&format!("{}/memory.limit_in_bytes", mount.path)).is_some()
-    };
-    if let Some(mount) = mounts.iter().find(one) {
-        return Ok((mount.path.clone().into(), false));
     }
     Err(io::Error::other(
         "no control group bounds memory here, so the load could take all of it: mount cgroup2 with the memory controller; on a \
@@ -194,10 +166,9 @@ mod tests {
         let why = place(&root).expect_err("memory is left out").to_string();
         assert!(why.contains("cgroup_enable=memory"), "{why}");
         write("sys/fs/cgroup/cgroup.subtree_control", "cpuset cpu io memory pids\n");
-        assert_eq!(place(&root).expect("version 2"), ("/sys/fs/cgroup".into(), true));
+        assert_eq!(place(&root).expect("version 2"), Path::new("/sys/fs/cgroup"));
         write("proc/self/mountinfo", &mount("cgroup", "/sys/fs/cgroup/memory"));
-        write("sys/fs/cgroup/memory/memory.limit_in_bytes", "1\n");
-        assert_eq!(place(&root).expect("version 1"), ("/sys/fs/cgroup/memory".into(), false));
+        place(&root).expect_err("version 1");
         assert!(!is_of("rabc", Path::new("/sys/fs/cgroup/system.slice/drivebench-rabc")));
         assert!(!is_of("rabc", Path::new("/home/drivebench-rabc")));
     }

@@ -12,7 +12,7 @@ use super::{
     group::Group,
     kernel::POLL,
     result::SwapLoadResult,
-    watch::{self, Counters, Watch, Zswap},
+    watch::{self, Watch, Zswap},
     worker::{Answer, Order, READY},
 };
 use crate::{
@@ -42,19 +42,6 @@ pub struct Session {
     _zswap: Option<Zswap>,
     /// The areas of two runs would be filled in turn.
     _only: Lock,
-}
-
-/// Why a load has no result.
-pub enum Ended {
-    /// The medium can't be measured any further, for this reason.
-    Because(String),
-    Error(RunError),
-}
-
-impl From<RunError> for Ended {
-    fn from(e: RunError) -> Self {
-        Self::Error(e)
-    }
 }
 
 impl Session {
@@ -101,8 +88,13 @@ impl Session {
         if self.is_zram { 0 } else { self.watch.written().unwrap_or(0) }
     }
 
-    /// Has the program fill its memory, then use it.
-    pub fn load(&mut self, act: &UseSwap, tools: &System, cancel: &Cancel) -> Result<SwapLoadResult, Ended> {
+    /// Has the program fill its memory, then use it. `RunError::Act` says why the medium can't be measured any further.
+    pub fn load(
+        &mut self,
+        act: &UseSwap,
+        tools: &System,
+        cancel: &Cancel,
+    ) -> Result<SwapLoadResult, RunError> {
         let failed = |what: &str, e: io::Error| RunError::Act(format!("{what}: {e}"));
         let group = Group::make(&self.journal, act.memory, self.bytes, self.behind_zswap)
             .map_err(|e| failed("no control group could be made", e))?;
@@ -115,22 +107,20 @@ impl Session {
             seed: act.seed.wrapping_add(u64::from(act.run)),
         };
         self.watch.begins();
-        let mut talk = tools.talk(&swap::worker()).map_err(RunError::from)?;
+        let mut talk = tools.talk(&swap::worker())?;
         let order = serde_json::to_string(&order).unwrap_or_default() + "\n";
         talk.say(&order).map_err(|e| failed("the program did not start", e))?;
         let line = self.hear(&mut talk, FILLS, &group, cancel)?;
         if line != READY {
-            return Err(RunError::Act(format!("the program that uses memory said: {line}")).into());
+            return Err(RunError::Act(format!("the program that uses memory said: {line}")));
         }
-        let before = Counters::read(&self.watch, &group);
+        let before = self.watch.written();
         talk.say("\n").map_err(|e| failed("the program ended", e))?;
         // Its last operation may take long.
         let line = self.hear(&mut talk, Duration::from_secs_f64(act.seconds) + FILLS, &group, cancel)?;
-        let did = Counters::read(&self.watch, &group).since(&before);
-        // Before the program ends: what it has in the area is not counted as others'.
-        self.watch.count_others(&group);
+        let written = self.watch.written().zip(before).map(|(now, before)| now.saturating_sub(before));
         if self.watch.is_full(self.bytes) {
-            return Err(Ended::Because(
+            return Err(RunError::Act(
                 "the swap area was full, so that other areas were used, too".to_owned(),
             ));
         }
@@ -138,18 +128,14 @@ impl Session {
         let answer: Answer =
             serde_json::from_str(&line).map_err(|e| RunError::Act(format!("the program's answer: {e}")))?;
         group.remove().map_err(|e| failed("the control group stays", e))?;
-        let Answer { seconds, operations, latency, processor } = answer;
+        let Answer { seconds, operations, latency } = answer;
+        let is_unwatched = self.watch.is_blind;
         Ok(SwapLoadResult {
             seconds,
             operations,
             latency,
-            processor,
-            stalled: did.stalled,
-            swapped_in: did.swapped_in,
-            swapped_out: did.swapped_out,
-            written: did.written,
-            others: self.watch.others,
-            is_unwatched: self.watch.is_blind,
+            written,
+            is_unwatched,
             ended: None,
             is_enough: false,
         })
@@ -162,31 +148,33 @@ impl Session {
         limit: Duration,
         group: &Group,
         cancel: &Cancel,
-    ) -> Result<String, Ended> {
+    ) -> Result<String, RunError> {
         let until = Instant::now() + limit;
         loop {
             match talk.hear(POLL) {
                 Ok(line) => return Ok(line),
-                Err(RecvTimeoutError::Disconnected) if group.was_killed() => {
-                    return Err(Ended::Because(
-                        "the program needed more than memory and swap together".to_owned(),
-                    ));
-                }
                 Err(RecvTimeoutError::Disconnected) => {
-                    let said = talk.end(Duration::ZERO).complaint();
-                    return Err(Ended::Because(format!("the program that uses memory was ended: {said}")));
+                    return Err(RunError::Act(match group.was_killed() {
+                        true => "the program needed more than memory and swap together".to_owned(),
+                        false => {
+                            let said = talk.end(Duration::ZERO).complaint();
+                            format!("the program that uses memory was ended: {said}")
+                        }
+                    }));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            let ended = match () {
-                () if cancel.is_asked() => Some(Ended::Error(RunError::Interrupted)),
-                () if cancel.is_set() => Some(Ended::Error(RunError::TimeUp)),
-                () if Instant::now() > until => Some(Ended::Because("it took too long".to_owned())),
-                () => self.watch.look(group).map(Ended::Because),
+            let mut ended = match () {
+                () if cancel.is_asked() => Some(RunError::Interrupted),
+                () if cancel.is_set() => Some(RunError::TimeUp),
+                () if Instant::now() > until => Some(RunError::Act("it took too long".to_owned())),
+                () => self.watch.look(group).map(RunError::Act),
             };
-            self.is_over = ended.is_none() && self.watch.is_enough();
-            let enough = self.is_over.then(|| Ended::Because(self.watch.enough()));
-            if let Some(ended) = ended.or(enough) {
+            if ended.is_none() && self.watch.is_enough() {
+                self.is_over = true;
+                ended = Some(RunError::Act(self.watch.enough()));
+            }
+            if let Some(ended) = ended {
                 talk.end(Duration::ZERO);
                 return Err(ended);
             }

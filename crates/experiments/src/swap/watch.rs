@@ -60,26 +60,11 @@ fn memory(root: &Sysroot) -> Option<(u64, u64)> {
     Some((machine::memory(root, "MemAvailable")?, machine::memory(root, "MemTotal")?))
 }
 
-/// Bytes written to block devices since they appeared; of zram, what it holds in compressed form. None where no device is known.
-pub fn written(root: &Sysroot, devices: &[String]) -> Option<u64> {
-    let of = |name: &String| {
-        if name.starts_with("zram") {
-            let text = root.text(&format!("/sys/block/{name}/mm_stat"))?;
-            return text.split_whitespace().nth(1)?.parse().ok();
-        }
-        bytes_written(root, name)
-    };
-    let all: Option<Vec<u64>> = devices.iter().map(of).collect();
-    all.filter(|all| !all.is_empty()).map(|all| all.into_iter().sum())
-}
-
-/// Bytes that the kernel swapped in and out since its start.
-fn swapped(root: &Sysroot) -> [u64; 2] {
+/// Bytes that the kernel swapped out since its start.
+fn swapped_out(root: &Sysroot) -> u64 {
     let text = root.text("/proc/vmstat").unwrap_or_default();
-    ["pswpin", "pswpout"].map(|name| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        line.and_then(|count| count.parse::<u64>().ok()).unwrap_or(0) * page_size() as u64
-    })
+    let count = text.lines().find_map(|line| line.strip_prefix("pswpout ")?.parse::<u64>().ok());
+    count.unwrap_or(0) * page_size() as u64
 }
 
 /// What decides how the kernel swaps.
@@ -88,12 +73,9 @@ pub fn settings(root: &Sysroot, area: &Path) -> Vec<(String, String)> {
     let files = [
         ("vm.page-cluster", "/proc/sys/vm/page-cluster".to_owned()),
         ("vm.swappiness", "/proc/sys/vm/swappiness".to_owned()),
-        ("MGLRU", "/sys/kernel/mm/lru_gen/enabled".to_owned()),
         ("zswap", ZSWAP.to_owned()),
         ("zswap algorithm", "/sys/module/zswap/parameters/compressor".to_owned()),
-        ("zswap's most of memory, percent", "/sys/module/zswap/parameters/max_pool_percent".to_owned()),
         ("zram algorithm", format!("/sys/block/{name}/comp_algorithm")),
-        ("governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor".to_owned()),
     ];
     let found = files.into_iter().filter_map(|(what, path)| Some((what.to_owned(), root.word(&path)?)));
     found.chain([("page size".to_owned(), page_size().to_string())]).collect()
@@ -104,32 +86,20 @@ pub struct Watch {
     root: Sysroot,
     /// The block devices whose writes count.
     media: Vec<String>,
-    /// The most that may be written to it, and what was when it began.
+    /// The most that may be written to them, and what was written before, in bytes.
     most: u64,
-    began: Option<u64>,
+    began: u64,
     /// When the stalls of others were these, by the name of their control group.
     before: Option<(Instant, BTreeMap<String, f64>)>,
-    /// The swap area, and the most that other programs had in it, bytes.
     area: PathBuf,
-    pub others: u64,
     /// Waits of other programs are not known.
     pub is_blind: bool,
 }
 
-/// What the kernel counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Counters {
-    pub stalled: Option<f64>,
-    pub swapped_in: u64,
-    pub swapped_out: u64,
-    pub written: Option<u64>,
-}
-
 impl Watch {
     pub fn new(root: Sysroot, media: Vec<String>, most: u64, area: PathBuf) -> Self {
-        let mut watch =
-            Self { root, media, most, began: None, before: None, area, others: 0, is_blind: false };
-        watch.began = Some(watch.moved());
+        let mut watch = Self { root, media, most, began: 0, before: None, area, is_blind: false };
+        watch.began = watch.moved();
         watch
     }
 
@@ -140,27 +110,30 @@ impl Watch {
 
     /// Bytes written to the media so far; None where no device is known.
     pub fn written(&self) -> Option<u64> {
-        written(&self.root, &self.media)
+        let each = |name: &String| {
+            // What it holds in compressed form.
+            if name.starts_with("zram") {
+                let text = self.root.text(&format!("/sys/block/{name}/mm_stat"))?;
+                return text.split_whitespace().nth(1)?.parse().ok();
+            }
+            bytes_written(&self.root, name)
+        };
+        let all: Option<Vec<u64>> = self.media.iter().map(each).collect();
+        all.filter(|all| !all.is_empty()).map(|all| all.into_iter().sum())
     }
 
     /// What counts as written: where no device is known, what was swapped out.
     fn moved(&self) -> u64 {
-        self.written().unwrap_or_else(|| swapped(&self.root)[1])
+        self.written().unwrap_or_else(|| swapped_out(&self.root))
     }
 
     /// As much was written as is allowed.
     pub fn is_enough(&self) -> bool {
-        self.began.is_some_and(|began| self.moved().saturating_sub(began) > self.most)
+        self.moved().saturating_sub(self.began) > self.most
     }
 
     pub fn enough(&self) -> String {
         format!("{} were written, as much as was allowed (--max-bytes)", decimal_bytes(self.most))
-    }
-
-    /// What other programs have in the area, which is the first one that the kernel fills.
-    pub fn count_others(&mut self, group: &Group) {
-        let used = area::used(&self.area).ok().flatten().zip(group.swapped());
-        self.others = self.others.max(used.map_or(0, |(all, own)| all.saturating_sub(own)));
     }
 
     /// Nearly: what comes next may go to another area.
@@ -187,11 +160,7 @@ impl Watch {
         let longer = stalls.iter().filter_map(|(name, now)| Some(now - before.get(name)?));
         let share = longer.fold(0.0, f64::max) / seconds.as_secs_f64();
         (share > SUFFERING).then(|| {
-            format!(
-                "other programs were kept waiting for memory for {:.0} % of {:.0} s",
-                share * 100.0,
-                seconds.as_secs_f64()
-            )
+            format!("other programs were kept waiting for memory for {:.0} % of the time", share * 100.0)
         })
     }
 
@@ -214,22 +183,6 @@ impl Watch {
         }
         let whole = self.root.text(PRESSURE).and_then(|text| full_stalls(&text));
         whole.map(|whole| (String::new(), whole - own)).into_iter().collect()
-    }
-}
-
-impl Counters {
-    pub fn read(watch: &Watch, group: &Group) -> Self {
-        let [swapped_in, swapped_out] = swapped(&watch.root);
-        Self { stalled: group.stalled(), swapped_in, swapped_out, written: watch.written() }
-    }
-
-    pub fn since(&self, before: &Self) -> Self {
-        Self {
-            stalled: self.stalled.zip(before.stalled).map(|(now, was)| (now - was).max(0.0)),
-            swapped_in: self.swapped_in.saturating_sub(before.swapped_in),
-            swapped_out: self.swapped_out.saturating_sub(before.swapped_out),
-            written: self.written.zip(before.written).map(|(now, was)| now.saturating_sub(was)),
-        }
     }
 }
 

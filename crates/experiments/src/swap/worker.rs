@@ -11,7 +11,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::{
     process::{Signal, getppid, set_parent_process_death_signal},
     thread::disable_transparent_huge_pages,
-    time::{ClockId, clock_gettime},
 };
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +47,6 @@ pub struct Answer {
     pub seconds: f64,
     pub operations: u64,
     pub latency: Histogram,
-    pub processor: f64,
 }
 
 /// Carries out the order on its input, and ends with its parent.
@@ -116,7 +114,7 @@ fn load(memory: &mut [u8], order: &Order, random: &mut impl Rng) -> Answer {
     };
     let mut latencies = Vec::new();
     let mut latency = Histogram::default();
-    let (used, begun) = (processor(), Instant::now());
+    let begun = Instant::now();
     let limit = Duration::from_secs_f64(order.seconds);
     let (mut operations, mut before) = (0, Duration::ZERO);
     while before < limit {
@@ -131,18 +129,12 @@ fn load(memory: &mut [u8], order: &Order, random: &mut impl Rng) -> Answer {
         (operations, before) = (operations + 1, now);
     }
     latency.merge(&Histogram::of(&mut latencies));
-    Answer { seconds: before.as_secs_f64(), operations, latency, processor: processor() - used }
+    Answer { seconds: before.as_secs_f64(), operations, latency }
 }
 
 /// Reads and changes a byte that is not compressed.
 fn touch(memory: &mut [u8], at: usize) {
     memory[at] = std::hint::black_box(memory[at]).wrapping_add(1);
-}
-
-/// Processor time of this process, s.
-fn processor() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 #[cfg(test)]
