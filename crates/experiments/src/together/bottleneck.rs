@@ -1,7 +1,7 @@
 //! What limits loads that run at the same time.
 
 use super::{
-    cpu_limits::{Level, ProcessorLoad, Strain},
+    cpu_limits::{Level, ProcessorLoad},
     samples::{Group, Set},
     shared_links::Shared,
 };
@@ -12,8 +12,6 @@ use crate::{
         compare, repeat,
     },
     findings::Limiter,
-    inventory::Ceiling,
-    units::Percentile,
 };
 
 pub(super) struct Answer<'a> {
@@ -49,27 +47,6 @@ pub(super) struct Limit {
     /// The most that they move, bytes per second.
     pub ceiling: Estimate,
     pub confidence: Confidence,
-    /// Why this limit and no other.
-    pub because: Vec<Reason>,
-}
-
-/// What speaks for a limit.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Reason {
-    /// The median operation took this long alone and at once, in seconds.
-    Latency { alone: f64, at_once: f64 },
-    /// Other targets that ran at the same time were not slowed.
-    OthersNotSlowed,
-    /// The limit is near what the link carries.
-    NearCeiling(Ceiling),
-    /// The limit is less than half of what the link carries.
-    BelowCeiling(Ceiling),
-    /// The inventory shows no link that all of them share.
-    NoCommonLink,
-    /// They move more than the signalling rate of the link that they share.
-    AboveSignallingRate(String),
-    /// The loss is too small or too irregular to identify.
-    Irregular,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,7 +97,7 @@ pub(super) fn answer<'a>(group: &'a Group, shared: &[Shared]) -> Option<Answer<'
         limits: Vec::new(),
         open: Vec::new(),
         one_drive: shared.iter().any(|s| s.drive && s.members == group.members),
-        processors: Strain::of(&all.processors, group.members.len()).map(|strain| strain.load()),
+        processors: ProcessorLoad::of(&all.processors, group.members.len()),
     };
     let trials: Vec<ceiling_fit::Trial> = group.sets.iter().map(|s| s.trial.clone()).collect();
     let mut shared = shared.to_vec();
@@ -210,7 +187,7 @@ impl Answer<'_> {
         let ceiling = if all { &self.sum } else { &found.ceiling };
         if all && level == Some(Level::Limit) {
             // A fully used processor explains a limit on all of them.
-            return self.limit(Limiter::Processor, &shared.members, ceiling, confidence, Vec::new());
+            return self.limit(Limiter::Processor, &shared.members, ceiling, confidence);
         }
         at_most(Confidence::Low, level == Some(Level::Limit));
         at_most(Confidence::Moderate, level != Some(Level::Idle) && !found.others_free);
@@ -219,28 +196,16 @@ impl Answer<'_> {
         let passes = found.ceiling.value;
         let impossible = shared.theory().is_some_and(|most| found.ceiling.low > most);
         if shared.name.is_empty() || impossible {
-            at_most(Confidence::Moderate, true);
-            at_most(Confidence::Low, impossible);
-            let why = match impossible {
-                true => Reason::AboveSignallingRate(shared.name.clone()),
-                false => Reason::NoCommonLink,
-            };
-            return self.limit(Limiter::Unknown, &shared.members, ceiling, confidence, vec![why]);
+            at_most(if impossible { Confidence::Low } else { Confidence::Moderate }, true);
+            return self.limit(Limiter::Unknown, &shared.members, ceiling, confidence);
         }
         let near = shared.usable().is_some_and(|usable| (0.75..=1.05).contains(&(passes / usable)));
         // One set of targets shows that something is shared, but not what.
         at_most(Confidence::Moderate, found.reached < 2 && !found.others_free && !near && !shared.drive);
         let far = shared.usable().is_some_and(|usable| passes < 0.5 * usable);
         at_most(Confidence::Moderate, far && all);
-        let mut because: Vec<Reason> = self.latency(shared).into_iter().collect();
-        because.extend(found.others_free.then_some(Reason::OthersNotSlowed));
-        because.extend(shared.ceiling.clone().and_then(|known| match (near, far) {
-            (true, _) => Some(Reason::NearCeiling(known)),
-            (_, true) => Some(Reason::BelowCeiling(known)),
-            _ => None,
-        }));
         let what = if shared.drive { Limiter::Drive } else { Limiter::Bus };
-        let limit = self.limit(what, &shared.members, ceiling, confidence, because);
+        let limit = self.limit(what, &shared.members, ceiling, confidence);
         Limit { name: shared.name.clone(), ..limit }
     }
 
@@ -261,21 +226,14 @@ impl Answer<'_> {
         each.filter(|(m, _)| members.contains(m)).map(|(_, e)| e.value).sum()
     }
 
-    fn limit(
-        &self,
-        what: Limiter,
-        members: &[usize],
-        ceiling: &Estimate,
-        confidence: Confidence,
-        because: Vec<Reason>,
-    ) -> Limit {
+    fn limit(&self, what: Limiter, members: &[usize], ceiling: &Estimate, confidence: Confidence) -> Limit {
         let name = match what {
             Limiter::Processor => "processor",
             Limiter::Drives => "drives",
             _ => "something shared",
         };
         let (name, members, ceiling) = (name.to_owned(), members.to_vec(), ceiling.clone());
-        Limit { what, name, members, ceiling, confidence, because }
+        Limit { what, name, members, ceiling, confidence }
     }
 
     /// No shared limit was found: the drives limit.
@@ -286,7 +244,7 @@ impl Answer<'_> {
             _ if self.share.value >= REACHED => (Limiter::Drives, Confidence::Moderate),
             _ => (Limiter::Drives, Confidence::Low),
         };
-        self.limit(what, &self.group.members, &self.sum, confidence, Vec::new())
+        self.limit(what, &self.group.members, &self.sum, confidence)
     }
 
     /// Targets that lose speed at once, where no ceiling explains it.
@@ -294,9 +252,9 @@ impl Answer<'_> {
         let sum = repeat::mean(&all.sums(members));
         let sum = sum.as_ref().unwrap_or(&self.sum);
         if self.level() == Some(Level::Limit) && *members == self.group.members {
-            return self.limit(Limiter::Processor, members, sum, Confidence::Moderate, Vec::new());
+            return self.limit(Limiter::Processor, members, sum, Confidence::Moderate);
         }
-        self.limit(Limiter::Unknown, members, sum, Confidence::Low, vec![Reason::Irregular])
+        self.limit(Limiter::Unknown, members, sum, Confidence::Low)
     }
 
     /// Targets without a ceiling where others have one.
@@ -304,19 +262,6 @@ impl Answer<'_> {
         let sum = repeat::mean(&all.sums(members));
         let confidence = self.limits.iter().map(|l| l.confidence).min().unwrap_or(Confidence::Low);
         let ceiling = sum.as_ref().unwrap_or(&self.sum);
-        self.limit(Limiter::Drives, members, ceiling, confidence, Vec::new())
-    }
-
-    /// How much longer operations took at once, of the target that lost most.
-    fn latency(&self, shared: &Shared) -> Option<Reason> {
-        let all = self.group.at_once()?;
-        let median = |set: &Set, member: usize| {
-            let at = set.trial.members.iter().position(|m| *m == member)?;
-            Some(set.latency[at].quantile(Percentile::P50.share())? as f64 / 1e9)
-        };
-        let each =
-            shared.members.iter().filter_map(|&m| Some((median(self.group.alone(m)?, m)?, median(all, m)?)));
-        let (alone, at_once) = each.max_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
-        Some(Reason::Latency { alone, at_once })
+        self.limit(Limiter::Drives, members, ceiling, confidence)
     }
 }

@@ -9,7 +9,7 @@ use super::{
     shared_links::{Shared, shared},
 };
 use crate::{
-    analyse::{Estimate, compare, repeat},
+    analyse::{Estimate, compare},
     findings::{
         At, Axis, Column, Curve, Figure, Findings, Limiter, Mark, Metric, Point, Quantity, Scope, Style,
         Table, short,
@@ -36,12 +36,10 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan
     let shared = shared(inventory, &plan.targets, &everywhere);
 
     findings.tables = answers.iter().map(|a| speeds(a, plan)).collect();
-    findings.tables.extend(groups.iter().filter_map(|group| between(group, plan)));
     findings.figures = answers.iter().map(|a| figure(a, plan, &shared)).collect();
     let limits = answers.iter().flat_map(|a| a.limits.iter().map(move |limit| (a, limit)));
-    findings.verdicts =
-        limits.clone().map(|(a, limit)| sentences::verdict(a, limit, &plan.targets)).collect();
-    findings.details.sentences.extend(limits.map(|(a, limit)| sentences::because(a, limit)));
+    findings.verdicts = limits.map(|(a, limit)| sentences::verdict(a, limit, &plan.targets)).collect();
+    findings.details.sentences.extend(answers.iter().map(sentences::processors));
     let open = answers.iter().flat_map(|a| a.open.iter().map(move |open| (a, open)));
     findings.verdicts.extend(open.map(|(a, open)| sentences::open(a, open, &plan.targets)));
     let one_drive = shared.iter().filter(|s| s.drive);
@@ -88,31 +86,6 @@ fn share(e: &Estimate) -> String {
         () if e.half_width() > TOO_WIDE && Held::by(e) == Held::Unknown => "not known".to_owned(),
         () => format!("{} ({})", percent(e.value), e.range(percent)),
     }
-}
-
-/// Subsets of the targets at once.
-fn between(group: &Group, plan: &Plan) -> Option<Table> {
-    let rows: Vec<Vec<String>> = group
-        .between()
-        .filter_map(|set| {
-            let members = &set.trial.members;
-            let names = members.iter().map(|&m| short(&plan.targets[m].given)).collect::<Vec<_>>();
-            let name = if members.len() > 2 {
-                let numbers: Vec<String> = members.iter().map(|m| (m + 1).to_string()).collect();
-                format!("targets {}", numbers.join(", "))
-            } else {
-                names.join(" + ")
-            };
-            let alone = members.iter().map(|&m| repeat::mean(&group.alone(m)?.of(m)));
-            let alone: f64 = alone.collect::<Option<Vec<_>>>()?.iter().map(|e| e.value).sum();
-            let sum = repeat::mean(&set.sums(members))?;
-            let share = percent(sum.value / alone);
-            Some(vec![name, rate(alone), sum.text(rate), share])
-        })
-        .collect();
-    let subsets = format!("{} in subsets", group.load.name);
-    let columns = Column::all([(&subsets, false), ("alone", false), ("together", false), ("share", true)]);
-    (!rows.is_empty()).then_some(Table { title: String::new(), columns, rows })
 }
 
 /// Each target alone and at once, with the ceilings as lines.

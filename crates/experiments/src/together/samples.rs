@@ -166,12 +166,6 @@ impl Group {
     pub fn at_once(&self) -> Option<&Set> {
         self.sets.iter().find(|s| s.trial.members == self.members && !s.trial.runs.is_empty())
     }
-
-    /// Sets of more than one target and fewer than all.
-    pub fn between(&self) -> impl Iterator<Item = &Set> {
-        let some = |s: &&Set| s.trial.members.len() > 1 && s.trial.members.len() < self.members.len();
-        self.sets.iter().filter(some).filter(|s| !s.trial.runs.is_empty())
-    }
 }
 
 impl Set {

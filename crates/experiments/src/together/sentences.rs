@@ -2,14 +2,14 @@
 
 use super::{
     super::common::ONE_RUN,
-    bottleneck::{Answer, Confidence, Limit, Open, Reason},
-    cpu_limits::{Level, ProcessorLoad, Sign},
+    bottleneck::{Answer, Confidence, Limit, Open},
+    cpu_limits::{Level, ProcessorLoad},
     shared_links::Shared,
 };
 use crate::{
     findings::Limiter,
     target::Target,
-    units::{Direction, Pattern, capital, duration, listed, percent, rate},
+    units::{Direction, Pattern, capital, listed, percent, rate},
 };
 
 /// The load, and what drives do under it: `Random reads`, `read`.
@@ -79,42 +79,16 @@ pub(super) fn verdict(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) ->
     format!("{what}: {sentence} Confidence: {}{hint}.", limit.confidence.word())
 }
 
-/// What speaks for a limit.
-pub(super) fn because(answer: &Answer<'_>, limit: &Limit) -> String {
-    let mut why: Vec<String> = limit.because.iter().map(reason).collect();
-    why.push(processors(answer.processors));
-    format!("{}, {}: {}.", load(answer).0, limit.name, why.join("; "))
+/// What the processors did while all ran.
+pub(super) fn processors(answer: &Answer<'_>) -> String {
+    format!("{}: {}.", load(answer).0, processor_words(answer.processors))
 }
 
-fn reason(reason: &Reason) -> String {
-    match reason {
-        Reason::Latency { alone, at_once } => {
-            format!("the median operation took {} alone and {} at once", duration(*alone), duration(*at_once))
-        }
-        Reason::OthersNotSlowed => "other targets at the same time were not slowed".to_owned(),
-        Reason::NearCeiling(known) => format!("near its usual {} ({})", rate(known.usable()), known.source),
-        Reason::BelowCeiling(known) => {
-            format!("far below its usual {} ({})", rate(known.usable()), known.source)
-        }
-        Reason::NoCommonLink => "the inventory shows no link that carries all of them".to_owned(),
-        Reason::AboveSignallingRate(link) => format!("the speed exceeds the signalling rate of {link}"),
-        Reason::Irregular => "the loss is too small or too irregular to identify".to_owned(),
-    }
-}
-
-fn processors(load: Option<ProcessorLoad>) -> String {
+fn processor_words(load: Option<ProcessorLoad>) -> String {
     let Some(ProcessorLoad { level, sign, share }) = load else {
         return "processor load was not recorded".to_owned();
     };
-    let share = percent(share);
-    let sign = match sign {
-        Sign::Throttled => format!("a processor quota throttled drivebench for {share} of the time"),
-        Sign::Waited => format!("a load waited for a processor for {share} of the time"),
-        Sign::Worked => format!("each load used a processor for {share} of the time"),
-        Sign::Interrupts => format!("interrupts took {share} of a core"),
-        Sign::BusiestCore => format!("the busiest core was {share} busy"),
-        Sign::LeastBusyCore => format!("the least busy core was {share} busy"),
-    };
+    let sign = sign.replace("{}", &percent(share));
     match level {
         Level::Idle => format!("the processor had time to spare ({sign})"),
         Level::Busy => format!("the processor may contribute ({sign})"),
