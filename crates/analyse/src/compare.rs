@@ -1,4 +1,4 @@
-//! Comparison of results: ratios, ranks, exact tests.
+//! Comparison of results: ratios and ranks.
 
 use super::{
     Estimate,
@@ -153,45 +153,6 @@ pub fn apart(estimates: &[Estimate]) -> [Option<usize>; 2] {
     [beyond(|one, other| one.high < other.low), beyond(|one, other| one.low > other.high)]
 }
 
-const MOST_SPLITS: u64 = 200_000;
-
-/// The exact two-sided permutation p of a difference in means; `None` without data, or with too many permutations.
-pub fn permutation_p(a: &[f64], b: &[f64]) -> Option<f64> {
-    let all: Vec<f64> = a.iter().chain(b).copied().collect();
-    let (n, k) = (all.len(), a.len());
-    let splits = choose(n, k).filter(|&s| s <= MOST_SPLITS)?;
-    if k == 0 || k == n || n > 63 {
-        return None;
-    }
-    let sum: f64 = all.iter().sum();
-    let difference = |part: f64| (part / k as f64 - (sum - part) / (n - k) as f64).abs();
-    let seen = difference(a.iter().sum());
-    let tolerance = 1e-9 * all.iter().map(|v| v.abs()).fold(0.0, f64::max);
-    let mut extreme = 0u64;
-    // Gosper's hack: the next larger number with as many bits set.
-    let mut set = (1u64 << k) - 1;
-    for _ in 0..splits {
-        let part = (0..n).filter(|i| set >> i & 1 == 1).map(|i| all[i]).sum();
-        extreme += u64::from(difference(part) >= seen - tolerance);
-        let low = set & set.wrapping_neg();
-        let ripple = set + low;
-        set = (((set ^ ripple) >> 2) / low) | ripple;
-    }
-    Some(extreme as f64 / splits as f64)
-}
-
-/// The smallest p that [`permutation_p`] can give for `n` against `m` runs: 3 against 3 can't go below 0.10, so three
-/// runs each can never show a difference at 5 %; 4 against 4 can (0.029).
-pub fn smallest_p(n: usize, m: usize) -> f64 {
-    let extremes = if n == m { 2.0 } else { 1.0 };
-    choose(n + m, n).map_or(0.0, |splits| (extremes / splits as f64).min(1.0))
-}
-
-/// `n` over `k`; `None` beyond 64 bits.
-fn choose(n: usize, k: usize) -> Option<u64> {
-    (0..k.min(n - k) as u64).try_fold(1u64, |c, i| Some(c.checked_mul(n as u64 - i)? / (i + 1)))
-}
-
 #[cfg(test)]
 mod tests {
     use rand::{Rng, SeedableRng};
@@ -297,17 +258,5 @@ mod tests {
         let all = [of(10.0, 0.2), of(20.0, 0.5), of(10.1, 0.2), of(19.8, 0.5)];
         assert_eq!(rank(&all), [vec![1, 3], vec![2, 0]]);
         assert_eq!(rank(&[]), Vec::<Vec<usize>>::new());
-    }
-
-    #[test]
-    fn exact_tests_of_few_runs() {
-        assert_eq!(permutation_p(&[1.0, 2.0, 3.0], &[10.0, 11.0, 12.0]), Some(0.1));
-        assert_eq!(smallest_p(3, 3), 0.1);
-        assert!((smallest_p(4, 4) - 0.02857).abs() < 1e-4 && smallest_p(4, 3) > 0.02);
-        assert_eq!(permutation_p(&[1.0, 2.0], &[1.0, 2.0]), Some(1.0));
-        assert_eq!(permutation_p(&[], &[1.0]), None);
-        assert_eq!(permutation_p(&[1.0; 20], &[2.0; 20]), None, "too many to try");
-        // scipy.stats.permutation_test([9.1, 9.4, 8.8, 9.9], [9.8, 10.4, 9.6, 10.1], mean difference)
-        assert_eq!(permutation_p(&[9.1, 9.4, 8.8, 9.9], &[9.8, 10.4, 9.6, 10.1]), Some(6.0 / 70.0));
     }
 }

@@ -31,11 +31,6 @@ impl StoppingRule {
         }
     }
 
-    /// Whether it ended with a span because what is allowed is too little for a sustained speed.
-    pub fn is_out_of_reach(&self) -> bool {
-        matches!(self, Self::Sustained(rule) if rule.decision() == Decision::Span)
-    }
-
     /// Whether a limit on time or bytes ended a load that looks for a sustained speed, before its rule did.
     pub fn is_cut_by_limit(&self) -> bool {
         matches!(self, Self::Sustained(rule) if matches!(rule.decision(), Decision::Continue | Decision::Budget))

@@ -17,7 +17,7 @@ pub(super) fn figures(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
         match &group.runs[..] {
             [run] if run.zoned.is_some() => all.extend(positions(plan, group, run)),
             [run] => all.extend(over_time(plan, group, run)),
-            _ => all.push(repetitions(plan, group)),
+            _ => {}
         }
     }
     all.extend(tails(plan, groups));
@@ -62,7 +62,6 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     let used = stretches.iter().find(|s| s.before >= t.discarded).map(|s| s.from);
     let mut curves = vec![Curve::spread(if stalls.is_empty() { "" } else { "speed" }, &values)];
     let n = curves[0].shown(&format!("{} of {each}", count(pieces.len() as u64, "piece")));
-    let drawn = drawn(&curves[0]);
     let stalled = match stalls.len() as u64 {
         0 => "No stalls".to_owned(),
         n => format!("{} of {} on average", count(n, "stall"), duration(t.stalls.mean_seconds)),
@@ -73,7 +72,7 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     let band = |from| Band { label: "used for the estimate".to_owned(), from, to: end };
     Some(Figure {
         title: title(plan, group, "speed over time"),
-        text: format!("{} over {}{drawn}. {stalled}.", run.estimate.text(rate), duration(end)),
+        text: format!("{} over {}. {stalled}.", run.estimate.text(rate), duration(end)),
         load: group.load.describe(),
         n,
         x: Axis::of("time", Unit::Seconds),
@@ -108,15 +107,6 @@ fn pieces(stretches: &[&Stretch], load: &Load) -> Vec<Stretch> {
     pieces
 }
 
-/// The range of what is drawn.
-fn drawn(curve: &Curve) -> String {
-    let ends = curve.points.iter().map(|p| (p.interval.is_some(), p.interval.unwrap_or((p.y, p.y))));
-    let all = ends.reduce(|(band, (low, high)), (also, (l, h))| (band || also, (low.min(l), high.max(h))));
-    let (Some((band, (low, high))), false) = (all, curve.points.len() < 2) else { return String::new() };
-    let share = if band { "at least four fifths of the time " } else { "" };
-    format!(", {share}between {} and {}", rate(low), rate(high))
-}
-
 /// Disks that rotate: speed over the whole of them.
 fn positions(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     let positions = &run.zoned.as_ref()?.positions;
@@ -133,22 +123,6 @@ fn positions(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
         curves: vec![Curve::new("", Style::Line, points)],
         ..Figure::default()
     })
-}
-
-fn repetitions(plan: &Plan, group: &Group<'_>) -> Figure {
-    let points = group.runs.iter().enumerate().map(|(i, run)| Point::of(i as f64, &run.estimate));
-    let mean = group.estimate.value;
-    Figure {
-        title: title(plan, group, "speed of every run"),
-        text: format!("{} over all runs.", group.estimate.text(rate)),
-        load: group.load.describe(),
-        n: format!("{}, 95 % intervals", count(group.runs.len() as u64, "run")),
-        x: Axis::named("", group.runs.iter().map(|run| format!("run {}", run.repetition))),
-        y: Axis::speed(),
-        curves: vec![Curve::new("", Style::Dots, points)],
-        marks: vec![Mark { label: format!("mean {}", rate(mean)), at: At::Y(mean) }],
-        ..Figure::default()
-    }
 }
 
 /// How the curve of latency is read.
@@ -262,23 +236,5 @@ mod tests {
             pieces.iter().map(|s| (s.from, s.to, s.bytes)).collect::<Vec<_>>(),
             [(0.0, 10.0, 10 * MIB)]
         );
-    }
-
-    #[test]
-    fn a_caption_has_the_range_that_is_drawn() {
-        // Every twentieth is a hundred times as fast, and shorter for it.
-        let pieces = (0..500).map(|i| if i % 20 == 9 { (0.01, 100e6) } else { (1.0, 1e6) });
-        let mut to = 0.0;
-        let pieces: Vec<(f64, f64, f64)> = pieces
-            .map(|(long, speed)| {
-                to += long;
-                (to - long, to, speed)
-            })
-            .collect();
-        let band = Curve::spread("", &pieces);
-        let of = "at least four fifths of the time between 1.00 MB/s and 1.00 MB/s";
-        assert_eq!(drawn(&band), format!(", {of}"));
-        assert_eq!(drawn(&Curve::spread("", &pieces[8..11])), ", between 1.00 MB/s and 100 MB/s");
-        assert_eq!(drawn(&Curve::spread("", &pieces[..1])), "");
     }
 }

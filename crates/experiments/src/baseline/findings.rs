@@ -1,7 +1,7 @@
 //! Findings of baseline.
 
 use super::{
-    super::common::{self, Group, MeasuredFiles, Series, Summary, all_file_sets, file_metrics, named},
+    super::common::{self, Group, Series, Summary, all_file_sets, file_metrics},
     figures, fitness, summary, verdicts,
 };
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     plan::{Plan, Rule},
     record::Run,
     target::Kind,
-    units::{Percentile, count, decimal_bytes, duration, rate, shell_word, size, thousands},
+    units::{Percentile, count, decimal_bytes, duration, rate, shell_word},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
@@ -37,8 +37,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.estimates = groups.iter().flat_map(|g| metrics(plan, g)).collect();
     for (target, sets) in plan.targets.iter().zip(&files) {
         findings.estimates.extend(file_metrics(&target.given, sets));
-        let say = |text| named(plan.targets.len() > 1, target, text);
-        findings.details.sentences.extend(sets[1].iter().map(about_files).map(say));
     }
     findings.evidence = groups.iter().filter_map(Group::longest).collect();
     let fills = |g: &&Group<'_>| g.target.kind == Kind::Directory && g.measure.load.writes();
@@ -47,21 +45,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         let (command, question) = (format!("run cliff {path}"), "does it slow down later?".to_owned());
         findings.next.push(Next { command, question });
     }
-}
-
-/// What the row of a set of files shows.
-fn about_files(written: &MeasuredFiles) -> String {
-    let (set, measured, runs) = (written.set, written.measured(), written.runs.len() as u64);
-    let cut = match written.is_whole() {
-        true => String::new(),
-        false => format!(" of {} (--max-time)", thousands(set.files as f64)),
-    };
-    format!(
-        "{} files: {}{cut} in one directory, written and synced, then read cold; mean of {}.",
-        size(set.size),
-        count(measured, "file"),
-        count(runs, "run")
-    )
 }
 
 /// The first cells of a row: the target, if there are several, and the load, with its run if there are several.

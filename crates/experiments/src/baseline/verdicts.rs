@@ -37,7 +37,7 @@ pub(super) fn verdicts(
             let unsettled = unsettled(&name, group, run);
             if is_span(group) {
                 short.extend(steps.map(say));
-                full.extend(stalls.into_iter().chain(unsettled).map(say));
+                full.extend(stalls.map(say));
             } else {
                 let speed = [speed(&name, group, run)].into_iter().chain(zones(run));
                 short.extend(speed.chain(steps).chain(stalls).chain(unsettled).map(say));
@@ -45,7 +45,6 @@ pub(super) fn verdicts(
             }
         }
         short.extend(own.iter().filter_map(|g| failure(g)).map(say));
-        full.extend(part(&own).map(say));
     }
     (short, full)
 }
@@ -187,14 +186,10 @@ fn stalls(name: &str, stalls: &StallSummary) -> Option<String> {
     })
 }
 
-/// Why the interval is wider than asked for, or the sustained speed not known, and what it would take.
+/// Why the sustained speed is not known, and what it would take.
 fn unsettled(name: &str, group: &Group<'_>, run: &Summary) -> Option<String> {
     let t = &run.throughput;
-    let (precision, most) = match &group.measure.rule {
-        Rule::Adaptive { rules, bytes, .. } => (rules.precision, Some(*bytes)),
-        Rule::Span { rules, .. } => (rules.precision, None),
-        _ => return None,
-    };
+    let Rule::Adaptive { bytes: most, .. } = &group.measure.rule else { return None };
     let why = match t.reason? {
         Reason::TooShort => return None,
         Reason::Interrupted => "it was stopped early",
@@ -205,8 +200,7 @@ fn unsettled(name: &str, group: &Group<'_>, run: &Summary) -> Option<String> {
         Reason::Noisy => "the speed varies",
         Reason::Budget => "a limit ended it early",
     };
-    let Some(most) = most else { return Some(format!("{name}: wider than ±{}: {why}.", aim(precision))) };
-    let needed = t.bytes_needed.filter(|bytes| *bytes > t.bytes).map(|bytes| match bytes > most {
+    let needed = t.bytes_needed.filter(|bytes| *bytes > t.bytes).map(|bytes| match bytes > *most {
         true => decimal_bytes(bytes),
         // There are bytes enough, but no time.
         false => duration(t.seconds * bytes as f64 / t.bytes as f64),
@@ -224,15 +218,6 @@ fn unseen(name: &str, run: &Summary) -> Option<String> {
     Some(format!(
         "{name}: stalls rarer than one in {rare} can't be excluded; of {each} each they cost up to {cost}."
     ))
-}
-
-/// Which part of a target its loads went over, at most.
-fn part(groups: &[&Group<'_>]) -> Option<String> {
-    let parts = groups.iter().filter_map(|g| g.part());
-    let (used, whole) = parts.max_by_key(|(used, _)| *used).filter(|(used, whole)| used < whole)?;
-    let share = percent(used as f64 / whole as f64);
-    let (used, whole) = (decimal_bytes(used), decimal_bytes(whole));
-    Some(format!("Loads used {used} of {whole} at most ({share}); other parts may be faster or slower."))
 }
 
 /// The order of the targets under each load; a second target on a drive is left out.
@@ -266,8 +251,6 @@ struct Ranking<'a> {
     places: Vec<Vec<usize>>,
     /// The first as a multiple of the last.
     ratio: Estimate,
-    /// The exact permutation test of the runs of the first and the last, where it can reach 5 %.
-    p: Option<f64>,
 }
 
 impl<'a> Ranking<'a> {
@@ -280,12 +263,7 @@ impl<'a> Ranking<'a> {
         };
         let speeds: Vec<(&str, Estimate)> =
             same.iter().map(|g| (g.target.given.as_str(), estimate(g))).collect();
-        let ranking = Self::new(load, &speeds)?;
-        let runs = |at: usize| same[at].runs.iter().map(|r| r.estimate.value).collect::<Vec<_>>();
-        let (first, last) = (runs(ranking.places.first()?[0]), runs(*ranking.places.last()?.last()?));
-        let can_decide = ranking.places.len() > 1 && compare::smallest_p(first.len(), last.len()) <= 0.05;
-        let p = can_decide.then(|| compare::permutation_p(&first, &last)).flatten();
-        Some(Self { p, ..ranking })
+        Self::new(load, &speeds)
     }
 
     fn new(load: &'a str, speeds: &[(&'a str, Estimate)]) -> Option<Self> {
@@ -294,7 +272,7 @@ impl<'a> Ranking<'a> {
         let (best, worst) = (*places.first()?.first()?, *places.last()?.last()?);
         let ratio = compare::ratio(&estimates[best], &estimates[worst])?.estimate;
         let speeds = speeds.iter().map(|(name, e)| (*name, e.value)).collect();
-        (estimates.len() > 1).then_some(Self { load, speeds, places, ratio, p: None })
+        (estimates.len() > 1).then_some(Self { load, speeds, places, ratio })
     }
 
     fn sentence(&self) -> String {
@@ -317,8 +295,7 @@ impl<'a> Ranking<'a> {
         }
         let tied = |place: &Vec<usize>| place.iter().map(name).collect::<Vec<_>>().join(" = ");
         let order = self.places.iter().map(tied).collect::<Vec<_>>().join(" > ");
-        let p = self.p.map(|p| format!(" (exact test: p = {p:.3})")).unwrap_or_default();
-        format!("{load}: {order}; {times}{p}.")
+        format!("{load}: {order}; {times}.")
     }
 }
 

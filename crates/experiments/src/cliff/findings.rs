@@ -26,7 +26,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let first = |group: &&Group<'_>| group.measure.label == WRITE;
     findings.evidence = groups.iter().filter(first).filter_map(Group::longest).collect();
     let several = plan.targets.len() > 1;
-    let (mut rows, mut has_cliff) = (Vec::new(), false);
+    let mut rows = Vec::new();
     for (at, target) in plan.targets.iter().enumerate() {
         let mut sentences = Vec::new();
         if let Some(sweep) = take(&mut groups, at, SWEEP) {
@@ -41,7 +41,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         if let Some(written) = written(run, plan, &mut groups, at, target) {
             sentences = verdicts::written(&written);
             rows.extend(written.rows(several));
-            has_cliff |= !written.first.falls.is_empty() && !written.cached;
             findings.figures.push(over_bytes(&written));
             findings.estimates.extend(written.estimates());
         }
@@ -55,12 +54,13 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     if !rows.is_empty() {
         let mut columns = Column::heads(several);
         columns.extend(Column::all([("fast part", false), ("before", false), ("after", false)]));
-        if !has_cliff {
+        if rows.iter().all(|row| row[columns.len() - 1] == "-") {
             // One speed, which is not one after a slow-down.
-            let after = columns.len() - 1;
-            columns[after - 1].name = "speed".to_owned();
-            columns.remove(after);
-            rows.iter_mut().for_each(|row| drop(row.remove(after)));
+            columns.pop();
+            rows.iter_mut().for_each(|row| drop(row.remove(columns.len())));
+            if let Some(column) = columns.last_mut() {
+                column.name = "speed".to_owned();
+            }
         }
         columns.extend(Column::all([("written", true), ("time", true)]));
         findings.tables = vec![Table { title: String::new(), columns, rows }];

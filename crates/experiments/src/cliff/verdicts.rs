@@ -3,7 +3,6 @@
 use super::written::{Writing, Written, places};
 use crate::{
     analyse::{Cliff, CliffEstimate, Estimate, Position, Reason, Zoned},
-    plan::CutBy,
     units::{Ended, MIB, decimal_bytes, duration, percent, rate, size},
 };
 
@@ -27,9 +26,9 @@ pub(super) fn written(written: &Written<'_>) -> Vec<String> {
             let end = ended(written).filter(|_| first.run.throughput.reason.is_some());
             sentences.extend(end.map(|end| {
                 let bytes = decimal_bytes(first.run.bytes);
-                format!("The last speed was not settled after {bytes}: {}.", end.words())
+                format!("The last speed was not settled after {bytes}: {end}.")
             }));
-            sentences.push(recovered(Recovery::of(written, fall), written));
+            sentences.extend(recovered(written, fall));
         }
         None => sentences.extend(none(written)),
     }
@@ -68,43 +67,18 @@ pub(super) fn too_few(writing: &Writing) -> Option<String> {
         .then(|| format!("{bytes} are too few to find a slow-down at this speed: about {least} are needed."))
 }
 
-/// What ended the first writing before its rule had enough.
-#[derive(Clone, Copy, PartialEq)]
-enum Limit {
-    FreeSpace,
-    LargestFile,
-    MaxBytes,
-    MaxTime,
-    /// What is allowed is too little for a sustained speed.
-    OutOfReach,
-    /// A person, or an error.
-    Stopped,
-}
-
-impl Limit {
-    /// Which limit it was, and how to write more.
-    fn words(self) -> &'static str {
-        match self {
-            Self::FreeSpace => "the free space ended it; free some to look further",
-            Self::LargestFile => "the largest file ended it; choose another filesystem to look further",
-            Self::MaxBytes => "--max-bytes ended it; raise it to look further",
-            Self::MaxTime => "--max-time ended it; raise it to look further",
-            Self::OutOfReach => "that takes more bytes or time than are allowed",
-            Self::Stopped => "it was stopped",
-        }
-    }
-}
-
-fn ended(written: &Written<'_>) -> Option<Limit> {
+/// What ended the first writing before its rule had enough, and how to write more.
+fn ended(written: &Written<'_>) -> Option<&'static str> {
     let run = &written.first.run;
-    match (&run.ended, written.cut.map(|cut| &cut.by)) {
-        (Some(Ended::Finished), Some(CutBy::FreeSpace { .. })) => Some(Limit::FreeSpace),
-        (Some(Ended::Finished), Some(CutBy::LargestFile { .. })) => Some(Limit::LargestFile),
-        (Some(Ended::Finished), None) => Some(Limit::MaxBytes),
-        (Some(Ended::Stopped), _) if run.throughput.reason.is_none() => None,
-        (Some(Ended::Stopped), _) if run.rule.is_out_of_reach() => Some(Limit::OutOfReach),
-        (Some(Ended::Stopped), _) => Some(Limit::MaxTime),
-        _ => Some(Limit::Stopped),
+    match &run.ended {
+        Some(Ended::Finished) => {
+            Some("the file was full; free some space or raise --max-bytes to look further")
+        }
+        Some(Ended::Stopped) if run.throughput.reason.is_none() => None,
+        Some(Ended::Stopped) => {
+            Some("a limit of time or bytes ended it; raise --max-time and --max-bytes to look further")
+        }
+        _ => Some("it was stopped"),
     }
 }
 
@@ -120,7 +94,7 @@ fn none(written: &Written<'_>) -> Vec<String> {
     let run = &written.first.run;
     let end = ended(written);
     if let Some(too_few) = too_few(&written.first) {
-        return [too_few].into_iter().chain(end.map(|end| format!("Why: {}.", end.words()))).collect();
+        return [too_few].into_iter().chain(end.map(|end| format!("Why: {end}."))).collect();
     }
     let found = match run.throughput.reason {
         Some(Reason::Drifting) => "No cliff was found, but the speed drifts".to_owned(),
@@ -131,7 +105,7 @@ fn none(written: &Written<'_>) -> Vec<String> {
         _ => format!("No lasting step of {} or more", percent(Cliff::STEP)),
     };
     let (bytes, least) = (decimal_bytes(run.bytes), size(LEAST * run.throughput.chunk));
-    let end = end.map_or("the speed was settled", Limit::words);
+    let end = end.unwrap_or("the speed was settled");
     vec![
         format!("{found} within {bytes}; writes {}.", speed(&run.estimate)),
         format!("A fast part larger than that or smaller than {least} can't be excluded: {end}."),
@@ -144,58 +118,26 @@ pub(super) fn is_fast(again: &Writing, fall: &CliffEstimate) -> Option<bool> {
     Some(again.run.estimate.value >= (fall.before.value * fall.after.value).sqrt())
 }
 
-/// What a pause restored of the fast part.
-#[derive(Debug, PartialEq)]
-enum Recovery {
-    NotMeasured,
-    /// Too few bytes were written after the pause, in all this many.
-    TooFew(u64),
-    /// Less than this many bytes.
-    Nothing(u64),
-    /// All bytes that were written after the pause were fast.
-    AtLeast(u64),
-    /// As many bytes as before, as far as the intervals show.
-    All(Estimate),
-    /// This many bytes, and their share of the first time.
-    Part(Estimate, f64),
-}
-
-impl Recovery {
-    fn of(written: &Written<'_>, fall: &CliffEstimate) -> Self {
-        let Some(again) = written.again.as_ref().filter(|_| written.pause.is_some()) else {
-            return Self::NotMeasured;
-        };
-        match (again.falls.last(), is_fast(again, fall)) {
-            (Some(second), _) if second.at.high >= fall.at.low => Self::All(second.at.clone()),
-            (Some(second), _) => Self::Part(second.at.clone(), second.at.value / fall.at.value),
-            (None, None) => Self::TooFew(again.run.bytes),
-            (None, Some(true)) => Self::AtLeast(again.run.bytes),
-            (None, Some(false)) => Self::Nothing(LEAST * again.run.throughput.chunk),
+/// What a pause restored of the fast part, where enough was written after it.
+fn recovered(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
+    let (again, pause) = (written.again.as_ref()?, duration(written.pause?));
+    let fast = match (again.falls.last(), is_fast(again, fall)) {
+        (Some(second), _) => {
+            let bytes = second.at.text(|bytes| decimal_bytes(bytes as u64));
+            let share = match second.at.high >= fall.at.low {
+                true => "all of it recovered".to_owned(),
+                false => format!("{} of the first time", percent(second.at.value / fall.at.value)),
+            };
+            format!("{bytes} were fast again: {share}")
         }
-    }
-}
-
-fn recovered(recovery: Recovery, written: &Written<'_>) -> String {
-    let seconds = written.pause.unwrap_or_default();
-    let pause = format!("After a pause of {}", duration(seconds));
-    let bytes = |e: &Estimate| e.text(|bytes| decimal_bytes(bytes as u64));
-    match recovery {
-        Recovery::NotMeasured => "Recovery after a pause was not measured.".to_owned(),
-        Recovery::TooFew(all) => {
-            format!("{pause}, {} were written: too few to measure recovery.", decimal_bytes(all))
-        }
-        Recovery::Nothing(least) => {
-            format!("{pause}, less than {} were fast again. Try a longer --pause.", size(least))
-        }
-        Recovery::AtLeast(all) => format!("{pause}, at least {} were fast again.", decimal_bytes(all)),
-        Recovery::All(at) => format!("{pause}, {} were fast again: all of it recovered.", bytes(&at)),
-        Recovery::Part(at, share) => format!(
-            "{pause}, {} were fast again, {} of the first time: {} of pause.",
-            bytes(&at),
-            percent(share),
-            rate(at.value / seconds).replace("/s", " for each second")
+        (None, Some(true)) => format!("at least {} were fast again", decimal_bytes(again.run.bytes)),
+        (None, Some(false)) => format!(
+            "less than {} were fast again. Try a longer --pause",
+            size(LEAST * again.run.throughput.chunk)
         ),
-    }
+        (None, None) => return None,
+    };
+    Some(format!("After a pause of {pause}, {fast}."))
 }
 
 pub(super) fn sweep(positions: &[Position], zoned: Option<&Zoned>) -> Vec<String> {

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     analyse::{CliffEstimate, Position},
     findings::{LoadKey, Scope},
-    plan::{Cut, Pause, Plan},
+    plan::{Pause, Plan},
     record::Run,
     target::Target,
     units::Caching,
@@ -19,8 +19,6 @@ pub(super) struct Written<'a> {
     /// Pause before the second write, s.
     pub pause: Option<f64>,
     pub again: Option<Writing>,
-    /// The file is smaller than asked.
-    pub cut: Option<&'a Cut>,
     /// Writes went through the page cache, so they don't show the drive.
     pub cached: bool,
 }
@@ -50,7 +48,6 @@ pub(super) fn written<'a>(
     let mut pauses = plan.steps.iter().filter(|step| step.act.is::<Pause>());
     Some(Written {
         target,
-        cut: plan.cut(at),
         cached: first.load.caching != Some(Caching::Direct),
         first,
         pause: pauses.find_map(|step| run.acts.get(&(step.id, at))).map(|result| result.seconds),
