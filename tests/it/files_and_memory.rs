@@ -84,7 +84,7 @@ fn the_files_asked_for_are_measured_within_the_limits_and_less_is_said() {
     let (files, text, plan) = planned(&ask);
     assert_eq!(files, Some(mix.files));
     assert!(text.contains("Writing 1500 files of 200 kB, measured:"), "{text}");
-    assert!(!text.contains("Asked:") && !text.contains("beyond what was measured"), "{text}");
+    assert!(!text.contains("Asked:"), "{text}");
     assert!(plan.cost(0).seconds.expect("bounded") <= ask.effort.max_seconds * 1.001, "{:?}", plan.cost(0));
 
     let mut few = copying(mix);
@@ -92,7 +92,7 @@ fn the_files_asked_for_are_measured_within_the_limits_and_less_is_said() {
     let (files, text, _) = planned(&few);
     // Each takes 49 clusters of 4 KiB.
     assert_eq!(files, Some(498));
-    let cut = "Asked: 1500 files of 200 kB. Measured: 498 files of 200 kB, because --max-bytes";
+    let cut = "Asked: 1500 files of 200 kB. Fewer were measured: --max-bytes or the free space";
     assert!(text.contains(cut) && text.contains("200 kB, predicted:"), "{text}");
 
     let mut full = copying(mix);
@@ -100,15 +100,7 @@ fn the_files_asked_for_are_measured_within_the_limits_and_less_is_said() {
     full.targets[0].free = Some((1024 + 136) * MIB);
     let (files, text, _) = planned(&full);
     assert!(files.is_some_and(|files| files * mix.size <= 136 * MIB && files > 600), "{files:?}");
-    assert!(text.contains("because there is no more free space"), "{text}");
-
-    let mut small = asked();
-    small.effort.max_bytes = 16 * MIB;
-    let (_, text, _) = planned(&small);
-    assert!(
-        text.contains("Usual: 1 file of 64 MiB. Measured: 1 file of 16 MiB, because --max-bytes"),
-        "{text}"
-    );
+    assert!(text.contains("Fewer were measured"), "{text}");
 }
 
 #[test]
@@ -125,7 +117,7 @@ fn files_that_the_time_did_not_suffice_for_are_not_counted() {
     });
     let findings = SMALLFILES.findings(&mut half.into_iter());
     let text = words(&said(&findings));
-    assert!(text.contains("Planned: 1500 files of 200 kB. Written: as few as 7"), "{text}");
+    assert_eq!(text.matches("Of 1500 files of 200 kB, fewer were copied").count(), 1, "{text}");
     assert!(text.contains("Writing 1500 files of 200 kB, predicted:"), "{text}");
     let row = findings.tables[0].rows.iter().find(|row| row[1] == "195 KiB").expect("a row");
     assert_eq!((row[0].as_str(), row[2].as_str()), ("750", "-"), "{row:?}");
@@ -145,7 +137,7 @@ fn a_prediction_from_scattered_copies_is_too_noisy_to_say() {
         for verb in ["Writing", "Reading"] {
             let noisy = format!("{verb} 20000 files of 1.00 MB, predicted: too noisy to say");
             noisy_ones += usize::from(text.contains(&noisy));
-            assert!(text.contains(&noisy) || text.contains("nothing is predicted"), "seed {seed}: {text}");
+            assert!(text.contains(&noisy) || text.contains("could not be determined"), "seed {seed}: {text}");
         }
         assert!(
             !text.contains("separate files take") || text.contains("longer (95 %"),
@@ -165,8 +157,7 @@ fn a_model_that_misses_what_was_measured_predicts_nothing() {
     });
     let findings = SMALLFILES.findings(&mut other.into_iter());
     let text = words(&said(&findings));
-    assert!(text.contains("From which size on separate files cost little is not known: the model"), "{text}");
-    assert!(!text.contains("predicted:") && text.contains("so nothing is predicted"), "{text}");
+    assert!(!text.contains("predicted:") && text.contains("could not be determined"), "{text}");
     assert!(findings.estimates.iter().all(|e| !e.label().ends_with("predicted")), "{text}");
 }
 
@@ -196,12 +187,11 @@ fn a_mix_that_was_not_measured_is_predicted() {
 }
 
 #[test]
-fn extrapolations_are_marked_and_incomplete_sets_are_left_out() {
+fn incomplete_sets_are_left_out() {
     let plan = SMALLFILES.plan(&asked()).expect("plans");
     let events = recorded(&plan, 1);
     let text = |events: &[Event]| said(&SMALLFILES.findings(&mut events.iter().cloned())).replace('\n', " ");
     let whole = text(&events);
-    assert!(whole.contains("39.1 times as many files as were measured"), "{whole}");
     let findings = SMALLFILES.findings(&mut events.iter().cloned());
     assert!(findings.verdicts[0].contains("as one archive (tar)"), "the question first: {whole}");
     for keep in [0, 1, 2, 5, 9, 20] {
@@ -275,7 +265,6 @@ fn the_figure_of_a_plain_dd() {
         findings.estimates.iter().find(|n| n.label() == "write cached as a multiple of the drive's");
     let multiple = &multiple.expect("a multiple").estimate;
     assert!(multiple.low < 9.0 && 9.0 < multiple.high, "{multiple:?}");
-    assert_eq!(findings.figures[0].marks.len(), 2);
     for keep in [0, 1, 2, 3, 60, 200] {
         let text = said(&PAGECACHE.findings(&mut events[..keep].iter().cloned()));
         assert!(!text.contains("NaN") && !text.contains("inf"), "{keep} events: {text}");
@@ -312,29 +301,8 @@ fn each_mode_of_pagecache_is_measured_for_a_second() {
         let of_memory = label == "read warm";
         assert!(if of_memory { *seconds > 0.999 } else { *seconds < 0.2 }, "{label}: {seconds} s");
     }
-    let short = ["'read cold' was measured for", "because of --max-bytes"];
+    let short = ["'read cold' was measured for", "because of --max-bytes", "32 MiB each, repeated"];
     assert!(short.iter().all(|part| text.contains(part)) && !text.contains("'read warm' was"), "{text}");
-    assert!(text.contains("the same 32 MiB over and over instead of 64 MiB"), "{text}");
-}
-
-#[test]
-fn a_figure_near_memory_is_not_denied_to_a_drive_as_fast() {
-    let with = |drive: f64| {
-        let board = Board {
-            drives: vec![Model::flat(62 * GB, drive), Model::flat(GB, 2.4e9)],
-            buses: Vec::new(),
-            seed: 1,
-        };
-        let plan = PAGECACHE.plan(&Request { memory: Some(memory()), ..asked() }).expect("plans");
-        words(&said(&PAGECACHE.findings(&mut carry_out(&plan, &board).expect("runs").into_iter())))
-    };
-    let fast = with(2.5e9);
-    assert!(
-        fast.contains("may come from a drive or from memory") && !fast.contains("is not a drive's"),
-        "{fast}"
-    );
-    let slow = with(20e6);
-    assert!(slow.contains("is not a drive's") && slow.contains("memory (/shm, tmpfs)"), "{slow}");
 }
 
 #[test]

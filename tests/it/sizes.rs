@@ -211,10 +211,7 @@ fn repetitions_cut_by_limits_are_said() {
     assert_eq!(flags(&little), [""; 0]);
     little.effort.max_bytes = 40 * MIB;
     let said = flags(&little);
-    assert!(said.len() == 1 && said[0].contains("1 MiB at most instead of 8 MiB"), "{said:?}");
-    little.effort.max_seconds = 10.0;
-    let said = flags(&little);
-    assert!(said.len() == 2 && said[1].contains("--max-time"), "{said:?}");
+    assert!(said.len() == 1 && said[0].starts_with("Repetitions were shorter than usual"), "{said:?}");
 }
 
 #[test]

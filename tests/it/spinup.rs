@@ -73,7 +73,6 @@ fn spin_up_time_within_a_fifth_of_a_second() {
         assert!(copies.high - copies.low > 2.0 * (direct.high - direct.low), "{copies:?} and {direct:?}");
     }
     insta::assert_snapshot!(said(&runs[0]));
-    assert_eq!(runs[0].figures[0].curves[1].points.len(), 2);
 }
 
 #[test]

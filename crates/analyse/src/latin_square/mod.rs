@@ -19,10 +19,6 @@ use super::{Estimate, interval::student_of};
 pub struct Crossed {
     pub things: Factor,
     pub places: Factor,
-    /// The share of the variance due to rounds and chance.
-    pub rest: f64,
-    /// The residual standard deviation after the effects of thing, place and round, as a share.
-    pub noise: f64,
     /// The p-value of the test that neither things nor places differ.
     pub p: f64,
 }
@@ -87,8 +83,6 @@ impl Crossed {
             // Without an effect of things, a value belongs to the place, whichever thing was in it.
             things: factor(0, &things, &logs_by_place, &backwards),
             places: factor(1, &places, &logs, design),
-            rest: spread.rest() / spread.whole(),
-            noise: spread.error.sqrt(),
             p,
         })
     }
@@ -222,10 +216,6 @@ impl Variance {
 
     fn rest(&self) -> f64 {
         self.error + self.moments
-    }
-
-    fn whole(&self) -> f64 {
-        self.brings(0) + self.brings(1) + self.rest()
     }
 
     /// The share of the variance, with its interval from the noncentral F distribution.

@@ -106,7 +106,6 @@ fn four_sticks_of_one_maker() {
     assert!(crossed.things.p < 0.01 && crossed.places.p > 0.05, "{crossed:?}");
     let second = &crossed.things.levels[1];
     assert!((second.value - 7.26 / (6.6f64 * 6.4).sqrt()).abs() < 0.01 && second.low > 1.1, "{second:?}");
-    assert!((crossed.noise / 0.003 - 1.0).abs() < 1.0, "{}", crossed.noise);
 }
 
 #[test]

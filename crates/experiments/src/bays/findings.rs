@@ -6,14 +6,14 @@ use super::{
     verdicts,
 };
 use crate::{
-    analyse::{Estimate, latin_square, latin_square::Crossed, repeat},
+    analyse::{Estimate, latin_square::Crossed, repeat},
     findings::{
         Axis, Column, Curve, Factor, Figure, Findings, Metric, Point, Quantity, Reference, Style, Table,
         short,
     },
     plan::Plan,
     record::Run,
-    units::{percent, rate},
+    units::rate,
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
@@ -22,14 +22,12 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let crossings: Vec<Crossing> = labels.iter().map(|label| crossing(plan, &groups, label)).collect();
     for c in &crossings {
         findings.tables.push(speeds(plan, c));
-        findings.tables.extend(c.crossed.as_ref().map(|crossed| shares(c, crossed)));
         findings.figures.push(figure(plan, c));
         findings.estimates.extend(metrics(plan, c));
         let differ = c.crossed.iter().filter(|crossed| crossed.places.differ);
         findings.evidence.extend(differ.flat_map(|crossed| levels(plan, c, crossed)));
     }
-    (findings.verdicts, findings.details.sentences) =
-        verdicts::verdicts(plan, &crossings, &run.arranged, &findings.run);
+    findings.verdicts = verdicts::verdicts(plan, &crossings, &run.arranged, &findings.run);
 }
 
 /// Drives down, bays across.
@@ -50,19 +48,6 @@ fn speeds(plan: &Plan, c: &Crossing) -> Table {
     };
     let rows = (0..plan.targets.len()).map(row).collect();
     Table { title: format!("{}: MB/s of each drive in each bay", c.label), columns, rows }
-}
-
-fn shares(c: &Crossing, crossed: &Crossed) -> Table {
-    let row = |what: &str, factor: &latin_square::Factor| {
-        let e = &factor.share;
-        vec![what.to_owned(), percent(e.value), e.range(percent), format!("{:.4}", factor.p)]
-    };
-    let rest = vec!["rest".to_owned(), percent(crossed.rest), String::new(), String::new()];
-    Table {
-        title: format!("{}: what explains the differences", c.label),
-        columns: Column::all([("", false), ("share", true), ("95 %", false), ("p", true)]),
-        rows: vec![row("drives", &crossed.things), row("bays", &crossed.places), rest],
-    }
 }
 
 fn figure(plan: &Plan, c: &Crossing) -> Figure {

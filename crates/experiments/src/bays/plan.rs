@@ -87,21 +87,15 @@ fn movable(target: &Target) -> Result<Target, PlanError> {
 
 /// Whether both drives fit into each other's bays, and their bays have the same names.
 fn alike(target: &Target, first: &Drive, drive: &Drive) -> Result<(), PlanError> {
-    let no = |why: String| Err(PlanError::Unmovable { path: target.path.clone(), why });
-    let bus = |d: &Drive| d.bus.clone().unwrap_or_else(|| "an unknown bus".to_owned());
-    if bus(first) != bus(drive) {
-        return no(format!("it is on {}, but {} is on {}", bus(drive), first.label(), bus(first)));
-    }
     // The two generations of USB number the same port differently.
-    let generation =
-        |d: &Drive| d.controller.as_deref().and_then(|c| c.rsplit_once("-usbv")).map(|(_, v)| v.to_owned());
-    if generation(first) != generation(drive) {
-        return no(format!(
-            "it is on a USB {} bus, but {} is on one of another generation, where the same port has another name; \
-             compare drives of one generation",
-            generation(drive).unwrap_or_default(),
-            first.label()
-        ));
+    let generation = |d: &Drive| Some(d.controller.as_deref()?.rsplit_once("-usbv")?.1.to_owned());
+    let bus = |d: &Drive| match (&d.bus, generation(d)) {
+        (Some(bus), Some(generation)) => format!("{bus} (USB {generation})"),
+        (bus, _) => bus.clone().unwrap_or_else(|| "an unknown bus".to_owned()),
+    };
+    if bus(first) != bus(drive) {
+        let why = format!("it is on {}, but {} is on {}", bus(drive), first.label(), bus(first));
+        return Err(PlanError::Unmovable { path: target.path.clone(), why });
     }
     Ok(())
 }

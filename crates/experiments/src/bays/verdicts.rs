@@ -8,14 +8,8 @@ use crate::{
     units::{count, distinct, percent, signed_percent},
 };
 
-/// The verdicts, and what a reader finds behind them.
-pub(super) fn verdicts(
-    plan: &Plan,
-    crossings: &[Crossing],
-    there: &[Drive],
-    run: &str,
-) -> (Vec<String>, Vec<String>) {
-    let (mut short, mut full) = (Vec::new(), Vec::new());
+pub(super) fn verdicts(plan: &Plan, crossings: &[Crossing], there: &[Drive], run: &str) -> Vec<String> {
+    let mut short = Vec::new();
     for c in crossings {
         let Some(crossed) = &c.crossed else {
             short.push(format!("{}: {}", c.label, open(c, run)));
@@ -28,7 +22,6 @@ pub(super) fn verdicts(
                 "Too few arrangements to show a difference at 5 % ({p} at best): raise --runs."
             ));
         }
-        full.push(format!("{}: single measurements vary by {}.", c.label, percent(crossed.noise)));
     }
     short.extend(links(plan, there));
     let crossed: Vec<&Crossed> = crossings.iter().filter_map(|c| c.crossed.as_ref()).collect();
@@ -44,7 +37,7 @@ pub(super) fn verdicts(
         (_, true, false) => Some("Whether another port is faster is not known. Raise --runs.".to_owned()),
         _ => None,
     });
-    (short, full)
+    short
 }
 
 /// Bays or drives that differ by no more than this are as good as equal.
@@ -73,26 +66,6 @@ fn open(c: &Crossing, run: &str) -> String {
     )
 }
 
-/// What explains the differences.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cause {
-    Drives,
-    Bays,
-    Both,
-    Neither,
-}
-
-impl Cause {
-    fn of(c: &Crossed) -> Self {
-        match (c.things.differ, c.places.differ) {
-            (true, false) => Self::Drives,
-            (false, true) => Self::Bays,
-            (true, true) => Self::Both,
-            (false, false) => Self::Neither,
-        }
-    }
-}
-
 fn answer(plan: &Plan, c: &Crossed) -> String {
     let (drives, bays_) = (&c.things, &c.places);
     // Only where whole intervals are narrow, the other factor is excluded.
@@ -103,11 +76,11 @@ fn answer(plan: &Plan, c: &Crossed) -> String {
             format!("the {what} ({}); {other}s may differ by up to {most}", chance(yes.p))
         }
     };
-    let cause = match Cause::of(c) {
-        Cause::Drives => only("drive", drives, "bay", bays_),
-        Cause::Bays => only("bay", bays_, "drive", drives),
-        Cause::Both => format!("both drive ({}) and bay ({})", chance(drives.p), chance(bays_.p)),
-        Cause::Neither => format!(
+    let cause = match (drives.differ, bays_.differ) {
+        (true, false) => only("drive", drives, "bay", bays_),
+        (false, true) => only("bay", bays_, "drive", drives),
+        (true, true) => format!("both drive ({}) and bay ({})", chance(drives.p), chance(bays_.p)),
+        (false, false) => format!(
             "no difference found: bays differ by {} at most, drives by {}",
             percent(furthest(bays_)),
             percent(furthest(drives))

@@ -14,8 +14,6 @@ use crate::{
 pub struct MeasuredFiles {
     /// As planned.
     pub set: FileSet,
-    /// Its time limit, s.
-    pub limit: f64,
     pub runs: Vec<ActResult>,
 }
 
@@ -82,7 +80,7 @@ pub fn file_sets(
         let Some(took) = acts.get(&(step.id, at)).filter(whole) else { continue };
         match sets.iter_mut().find(|s| s.set == set) {
             Some(same) => same.runs.push(took.clone()),
-            None => sets.push(MeasuredFiles { set, limit: files.seconds, runs: vec![took.clone()] }),
+            None => sets.push(MeasuredFiles { set, runs: vec![took.clone()] }),
         }
     }
     sets.sort_by_key(|s| s.set.size);

@@ -2,7 +2,7 @@
 
 use super::{
     super::common::{self, Group, ONE_RUN, Series, named},
-    plan::{AMOUNT, NAIVE_READ, NAIVE_WRITE, SECONDS, TRUE_READ, TRUE_WRITE, WAYS, Way},
+    plan::{NAIVE_READ, NAIVE_WRITE, SECONDS, TRUE_READ, TRUE_WRITE, WAYS, Way},
 };
 use crate::{
     analyse::{
@@ -10,17 +10,12 @@ use crate::{
         compare::{self, Difference},
         repeat,
     },
-    findings::{
-        At, Axis, Column, Curve, Figure, Findings, Mark, Metric, Point, Quantity, Reference, Style, Table,
-    },
+    findings::{Column, Findings, Metric, Quantity, Reference, Table},
     plan::{Plan, Rule},
     record::Run,
     target::Target,
-    units::{Caching, Direction, RunStatus, duration, rate, size},
+    units::{Caching, Direction, duration, rate, size},
 };
-
-/// Memory is clearly faster than a drive from this factor on.
-const CLEAR: f64 = 2.0;
 
 /// The run without flags of memory, which is the ceiling on purpose.
 pub(super) fn unflagged(mut run: Run<Series>) -> Run<Series> {
@@ -45,13 +40,10 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             continue;
         }
         findings.tables.push(table(if drives > 1 { &target.given } else { "" }, &own, &ceiling));
-        findings.figures.push(figure(&target.given, &own, &ceiling));
         findings.verdicts.extend(sentences(&own).into_iter().map(|text| named(drives > 1, target, text)));
     }
-    let time_up = run.status() == RunStatus::TimeUp;
     let given = |g: &Group<'_>, text| named(plan.targets.len() > 1, g.target, text);
-    findings.flags.extend(groups.iter().filter_map(|g| Some(given(g, too_short(g, time_up)?))));
-    findings.flags.extend(little(plan));
+    findings.flags.extend(groups.iter().filter_map(|g| Some(given(g, too_short(g)?))));
     findings.verdicts.extend(memory(&groups, drives));
     findings.verdicts.extend(advice(&groups));
     findings.estimates = groups.iter().flat_map(|g| metrics(g, &groups)).collect();
@@ -82,34 +74,16 @@ fn is_long(seconds: f64) -> bool {
     seconds >= SECONDS * 0.999
 }
 
-/// A mode that was measured for less than it should be, and which limit ended it.
-fn too_short(group: &Group<'_>, time_up: bool) -> Option<String> {
-    let (name, again) = (way(group)?.label, group.measure.again?);
-    let Rule::Fixed { bytes, seconds: Some(limit) } = group.measure.rule else { return None };
+/// A mode that was measured for less than it should be.
+fn too_short(group: &Group<'_>) -> Option<String> {
+    let name = way(group).filter(|_| group.measure.again.is_some())?.label;
     let time = measured(group);
     if is_long(time) {
         return None;
     }
-    let is_timed = group.runs.iter().any(|run| run.seconds >= limit) || again.seconds >= limit;
-    let why = match group.runs.iter().any(|run| run.bytes.saturating_add(bytes) > again.bytes) {
-        true if !is_timed => ", because of --max-bytes",
-        false if !is_timed && !time_up => "",
-        _ => ", because of --max-time",
-    };
     let (time, wanted) = (duration(time), duration(SECONDS));
-    Some(format!("'{name}' was measured for {time} instead of {wanted}{why}: its speed is less certain."))
-}
-
-/// Few bytes stay in caches of drives and processors.
-fn little(plan: &Plan) -> Option<String> {
-    let amount = plan.measures().filter_map(|(_, m)| match m.rule {
-        Rule::Fixed { bytes, .. } => Some(bytes),
-        _ => None,
-    });
-    let amount = amount.min().filter(|amount| *amount < AMOUNT)?;
-    let (amount, usual) = (size(amount), size(AMOUNT));
     Some(format!(
-        "Each mode moved the same {amount} over and over instead of {usual}: a cache of the drive or the processor may hold them."
+        "'{name}' was measured for {time} instead of {wanted}, because of --max-bytes or --max-time: its speed is less certain."
     ))
 }
 
@@ -128,22 +102,13 @@ fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
     };
     let ways = own.iter().filter_map(|g| Some(row(way(g)?.label.to_owned(), g)));
     let memory = ceiling.iter().map(|g| row(format!("{}, memory", g.measure.label), g));
-    let modes = own.iter().filter(|g| way(g).is_some() && g.measure.again.is_some());
-    let shortest = modes.map(|g| measured(g)).fold(f64::INFINITY, f64::min);
     let amount = own.iter().find_map(|g| match g.measure.rule {
-        Rule::Fixed { bytes, .. } if g.measure.again.is_some() => Some(repeated(bytes, shortest)),
-        Rule::Fixed { bytes, .. } => Some(format!("{} each", size(bytes))),
+        Rule::Fixed { bytes, .. } => Some(format!("{} each, repeated", size(bytes))),
         _ => None,
     });
     let title = [Some(title.to_owned()).filter(|t| !t.is_empty()), amount].into_iter().flatten();
     let title = title.collect::<Vec<_>>().join(", ");
     Table { title, columns, rows: ways.chain(memory).collect() }
-}
-
-/// How much each mode moved; for how long only where all of them did.
-fn repeated(bytes: u64, shortest: f64) -> String {
-    let least = if is_long(shortest) { format!(" for {} or more", duration(SECONDS)) } else { String::new() };
-    format!("{} each, repeated{least}", size(bytes))
 }
 
 /// A multiple, such as `9.1 times`.
@@ -181,50 +146,15 @@ fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
     }
 }
 
-/// What a speed near that of memory shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NearMemory {
-    /// Each drive is clearly slower.
-    NoDrive,
-    /// A drive may be about as fast.
-    DriveOrMemory,
-    /// No drive was measured.
-    Unknown,
-}
-
-impl NearMemory {
-    /// From whether each load on a drive is clearly slower than memory.
-    fn of(slower: &[bool]) -> Self {
-        match slower {
-            [] => Self::Unknown,
-            all if all.iter().all(|slower| *slower) => Self::NoDrive,
-            _ => Self::DriveOrMemory,
-        }
-    }
-}
-
 /// How fast memory is, and what that says of the drives.
 fn memory(groups: &[Group<'_>], drives: usize) -> Option<String> {
-    let (ceiling, own): (Vec<&Group<'_>>, Vec<&Group<'_>>) =
-        groups.iter().partition(|g| g.target.is_memory());
+    let ceiling: Vec<&Group<'_>> = groups.iter().filter(|g| g.target.is_memory()).collect();
     let speed = |label| of(&ceiling, label).map(|g| g.estimate.sentence(rate, ONE_RUN));
-    let slower = |drive: &&Group<'_>| {
-        let label = if drive.measure.load.writes() { NAIVE_WRITE } else { NAIVE_READ };
-        let ratio = of(&ceiling, label).and_then(|memory| compare::ratio(&memory.estimate, &drive.estimate));
-        ratio.is_some_and(|r| r.estimate.value > CLEAR && (r.different || !r.estimate.is_bounded()))
-    };
-    let naive = |g: &&Group<'_>| [NAIVE_WRITE, NAIVE_READ].contains(&g.measure.label.as_str());
-    let own: Vec<&Group<'_>> = own.into_iter().filter(|g| way(g).is_some() && !naive(g)).collect();
     let Some((write, read)) = speed(NAIVE_WRITE).zip(speed(NAIVE_READ)) else {
         return (drives > 0)
             .then(|| "The speed of memory was not measured: no tmpfs with room was found.".to_owned());
     };
-    let means = match NearMemory::of(&own.iter().map(slower).collect::<Vec<_>>()) {
-        NearMemory::NoDrive => "a figure near these is not a drive's",
-        NearMemory::DriveOrMemory => "a figure near these may come from a drive or from memory",
-        NearMemory::Unknown => "no drive was measured to compare with",
-    };
-    Some(format!("Memory writes {write} and reads {read}: {means}."))
+    Some(format!("Memory writes {write} and reads {read}: a figure near these may be memory's."))
 }
 
 fn advice(groups: &[Group<'_>]) -> Option<String> {
@@ -232,26 +162,6 @@ fn advice(groups: &[Group<'_>]) -> Option<String> {
     let read = "read with iflag=direct, or after `echo 3 > /proc/sys/vm/drop_caches`";
     let write = if wrote { "write with conv=fsync or oflag=direct, " } else { "" };
     (!groups.is_empty()).then(|| format!("To measure the drive with dd: {write}{read}."))
-}
-
-fn figure(given: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Figure {
-    let ways: Vec<(&Way, &Group<'_>)> = own.iter().filter_map(|g| Some((way(g)?, *g))).collect();
-    let points = ways.iter().zip(0..).map(|((_, g), x)| Point::of(f64::from(x), &g.estimate));
-    let mark = |g: &&Group<'_>| {
-        let (verb, speed) = (if g.measure.load.writes() { "writing" } else { "reading" }, g.estimate.value);
-        Mark { label: format!("memory {verb}, {}", rate(speed)), at: At::Y(speed) }
-    };
-    let modes = ways.iter().map(|(w, g)| format!("{} {}", w.label, rate(g.estimate.value)));
-    Figure {
-        title: format!("speed by I/O mode, {given}"),
-        text: format!("{}.", modes.collect::<Vec<_>>().join("; ")),
-        n: format!("n = {} runs each, 95 % intervals", own.iter().map(|g| g.runs.len()).min().unwrap_or(0)),
-        x: Axis::named("", ways.iter().map(|(w, _)| w.label.to_owned())),
-        y: Axis::speed().log(),
-        curves: vec![Curve::new("", Style::Dots, points)],
-        marks: ceiling.iter().map(mark).collect(),
-        ..Figure::default()
-    }
 }
 
 fn metrics(group: &Group<'_>, all: &[Group<'_>]) -> Vec<Metric> {
@@ -270,21 +180,6 @@ fn metrics(group: &Group<'_>, all: &[Group<'_>]) -> Vec<Metric> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn without_a_drive_nothing_is_said_of_drives() {
-        assert_eq!(NearMemory::of(&[true, true]), NearMemory::NoDrive);
-        assert_eq!(NearMemory::of(&[true, false]), NearMemory::DriveOrMemory);
-        assert_eq!(NearMemory::of(&[]), NearMemory::Unknown);
-    }
-
-    #[test]
-    fn a_title_says_a_second_only_where_each_mode_had_one() {
-        assert_eq!(
-            [repeated(1 << 20, 1.2), repeated(1 << 20, 0.3)],
-            ["1 MiB each, repeated for 1 s or more", "1 MiB each, repeated"]
-        );
-    }
 
     #[test]
     fn a_multiple_with_a_wide_interval_is_too_noisy_to_say() {

@@ -13,7 +13,7 @@ use crate::{
 
 /// Most bytes of each load: more than most drives' own caches, and little enough that the page cache of a board with
 /// 512 MB takes all of it before it throttles writers, as happens with short copies.
-pub(super) const AMOUNT: u64 = 64 * MIB;
+const AMOUNT: u64 = 64 * MIB;
 /// How long each mode is measured at least, over all its runs, s.
 pub(super) const SECONDS: f64 = 1.0;
 /// Most passes of a run that only reads memory.

@@ -88,13 +88,12 @@ fn cell(speed: &Estimate) -> String {
 enum Advice {
     /// From this size on every mode is within a tenth of its best, whole intervals included.
     From(u64),
-    /// The same by the values alone; the intervals reach down to this share of the best.
-    SeemsFrom(u64, f64),
+    /// The same by the values alone.
+    SeemsFrom(u64),
     /// This mode is slower at its largest size, the first, than at the second.
     Slower(&'static str, u64, u64),
-    /// This mode was not measured up to the largest size.
-    NotMeasured(&'static str),
-    TooNoisy,
+    /// The intervals are too wide, or modes were not measured up to the largest size.
+    Unknown,
 }
 
 impl Advice {
@@ -102,8 +101,8 @@ impl Advice {
         if curves.len() < 2 {
             return None;
         }
-        if let Some(c) = curves.iter().find(|c| c.points.last().is_none_or(|p| p.block < largest)) {
-            return Some(Self::NotMeasured(mode(c)));
+        if curves.iter().any(|c| c.points.last().is_none_or(|p| p.block < largest)) {
+            return Some(Self::Unknown);
         }
         let all = |size: fn(&Curve) -> Option<&Point>| -> Option<u64> {
             let each: Option<Vec<u64>> = curves.iter().map(|c| Some(size(c)?.block)).collect();
@@ -113,17 +112,13 @@ impl Advice {
             return Some(Self::From(block));
         }
         if let Some(block) = all(Curve::seems_enough) {
-            let least = |c: &&Curve| {
-                let best = c.best().map_or(f64::NAN, |best| best.speed.value);
-                c.points.iter().filter(|p| p.block >= block).map(|p| p.speed.low / best).fold(1.0, f64::min)
-            };
-            return Some(Self::SeemsFrom(block, curves.iter().map(least).fold(1.0, f64::min)));
+            return Some(Self::SeemsFrom(block));
         }
         let slower = |c: &&Curve| {
             let last = c.points.last().filter(|p| c.is_slow(p))?;
             Some(Self::Slower(mode(c), last.block, c.best()?.block))
         };
-        Some(curves.iter().find_map(slower).unwrap_or(Self::TooNoisy))
+        Some(curves.iter().find_map(slower).unwrap_or(Self::Unknown))
     }
 
     fn sentence(&self, largest: u64) -> String {
@@ -138,11 +133,9 @@ impl Advice {
                     amount(*block)
                 )
             }
-            Self::SeemsFrom(block, least) => format!(
-                "Too noisy to be sure: with {} the modes seem within a tenth of their best, but the intervals reach down \
-                 to {}. Repeat with more --runs.",
-                amount(*block),
-                percent(*least)
+            Self::SeemsFrom(block) => format!(
+                "Too noisy to be sure: with {} the modes seem within a tenth of their best. Repeat with more --runs.",
+                amount(*block)
             ),
             Self::Slower(mode, at, best) => {
                 format!(
@@ -151,10 +144,7 @@ impl Advice {
                     size(*best)
                 )
             }
-            Self::NotMeasured(mode) => {
-                format!("No size is recommended: {mode} were not measured up to {}.", size(largest))
-            }
-            Self::TooNoisy => {
+            Self::Unknown => {
                 "Too noisy to recommend a size for all modes. Repeat with more --runs.".to_owned()
             }
         }
@@ -313,15 +303,15 @@ mod tests {
         noisy[1][1] = 8.0;
         assert_eq!(advised(&noisy), Advice::From(4 * KIB4), "8 KiB may be slow");
         noisy[3] = [19.8, 7.0, 20.5];
-        assert_eq!(advised(&noisy), Advice::SeemsFrom(2 * KIB4, 7.0 / 19.8));
+        assert_eq!(advised(&noisy), Advice::SeemsFrom(2 * KIB4));
         let mut falls = good;
         falls[3] = [12.0, 11.0, 13.0];
         assert_eq!(advised(&falls), Advice::Slower("direct writes", 8 * KIB4, 4 * KIB4));
         falls[3] = [12.0, 9.0, 21.0];
-        assert_eq!(advised(&falls), Advice::TooNoisy);
+        assert_eq!(advised(&falls), Advice::Unknown);
         let steep = [[10.0, 9.9, 10.1], [19.0, 18.5, 19.5], [30.0, 29.0, 31.0], [40.0, 39.5, 40.5]];
         assert_eq!(advised(&steep), Advice::From(8 * KIB4));
-        assert_eq!(advised(&good[..3]), Advice::NotMeasured("direct writes"));
+        assert_eq!(advised(&good[..3]), Advice::Unknown);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::options;
 use crate::{
     plan::{FILL, Measure, Plan, Rule, ScratchFile, Steps},
     target::Kind,
-    units::{Caching, Direction, Load, LoadError, MIB, Pattern, duration, size},
+    units::{Caching, Direction, Load, LoadError, MIB, Pattern},
 };
 
 /// The smallest transfer; each next one is twice as large.
@@ -132,25 +132,18 @@ fn wanted(caching: Caching, block: u64) -> (u64, f64) {
     (most.max(2 * block), seconds)
 }
 
-/// What `--max-bytes` and `--max-time` took from repetitions; whole sentences.
-pub(super) fn limits(plan: &Plan) -> Vec<String> {
-    let less = |m: &Measure| match m.rule {
+/// That `--max-bytes` or `--max-time` took bytes or time from repetitions.
+pub(super) fn limits(plan: &Plan) -> Option<String> {
+    let is_cut = |m: &Measure| match m.rule {
         Rule::Fixed { bytes, seconds: Some(seconds) } if m.label != FILL => {
             let (wanted, whole) = wanted(m.load.caching, m.load.block);
-            Some(((wanted, bytes), (whole, seconds)))
+            bytes < wanted || seconds < whole
         }
-        _ => None,
+        _ => false,
     };
-    let cuts: Vec<_> = plan.measures().filter_map(|(_, m)| less(m)).collect();
-    let bytes = cuts.iter().map(|(bytes, _)| *bytes).filter(|(wanted, got)| got < wanted).max();
-    let seconds = cuts.iter().map(|(_, seconds)| *seconds).filter(|(whole, got)| got < whole);
-    let seconds = seconds.max_by(|a, b| a.0.total_cmp(&b.0));
-    let less = |wanted, got, option| {
-        format!("Repetitions were cut to {got} at most instead of {wanted}, because of {option}.")
-    };
-    let bytes = bytes.map(|(wanted, got)| less(size(wanted), size(got), "--max-bytes"));
-    let seconds = seconds.map(|(whole, got)| less(duration(whole), duration(got), "--max-time"));
-    bytes.into_iter().chain(seconds).collect()
+    let is_any_cut = plan.measures().any(|(_, m)| is_cut(m));
+    is_any_cut
+        .then(|| "Repetitions were shorter than usual, because of --max-bytes or --max-time.".to_owned())
 }
 
 /// Writes the whole file once; its speed is recorded but not reported.

@@ -104,23 +104,6 @@ impl Costs {
     pub fn times(&self, one: FileSet, other: FileSet) -> Option<Estimate> {
         Some(self.fit.as_ref()?.times(&self.once(one), &self.once(other)))
     }
-
-    /// How far a set is beyond those measured, in phrases such as `39.0 times as many files as were measured`.
-    pub fn beyond(&self, set: FileSet) -> Vec<String> {
-        let most =
-            |of: fn(&ActResult) -> u64| self.sets.iter().flat_map(|s| &s.runs).map(of).max().unwrap_or(0);
-        let times = |asked: u64, most: u64, what: &str| {
-            let times = asked as f64 / most as f64;
-            (times > 1.0).then(|| format!("{times:.1} times as {what} as were measured"))
-        };
-        let smallest = self.sets.iter().map(|s| s.set.size).min().unwrap_or(0);
-        let beyond = [
-            times(set.files, most(|t| t.files), "many files"),
-            times(set.bytes(), most(|t| t.bytes), "many bytes"),
-            (set.size < smallest).then(|| "files smaller than any measured".to_owned()),
-        ];
-        beyond.into_iter().flatten().collect()
-    }
 }
 
 fn parts(write: bool, syncs: u64, files: u64, bytes: u64) -> Vec<f64> {

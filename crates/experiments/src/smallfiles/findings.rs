@@ -3,14 +3,13 @@
 use super::{
     super::common::{MeasuredFiles, named},
     cost_model::Costs,
-    plan::{Cut, Limit, cuts},
 };
 use crate::{
     analyse::{Estimate, WIDE},
     findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, Unit},
     plan::{FileSet, FileWork, Plan},
     record::Run,
-    units::{Direction, count, decimal_bytes, duration, percent, rate, size},
+    units::{Direction, count, decimal_bytes, distinct, duration, percent, rate, size},
 };
 
 /// The set that is predicted by default.
@@ -38,36 +37,21 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<()>, plan: &Plan) {
         let say = |text| named(several, target, text);
         findings.verdicts.push(say(Archive::of(&both).sentence()));
         findings.verdicts.extend(both.iter().filter_map(|c| copying(c, set)).map(say));
-        findings.verdicts.extend(both.iter().find_map(|c| beyond(c, set)).map(say));
         findings.details.sentences.extend(both.iter().map(costs).map(say));
         findings.estimates.extend(both.iter().flat_map(|c| metrics(plan, c, set)));
     }
-    if !findings.tables.is_empty() {
-        findings.details.sentences.push(
-            "Cold: the page cache held no data of the files, but names and inodes; after a reboot reading takes longer."
-                .to_owned(),
-        );
-    }
 }
 
-/// What was measured less than asked or planned, and why.
+/// That less was measured than asked or planned.
 fn limits(plan: &Plan, at: usize, asked: Option<FileSet>, both: &[Costs; 2]) -> Vec<String> {
-    let planned = cuts(plan, at, asked).into_iter().map(|Cut { wanted, planned, by }| {
-        let why = match by {
-            Limit::FreeSpace => "there is no more free space",
-            Limit::MaxBytes => "--max-bytes allows no more",
-        };
-        let verb = if asked == Some(wanted) { "Asked" } else { "Usual" };
-        let got = if planned.files == 0 { "nothing".to_owned() } else { words(planned) };
-        format!("{verb}: {}. Measured: {got}, because {why}.", words(wanted))
+    let is_planned = |set: &FileSet| plan.files().any(|(step, files)| step.is_on(at) && files.set == *set);
+    let cut = asked.filter(|set| !is_planned(set)).map(|set| {
+        format!("Asked: {}. Fewer were measured: --max-bytes or the free space allows no more.", words(set))
     });
-    let timed = both.iter().flat_map(|c| c.sets.iter().filter(|s| !s.is_whole()).map(move |s| (c, s)));
-    let timed = timed.map(|(c, s)| {
-        let (verb, limit) = (if c.write { "Written" } else { "Read" }, duration(s.limit));
-        let files = count(s.runs.iter().map(|run| run.files).min().unwrap_or(0), "file");
-        format!("Planned: {}. {verb}: as few as {files}, because --max-time leaves {limit}.", words(s.set))
-    });
-    planned.chain(timed).collect()
+    let timed = both.iter().flat_map(|c| &c.sets).filter(|set| !set.is_whole());
+    let timed =
+        timed.map(|set| format!("Of {}, fewer were copied: --max-time allows no more.", words(set.set)));
+    distinct(cut.into_iter().chain(timed))
 }
 
 /// A set as in `300 files of 200 kB`; binary units where they are short.
@@ -153,18 +137,6 @@ fn time(e: &Estimate) -> String {
     }
 }
 
-/// How far the prediction is beyond what was measured.
-fn beyond(costs: &Costs, set: FileSet) -> Option<String> {
-    if costs.measured(set).is_some() {
-        return None;
-    }
-    let beyond = costs.predict(set).map(|_| costs.beyond(set)).filter(|beyond| !beyond.is_empty())?;
-    Some(format!(
-        "That is beyond what was measured: {}. Whether it slows down later: `drivebench run cliff`.",
-        beyond.join(", ")
-    ))
-}
-
 /// The costs of a file, its bytes and a sync, as far as they could be told apart.
 fn costs(costs: &Costs) -> String {
     let verb = if costs.write { "Writing" } else { "Reading" };
@@ -200,16 +172,13 @@ enum Archive {
     TwiceAsLong(Estimate),
     /// One file is faster; from which size on that hardly matters is too noisy to say.
     FasterAsOne(Vec<&'static str>),
-    /// The model of the costs is off by this share.
-    Misfit(f64),
     Unknown,
 }
 
 impl Archive {
     fn of(both: &[Costs; 2]) -> Self {
-        let worst = both.iter().filter_map(Costs::misfit).map(|(_, share)| share).max_by(f64::total_cmp);
-        if let Some(share) = worst {
-            return Self::Misfit(share);
+        if both.iter().any(|costs| costs.misfit().is_some()) {
+            return Self::Unknown;
         }
         let known = both.iter().filter(|c| c.is_faster_as_one());
         let verb = |write| if write { "writing" } else { "reading" };
@@ -238,10 +207,6 @@ impl Archive {
             Self::FasterAsOne(verbs) => format!(
                 "One big file is faster than many small ones in {}; from which size on that hardly matters is too noisy to say.",
                 verbs.join(" and ")
-            ),
-            Self::Misfit(share) => format!(
-                "From which size on separate files cost little is not known: the model of costs is off by up to {}, so nothing is predicted.",
-                percent(*share)
             ),
             Self::Unknown => {
                 "Whether one big file is faster than many small ones could not be determined.".to_owned()
@@ -302,7 +267,7 @@ mod tests {
         let of = |set: FileSet, seconds: [f64; 3]| {
             let run =
                 |seconds| ActResult { files: set.files, bytes: set.bytes(), seconds, ..ActResult::default() };
-            MeasuredFiles { set, limit: 1.0, runs: seconds.map(run).into() }
+            MeasuredFiles { set, runs: seconds.map(run).into() }
         };
         let [many, one] = [FileSet { files: 512, size: 4096 }, FileSet { files: 1, size: 1 << 26 }];
         let mut costs = Costs::of(&Plan::default(), &BTreeMap::new(), 0, false);
@@ -331,8 +296,7 @@ mod tests {
         let mut c = measured([0.2; 3], [0.1; 3]);
         c.sets[0].runs[1].files = 340;
         let limits = limits(&Plan::default(), 0, None, &[c, measured([0.2; 3], [0.1; 3])]);
-        assert_eq!(limits.len(), 1);
-        assert!(limits[0].ends_with("as few as 340 files, because --max-time leaves 1 s."), "{limits:?}");
+        assert_eq!(limits, ["Of 512 files of 4 KiB, fewer were copied: --max-time allows no more."]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::super::{PlanError, Request, target_checks::fits};
 use super::options;
 use crate::{
     plan::{FileSet, Files, Plan, Steps},
-    target::{Kind, Target},
+    target::Kind,
     units::{KIB, MIB},
 };
 
@@ -87,41 +87,6 @@ fn within(set: FileSet, max_bytes: u64) -> FileSet {
     let size = if set.files == 1 { set.size.min(whole) } else { set.size };
     let set = FileSet { size, ..set };
     FileSet { files: set.files.min(max_bytes / set.cluster_bytes()), ..set }
-}
-
-/// A set that is smaller than usual or than asked.
-#[derive(Debug, PartialEq)]
-pub(super) struct Cut {
-    pub wanted: FileSet,
-    pub planned: FileSet,
-    pub by: Limit,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Limit {
-    MaxBytes,
-    FreeSpace,
-}
-
-/// The sets of this plan for a target that were cut.
-pub(super) fn cuts(plan: &Plan, at: usize, asked: Option<FileSet>) -> Vec<Cut> {
-    let sets: Vec<FileSet> = plan.files().filter(|(step, _)| step.is_on(at)).map(|(_, f)| f.set).collect();
-    let most = sets.iter().map(FileSet::on_disk).max().unwrap_or(0);
-    let smaller = |wanted: FileSet| {
-        let planned = within(wanted, most);
-        let cut = !sets.contains(&wanted) && sets.contains(&planned);
-        cut.then_some(Cut { wanted, planned, by: Limit::MaxBytes })
-    };
-    let mut cuts: Vec<Cut> = SETS.into_iter().filter_map(smaller).collect();
-    if let Some(asked) = asked.filter(|asked| !sets.contains(asked)) {
-        let own = sets.iter().filter(|set| set.size == asked.size && set.files < asked.files);
-        let files = own.map(|set| set.files).max().unwrap_or(0);
-        let room = plan.targets.get(at).and_then(|target: &Target| fits(target, 0).ok()).unwrap_or(u64::MAX);
-        let is_full = room / asked.cluster_bytes() <= files;
-        let by = if is_full { Limit::FreeSpace } else { Limit::MaxBytes };
-        cuts.push(Cut { wanted: asked, planned: FileSet { files, ..asked }, by });
-    }
-    cuts
 }
 
 #[cfg(test)]

@@ -8,12 +8,10 @@ use super::{
 };
 use crate::{
     analyse::repeat,
-    findings::{
-        Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, Unit, short,
-    },
+    findings::{Column, Findings, Metric, Quantity, Scope, Table, short},
     plan::Plan,
     record::Run,
-    units::{count, duration},
+    units::duration,
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
@@ -27,10 +25,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         }
         let say = |text| named(several, target, text);
         findings.verdicts.extend(verdicts::verdicts(&woken).into_iter().map(say));
-        findings.details.sentences.extend(verdicts::standbys(&woken).map(say));
         rows.extend(woken.rows(several));
         findings.estimates.extend(woken.estimates());
-        findings.figures.extend(woken.figure());
     }
     if !rows.is_empty() {
         let mut columns = Column::heads(several);
@@ -70,26 +66,5 @@ impl Woken<'_> {
             Some(Metric::new(&self.target.given, quantity, estimate?).at(scope))
         };
         all.into_iter().filter_map(metric).collect()
-    }
-
-    fn figure(&self) -> Option<Figure> {
-        let direct = self.direct()?;
-        let wakings = self.wakings();
-        let single = wakings.iter().map(|seconds| Point::new(0.0, *seconds));
-        let both = [Some(direct), self.by_copies()];
-        let both = (0..).zip(both).filter_map(|(x, e)| Some(Point::of(f64::from(x), &e?)));
-        let names = ["first read", "difference of copies"].map(str::to_owned);
-        Some(Figure {
-            title: format!("spin-up time, {}", self.target.given),
-            text: verdicts::spin_up(self),
-            n: format!("{}, 95 % intervals", count(wakings.len() as u64, "spin-up")),
-            x: Axis::named("method", names),
-            y: Axis::of("spin-up time", Unit::Seconds),
-            curves: vec![
-                Curve::new("each spin-up", Style::Dots, single),
-                Curve::new("estimate", Style::Dots, both),
-            ],
-            ..Figure::default()
-        })
     }
 }

@@ -1,7 +1,7 @@
 //! Verdicts of spinup, in sentences.
 
 use super::{super::common::ONE_RUN, woken::Woken};
-use crate::units::{MIB, Power, count, decimal_bytes, duration, signed_duration};
+use crate::units::{MIB, count, decimal_bytes, duration, signed_duration};
 
 pub(super) fn verdicts(woken: &Woken<'_>) -> Vec<String> {
     let (slept, all) = (woken.wakings().len() as u64, woken.reads.len() as u64);
@@ -19,7 +19,7 @@ pub(super) fn verdicts(woken: &Woken<'_>) -> Vec<String> {
 }
 
 /// How long it takes, by both methods.
-pub(super) fn spin_up(woken: &Woken<'_>) -> String {
+fn spin_up(woken: &Woken<'_>) -> String {
     let Some(direct) = woken.direct() else {
         return "No standby was seen: no first read took longer than while spinning.".to_owned();
     };
@@ -30,21 +30,8 @@ pub(super) fn spin_up(woken: &Woken<'_>) -> String {
     format!("Spin-up takes {direct} by the first read after standby{}.", copies.unwrap_or_default())
 }
 
-/// How standby was reached.
-pub(super) fn standbys(woken: &Woken<'_>) -> Option<String> {
-    let naps = &woken.naps;
-    let by_command = naps.iter().filter(|(nap, _)| nap.told).count();
-    let reported = naps.iter().filter(|(nap, _)| nap.power == Power::Standby).count();
-    let longest = naps.iter().filter(|(nap, _)| !nap.told).map(|(_, seconds)| *seconds).reduce(f64::max);
-    let waited = longest.map(|s| format!("; its own timer was waited for, up to {}", duration(s)));
-    (!naps.is_empty()).then(|| {
-        let (all, waited) = (count(naps.len() as u64, "standby"), waited.unwrap_or_default());
-        format!("Of {all}, {by_command} set with hdparm -y{waited}; the drive reported {reported} of them.")
-    })
-}
-
 fn disturbed(woken: &Woken<'_>) -> Option<String> {
-    let others: u64 = woken.naps.iter().map(|(nap, _)| nap.others).sum();
+    let others: u64 = woken.naps.iter().map(|nap| nap.others).sum();
     let (moved, uses) = (decimal_bytes(others), woken.target.uses.join(", "));
     let used = if uses.is_empty() { String::new() } else { format!("; it is used for {uses}") };
     (others > MIB / 16)

@@ -27,8 +27,8 @@ pub(super) struct Woken<'a> {
     pub copies: Vec<f64>,
     /// Copies from standby, s.
     pub cold: Vec<f64>,
-    /// How each standby was reached, and how long that took, s.
-    pub naps: Vec<(StandbyResult, f64)>,
+    /// How each standby was reached.
+    pub naps: Vec<StandbyResult>,
 }
 
 impl Woken<'_> {
@@ -77,6 +77,6 @@ pub(super) fn woken<'a>(
         reads: runs(FIRST).iter().filter_map(pair).collect(),
         copies: seconds(COPY),
         cold: seconds(COLD_COPY),
-        naps: naps.filter_map(|(_, result)| Some((result.slept.clone()?, result.seconds))).collect(),
+        naps: naps.filter_map(|(_, result)| result.slept.clone()).collect(),
     }
 }
