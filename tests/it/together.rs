@@ -6,7 +6,7 @@ use drivebench::{
     conditions::{Core, Processors},
     experiments::{LoadName, TOGETHER},
     findings::{Findings, Metric, Scope},
-    inventory::{Bus, BusKind, Carried, Ceiling, Inventory, NetworkPort, Speed},
+    inventory::{Bus, BusKind, Ceiling, Inventory},
     record::{Event, SCHEMA, Start},
     report::{Format, Style, render},
     target::Target,
@@ -37,7 +37,6 @@ struct Machine {
     links: Vec<SharedBus>,
     /// What is known of its one USB bus.
     ceiling: Option<Ceiling>,
-    ports: Vec<NetworkPort>,
     /// What the processors do at any time, where it is recorded.
     processors: Option<Processors>,
 }
@@ -52,8 +51,7 @@ impl Machine {
             waited: Some(0.01),
             throttled: None,
         };
-        let (ceiling, ports) = (None, Vec::new());
-        Self { models, hubs: hubs.to_vec(), links, ceiling, ports, processors: Some(processors) }
+        Self { models, hubs: hubs.to_vec(), links, ceiling: None, processors: Some(processors) }
     }
 
     fn inventory(&self) -> Inventory {
@@ -72,7 +70,7 @@ impl Machine {
         };
         let hubs = (1..=self.hubs.iter().copied().max().unwrap_or(0)).map(hub);
         let buses = [root.clone()].into_iter().chain(hubs).collect();
-        Inventory { buses, ports: self.ports.clone(), ..Inventory::default() }
+        Inventory { buses, ..Inventory::default() }
     }
 
     fn targets(&self) -> Vec<Target> {
@@ -308,20 +306,8 @@ fn two_sticks() -> Machine {
     let models = vec![stick(5.275e6, 15.35e6), stick(5.295e6, 14.37e6)];
     let ceiling =
         Ceiling { theory: 60.0, practical: Some(32.0), source: "measured by others on a board".to_owned() };
-    let ethernet = NetworkPort {
-        name: "eth0".to_owned(),
-        connected: Some(true),
-        mbps: Some(100.0),
-        ceiling: Some(Ceiling {
-            theory: 12.5,
-            practical: Some(11.75),
-            source: "measured by others".to_owned(),
-        }),
-        upstream: Some("x-usbv2-1".to_owned()),
-        ..NetworkPort::default()
-    };
     let machine = Machine::new(models, &[1, 1], Vec::new());
-    Machine { ceiling: Some(ceiling), ports: vec![ethernet], ..machine }
+    Machine { ceiling: Some(ceiling), ..machine }
 }
 
 #[test]
@@ -338,61 +324,16 @@ fn hubs_that_limit_are_named() {
         limits(&findings, "write").iter().map(|l| l.0.as_str()).collect::<Vec<_>>(),
         ["hub 2", "drives"]
     );
-
-    let figure = &findings.figures[0];
-    assert_eq!(figure.x.names, ["/mnt/a", "/mnt/b", "/mnt/c", "/mnt/d", "sum"]);
-    assert!(figure.curves.iter().all(|c| c.points.len() == 5 && c.points[0].interval.is_some()));
-    assert_eq!((figure.y.unit.symbol(), figure.marks.len()), ("B/s", 1), "{figure:?}");
 }
 
 #[test]
-fn limiting_drives_are_named_with_the_headroom_of_bus_and_network() {
+fn limiting_drives_are_named_with_the_headroom_of_their_bus() {
     let findings = two_sticks().findings(1);
     insta::assert_snapshot!(said(&findings));
     for load in ["read", "write"] {
         let [(name, _, confidence)] = &limits(&findings, load)[..] else { panic!("one limit") };
         assert_eq!((name.as_str(), confidence.as_str()), ("drives", "high"));
     }
-}
-
-#[test]
-fn what_a_network_carried_is_said_instead_of_what_its_port_is_known_for() {
-    let mut machine = two_sticks();
-    let verdicts = |machine: &Machine| machine.findings(1).verdicts.join("\n");
-    let near = |value: f64| Speed { value, low: value * 0.98, high: value * 1.02 };
-    let carried = Carried {
-        run: "r7".to_owned(),
-        at: "2026-11-27T10:00:00Z".to_owned(),
-        host: "laptop".to_owned(),
-        incoming: near(4e6),
-        outgoing: near(5.1e6),
-    };
-    machine.ports[0].carried = Some(carried.clone());
-    let slow = verdicts(&machine);
-    let said = "Ethernet (eth0, 100 Mb/s) carried 5.10 MB/s ±2.0 % to laptop and 4.00 MB/s ±2.0 % from it (iperf3, r7 of 2026-11-27): it limits writes and reads. It is on";
-    assert!(slow.contains(said), "{slow}");
-    // More than a link of 100 Mb/s carries.
-    machine.ports[0].carried = Some(Carried { incoming: near(13e6), ..carried.clone() });
-    assert!(verdicts(&machine).contains("carries 11.8 MB/s (measured by others)"), "{}", verdicts(&machine));
-    // Wi-Fi is known for nothing. Of what the drives write it carries more, though less is sent.
-    let wireless = NetworkPort {
-        name: "wlan0".to_owned(),
-        wireless: true,
-        mbps: None,
-        ceiling: None,
-        ..machine.ports[0].clone()
-    };
-    machine.ports = vec![NetworkPort { carried: None, ..wireless.clone() }];
-    assert!(!verdicts(&machine).contains("Wi-Fi"));
-    machine.ports =
-        vec![NetworkPort { carried: Some(Carried { incoming: near(20e6), ..carried.clone() }), ..wireless }];
-    let fast = verdicts(&machine);
-    assert!(fast.contains("Wi-Fi (wlan0) carried 5.10 MB/s ±2.0 % to laptop and 20.0 MB/s ±2.0 % from it (iperf3, r7 of 2026-11-27): it limits reads."), "{fast}");
-    // The drives read 29.7 MB/s, and write 10.6.
-    let open = Speed { value: 25e6, low: 18e6, high: 35e6 };
-    machine.ports[0].carried = Some(Carried { incoming: near(20e6), outgoing: open, ..carried });
-    let open = verdicts(&machine);
-    assert!(open.contains(": it may limit reads."), "{open}");
 }
 
 #[test]

@@ -10,9 +10,6 @@ use crate::{
 
 pub(super) fn figures(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
     let mut all = Vec::new();
-    if plan.targets.len() > 1 {
-        all.push(drives(plan, groups));
-    }
     for group in groups {
         match &group.runs[..] {
             [run] if run.zoned.is_some() => all.extend(positions(plan, group, run)),
@@ -27,25 +24,6 @@ pub(super) fn figures(plan: &Plan, groups: &[Group<'_>]) -> Vec<Figure> {
 fn title(plan: &Plan, group: &Group<'_>, what: &str) -> String {
     let on = if plan.targets.len() > 1 { format!(", {}", group.target.given) } else { String::new() };
     format!("{} {what}{on}", group.measure.label)
-}
-
-fn drives(plan: &Plan, groups: &[Group<'_>]) -> Figure {
-    let curves = labels(groups).into_iter().map(|label| {
-        let of = groups.iter().filter(|g| g.measure.label == label);
-        Curve::new(label, Style::Dots, of.map(|g| Point::of(g.at as f64, &g.estimate)))
-    });
-    let sentences =
-        groups.iter().map(|g| format!("{} {}: {}", g.target.given, g.measure.label, g.estimate.text(rate)));
-    let loads = groups.iter().map(|g| g.runs.len() as u64).sum();
-    Figure {
-        title: "speed of each drive".to_owned(),
-        text: sentences.collect::<Vec<_>>().join("; ") + ".",
-        n: format!("{}, 95 % intervals", count(loads, "load")),
-        x: Axis::named("", plan.targets.iter().map(|t| short(&t.given))),
-        y: Axis::speed(),
-        curves: curves.collect(),
-        ..Figure::default()
-    }
 }
 
 fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {

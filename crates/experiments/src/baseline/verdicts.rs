@@ -28,7 +28,7 @@ pub(super) fn verdicts(
         let say = |text| named(several, target, text);
         short.extend(fitness::sentence(fit.iter().filter(|f| f.target == target.given)).map(say));
         short.extend(own.iter().filter_map(|g| synced(g)).map(say));
-        short.extend(Unsettled::count(&own, files).and_then(|unsettled| unsettled.sentence()).map(say));
+        short.extend(wide_intervals(&own, files).map(say));
         for group in &own {
             let [run] = &group.runs[..] else { continue };
             let name = load_name(group);
@@ -53,60 +53,25 @@ fn is_span(group: &Group<'_>) -> bool {
     matches!(group.measure.rule, Rule::Span { .. })
 }
 
-/// How many loads and sets of files have no interval as narrow as was aimed at, and why.
-#[derive(Debug, PartialEq)]
-struct Unsettled {
-    precision: f64,
-    loads: usize,
-    varied: usize,
-    ended_early: usize,
-    without_interval: usize,
-}
-
-impl Unsettled {
-    /// Each load counts once, as the first of these; `None` where no load is a span.
-    fn count(groups: &[&Group<'_>], files: &FileSets) -> Option<Self> {
-        let spans: Vec<&&Group<'_>> = groups.iter().filter(|g| is_span(g)).collect();
-        let precision = spans.iter().find_map(|g| match &g.measure.rule {
-            Rule::Span { rules, .. } => Some(rules.precision),
-            _ => None,
-        })?;
-        let sets: Vec<Estimate> = files.iter().flatten().filter_map(MeasuredFiles::speed).collect();
-        let loads = spans.len() + sets.len();
-        let mut all = Self { precision, loads, varied: 0, ended_early: 0, without_interval: 0 };
-        for group in spans {
-            let any =
-                |is: &dyn Fn(Reason) -> bool| group.runs.iter().any(|r| r.throughput.reason.is_some_and(is));
-            match () {
-                () if any(&|r| matches!(r, Reason::Noisy | Reason::IrregularStalls | Reason::Drifting)) => {
-                    all.varied += 1;
-                }
-                () if any(&|r| r == Reason::Budget) => all.ended_early += 1,
-                () if !group.estimate.is_bounded() => all.without_interval += 1,
-                () => {}
-            }
-        }
-        for speed in &sets {
-            all.varied += usize::from(scatters(speed, precision));
-            all.without_interval += usize::from(!speed.is_bounded());
-        }
-        Some(all)
-    }
-
-    fn sentence(&self) -> Option<String> {
-        let aim = aim(self.precision);
-        let why = [
-            (
-                self.varied,
-                format!("varied too much for ±{aim} within the run: repeat when nothing else runs"),
-            ),
-            (self.ended_early, "ended early at a limit of time or bytes".to_owned()),
-            (self.without_interval, "gave no interval: too short, or measured once".to_owned()),
-        ];
-        let why: Vec<String> =
-            why.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{n} {why}")).collect();
-        (!why.is_empty()).then(|| format!("Of {}: {}.", count(self.loads as u64, "load"), why.join("; ")))
-    }
+/// How many loads and sets of files have no interval as narrow as was aimed at; `None` where all have, or none is a span.
+fn wide_intervals(groups: &[&Group<'_>], files: &FileSets) -> Option<String> {
+    let spans: Vec<&&Group<'_>> = groups.iter().filter(|g| is_span(g)).collect();
+    let precision = spans.iter().find_map(|g| match &g.measure.rule {
+        Rule::Span { rules, .. } => Some(rules.precision),
+        _ => None,
+    })?;
+    let is_unsettled = |run: &Summary| run.throughput.reason.is_some_and(|reason| reason != Reason::TooShort);
+    let wide = |g: &&&&Group<'_>| g.runs.iter().any(is_unsettled) || !g.estimate.is_bounded();
+    let sets: Vec<Estimate> = files.iter().flatten().filter_map(MeasuredFiles::speed).collect();
+    let scattered = sets.iter().filter(|speed| scatters(speed, precision) || !speed.is_bounded());
+    let unsettled = spans.iter().filter(wide).count() + scattered.count();
+    (unsettled > 0).then(|| {
+        format!(
+            "No interval of ±{} within the run: {unsettled} of {}. Repeat when nothing else runs.",
+            aim(precision),
+            count((spans.len() + sets.len()) as u64, "load")
+        )
+    })
 }
 
 /// Whether repetitions differ by more than was aimed at. A single one shows nothing of that.
@@ -192,13 +157,11 @@ fn unsettled(name: &str, group: &Group<'_>, run: &Summary) -> Option<String> {
     let Rule::Adaptive { bytes: most, .. } = &group.measure.rule else { return None };
     let why = match t.reason? {
         Reason::TooShort => return None,
-        Reason::Interrupted => "it was stopped early",
-        Reason::Failed => "a failure ended it early",
-        Reason::Drifting if run.rule.is_cut_by_limit() => "a limit ended it early, and its speed drifted",
-        Reason::Drifting => "the speed drifts",
-        Reason::IrregularStalls => "stalls are rare or irregular",
-        Reason::Noisy => "the speed varies",
+        Reason::Interrupted | Reason::Failed => "it was stopped early",
         Reason::Budget => "a limit ended it early",
+        Reason::Drifting if run.rule.is_cut_by_limit() => "a limit ended it early",
+        Reason::Drifting | Reason::Noisy => "the speed varies",
+        Reason::IrregularStalls => "stalls are rare or irregular",
     };
     let needed = t.bytes_needed.filter(|bytes| *bytes > t.bytes).map(|bytes| match bytes > *most {
         true => decimal_bytes(bytes),
@@ -332,13 +295,5 @@ mod tests {
         let varies = |speeds: &[f64]| scatters(&repeat::typical(speeds).expect("positive"), 0.05);
         let all = [varies(&[1e6]), varies(&[1e6, 1.01e6, 1e6]), varies(&[1e6, 2e6, 1.5e6])];
         assert_eq!(all, [false, false, true]);
-    }
-
-    #[test]
-    fn what_is_unsettled_is_counted_once() {
-        let some = Unsettled { precision: 0.05, loads: 8, varied: 2, ended_early: 1, without_interval: 1 };
-        insta::assert_snapshot!(some.sentence().expect("unsettled"));
-        let none = Unsettled { varied: 0, ended_early: 0, without_interval: 0, ..some };
-        assert_eq!(none.sentence(), None);
     }
 }

@@ -7,10 +7,7 @@ use super::{
 };
 use crate::{
     analyse::{Estimate, latin_square::Crossed, repeat},
-    findings::{
-        Axis, Column, Curve, Factor, Figure, Findings, Metric, Point, Quantity, Reference, Style, Table,
-        short,
-    },
+    findings::{Column, Factor, Findings, Metric, Quantity, Reference, Table, short},
     plan::Plan,
     record::Run,
     units::rate,
@@ -22,7 +19,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let crossings: Vec<Crossing> = labels.iter().map(|label| crossing(plan, &groups, label)).collect();
     for c in &crossings {
         findings.tables.push(speeds(plan, c));
-        findings.figures.push(figure(plan, c));
         findings.estimates.extend(metrics(plan, c));
         let differ = c.crossed.iter().filter(|crossed| crossed.places.differ);
         findings.evidence.extend(differ.flat_map(|crossed| levels(plan, c, crossed)));
@@ -48,27 +44,6 @@ fn speeds(plan: &Plan, c: &Crossing) -> Table {
     };
     let rows = (0..plan.targets.len()).map(row).collect();
     Table { title: format!("{}: MB/s of each drive in each bay", c.label), columns, rows }
-}
-
-fn figure(plan: &Plan, c: &Crossing) -> Figure {
-    let bays = bays(plan);
-    let curve = |at: usize| {
-        let points = (0..bays.len())
-            .flat_map(|bay| c.of(at, Some(bay)).into_iter().map(move |speed| Point::new(bay as f64, speed)));
-        Curve::new(name(plan, at), Style::Dots, points)
-    };
-    let curves: Vec<Curve> = (0..plan.targets.len()).map(curve).collect();
-    let n: usize = curves.iter().map(|c| c.points.len()).sum();
-    Figure {
-        title: format!("{} speed of each drive in each bay", c.label),
-        text: "A slow drive is low in every bay; a slow bay lowers every drive in it.".to_owned(),
-        load: c.load.describe(),
-        n: format!("n = {n} measurements"),
-        x: Axis::named("bay", bays),
-        y: Axis::speed(),
-        curves,
-        ..Figure::default()
-    }
 }
 
 fn metrics(plan: &Plan, c: &Crossing) -> Vec<Metric> {

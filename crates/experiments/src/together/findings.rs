@@ -6,14 +6,11 @@ use super::{
     headroom,
     samples::{Group, Times, groups},
     sentences,
-    shared_links::{Shared, shared},
+    shared_links::shared,
 };
 use crate::{
     analyse::{Estimate, compare},
-    findings::{
-        At, Axis, Column, Curve, Figure, Findings, Limiter, Mark, Metric, Point, Quantity, Scope, Style,
-        Table, short,
-    },
+    findings::{Column, Findings, Metric, Quantity, Scope, Table, short},
     inventory::Inventory,
     plan::Plan,
     record::Run,
@@ -36,7 +33,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan
     let shared = shared(inventory, &plan.targets, &everywhere);
 
     findings.tables = answers.iter().map(|a| speeds(a, plan)).collect();
-    findings.figures = answers.iter().map(|a| figure(a, plan, &shared)).collect();
     let limits = answers.iter().flat_map(|a| a.limits.iter().map(move |limit| (a, limit)));
     findings.verdicts = limits.map(|(a, limit)| sentences::verdict(a, limit, &plan.targets)).collect();
     findings.details.sentences.extend(answers.iter().map(sentences::processors));
@@ -50,7 +46,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan
         findings.verdicts.push(open);
     }
     findings.verdicts.extend(headroom::buses(&answers, &shared));
-    findings.verdicts.extend(headroom::ports(inventory, &plan.targets, &answers));
     let lost: usize = groups.iter().flat_map(|g| &g.sets).map(|set| set.lost).sum();
     if lost > 0 {
         let lost = count(lost as u64, "run");
@@ -85,37 +80,6 @@ fn share(e: &Estimate) -> String {
         () if !e.high.is_finite() => format!("{} (no interval)", percent(e.value)),
         () if e.half_width() > TOO_WIDE && Held::by(e) == Held::Unknown => "not known".to_owned(),
         () => format!("{} ({})", percent(e.value), e.range(percent)),
-    }
-}
-
-/// Each target alone and at once, with the ceilings as lines.
-fn figure(a: &Answer<'_>, plan: &Plan, shared: &[Shared]) -> Figure {
-    let name = &a.group.load.name;
-    let names = a.group.members.iter().map(|&m| short(&plan.targets[m].given)).chain(["sum".to_owned()]);
-    let dots = |name: &str, each: &[Estimate], sum: &Estimate| {
-        let points = each.iter().chain([sum]).enumerate().map(|(x, e)| Point::of(x as f64, e));
-        Curve::new(name, Style::Dots, points)
-    };
-    let held = a.limits.iter().filter(|l| l.what != Limiter::Drives).map(|l| Mark {
-        label: format!("{}, {}", l.name, rate(l.ceiling.value)),
-        at: At::Y(l.ceiling.value),
-    });
-    let free = shared.iter().filter(|s| !a.limits.iter().any(|l| l.name == s.name)).filter_map(|s| {
-        let usable = s.usable()?;
-        Some(Mark { label: format!("{}, about {}", s.name, rate(usable)), at: At::Y(usable) })
-    });
-    let runs = a.group.at_once().map_or(0, |set| set.trial.runs.len()) as u64;
-    let (sum, alone, share) = (rate(a.sum.value), rate(a.sum_alone.value), share(&a.share));
-    Figure {
-        title: format!("{name} speed alone and at once"),
-        text: format!("The {name} sum at once is {sum}, the sum alone {alone}; the share is {share}."),
-        load: a.group.load.describe(),
-        n: format!("{} at once, 95 % intervals", count(runs, "run")),
-        x: Axis::named("target", names),
-        y: Axis::speed(),
-        curves: vec![dots("alone", &a.alone, &a.sum_alone), dots("at once", &a.at_once, &a.sum)],
-        marks: held.chain(free).collect(),
-        ..Figure::default()
     }
 }
 
