@@ -140,23 +140,12 @@ pub enum PlanError {
     #[error("{a} and {b} are on one drive ({drive}): name drives in different bays")]
     SameDrive { a: String, b: String, drive: String },
     #[error(
-        "{drive} can't be identified after a move: {why}; measure it in its bay with `drivebench run baseline`"
-    )]
-    Nameless { drive: String, why: String },
-    #[error("{path} can't be measured in another bay: {why}", path = path.display())]
-    Unmovable { path: PathBuf, why: String },
-    #[error(
         "say which boots are measured: --now records the one that this machine runs from, --times N restarts it N times"
     )]
     WhichBoot,
-    #[error("--{0} works with SMB only: leave out --{0}, or --protocol")]
-    OnlySmb(&'static str),
-    #[error(
-        "a client on another machine can't mount anything: leave out --client, or name --protocol smb or sftp"
-    )]
-    NoMountElsewhere,
-    #[error("{0} is of {1}: name that with --protocol, or leave it out")]
-    OtherProtocol(String, &'static str),
+    /// Options that don't fit together.
+    #[error("{0}")]
+    Options(String),
     #[error(transparent)]
     Load(#[from] LoadError),
     #[error(
@@ -182,15 +171,10 @@ pub enum PlanError {
         most: u64,
     },
     #[error(
-        "direct I/O on {path} moves multiples of {}, not {block} B: choose another --bs, or --caching buffered+fsync",
+        "direct I/O on {path} moves multiples of {}, not {block} B: choose another --bs or suite, or --caching buffered+fsync",
         size(*.unit), path = path.display()
     )]
     Alignment { path: PathBuf, block: u64, unit: u64 },
-    #[error(
-        "direct I/O on {path} moves multiples of {}, and suite {suite} moves {block} B: choose another suite, or change its blocks",
-        size(*.unit), path = path.display()
-    )]
-    SuiteBlock { path: PathBuf, suite: String, block: u64, unit: u64 },
     #[error(
         "suite {suite} is followed exactly, and its load {label} reads before anything is written: put a load that writes \
          before it, or name a file or drive to read instead of {path}",

@@ -99,12 +99,7 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
         for target in targets() {
             for l in &loads {
                 l.load.check()?;
-                aligned(target, &l.load).map_err(|e| match e {
-                    PlanError::Alignment { path, block, unit } if !own => {
-                        PlanError::SuiteBlock { path, suite: suite.name.clone(), block, unit }
-                    }
-                    other => other,
-                })?;
+                aligned(target, &l.load)?;
                 if limits.bytes < l.load.block {
                     return Err(PlanError::Budget { bytes: limits.bytes, block: l.load.block });
                 }

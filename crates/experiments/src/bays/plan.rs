@@ -59,7 +59,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
 
 /// What is measured in every bay: a file where a directory was named, else the whole drive.
 fn movable(target: &Target) -> Result<Target, PlanError> {
-    let no = |why: &str| PlanError::Unmovable { path: target.path.clone(), why: why.to_owned() };
+    let no = |why: &str| PlanError::Unsuitable { path: target.path.clone(), why: why.to_owned() };
     if !target.layers.is_empty() || target.drives.len() > 1 {
         return Err(no("it is on several drives or on a layer above a drive; name one drive"));
     }
@@ -79,7 +79,7 @@ fn movable(target: &Target) -> Result<Target, PlanError> {
                 Some(_) => "its serial is not unique: sticks of its make all have it",
                 None => "it has no serial",
             };
-            Err(PlanError::Nameless { drive: drive.label(), why: why.to_owned() })
+            Err(no(&format!("{} can't be identified after a move: {why}", drive.label())))
         }
         None => Err(no("no drive was found below it")),
     }
@@ -95,7 +95,7 @@ fn alike(target: &Target, first: &Drive, drive: &Drive) -> Result<(), PlanError>
     };
     if bus(first) != bus(drive) {
         let why = format!("it is on {}, but {} is on {}", bus(drive), first.label(), bus(first));
-        return Err(PlanError::Unmovable { path: target.path.clone(), why });
+        return Err(PlanError::Unsuitable { path: target.path.clone(), why });
     }
     Ok(())
 }

@@ -24,13 +24,17 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if let Some((option, _)) =
         only_smb.into_iter().find(|(_, is_asked)| *is_asked && protocol != Protocol::Smb)
     {
-        return Err(PlanError::OnlySmb(option));
+        let why = format!("--{option} works with SMB only: leave out --{option}, or --protocol");
+        return Err(PlanError::Options(why));
     }
     if client.is_some() && protocol == Protocol::Nfs {
-        return Err(PlanError::NoMountElsewhere);
+        let why = "a client on another machine can't mount anything: leave out --client, or name --protocol smb or sftp";
+        return Err(PlanError::Options(why.to_owned()));
     }
     if let Some(other) = existing.as_ref().filter(|existing| existing.protocol != protocol) {
-        return Err(PlanError::OtherProtocol(other.to_string(), other.protocol.name()));
+        let protocol = other.protocol.name();
+        let why = format!("{other} is of {protocol}: name that with --protocol, or leave it out");
+        return Err(PlanError::Options(why));
     }
     for (at, target) in ask.targets.iter().enumerate() {
         if target.kind != Kind::Directory {

@@ -1,7 +1,5 @@
 //! The plan of sizes.
 
-use std::iter;
-
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -80,15 +78,11 @@ fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanE
         return Err(too_small(target, SMALLEST));
     }
     let share = (ask.effort.max_seconds - fill_seconds) / (points.len() as f64 * f64::from(runs));
+    // All points may move as much, beside one transfer of each size in both modes.
     let bytes = |direction, filled| {
-        let own = points.iter().filter(|(way, _)| way.1 == direction).map(|(way, block)| (way.2, *block));
-        let own: Vec<_> = own.map(|(caching, block)| (wanted(caching, block).0.min(room), block)).collect();
+        let own = points.iter().filter(|(way, _)| way.1 == direction).count().max(1) as u64;
         let left = ask.effort.max_bytes.saturating_sub(filled) / u64::from(runs);
-        let enough =
-            |most: &u64| own.iter().map(|(bytes, block)| cut(*bytes, *block, *most)).sum::<u64>() <= left;
-        let mut tried = iter::successors(Some(2 * MOVED.max(largest)), |most| Some(most / 2))
-            .take_while(|most| *most > 0);
-        tried.find(enough).unwrap_or_default()
+        left.saturating_sub(4 * largest) / own
     };
     let filled = if made { room } else { 0 };
     let written = if made { bytes(Direction::Write, filled) } else { 0 };
