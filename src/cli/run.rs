@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     engine::Cancel,
-    experiments::{self, ERASE, Request, learn_networks, pool_commands::is_pool_command},
+    experiments::{self, ERASE, Request, pool_commands::is_pool_command},
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store, StoreError},
@@ -34,10 +34,7 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     if !args.plan {
         run::sweep(store.dir()).iter().for_each(|one| output.note(&cleanup::describe(one)));
     }
-    let mut inventory = pool::here(Some(store.dir()), output);
-    if experiment.reads_networks() {
-        learn_networks(&store, &mut inventory)?;
-    }
+    let inventory = pool::here(Some(store.dir()), output);
     if let Some(run) = &args.resume {
         experiment.before_resume(&store, run, values).map_err(Usage)?;
         let (plan, _) = unfinished(experiment.name, run, &store.unfinished(run)?, &store)?;

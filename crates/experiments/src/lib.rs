@@ -84,11 +84,6 @@ impl Experiment {
         }
     }
 
-    /// Whether its plan depends on what earlier runs measured of networks, see [`learn_networks`].
-    pub fn reads_networks(&self) -> bool {
-        self.name == TOGETHER.name
-    }
-
     /// Whether one of two targets is too many; the same medium may be swapped to in several ways.
     pub fn are_same(&self, one: &Target, other: &Target) -> bool {
         one.path == other.path && (self.name != SWAP.name || one.given == other.given)
