@@ -116,8 +116,6 @@ enum Campaign {
     Shares,
     /// `drivebench run share` beside what a person would time with cp, fio, smbclient and sftp
     SharesByHand,
-    /// `drivebench run share --mounted` is killed at random moments
-    MountKills,
     /// `drivebench run share` is killed at random moments
     ShareKills,
     /// Cut the power of two healthy drives and of one that loses what it acknowledged, and use one that forgets writes or flips
@@ -252,7 +250,6 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
             let scenario = Scenario { icount: Some(1), ..named("two-sticks")? }.faster(0.2);
             soak::shares_by_hand(&Options::default(), &scenario, times, seed)
         }
-        Campaign::MountKills => soak::mount_kills(&Options::default(), &named("two-sticks")?, times, seed),
         Campaign::ShareKills => soak::share_kills(&Options::default(), &named("two-sticks")?, times, seed),
         Campaign::Lying => soak::lying(&Options::default(), &named("pools")?, times, seed),
         Campaign::Layouts => soak::layouts(&Options::default(), &named("pools")?, times, seed),

@@ -26,7 +26,7 @@ pub fn require(machine: &Machine, holds: bool, what: &str, why: impl Into<String
 }
 
 /// Loads what shares need: the ciphers are those of SMB.
-pub const SHARE_MODULES: &str = "for m in veth sch_tbf nfsd nfs nfsv4 aes_generic cmac ccm gcm ctr ghash_generic sha512_generic cifs; do busybox modprobe $m; done";
+pub const SHARE_MODULES: &str = "for m in veth sch_tbf nfsd nfs nfsv4 aes_generic cmac ccm gcm ctr ghash_generic sha512_generic; do busybox modprobe $m; done";
 
 /// Loads md and the device mapper. The guest's kmod has no index of modules; busybox does without.
 pub fn prepare(machine: &Machine) -> Done {

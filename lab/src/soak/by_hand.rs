@@ -16,8 +16,7 @@ use crate::{
 /// Shell functions that serve files as a person would.
 pub const BY_HAND: &str = include_str!("by_hand.sh");
 /// How `run share` is called, and what is timed by hand.
-const WAYS: [(&str, &str); 4] =
-    [("", "smb"), ("--mounted", "cifs"), ("--protocol nfs", "nfs"), ("--protocol sftp", "sftp")];
+const WAYS: [(&str, &str); 3] = [("", "smb"), ("--protocol nfs", "nfs"), ("--protocol sftp", "sftp")];
 const RATE: u64 = 8_000_000;
 const MIB: u64 = 2;
 /// `run share` goes so many times, of so many repetitions each; by hand as many are timed before, between and after: a host that

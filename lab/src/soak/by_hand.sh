@@ -136,11 +136,6 @@ time_mounted() {
     umount $mounted && rm "$2/0"
 }
 
-time_cifs() {
-    serve_smb "$1"
-    time_mounted "$far mount.cifs //10.77.0.1/hand $mounted -o credentials=$smb/login,port=4450,sec=ntlmssp,nosharesock" "$1"
-}
-
 time_nfs() {
     serve_nfs "$1"
     time_mounted "$far mount.nfs4 10.77.0.1:/ $mounted -o vers=4,soft" "$1"

@@ -29,7 +29,7 @@ pub use power::{cut_once, lost_power, write_hole};
 pub use predictions::predictions;
 pub use pulled::{By, pulled};
 pub use reboots::{Pool, reboot, reboots};
-pub use shares::{CRASHED, mount_kills, share_kills, shares};
+pub use shares::{CRASHED, share_kills, shares};
 pub use swap::{CONTROL_GROUPS, swap_kills, swap_media};
 pub use watch::watched_boots;
 

@@ -190,18 +190,13 @@ fn says(machine: &Machine, case: &Case, lines: &mut Vec<String>) -> Result<bool,
 /// Kills come at most so long after the start, s: a run takes longer.
 const MOST: f64 = 30.0;
 /// Servers and clients that run.
-const RUNNING: &str = "pidof smbd smbclient sshd sftp rpc.mountd; grep -lxE 'nfsd|cifsd' /proc/[0-9]*/comm";
+const RUNNING: &str = "pidof smbd smbclient sshd sftp rpc.mountd; grep -lxE nfsd /proc/[0-9]*/comm";
 /// What the kernel logged, if it has crashed.
 pub const CRASHED: &str = "dmesg | grep -E 'BUG:|Oops|Busy inodes|general protection'";
 
 /// SMB, NFS and SFTP in turn.
 pub fn share_kills(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
     kills((options, scenario), &["", "--protocol nfs", "--protocol sftp"], times, seed)
-}
-
-/// A share that is mounted.
-pub fn mount_kills(options: &Options, scenario: &Scenario, times: u32, seed: u64) -> Summary {
-    kills((options, scenario), &["--mounted"], times, seed)
 }
 
 /// One machine for all kills, and another one after each that failed.

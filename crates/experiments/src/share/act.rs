@@ -22,8 +22,6 @@ pub struct ShareTest {
     pub rate: Option<u64>,
     /// Protocol of server and clients.
     pub protocol: Protocol,
-    /// Whether clients mount SMB by the kernel instead of running smbclient. NFS is always mounted.
-    pub mounted: bool,
     /// The machine of the clients and their directory there; `None` means this machine.
     pub client: Option<RemoteDir>,
     /// The same directory as another server shares it, from which files are got, too.
@@ -148,13 +146,12 @@ impl ShareTest {
 
     /// Whether clients see the share as a filesystem.
     pub fn is_mounted(&self) -> bool {
-        self.mounted || self.protocol == Protocol::Nfs
+        self.protocol == Protocol::Nfs
     }
 
     /// The program or kernel filesystem that clients use.
     pub fn client_name(&self) -> &'static str {
         match self.protocol {
-            Protocol::Smb if self.mounted => "cifs",
             Protocol::Smb => "smbclient",
             Protocol::Nfs => "nfs",
             Protocol::Sftp => "sftp",
@@ -335,15 +332,8 @@ impl Act for ShareTest {
         };
         let kinds: Vec<String> = self.kinds().map(|kind| self.name(kind)).collect();
         let routes: Vec<String> = self.routes().map(|route| self.route_name(route)).collect();
-        // They end in turn, unless all are killed at once.
-        let clients = match self.mounted {
-            true => {
-                "clients that mount it (end the run by Ctrl-C: Linux 6.1 may crash if all of its processes are killed at once)"
-            }
-            false => "clients",
-        };
         let server =
-            format!("{} with a configuration of its own, and {clients} {link}", self.protocol.server());
+            format!("{} with a configuration of its own, and clients {link}", self.protocol.server());
         let mut parts = vec![
             format!("{server}: {}", kinds.join(", ")),
             format!("each with {}", routes.join(", ")),
@@ -361,8 +351,7 @@ impl Act for ShareTest {
     fn check(&self) -> Result<(), String> {
         const MOST: u64 = 1 << 40;
         // What a client on another machine can't use.
-        let is_local =
-            self.rate.is_some() || self.mounted || self.existing.is_some() || self.protocol == Protocol::Nfs;
+        let is_local = self.rate.is_some() || self.existing.is_some() || self.protocol == Protocol::Nfs;
         let fits = (LEAST_BYTES..=MOST).contains(&self.bytes)
             && (1..=100_000).contains(&self.files)
             && (1..=MOST).contains(&self.small)
@@ -371,7 +360,7 @@ impl Act for ShareTest {
             && self.rate.is_none_or(|rate| (1_000..=1 << 40).contains(&rate))
             && !(self.client.is_some() && is_local)
             && self.existing.as_ref().is_none_or(|at| at.protocol == self.protocol && at.is_safe())
-            && (self.protocol == Protocol::Smb || self.protection.is_none() && !self.mounted);
+            && (self.protocol == Protocol::Smb || self.protection.is_none());
         if fits { Ok(()) } else { Err("shares files in a way that makes no sense".to_owned()) }
     }
 

@@ -42,9 +42,6 @@ pub const PROTECTION: Opt<Option<Protection>> =
         .choices(&["off", "sign", "encrypt"])
         .default("off");
 
-pub const MOUNTED: Opt<bool> =
-    Opt::switch("mounted", "SMB by the kernel's client, with random reads").conflicts(&["client"]);
-
 pub const EXISTING: Opt<Existing> =
     Opt::new("existing", "URL", read, "Your share of it: smb://HOST/SHARE").conflicts(&["client"]);
 
@@ -56,20 +53,8 @@ pub const TIMES: Opt<u32> = shared::RUNS.default("6");
 /// A link of any speed may be measured.
 pub const MAX_TIME: Opt<f64> = shared::MAX_TIME.without_default("Most time on each target");
 
-pub const OPTIONS: &[&dyn Declared] = &[
-    &PROTOCOL,
-    &RATE,
-    &CLIENT,
-    &SIZE,
-    &FILES,
-    &CLIENTS,
-    &PROTECTION,
-    &MOUNTED,
-    &EXISTING,
-    &LOGIN,
-    &TIMES,
-    &MAX_TIME,
-];
+pub const OPTIONS: &[&dyn Declared] =
+    &[&PROTOCOL, &RATE, &CLIENT, &SIZE, &FILES, &CLIENTS, &PROTECTION, &EXISTING, &LOGIN, &TIMES, &MAX_TIME];
 
 /// Bits per second. Bytes (`MB`) are refused: that would be eight times as much.
 fn rate(text: &str) -> Result<u64, String> {

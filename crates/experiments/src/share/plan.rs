@@ -18,9 +18,8 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let mut steps = Steps::default();
     let (protocol, client) = (ask.values.get(&options::PROTOCOL), ask.values.typed(&options::CLIENT));
     let protection = ask.values.get(&options::PROTECTION);
-    let mounted = ask.values.get(&options::MOUNTED);
     let (existing, login) = (ask.values.typed(&options::EXISTING), ask.values.typed(&options::LOGIN));
-    let only_smb = [("protection", protection.is_some()), ("mounted", mounted), ("login", login.is_some())];
+    let only_smb = [("protection", protection.is_some()), ("login", login.is_some())];
     if let Some((option, _)) =
         only_smb.into_iter().find(|(_, is_asked)| *is_asked && protocol != Protocol::Smb)
     {
@@ -43,7 +42,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         let test = ShareTest {
             rate: ask.values.typed(&options::RATE),
             protocol,
-            mounted,
             client: client.clone(),
             existing: existing.clone(),
             login: login.clone(),

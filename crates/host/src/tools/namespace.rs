@@ -13,19 +13,6 @@ done; }
 own_run() { mount -t tmpfs -o mode=755,size=1M drivebench /run; }
 "#;
 
-/// For a shell. A server must outlast what clients have mounted of it, and Linux 6.1 crashes if a share is unmounted while it still closes a file there,
-/// which it does a second after the program has, and after a kill again and again. `quiet DIR PID TIMES` waits until no file of that process
-/// is open, and none is about to be closed (command 6), TIMES fifths of a second in a row. `leave DIR PID`, in a network of its own,
-/// then unmounts the directory, if one is named, and waits until nobody is connected. With a server that doesn't answer this lasts until the kernel gives up.
-pub const LEAVE: &str = r#"PATH=/usr/sbin:/usr/bin:/sbin:/bin
-mounted() { [ -n "$1" ] && grep -q " $1 " /proc/self/mounts; }
-closing() { grep -Eqs "^([^ ]+ ){4,5}$1 " /proc/fs/cifs/open_files || grep -qs " com: 6 " /proc/fs/cifs/DebugData; }
-quiet() { n=0
-while mounted "$1" && [ $n -lt "$3" ]; do if closing "$2"; then n=0; else n=$((n+1)); fi; sleep 0.2; done; }
-leave() { quiet "$1" "$2" 15
-while { mounted "$1" && ! umount "$1" 2>/dev/null; } || grep -q " 01 " /proc/self/net/tcp; do sleep 0.2; done; }
-"#;
-
 /// The programs that are always needed.
 pub const TOOLS: [Tool; 3] = [SETPRIV, NSENTER, IP];
 pub const SETPRIV: Tool = Tool { name: "setpriv", package: "util-linux", without: WITHOUT };
@@ -36,20 +23,10 @@ pub(super) const UMOUNT: Tool =
 const IP: Tool = Tool { name: "ip", package: "iproute2", without: WITHOUT };
 pub const TC: Tool = Tool { name: "tc", package: "iproute2", without: "without it, the link has no limit" };
 
-/// When a shell ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ends {
-    /// When this program ends, however it does: the kernel ends `setpriv`'s child with its parent.
-    WithUs,
-    /// When its standard input has ended.
-    ByItself,
-}
-
-/// A shell with mounts and process numbers of its own, and a network if it is `alone`. All in it ends with it: the kernel ends all processes with the
+/// A shell with mounts and process numbers of its own, and a network if it is `alone`; it ends with this program, however that does. All in it ends with it: the kernel ends all processes with the
 /// first one of their numbers. What is unmounted elsewhere is unmounted there, too.
-pub fn apart(alone: bool, ends: Ends, script: &str, args: &[&OsStr]) -> Query {
+pub fn apart(alone: bool, script: &str, args: &[&OsStr]) -> Query {
     let network: &[&str] = if alone { &["--net"] } else { &[] };
-    let parent: &[&str] = if ends == Ends::WithUs { &["--pdeathsig", "KILL"] } else { &[] };
     let others = [
         "--mount",
         "--propagation",
@@ -63,7 +40,7 @@ pub fn apart(alone: bool, ends: Ends, script: &str, args: &[&OsStr]) -> Query {
         script,
         "drivebench",
     ];
-    let unshare = parent.iter().chain(&["unshare"]).chain(network).chain(&others).map(OsStr::new);
+    let unshare = ["--pdeathsig", "KILL", "unshare"].iter().chain(network).chain(&others).map(OsStr::new);
     Query::new(SETPRIV, unshare.chain(args.iter().copied()))
 }
 
@@ -167,7 +144,7 @@ mod tests {
             "tc qdisc add dev server root tbf rate 100000000bit burst 6250b latency 50ms overhead 24"
         );
         assert!(
-            apart(true, Ends::WithUs, "echo \"$1\"", &[OsStr::new("a b")])
+            apart(true, "echo \"$1\"", &[OsStr::new("a b")])
                 .to_string()
                 .ends_with(r#"-- sh -c 'echo "$1"' drivebench 'a b'"#)
         );

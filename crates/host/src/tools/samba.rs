@@ -8,10 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{
-    Output, Query, SH, Tool,
-    namespace::{HIDE, LEAVE, UMOUNT},
-};
+use super::{Output, Query, Tool};
 
 const WITHOUT_SERVER: &str = "without it, nothing can be shared";
 pub const SMBD: Tool = Tool { name: "smbd", package: "samba", without: WITHOUT_SERVER };
@@ -27,49 +24,9 @@ pub const STDBUF: Tool =
 /// All programs that are needed.
 pub const TOOLS: [Tool; 5] = [SMBD, SMBSTATUS, PDBEDIT, SMBCLIENT, STDBUF];
 
-const MOUNT: Tool = Tool { name: "mount.cifs", package: "cifs-utils", ..SMBCLIENT };
-
-/// The further programs that clients need to mount a share.
-pub const MOUNTS: [Tool; 3] = [MOUNT, UMOUNT, SH];
-
-/// Within mounts of its own: nothing of its mounts is noted in the system's files.
-const FURNISH_CLIENT: &str = r#"modprobe -q cifs
-grep -qw cifs /proc/filesystems || { echo "this kernel has no client of SMB: modprobe cifs, or restart after a kernel upgrade" >&2; exit 1; }
-own_run && mkdir "$1""#;
-
-/// Prepares mounts for a client, and makes the directory on which it mounts a share.
-pub fn furnish_client(mounted: &Path) -> Query {
-    let script = format!("{HIDE}{FURNISH_CLIENT}");
-    let args: [&OsStr; 4] = ["-c".as_ref(), script.as_ref(), "drivebench".as_ref(), mounted.as_ref()];
-    Query::new(SH, args)
-}
-
 /// Serves in the foreground, until its standard input ends.
 pub fn serve(config: &str) -> Query {
     Query::new(SMBD, ["--foreground", "--no-process-group", "--configfile", config])
-}
-
-/// Serves until its standard input has ended and clients have left; smbd itself would end with its standard input.
-const SERVE_MOUNTS: &str = r#"exec 3<&0
-{ cat >/dev/null; leave ""; kill $$; } <&3 >/dev/null 2>&1 &
-exec "$1" --foreground --no-process-group --configfile "$2" 3<&- </dev/null"#;
-
-/// Serves clients that mount shares, until its standard input has ended and they have left.
-pub fn serve_mounts(smbd: &Path, config: &str) -> Query {
-    let script = format!("{LEAVE}{SERVE_MOUNTS}");
-    let args: [&OsStr; 5] =
-        ["-c".as_ref(), script.as_ref(), "drivebench".as_ref(), smbd.as_ref(), config.as_ref()];
-    Query::new(SH, args)
-}
-
-/// Unmounts a share, of which this process has used files. After a failure the kernel tries to close them again and again.
-pub fn unmount(dir: &Path, process: u32, failed: bool) -> Query {
-    let quiet = if failed { 15 } else { 2 };
-    let (script, process) =
-        (format!("{LEAVE}quiet \"$1\" \"$2\" {quiet}; exec umount \"$1\""), process.to_string());
-    let args: [&OsStr; 5] =
-        ["-c".as_ref(), script.as_ref(), "drivebench".as_ref(), dir.as_ref(), process.as_ref()];
-    Query::new(SH, args).within(Duration::from_secs(600))
 }
 
 /// Prints the version of the server: `Version 4.17.12-Debian`.
@@ -122,25 +79,6 @@ impl Share {
             if self.dir.is_empty() { &[] } else { &["--directory".as_ref(), self.dir.as_ref()] };
         Query::new(STDBUF, args.iter().chain(&login).chain(dir))
     }
-
-    /// Mounts it, over a connection of its own.
-    pub fn mount(&self, dir: &Path) -> Query {
-        let protection = match self.protection {
-            "sign" => "sec=ntlmsspi",
-            "encrypt" => "sec=ntlmssp,seal",
-            _ => "sec=ntlmssp",
-        };
-        let login = self
-            .login
-            .as_ref()
-            .map_or("guest".to_owned(), |login| format!("credentials={}", login.display()));
-        let options = format!("{login},port={},{protection},nosharesock,nodev,nosuid,noexec", self.port);
-        let name = [self.name.as_str(), &self.dir].join("/");
-        // With -n, the mount is not recorded in /etc/mtab.
-        let name = name.trim_end_matches('/');
-        let args: [&OsStr; 5] = [name.as_ref(), dir.as_ref(), "-n".as_ref(), "-o".as_ref(), options.as_ref()];
-        Query::new(MOUNT, args).within(Duration::from_secs(120))
-    }
 }
 
 /// Whether a line is the answer to `pwd`.
@@ -188,10 +126,6 @@ mod tests {
         let patience = Duration::from_secs(600);
         let share = Share { name, dir: String::new(), port: 4450, login, protection: "sign" };
         assert_eq!(
-            share.mount(Path::new("/mnt/mounted")).to_string(),
-            "mount.cifs //192.0.2.1/drive /mnt/mounted -n -o credentials=/mnt/login,port=4450,sec=ntlmsspi,nosharesock,nodev,nosuid,noexec"
-        );
-        assert_eq!(
             share.client((program, config), patience).to_string(),
             "stdbuf --output=L /bin/smbclient //192.0.2.1/drive --configfile /mnt/conf --port 4450 --client-protection=sign --timeout=600 \
              --authentication-file /mnt/login"
@@ -208,10 +142,6 @@ mod tests {
                 .client((program, config), patience)
                 .to_string()
                 .ends_with("--user=guest --no-pass --directory 'a/b c'")
-        );
-        assert_eq!(
-            guest.mount(Path::new("/mnt/mounted")).to_string(),
-            "mount.cifs '//nas/data/a/b c' /mnt/mounted -n -o guest,port=4450,sec=ntlmssp,nosharesock,nodev,nosuid,noexec"
         );
         assert!(
             is_mark(r"Current directory is \\192.0.2.1\drive\")

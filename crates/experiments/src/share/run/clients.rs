@@ -2,23 +2,21 @@
 
 use std::{
     path::Path,
-    process, thread,
     time::{Duration, Instant},
 };
 
 use super::{
     file_server::{BEGINS, FileServer},
     files::{GOT, Stop},
-    mounted::{self, Mounted},
-    nfs,
+    nfs::{self, Mounted},
     sandbox::failed,
-    setup::{ANSWERS, ClientMode, POLL, Setup, set_name},
+    setup::{ANSWERS, Setup, set_name},
 };
 use crate::{
     engine::Cancel,
     run::RunError,
     share::{Negotiated, Route, TransferKind},
-    tools::{Output, Query, Talk, namespace, samba},
+    tools::{Query, Talk},
 };
 
 /// Exit timeout of a client.
@@ -54,38 +52,10 @@ impl Setup {
         self.send_commands(server, (kind, route), &commands, cancel)
     }
 
+    /// Mounts the directory of the server by NFS.
     pub fn mount(&self, route: Route) -> Result<Mounted<'_>, RunError> {
         let (network, address) = self.place(route);
-        let access = self.access(route, &address);
-        let dir = mounted::at(&self.client);
-        let (mount, unmount) = match &self.client_mode {
-            ClientMode::Cifs(smb) => {
-                let unmount = [false, true].map(|failed| samba::unmount(&dir, process::id(), failed));
-                (smb.mount(&self.client, &access), unmount)
-            }
-            ClientMode::Nfs => {
-                (nfs::mount(&self.client, &access), [namespace::unmount(&dir), namespace::unmount(&dir)])
-            }
-            ClientMode::Program(_) => return Err(failed("what is told what to move mounts nothing")),
-        };
-        Mounted::mount(&self.client, network, (&mount, &unmount), &self.tools)
-    }
-
-    /// Unmounts the share and waits until the server has no connection left, as the next client would be refused.
-    pub fn unmount(&self, mounted: Mounted<'_>, route: Route) -> Result<(), RunError> {
-        mounted.unmount()?;
-        let smb = match &self.client_mode {
-            ClientMode::Cifs(smb) if route != Route::Existing => smb,
-            _ => return Ok(()),
-        };
-        let since = Instant::now();
-        while smb.has_clients(&self.server, &self.tools)? {
-            if since.elapsed() > BEGINS {
-                return Err(failed("the connection of a client that has unmounted the share does not end"));
-            }
-            thread::sleep(POLL);
-        }
-        Ok(())
+        Mounted::mount(&self.client, network, &self.access(route, &address), &self.tools)
     }
 
     /// Starts a client for each of these commands; all are connected before any begins.
@@ -166,28 +136,15 @@ impl Setup {
 
     /// Protocol and protection of a connection, as server and client report them.
     pub fn negotiated(&self) -> Option<Negotiated> {
-        let looks = |server: &dyn FileServer| {
-            let looks = server.looks().map(|query| self.server.run(&query, &self.tools)).transpose();
-            looks.map(Option::unwrap_or_default)
-        };
-        let server = match &self.client_mode {
-            ClientMode::Program(server) => server.as_ref(),
-            ClientMode::Cifs(smb) => {
-                let mounted = self.mount(Route::Whole).ok()?;
-                let said = looks(smb);
-                self.unmount(mounted, Route::Whole).ok()?;
-                return smb.negotiated(&said.ok()?, &Output::default());
-            }
-            ClientMode::Nfs => {
-                let _mounted = self.mount(Route::Whole).ok()?;
-                return nfs::negotiated(&self.client);
-            }
+        let Some(server) = self.programs.as_deref() else {
+            let _mounted = self.mount(Route::Whole).ok()?;
+            return nfs::negotiated(&self.client);
         };
         let query = self.client(server, Route::Whole, ANSWERS, true).ok()?;
         let mut client = self.connected(server, &query, "", &|| false).ok()?;
-        let looks = looks(server);
+        let looks = server.looks().map(|query| self.server.run(&query, &self.tools)).transpose();
         let client = client.end(ANSWERS);
-        server.negotiated(&looks.ok()?, &client)
+        server.negotiated(&looks.ok()?.unwrap_or_default(), &client)
     }
 }
 

@@ -3,7 +3,6 @@
 mod clients;
 mod file_server;
 mod files;
-mod mounted;
 mod network;
 mod nfs;
 mod remote;
@@ -57,8 +56,7 @@ pub(super) fn check_prerequisites(root: &Sysroot, act: &ShareTest) -> Result<(),
         Protocol::Nfs => &tools::nfs::TOOLS,
         Protocol::Sftp => &openssh::TOOLS,
     };
-    let mounts: &[Tool] = if act.mounted { &samba::MOUNTS } else { &[] };
-    for tool in namespace::TOOLS.iter().chain(served).chain(link).chain(other).chain(mounts) {
+    for tool in namespace::TOOLS.iter().chain(served).chain(link).chain(other) {
         tools.find(*tool).map_err(|e| e.to_string())?;
     }
     match act.protocol {
@@ -108,13 +106,12 @@ fn login(path: &Path) -> Result<String, String> {
     let text = read().map_err(|e| format!("--login {}: {e}", path.display()))?;
     // Without a password smbclient asks the terminal for one.
     let has = |key: &str| text.lines().any(|line| line.starts_with(key));
-    // A comma begins another option of a mount, and what ends lines in Windows is part of a password.
-    let is_plain = |line: &str| line.starts_with("password=") || !line.contains(',');
-    let fits = text.len() < MOST as usize && !text.contains('\r') && text.lines().all(is_plain);
+    // What ends lines in Windows would be part of a password.
+    let fits = text.len() < MOST as usize && !text.contains('\r');
     match fits && has("username=") && has("password=") {
         true => Ok(text),
         false => Err(format!(
-            "--login {}: write username=NAME, and below it password=WORD, without spaces around =, commas in the name and line ends of Windows",
+            "--login {}: write username=NAME, and below it password=WORD, without spaces around = and line ends of Windows",
             path.display()
         )),
     }
@@ -314,10 +311,8 @@ mod tests {
             let why = read(lacks).expect_err("refused");
             assert!(why.contains("write username=NAME") && !why.contains("secret"), "{why}");
         }
-        for odd in ["username=ann,sec=none\npassword=secret\n", "username=ann\r\npassword=secret\r\n"] {
-            let why = read(odd).expect_err("refused");
-            assert!(why.contains("write username=NAME") && !why.contains("secret"), "{why}");
-        }
+        let why = read("username=ann\r\npassword=secret\r\n").expect_err("refused");
+        assert!(why.contains("write username=NAME") && !why.contains("secret"), "{why}");
         assert_eq!(read("username=ann\npassword=a,b\n"), Ok("username=ann\npassword=a,b\n".to_owned()));
         login(Path::new("/dev/null")).expect_err("an empty file");
     }

@@ -1,17 +1,20 @@
 //! The kernel's NFS server on a network of our own, and the kernel's client of it.
 
-use std::fs;
+use std::{fs, path::PathBuf};
 
 use super::{
     file_server::{Access, BEGINS},
-    mounted,
-    sandbox::{OWN, Sandbox, failed},
+    sandbox::{MOUNTED, OWN, Sandbox, failed, succeeded},
 };
 use crate::{
     run::RunError,
     share::Negotiated,
     sysroot::Sysroot,
-    tools::{Query, System, Talk, namespace::beside, nfs},
+    tools::{
+        Query, System, Talk,
+        namespace::{self, beside, within},
+        nfs,
+    },
 };
 
 /// Name of the second export of the directory, without `sync`.
@@ -35,7 +38,7 @@ pub(super) fn prepare((server, client): (&Sandbox, &Sandbox), tools: &System) ->
     let [room, own, again] = dirs.map(|dir| dir.display().to_string());
     let furnished = server.run(&nfs::furnish(&room, &own, &again), tools);
     furnished.map_err(|e| failed(&format!("{e}; {own} is the directory that is shared")))?;
-    client.run(&nfs::furnish_client(&mounted::at(client)), tools).map(drop)
+    client.run(&nfs::furnish_client(&at(client)), tools).map(drop)
 }
 
 /// Starts the server, which ends with this program, however it ends.
@@ -47,17 +50,58 @@ pub(super) fn serve(server: &Sandbox, tools: &System) -> Result<Talk, RunError> 
     }
 }
 
-/// Mounts a directory of the server for a client.
-pub(super) fn mount(client: &Sandbox, access: &Access<'_>) -> Query {
-    let own = || access.dir.to_owned();
-    let dir = access.existing.as_ref().map_or_else(own, |other| other.at.below(&other.folder).1);
-    nfs::mount((access.address, access.port), &dir, &mounted::at(client))
+/// The mount point, as client programs see it.
+fn at(client: &Sandbox) -> PathBuf {
+    client.room.join(MOUNTED)
+}
+
+/// A share that a client has mounted with an empty page cache, unmounted on drop.
+pub(super) struct Mounted<'a> {
+    client: &'a Sandbox,
+    unmount: Option<Query>,
+    tools: &'a System,
+}
+
+impl<'a> Mounted<'a> {
+    /// Mounts a directory of the server from the network namespace of a process.
+    pub fn mount(
+        client: &'a Sandbox,
+        network: u32,
+        access: &Access<'_>,
+        tools: &'a System,
+    ) -> Result<Self, RunError> {
+        let own = || access.dir.to_owned();
+        let dir = access.existing.as_ref().map_or_else(own, |other| other.at.below(&other.folder).1);
+        let mount = nfs::mount((access.address, access.port), &dir, &at(client));
+        let inside = |query: &Query| within(network, client.pid, query, tools);
+        let unmount = inside(&namespace::unmount(&at(client)))?;
+        succeeded(&inside(&mount)?, tools)?;
+        Ok(Mounted { client, unmount: Some(unmount), tools })
+    }
+
+    /// The mount point, as this program sees it.
+    pub fn dir(&self) -> PathBuf {
+        self.client.file(MOUNTED)
+    }
+
+    pub fn unmount(mut self) -> Result<(), RunError> {
+        self.unmount.take().map_or(Ok(()), |unmount| succeeded(&unmount, self.tools).map(drop))
+    }
+}
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        // The error that led here is reported instead.
+        if let Some(unmount) = self.unmount.take() {
+            let _ = succeeded(&unmount, self.tools);
+        }
+    }
 }
 
 /// Protocol version by /proc/mounts. With `sec=sys` nothing is protected.
 pub(super) fn negotiated(client: &Sandbox) -> Option<Negotiated> {
     let mounts = fs::read_to_string(format!("/proc/{}/mounts", client.pid)).ok()?;
-    let dialect = nfs::negotiated(&mounts, &mounted::at(client))?;
+    let dialect = nfs::negotiated(&mounts, &at(client))?;
     let none = || "none".to_owned();
     Some(Negotiated { dialect, signing: none(), encryption: none() })
 }

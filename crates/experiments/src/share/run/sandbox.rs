@@ -6,7 +6,6 @@ use std::{
     io,
     os::fd::AsRawFd,
     path::{Path, PathBuf},
-    process,
     time::Duration,
 };
 
@@ -16,22 +15,21 @@ use crate::{
     run::{Folder, RunError},
     tools::{
         Output, Query, Runner, System, Talk,
-        namespace::{self, Ends, LEAVE, within},
+        namespace::{self, within},
     },
 };
 
 /// Prefix of the line in which a sandbox reports the id of its first process.
 const READY: &str = "drivebench-ready ";
-/// Script that keeps a sandbox. It mounts tmpfs on the first argument and binds the second one in it, which the caller compares
-/// afterwards, as it may have been replaced. It runs until standard input ends; with a sixth argument, the process that
-/// uses the mounts, it then waits until clients have left.
-const KEEP: &str = r#"if [ -n "$2" ]; then cd "$2" || exit; fi
+/// Script that keeps a sandbox until its standard input ends. It mounts tmpfs on the first argument and binds the second one in it, which the
+/// caller compares afterwards, as it may have been replaced.
+const KEEP: &str = r#"PATH=/usr/sbin:/usr/bin:/sbin:/bin
+if [ -n "$2" ]; then cd "$2" || exit; fi
 mount -t tmpfs -o "mode=700,size=$3,nr_inodes=$4" drivebench "$1" || exit
 if [ -n "$2" ]; then mkdir "$1/own" && mount --no-canonicalize --bind . "$1/own" || exit; fi
 if [ -n "$5" ]; then ip link set lo up || exit; fi
 cd / && read -r pid rest </proc/self/stat && echo "drivebench-ready $pid" || exit
-cat >/dev/null
-if [ -n "$6" ]; then leave "$1/mounted" "$6"; fi"#;
+cat >/dev/null"#;
 /// Timeout of a sandbox's start and of its end.
 const BEGINS: Duration = Duration::from_secs(30);
 /// Directories that systems have; tmpfs hides the first one that exists, inside the sandbox only.
@@ -55,12 +53,12 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// Starts a sandbox with room for so many bytes and files, with `folder` bound as [`OWN`], and with a network namespace if
-    /// `alone`. One that ends by itself waits until clients have left.
+    /// `alone`.
     pub fn start(
         tools: &System,
         folder: Option<&Folder>,
         room_for: (u64, u64),
-        (alone, ends): (bool, Ends),
+        alone: bool,
     ) -> Result<Self, RunError> {
         let is_room = |room: &&Path| room.symlink_metadata().is_ok_and(|about| about.is_dir());
         let room = ROOMS.iter().map(Path::new).find(is_room);
@@ -68,16 +66,9 @@ impl Sandbox {
         let path = folder.map(Folder::path).unwrap_or_default();
         let (bytes, files) = (room_for.0.to_string(), room_for.1.to_string());
         let alone_or_not = if alone { "alone" } else { "" };
-        let user = if ends == Ends::ByItself { process::id().to_string() } else { String::new() };
-        let args = [
-            room.as_os_str(),
-            path.as_os_str(),
-            bytes.as_ref(),
-            files.as_ref(),
-            alone_or_not.as_ref(),
-            user.as_ref(),
-        ];
-        let mut keeps = tools.talk(&namespace::apart(alone, ends, &format!("{LEAVE}{KEEP}"), &args))?;
+        let args =
+            [room.as_os_str(), path.as_os_str(), bytes.as_ref(), files.as_ref(), alone_or_not.as_ref()];
+        let mut keeps = tools.talk(&namespace::apart(alone, KEEP, &args))?;
         let said = keeps.hear(BEGINS).unwrap_or_default();
         let Some(pid) = said.strip_prefix(READY).and_then(|pid| pid.parse().ok()) else {
             return Err(failed(&format!("no network for tests: {}", keeps.end(Duration::ZERO).complaint())));

@@ -23,10 +23,7 @@ use crate::{
     run::{Folder, RunError},
     share::{Part, Protocol, Route, ShareTest, TransferKind},
     sysroot::Sysroot,
-    tools::{
-        Query, System, Talk,
-        namespace::{Ends, within},
-    },
+    tools::{Query, System, Talk, namespace::within},
 };
 
 /// Addresses for documentation (RFC 5737), which no network has.
@@ -47,32 +44,12 @@ const SLOW_LINK: u64 = 8_000_000;
 const OTHERS: u64 = 10_000;
 const OTHER_BYTES: u64 = 32 << 20;
 
-/// The way in which clients use the server.
-pub(super) enum ClientMode {
-    /// By client programs that take commands.
-    Program(Box<dyn FileServer>),
-    /// By a CIFS mount.
-    Cifs(Smb),
-    /// By an NFS mount.
-    Nfs,
-}
-
-impl ClientMode {
-    /// The program that serves.
-    fn server(&self) -> Option<&dyn FileServer> {
-        match self {
-            Self::Program(server) => Some(server.as_ref()),
-            Self::Cifs(server) => Some(server),
-            Self::Nfs => None,
-        }
-    }
-}
-
 /// Fields are dropped in this order: the server ends before a client on another machine does.
 pub(super) struct Setup {
     pub(super) act: ShareTest,
     pub(super) tools: System,
-    pub(super) client_mode: ClientMode,
+    /// The server that client programs use; `None` where clients mount NFS.
+    pub(super) programs: Option<Box<dyn FileServer>>,
     serves: Option<Talk>,
     pub(super) server: Sandbox,
     pub(super) client: Sandbox,
@@ -92,9 +69,8 @@ impl Setup {
         let (bytes, files) = (act.held() + OTHER_BYTES, act.most_files() + OTHERS);
         let start = |at| Remote::start(at, &random()?, act.protocol, tools, cancel);
         let remote = act.client.as_ref().map(start).transpose()?;
-        let ends = if act.mounted { Ends::ByItself } else { Ends::WithUs };
-        let server = Sandbox::start(tools, Some(folder), (bytes, files), (remote.is_none(), ends))?;
-        let client = Sandbox::start(tools, None, (bytes + act.kept(), 3 * files), (true, ends))?;
+        let server = Sandbox::start(tools, Some(folder), (bytes, files), remote.is_none())?;
+        let client = Sandbox::start(tools, None, (bytes + act.kept(), 3 * files), true)?;
         let serves = match &remote {
             None => {
                 let [its, other] = [SERVER, CLIENT].map(|address| format!("{address}/30"));
@@ -117,18 +93,12 @@ impl Setup {
                 .map_err(cannot)?;
         }
         let both = (&server, &client);
-        let client_mode = match act.protocol {
-            Protocol::Smb => {
-                let smb = Smb::prepare(both, &serves, (&random()?, act), tools)?;
-                match act.mounted {
-                    true => smb.furnish_client(&client, tools).map(|()| ClientMode::Cifs(smb))?,
-                    false => ClientMode::Program(Box::new(smb)),
-                }
-            }
-            Protocol::Sftp => ClientMode::Program(Box::new(Sftp::prepare(both, &serves, tools)?)),
-            Protocol::Nfs => nfs::prepare(both, tools).map(|()| ClientMode::Nfs)?,
+        let programs: Option<Box<dyn FileServer>> = match act.protocol {
+            Protocol::Smb => Some(Box::new(Smb::prepare(both, &serves, &random()?, tools)?)),
+            Protocol::Sftp => Some(Box::new(Sftp::prepare(both, &serves, tools)?)),
+            Protocol::Nfs => nfs::prepare(both, tools).map(|()| None)?,
         };
-        if let (Some(remote), Some(server)) = (&remote, client_mode.server()) {
+        if let (Some(remote), Some(server)) = (&remote, &programs) {
             server.client_files().iter().try_for_each(|file| remote.give(&client, file, tools))?;
         }
         if let Some(login) = &act.login {
@@ -141,7 +111,7 @@ impl Setup {
         Ok(Self {
             act: act.clone(),
             tools: System::default(),
-            client_mode,
+            programs,
             serves: None,
             server,
             client,
@@ -172,12 +142,12 @@ impl Setup {
         if let Some(mut serves) = self.serves.take() {
             serves.end(BEGINS);
         }
-        self.serves = Some(match self.client_mode.server() {
-            Some(server) => self.answering(server, cancel)?,
+        self.serves = Some(match &self.programs {
+            Some(server) => self.answering(server.as_ref(), cancel)?,
             None => nfs::serve(&self.server, &self.tools)?,
         });
-        if let (false, Some(server)) = (self.is_equipped, self.client_mode.server()) {
-            self.equip(server, cancel)?;
+        if let (false, Some(server)) = (self.is_equipped, &self.programs) {
+            self.equip(server.as_ref(), cancel)?;
             self.is_equipped = true;
         }
         for kind in [TransferKind::Put, TransferKind::Get] {

@@ -7,12 +7,11 @@ use std::{
 
 use super::{
     file_server::{Access, BEGINS, FileServer, MEMORY, OTHER_LOGIN, Serves, write},
-    mounted,
     sandbox::{OWN, Sandbox, failed},
 };
 use crate::{
     run::RunError,
-    share::{Negotiated, Protection, ShareTest},
+    share::{Negotiated, Protection},
     tools::{Output, Query, Runner, System, namespace::within, samba},
 };
 
@@ -22,8 +21,6 @@ pub(super) const OLDEST: (u32, u32) = (4, 15);
 pub(super) struct Smb {
     smbclient: PathBuf,
     conf: PathBuf,
-    /// The server program, if clients mount its shares.
-    smbd: Option<PathBuf>,
 }
 
 /// Refuses a Samba that is too old.
@@ -40,7 +37,7 @@ impl Smb {
     pub fn prepare(
         (server, client): (&Sandbox, &Sandbox),
         serves: &Serves,
-        (password, act): (&str, &ShareTest),
+        password: &str,
         tools: &System,
     ) -> Result<Self, RunError> {
         let cannot = |e: io::Error| failed(&format!("files in memory: {e}"));
@@ -59,23 +56,7 @@ impl Smb {
         if said.code != Some(0) {
             return Err(failed(&format!("pdbedit made no user: {}", said.complaint())));
         }
-        let smbd = act.mounted.then(|| tools.find(samba::SMBD)).transpose()?;
-        Ok(Self { smbclient: tools.find(samba::SMBCLIENT)?, conf, smbd })
-    }
-
-    /// Prepares the client's sandbox for mounts.
-    pub fn furnish_client(&self, client: &Sandbox, tools: &System) -> Result<(), RunError> {
-        client.run(&samba::furnish_client(&mounted::at(client)), tools).map(drop)
-    }
-
-    /// Whether a client is connected.
-    pub fn has_clients(&self, server: &Sandbox, tools: &System) -> Result<bool, RunError> {
-        let said = server.run(&samba::connections(&self.conf.to_string_lossy()), tools)?;
-        Ok(samba::negotiated(&said).is_some())
-    }
-
-    pub fn mount(&self, client: &Sandbox, access: &Access<'_>) -> Query {
-        share(access).mount(&mounted::at(client))
+        Ok(Self { smbclient: tools.find(samba::SMBCLIENT)?, conf })
     }
 }
 
@@ -101,8 +82,7 @@ fn share(access: &Access<'_>) -> samba::Share {
 
 impl FileServer for Smb {
     fn serve(&self) -> Query {
-        let conf = self.conf.to_string_lossy();
-        self.smbd.as_ref().map_or_else(|| samba::serve(&conf), |smbd| samba::serve_mounts(smbd, &conf))
+        samba::serve(&self.conf.to_string_lossy())
     }
 
     fn client(&self, access: &Access<'_>) -> Query {

@@ -8,9 +8,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::{
     clients::Moved,
     files::{self, Differs, GOT, LARGE, Replaced, Stop},
-    mounted::Mounted,
+    nfs::Mounted,
     sandbox::failed,
-    setup::{ClientMode, Setup, set_name},
+    setup::{Setup, set_name},
 };
 use crate::{
     conditions::ProcessorWatch,
@@ -41,10 +41,8 @@ impl Setup {
         let root = Sysroot::live();
         let (watch, since) = (ProcessorWatch::begin(&root), Instant::now());
         let pulse = Pulse::since(since);
-        let mut moved = match &self.client_mode {
-            ClientMode::Program(server) if !is_alone => {
-                self.run_client_commands(server.as_ref(), (kind, route), cancel)?
-            }
+        let mut moved = match &self.programs {
+            Some(server) if !is_alone => self.run_client_commands(server.as_ref(), (kind, route), cancel)?,
             _ => {
                 let there = mounted.as_ref().map_or_else(|| files.clone(), Mounted::dir);
                 self.copy((kind, route), &there, &places, &stop).map_err(cannot)?
@@ -58,7 +56,7 @@ impl Setup {
         let cores = watch.end(&root, since.elapsed().as_secs_f64()).cores;
         let at_ns = |moment: Instant| (moment - since).as_nanos() as u64;
         let suspended_ns = pulse.missed(at_ns(moved.begins), at_ns(moved.ends));
-        mounted.map_or(Ok(()), |mounted| self.unmount(mounted, route))?;
+        mounted.map_or(Ok(()), Mounted::unmount)?;
         self.compare((kind, route), (&moved, &places), read, &stop)?;
         let seconds = (moved.ends - moved.begins).as_secs_f64();
         Ok(ShareLoad { kind, route, run, bytes: self.act.moved(kind), seconds, cores, suspended_ns })
@@ -99,9 +97,8 @@ impl Setup {
         stop: Stop<'_>,
     ) -> io::Result<Moved> {
         let (count, at_once) = (self.act.set(kind).0, kind.has_several_clients());
-        // Closing a file writes what is left of it, and says nothing if that fails: by NFS it is synced before; of SMB that would store it, too, and
-        // syncing the filesystem tells (Linux 5.8).
-        let to_its_end = route != Route::Server && matches!(self.client_mode, ClientMode::Nfs);
+        // Closing a file writes what is left of it, and says nothing if that fails.
+        let to_its_end = route != Route::Server;
         let mut blocks = Vec::new();
         let begins = Instant::now();
         match kind {
