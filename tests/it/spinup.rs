@@ -67,11 +67,6 @@ fn spin_up_time_within_a_fifth_of_a_second() {
     let mut direct: Vec<f64> = runs.iter().map(|run| estimate(run, "spin-up time").value).collect();
     direct.sort_by(f64::total_cmp);
     assert!((direct[2] - 3.5).abs() < 0.2, "{direct:?}");
-    for run in &runs {
-        let (direct, copies) = (estimate(run, "spin-up time"), estimate(run, "spin-up time by copies"));
-        assert!(copies.low <= 3.5 && 3.5 <= copies.high, "{copies:?}");
-        assert!(copies.high - copies.low > 2.0 * (direct.high - direct.low), "{copies:?} and {direct:?}");
-    }
     insta::assert_snapshot!(said(&runs[0]));
 }
 
@@ -133,8 +128,8 @@ fn the_cost_of_a_plan() {
     let cost = plan.cost(0);
     assert_eq!(cost.written, 0);
     // Starting the loads takes time, too.
-    let steps = 10.0 * (25.0 + 15.0 + 30.0);
+    let steps = 5.0 * (15.0 + 25.0 + 15.0);
     assert!(cost.seconds.is_some_and(|most| (steps..1.01 * steps).contains(&most)), "{cost:?}");
     let standbys = plan.steps.iter().filter(|step| step.act.is::<plan::Standby>());
-    assert_eq!((plan.measures().count(), standbys.count()), (20, 10));
+    assert_eq!((plan.measures().count(), standbys.count()), (10, 5));
 }

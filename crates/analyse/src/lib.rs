@@ -29,7 +29,6 @@ mod stopping_rule;
 mod tail;
 mod throughput;
 mod timeline;
-mod write_unit;
 mod zones;
 
 #[cfg(test)]
@@ -49,5 +48,4 @@ pub use stopping_rule::StoppingRule;
 pub use tail::{LatencyPercentile, Tail};
 pub use throughput::{Cliff, End, Reason, Stall, StallSummary, Throughput, Unseen};
 pub use timeline::{Stretch, Timeline};
-pub use write_unit::{WriteUnit, write_unit};
 pub use zones::{Position, Zoned, Zones};

@@ -173,8 +173,6 @@ pub enum Scope {
     DiskMiddle,
     DiskEnd,
     Spinning,
-    /// By the difference between timed copies.
-    ByCopies,
     Predicted,
     /// Over several boots from one drive.
     OverBoots,

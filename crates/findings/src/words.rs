@@ -83,7 +83,6 @@ fn words(quantity: &Quantity, scope: Scope) -> String {
         (Quantity::CacheSize, Scope::AfterPause) => "fast region after the pause".to_owned(),
         (Quantity::CacheSize, Scope::BeforeCliff(n)) => format!("fast region{}", step(n)),
         (Quantity::CacheSize, _) => "fast region".to_owned(),
-        (Quantity::WakeTime, Scope::ByCopies) => "spin-up time by copies".to_owned(),
         (Quantity::WakeTime, _) => "spin-up time".to_owned(),
         (Quantity::ReadTime, Scope::Spinning) => "read while spinning".to_owned(),
         (Quantity::ReadTime, _) => "read".to_owned(),

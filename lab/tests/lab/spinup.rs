@@ -10,27 +10,17 @@ fn the_spin_up_time_matches_the_ledger() {
     let model = &mut scenario.drives[0].model;
     // QEMU's disk accepts hdparm -y but stays awake; the model's own timer puts it into standby.
     model.standby.as_mut().expect("it sleeps").after_seconds = 8.0;
-    // A copy takes a second, so that a slow host adds little to it.
-    model.read.iter_mut().for_each(|zone| zone.rate /= 4.0);
     let machine = start(&scenario);
     let found = findings(&machine, "spinup /dev/sda --runs 3 --pause 2s --max-bytes 16MiB");
     let entries = machine.ledger(0).expect("a ledger");
     let wakes = entries.iter().filter(|e| e.cause == Cause::Wake);
     let mut wakes: Vec<f64> = wakes.map(|e| (e.end_ns - e.start_ns) as f64 / 1e9).collect();
-    assert!(wakes.len() >= 6, "{} wakings", wakes.len());
+    assert!(wakes.len() >= 3, "{} wakings", wakes.len());
     wakes.sort_by(f64::total_cmp);
-    let (direct, by_copies) =
-        (estimate(&found, "spin-up time").value, estimate(&found, "spin-up time by copies"));
-    let copies = by_copies.value;
-    println!("{direct:.3} s by the first read, by copies {by_copies:?}; the disk took {wakes:?}");
+    let direct = estimate(&found, "spin-up time").value;
+    println!("{direct:.3} s by the first read; the disk took {wakes:?}");
     assert!((direct - wakes[wakes.len() / 2]).abs() < 0.2, "{direct} s, not {wakes:?}");
-    assert!((direct - 3.5).abs() < 0.2 && (copies - 3.5).abs() < 0.5, "{direct} and {copies} s, not 3.5");
-    let standbys = found.details.sentences.join(" ");
-    assert!(
-        standbys.contains(" 0 set with hdparm -y; its own timer was waited for")
-            && standbys.contains("reported 0 of them"),
-        "{standbys}"
-    );
+    assert!((direct - 3.5).abs() < 0.2, "{direct} s, not 3.5");
 
     // Reads of a mounted filesystem may come from memory.
     let mounted = machine.run(&["drivebench", "run", "spinup", "/mnt/a"], LIMIT).expect("runs");

@@ -2,7 +2,7 @@
 
 use super::super::common::Group;
 use crate::{
-    analyse::{CostFit, CostSample, Estimate, WriteUnit, repeat, write_unit},
+    analyse::{CostFit, CostSample, Estimate, repeat},
     findings::LoadKey,
     units::{Caching, Direction},
 };
@@ -142,12 +142,6 @@ impl Curve {
         let off = |p: &Point| (fit.at(&[1.0, p.block as f64]) / p.seconds() - 1.0).abs();
         let furthest = self.points.iter().map(|p| (p, off(p))).max_by(|a, b| a.1.total_cmp(&b.1));
         furthest.filter(|(_, off)| *off > OFF)
-    }
-
-    /// The unit in which the drive writes, where it is visible.
-    pub fn unit(&self) -> Option<WriteUnit> {
-        let transfer = |p: &Point| (p.block as f64, p.seconds(), p.seconds() * p.error());
-        write_unit(&self.points.iter().map(transfer).collect::<Vec<_>>())
     }
 }
 

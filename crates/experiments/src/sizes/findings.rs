@@ -32,7 +32,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             }
         }
         let own: Vec<&Curve> = curves.iter().filter(|c| c.at == at).collect();
-        let (short, full) = sentences(plan, at, &own);
+        let (short, full) = sentences(&own);
         let say = |text| named(plan.targets.len() > 1, &plan.targets[at], text);
         findings.verdicts.extend(short.into_iter().map(say));
         findings.details.sentences.extend(full.into_iter().map(say));
@@ -152,7 +152,7 @@ impl Advice {
 }
 
 /// The verdicts on one target, and the costs of a transfer behind them.
-fn sentences(plan: &Plan, at: usize, curves: &[&Curve]) -> (Vec<String>, Vec<String>) {
+fn sentences(curves: &[&Curve]) -> (Vec<String>, Vec<String>) {
     let largest = curves.iter().filter_map(|c| c.points.last()).map(|p| p.block).max().unwrap_or(0);
     let mut short: Vec<String> =
         Advice::of(curves, largest).map(|advice| advice.sentence(largest)).into_iter().collect();
@@ -160,8 +160,6 @@ fn sentences(plan: &Plan, at: usize, curves: &[&Curve]) -> (Vec<String>, Vec<Str
     if curves.iter().filter_map(|c| c.best()).any(|best| best.speed.high.is_infinite()) {
         short.push("Fewer than 6 repetitions: no interval.".to_owned());
     }
-    let direct = curves.iter().find(|c| (c.direction, c.caching) == (Direction::Write, Caching::Direct));
-    short.extend(direct.filter(|_| !plan.targets[at].rotates()).map(|direct| allocation(direct)));
     (short, curves.iter().map(|c| costs(c)).collect())
 }
 
@@ -227,19 +225,6 @@ fn costs(curve: &Curve) -> String {
         _ => "the fixed cost of a transfer could not be determined".to_owned(),
     };
     format!("{}: {costs}.", capital(mode(curve)))
-}
-
-/// The unit in which a flash drive writes, from direct writes.
-fn allocation(curve: &Curve) -> String {
-    let Some(unit) = curve.unit() else {
-        return "Direct writes show no step: the drive's allocation unit is not visible.".to_owned();
-    };
-    let (bytes, half) = (size(unit.bytes as u64), size(unit.bytes as u64 / 2));
-    let (confidence, excess) = (percent(unit.confidence), percent(unit.excess));
-    let like = if unit.bytes <= 4096.0 { "; a filesystem block or a disk sector looks the same" } else { "" };
-    format!(
-        "The drive writes in units of {bytes} ({confidence} confidence{like}): a direct write of {half} takes {excess} longer."
-    )
 }
 
 fn figure(title: &str, curves: &[&Curve]) -> Figure {

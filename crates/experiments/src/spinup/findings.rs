@@ -2,7 +2,7 @@
 
 use super::{
     super::common::{self, Series, named, range},
-    plan::{COLD_COPY, COPY, FIRST, SPINNING},
+    plan::{FIRST, SPINNING},
     verdicts,
     woken::{Woken, woken},
 };
@@ -38,12 +38,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
 impl Woken<'_> {
     fn rows(&self, several: bool) -> Vec<Vec<String>> {
         let (first, spinning): (Vec<f64>, Vec<f64>) = self.reads.iter().copied().unzip();
-        let kinds = [
-            (FIRST, first),
-            (SPINNING, spinning),
-            (COLD_COPY, self.cold.clone()),
-            (COPY, self.copies.clone()),
-        ];
+        let kinds = [(FIRST, first), (SPINNING, spinning)];
         let row = |(label, seconds): (&str, Vec<f64>)| {
             let median = repeat::middle(&seconds)?.value;
             let (least, most) = range(seconds.iter().copied());
@@ -59,7 +54,6 @@ impl Woken<'_> {
     fn estimates(&self) -> Vec<Metric> {
         let all = [
             (Quantity::WakeTime, Scope::Whole, self.direct()),
-            (Quantity::WakeTime, Scope::ByCopies, self.by_copies()),
             (Quantity::ReadTime, Scope::Spinning, self.spinning()),
         ];
         let metric = |(quantity, scope, estimate): (_, _, Option<_>)| {

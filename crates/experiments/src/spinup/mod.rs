@@ -8,7 +8,7 @@ mod woken;
 
 use super::{Experiment, common};
 
-/// The first read after standby compared with a read while spinning, and two timed copies as a second method.
+/// The first read after standby compared with a read while spinning.
 pub static SPINUP: Experiment = Experiment {
     name: "spinup",
     question: "how long does it take to wake?",

@@ -5,23 +5,17 @@ use super::options;
 use crate::{
     plan::{Measure, Plan, Rule, Standby, Steps},
     target::{Kind, Target},
-    units::{Caching, Direction, Load, MIB, Pattern},
+    units::{Caching, Direction, Load, Pattern},
 };
 
 pub(super) const SPINNING: &str = "read while spinning";
 pub(super) const FIRST: &str = "first read";
-pub(super) const COPY: &str = "copy while spinning";
-pub(super) const COLD_COPY: &str = "copy from standby";
 
 const READ: u64 = 4096;
 /// Reads while spinning, of which the median counts.
 const READS: u64 = 16;
-/// Bytes of a copy: it takes a few seconds and can be repeated.
-const COPY_BYTES: u64 = 256 * MIB;
 /// Time limit of the reads, longer than any working disk needs, s.
 const READ_SECONDS: f64 = 15.0;
-/// The same for a copy, s.
-const COPY_SECONDS: f64 = 30.0;
 /// The shortest wait for a drive's own timer, s.
 const LEAST_PATIENCE: f64 = 60.0;
 
@@ -32,18 +26,12 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         let read = READ.max(u64::from(target.direct_alignment));
         let small = Request { block: read, ..ask.clone() };
         let whole = reach(target, &small, false)?;
-        let copied = COPY_BYTES.min(ask.effort.max_bytes).min(whole) / MIB * MIB;
-        let one = One { ask, device, whole, read, copied };
+        let one = One { ask, device, whole, read };
         let runs = ask.values.get(&options::RUNS);
         for run in 1..=runs {
             steps.add(&[at], one.random(SPINNING, run, READS));
             steps.add(&[at], one.standby());
             steps.add(&[at], one.random(FIRST, run, 1));
-        }
-        for run in (1..=runs).filter(|_| copied > 0) {
-            steps.add(&[at], one.copy(COPY, run));
-            steps.add(&[at], one.standby());
-            steps.add(&[at], one.copy(COLD_COPY, run));
         }
     }
     Ok(ask.planned(steps))
@@ -54,7 +42,6 @@ struct One<'a> {
     device: String,
     whole: u64,
     read: u64,
-    copied: u64,
 }
 
 impl One<'_> {
@@ -67,16 +54,9 @@ impl One<'_> {
         Measure { repetition: run, ..Measure::new(label, load, rule, self.whole) }
     }
 
-    fn copy(&self, label: &str, run: u32) -> Measure {
-        let rule = Rule::Fixed { bytes: self.copied, seconds: Some(COPY_SECONDS) };
-        let load = Load::new(Direction::Read, Pattern::Sequential, MIB, Caching::Direct, self.ask.seed);
-        Measure { repetition: run, ..Measure::new(label, load, rule, self.copied) }
-    }
-
     fn standby(&self) -> Standby {
-        let standbys = 2 * self.ask.values.get(&options::RUNS);
-        let patience = self.ask.effort.max_seconds / f64::from(standbys);
-        let patience = (patience - Standby::SETTLE - READ_SECONDS - COPY_SECONDS).max(LEAST_PATIENCE);
+        let each = self.ask.effort.max_seconds / f64::from(self.ask.values.get(&options::RUNS));
+        let patience = (each - Standby::SETTLE - 2.0 * READ_SECONDS).max(LEAST_PATIENCE);
         Standby {
             device: self.device.clone(),
             patience: self.ask.values.typed(&options::PAUSE).unwrap_or(patience),

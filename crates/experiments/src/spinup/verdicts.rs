@@ -24,10 +24,7 @@ fn spin_up(woken: &Woken<'_>) -> String {
         return "No standby was seen: no first read took longer than while spinning.".to_owned();
     };
     let direct = direct.sentence(signed_duration, ONE_RUN);
-    let copies = woken
-        .by_copies()
-        .map(|copies| format!(", by the difference of copies {}", copies.sentence(signed_duration, ONE_RUN)));
-    format!("Spin-up takes {direct} by the first read after standby{}.", copies.unwrap_or_default())
+    format!("Spin-up takes {direct} by the first read after standby.")
 }
 
 fn disturbed(woken: &Woken<'_>) -> Option<String> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     super::common::{Group, Summary},
-    plan::{COLD_COPY, COPY, FIRST, SPINNING},
+    plan::{FIRST, SPINNING},
 };
 use crate::{
     analyse::{Estimate, repeat},
@@ -23,10 +23,6 @@ pub(super) struct Woken<'a> {
     pub target: &'a Target,
     /// Each first read with the typical one while spinning, s.
     pub reads: Vec<(f64, f64)>,
-    /// Copies while spinning, s.
-    pub copies: Vec<f64>,
-    /// Copies from standby, s.
-    pub cold: Vec<f64>,
     /// How each standby was reached.
     pub naps: Vec<StandbyResult>,
 }
@@ -40,11 +36,6 @@ impl Woken<'_> {
 
     pub fn direct(&self) -> Option<Estimate> {
         repeat::middle(&self.wakings())
-    }
-
-    /// By the copies; none where no read showed a standby.
-    pub fn by_copies(&self) -> Option<Estimate> {
-        repeat::difference(&self.cold, &self.copies).filter(|_| !self.wakings().is_empty())
     }
 
     /// One read while spinning, s.
@@ -64,7 +55,6 @@ pub(super) fn woken<'a>(
         let group = groups.iter().find(|group| group.at == at && group.measure.label == label);
         group.map(|group| group.runs.iter().filter(whole).collect()).unwrap_or_default()
     };
-    let seconds = |label: &str| runs(label).iter().map(|run| run.seconds).collect::<Vec<_>>();
     let typical = |run: &Summary| Some(run.tail.histogram().quantile(Percentile::P50.share())? as f64 / 1e9);
     let spinning = runs(SPINNING);
     let pair = |first: &&Summary| {
@@ -75,8 +65,6 @@ pub(super) fn woken<'a>(
     Woken {
         target,
         reads: runs(FIRST).iter().filter_map(pair).collect(),
-        copies: seconds(COPY),
-        cold: seconds(COLD_COPY),
         naps: naps.filter_map(|(_, result)| result.slept.clone()).collect(),
     }
 }
