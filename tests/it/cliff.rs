@@ -215,29 +215,6 @@ fn what_recovers_is_measured_where_the_sustained_speed_is_out_of_reach() {
 }
 
 #[test]
-fn speed_over_position_of_a_disk() {
-    let rates = [180e6, 170e6, 150e6, 120e6, 90e6];
-    let zones = (0..).zip(rates).map(|(i, rate)| Zone { from: i * 100 * GB, rate }).collect();
-    let noise = Noise { variation: 0.02, memory: 0.5, run: 0.003 };
-    let model = Model {
-        capacity: 500 * GB,
-        read: zones,
-        write: vec![Zone { from: 0, rate: 1e6 }],
-        seek_seconds: 0.012,
-        noise,
-        ..Model::default()
-    };
-    let asked = ask(vec![target("disk", 500 * GB, true)], Rules::standard(), MIB);
-    let findings = measured(&asked, &model, 1);
-    insta::assert_snapshot!(said(&findings));
-    for (name, truth) in [("beginning", 180e6), ("middle", 150e6), ("end", 90e6)] {
-        let e = estimate(&findings, &format!("read at the {name}")).expect("measured");
-        assert!(e.low <= truth && truth <= e.high && e.half_width() < 0.06, "{name}: {e:?}");
-    }
-    assert_eq!(findings.figures[0].curves[0].points.len(), 17);
-}
-
-#[test]
 fn a_truncated_record_is_read() {
     let events = events(&asked(60.0), cached(), 1);
     for keep in [0, 1, 2, 3, 40, 200, 520, events.len() - 30, events.len()] {

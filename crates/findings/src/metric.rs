@@ -169,9 +169,6 @@ pub enum Scope {
     BeforeCliff(Option<u32>),
     AfterCliff(Option<u32>),
     AfterPause,
-    DiskStart,
-    DiskMiddle,
-    DiskEnd,
     Spinning,
     Predicted,
     /// Over several boots from one drive.

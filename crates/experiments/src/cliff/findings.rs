@@ -2,19 +2,17 @@
 
 use super::{
     super::common::{self, Group, Series, named},
-    plan::{SWEEP, WRITE},
+    plan::WRITE,
     verdicts,
-    written::{Writing, Written, places, take, written},
+    written::{Writing, Written, written},
 };
 use crate::{
-    analyse::{CliffEstimate, Estimate, Position},
+    analyse::{CliffEstimate, Estimate},
     findings::{
-        At, Axis, Band, Column, Curve, Figure, Findings, Mark, Metric, Point, Quantity, Scope, Style, Table,
-        Unit, short,
+        At, Axis, Band, Column, Curve, Figure, Findings, Mark, Metric, Quantity, Scope, Table, Unit, short,
     },
     plan::Plan,
     record::Run,
-    target::Target,
     units::{capital, count, decimal_bytes, duration, rate},
 };
 
@@ -28,23 +26,13 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let several = plan.targets.len() > 1;
     let mut rows = Vec::new();
     for (at, target) in plan.targets.iter().enumerate() {
-        let mut sentences = Vec::new();
-        if let Some(sweep) = take(&mut groups, at, SWEEP) {
-            let run = sweep.run;
-            let positions = run.zoned.as_ref().map_or(&[][..], |zoned| &zoned.positions);
-            sentences = verdicts::sweep(positions, run.zoned.as_ref());
-            findings.figures.extend(over_position(target, positions));
-            findings.estimates.extend(places(positions).into_iter().map(|(scope, p)| {
-                Metric::new(&target.given, Quantity::Throughput, p.speed.clone()).of(&sweep.load).at(scope)
-            }));
-        }
         if let Some(written) = written(run, plan, &mut groups, at, target) {
-            sentences = verdicts::written(&written);
             rows.extend(written.rows(several));
             findings.figures.push(over_bytes(&written));
             findings.estimates.extend(written.estimates());
+            let sentences = verdicts::written(&written).into_iter();
+            findings.verdicts.extend(sentences.map(|text| named(several, target, text)));
         }
-        findings.verdicts.extend(sentences.into_iter().map(|text| named(several, target, text)));
     }
     let left_out =
         plan.no_pauses.iter().filter_map(|one| Some((plan.targets.get(one.target as usize)?, one)));
@@ -166,19 +154,4 @@ fn over_bytes(written: &Written<'_>) -> Figure {
         marks: written.first.falls.iter().map(fell).collect(),
         bands: verdicts::sustained(written).then_some(band).into_iter().collect(),
     }
-}
-
-fn over_position(target: &Target, positions: &[Position]) -> Option<Figure> {
-    let [(_, first), _, (_, last)] = places(positions)[..] else { return None };
-    let points = positions.iter().map(|p| Point::of(p.offset as f64, &p.speed));
-    let (fast, slow) = (rate(first.speed.value), rate(last.speed.value));
-    Some(Figure {
-        title: format!("read speed over position, {}", target.given),
-        text: format!("From {fast} at the beginning to {slow} at the end."),
-        n: format!("{}, 95 % intervals", count(positions.len() as u64, "position")),
-        x: Axis::of("position", Unit::Bytes),
-        y: Axis::speed(),
-        curves: vec![Curve::new("", Style::Line, points)],
-        ..Figure::default()
-    })
 }

@@ -8,8 +8,7 @@ mod written;
 
 use super::{Experiment, common};
 
-/// Writes until the speed falls for good or the budget ends, then again after a pause. For a rotating disk, named as
-/// a device, it reads the speed over position instead.
+/// Writes until the speed falls for good or the budget ends, then again after a pause.
 pub static CLIFF: Experiment = Experiment {
     name: "cliff",
     question: "does writing slow down after a while?",
@@ -18,7 +17,6 @@ pub static CLIFF: Experiment = Experiment {
         "cliff /mnt/a                size of the cache, both speeds",
         "cliff --max-bytes 100GiB .  an SSD with a large cache",
         "cliff --pause 10m .         do ten minutes restore it?",
-        "cliff /dev/sda              a hard disk: speed over position",
         "cliff --plan .              what it would write at most",
     ],
     is_evidence: true,

@@ -8,13 +8,12 @@ use super::options;
 use crate::{
     analyse::Rules,
     plan::{Condition, Measure, NoPause, Pause, Plan, Rule, Steps},
-    target::{Kind, Target},
+    target::Kind,
     units::{Load, MIB},
 };
 
 pub(super) const WRITE: &str = "write";
 pub(super) const AGAIN: &str = "write again";
-pub(super) const SWEEP: &str = "read";
 
 /// The pause takes this share of the time at most.
 const PAUSED: f64 = 0.5;
@@ -25,19 +24,20 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let mut steps = Steps::default();
     let mut no_pauses = Vec::new();
     for (at, target) in ask.targets.iter().enumerate() {
-        let name = if target.kind == Kind::Directory { LoadName::Write } else { LoadName::Read };
-        let load = name.load(ask);
+        let why = match target.kind {
+            Kind::Directory => None,
+            Kind::File => Some("existing files are not overwritten; name its directory"),
+            Kind::BlockDevice => Some(
+                "writing to a device would erase it; name a directory on it (`drivebench run baseline` reads a disk from its beginning to its end)",
+            ),
+        };
+        if let Some(why) = why {
+            return Err(PlanError::Unsuitable { path: target.path.clone(), why: why.to_owned() });
+        }
+        let load = LoadName::Write.load(ask);
         load.check()?;
         aligned(target, &load)?;
-        match target.kind {
-            Kind::Directory => no_pauses.extend(writes(&mut steps, at, ask, &load)?),
-            Kind::BlockDevice if target.rotates() => {
-                let (precision, seconds) = (ask.effort.rules.precision, ask.effort.max_seconds);
-                let rule = Rule::Zones { precision, seconds };
-                steps.add(&[at], Measure::new(SWEEP, load, rule, reach(target, ask, false)?));
-            }
-            kind => return Err(unsuitable(target, kind)),
-        }
+        no_pauses.extend(writes(&mut steps, at, ask, &load)?);
     }
     Ok(Plan { no_pauses, ..ask.planned(steps) })
 }
@@ -72,15 +72,4 @@ fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<Op
         steps.add_if(needs, &[at], measure(AGAIN, Rule::Again { of, rules, seconds: twice }));
     }
     Ok(left_out)
-}
-
-fn unsuitable(target: &Target, kind: Kind) -> PlanError {
-    let why = match kind {
-        Kind::File => "existing files are not overwritten; name its directory",
-        _ => {
-            "writing to a device would erase it, and only rotating disks are read for speed over position; name a \
-              directory on it"
-        }
-    };
-    PlanError::Unsuitable { path: target.path.clone(), why: why.to_owned() }
 }

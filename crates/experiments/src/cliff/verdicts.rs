@@ -1,8 +1,8 @@
 //! Verdicts of cliff: where the speed falls, what ended the search, what a pause restores.
 
-use super::written::{Writing, Written, places};
+use super::written::{Writing, Written};
 use crate::{
-    analyse::{Cliff, CliffEstimate, Estimate, Position, Reason, Zoned},
+    analyse::{Cliff, CliffEstimate, Estimate, Reason},
     units::{Ended, MIB, decimal_bytes, duration, percent, rate, size},
 };
 
@@ -138,24 +138,4 @@ fn recovered(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
         (None, None) => return None,
     };
     Some(format!("After a pause of {pause}, {fast}."))
-}
-
-pub(super) fn sweep(positions: &[Position], zoned: Option<&Zoned>) -> Vec<String> {
-    let [(_, first), (_, middle), (_, last)] = places(positions)[..] else {
-        return vec!["Too few positions were read to show how the speed changes over the disk.".to_owned()];
-    };
-    let [start, half, end] = [first, middle, last].map(|place| speed(&place.speed));
-    let share = percent(last.speed.value / first.speed.value);
-    let bounded = first.speed.is_bounded() && last.speed.is_bounded();
-    let found = match last.speed.high < first.speed.low {
-        true => format!(
-            "The end has {share} of the speed at the beginning: put what must be fast into the first partition."
-        ),
-        false if bounded => "No difference found between beginning and end.".to_owned(),
-        false => "Without intervals it can't be judged whether the end is slower.".to_owned(),
-    };
-    let places =
-        format!("Reads: {start} at the beginning of the disk, {half} in its middle, {end} at its end.");
-    let whole = zoned.map(|zoned| format!("Reading the whole disk: {}.", speed(&zoned.estimate)));
-    [places, found].into_iter().chain(whole).collect()
 }

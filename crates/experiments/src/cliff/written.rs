@@ -1,12 +1,12 @@
-//! What writing to a directory showed, and what a sweep over a disk showed.
+//! What writing to a directory showed.
 
 use super::{
     super::common::{Group, Series, Summary},
     plan::{AGAIN, WRITE},
 };
 use crate::{
-    analyse::{CliffEstimate, Position},
-    findings::{LoadKey, Scope},
+    analyse::CliffEstimate,
+    findings::LoadKey,
     plan::{Pause, Plan},
     record::Run,
     target::Target,
@@ -30,8 +30,8 @@ pub(super) struct Writing {
     pub falls: Vec<CliffEstimate>,
 }
 
-/// The write or sweep of this label on this target.
-pub(super) fn take(groups: &mut [Group<'_>], at: usize, label: &str) -> Option<Writing> {
+/// The write of this label on this target.
+fn take(groups: &mut [Group<'_>], at: usize, label: &str) -> Option<Writing> {
     let group = groups.iter_mut().find(|group| group.at == at && group.measure.label == label)?;
     let run = group.runs.pop()?;
     Some(Writing { falls: run.rule.cliff_estimates(), run, load: group.load.clone() })
@@ -53,14 +53,4 @@ pub(super) fn written<'a>(
         pause: pauses.find_map(|step| run.acts.get(&(step.id, at))).map(|result| result.seconds),
         again: take(groups, at, AGAIN),
     })
-}
-
-/// Beginning, middle and end of a disk that was swept; nothing of one that was not swept to its end.
-pub(super) fn places(positions: &[Position]) -> Vec<(Scope, &Position)> {
-    match (positions.first(), positions.get(positions.len() / 2), positions.last()) {
-        (Some(first), Some(middle), Some(last)) if positions.len() >= 17 => {
-            vec![(Scope::DiskStart, first), (Scope::DiskMiddle, middle), (Scope::DiskEnd, last)]
-        }
-        _ => Vec::new(),
-    }
 }
