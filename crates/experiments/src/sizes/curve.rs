@@ -107,11 +107,6 @@ impl Curve {
         self.points.iter().rev().take_while(|p| speed(p) >= least).last()
     }
 
-    /// Whether the whole interval is more than a tenth below the best speed.
-    pub fn is_slow(&self, point: &Point) -> bool {
-        self.best().is_some_and(|best| point.speed.high < AS_GOOD * best.speed.low)
-    }
-
     /// Its speed as a share of the fastest.
     pub fn share(&self, point: &Point) -> f64 {
         self.best().map_or(f64::NAN, |best| point.speed.value / best.speed.value)

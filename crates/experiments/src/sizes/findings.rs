@@ -90,9 +90,7 @@ enum Advice {
     From(u64),
     /// The same by the values alone.
     SeemsFrom(u64),
-    /// This mode is slower at its largest size, the first, than at the second.
-    Slower(&'static str, u64, u64),
-    /// The intervals are too wide, or modes were not measured up to the largest size.
+    /// No size is fast in all modes, or the intervals are too wide.
     Unknown,
 }
 
@@ -114,11 +112,7 @@ impl Advice {
         if let Some(block) = all(Curve::seems_enough) {
             return Some(Self::SeemsFrom(block));
         }
-        let slower = |c: &&Curve| {
-            let last = c.points.last().filter(|p| c.is_slow(p))?;
-            Some(Self::Slower(mode(c), last.block, c.best()?.block))
-        };
-        Some(curves.iter().find_map(slower).unwrap_or(Self::Unknown))
+        Some(Self::Unknown)
     }
 
     fn sentence(&self, largest: u64) -> String {
@@ -137,15 +131,8 @@ impl Advice {
                 "Too noisy to be sure: with {} the modes seem within a tenth of their best. Repeat with more --runs.",
                 amount(*block)
             ),
-            Self::Slower(mode, at, best) => {
-                format!(
-                    "No size is fast in all modes: {mode} are slower at {} than at {}.",
-                    size(*at),
-                    size(*best)
-                )
-            }
             Self::Unknown => {
-                "Too noisy to recommend a size for all modes. Repeat with more --runs.".to_owned()
+                "Too noisy to recommend a size, or none is fast in all modes: see the table.".to_owned()
             }
         }
     }
@@ -172,36 +159,12 @@ fn mode(curve: &Curve) -> &'static str {
     }
 }
 
-/// What a size below the best one reaches.
-#[derive(Debug, PartialEq)]
-enum Smaller {
-    /// This size, and all larger ones, reach this share of the best speed or more.
-    Reaches(u64, f64),
-    /// The next smaller size is more than a tenth slower.
-    Slower,
-    Unclear,
-}
-
-impl Smaller {
-    fn of(curve: &Curve, best: &Point) -> Self {
-        let next = curve.points.iter().rev().find(|p| p.block < best.block);
-        match curve.enough() {
-            Some(enough) if enough.block != best.block => Self::Reaches(enough.block, curve.share(enough)),
-            Some(_) if next.is_some_and(|p| curve.is_slow(p)) => Self::Slower,
-            _ => Self::Unclear,
-        }
-    }
-}
-
 /// How fast the best size is, and which smaller one is enough.
 fn fastest(curve: &Curve) -> Option<String> {
     let best = curve.best()?;
-    let smaller = match Smaller::of(curve, best) {
-        _ if best.speed.high.is_infinite() => String::new(),
-        Smaller::Reaches(block, share) => format!("; {} reaches {}", size(block), percent(share)),
-        Smaller::Slower => format!("; the next smaller size is more than {} slower", percent(1.0 - AS_GOOD)),
-        Smaller::Unclear => "; the runs differ too much to say which other sizes are as fast".to_owned(),
-    };
+    let enough = curve.enough().filter(|p| p.block != best.block && best.speed.high.is_finite());
+    let smaller = enough.map(|p| format!("; {} reaches {}", size(p.block), percent(curve.share(p))));
+    let smaller = smaller.unwrap_or_default();
     let is_last = curve.points.last().is_some_and(|p| p.block == best.block && p.block < 16 * MIB);
     let larger = if is_last { "; try larger ones with --largest" } else { "" };
     let (mode, speed, block) = (capital(mode(curve)), best.speed.sentence(rate, ""), size(best.block));
@@ -291,23 +254,11 @@ mod tests {
         assert_eq!(advised(&noisy), Advice::SeemsFrom(2 * KIB4));
         let mut falls = good;
         falls[3] = [12.0, 11.0, 13.0];
-        assert_eq!(advised(&falls), Advice::Slower("direct writes", 8 * KIB4, 4 * KIB4));
+        assert_eq!(advised(&falls), Advice::Unknown);
         falls[3] = [12.0, 9.0, 21.0];
         assert_eq!(advised(&falls), Advice::Unknown);
         let steep = [[10.0, 9.9, 10.1], [19.0, 18.5, 19.5], [30.0, 29.0, 31.0], [40.0, 39.5, 40.5]];
         assert_eq!(advised(&steep), Advice::From(8 * KIB4));
         assert_eq!(advised(&good[..3]), Advice::Unknown);
-    }
-
-    #[test]
-    fn a_smaller_size_is_called_slower_only_where_the_intervals_show_it() {
-        let smaller = |speeds: &[[f64; 3]]| {
-            let curve = curve(Direction::Write, Caching::Direct, speeds);
-            Smaller::of(&curve, curve.best().expect("points"))
-        };
-        assert_eq!(smaller(&[[15.0, 9.0, 21.0], [20.0, 19.0, 21.0]]), Smaller::Unclear);
-        assert_eq!(smaller(&[[15.0, 14.0, 16.0], [20.0, 19.0, 21.0]]), Smaller::Slower);
-        assert_eq!(smaller(&[[19.9, 19.0, 21.0], [20.0, 9.0, 21.0]]), Smaller::Unclear);
-        assert_eq!(smaller(&[[19.0, 18.5, 19.5], [20.0, 19.0, 21.0]]), Smaller::Reaches(KIB4, 0.95));
     }
 }
