@@ -249,10 +249,11 @@ impl<'a> Ranking<'a> {
         if let [all] = &self.places[..] {
             let names = listed(&all.iter().map(name).collect::<Vec<_>>());
             return match Difference::of(&self.ratio) {
-                Difference::Unknown => format!("{load}: {names} can't be ranked without intervals; {times}."),
-                Difference::TooWide => format!("{load}: too noisy to rank {names}; {times}."),
                 Difference::Found | Difference::NotFound => {
                     format!("{load}: no difference found between {names}.")
+                }
+                Difference::Unknown | Difference::TooWide => {
+                    format!("{load}: {names} can't be ranked: too few or too noisy runs; {times}.")
                 }
             };
         }

@@ -73,14 +73,10 @@ fn movable(target: &Target) -> Result<Target, PlanError> {
     };
     match target.drives.first() {
         Some(drive) if drive.unique_id().is_some() => Ok(target),
-        Some(drive) => {
-            let why = match &drive.serial {
-                Some(_) if drive.shared_serial => "another drive here has the same serial",
-                Some(_) => "its serial is not unique: sticks of its make all have it",
-                None => "it has no serial",
-            };
-            Err(no(&format!("{} can't be identified after a move: {why}", drive.label())))
-        }
+        Some(drive) => Err(no(&format!(
+            "{} can't be identified after a move: it has no serial of its own",
+            drive.label()
+        ))),
         None => Err(no("no drive was found below it")),
     }
 }
