@@ -9,7 +9,7 @@ use crate::{
     findings::Claim,
     inventory::Inventory,
     report::{Style, wrapped},
-    units::{count, listed},
+    units::count,
 };
 
 /// More runs than this are counted, not named.
@@ -43,12 +43,8 @@ pub(super) fn text(
         }
     }
     let commands = commands(answers);
-    let mut open: Vec<&str> = answers.iter().filter(|a| !full && is_open(a)).map(|a| name(a.topic)).collect();
-    open.dedup();
     if !commands.is_empty() {
-        let open =
-            if open.is_empty() { String::new() } else { format!("Not known yet: {}. ", listed(&open)) };
-        out += &format!("\n{open}To learn more, run:\n");
+        out += "\nTo learn more, run:\n";
     }
     let more = if full || answers.iter().all(|a| a.because.is_empty()) {
         String::new()

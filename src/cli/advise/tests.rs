@@ -299,7 +299,9 @@ proptest! {
         inventory.machine.lab = lab.then(|| "pi-zero".to_owned());
         let evidence: Vec<Evidence> = all.iter().enumerate().filter_map(|(n, m)| evidence(&inventory, n, m)).collect();
         let answers = advise(&inventory, &evidence);
-        prop_assert!(answers.len() >= 7);
+        let has_drives = inventory.drives.iter().any(|d| d.sectors > 0 && !d.is_for_tests());
+        let topics = if has_drives { 7 } else { 1 };
+        prop_assert!(answers.len() >= topics);
         answers.iter().for_each(|answer| check(&inventory, &evidence, answer));
         shown(&inventory, &evidence, false);
         shown(&inventory, &evidence, true);

@@ -43,11 +43,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let system = context.system();
     let drives = context.drives();
     let Some(now) = system.first() else {
-        let says = if drives.is_empty() {
-            "No drives found."
-        } else {
-            "Not known: the drive that the system runs from was not found."
-        };
+        let says = "Not known: the drive that the system runs from was not found.";
         return vec![Answer::new(Topic::Boot, Sure::Unknown, says)];
     };
     let pi = drives.iter().any(|d| starts_from(machine, d).is_some());
@@ -71,7 +67,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         );
         (Sure::Inferred, says)
     } else if let Some(boots) = &recorded {
-        let measured = boots.compares() && !boots.from.flagged;
+        let measured = boots.best.1.high.is_finite() && !boots.from.flagged;
         let sure = if measured { Sure::Measured } else { Sure::Inferred };
         (sure, boots.says(&name))
     } else if rotates {
@@ -79,10 +75,6 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         (likely, format!("Boot from {to} rather than from {name}, a disk that has to spin up and seek."))
     } else if let Some(reads) = &reads {
         (Sure::Inferred, reads.says(context))
-    } else if pi && now.bus.as_deref() == Some("mmc") {
-        (likely, format!("Stay with {name}: flash on USB boots no faster, and the USB stays free for data."))
-    } else if pi {
-        (likely, format!("Stay with {name}: flash of any kind boots about as fast."))
     } else {
         (likely, format!("Stay with {name}: no reason against it is known."))
     };
@@ -114,8 +106,6 @@ struct Boots<'a> {
     /// Of the others the one to name, and how much longer its boots are than those from here, s: the shortest, of those
     /// that show a gain where any does.
     best: (&'a str, &'a Estimate),
-    /// Boots from every other drive take longer.
-    fastest: bool,
     from: &'a Evidence,
 }
 
@@ -130,30 +120,17 @@ impl<'a> Boots<'a> {
             let best = all(Scope::BesideThis)
                 .map(|m| (&*m.target, &m.estimate))
                 .min_by(|(_, a), (_, b)| open(a).cmp(&open(b)).then(a.value.total_cmp(&b.value)))?;
-            let fastest = all(Scope::BesideThis).all(|m| m.estimate.low > 0.0);
-            Some(Self { here, best, fastest, from })
+            Some(Self { here, best, from })
         })
-    }
-
-    /// More than one boot from each shows by how much boots differ.
-    fn compares(&self) -> bool {
-        self.best.1.high.is_finite()
     }
 
     fn says(&self, name: &str) -> String {
         let (label, longer) = self.best;
         if longer.high < 0.0 {
             let (gain, whole) = (duration(-longer.value), duration(self.here.value));
-            format!("Boot from {label}: that gained {gain} of {whole}.")
-        } else if !self.compares() {
-            format!(
-                "Stay with {name} for now: whether boots from {label} are faster takes more than one boot from each."
-            )
-        } else if self.fastest {
-            format!("Stay with {name}: of the drives whose boots are recorded, it boots fastest.")
-        } else {
-            format!("Stay with {name}: no recorded boot shows that another drive is faster.")
+            return format!("Boot from {label}: that gained {gain} of {whole}.");
         }
+        format!("Stay with {name}: no recorded boot shows that another drive is faster.")
     }
 
     /// The medians behind it.
@@ -164,11 +141,11 @@ impl<'a> Boots<'a> {
             true => format!(" Not only the drives differ: drivebench show {}.", self.from.run),
             false => String::new(),
         };
-        let text = match self.compares() {
+        let difference = match longer.high.is_finite() {
             true => longer.with_ends(signed_duration),
             false => "no interval: one of them has one boot".to_owned(),
         };
-        format!("Boots: {here} from {name}, {there} from {label} (difference {text}).{unlike}")
+        format!("Boots: {here} from {name}, {there} from {label} (difference {difference}).{unlike}")
     }
 }
 
@@ -194,21 +171,14 @@ impl<'a> Reads<'a> {
 
     fn says(&self, context: &Context<'_>) -> String {
         let [own, best] = self.drives.map(|drive| context.name(drive));
-        let ratio = self.ratio.estimate.value;
-        match Difference::of(&self.ratio.estimate) {
-            Difference::Found if ratio >= WORTH => format!(
-                "Programs would start sooner from {best}: it reads small blocks at random {} as fast as {own}.",
-                times(ratio)
-            ),
-            Difference::TooWide | Difference::Unknown => {
-                format!(
-                    "Stay with {own}: whether {best} reads small blocks at random faster can't be judged."
-                )
-            }
-            Difference::Found | Difference::NotFound => {
-                format!("Stay with {own}: no drive was found that reads small blocks at random much faster.")
-            }
+        let ratio = &self.ratio.estimate;
+        if Difference::of(ratio) == Difference::Found && ratio.value >= WORTH {
+            let ratio = times(ratio.value);
+            return format!(
+                "Programs would start sooner from {best}: it reads small blocks at random {ratio} as fast as {own}."
+            );
         }
+        format!("Stay with {own}: no other drive is known to read small blocks at random much faster.")
     }
 
     fn sentence(&self, context: &Context<'_>) -> String {

@@ -65,7 +65,7 @@ impl<'a> Context<'a> {
         Self { inventory, evidence, today }
     }
 
-    pub fn all(&self) -> impl DoubleEndedIterator<Item = &'a Evidence> + '_ {
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = &'a Evidence> + Clone + '_ {
         self.evidence.iter().copied()
     }
 
@@ -261,24 +261,17 @@ impl<'a> Context<'a> {
         self.other_board(e) || !e.drives.iter().zip(&e.bays).all(stays)
     }
 
-    /// Where these runs were made, if not here: whole sentences.
+    /// Which of these runs were not made here by drivebench, in whole sentences.
     pub fn elsewhere(&self, runs: &[String]) -> Vec<String> {
-        let mut sentences = Vec::new();
-        for run in runs {
-            let own: Vec<&Evidence> = self.all().filter(|e| e.run == *run).collect();
-            let tool = own.iter().find(|e| e.is_import()).and_then(|e| e.load.as_ref());
-            sentences.extend(tool.map(|load| format!("{run} is an import: {} measured it.", load.engine)));
-            let board = own.iter().find(|e| self.other_board(e));
-            let Some(e) = board.or_else(|| own.iter().find(|e| self.moved(e))) else { continue };
-            sentences.push(match &e.board {
-                Some(board) if self.other_board(e) => {
-                    format!("{run} was measured on another board, a {board}.")
-                }
-                None if self.other_board(e) => format!("{run} was measured on another machine."),
-                _ => format!("In {run} drives were in other bays."),
-            });
-        }
-        sentences
+        let sentence = |run: &String| {
+            let mut own = self.all().filter(|e| e.run == *run);
+            if own.clone().any(|e| e.is_import()) {
+                return Some(format!("{run} is an import: another tool measured it."));
+            }
+            own.any(|e| self.moved(e))
+                .then(|| format!("{run} was measured on another board or in other bays."))
+        };
+        runs.iter().filter_map(sentence).collect()
     }
 }
 

@@ -81,7 +81,7 @@ fn array(context: &Context<'_>, layer: &Layer, pool: &Pool, drives: &[&Drive]) -
         .decide(decide)
 }
 
-/// No drive besides the system's, or none at all.
+/// No drive besides the system's is fit.
 fn none(context: &Context<'_>) -> Answer {
     let failing: Vec<&Drive> = context.drives().into_iter().filter(|d| context.failing(d)).collect();
     if !failing.is_empty() {
@@ -89,17 +89,13 @@ fn none(context: &Context<'_>) -> Answer {
         let says = format!("No drive is fit for data: copy what is on {on} while it can be read.");
         return Answer::new(Topic::Data, Sure::Inferred, says);
     }
-    let (sure, says) = match &context.system()[..] {
-        [] if context.drives().is_empty() => (Sure::Unknown, "No drives found.".to_owned()),
-        [] => (Sure::Unknown, "No writable drive was found for data.".to_owned()),
-        system => {
-            let on = context.names(system);
-            let says =
-                format!("Data is on {on}, with the system. Add a second drive, or keep a backup elsewhere.");
-            (Sure::Inferred, says)
-        }
-    };
-    Answer::new(Topic::Data, sure, says)
+    let system = context.system();
+    if system.is_empty() {
+        return Answer::new(Topic::Data, Sure::Unknown, "No writable drive was found for data.");
+    }
+    let on = context.names(&system);
+    let says = format!("Data is on {on}, with the system. Add a second drive, or keep a backup elsewhere.");
+    Answer::new(Topic::Data, Sure::Inferred, says)
 }
 
 fn among<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Answer {
@@ -122,7 +118,7 @@ fn among<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Answer {
     let Some(best) = choose(&known) else { return unmeasured(context, &drives, why) };
     let answer = Answer::new(Topic::Data, Sure::Measured, chosen(context, best, written));
     let (files, of_files) = small_files(context, best.drive, &drives).unzip();
-    why.extend(others(context, best, &known, written));
+    why.extend(others(context, best, &known));
     why.extend(files);
     let unseen = best.worst.is_none();
     if unseen {
@@ -160,20 +156,14 @@ fn small_files<'a>(
     let cheapest =
         drives.iter().filter_map(less).min_by(|a, b| a.1.estimate.value.total_cmp(&b.1.estimate.value));
     let mine = with_interval(own.estimate, duration);
-    Some(match cheapest {
-        Some((drive, other)) => {
-            let (name, cost) = (context.name(drive), with_interval(other.estimate, duration));
-            let text = format!("Many small files rather on {name}: {cost} to write each, not {mine}.");
-            (text, vec![own.from, other.from])
-        }
-        None => {
-            let name = context.name(best);
-            (
-                format!("Writing a small file to {name} takes {mine}; copy many as one archive."),
-                vec![own.from],
-            )
-        }
-    })
+    let Some((drive, other)) = cheapest else {
+        let text =
+            format!("Writing a small file to {} takes {mine}; copy many as one archive.", context.name(best));
+        return Some((text, vec![own.from]));
+    };
+    let (name, cost) = (context.name(drive), with_interval(other.estimate, duration));
+    let text = format!("Many small files rather on {name}: {cost} to write each, not {mine}.");
+    Some((text, vec![own.from, other.from]))
 }
 
 /// The fastest drive without long stalls, or the fastest of all if all have them; of equally fast ones the largest.
@@ -199,25 +189,19 @@ fn chosen(context: &Context<'_>, best: &Candidate<'_>, written: bool) -> String 
 }
 
 /// Why not the larger or faster ones.
-fn others(
-    context: &Context<'_>,
-    best: &Candidate<'_>,
-    known: &[Candidate<'_>],
-    written: bool,
-) -> Vec<String> {
-    let mut sentences = Vec::new();
-    for other in known.iter().filter(|c| c.drive.name != best.drive.name) {
-        let name = context.name(other.drive);
-        let size = decimal_bytes(other.drive.bytes());
-        let speed = speed(other.speed.estimate);
-        if let Some((seconds, _)) = other.worst.filter(|(seconds, _)| *seconds >= LONG) {
-            sentences.push(format!("{name} ({size}, {speed}) stalls for up to {}.", duration(seconds)));
-        } else if other.drive.sectors as f64 > best.drive.sectors as f64 * LARGER {
-            let verb = if written { "writes" } else { "reads" };
-            sentences.push(format!("{name} is larger ({size}) and {verb} {speed}."));
-        }
-    }
-    sentences
+fn others(context: &Context<'_>, best: &Candidate<'_>, known: &[Candidate<'_>]) -> Vec<String> {
+    let sentence = |other: &Candidate<'_>| {
+        let stalls = other.worst.filter(|(seconds, _)| *seconds >= LONG);
+        let is_larger = other.drive.sectors as f64 > best.drive.sectors as f64 * LARGER;
+        let why = match stalls {
+            Some((seconds, _)) => format!("stalls for up to {}", duration(seconds)),
+            None if is_larger => "is larger".to_owned(),
+            None => return None,
+        };
+        let (name, size) = (context.name(other.drive), decimal_bytes(other.drive.bytes()));
+        Some(format!("{name} ({size}, {}) {why}.", speed(other.speed.estimate)))
+    };
+    known.iter().filter(|c| c.drive.name != best.drive.name).filter_map(sentence).collect()
 }
 
 /// Where to keep a copy.

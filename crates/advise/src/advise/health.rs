@@ -6,7 +6,6 @@ use super::{
     Answer, Sure, Topic, commands,
     context::Context,
     regression::{self, Trend},
-    sentences::the_drives,
 };
 use crate::{
     inventory::{Code, Drive},
@@ -30,9 +29,6 @@ const BEARING: [Code; 11] = [
 
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let drives = context.drives();
-    if drives.is_empty() {
-        return vec![Answer::new(Topic::Health, Sure::Unknown, "No drives found.")];
-    }
     let bearing = context.inventory.findings().into_iter().filter(|f| BEARING.contains(&f.code));
     let mut all: Vec<Answer> = bearing
         .map(|f| Answer::new(Topic::Health, Sure::Inferred, f.what).because([f.advice]).problem())
@@ -42,11 +38,13 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let mut slower: Vec<&(&Drive, Trend<'_>)> = trends.iter().filter(|(_, t)| t.worse()).collect();
     // Of several loads of a kind, the one that lost most.
     slower.sort_by(|(_, a), (_, b)| a.loss().total_cmp(&b.loss()));
-    let kind = |(drive, t): &(&Drive, Trend<'_>)| (drive.identity(), t.verb);
-    let first = |at: usize| slower[..at].iter().all(|other| kind(other) != kind(slower[at]));
-    all.extend(
-        (0..slower.len()).filter(|at| first(*at)).map(|at| worse(context, slower[at].0, &slower[at].1)),
-    );
+    let mut seen = Vec::new();
+    for (drive, trend) in slower {
+        if !seen.contains(&(drive.identity(), trend.verb)) {
+            seen.push((drive.identity(), trend.verb));
+            all.push(worse(context, drive, trend));
+        }
+    }
     let quiet = all.is_empty();
     all.push(rest(context, &drives, &trends, quiet));
     all
@@ -89,23 +87,20 @@ fn rest(context: &Context<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)]
     let which: Vec<&Drive> = context.for_data_or_all().into_iter().filter(new).collect();
     let command = commands::baseline(context.inventory, &which);
     let mut answer = if steady.is_empty() {
-        let of = if trends.iter().any(|(_, t)| t.worse()) { " of other drives" } else { "" };
-        let says =
-            format!("Slow-down{of} is not known: nothing to compare yet. Measure again in some months.");
-        Answer::new(Topic::Health, Sure::Unknown, says).decide(command)
+        let which = if trends.iter().any(|(_, t)| t.worse()) { "other drives" } else { "drives" };
+        let says = format!(
+            "Whether {which} became slower is not known: nothing to compare yet. Measure again in some months."
+        );
+        Answer::new(Topic::Health, Sure::Unknown, says)
     } else {
         let worse = |drive: &Drive| trends.iter().any(|(d, t)| *d == drive && t.worse());
         let alike = distinct(steady.iter().map(|(drive, _)| *drive).filter(|drive| !worse(drive)));
         let since = steady.iter().map(|(_, t)| t.old.from.day()).min().unwrap_or_default();
-        let says = if alike.is_empty() {
-            format!("No other slow-down found since {since}.")
-        } else {
-            format!("No slow-down found since {since}: {}.", context.names(&alike))
-        };
-        Answer::new(Topic::Health, Sure::Measured, says)
+        let names = if alike.is_empty() { "other loads".to_owned() } else { context.names(&alike) };
+        Answer::new(Topic::Health, Sure::Measured, format!("No slow-down found since {since}: {names}."))
             .rests_on(steady.iter().flat_map(|(_, t)| [t.old.from, t.new.from]))
-            .decide(command)
-    };
+    }
+    .decide(command);
     if open > 0 && steady.is_empty() {
         answer.because.push("Earlier runs have no interval, so a change can't be judged.".to_owned());
     }
@@ -129,9 +124,9 @@ fn words(context: &Context<'_>, drives: &[&Drive], quiet: bool) -> String {
     match (reporting, &reasons[..]) {
         (0, []) => "To read the drives' own health, use `sudo drivebench advise --health`.".to_owned(),
         (0, reasons) => format!("No drive reports its health: {}.", reasons.join("; ")),
-        (_, _) if quiet => {
-            format!("Of {}, those that report their health report no problem.", the_drives(drives.len()))
+        _ => {
+            let problem = if quiet { "problem" } else { "other problem" };
+            format!("Drives that report their health report no {problem}.")
         }
-        _ => "Other drives that report their health report no problem.".to_owned(),
     }
 }

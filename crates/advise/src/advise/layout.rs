@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     inventory::{Drive, Layer},
-    units::{Layout, Pool, capital, count, decimal_bytes, distinct, listed, percent, rate},
+    units::{Layout, Pool, capital, count, decimal_bytes, distinct, listed, rate},
 };
 
 /// Below this gain raid0 is not worth twice the risk.
@@ -43,12 +43,9 @@ pub(super) fn survives(context: &Context<'_>, layer: &Layer, pool: &Pool) -> Opt
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let arrays = context.arrays();
     let inventory = context.inventory;
-    let fit = context.for_layout();
     // Several drives of a virtual machine may be on one disk of its host.
     let real = |d: &&Drive| d.has_hardware() || inventory.machine.lab.is_some();
-    let drives: Vec<&Drive> = fit.iter().copied().filter(real).collect();
-    let no_hardware = fit.len() > drives.len();
-    let drives = inventory.hardware(drives);
+    let drives = inventory.hardware(context.for_layout().into_iter().filter(real));
     let says = match &drives[..] {
         _ if !arrays.is_empty() => {
             let names =
@@ -56,11 +53,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
             let names = listed(&names.collect::<Vec<_>>());
             format!("Built already: {names}. To change it, copy the data elsewhere first.")
         }
-        [] if no_hardware => {
-            "No layout: drives of a virtual machine, of a network or for tests may all be on one disk."
-                .to_owned()
-        }
-        [] => "No drives to build from: each carries the system or a part of a pool or volume, or is not fit for it.".to_owned(),
+        [] => "No drives to build from: each carries the system or a part of a pool or volume, is virtual, or is not fit for it.".to_owned(),
         [one] => capital(&format!("{} alone: a layout needs two drives or more.", context.name(one))),
         several => return vec![choose(context, several)],
     };
@@ -112,15 +105,15 @@ fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
         why.push(format!("raid5 would hold {}, but writes parity with each write.", holds(n - 1)));
     }
     why.extend(left_out(context, all, &members, smallest.saturating_mul(data)));
-    let striping = Striping::of(context);
-    let measured = !striping.gains.is_empty();
+    let gains = Gain::all(context);
+    let measured = !gains.is_empty();
     if measured {
-        why.extend(striping.sentences());
+        why.extend(sentences(&gains));
     } else {
         let who = the_drives(members.len());
         why.push(format!("Not known whether raid0 would help: {who} were not measured at once."));
     }
-    let (tested, of_tests) = tested(context, &members);
+    let (tested, of_tests) = tested(context, &members).unzip();
     let build = "To build it: drivebench pool create.";
     why.push(match tested {
         Some(text) => format!("{text} {build}"),
@@ -129,12 +122,12 @@ fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
     let decide = (!measured).then(|| commands::together(context.inventory, all)).flatten();
     Answer::new(Topic::Layout, Sure::Inferred, says)
         .because(why)
-        .rests_on(striping.gains.iter().map(|gain| gain.measured.from).chain(of_tests))
+        .rests_on(gains.iter().map(|gain| gain.measured.from).chain(of_tests.into_iter().flatten()))
         .decide(decide)
 }
 
 /// What the newest run of `layouts` measured of exactly these drives.
-fn tested<'a>(context: &Context<'a>, members: &[&Drive]) -> (Option<String>, Vec<&'a Evidence>) {
+fn tested<'a>(context: &Context<'a>, members: &[&Drive]) -> Option<(String, Vec<&'a Evidence>)> {
     let identities = |drives: &mut dyn Iterator<Item = String>| drives.collect::<BTreeSet<String>>();
     let wanted = identities(&mut members.iter().map(|drive| drive.identity()));
     let is_of = |e: &&'a Evidence| {
@@ -143,8 +136,8 @@ fn tested<'a>(context: &Context<'a>, members: &[&Drive]) -> (Option<String>, Vec
             && identities(&mut e.drives.iter().cloned()) == wanted
     };
     let all: Vec<&'a Evidence> = context.all().filter(is_of).collect();
-    let Some(newest) = all.last().map(|e| &e.run) else { return (None, Vec::new()) };
-    let all: Vec<&'a Evidence> = all.into_iter().filter(|e| e.run == *newest).collect();
+    let newest = all.last()?.run.as_str();
+    let all: Vec<&'a Evidence> = all.into_iter().filter(|e| e.run == newest).collect();
     let speed_of = |layout: &String, want: Wanted| {
         let fitting = all.iter().filter(|e| e.target == *layout);
         let best = fitting.filter_map(|e| Some((e.fit(want)?, e.speed()?))).min_by_key(|(fit, _)| *fit);
@@ -155,13 +148,8 @@ fn tested<'a>(context: &Context<'a>, members: &[&Drive]) -> (Option<String>, Vec
         Some(format!("{layout} {writes} and {reads}"))
     });
     let each: Vec<String> = each.collect();
-    match each.is_empty() {
-        true => (None, Vec::new()),
-        false => (
-            Some(format!("Measured of these drives, writes and reads of large blocks: {}.", each.join(", "))),
-            all,
-        ),
-    }
+    let text = format!("Measured of these drives, writes and reads of large blocks: {}.", each.join(", "));
+    (!each.is_empty()).then_some((text, all))
 }
 
 /// The members: the group of drives of similar size with the largest capacity; all drives where no two are similar.
@@ -191,14 +179,7 @@ fn left_out(context: &Context<'_>, all: &[&Drive], members: &[&Drive], holds: u6
         .then(|| format!("Left out because of another size: {}.", count(out.len() as u64, "drive")))
 }
 
-/// What raid0 would gain, by the loads that measured its drives at once.
-#[derive(Default)]
-struct Striping<'a> {
-    gains: Vec<Gain<'a>>,
-    /// Speeds of the slowest and the fastest drive in bytes per second, where every stripe waits for the slowest.
-    uneven: Option<(f64, f64)>,
-}
-
+/// What raid0 would gain for reads or writes.
 struct Gain<'a> {
     flow: Flow<'a>,
     /// What raid0 would move, in bytes per second.
@@ -208,9 +189,10 @@ struct Gain<'a> {
     measured: Number<'a>,
 }
 
-impl<'a> Striping<'a> {
-    fn of(context: &Context<'a>) -> Self {
-        let mut striping = Self::default();
+impl<'a> Gain<'a> {
+    /// Gains of reads and writes, where loads measured the drives at once.
+    fn all(context: &Context<'a>) -> Vec<Self> {
+        let mut gains = Vec::new();
         for (reads, wanted) in [(true, Wanted::READ), (false, Wanted::WRITE)] {
             let Some(measured) = context.at_once(wanted) else { continue };
             let Some(flow) = Flow::of(context, reads) else { continue };
@@ -226,30 +208,22 @@ impl<'a> Striping<'a> {
             let (low, high) = speeds.iter().fold((f64::INFINITY, 0.0f64), |(l, h), s| (l.min(*s), h.max(*s)));
             let mut predicted = measured.estimate.value;
             if speeds.len() as f64 == n && high > low * UNLIKE {
-                striping.uneven = Some((low, high));
+                // Every stripe waits for the slowest.
                 predicted = predicted.min(n * low);
             }
             let ratio = predicted / (alone.value / n);
-            striping.gains.push(Gain { flow, predicted, ratio, measured });
+            gains.push(Self { flow, predicted, ratio, measured });
         }
-        striping
+        gains
     }
+}
 
-    fn pays(&self) -> bool {
-        self.gains.iter().any(|gain| gain.ratio >= PAYS)
-    }
-
-    fn sentences(&self) -> Vec<String> {
-        let words =
-            |g: &Gain<'_>| format!("{} {}, {} one drive", g.flow.verb(), rate(g.predicted), times(g.ratio));
-        let each: Vec<String> = self.gains.iter().map(words).collect();
-        let helps = if self.pays() { "helps for data with a copy elsewhere" } else { "hardly helps" };
-        let first =
-            format!("raid0 {helps}: it would {}; it survives no loss of a drive.", each.join(" and "));
-        let uneven = self.uneven.map(|(low, high)| {
-            let (share, low, high) = (percent(low / high), rate(low), rate(high));
-            format!("The slowest drive sets the speed of a stripe: {low} against {high}, {share} of it.")
-        });
-        [first].into_iter().chain(uneven).chain([published::SMALL_LOADS.to_owned()]).collect()
-    }
+fn sentences(gains: &[Gain<'_>]) -> [String; 2] {
+    let words =
+        |g: &Gain<'_>| format!("{} {}, {} one drive", g.flow.verb(), rate(g.predicted), times(g.ratio));
+    let each: Vec<String> = gains.iter().map(words).collect();
+    let pays = gains.iter().any(|gain| gain.ratio >= PAYS);
+    let helps = if pays { "helps for data with a copy elsewhere" } else { "hardly helps" };
+    let first = format!("raid0 {helps}: it would {}; it survives no loss of a drive.", each.join(" and "));
+    [first, published::SMALL_LOADS.to_owned()]
 }

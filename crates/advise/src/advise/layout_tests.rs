@@ -103,7 +103,7 @@ fn no_layout_is_proposed_over_one_drive_or_drives_without_hardware() {
     holds(&said(&advise(&namespaces, &[]), Topic::Data), &["Keep a copy elsewhere."]);
     let path: &dyn Fn(&mut Drive) = &|d| d.wwid = Some("naa.5000c500a1b2c3d4".to_owned());
     holds(&layout(&pair(&of("scsi"), [path, path])), &["alone: a layout needs two drives or more"]);
-    let none = "No layout: drives of a virtual machine, of a network or for tests may all be on one disk.";
+    let none = "No drives to build from";
     holds(&layout(&pair(&of("virtio"), [same, same])), &[none]);
     holds(
         &layout(&pair(&Drive::default(), [&|d| d.name = "nbd0".to_owned(), &|d| d.name = "rbd0".to_owned()])),

@@ -6,13 +6,13 @@ use super::{
     Answer, Sure, Topic, commands,
     context::{Context, Number},
     evidence::{Evidence, Wanted},
-    network_link::{NetworkLink, called, narrowest, usable},
+    network_link::{NetworkLink, called, narrowest},
     sentences::{speed, the_drives},
     shared,
 };
 use crate::{
     findings::{Limiter, Metric, Quantity},
-    inventory::{Drive, Inventory, Speed},
+    inventory::{Drive, Speed},
     units::{capital, distinct, percent, rate},
 };
 
@@ -30,15 +30,15 @@ const APART: f64 = 1.1;
 /// From this share of the sum alone on, nothing shared limits the drives, as in `together`.
 const REACHED: f64 = 0.95;
 
+const NO_NETWORK: &str = "No network port with a known speed is connected: what clients get is not known.";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Held {
     /// The drives are faster than the limit.
     Network,
     /// The drives are slower.
     Drives,
-    /// They differ by less than 10 %, or the interval of the drives does not decide.
-    Even,
-    /// The interval of what the network carried does not decide.
+    /// About equal, or the intervals do not decide.
     Open,
 }
 
@@ -83,13 +83,10 @@ impl<'a> Flow<'a> {
         let e = self.number.estimate;
         let (low, high) =
             if e.high.is_finite() { (e.low, e.high) } else { (e.value / APART, e.value * APART) };
-        // What the network carried is about as much only if its whole interval is.
-        let is_near = high.max(passes.high) / low.min(passes.low) <= APART;
         match (Speed { value: e.value, low, high }).beside(passes) {
             Some(Ordering::Greater) => Held::Network,
             Some(_) => Held::Drives,
-            None if passes.low < passes.high && !is_near => Held::Open,
-            None => Held::Even,
+            None => Held::Open,
         }
     }
 
@@ -120,33 +117,33 @@ pub(super) fn flows<'a>(context: &Context<'a>) -> Vec<Flow<'a>> {
 }
 
 /// `both drives together read 25.7 MB/s and write 10.1 MB/s`.
-pub(super) fn described(flows: &[&Flow<'_>]) -> String {
-    let each = |f: &Flow<'_>| {
+pub(super) fn described<'a>(flows: impl IntoIterator<Item = &'a Flow<'a>>) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut last = None;
+    for f in flows {
         let s = if f.number.from.at_once { "" } else { "s" };
-        format!("{}{s} {}", f.verb(), speed(f.number.estimate))
-    };
-    match flows {
-        [read, write] if read.who == write.who => format!("{} {} and {}", read.who, each(read), each(write)),
-        several => several.iter().map(|f| format!("{} {}", f.who, each(f))).collect::<Vec<_>>().join(", "),
+        let speed = format!("{}{s} {}", f.verb(), speed(f.number.estimate));
+        match parts.last_mut().filter(|_| last == Some(&f.who)) {
+            Some(read) => *read += &format!(" and {speed}"),
+            None => parts.push(format!("{} {speed}", f.who)),
+        }
+        last = Some(&f.who);
     }
+    parts.join(", ")
 }
 
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
-    if context.drives().is_empty() {
-        return vec![Answer::new(Topic::Limits, Sure::Unknown, "No drives found.")];
-    }
     let flows = flows(context);
     let clients = shared::clients(context);
     let answer = match (&flows[..], NetworkLink::of(context)) {
         // The way to it was measured as a whole only: what limits it, its run says.
         (flows, None) if clients.as_ref().is_some_and(|clients| clients.is_elsewhere) => {
-            let all: Vec<&Flow<'_>> = flows.iter().collect();
-            let drives = (!all.is_empty()).then(|| format!("Without a client {}.", described(&all)));
+            let drives = (!flows.is_empty()).then(|| format!("Without a client {}.", described(flows)));
             Answer::new(Topic::Limits, Sure::Measured, "").because(drives).rests_on(runs(flows))
         }
         ([], link) => by_inventory(context, link.as_ref()),
         (flows, Some(link)) => over(context, flows, &link),
-        (flows, None) => here(context, flows).because([wireless(context.inventory)]),
+        (flows, None) => here(context, flows).because([NO_NETWORK.to_owned()]),
     };
     let Some(clients) = clients else { return vec![answer] };
     let mut answer = answer.because(clients.because).rests_on_run(Some(&clients.from.run));
@@ -166,8 +163,7 @@ pub(super) fn sure(context: &Context<'_>, flows: &[Flow<'_>]) -> Sure {
 
 /// Measured, with a network.
 fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> Answer {
-    let (network, kind) = (link.called(), link.kind());
-    let all: Vec<&Flow<'_>> = flows.iter().collect();
+    let network = &link.called;
     let clause = |held: Held| {
         let those = flows.iter().filter(|f| f.held(link.passes(f.reads)) == held);
         let those: Vec<&str> = those.map(|f| if f.reads { "reads" } else { "writes" }).collect();
@@ -175,25 +171,16 @@ fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> An
         (!those.is_empty()).then(|| match held {
             Held::Network => format!("{network} limits {loads} of clients"),
             Held::Drives => format!("the drives limit {loads}"),
-            Held::Even => format!("both limit {loads} about equally"),
             Held::Open => format!("whether {network} limits {loads} can't be told"),
         })
     };
-    let clauses = [Held::Network, Held::Drives, Held::Even, Held::Open].into_iter().filter_map(clause);
-    let clauses = clauses.collect::<Vec<_>>().join(", ");
-    let limits = flows.iter().any(|f| f.held(link.passes(f.reads)) == Held::Network);
-    let carrier = if limits { "it" } else { &network };
-    let says = format!("{}: {carrier} carries {}, {}.", capital(&clauses), link.text(), described(&all));
+    let clauses = [Held::Network, Held::Drives, Held::Open].into_iter().filter_map(clause);
+    let clauses = capital(&clauses.collect::<Vec<_>>().join(", "));
+    let says = format!("{clauses}: {network} carries {}, {}.", link.text, described(flows));
     let speed = link.port.mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
-    let source = format!("Source for {network} ({}{speed}): {}.", link.port.name, link.source());
-    let shared = link.shared_with(context, &flows.iter().flat_map(|f| f.drives.clone()).collect::<Vec<_>>());
-    let twice = shared.and_then(|bus| {
-        let half = rate(usable(bus)? / 2.0);
-        Some(format!(
-            "{kind} is on {} with the drives: client data crosses it twice, {half} at most.",
-            called(bus)
-        ))
-    });
+    let source = format!("Source for {network} ({}{speed}): {}.", link.port.name, link.source);
+    let drives: Vec<&Drive> = flows.iter().flat_map(|f| f.drives.clone()).collect();
+    let twice = link.crosses_twice(context, &drives);
     Answer::new(Topic::Limits, sure(context, flows), says)
         .because(locally(flows).into_iter().chain(twice).chain([source]))
         .rests_on(runs(flows))
@@ -203,24 +190,16 @@ fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> An
 
 /// Measured, without a known network.
 fn here(context: &Context<'_>, flows: &[Flow<'_>]) -> Answer {
-    let all: Vec<&Flow<'_>> = flows.iter().collect();
     let mut local = locally(flows);
-    let says = if local.is_empty() {
-        format!("{}. No other limit is known.", capital(&described(&all)))
-    } else {
-        format!("{} {}.", local.remove(0), capital(&described(&all)))
+    let speeds = capital(&described(flows));
+    let says = match local.is_empty() {
+        true => format!("{speeds}. No other limit is known."),
+        false => format!("{} {speeds}.", local.remove(0)),
     };
     Answer::new(Topic::Limits, sure(context, flows), says)
         .because(local)
         .rests_on(runs(flows))
         .decide(missing(context, flows))
-}
-
-fn wireless(inventory: &Inventory) -> String {
-    match inventory.ports.iter().find(|p| p.connected == Some(true)) {
-        Some(port) => format!("The speed of {} is not known, and so neither is what clients get.", port.name),
-        None => "No network port is connected: what clients get is not known.".to_owned(),
-    }
 }
 
 /// Limits within the machine, where drives ran at once.
@@ -232,17 +211,17 @@ fn locally(flows: &[Flow<'_>]) -> Vec<String> {
         if share >= REACHED {
             continue;
         }
-        let (verb, part) = (f.verb(), percent(share));
-        sentences.push(match f.bound() {
-            None => format!("At once they {verb} {part} of their sum alone: no bus limits them much."),
-            Some((Limiter::Processor, _)) => {
-                format!("The processor limits them at once: {part} of their sum alone.")
+        let (verb, part, sum) = (f.verb(), percent(share), rate(alone.value));
+        let limit = match f.bound() {
+            None => {
+                sentences
+                    .push(format!("At once they {verb} {part} of their sum alone: no bus limits them much."));
+                continue;
             }
-            Some((_, name)) => {
-                let (bus, sum) = (capital(name), rate(alone.value));
-                format!("{bus} limits them at once: {part} of the {sum} that they {verb} alone.")
-            }
-        });
+            Some((Limiter::Processor, _)) => "The processor".to_owned(),
+            Some((_, name)) => capital(name),
+        };
+        sentences.push(format!("{limit} limits them at once: {part} of the {sum} that they {verb} alone."));
     }
     sentences
 }
@@ -265,11 +244,8 @@ fn by_inventory(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Answer
         (link, Some((bus, passes))) if link.is_none_or(|link| passes < link.most()) => {
             format!("At most {}, the limit of {} {shares}.", rate(passes), called(bus))
         }
-        (Some(link), _) if link.measured().is_some() => {
-            format!("{} carried {} ({}).", capital(&link.called()), link.text(), link.source())
-        }
         (Some(link), _) => {
-            format!("Clients get at most {}, the limit of {}.", rate(link.most()), link.called())
+            format!("Clients get at most {}, the limit of {}.", rate(link.most()), link.called)
         }
         (None, _) => {
             let says =
@@ -279,13 +255,8 @@ fn by_inventory(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Answer
         }
     };
     let verb = if drives.len() > 1 { "reach" } else { "reaches" };
-    let twice = link.and_then(|w| Some((w.kind(), w.shared_with(context, &drives)?)));
-    let twice = twice.and_then(|(kind, bus)| {
-        let half = rate(usable(bus)? / 2.0);
-        Some(format!("{kind} is on {} with the drives, so clients get {half} of it.", called(bus)))
-    });
     Answer::new(Topic::Limits, Sure::Inferred, says)
-        .because(twice)
+        .because(link.and_then(|link| link.crosses_twice(context, &drives)))
         .because([format!("Whether {who} {verb} that much is not measured.")])
         .rests_on_run(link.and_then(NetworkLink::run))
         .decide(commands::together(context.inventory, &drives))

@@ -85,10 +85,19 @@ pub struct Answer {
 /// except on a machine of the lab. `today` is an RFC 3339 time.
 pub fn advise(inventory: &Inventory, evidence: &[Evidence], today: &str) -> Vec<Answer> {
     let context = Context::new(inventory, evidence, today);
-    let topics = [boot::answers, swap::answers, data::answers, layout::answers, limits::answers];
-    let topics =
-        topics.into_iter().chain([health::answers as fn(&Context<'_>) -> Vec<Answer>, upgrades::answers]);
-    topics.flat_map(|answers| answers(&context)).map(|answer| answer.finish(&context)).collect()
+    if context.drives().is_empty() {
+        return vec![Answer::new(Topic::Data, Sure::Unknown, "No drives found: connect one first.")];
+    }
+    let topics: [fn(&Context<'_>) -> Vec<Answer>; 7] = [
+        boot::answers,
+        swap::answers,
+        data::answers,
+        layout::answers,
+        limits::answers,
+        health::answers,
+        upgrades::answers,
+    ];
+    topics.iter().flat_map(|answers| answers(&context)).map(|answer| answer.finish(&context)).collect()
 }
 
 impl Answer {

@@ -3,13 +3,21 @@
 use super::{context::Context, shared::clients};
 use crate::{
     inventory::{Bus, BusKind, Carried, Ceiling, Drive, NetworkPort, Speed, Wire},
-    units::Direction,
+    units::{Direction, rate},
 };
 
 /// The network port that clients use.
 pub(super) struct NetworkLink<'a> {
     pub port: &'a NetworkPort,
-    wire: Wire<'a>,
+    /// What limits if it does: `Ethernet`, or the whole way that was measured.
+    pub called: String,
+    /// Speeds of what drives read and of what they are written, bytes per second.
+    passes: [Speed; 2],
+    /// `11.8 MB/s`, or in both directions where it was measured.
+    pub text: String,
+    pub source: String,
+    /// Both ends of the way, and the run, if it was measured.
+    pub measured: Option<&'a Carried>,
 }
 
 impl<'a> NetworkLink<'a> {
@@ -17,71 +25,56 @@ impl<'a> NetworkLink<'a> {
     /// known for says nothing of the way to a client that was.
     pub fn of(context: &Context<'a>) -> Option<Self> {
         let known = context.inventory.ports.iter().filter(|port| port.connected == Some(true));
-        let known = known.filter_map(|port| Some(Self { port, wire: port.wire()? }));
-        let known: Vec<Self> = known.collect();
+        let known: Vec<Self> = known.filter_map(Self::new).collect();
         let client_is_measured = clients(context).is_some_and(|clients| clients.is_elsewhere);
-        if client_is_measured && known.iter().all(|link| link.measured().is_none()) {
+        if client_is_measured && known.iter().all(|link| link.measured.is_none()) {
             return None;
         }
         known.into_iter().max_by(|a, b| a.most().total_cmp(&b.most()))
     }
 
+    fn new(port: &'a NetworkPort) -> Option<Self> {
+        let wire = port.wire()?;
+        let passes = [Direction::Read, Direction::Write].map(|direction| wire.passes(direction));
+        let [sent, received] = passes.map(|speed| speed.text());
+        let (called, text, source, measured) = match wire {
+            Wire::Typical(ceiling) => (kind(port).to_owned(), sent, ceiling.source.clone(), None),
+            Wire::Measured(carried) => {
+                let text = format!("{sent} to clients and {received} from them");
+                (format!("the network to {}", carried.host), text, carried.source(), Some(carried))
+            }
+        };
+        Some(Self { port, called, passes, text, source, measured })
+    }
+
     /// What it carries of data that drives read, or are written; bytes per second.
     pub fn passes(&self, reads: bool) -> Speed {
-        self.wire.passes(if reads { Direction::Read } else { Direction::Write })
+        self.passes[usize::from(!reads)]
     }
 
     /// In the direction in which it carries more, bytes per second.
     pub fn most(&self) -> f64 {
-        self.passes(true).value.max(self.passes(false).value)
-    }
-
-    /// `11.8 MB/s`, or in both directions where it was measured.
-    pub fn text(&self) -> String {
-        let [sent, received] = [true, false].map(|reads| self.passes(reads).text());
-        match self.wire {
-            Wire::Typical(_) => sent,
-            Wire::Measured(_) => format!("{sent} to clients and {received} from them"),
-        }
-    }
-
-    /// What limits if it does: `Ethernet`, or the whole way that was measured.
-    pub fn called(&self) -> String {
-        match self.wire {
-            Wire::Typical(_) => self.kind().to_owned(),
-            Wire::Measured(carried) => format!("the network to {}", carried.host),
-        }
-    }
-
-    /// Who says so.
-    pub fn source(&self) -> String {
-        match self.wire {
-            Wire::Typical(ceiling) => ceiling.source.clone(),
-            Wire::Measured(carried) => carried.source(),
-        }
-    }
-
-    /// Both ends of the way, if it was measured.
-    pub fn measured(&self) -> Option<&'a Carried> {
-        match self.wire {
-            Wire::Typical(_) => None,
-            Wire::Measured(carried) => Some(carried),
-        }
+        self.passes[0].value.max(self.passes[1].value)
     }
 
     /// The run that measured it.
     pub fn run(&self) -> Option<&'a str> {
-        self.measured().map(|carried| carried.run.as_str())
+        self.measured.map(|carried| carried.run.as_str())
     }
 
-    pub fn kind(&self) -> &'static str {
-        if self.port.wireless { "Wi-Fi" } else { "Ethernet" }
+    /// That client data crosses a USB bus twice, where one of these drives is on the bus of the port.
+    pub fn crosses_twice(&self, context: &Context<'a>, drives: &[&Drive]) -> Option<String> {
+        let bus = self.port.bus_with(context.inventory, drives.iter().copied())?;
+        let (kind, half) = (kind(self.port), rate(usable(bus)? / 2.0));
+        Some(format!(
+            "{kind} is on {} with the drives: client data crosses it twice, {half} at most.",
+            called(bus)
+        ))
     }
+}
 
-    /// The USB bus that it shares with one of the drives; client data then crosses it twice.
-    pub fn shared_with(&self, context: &Context<'a>, drives: &[&Drive]) -> Option<&'a Bus> {
-        self.port.bus_with(context.inventory, drives.iter().copied())
-    }
+fn kind(port: &NetworkPort) -> &'static str {
+    if port.wireless { "Wi-Fi" } else { "Ethernet" }
 }
 
 /// What a bus carries, bytes per second.

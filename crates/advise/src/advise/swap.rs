@@ -14,39 +14,9 @@ use crate::{
 /// Memory in bytes below which compressed memory (zram) comes first.
 const SMALL: u64 = 1_200_000_000;
 
-/// Where to swap, besides compressed memory.
-enum Place<'a> {
-    /// Nothing measured speaks against this drive.
-    Drive(&'a Drive, &'a Evidence),
-    /// Each drive is unfit.
-    Nowhere,
-    /// No drive is known to be fit.
-    Unknown,
-    NoDrive,
-}
-
-impl<'a> Place<'a> {
-    fn of(context: &Context<'a>, drives: &[&'a Drive]) -> Self {
-        let judged = drives.iter().filter_map(|drive| Some((*drive, context.fitness(drive, Use::Swap)?)));
-        let judged: Vec<_> = judged.map(|(drive, (verdict, from))| (drive, verdict, from)).collect();
-        let longest =
-            |drive: &Drive| context.worst(drive, Wanted::RANDOM_WRITE).map_or(f64::INFINITY, |(s, _)| s);
-        let fit = judged.iter().filter(|(_, verdict, _)| *verdict == Verdict::Fit);
-        if let Some((drive, _, from)) = fit.min_by(|a, b| longest(a.0).total_cmp(&longest(b.0))) {
-            return Self::Drive(drive, from);
-        }
-        match () {
-            () if drives.is_empty() => Self::NoDrive,
-            () if context.unfit(drives, Use::Swap).len() == drives.len() => Self::Nowhere,
-            () => Self::Unknown,
-        }
-    }
-}
-
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let drives: Vec<&Drive> =
         context.drives().into_iter().filter(|d| !d.read_only && !context.failing(d)).collect();
-    let used = context.inventory.swap_drives();
     let memory = context.inventory.machine.memory.filter(|memory| *memory < SMALL);
     let zram = match context.inventory.swaps.iter().any(|swap| swap.starts_with(ZRAM)) {
         true => Some("zram is in use: keep it.".to_owned()),
@@ -54,41 +24,39 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
             format!("zram first, with {} of memory: it compresses, and causes no wear.", size(memory))
         }),
     };
-    let place = Place::of(context, &drives);
-    let (sure, text) = match &place {
-        Place::Drive(drive, _) => {
-            let longest = context.worst(drive, Wanted::RANDOM_WRITE);
+    // Of the drives that are fit, the one whose longest write is the shortest.
+    let longest = |drive: &Drive| context.worst(drive, Wanted::RANDOM_WRITE);
+    let fit = drives.iter().filter_map(|drive| match context.fitness(drive, Use::Swap)? {
+        (Verdict::Fit, from) => Some((*drive, longest(drive), from)),
+        _ => None,
+    });
+    let seconds = |longest: &Option<(f64, &Evidence)>| longest.map_or(f64::INFINITY, |(s, _)| s);
+    let chosen = fit.min_by(|a, b| seconds(&a.1).total_cmp(&seconds(&b.1)));
+    let (unfit, mut runs): (Vec<_>, Vec<_>) = context.unfit(&drives, Use::Swap).into_iter().unzip();
+    let (tested, of_tests): (Vec<_>, Vec<_>) = drives.iter().filter_map(|d| tested(context, d)).unzip();
+    let wakes = chosen.and_then(|(drive, ..)| context.wakes(drive));
+    let asleep = wakes.map(|n| format!("From standby, spin-up takes {}.", duration(n.estimate.value)));
+    let (sure, text) = match chosen {
+        Some((drive, longest, _)) => {
             let longest = longest.map(|(s, _)| format!(", no small random write took over {}", duration(s)));
             (Sure::Measured, format!("on {}{}.", context.name(drive), longest.unwrap_or_default()))
         }
-        Place::Nowhere => (Sure::Measured, "on none of these drives: they are not fit for swap.".to_owned()),
-        Place::Unknown => {
-            let now = match used.is_empty() {
-                true => String::new(),
-                false => format!("; swap is now on {}", context.names(&used)),
-            };
-            let sure = if zram.is_some() { Sure::Published } else { Sure::Unknown };
-            (sure, format!("which drive is fit for swap is not known{now}."))
+        None if drives.is_empty() => (Sure::Inferred, "on no drive: none can be written safely.".to_owned()),
+        None if unfit.len() == drives.len() => {
+            (Sure::Measured, "on none of these drives: they are not fit for swap.".to_owned())
         }
-        Place::NoDrive => (Sure::Unknown, "no drive is fit for swap.".to_owned()),
+        None => {
+            let sure = if zram.is_some() { Sure::Published } else { Sure::Unknown };
+            (sure, "which drive is fit for swap is not known.".to_owned())
+        }
     };
-    let says = match (zram, &place) {
-        (Some(zram), Place::NoDrive) => format!("{zram} {}", capital(&text)),
-        (Some(zram), _) => format!("{zram} Then {text}"),
-        (None, _) => capital(&text),
+    let says = match zram {
+        Some(zram) => format!("{zram} Then {text}"),
+        None => capital(&text),
     };
-    let chosen: Vec<&Drive> = match &place {
-        Place::Drive(drive, _) => vec![drive],
-        _ => Vec::new(),
-    };
-    let (unfit, mut runs): (Vec<_>, Vec<_>) = context.unfit(&drives, Use::Swap).into_iter().unzip();
-    let (tested, of_tests): (Vec<_>, Vec<_>) = drives.iter().filter_map(|d| tested(context, d)).unzip();
-    let wakes = chosen.first().and_then(|drive| context.wakes(drive));
-    let asleep = wakes.map(|n| format!("From standby, spin-up takes {}.", duration(n.estimate.value)));
-    let longest = chosen.first().and_then(|drive| context.worst(drive, Wanted::RANDOM_WRITE));
-    runs.extend(of_tests.into_iter().chain(wakes.map(|n| n.from)).chain(longest.map(|(_, from)| from)));
-    if let Place::Drive(_, from) = place {
-        runs.push(from);
+    runs.extend(of_tests.into_iter().chain(wakes.map(|n| n.from)));
+    if let Some((_, longest, from)) = chosen {
+        runs.extend(longest.map(|(_, from)| from).into_iter().chain([from]));
     }
     let wear = drives.iter().any(|d| !Context::rotates(d)).then(|| "Swap wears flash.".to_owned());
     // The drives besides the system's, where there are any.

@@ -58,7 +58,7 @@ fn two_sticks_raid0_helps_writes_and_the_network_limits_reads() {
     holds(
         &limits,
         &[
-            "Ethernet limits reads of clients, the drives limit writes: it carries 11.8 MB/s,",
+            "Ethernet limits reads of clients, the drives limit writes: Ethernet carries 11.8 MB/s,",
             "together read 25.7 MB/s ±5.0 % and write 10.1 MB/s ±5.0 %.",
         ],
     );
@@ -101,7 +101,7 @@ fn a_network_that_was_measured_counts_instead_of_what_its_port_is_known_for() {
     holds(
         &limits,
         &[
-            "The network to laptop limits reads of clients, the drives limit writes: it carries 5.00 MB/s ±2.0 % to clients and 12.0 MB/s ±2.0 % from them, both drives together read 25.7 MB/s",
+            "The network to laptop limits reads of clients, the drives limit writes: the network to laptop carries 5.00 MB/s ±2.0 % to clients and 12.0 MB/s ±2.0 % from them, both drives together read 25.7 MB/s",
             "Source for the network to laptop (eth0, 100 Mb/s): iperf3, r9 of 2026-11-27.",
         ],
     );
@@ -308,7 +308,6 @@ fn a_card_at_the_limit_of_its_slot_needs_no_faster_card() {
             "A faster SD card would hardly help reads: the card reads 41.3 MB/s ±0.4 %, the slot carries 50.0 MB/s",
         ],
     );
-    holds(&money, &["Ultra Fit reads 3.9 times as fast"]);
     let boot = said(&answers, Topic::Boot);
     holds(
         &boot,
@@ -352,12 +351,12 @@ fn recorded_boots_decide_where_to_boot_from() {
     let gains = boots([-9.0, -9.6, -8.4]);
     holds(&gains, &["Boot from an SSD: that gained", "Boots: "]);
     assert!(!gains.contains("Published") && !gains.contains("No boots"), "{gains}");
-    holds(&boots([2.0, 1.5, 2.5]), &["Stay with the SD card: of the drives whose boots are recorded"]);
+    holds(&boots([2.0, 1.5, 2.5]), &["Stay with the SD card: no recorded boot shows"]);
     holds(&boots([-1.0, -3.0, 1.0]), &["Stay with the SD card: no recorded boot shows"]);
     let once = [-9.0, -9.0, f64::INFINITY];
     let (sure, said) = surely(&[("an SSD", once)]);
     assert_eq!(sure, Sure::Inferred);
-    holds(&said, &["for now: whether boots from an SSD are faster takes more", "one of them has one boot"]);
+    holds(&said, &["Stay with the SD card: no recorded boot shows", "one of them has one boot"]);
     // One boot from the first doesn't hide what the other gains; not all are slower while one is open.
     holds(
         &boots_beside(&[("a stick", once), ("an SSD", [-5.0, -5.6, -4.4])]),
@@ -481,13 +480,13 @@ fn runs_from_other_boards_and_bays_are_noted() {
     let (inventory, evidence) = two_sticks();
     let board = |e: &Evidence| Evidence { board: Some("Raspberry Pi 4 Model B".to_owned()), ..e.clone() };
     let answers = advise(&inventory, &evidence.iter().map(board).collect::<Vec<_>>());
-    holds(&said(&answers, Topic::Limits), &["r002 was measured on another board, a Raspberry Pi 4 Model B."]);
+    holds(&said(&answers, Topic::Limits), &["r002 was measured on another board or in other bays."]);
     assert_eq!(sure(&answers, Topic::Limits), Sure::Inferred, "another board has another bus");
     assert_eq!(sure(&answers, Topic::Data), Sure::Measured, "a drive's own speed goes with it");
     let bay =
         |e: &Evidence| Evidence { bays: e.bays.iter().map(|b| format!("{b}.4")).collect(), ..e.clone() };
     let answers = advise(&inventory, &evidence.iter().map(bay).collect::<Vec<_>>());
-    holds(&said(&answers, Topic::Data), &["In r002 drives were in other bays."]);
+    holds(&said(&answers, Topic::Data), &["r002 was measured on another board or in other bays."]);
 }
 
 #[test]
@@ -527,11 +526,10 @@ fn another_port_is_advised() {
 }
 
 #[test]
-fn an_empty_machine_has_unknown_answers() {
+fn an_empty_machine_has_one_answer() {
     let answers = advise(&Inventory::default(), &[]);
-    let topics: Vec<Topic> = answers.iter().map(|a| a.topic).collect();
-    use Topic::*;
-    assert_eq!(topics, [Boot, Swap, Data, Layout, Limits, Health, Money]);
+    assert_eq!(answers.len(), 1);
+    assert_eq!(answers[0].says, "No drives found: connect one first.");
     assert!(answers.iter().all(|a| a.decide.is_none() && a.sure != Sure::Measured), "{answers:?}");
 }
 

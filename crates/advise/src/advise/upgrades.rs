@@ -22,17 +22,13 @@ const NEAR: f64 = 0.75;
 const FELT: f64 = 1.1;
 
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
-    let drives = context.drives();
-    if drives.is_empty() {
-        return vec![Answer::new(Topic::Money, Sure::Unknown, "No drives found: add one first.")];
-    }
     let flows = flows(context);
     let link = NetworkLink::of(context);
     let mut all = vec![faster(context, &flows, link.as_ref())];
     all.extend(link.as_ref().and_then(|link| network(context, &flows, link)));
     all.extend(ports(context));
     all.extend(slow_bay(context));
-    all.extend(card(context, &drives));
+    all.extend(card(context));
     all
 }
 
@@ -49,7 +45,7 @@ fn cap(context: &Context<'_>, drives: &[&Drive], link: Option<(Speed, String)>) 
 fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'_>>) -> Answer {
     let drives = context.for_data_or_all();
     if flows.is_empty() {
-        let link = link.map(|link| (Speed::exact(link.most()), link.called()));
+        let link = link.map(|link| (Speed::exact(link.most()), link.called.clone()));
         let more = cap(context, &drives, link).map(|(most, what)| {
             format!("More than {} would not help: {what} carries no more.", rate(most.value))
         });
@@ -67,9 +63,8 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
     let runs = flows.iter().map(|f| f.number.from);
     let unseen = link.is_none().then(|| "What clients get through the network is not known.".to_owned());
     if judged.is_empty() {
-        let all: Vec<&Flow<'_>> = flows.iter().collect();
         let says = "Not known whether a faster drive would help: no network and no other limit was found.";
-        let now = format!("{}.", capital(&described(&all)));
+        let now = format!("{}.", capital(&described(flows)));
         let why = [Some(now), unseen].into_iter().flatten();
         return Answer::new(Topic::Money, Sure::Unknown, says).because(why).rests_on(runs);
     }
@@ -94,8 +89,8 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
         let (open, carries) = (verbs(&open), passes(&open));
         says.push(format!("Whether a faster drive would help {open} can't be told: {carries}."));
     }
-    let held: Vec<&Flow<'_>> = nothing.iter().map(|j| j.flow).collect();
-    let held = (!held.is_empty()).then(|| format!("{}.", capital(&described(&held))));
+    let held = described(nothing.iter().map(|j| j.flow));
+    let held = (!held.is_empty()).then(|| format!("{}.", capital(&held)));
     // A gain is a prediction.
     let sure = if felt.is_empty() { sure(context, flows) } else { Sure::Inferred };
     Answer::new(Topic::Money, sure, says.join(" "))
@@ -109,7 +104,7 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
 enum Gain {
     Felt,
     Nothing,
-    /// The interval of what the network carried does not decide.
+    /// About equal, or the intervals do not decide.
     Open,
 }
 
@@ -124,17 +119,20 @@ struct Judged<'a> {
 
 impl<'a> Judged<'a> {
     fn of(context: &Context<'_>, flow: &'a Flow<'a>, link: Option<&NetworkLink<'_>>) -> Option<Self> {
-        let link = link.map(|link| (link.passes(flow.reads), link.called()));
+        let link = link.map(|link| (link.passes(flow.reads), link.called.clone()));
         let is_narrow = link.as_ref().is_some_and(|(passes, _)| passes.value <= flow.speed());
-        let (most, what) = match flow.bound() {
+        let (most, what, gain) = match flow.bound() {
             // A limit that was measured here comes before published figures.
-            Some((_, name)) if !is_narrow => (Speed::exact(flow.speed()), name.to_owned()),
-            _ => cap(context, &flow.drives, link)?,
-        };
-        let gain = match flow.held(most) {
-            Held::Open => Gain::Open,
-            Held::Drives | Held::Even if most.value / flow.speed() >= FELT => Gain::Felt,
-            _ => Gain::Nothing,
+            Some((_, name)) if !is_narrow => (Speed::exact(flow.speed()), name.to_owned(), Gain::Nothing),
+            _ => {
+                let (most, what) = cap(context, &flow.drives, link)?;
+                let gain = match flow.held(most) {
+                    Held::Open if most.low < most.high => Gain::Open,
+                    Held::Drives | Held::Open if most.value / flow.speed() >= FELT => Gain::Felt,
+                    _ => Gain::Nothing,
+                };
+                (most, what, gain)
+            }
         };
         Some(Self { flow, most, what, gain })
     }
@@ -165,7 +163,7 @@ fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) ->
     let (best, passes) = (fastest.speed(), link.passes(fastest.reads));
     let runs: Vec<_> = held.iter().map(|f| f.number.from).collect();
     let typical = link.port.ceiling.as_ref().map(Ceiling::usable);
-    if let Some((carried, typical)) = link.measured().zip(typical) {
+    if let Some((carried, typical)) = link.measured.zip(typical) {
         // Another port would carry no more of it.
         if passes.high * FELT < typical {
             let says = format!(
@@ -192,18 +190,12 @@ fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) ->
     }
     let usb2 = context.inventory.buses.iter().find(|b| b.kind == BusKind::Usb && b.mbps == Some(480.0))?;
     let most = best.min(usable(usb2)? / 2.0);
-    let says = if most > passes.value * FELT {
-        format!(
-            "A gigabit adapter on USB would help a little: clients get at most {} instead of {}, since every byte then crosses the USB2 bus twice.",
-            rate(most),
-            rate(passes.value)
-        )
-    } else {
-        format!(
-            "A gigabit adapter on USB would not help: every byte crosses the USB2 bus twice, so at most {}.",
-            rate(most)
-        )
-    };
+    let helps = if most > passes.value * FELT { "help a little" } else { "not help" };
+    let says = format!(
+        "A gigabit adapter on USB would {helps}: clients get at most {} instead of {}, since every byte then crosses the USB2 bus twice.",
+        rate(most),
+        rate(passes.value)
+    );
     Some(Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs))
 }
 
@@ -236,39 +228,19 @@ fn slow_bay(context: &Context<'_>) -> Option<Answer> {
 }
 
 /// Whether the SD card or its slot is the limit.
-fn card(context: &Context<'_>, drives: &[&Drive]) -> Option<Answer> {
-    let card = drives.iter().find(|d| d.in_sd_slot())?;
+fn card(context: &Context<'_>) -> Option<Answer> {
+    let card = context.drives().into_iter().find(|d| d.in_sd_slot())?;
     let slot: &Bus = context.inventory.bus(card.upstream.as_deref()?)?;
+    let ceiling = slot.ceiling.as_ref()?;
     let most = usable(slot)?;
-    let mut with = vec![*card];
-    with.extend(context.for_data().into_iter().filter(|d| d != card));
-    // The same load on both, so that card and drive can be compared. Whichever load comes near the slot's speed shows the
-    // limit.
-    let speeds = context.speeds(&with, Wanted::ANY_READ);
-    let own = speeds.first().copied().flatten().or_else(|| context.speeds(&[*card], Wanted::ANY_READ)[0])?;
-    if own.estimate.value < NEAR * most {
-        return None;
-    }
-    let reads = speed(own.estimate);
+    // Whichever load comes near the slot's speed shows the limit.
+    let own = context.speeds(&[card], Wanted::ANY_READ)[0].filter(|own| own.estimate.value >= NEAR * most)?;
     let says = format!(
-        "A faster SD card would hardly help reads: the card reads {reads}, the slot carries {} at most.",
+        "A faster SD card would hardly help reads: the card reads {}, the slot carries {} at most.",
+        speed(own.estimate),
         rate(most)
     );
-    let mut runs = vec![own.from];
-    let mut why = Vec::new();
-    let others = speeds.into_iter().zip(&with).skip(1);
-    let others = others.filter_map(|(n, d)| Some((n.filter(|n| n.from.key() == own.from.key())?, d)));
-    if let Some((best, drive)) = others.max_by(|a, b| a.0.estimate.value.total_cmp(&b.0.estimate.value)) {
-        if best.estimate.low > own.estimate.high {
-            let ratio = times(best.estimate.value / own.estimate.value);
-            let (name, speed) = (context.name(drive), speed(best.estimate));
-            why.push(format!("{name} reads {ratio} as fast, {speed}."));
-            runs.push(best.from);
-        }
-    }
-    let source = slot.ceiling.as_ref().map(|c| c.source.clone()).unwrap_or_default();
-    why.push(format!("Source for the slot: {source}. {}", published::SD_CARDS));
-    let sure =
-        if slot.ceiling.as_ref().is_some_and(Ceiling::is_inferred) { Sure::Inferred } else { Sure::Measured };
-    Some(Answer::new(Topic::Money, sure, says).because(why).rests_on(runs))
+    let source = format!("Source for the slot: {}. {}", ceiling.source, published::SD_CARDS);
+    let sure = if ceiling.is_inferred() { Sure::Inferred } else { Sure::Measured };
+    Some(Answer::new(Topic::Money, sure, says).because([source]).rests_on([own.from]))
 }

@@ -6,10 +6,13 @@ mod sentences;
 
 use self::{
     differences::{alike, unlike, unlike_loads},
-    sentences::{bound, differ, figure, no_difference, no_interval, short, times, too_wide},
+    sentences::{bound, differ, figure, open, short, times},
 };
 use crate::{
-    analyse::compare::{Difference, Spread, across_runs, ratio, ratio_of_runs},
+    analyse::{
+        Estimate,
+        compare::{Difference, Spread, across_runs, ratio, ratio_of_runs},
+    },
     findings::{Carrier, Column, Findings, Metric, Quantity, Scope, Table, Unit, extremes},
     units::{distinct, listed},
 };
@@ -21,9 +24,6 @@ pub enum CompareError {
     Which { a: String, b: String, example: String },
     #[error("{run} has no target '{name}', but {}", known.join(", "))]
     NoTarget { run: String, name: String, known: Vec<String> },
-    /// One run with one target.
-    #[error("{run} has one target only: name another run to compare it with")]
-    Alone { run: String },
     #[error("{run} would be compared with itself: name another run, or another target of it")]
     Itself { run: String },
     #[error("{a} and {b} have no load in common: there is nothing to compare")]
@@ -98,27 +98,20 @@ fn pairs(
     b: Option<(&Findings, Option<&str>)>,
 ) -> Result<Vec<(usize, usize)>, CompareError> {
     let left = named(a, of_a)?;
-    let Some((b, of_b)) = b else {
-        let others = (0..a.origin.carriers.len()).filter(|at| !left.contains(at) || of_a.is_none());
-        let others: Vec<usize> = others.collect();
-        let all = left.iter().flat_map(|&l| others.iter().map(move |&r| (l, r)));
-        let pairs: Vec<_> = all.filter(|(l, r)| of_a.is_some() || l < r).collect();
-        return if pairs.is_empty() { Err(CompareError::Alone { run: a.run.clone() }) } else { Ok(pairs) };
-    };
+    let (b, of_b) = b.unwrap_or((a, None));
     let right = named(b, of_b)?;
-    if a.run == b.run && !a.run.is_empty() {
-        let all = left.iter().flat_map(|&l| right.iter().map(move |&r| (l, r)));
+    let all = || left.iter().flat_map(|&l| right.iter().map(move |&r| (l, r)));
+    if std::ptr::eq(a, b) || a.run == b.run && !a.run.is_empty() {
         // Each pair once, also where both sides name both.
         let again = |l: usize, r: usize| l > r && left.contains(&r) && right.contains(&l);
-        let pairs: Vec<_> = all.filter(|&(l, r)| l != r && !again(l, r)).collect();
+        let pairs: Vec<_> = all().filter(|&(l, r)| l != r && !again(l, r)).collect();
         return if pairs.is_empty() { Err(CompareError::Itself { run: a.run.clone() }) } else { Ok(pairs) };
     }
     if let ([l], [r]) = (&left[..], &right[..]) {
         return Ok(vec![(*l, *r)]);
     }
-    let all = left.iter().flat_map(|&l| right.iter().map(move |&r| (l, r)));
     let pairs: Vec<_> =
-        all.filter(|&(l, r)| same_place(&a.origin.carriers[l], &b.origin.carriers[r])).collect();
+        all().filter(|&(l, r)| same_place(&a.origin.carriers[l], &b.origin.carriers[r])).collect();
     // Several targets in one place belong together by their names, where both have them.
     let is_named = |&(l, r): &(usize, usize)| a.origin.carriers[l].target == b.origin.carriers[r].target;
     let other = |&(l, r): &(usize, usize)| pairs.iter().any(|p| is_named(p) && (p.0 == l || p.1 == r));
@@ -294,8 +287,7 @@ fn one(
         rows: Vec::new(),
     };
     let (mut main, mut latencies) = (table(""), table("latency of one operation"));
-    let mut unbounded: Vec<(&Metric, &Metric, f64)> = Vec::new();
-    let (mut alike_ones, mut wide) = (Vec::new(), Vec::new());
+    let mut undecided: Vec<(Difference, &Metric, Estimate)> = Vec::new();
     let of = on.iter().map(|on| format!("{on}: ")).collect::<String>();
     let mut sentences = Vec::new();
     let mut speeds = Vec::new();
@@ -331,9 +323,7 @@ fn one(
         if is_said(n) {
             match difference {
                 Difference::Found => sentences.push(format!("{of}{}", differ(n, &r, (&a, &b), &busy))),
-                Difference::NotFound => alike_ones.push((n, r.estimate.clone())),
-                Difference::TooWide => wide.push((n, r.estimate.clone())),
-                Difference::Unknown => unbounded.push((n, other, r.estimate.value)),
+                other => undecided.push((other, n, r.estimate.clone())),
             }
         }
         if unit == Unit::BytesPerSecond && n.repetition.is_none() {
@@ -352,9 +342,11 @@ fn one(
     findings.tables.push(main);
     findings.details.tables.extend(Some(latencies).filter(|table| !table.rows.is_empty()));
     findings.verdicts.extend(sentences);
-    let open = no_difference(&alike_ones).into_iter().chain(too_wide(&wide));
-    let open = open.chain(no_interval(&unbounded, (&a, &b)));
-    findings.verdicts.extend(open.map(|text| format!("{of}{text}")));
+    for difference in [Difference::NotFound, Difference::TooWide, Difference::Unknown] {
+        let same = undecided.iter().filter(|(other, ..)| *other == difference);
+        let same: Vec<_> = same.map(|(_, metric, ratio)| (*metric, ratio.clone())).collect();
+        findings.verdicts.extend(open(difference, &same).map(|text| format!("{of}{text}")));
+    }
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     findings::Carrier,
-    units::{Pool, count, distinct, listed, size},
+    units::{count, listed, size},
 };
 
 /// Both are on pools, of other layouts or in another state.
@@ -43,32 +43,24 @@ pub(super) fn side_by_side(a: (&str, &Carrier), b: (&str, &Carrier)) -> Option<S
     Some(format!("{} against {}: {same}", words(a), words(b)))
 }
 
-/// What is said where drives were missing or being filled.
+/// In which runs the pool was not as it should be.
 pub(super) fn conditions(a: (&str, &Carrier), b: (&str, &Carrier)) -> Vec<String> {
-    let known = |(run, carrier): (&str, &Carrier)| Some((run.to_owned(), carrier.pool.clone()?));
-    let runs: Vec<(String, Pool)> = [a, b].into_iter().filter_map(known).collect();
-    let mut sentences = Vec::new();
-    let filling = distinct(runs.iter().filter(|(_, pool)| pool.is_filling()).map(|(run, _)| run.clone()));
-    if !filling.is_empty() {
-        let runs = listed(&filling);
-        sentences.push(format!("In {runs} a drive of the pool was being filled or made equal: speeds measured meanwhile can't be compared."));
-    }
-    let lacks = |pool: &Pool| match pool.missing {
-        0 => "complete".to_owned(),
-        n => format!("degraded ({n} of {} missing)", count(pool.members, "drive")),
-    };
-    if let [(run, x), (other, y)] = &runs[..] {
-        if lacks(x) != lacks(y) {
-            sentences.push(format!(
-                "Different conditions: the pool was {} in {run}, {} in {other}.",
-                lacks(x),
-                lacks(y)
+    let sentence = |(run, carrier): (&str, &Carrier)| {
+        let pool = carrier.pool.as_ref()?;
+        if pool.is_filling() {
+            return Some(format!(
+                "In {run} a drive of the pool was being filled or made equal: speeds measured meanwhile can't be compared."
             ));
         }
-    } else if let Some((run, pool)) = runs.iter().find(|(_, pool)| pool.missing > 0) {
-        sentences.push(format!("The pool was {} in {run}.", lacks(pool)));
-    }
-    sentences
+        let members = count(pool.members, "drive");
+        (pool.missing > 0).then(|| {
+            format!(
+                "Different conditions: in {run} the pool was degraded ({} of {members} missing).",
+                pool.missing
+            )
+        })
+    };
+    [a, b].into_iter().filter_map(sentence).collect()
 }
 
 #[cfg(test)]
@@ -76,7 +68,7 @@ mod tests {
     use super::*;
     use crate::{
         findings::{CarrierDrive, On},
-        units::Action,
+        units::{Action, Pool},
     };
 
     fn pool(layout: &str, members: u64) -> Pool {

@@ -1,7 +1,10 @@
 //! Sentences, cells and the figure of a comparison.
 
 use crate::{
-    analyse::{Estimate, compare::Ratio},
+    analyse::{
+        Estimate,
+        compare::{Difference, Ratio},
+    },
     findings::{Axis, Curve, Figure, Metric, Point, Style, Unit},
     units::{count, listed, rate, shortened},
 };
@@ -70,31 +73,19 @@ fn some(mut texts: Vec<String>) -> String {
     listed(&texts)
 }
 
-/// One sentence for all ratios without an interval.
-pub(super) fn no_interval(pairs: &[(&Metric, &Metric, f64)], (a, b): (&str, &str)) -> Option<String> {
-    let names = some(pairs.iter().map(|(m, _, ratio)| format!("{} ({ratio:.2} times)", m.row())).collect());
-    let lacks = |side: fn(&(&Metric, &Metric, f64)) -> bool| pairs.iter().any(side);
-    let runs =
-        [(a, lacks(|(x, ..)| !x.estimate.is_bounded())), (b, lacks(|(_, y, _)| !y.estimate.is_bounded()))];
-    let mut runs: Vec<&str> = runs.into_iter().filter(|(_, lacks)| *lacks).map(|(run, _)| run).collect();
-    if runs.is_empty() {
-        runs = vec![a, b];
-    }
-    (!pairs.is_empty())
-        .then(|| format!("Can't be judged without intervals: {names}. Repeat {}.", listed(&runs)))
-}
-
-fn with_ranges(of: &[(&Metric, Estimate)]) -> String {
-    let one = |(metric, ratio): &(&Metric, Estimate)| {
-        format!("{} ({})", metric.row(), ratio.range(|x| format!("{x:.2}")))
+/// One sentence for all ratios that show no difference for the same reason.
+pub(super) fn open(difference: Difference, of: &[(&Metric, Estimate)]) -> Option<String> {
+    let (what, advice) = match difference {
+        Difference::Found => return None,
+        Difference::NotFound => ("No difference found", "Repeat both to see smaller differences."),
+        Difference::TooWide => ("Too noisy to judge", "Repeat both when nothing else runs."),
+        Difference::Unknown => ("Can't be judged without intervals", "Repeat both."),
     };
-    some(of.iter().map(one).collect())
-}
-
-/// One sentence for all ratios that may be far from 1 on either side.
-pub(super) fn too_wide(of: &[(&Metric, Estimate)]) -> Option<String> {
-    let all = with_ranges(of);
-    (!of.is_empty()).then(|| format!("Too noisy to judge: {all}. Repeat both when nothing else runs."))
+    let one = |(metric, ratio): &(&Metric, Estimate)| match difference {
+        Difference::Unknown => format!("{} ({:.2} times)", metric.row(), ratio.value),
+        _ => format!("{} ({})", metric.row(), ratio.range(|x| format!("{x:.2}"))),
+    };
+    (!of.is_empty()).then(|| format!("{what}: {}. {advice}", some(of.iter().map(one).collect())))
 }
 
 /// What a ratio says; `busy` are the runs during which other programs used the drive. Only the slower one's can be the cause.
@@ -115,10 +106,4 @@ pub(super) fn differ(a: &Metric, r: &Ratio, (first, second): (&str, &str), busy:
     };
     let (verb, like) = if is_time { ("takes", "long") } else { ("is", "fast") };
     format!("{}: {larger} {verb} {times} times as {like} as {smaller}.{why}", a.row())
-}
-
-/// One sentence for all ratios that hold 1.
-pub(super) fn no_difference(of: &[(&Metric, Estimate)]) -> Option<String> {
-    let all = with_ranges(of);
-    (!of.is_empty()).then(|| format!("No difference found: {all}. Repeat both to see smaller differences."))
 }
