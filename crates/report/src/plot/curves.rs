@@ -98,12 +98,11 @@ fn bar(area: &Area, look: usize) -> Markup {
     html! { "\n" rect class={ "fill " (colour(look)) } x=(x) y=(y) width=(wide) height=(high) {} }
 }
 
-/// All curves, and what they cover.
-pub fn curves(figure: &Figure, frame: &Frame) -> (Markup, Vec<Area>) {
+pub fn curves(figure: &Figure, frame: &Frame) -> Markup {
     // At places with names, dots of several curves stand side by side.
     let beside = |c: &Curve| c.style == Style::Dots && !figure.x.names.is_empty();
     let all = figure.curves.iter().filter(|c| beside(c)).count();
-    let (mut nth, mut covered, mut drawn) = (0, Vec::new(), Vec::new());
+    let (mut nth, mut drawn) = (0, Vec::new());
     for (curve, look) in figure.curves.iter().zip(looks(&figure.curves)) {
         let (mut wide, mut shift) = (0.8, 0.0);
         if beside(curve) {
@@ -121,21 +120,13 @@ pub fn curves(figure: &Figure, frame: &Frame) -> (Markup, Vec<Area>) {
         drawn.push(match curve.style {
             Style::Line => {
                 let points: Vec<(f64, f64)> = curve.points.iter().map(at).collect();
-                covered.extend(points.windows(2).flat_map(|ends| along(ends[0], ends[1])));
                 let band: Vec<(f64, [f64; 2])> = band(curve, frame).collect();
-                covered.extend(band.windows(2).map(|ends| {
-                    let ((left, a), (right, b)) = (ends[0], ends[1]);
-                    Area { left, right, top: a[0].min(b[0]), bottom: a[1].max(b[1]) }
-                }));
                 html! { (pale(&band, look)) (line(&points, look)) }
             }
-            Style::Dots => {
-                covered.extend(curve.points.iter().map(|p| around(at(p), 9.0)));
-                html! {
-                    (uprights(&intervals, colour(look)))
-                    @for p in &curve.points { (marker(at(p).0, at(p).1, look)) }
-                }
-            }
+            Style::Dots => html! {
+                (uprights(&intervals, colour(look)))
+                @for p in &curve.points { (marker(at(p).0, at(p).1, look)) }
+            },
             Style::Bars => {
                 let half = wide * 0.45 * frame.place();
                 let area = |p: &Point| {
@@ -143,18 +134,14 @@ pub fn curves(figure: &Figure, frame: &Frame) -> (Markup, Vec<Area>) {
                     let (left, right) = ((x - half).max(frame.area.left), (x + half).min(frame.area.right));
                     Area { left, right, top: y.min(zero), bottom: y.max(zero) }
                 };
-                covered.extend(curve.points.iter().map(area));
                 html! {
                     @for p in &curve.points { (bar(&area(p), look)) }
                     (uprights(&intervals, "ink"))
                 }
             }
         });
-        if curve.style != Style::Line {
-            covered.extend(intervals.into_iter().map(|(area, _)| area));
-        }
     }
-    (html! { @for one in drawn { (one) } }, covered)
+    html! { @for one in drawn { (one) } }
 }
 
 /// Intervals as upright lines with a bar at each end, or an arrow where they have no upper end.
@@ -194,14 +181,4 @@ fn pale(band: &[(f64, [f64; 2])], look: usize) -> Markup {
 
 fn around((x, y): (f64, f64), half: f64) -> Area {
     Area { left: x - half, top: y - half, right: x + half, bottom: y + half }
-}
-
-/// Small areas along a line.
-fn along(from: (f64, f64), to: (f64, f64)) -> impl Iterator<Item = Area> {
-    let pieces = ((to.0 - from.0).hypot(to.1 - from.1) / 8.0).ceil().max(1.0);
-    let at = move |i| {
-        let share = f64::from(i) / pieces;
-        around((from.0 + share * (to.0 - from.0), from.1 + share * (to.1 - from.1)), 4.0)
-    };
-    (0..=pieces as u32).map(at)
 }

@@ -88,14 +88,13 @@ fn body(figure: &Figure, width: f64) -> (Markup, f64) {
     let (legend, top) = curves::legend(figure, top + 3.0, width);
     let frame = Frame::new(figure, top + 3.0, width);
     let (axes, bottom) = frame.draw();
-    let (curves, covered) = curves::curves(figure, &frame);
     let drawn = html! {
         @for label in head { (label.draw()) }
         (legend)
         (notes::bands(figure, &frame))
         (axes)
-        (curves)
-        (notes::notes(figure, &frame, &covered))
+        (curves::curves(figure, &frame))
+        (notes::notes(figure, &frame))
     };
     (drawn, (bottom + EDGE).ceil())
 }

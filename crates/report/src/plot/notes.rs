@@ -1,4 +1,4 @@
-//! Marks and shaded ranges, with labels placed where they cover least.
+//! Marks and shaded ranges with their labels. A halo keeps a label legible over a curve.
 
 use maud::{Markup, html};
 
@@ -9,14 +9,8 @@ use super::{
 };
 use crate::findings::{At, Figure};
 
-/// What a label costs for each square that it covers of a curve.
-const COVERING: f64 = 3.0;
-/// Lines this near to each other look like one: their labels stand together beside both.
-const TOGETHER: f64 = 10.0;
-/// A label this near to another upright line seems to belong to it.
-const APART: f64 = 24.0;
-/// What that costs.
-const UNCLEAR: f64 = 2e4;
+/// Rows in which a label may stand.
+const ROWS: i32 = 12;
 
 /// Shaded ranges, which lie below everything else.
 pub fn bands(figure: &Figure, frame: &Frame) -> Markup {
@@ -28,91 +22,63 @@ pub fn bands(figure: &Figure, frame: &Frame) -> Markup {
     }
 }
 
-/// Lines across the curves, then the labels of lines and bands; `covered` is what the curves cover.
-pub fn notes(figure: &Figure, frame: &Frame, covered: &[Area]) -> Markup {
+/// Lines across the curves, then the labels of lines and bands.
+pub fn notes(figure: &Figure, frame: &Frame) -> Markup {
     let Area { left, top, right, bottom } = frame.area;
-    let line = |at| match at {
-        At::X(x) => Area { left: frame.x(x), right: frame.x(x), top, bottom },
-        At::Y(y) => Area { left, right, top: frame.y(y), bottom: frame.y(y) },
-    };
-    let lines: Vec<Area> = figure.marks.iter().map(|m| line(m.at)).collect();
-    let thick = |l: &Area| Area {
-        left: l.left - 2.0,
-        top: l.top - 2.0,
-        right: l.right + 2.0,
-        bottom: l.bottom + 2.0,
-    };
-    let mut places = Places { frame: frame.area, covered: covered.to_vec(), texts: Vec::new() };
-    places.covered.extend(lines.iter().map(thick));
+    let mut labels = Labels { frame: frame.area, placed: Vec::new() };
     let (first, last) = ((left + 6.0, Anchor::Start), (right - 6.0, Anchor::End));
-    for (mark, line) in figure.marks.iter().zip(&lines) {
-        let beside = [(line.left + 8.0, Anchor::Start), (line.left - 8.0, Anchor::End), last, first];
-        let inner = [4.0, 2.0, 6.0, 3.0, 5.0].map(|n| (left + (right - left) * n / 8.0, Anchor::Middle));
-        let along = [&[last, first][..], &inner].concat();
-        let rows = match mark.at {
-            At::X(_) => rows(top + 3.0, LINE, 60.0, &beside),
-            At::Y(_) => [(line.top - HIGH - 4.0, -LINE), (line.top + 4.0, LINE)]
-                .map(|(nearest, step)| rows(nearest, step, 150.0, &along))
-                .concat(),
-        };
-        // There it would seem to belong to another line: near an upright one, or beyond a level one.
-        let others = figure.marks.iter().zip(&lines).filter_map(|(other, at)| match (mark.at, other.at) {
-            (At::X(_), _) if (at.left - line.left).abs() > TOGETHER => {
-                Some(Area { left: at.left - APART, right: at.left + APART, ..*at })
+    for mark in &figure.marks {
+        match mark.at {
+            At::X(x) => {
+                let (before, after) = (frame.x(x) - 8.0, frame.x(x) + 8.0);
+                let tops = (0..ROWS).map(|row| top + 3.0 + f64::from(row) * LINE);
+                labels.put(&mark.label, tops, &[(after, Anchor::Start), (before, Anchor::End), last, first]);
             }
-            (At::Y(_), At::Y(_)) if at.top < line.top - 0.5 => Some(Area { top, ..*at }),
-            (At::Y(_), At::Y(_)) if at.top > line.top + 0.5 => Some(Area { bottom, ..*at }),
-            _ => None,
-        });
-        places.put(&mark.label, rows, &others.collect::<Vec<_>>());
+            At::Y(y) => {
+                let (above, below) = (frame.y(y) - HIGH - 4.0, frame.y(y) + 4.0);
+                let tops =
+                    (0..ROWS).flat_map(|row| [above - f64::from(row) * LINE, below + f64::from(row) * LINE]);
+                labels.put(&mark.label, tops, &[last, first]);
+            }
+        }
     }
     for band in &figure.bands {
         let (from, to) = (frame.x(band.from.min(band.to)), frame.x(band.from.max(band.to)));
-        let columns = [(from + 6.0, Anchor::Start), (to - 6.0, Anchor::End), last];
         // Clear of the lowest line across.
-        places.put(&band.label, rows(bottom - HIGH - 16.0, -LINE, 60.0, &columns), &[]);
+        let tops = (0..ROWS).map(|row| bottom - HIGH - 16.0 - f64::from(row) * LINE);
+        labels.put(&band.label, tops, &[(from + 6.0, Anchor::Start), (to - 6.0, Anchor::End)]);
     }
-    html! {
-        @for l in &lines {
-            "\n" path.stroke.ink.thick d=(format!("M{} {}L{} {}", px(l.left), px(l.top), px(l.right), px(l.bottom))) {}
-        }
-        @for label in places.texts { (label.draw()) }
-    }
-}
-
-/// A possible position of a text: x, its anchor, its upper edge, and its cost.
-type Place = (f64, Anchor, f64, f64);
-
-/// All `columns`, row by row; earlier columns cost less, and each row costs `worse` more.
-fn rows(first: f64, step: f64, worse: f64, columns: &[(f64, Anchor)]) -> Vec<Place> {
-    let place = |row: i32| {
-        let (top, cost) = (first + f64::from(row) * step, f64::from(row) * worse);
-        columns.iter().zip(0..).map(move |((x, anchor), n)| (*x, *anchor, top, cost + 100.0 * f64::from(n)))
+    let line = |at| match at {
+        At::X(x) => format!("M{} {}V{}", px(frame.x(x)), px(top), px(bottom)),
+        At::Y(y) => format!("M{} {}H{}", px(left), px(frame.y(y)), px(right)),
     };
-    (0..12).flat_map(place).collect()
+    html! {
+        @for mark in &figure.marks { "\n" path.stroke.ink.thick d=(line(mark.at)) {} }
+        @for label in labels.placed { (label.draw()) }
+    }
 }
 
-/// The free and covered areas of a figure, and the texts placed so far.
-struct Places {
+/// The labels that were placed in a frame.
+struct Labels {
     frame: Area,
-    covered: Vec<Area>,
-    texts: Vec<Label>,
+    placed: Vec<Label>,
 }
 
-impl Places {
-    /// Puts a text on the cheapest of `places`, if possible outside `avoid`. It never covers another text: without a free place it is left out.
-    fn put(&mut self, text: &str, places: Vec<Place>, avoid: &[Area]) {
+impl Labels {
+    /// Puts a text in the first of these places that is inside the frame and free of other labels. Without one it is left out.
+    fn put(&mut self, text: &str, tops: impl Iterator<Item = f64>, columns: &[(f64, Anchor)]) {
         let Area { left, top, right, bottom } = self.frame;
         let text = cut(text, SIZE, right - left - 12.0);
-        let labels = places.into_iter().filter_map(|(x, anchor, y, cost)| {
-            let label = Label::new(text.clone(), anchor, x, y);
+        let place = |y: f64| {
+            columns.iter().map(|(x, anchor)| Label::new(text.clone(), *anchor, *x, y)).collect::<Vec<_>>()
+        };
+        let mut places = tops.flat_map(place);
+        let is_free = |label: &Label| {
             let area = label.area();
             let inside = area.left > left && area.top >= top && area.right <= right && area.bottom <= bottom;
-            let free = inside && self.texts.iter().all(|t| t.area().overlap(&area) == 0.0);
-            let covers: f64 = self.covered.iter().map(|c| c.overlap(&area)).sum();
-            let unclear = if avoid.iter().any(|a| a.overlap(&area) > 0.0) { UNCLEAR } else { 0.0 };
-            free.then_some((COVERING * covers + cost + unclear, label))
-        });
-        self.texts.extend(labels.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, label)| label));
+            inside && self.placed.iter().all(|other| other.area().overlap(&area) == 0.0)
+        };
+        let label = places.find(is_free);
+        self.placed.extend(label);
     }
 }

@@ -49,19 +49,6 @@ impl Scale {
         Self { from, to, log, ticks, unit: (unit.0, unit.1.to_owned()), axis: axis.clone() }
     }
 
-    /// The same up to the last value, where at least two ticks stay.
-    #[must_use]
-    pub fn until(self, last: f64) -> Self {
-        let near = last + 1e-6 * (last - self.from);
-        let ticks: Vec<f64> = self.ticks.iter().copied().filter(|t| *t <= near).collect();
-        match ticks.last() {
-            Some(tick) if ticks.len() > 1 && !self.log && !self.named() => {
-                Self { to: last.max(*tick).min(self.to), ticks, ..self }
-            }
-            _ => self,
-        }
-    }
-
     /// Where a value stands, from 0 to 1; values beyond an end stand there.
     pub fn share(&self, value: f64) -> f64 {
         let on = |v: f64| if self.log { v.max(1e-300).log10() } else { v };

@@ -271,78 +271,6 @@ fn crowded_figures_stay_legible() {
 }
 
 #[test]
-fn labels_of_upright_lines_stand_on_the_outer_sides() {
-    let knee = |label: &str, x| Mark { label: label.to_owned(), at: At::X(x) };
-    let drawn = file(&Figure {
-        x: Axis::of("transfer size", Unit::Bytes),
-        y: Axis::speed(),
-        curves: vec![Curve::new(
-            "speed",
-            Style::Line,
-            [(0.0, 1e6), (1e6, 1e6)].map(|(x, y)| Point::new(x, y)),
-        )],
-        marks: vec![knee("knee one", 5e5), knee("knee two", 6e5)],
-        ..Figure::default()
-    });
-    let tags = tags(&drawn);
-    let anchor = |label: &str| {
-        tags.iter().find(|tag| tag.text == label).and_then(|tag| tag.get("text-anchor")).expect("a label")
-    };
-    assert_eq!([anchor("knee one"), anchor("knee two")], ["end", "start"]);
-}
-
-#[test]
-fn labels_of_level_lines_stand_on_their_own_side_and_off_the_dots() {
-    let level = |label: &str, at: f64| Mark { label: label.to_owned(), at: At::Y(at) };
-    let speeds = [1.108e9, 1.653e9, 2.844e9, 2.156e9, 18.669e9, 0.916e9];
-    let points = (0..).zip(speeds).map(|(x, y)| Point {
-        interval: Some(if x == 0 { (y / 12.0, y * 12.0) } else { (y / 1.5, y * 1.5) }),
-        ..Point::new(f64::from(x), y)
-    });
-    for drawn in drawings(&Figure {
-        x: Axis::named("", (0..6).map(|i| i.to_string())),
-        y: Axis::speed().log(),
-        curves: vec![Curve::new("", Style::Dots, points)],
-        marks: vec![level("memory writing, 5484 MB/s", 5.484e9), level("memory reading, 6216 MB/s", 6.216e9)],
-        ..Figure::default()
-    }) {
-        let [slow, fast] =
-            ["memory writing, 5484 MB/s", "memory reading, 6216 MB/s"].map(|label| text(&drawn, label));
-        let tags = tags(&drawn);
-        let thick = tags.iter().filter(|tag| tag.get("class") == Some("stroke ink thick")).filter_map(area);
-        let mut lines: Vec<Area> = thick.filter(|a| a.bottom - a.top < 4.0).collect();
-        lines.sort_by(|a, b| a.top.total_cmp(&b.top));
-        assert!(fast.bottom <= lines[0].bottom && slow.top >= lines[1].top, "{fast:?} {slow:?} {lines:?}");
-        let dots = tags.iter().filter(|tag| tag.name == "circle").filter_map(area);
-        assert!(dots.into_iter().all(|dot| dot.overlap(&fast) + dot.overlap(&slow) == 0.0), "{drawn}");
-    }
-}
-
-#[test]
-fn the_value_of_a_curve_stands_off_the_curve_and_its_band() {
-    let wave = |i: i32| if i % 2 == 0 { 0.97e9 } else { 1.03e9 };
-    let points =
-        (0..60).map(|i| Point { interval: Some((0.9e9, 1.1e9)), ..Point::new(f64::from(i), wave(i)) });
-    let points: Vec<Point> = points.collect();
-    for drawn in drawings(&Figure {
-        x: Axis::of("time", Unit::Seconds),
-        y: Axis::speed(),
-        curves: vec![Curve::new("", Style::Line, points.clone())],
-        marks: vec![Mark { label: "1000 MB/s".to_owned(), at: At::Y(1e9) }],
-        bands: vec![Band { label: "used".to_owned(), from: 1.0, to: 59.0 }],
-        ..Figure::default()
-    }) {
-        let band = tags(&drawn).iter().find(|tag| tag.name == "polygon").and_then(area).expect("a band");
-        for label in ["1000 MB/s", "used"].map(|label| text(&drawn, label)) {
-            assert_eq!(band.overlap(&label), 0.0, "{label:?} {band:?}");
-        }
-        let end = tags(&drawn).iter().find(|tag| tag.name == "polygon").and_then(area).expect("a band").right;
-        let frame = tags(&drawn).iter().filter_map(area).map(|a| a.right).fold(0.0, f64::max);
-        assert!(frame - end < 40.0, "the axis ends at the data: {end} of {frame}");
-    }
-}
-
-#[test]
 fn speeds_far_apart_are_shown_as_ratios_and_open_intervals_as_arrows() {
     let figure = |speeds: [f64; 2]| Figure {
         x: Axis::named("", ["a", "b"].map(str::to_owned)),
@@ -400,31 +328,6 @@ fn text(drawn: &str, wanted: &str) -> Area {
         .filter(|tag| tag.text == wanted)
         .find_map(area)
         .unwrap_or_else(|| panic!("no {wanted}: {drawn}"))
-}
-
-#[test]
-fn knees_at_nearly_one_place_are_named_beside_it() {
-    let knee = |label: &str, x| Mark { label: label.to_owned(), at: At::X(x) };
-    let points = (6..21).map(|e| Point::new(2f64.powi(e), 2e6 / (1.0 + 1400.0 / 2f64.powi(e))));
-    let drawn = file(&Figure {
-        x: Axis::of("transfer size", Unit::Bytes).log(),
-        y: Axis::speed().log(),
-        curves: vec![Curve::new("", Style::Line, points)],
-        marks: vec![knee("knee one", 1440.0), knee("knee two", 1410.0)],
-        ..Figure::default()
-    });
-    let [one, two] = ["knee one", "knee two"].map(|label| text(&drawn, label));
-    let line = tags(&drawn)
-        .iter()
-        .filter(|tag| tag.name == "path" && tag.get("class") == Some("stroke ink thick"))
-        .filter_map(area)
-        .find(|a| a.right - a.left < 4.0)
-        .expect("an upright line");
-    for label in [one, two] {
-        let gap = (label.left - line.right).max(line.left - label.right);
-        assert!(gap < label.right - label.left, "{label:?} is far from {line:?}");
-    }
-    assert_eq!(complaints(&drawn), Vec::<String>::new());
 }
 
 #[test]
