@@ -46,42 +46,37 @@ pub(super) fn hint(e: &anyhow::Error, command: impl Fn(&str) -> String) -> Optio
     if let Some(e) = e.downcast_ref::<TargetError>() {
         return Some(e.hint());
     }
-    let hint = match e.downcast_ref() {
-        Some(PlanError::Alignment { block, .. }) => return suffix_hint(*block),
-        Some(PlanError::TooSmall { path, .. }) => {
-            let dir = path.parent().unwrap_or(path).display();
-            return Some(format!("name its directory, {dir}, to measure the drive with a file of its own"));
+    if let Some(PlanError::TooSmall { path, .. }) = e.downcast_ref() {
+        let dir = path.parent().unwrap_or(path).display();
+        return Some(format!("name its directory, {dir}, to measure the drive with a file of its own"));
+    }
+    if let Some(SuiteError::Unknown(name)) = e.downcast_ref() {
+        return Suite::meant(name).map(|meant| format!("did you mean `--suite {meant}`?"));
+    }
+    let of_store = match e.downcast_ref() {
+        Some(StoreError::NoSuchRun { .. }) => Some(format!("`{}` lists all runs", command("results"))),
+        Some(StoreError::Complete(run)) => Some(format!("`{}` shows it", command(&format!("show {run}")))),
+        Some(StoreError::Unwritable { .. } | StoreError::NoHome) => {
+            Some("choose another directory with --store DIR".to_owned())
         }
-        Some(PlanError::Unsuitable { .. }) => "`drivebench list` shows the drives and where they are mounted",
-        _ => match e.downcast_ref() {
-            Some(StoreError::NoSuchRun { .. }) => {
-                return Some(format!("`{}` lists all runs", command("results")));
-            }
-            Some(StoreError::Complete(run)) => {
-                return Some(format!("`{}` shows it", command(&format!("show {run}"))));
-            }
-            Some(StoreError::Unwritable { .. } | StoreError::NoHome) => {
-                "choose another directory with --store DIR"
-            }
-            _ if e.is::<BayError>() => "`drivebench list` shows the bays, `drivebench bay` their names",
-            _ if matches!(e.downcast_ref(), Some(LockError::Busy { .. })) => {
-                "wait for it with --wait, or measure another drive"
-            }
-            _ if matches!(e.downcast_ref(), Some(CompareError::Unlike { .. })) => {
-                "measure both with the same load, or compare them anyway with --force"
-            }
-            _ => {
-                let Some(SuiteError::Unknown(name)) = e.downcast_ref() else { return None };
-                return Suite::meant(name).map(|meant| format!("did you mean `--suite {meant}`?"));
-            }
-        },
+        _ => None,
     };
-    Some(hint.to_owned())
-}
-
-/// The binary suffix that was probably meant by a decimal one: `kB` and `MB` are powers of 1000.
-fn suffix_hint(block: u64) -> Option<String> {
-    let (unit, letter) = if block % 1_000_000 == 0 { (1_000_000, "M") } else { (1000, "k") };
-    let (n, binary) = (block / unit, letter.to_uppercase());
-    (block % unit == 0).then(|| format!("{letter}B is {unit} bytes here; {n}{letter} is {n} {binary}iB"))
+    let others = [
+        (
+            matches!(e.downcast_ref(), Some(PlanError::Unsuitable { .. })),
+            "`drivebench list` shows the drives and where they are mounted",
+        ),
+        (matches!(e.downcast_ref(), Some(PlanError::Alignment { .. })), "4k is 4 KiB, 4kB is 4000 bytes"),
+        (e.is::<BayError>(), "`drivebench list` shows the bays, `drivebench bay` their names"),
+        (
+            matches!(e.downcast_ref(), Some(LockError::Busy { .. })),
+            "wait for it with --wait, or measure another drive",
+        ),
+        (
+            matches!(e.downcast_ref(), Some(CompareError::Unlike { .. })),
+            "measure both with the same load, or compare them anyway with --force",
+        ),
+    ];
+    let other = others.into_iter().find(|(is, _)| *is);
+    of_store.or_else(|| other.map(|(_, hint)| hint.to_owned()))
 }

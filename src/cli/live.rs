@@ -13,9 +13,6 @@ use crate::{
     units::{self, Direction, Pattern, count, decimal_bytes, duration, percent, rate, thousands},
 };
 
-/// Columns of the bar.
-const BAR: std::ops::RangeInclusive<usize> = 6..=24;
-
 /// The state of a running load on one target.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Now {
@@ -195,7 +192,7 @@ fn cut(mut line: String, width: usize) -> String {
     line
 }
 
-/// `[3/6] RND4K Q1 write  ▕█████▌     ▏  46 %  31 IOPS ±22 %  up to 18 s left`
+/// `[3/6] RND4K Q1 write  46 %  31 IOPS ±22 %  up to 18 s left`
 fn first(place: Option<(usize, usize)>, load: &Load<'_>, now: &[Now], style: Style, width: usize) -> String {
     let several = now.len() > 1;
     let heading = match several {
@@ -221,22 +218,7 @@ fn first(place: Option<(usize, usize)>, load: &Load<'_>, now: &[Now], style: Sty
     parts.extend(interval.map(|half| Part::new(4, " ", style.text(&format!("±{}", percent(half))))));
     let left = left.map(|left| format!("up to {} left", duration(left.ceil().max(1.0))));
     parts.extend(left.map(|left| Part::new(3, "  ", style.text(&left))));
-    let head = parts[0].text.width();
-    let line = fitted(&parts, width);
-    let room = width.saturating_sub(line.width() + 4).min(*BAR.end());
-    if room < *BAR.start() || line.width() <= head {
-        return line;
-    }
-    let full = ((share * room as f64) as usize).min(room);
-    let bar = style.text(&format!("▕{}{}▏", "█".repeat(full), " ".repeat(room - full)));
-    // The heading is the first part, so it is whole where there is room for a bar.
-    let (heading, rest) = line.split_at(parts_end(&line, head));
-    format!("{heading}  {bar}{rest}")
-}
-
-/// Position in bytes at which the first `columns` columns of a line end.
-fn parts_end(line: &str, columns: usize) -> usize {
-    line.char_indices().map(|(at, _)| at).find(|at| line[..*at].width() >= columns).unwrap_or(line.len())
+    fitted(&parts, width)
 }
 
 /// `total 1:10 of at most 6:00 · written 0.3 of at most 1.5 GB · 2 stalls, longest 2.6 s`
@@ -248,10 +230,6 @@ fn second(totals: &Totals, style: Style, width: usize) -> String {
         parts.extend(limit.map(|limit| Part::new(3, " ", limit)));
         if totals.written_at_most > 0 {
             let (so_far, most) = (decimal_bytes(totals.written), decimal_bytes(totals.written_at_most));
-            let so_far = match (so_far.split_once(' '), most.split_once(' ')) {
-                (Some((number, unit)), Some((_, same))) if unit == same => number.to_owned(),
-                _ => so_far,
-            };
             parts.push(Part::new(4, " · ", format!("written {so_far} of {at_most}{most}")));
         }
         if totals.stalls > 0 {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anstream::ColorChoice;
 use clap::{
-    Command, CommandFactory,
+    CommandFactory,
     error::{ContextKind, ContextValue, Error, ErrorKind},
 };
 
@@ -16,8 +16,6 @@ use crate::{
 
 /// The command under which experiments are.
 const RUN: &str = "run";
-/// The option for the format of the output.
-const FORMAT: &str = "format";
 
 /// When colours were asked for. Mistakes have colours, too, so it is read before the command line is.
 pub(super) fn colours(typed: &[String]) -> ColorChoice {
@@ -65,11 +63,7 @@ pub(super) fn explain(e: &Error, typed: &[String]) -> Option<(String, String)> {
         }
         ErrorKind::UnknownArgument => {
             let option = context(ContextKind::InvalidArg)?;
-            let meant = |similar: String| format!("did you mean `{similar}`?");
-            let hint = format_of(&option, &place)
-                .map(meant)
-                .or_else(|| elsewhere(&option, &place))
-                .or_else(|| context(ContextKind::SuggestedArg).map(meant));
+            let hint = context(ContextKind::SuggestedArg).map(|similar| format!("did you mean `{similar}`?"));
             let command = if place.is_empty() { String::new() } else { format!(" of `drivebench {path}`") };
             (format!("there is no option '{option}'{command}"), hint.unwrap_or_else(|| lists(&path)))
         }
@@ -131,17 +125,11 @@ fn instead(word: &str, path: &str, similar: Option<String>, typed: &[String]) ->
     let command = Args::command();
     // A command that exists one level deeper: `run baseline` for `baseline`, `results export` for `export`.
     let group = command.get_subcommands().find(|group| group.find_subcommand(word).is_some());
-    // Help and version are options only of a command that is built.
-    let mut built = command.clone();
-    built.build();
-    let is_option =
-        built.get_arguments().any(|arg| arg.get_long() == Some(word) && !arg.get_action().takes_values());
     let is_path = word.contains('/') || Path::new(word).exists();
     match (path, group) {
         ("", Some(group)) => Some(with(&[group.get_name(), word])),
         ("", None) if is_run(word, typed) => Some(with(&["show", word])),
         ("", None) if is_path => Some(with(&[RUN, "baseline", word])),
-        ("", None) if is_option => Some(with(&[&format!("--{word}")])),
         (RUN, _) if is_path => Some(with(&["baseline", word])),
         _ => similar.map(|similar| with(&[&similar])),
     }
@@ -157,30 +145,4 @@ fn example(place: &[String]) -> Option<String> {
     let experiment = REGISTER.iter().find(|experiment| place.last().is_some_and(|p| p == experiment.name))?;
     let command = experiment.examples.first()?.split("  ").next()?;
     Some(format!("for example `drivebench run {command}`; `drivebench list` shows the drives"))
-}
-
-fn command_at(place: &[String]) -> Option<Command> {
-    place.iter().try_fold(Args::command(), |command, word| command.find_subcommand(word).cloned())
-}
-
-/// `--format json` for `--json`, if the command has formats.
-fn format_of(option: &str, place: &[String]) -> Option<String> {
-    let name = option.trim_start_matches('-');
-    let command = command_at(place)?;
-    let format = command.get_arguments().find(|arg| arg.get_id() == FORMAT)?;
-    let is_value = format.get_possible_values().iter().any(|value| value.get_name() == name);
-    is_value.then(|| format!("--{FORMAT} {name}"))
-}
-
-/// The neighbouring commands that have this option.
-fn elsewhere(option: &str, place: &[String]) -> Option<String> {
-    let name = option.strip_prefix("--")?;
-    let group = command_at(&place[..1]).filter(|_| place.len() > 1)?;
-    let has = |command: &&Command| command.get_arguments().any(|arg| arg.get_long() == Some(name));
-    let with = group
-        .get_subcommands()
-        .filter(has)
-        .map(|command| format!("`drivebench {} {}`", place[0], command.get_name()));
-    let with: Vec<String> = with.collect();
-    (!with.is_empty()).then(|| format!("`--{name}` is an option of {}", listed(&with)))
 }

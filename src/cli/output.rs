@@ -112,10 +112,8 @@ impl Output {
     /// Writes what is wrong to standard error, and a hint at what to do.
     pub fn error(&self, wrong: &dyn Display, hint: Option<String>) {
         let marked = |mark: &str, text: &str| {
-            let lines = self.paragraph(mark, text);
-            let (indent, word) = mark.trim_end().split_at(mark.len() - mark.trim_start().len());
-            let coloured = indent.to_owned() + &self.aside.error(word);
-            lines.strip_prefix(mark.trim_end()).map(|rest| coloured + rest).unwrap_or(lines)
+            let word = mark.trim();
+            self.paragraph(mark, text).replacen(word, &self.aside.error(word), 1)
         };
         let hint = hint.map(|hint| marked("  hint: ", &hint)).unwrap_or_default();
         let _ = io::stderr().lock().write_all((marked("error: ", &wrong.to_string()) + &hint).as_bytes());

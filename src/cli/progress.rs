@@ -1,7 +1,7 @@
 //! Progress of a run: two lines that are redrawn, plain lines, or events for a program.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     io,
     time::{Duration, Instant},
 };
@@ -32,8 +32,6 @@ pub struct Show<'a> {
     live: Live<'a>,
     /// The latest estimate of each running load, by target. The last one equals the report's.
     estimates: BTreeMap<usize, Estimate>,
-    /// The targets during whose load this process was suspended: their bytes and seconds don't make their speed.
-    suspended: BTreeSet<usize>,
     /// Why events are dropped; the measurement continues.
     unread: Option<io::Error>,
 }
@@ -51,8 +49,7 @@ impl<'a> Show<'a> {
         let how = if events { Way::Events } else { people };
         let (repetitions, estimates) = (plan.repetitions(), BTreeMap::new());
         let live = Live::new(plan, output.aside, matches!(how, Way::Live));
-        let (shown, suspended) = (Instant::now(), BTreeSet::new());
-        Self { output, plan, repetitions, how, shown, live, estimates, suspended, unread: None }
+        Self { output, plan, repetitions, how, shown: Instant::now(), live, estimates, unread: None }
     }
 
     pub fn line(&mut self, value: &serde_json::Value) {
@@ -111,13 +108,9 @@ impl Watcher for Show<'_> {
                     None => String::new(),
                 };
                 let heading = self.heading(*target as usize, &m.label);
-                let seconds = self.took(*target as usize, outcome.seconds);
-                self.suspended.remove(&(*target as usize));
+                let seconds = duration(outcome.seconds);
                 let line = format!("  {heading}{run}: {how}, {moved} in {seconds}{speed}");
                 self.live.above(|| self.output.note(&line));
-            }
-            Event::Window { target, window, .. } if window.suspended_ns > 0 => {
-                self.suspended.insert(*target as usize);
             }
             Event::Note { text, .. } => self.live.above(|| self.output.warn(text)),
             _ => {}
@@ -242,12 +235,7 @@ impl Show<'_> {
         let slower = if p.cliffs > 0 { ", slowed down" } else { "" };
         let heading = self.heading(p.target, &p.measure.label);
         let bytes = decimal_bytes(p.bytes);
-        format!("{heading} {speed}  {bytes}  {}{left}{stalls}{slower}", self.took(p.target, p.seconds))
-    }
-
-    fn took(&self, target: usize, seconds: f64) -> String {
-        let suspended = if self.suspended.contains(&target) { ", suspended for a part of it" } else { "" };
-        duration(seconds) + suspended
+        format!("{heading} {speed}  {bytes}  {}{left}{stalls}{slower}", duration(p.seconds))
     }
 }
 
@@ -277,7 +265,7 @@ mod tests {
     use super::*;
     use crate::{
         plan::AtLeast,
-        units::{Caching, Direction, Load, Pattern, Window},
+        units::{Caching, Direction, Load, Pattern},
     };
 
     #[test]
@@ -288,7 +276,7 @@ mod tests {
         let again = Measure { again: Some(AtLeast { seconds: 1.0, bytes: 1 << 30 }), ..once.clone() };
         let (output, plan) =
             (Output::new(true), Plan { targets: vec![Default::default()], ..Plan::default() });
-        let mut show = Show::new(&output, &plan, false);
+        let show = Show::new(&output, &plan, false);
         let now = |measure| Progress {
             target: 0,
             measure,
@@ -301,8 +289,5 @@ mod tests {
         };
         assert_eq!(show.words(&now(&once)), "write 50.0 MB/s  500 MB  10 s, up to 10 s left");
         assert_eq!(show.words(&now(&again)), "write 50.0 MB/s  500 MB  10 s", "what is left of one pass");
-        let window = Window { suspended_ns: 4_000_000_000, ..Window::default() };
-        show.event(&Event::Window { step: crate::plan::StepId(0), target: 0, zone: None, window });
-        assert!(show.words(&now(&again)).ends_with("10 s, suspended for a part of it"));
     }
 }

@@ -43,11 +43,7 @@ pub(super) fn watch(args: &WatchBoot, store: &Option<PathBuf>, output: &Output) 
         address.ip(),
         duration(args.most)
     ));
-    let mut was_up = false;
-    let mut tell = |seen, watched: &Watched| {
-        was_up |= seen == Seen::Up;
-        output.note(&describe(seen, watched));
-    };
+    let mut tell = |seen, watched: &Watched| output.note(&describe(seen, watched));
     let watched = observe(&mut remote, asked, args.most, &|| cancel.is_set(), &mut tell);
     let complete = watched.is_complete();
     let how = match signals.code() {
@@ -58,17 +54,13 @@ pub(super) fn watch(args: &WatchBoot, store: &Option<PathBuf>, output: &Output) 
     let code = signals.code().map(ExitCode::from);
     if watched.stopped.is_none() && watched.answers.is_empty() {
         // Nothing was seen, so nothing is kept.
-        return match code {
-            Some(code) => Ok(code),
-            None if was_up => {
-                Err(anyhow!("{host} was not seen to restart within {}", duration(watched.ended)))
-            }
-            None => Err(anyhow!(
-                "{host} ({}) did not answer within {}: check its address, and that it answers pings or the ports of --ssh-port and --http-port",
-                address.ip(),
-                duration(watched.ended)
+        let seconds = duration(watched.ended);
+        return code.map_or_else(
+            || Err(anyhow!(
+                "{host} was not seen to restart within {seconds}: check that it answers pings, or the ports of --ssh-port and --http-port"
             )),
-        };
+            Ok,
+        );
     }
     let name = keep(&store, watched, how)?;
     let findings = stored::findings(&store, &name)?;

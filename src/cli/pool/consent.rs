@@ -96,8 +96,6 @@ fn known(erase: &[String], drives: &[&Drive], others: &[String]) -> Result<(), U
     let own: Vec<String> = drives.iter().map(|drive| consent(drive)).collect();
     let is_unknown = |serial: &&String| !own.contains(serial) && !others.contains(serial);
     let Some(unknown) = erase.iter().find(is_unknown) else { return Ok(()) };
-    let is_shared = drives.iter().any(|drive| drive.serial.as_ref() == Some(unknown));
-    let alone = if is_shared { " to itself" } else { "" };
     let left = own.iter().filter(|serial| !erase.contains(serial)).map(|serial| erase_option(serial));
     let left: Vec<String> = left.collect();
     let then = match left.is_empty() {
@@ -106,7 +104,7 @@ fn known(erase: &[String], drives: &[&Drive], others: &[String]) -> Result<(), U
     };
     let given = erase_option(unknown);
     Err(Usage(format!(
-        "{given}: no drive of this command has that serial{alone}. Nothing was changed: {then}"
+        "{given}: no drive of this command has that serial to itself. Nothing was changed: {then}"
     )))
 }
 
@@ -167,8 +165,8 @@ mod tests {
         assert_eq!(refused(&["4C531", "absent", "000000000000+0@3"]), "");
         assert_eq!(
             refused(&["4C531", "4C541", "000000000000+0@3"]),
-            "--erase 4C541: no drive of this command has that serial. Nothing was changed: add --erase 4C532 instead \
-             if that may be lost"
+            "--erase 4C541: no drive of this command has that serial to itself. Nothing was changed: add --erase 4C532 \
+             instead if that may be lost"
         );
         assert!(refused(&["000000000000"]).contains("has that serial to itself"));
         let all = ["4C531", "4C532", "000000000000+0@3", "-x"];

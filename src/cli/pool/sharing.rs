@@ -65,9 +65,7 @@ fn sentence(bus: &Bus, who: &str, layout: Layout, measured: Option<Measured>) ->
     let shares = match layout {
         _ if !shares => "",
         Layout::Single | Layout::Linear => ", and they share its speed when used at once",
-        Layout::Raid0 => ", and they share its speed",
-        Layout::Raid1 | Layout::Raid10 => ", and copies share its speed",
-        Layout::Raid5 | Layout::Raid6 => ", and data and parity share its speed",
+        _ => ", and they share its speed",
     };
     let measured = measured.map_or_else(String::new, |measured| {
         let (writes, run) = (measured.writes.text(rate), measured.run);
@@ -148,7 +146,7 @@ mod tests {
         let all = said(&pi, &sticks, Layout::Raid10, Some(&writes(&sticks)));
         assert_eq!(
             all,
-            "All 4 drives are behind one hub, hub 1: the hub is one failure for all of them, and copies share its \
+            "All 4 drives are behind one hub, hub 1: the hub is one failure for all of them, and they share its \
              speed. At once they write 35.0 MB/s ±5.0 % (measured: r42).\n"
         );
         // Of other drives, of reads, or in other bays, it says nothing of these.

@@ -196,33 +196,25 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
         State::Inactive | State::Stopped => unclean(pool, health, inventory),
         _ => None,
     };
+    // Only a stopped pool has none.
+    let device = health.device.as_ref().map(|device| device.path()).unwrap_or_default();
+    let present: Vec<bool> = health.members.iter().map(|state| *state != MemberState::Waiting).collect();
     let mut states = vec![match health.state {
         _ if unclean.is_some() => unclean.unwrap_or_default(),
         State::Active if health.degraded > 0 => "degraded".to_owned(),
         State::Active => "active".to_owned(),
-        State::ReadOnly => match &health.device {
-            Some(device) => format!("read only; to let it be written: {}", mdadm::read_write(&device.path())),
-            None => "read only".to_owned(),
-        },
+        State::ReadOnly => format!("read only; to let it be written: {}", mdadm::read_write(&device)),
         State::Suspended => "suspended".to_owned(),
         State::Inactive if health.members.contains(&MemberState::Unused) => {
             format!("assembled in part; to add the others: {}", to_add(pool, health, inventory))
         }
-        State::Inactive
-            if !build.layout.starts_without(
-                &health.members.iter().map(|state| *state != MemberState::Waiting).collect::<Vec<_>>(),
-            ) =>
-        {
+        State::Inactive if !build.layout.starts_without(&present) => {
             "assembled in part: too many drives are missing".to_owned()
         }
-        State::Inactive => match &health.device {
-            Some(device) => {
-                format!("assembled in part; to start it without the others: {}", mdadm::run(&device.path()))
-            }
-            None => "assembled in part".to_owned(),
-        },
+        State::Inactive => {
+            format!("assembled in part; to start it without the others: {}", mdadm::run(&device))
+        }
         State::TakesNoWrites => {
-            let device = health.device.as_ref().map(|device| device.path()).unwrap_or_default();
             format!(
                 "takes no writes, because the last copy of something could not be written: back it up, unmount it, and mdadm --stop {device}; after that, \
                  the command that starts it is shown here"
@@ -255,13 +247,9 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
         let out = health.members.iter().position(is_out);
         states.extend(out.map(|at| to_complete(pool, at, health, inventory)));
     }
-    states.extend(health.work.as_ref().map(|now| match (now.action, &health.device) {
-        (Action::Frozen, Some(device)) => {
-            format!("{}; to let it go on: {}", now.describe(), mdadm::go_on(&device.path()))
-        }
-        (Action::Pending, Some(device)) => {
-            format!("{}; to begin it: {}", now.describe(), mdadm::read_write(&device.path()))
-        }
+    states.extend(health.work.as_ref().map(|now| match now.action {
+        Action::Frozen => format!("{}; to let it go on: {}", now.describe(), mdadm::go_on(&device)),
+        Action::Pending => format!("{}; to begin it: {}", now.describe(), mdadm::read_write(&device)),
         _ => now.describe(),
     }));
     states.extend(health.mismatches.map(|n| format!("at most {} differed at the last check", size(n * 512))));

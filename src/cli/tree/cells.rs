@@ -72,7 +72,6 @@ pub(super) fn about(inventory: &Inventory, used: &Uses<'_>, drive: &Drive) -> Ve
     let wrote = drive.drivebench_wrote.filter(|bytes| *bytes > 0);
     cells.extend(wrote.map(|bytes| format!("drivebench wrote {}", decimal_bytes(bytes))));
     cells.extend(drive.read_only.then(|| "read-only".to_owned()));
-    cells.extend(odd_size(drive, &inventory.drives));
     cells
 }
 
@@ -121,23 +120,6 @@ fn content(used: &Uses<'_>, block: Block<'_>, content: &Signature) -> String {
         text += ", in use";
     }
     text
-}
-
-/// Drives of one model can differ by a sector, which matters for a mirror.
-fn odd_size(drive: &Drive, all: &[Drive]) -> Option<String> {
-    let near = |twin: &&Drive| twin.sectors.abs_diff(drive.sectors) <= drive.sectors / 100;
-    let same =
-        |twin: &&Drive| drive.model.is_some() && twin.model == drive.model && twin.vendor == drive.vendor;
-    let sizes: Vec<u64> = all.iter().filter(same).filter(near).map(|twin| twin.sectors).collect();
-    // The most common size; of two equally common ones, the smaller.
-    let mut often: BTreeMap<u64, usize> = BTreeMap::new();
-    sizes.iter().for_each(|size| *often.entry(*size).or_default() += 1);
-    let (&usual, _) = often.iter().rev().max_by_key(|(_, times)| **times)?;
-    let others = if sizes.len() > 2 { "the others" } else { "the other" };
-    let difference = drive.sectors.abs_diff(usual);
-    let sectors = if difference == 1 { "one sector".to_owned() } else { count(difference, "sector") };
-    let larger = if drive.sectors > usual { "larger" } else { "smaller" };
-    (difference > 0).then(|| format!("{sectors} {larger} than {others}"))
 }
 
 pub(super) fn layer(inventory: &Inventory, used: &Uses<'_>, layer: &Layer) -> Vec<String> {
@@ -210,17 +192,6 @@ mod tests {
         Output,
         smartctl::{Answer, parse},
     };
-
-    #[test]
-    fn sizes_are_compared_with_the_usual_one() {
-        let drive = |sectors| Drive { model: Some("X".to_owned()), sectors, ..Drive::default() };
-        let all = [drive(10_000), drive(10_001), drive(10_000), drive(20_000)];
-        let odd: Vec<_> = all.iter().map(|drive| odd_size(drive, &all)).collect();
-        assert_eq!(odd, [None, Some("one sector larger than the others".to_owned()), None, None]);
-        let two = [drive(10_000), drive(9_990)];
-        assert_eq!(odd_size(&two[0], &two).as_deref(), Some("10 sectors larger than the other"));
-        assert_eq!(odd_size(&two[1], &two), None);
-    }
 
     /// What is said of every public sample of smartctl's output.
     #[test]
