@@ -374,7 +374,6 @@ mod tests {
         insta::assert_snapshot!(
             [
                 shown("cliff", Kind::Directory, "/mnt/a"),
-                shown("cliff", Kind::BlockDevice, "/dev/sda"),
                 shown("spinup", Kind::BlockDevice, "/dev/sda"),
             ]
             .join("\n")

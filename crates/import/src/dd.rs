@@ -49,9 +49,14 @@ impl Log {
         found: &mut Imported,
     ) -> bool {
         if let Some(command) = command(line) {
-            // The `time` of zsh names the command after its output, so nothing is known of what follows.
+            // The `time` of zsh names the command after its output.
             if is_timed(line) {
-                *self = Self::default();
+                let load = self.last.take().and_then(|last| found.loads.get_mut(last));
+                if let Some(load) = load.filter(|load| load.direction.is_none()) {
+                    (load.on, load.direction, load.caching) =
+                        (command.on, command.direction, command.caching);
+                    load.block = load.block.or(command.block);
+                }
                 return true;
             }
             *self = Self { command: Some(command), ..Self::default() };

@@ -45,35 +45,42 @@ pub(super) fn groups(imported: &Imported) -> Vec<Group<'_>> {
 }
 
 /// What groups are called: by fio's name for their load, as drivebench's own loads are called. Where a target has more of
-/// one name, it is left to the one that drivebench measures unasked; the others get the first name that is theirs alone, or a
-/// number.
+/// one name, it is left to the one that drivebench measures unasked, and the others say who told them, and if need be
+/// how they differ.
 fn names(groups: &[(String, Vec<&ImportedLoad>)]) -> Vec<String> {
-    let ways: [fn(&ImportedLoad) -> String; 3] = [
-        ImportedLoad::label,
-        |load| format!("{} ({})", load.label(), by(load)),
-        |load| format!("{} ({})", load.label(), in_full(load)),
-    ];
-    let mut counts: BTreeMap<(&str, String), usize> = BTreeMap::new();
-    let mut usual_ones: BTreeMap<(&str, String), usize> = BTreeMap::new();
-    for (target, loads) in groups {
-        ways.iter().for_each(|way| *counts.entry((target, way(loads[0]))).or_default() += 1);
-        *usual_ones.entry((target, loads[0].label())).or_default() += usize::from(usual(loads[0]));
+    let mut names = vec![String::new(); groups.len()];
+    let mut rivals: BTreeMap<(&str, String), Vec<(usize, &ImportedLoad)>> = BTreeMap::new();
+    for (at, (target, loads)) in groups.iter().enumerate() {
+        rivals.entry((target, loads[0].label())).or_default().push((at, loads[0]));
     }
-    let mut numbers: BTreeMap<(String, String), usize> = BTreeMap::new();
-    let name = |(target, loads): &(String, Vec<&ImportedLoad>)| {
-        let load = loads[0];
-        if usual(load) && usual_ones.get(&(target.as_str(), load.label())) == Some(&1) {
-            return load.label();
+    for ((_, label), mut rivals) in rivals {
+        let all: Vec<usize> = (0..rivals.len()).collect();
+        let usual: Vec<usize> = all.iter().copied().filter(|at| usual(rivals[*at].1)).collect();
+        if let ([at], _) | (_, [at]) = (&usual[..], &all[..]) {
+            names[rivals.remove(*at).0] = label.clone();
         }
-        let is_alone = |name: &String| counts.get(&(target.as_str(), name.clone())) == Some(&1);
-        ways.iter().map(|way| way(load)).find(is_alone).unwrap_or_else(|| {
-            let name = ways[1](load);
-            let number = numbers.entry((target.clone(), name.clone())).or_default();
+        // Each way of naming that tells some of them apart; the last one counts.
+        let ways: [fn(&ImportedLoad) -> String; 2] = [by, in_full];
+        let mut unnamed = rivals;
+        for way in ways {
+            let mut alike: BTreeMap<String, Vec<(usize, &ImportedLoad)>> = BTreeMap::new();
+            unnamed.drain(..).for_each(|(at, load)| alike.entry(way(load)).or_default().push((at, load)));
+            for (name, of_it) in alike {
+                match &of_it[..] {
+                    [(at, _)] => names[*at] = format!("{label} ({name})"),
+                    _ => unnamed.extend(of_it),
+                }
+            }
+        }
+        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+        unnamed.sort_by_key(|(at, _)| *at);
+        for (at, load) in unnamed {
+            let number = numbers.entry(by(load)).or_default();
             *number += 1;
-            format!("{name} #{number}")
-        })
-    };
-    groups.iter().map(name).collect()
+            names[at] = format!("{label} ({}) #{number}", by(load));
+        }
+    }
+    names
 }
 
 /// Whether it is what drivebench would have measured unasked.

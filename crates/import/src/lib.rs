@@ -26,7 +26,7 @@ pub use results::{EXPERIMENT, findings};
 
 use crate::{
     record::{ImportOptions, Imported, ImportedLoad},
-    units::{Direction, Pattern, clean, count, hides, size},
+    units::{Direction, Pattern, clean, count, hides, rate, size},
 };
 
 /// Larger files are refused; the output of a single run has at most a few MiB.
@@ -55,6 +55,11 @@ pub enum ContentError {
     Empty,
     #[error("no result found in {}; supported formats: {FORMATS}", count(*lines, "line"))]
     Unknown { lines: u64 },
+    #[error(
+        "a log of fio (write_bw_log, write_iops_log or write_lat_log), which doesn't contain what its values are: \
+         import fio's JSON of the same run"
+    )]
+    FioLog,
     #[error("more than {MOST} results, the limit of a record: split the file")]
     TooMany,
     #[error(
@@ -90,12 +95,16 @@ pub fn read(bytes: &[u8], said: &ImportOptions) -> Result<Imported, ContentError
     let text = plain(&decoded(bytes)?);
     let (mut found, rest) = fio::read(&text)?;
     lines(&rest, &mut found);
+    if found.loads.is_empty() && is_fio_log(&text) {
+        return Err(ContentError::FioLog);
+    }
     if found.loads.is_empty() {
         return Err(ContentError::Unknown { lines: text.lines().count() as u64 });
     }
     if found.loads.len() > MOST {
         return Err(ContentError::TooMany);
     }
+    contradictions(&mut found);
     clean_names(&mut found);
     found.bytes = bytes.len() as u64;
     found.crc32 = crc32fast::hash(bytes);
@@ -111,6 +120,32 @@ pub fn read(bytes: &[u8], said: &ImportOptions) -> Result<Imported, ContentError
 }
 
 const MOST: usize = 4_000;
+
+/// Whether it has nothing but `time, value, direction, block` and possibly more, all of them numbers.
+fn is_fio_log(text: &str) -> bool {
+    let sample = |line: &str| {
+        let mut fields = line.split(',').map(|field| number::whole(field.trim()));
+        let [time, value, direction, block] = [(); 4].map(|()| fields.next().flatten());
+        [time, value, block].iter().all(Option::is_some) && direction.is_some_and(|d| d <= 2)
+    };
+    text.lines().filter(|line| !line.trim().is_empty()).all(sample)
+}
+
+/// Notes loads whose operations and bytes don't fit. fio rounds IOPS to whole numbers.
+fn contradictions(found: &mut Imported) {
+    let told = |load: &ImportedLoad| {
+        let (iops, block) = (load.iops?, load.block?);
+        let expected = iops * block as f64;
+        let fits = (expected - load.speed).abs() <= 0.1 * load.speed.max(expected) + block as f64;
+        let name = load.name.clone().unwrap_or_else(|| load.label());
+        let (expected, speed, block) = (rate(expected), rate(load.speed), size(block));
+        (!fits).then(|| {
+            format!("'{name}' contradicts itself: {iops:.0} operations a second of {block} are {expected}, its speed is {speed}.")
+        })
+    };
+    let all: Vec<String> = found.loads.iter().filter_map(told).collect();
+    all.into_iter().for_each(|what| note(found, what));
+}
 
 /// Each name once, in the order in which they appear.
 fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
@@ -256,7 +291,7 @@ fn direction(rw: &str, read_percent: u8) -> Option<(Direction, Pattern)> {
 #[cfg(test)]
 mod tests {
     use super::{groups::load, *};
-    use crate::record::Half;
+    use crate::{record::Half, units::Caching};
 
     fn parse(text: &str) -> Imported {
         read(text.as_bytes(), &ImportOptions::default()).expect("a result")
@@ -267,6 +302,11 @@ mod tests {
         const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/cases");
         let imported =
             |name: &str| parse(&std::fs::read_to_string(format!("{CASES}/{name}")).expect("a sample"));
+        // Each result belongs to its command, also where the command comes after it.
+        let timed = imported("dd-zsh-time.log").loads;
+        let ways: Vec<_> = timed.iter().map(|load| (load.direction, load.caching)).collect();
+        let [write, read] = [(Direction::Write, Caching::BufferedFsync), (Direction::Read, Caching::Direct)];
+        assert_eq!(ways, [write, read].map(|(way, caching)| (Some(way), Some(caching))));
         // Progress is no result.
         for (name, total) in [
             ("dd-progress-gnu.txt", 2_147_483_648),
@@ -294,6 +334,11 @@ mod tests {
         // The client's own disk was idle, or there were several clients.
         for name in ["fio-rbd.txt", "fio-clients.txt"] {
             assert_eq!(imported(name).drive, None, "{name}");
+        }
+        // JSON whose first brace is not the first of its line.
+        for (name, n) in [("fio-quoted.json", 1), ("fio-terminal.txt", 1), ("fio-compose.log", 3)] {
+            let loads = imported(name).loads;
+            assert_eq!((loads.len(), loads[0].block), (n, Some(4096)), "{name}");
         }
     }
 

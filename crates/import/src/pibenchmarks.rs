@@ -19,8 +19,8 @@ pub(super) struct Page {
     in_dd: bool,
     /// iozone's last command: whether with direct I/O (-I), and the columns that its tests fill.
     iozone: Option<(bool, Vec<usize>)>,
-    /// Rows of the table.
-    table: Vec<ImportedLoad>,
+    /// Rows of the table, each with whether its unit is doubtful.
+    table: Vec<(ImportedLoad, bool)>,
     lines: u64,
 }
 
@@ -90,13 +90,20 @@ impl Page {
                 found.drive = Some(name.join(" "));
             }
             true
+        } else if let Some(score) = text.strip_prefix("Score: ").and_then(decimal).filter(|_| self.recognised)
+        {
+            note(found, format!("PiBenchmarks gave it a score of {score}, which is not a speed."));
+            true
+        } else if let Some(began) = text.strip_prefix("Run began: ") {
+            note(found, format!("iozone started on {began}, by the clock of the machine."));
+            true
         } else if let Some(command) = text.strip_prefix("Command line used: ") {
             let words: Vec<&str> = command.split_whitespace().collect();
             self.iozone = Some((words.contains(&"-I"), iozone_columns(&words)));
             true
         } else {
             // Repeats earlier results; some versions print wrong units here.
-            starts(&["HDParm: ", "DD Write Speed: ", "RandRead: ", "Score: "]) && self.recognised
+            starts(&["HDParm: ", "DD Write Speed: ", "RandRead: "]) && self.recognised
         }
     }
 
@@ -225,12 +232,13 @@ impl Page {
             (sane(speed) && speed > 0.0).then_some(speed)
         };
         let (read, write, ordered) = (Direction::Read, Direction::Write, Pattern::Sequential);
+        let mut doubtful = false;
         let load = match (tool, test) {
             ("HDParm", "Disk Read" | "Cached Disk Read") => {
-                // Some versions print MB/s for kB/s, so that is no speed.
                 let exact = speed(MIB as f64, "MB/sec").or_else(|| speed(KIB as f64, "kB/sec"));
+                doubtful = exact.is_none();
                 let name = if test == "Disk Read" { "disk reads" } else { "cached reads" };
-                exact.map(|speed| ImportedLoad {
+                exact.or_else(|| speed(MIB as f64, "MB/s")).map(|speed| ImportedLoad {
                     name: Some(name.to_owned()),
                     ..self.load("hdparm", read, ordered, speed)
                 })
@@ -259,20 +267,25 @@ impl Page {
         };
         let Some(load) = load else { return false };
         self.recognised = true;
-        self.table.push(load);
+        self.table.push((load, doubtful));
         true
     }
 
     /// Adds the rows of the table that no tool's line covers.
     pub(super) fn finish(self, found: &mut Imported) {
-        for row in self.table {
+        for (row, doubtful) in self.table {
             let same = |l: &ImportedLoad| {
                 (&l.tool, l.direction, l.pattern) == (&row.tool, row.direction, row.pattern)
                     && (l.name == row.name || l.tool != "hdparm" && l.tool != "iozone")
             };
-            if !found.loads.iter().any(same) {
-                found.loads.push(row);
+            if found.loads.iter().any(same) {
+                continue;
             }
+            if doubtful {
+                let what = "The hdparm speed is from the table, where some versions of PiBenchmarks print MB/s for kB/s.";
+                note(found, what.to_owned());
+            }
+            found.loads.push(row);
         }
         if self.recognised {
             found.tool = "PiBenchmarks".to_owned();

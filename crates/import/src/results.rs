@@ -8,7 +8,7 @@ use crate::{
     analyse::Estimate,
     findings::{Carrier, CarrierDrive, Column, Findings, Metric, Origin, Quantity, Table, short},
     record::{Event, Imported, ImportedLoad, Run, Start},
-    units::{Percentile, count, decimal_bytes, duration, rate, thousands},
+    units::{Percentile, count, decimal_bytes, duration, rate},
 };
 
 pub const EXPERIMENT: &str = "import";
@@ -40,7 +40,7 @@ pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
     findings.context = context(imported, &groups, run.start.as_ref(), several);
     findings.tables =
         [Some(speeds(&groups, several)), latencies(&groups, several)].into_iter().flatten().collect();
-    findings.verdicts = vec![verdict(imported, &groups)];
+    findings.verdicts = verdicts(&groups, several);
     findings.flags = flags(imported, &groups);
     let of_a_drive = groups.iter().filter(|group| group.loads.iter().all(|load| !load.limited));
     findings.estimates = of_a_drive.flat_map(metrics).collect();
@@ -92,7 +92,7 @@ fn context(imported: &Imported, groups: &[Group<'_>], start: Option<&Start>, sev
     let here = "nothing was measured here";
     lines.extend(start.map(|s| format!("imported {} · drivebench {} · {here}", s.at, s.version)));
     // As many as a page can bear; the rest is in the estimates.
-    if groups.len() <= MOST_LINES {
+    if groups.len() <= MOST_SENTENCES {
         let line = |group: &Group<'_>| {
             let on = group.loads[0].on.as_ref().filter(|on| **on != group.target);
             let on = on.map(|on| format!(", {on}")).unwrap_or_default();
@@ -103,8 +103,8 @@ fn context(imported: &Imported, groups: &[Group<'_>], start: Option<&Start>, sev
     lines
 }
 
-/// More loads than this are not described one by one.
-const MOST_LINES: usize = 12;
+/// More loads than this are told of together.
+const MOST_SENTENCES: usize = 12;
 
 fn heads(group: &Group<'_>, several: bool, run: Option<usize>) -> Vec<String> {
     // What remains of 80 columns beside the numbers.
@@ -124,27 +124,18 @@ fn table(title: &str, several: bool, columns: &[(&str, bool)], rows: Vec<Vec<Str
 }
 
 fn speeds(groups: &[Group<'_>], several: bool) -> Table {
-    let has_iops = groups.iter().any(|group| group.loads[0].iops.is_some());
     let row = |group: &Group<'_>| {
         let sum =
             |of: fn(&ImportedLoad) -> Option<f64>| group.loads.iter().map(|l| of(l)).sum::<Option<f64>>();
         let e = &group.estimate;
         let interval = if e.high.is_finite() { e.range(rate) } else { "none".to_owned() };
         let bytes = sum(|l| l.bytes.map(|b| b as f64)).map(|b| decimal_bytes(b as u64));
-        let iops = sum(|l| l.iops).map(|sum| thousands(sum / group.loads.len() as f64));
-        let cells = [Some(rate(e.value)), Some(interval), bytes, sum(|l| l.seconds).map(duration), iops];
+        let cells = [Some(rate(e.value)), Some(interval), bytes, sum(|l| l.seconds).map(duration)];
         let cells = cells.map(|c| c.unwrap_or_else(|| "unknown".to_owned()));
-        heads(group, several, None)
-            .into_iter()
-            .chain(cells.into_iter().take(4 + usize::from(has_iops)))
-            .collect()
+        heads(group, several, None).into_iter().chain(cells).collect()
     };
-    let columns =
-        [("speed", true), ("95 % interval", false), ("moved", true), ("time", true), ("IOPS", true)];
-    let columns = &columns[..4 + usize::from(has_iops)];
-    let mut table = table("", several, columns, groups.iter().map(row).collect());
-    table.columns.iter_mut().filter(|column| column.name == "IOPS").for_each(|column| column.optional = true);
-    table
+    let columns = [("speed", true), ("95 % interval", false), ("moved", true), ("time", true)];
+    table("", several, &columns, groups.iter().map(row).collect())
 }
 
 fn latencies(groups: &[Group<'_>], several: bool) -> Option<Table> {
@@ -162,13 +153,24 @@ fn latencies(groups: &[Group<'_>], several: bool) -> Option<Table> {
     (!rows.is_empty()).then(|| table("latency of one operation", several, &columns, rows))
 }
 
-fn verdict(imported: &Imported, groups: &[Group<'_>]) -> String {
-    let loads = count(groups.len() as u64, "load");
-    let alone = match groups.iter().filter(|g| g.loads.len() == 1).count() {
-        0 => String::new(),
-        n => format!("; {n} with one run, so no interval"),
+fn verdicts(groups: &[Group<'_>], several: bool) -> Vec<String> {
+    let alone = groups.iter().filter(|g| g.loads.len() == 1).count() as u64;
+    if groups.len() > MOST_SENTENCES {
+        let all = count(groups.len() as u64, "load");
+        return vec![format!("{all}; {alone} of them have one run, so no interval.")];
+    }
+    let one = |group: &Group<'_>| {
+        let (load, e) = (group.loads[0], &group.estimate);
+        let on = if several { format!("{}, ", group.target) } else { String::new() };
+        let (name, tool, speed) = (&group.load.name, &load.tool, rate(e.value));
+        let iops = load.iops.map(|iops| format!(", {iops:.0} operations a second,")).unwrap_or_default();
+        if group.loads.len() == 1 {
+            return format!("{on}{name}: {speed}{iops} reported by {tool}; one run, so no interval.");
+        }
+        let (speed, runs) = (e.sentence(rate, ""), count(group.loads.len() as u64, "run"));
+        format!("{on}{name}: {speed} over {runs}, reported by {tool}.")
     };
-    format!("{loads} reported by {}{alone}.", imported.tool)
+    groups.iter().map(one).collect()
 }
 
 fn flags(imported: &Imported, groups: &[Group<'_>]) -> Vec<String> {
@@ -195,6 +197,9 @@ fn flags(imported: &Imported, groups: &[Group<'_>]) -> Vec<String> {
     }
     if imported.loads.iter().any(|l| l.direction.is_none()) {
         flags.push("Import it with --rw read or --rw write where you know which it was.".to_owned());
+    }
+    if groups.iter().any(|g| g.loads.len() > 1) {
+        flags.push("Runs one after the other tell how far they differ, nothing of another day.".to_owned());
     }
     flags.extend(imported.notes.iter().cloned());
     if imported.skipped_lines > 0 {

@@ -21,6 +21,9 @@ pub(super) struct Document {
     pub jobs: Option<Vec<Job>>,
     pub client_stats: Option<Vec<Job>>,
     pub disk_util: Option<Vec<Disk>>,
+    /// Of text: whether it is a later report on the run of the document before it.
+    #[serde(skip)]
+    pub continues: Option<bool>,
 }
 
 pub(super) type Options = BTreeMap<String, Value>;
@@ -72,6 +75,7 @@ pub(super) struct Job {
     pub partial: bool,
     /// The share of each depth among the operations, percent.
     pub iodepth_level: Option<Value>,
+    pub steadystate: Option<SteadyState>,
     pub read: Option<DirectionStats>,
     pub write: Option<DirectionStats>,
     /// Both directions, with `unified_rw_reporting`.
@@ -80,13 +84,40 @@ pub(super) struct Job {
     pub hostname: Option<String>,
 }
 
+#[derive(Debug, Deserialize)]
+pub(super) struct SteadyState {
+    /// The criterion, such as `iops_slope:0.3%`.
+    pub ss: Option<String>,
+    pub attained: Option<f64>,
+}
+
 impl Document {
     pub fn all_jobs(&self) -> impl Iterator<Item = &Job> {
         self.jobs.iter().chain(&self.client_stats).flatten()
     }
 
+    /// Whether `text` has the same results as this JSON, as --output-format=json,normal prints them.
+    pub fn is_printed_as(&self, text: &Self) -> bool {
+        let times = |job: &Job| {
+            [&job.read, &job.write].map(|way| way.as_ref().and_then(|way| way.runtime).unwrap_or_default())
+        };
+        let key =
+            |job: &Job| (job.jobname.clone(), job.groupid.map(f64::to_bits), times(job).map(f64::to_bits));
+        let bytes = |job: &Job| -> f64 {
+            [&job.read, &job.write].iter().filter_map(|way| way.as_ref()?.io_bytes).sum()
+        };
+        // The text is rounded.
+        let is_same =
+            |own: &Job, job: &Job| key(own) == key(job) && (bytes(own) / bytes(job) - 1.0).abs() < 0.02;
+        let has = |job: &Job| self.all_jobs().any(|own| is_same(own, job));
+        self.continues.is_none() && text.continues.is_some() && text.all_jobs().all(has)
+    }
+
     /// Whether `later` reports on the same run, with all figures since its start, as --status-interval prints them.
     pub fn is_continued_by(&self, later: &Self) -> bool {
+        if let Some(continues) = later.continues {
+            return continues;
+        }
         let started = |job: &Job| job.job_start.is_some_and(|at| at > 0.0);
         let by_clock = || {
             let elapsed =

@@ -11,7 +11,10 @@ mod terse;
 mod tests;
 mod text;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Read,
+};
 
 use serde_json::Deserializer;
 
@@ -29,6 +32,9 @@ use crate::{
 /// Key that every fio document has.
 const MARK: &str = "\"fio version\"";
 
+/// Distance of that key from the start of a document, bytes, unless the keys were sorted.
+const NEAR: usize = 4096;
+
 /// Documents in the order of the file, each with its first line. Of several reports on one run, only the last is kept.
 #[derive(Default)]
 struct Documents {
@@ -42,6 +48,9 @@ struct Documents {
 
 impl Documents {
     fn add(&mut self, line: u64, document: Document) -> Result<(), ContentError> {
+        if self.all.iter().any(|(_, other)| other.is_printed_as(&document)) {
+            return Ok(());
+        }
         if self.all.last().is_some_and(|(_, before)| before.is_continued_by(&document)) {
             self.jobs -= self.all.pop().map_or(0, |(_, before)| before.all_jobs().count());
             self.replaced += 1;
@@ -55,13 +64,11 @@ impl Documents {
 /// Reads all documents. Returns the rest of the text, with documents replaced by empty lines.
 pub(super) fn read(text: &str) -> Result<(Imported, String), ContentError> {
     let mut documents = Documents::default();
-    let mut rest = json(text, &mut documents)?;
-    // With --output-format=json,normal the text has the same results.
-    if documents.all.is_empty() {
-        rest = text::read(&rest, &mut documents)?;
-    }
+    let rest = json(text, &mut documents)?;
+    let rest = text::read(&rest, &mut documents)?;
     let mut found = Imported::default();
     let (mut same, mut empty) = (Repetitions::default(), None);
+    documents.all.sort_by_key(|(line, _)| *line);
     for (line, document) in &documents.all {
         match import_document(document, *line, &mut found, &mut same) {
             // Some of several documents may be of failed runs.
@@ -85,55 +92,117 @@ pub(super) fn read(text: &str) -> Result<(Imported, String), ContentError> {
     Ok((found, rest))
 }
 
-/// Reads all JSON. Returns the text with empty lines instead.
+/// The text without what each line begins with in logs of containers, if the line above fio's key has such a prefix.
+fn unprefixed(text: &str) -> Option<String> {
+    let above = text[..text.find(MARK)?].lines().rev().nth(1)?;
+    let width = above.strip_suffix('{')?.len();
+    let prefix = |line: &str| line.get(..width).is_some_and(|start| !start.trim().is_empty());
+    let key = text.lines().find(|line| line.contains(MARK))?;
+    (prefix(above) && prefix(key))
+        .then(|| text.lines().map(|line| line.get(width..).unwrap_or(line).to_owned() + "\n").collect())
+}
+
 fn json(text: &str, documents: &mut Documents) -> Result<String, ContentError> {
     if !text.contains(MARK) {
         return Ok(text.to_owned());
     }
     // Old versions print nan and inf, which JSON doesn't allow.
-    let text = replace_nan(text);
-    let lines = |text: &str| text.bytes().filter(|b| *b == b'\n').count();
+    let text = replace_nan(&unprefixed(text).unwrap_or_else(|| text.to_owned()));
     let mut rest = String::with_capacity(text.len());
-    let (mut at, mut line) = (0, 1);
-    while let Some(key) = text[at..].find(MARK) {
-        let above = &text[at..at + key];
-        // A document begins with the last brace at the start of a line: all others in it are indented.
-        let brace = above.rfind("\n{").map(|end| end + 1).or(above.starts_with('{').then_some(0));
-        let begin = at + brace.unwrap_or(key + MARK.len());
+    let (mut at, mut line, mut first) = (0, 1, true);
+    while let Some(Begin { brace, key }) = next(&text, at, std::mem::take(&mut first)) {
+        let begin = brace.unwrap_or(key);
         rest.push_str(&text[at..begin]);
-        line += lines(&text[at..begin]) as u64;
+        line += lines(&text[at..begin]);
         at = begin;
-        if brace.is_some() {
-            let (document, length) = document(&text[begin..], line, begin as u64)?;
+        let is_near = brace.is_some_and(|brace| key - brace < NEAR);
+        // Without its brace, as a terminal shows it whose last line was not empty, or a quotation.
+        let headless = || {
+            let (document, length) = document("{", &text[key..], line, key as u64)?;
+            Ok((document, key - begin + length - 1))
+        };
+        let read = match brace {
+            Some(_) => document("", &text[begin..], line, begin as u64),
+            None => headless(),
+        };
+        let (document, length) = match read {
+            Err(ContentError::Json { .. }) if brace.is_none() => (None, MARK.len()),
+            // A brace of another log.
+            Err(ContentError::Json { .. }) if !is_near => continue,
+            Err(e @ ContentError::Json { .. }) => headless().map_err(|_: ContentError| e)?,
+            other => other?,
+        };
+        if let Some(document) = document {
             documents.add(line, document)?;
-            at += length;
-            let inside = lines(&text[begin..at]);
-            rest.extend(std::iter::repeat_n('\n', inside));
-            line += inside as u64;
         }
+        let inside = lines(&text[begin..begin + length]);
+        rest.extend(std::iter::repeat_n('\n', inside as usize));
+        line += inside;
+        at = begin + length;
     }
     rest.push_str(&text[at..]);
     Ok(rest)
 }
 
-/// The document at the start of a text, and its length.
-fn document(text: &str, line: u64, begin: u64) -> Result<(Document, usize), ContentError> {
+fn lines(text: &str) -> u64 {
+    text.bytes().filter(|b| *b == b'\n').count() as u64
+}
+
+/// Where the next document begins.
+struct Begin {
+    /// A brace at the start of a line before the key, near it or, if keys were sorted, the `first` one of a text.
+    brace: Option<usize>,
+    /// fio's key.
+    key: usize,
+}
+
+fn next(text: &str, from: usize, first: bool) -> Option<Begin> {
+    let key = from + text[from..].find(MARK)?;
+    let mut at = from;
+    let braces = text[from..key].split_inclusive('\n').filter_map(|line| {
+        let begin = at + line.len() - line.trim_start().len();
+        at += line.len();
+        text[begin..].starts_with('{').then_some(begin)
+    });
+    let brace = braces.into_iter().find(|begin| first || key - begin < NEAR);
+    Some(Begin { brace, key })
+}
+
+/// The document at the start of `text` after `head`, if it is fio's, and the length of both.
+fn document(
+    head: &str,
+    text: &str,
+    line: u64,
+    begin: u64,
+) -> Result<(Option<Document>, usize), ContentError> {
     let cut_off = || ContentError::CutOff { line, at: begin + text.len() as u64 };
-    let mut stream = Deserializer::from_str(text).into_iter::<Document>();
-    let e = match stream.next().ok_or_else(cut_off)? {
-        Ok(document) => return Ok((document, stream.byte_offset())),
-        Err(e) => e,
+    let (found, length) = if head.is_empty() {
+        let mut stream = Deserializer::from_str(text).into_iter::<Document>();
+        (stream.next(), stream.byte_offset())
+    } else {
+        let mut stream =
+            Deserializer::from_reader(head.as_bytes().chain(text.as_bytes())).into_iter::<Document>();
+        (stream.next(), stream.byte_offset())
     };
-    let above = text.split_inclusive('\n').take(e.line().saturating_sub(1));
-    let before: usize = above.map(str::len).sum();
-    // A syntax error at the very end is an incomplete document, too.
-    if e.is_eof() || e.is_syntax() && before + e.column() >= text.trim_end().len() {
-        return Err(cut_off());
+    match found {
+        Some(Ok(document)) => {
+            let is = document.version.is_some() || document.jobs.is_some() || document.client_stats.is_some();
+            Ok((is.then_some(document), length))
+        }
+        Some(Err(e)) => {
+            let above = text.split_inclusive('\n').take(e.line().saturating_sub(1));
+            let before: usize = above.map(str::len).sum();
+            // A syntax error at the very end is an incomplete document, too.
+            if e.is_eof() || e.is_syntax() && before + e.column() >= text.trim_end().len() {
+                return Err(cut_off());
+            }
+            let what = e.to_string();
+            let what = what.split(" at line ").next().unwrap_or_default().to_owned();
+            let line = line + (e.line() as u64).saturating_sub(1);
+            Err(ContentError::Json { line, column: e.column() as u64, what })
+        }
+        None => Err(cut_off()),
     }
-    let what = e.to_string();
-    let what = what.split(" at line ").next().unwrap_or_default().to_owned();
-    let line = line + (e.line() as u64).saturating_sub(1);
-    Err(ContentError::Json { line, column: e.column() as u64, what })
 }
 
 /// Replaces `: -nan,` by `: null,`, with the same length, so that positions stay valid.
@@ -229,6 +298,11 @@ fn import_job(context: &DocumentContext<'_>, copies: &[&Job], found: &mut Import
         [ways(|j| j.read.as_ref()), ways(|j| j.write.as_ref()), ways(|j| j.mixed.as_ref())];
     let known = Known::of(context, first, copies.len());
     known.notes.iter().for_each(|what| note(found, format!("Job '{name}' {what}.")));
+    if let Some(steady) = &first.steadystate {
+        let reached = if steady.attained.is_some_and(|n| n > 0.0) { "reached" } else { "did not reach" };
+        let criterion = steady.ss.as_ref().map(|ss| format!(" ({ss})")).unwrap_or_default();
+        note(found, format!("Job '{name}' {reached} what fio calls a steady state{criterion}."));
+    }
     let verified = known.load.direction == Some(Direction::Write) && !writes.is_empty();
     let both = !reads.is_empty() && !writes.is_empty();
     let as_mix = match known.load.direction {
@@ -238,6 +312,9 @@ fn import_job(context: &DocumentContext<'_>, copies: &[&Job], found: &mut Import
     };
     if verified && both {
         let what = "read back what it had written, to verify it; these reads are left out";
+        note(found, format!("Job '{name}' {what}."));
+    } else if both && !as_mix {
+        let what = "read and wrote for different times, so one after the other: they are two loads";
         note(found, format!("Job '{name}' {what}."));
     }
     let mut add = |half: Option<Half>, ways: &[&DirectionStats], way: Option<Direction>| {

@@ -51,17 +51,6 @@ const OFF: [&str; 5] = ["0", "none", "null", "off", "false"];
 /// Options that hold a job back.
 pub(super) const BRAKES: [&str; 4] = ["rate", "rate_iops", "thinktime", "latency_target"];
 
-/// Options that decide the speed, each with what a job did that has one.
-const PECULIAR: [(&str, &str); 7] = [
-    (ZEROS, "wrote zeros, which some drives and filesystems compress"),
-    ("buffer_compress_percentage", "wrote data that can be made smaller"),
-    ("dedupe_percentage", "wrote data that can be made smaller"),
-    ("buffer_pattern", "wrote data that can be made smaller"),
-    ("verify", "wrote and checked checksums, which takes time, too"),
-    ("fsync", "synced while it ran; drivebench's loads don't"),
-    ("fdatasync", "synced while it ran; drivebench's loads don't"),
-];
-
 /// Options that change the order of offsets, each with the start of the value that leaves it as `rw` says.
 const ORDER: [(&str, &str); 4] = [
     ("percentage_random", "100"),
@@ -126,22 +115,7 @@ impl Known {
             Some(format!("{name}={how}"))
         });
         let order: Vec<String> = order.collect();
-        let idle = engine.is_some_and(|engine| IDLE.contains(&engine));
-        let mapped = engine == Some(MAPPED);
-        let limited = idle || BRAKES.iter().any(|name| set(name).is_some());
-        let brakes = BRAKES.into_iter().map(|name| (name, "was held back"));
-        let peculiar =
-            brakes.chain(PECULIAR).filter_map(|(name, what)| Some(format!("{what} ({name}={})", set(name)?)));
-        let mut notes: Vec<String> = peculiar.collect();
-        if mapped {
-            notes.push("used mmap: it went through the page cache, whatever 'direct' says".to_owned());
-        }
-        notes.extend(
-            engine
-                .filter(|_| idle)
-                .map(|engine| format!("used the engine {engine}, which moves no data of a drive")),
-        );
-        notes.extend(limited.then(|| "is not compared: its speed is not that of the drive".to_owned()));
+        let mut notes = peculiarities(engine, &set);
         if unlike {
             let what =
                 "is one of several jobs with other options, reported in one sum: what they did is not known";
@@ -155,6 +129,8 @@ impl Known {
                 "has iodepth={depth}, but its engine {engine} has one operation in flight: depth 1"
             ));
         }
+        let idle = engine.is_some_and(|engine| IDLE.contains(&engine));
+        let mapped = engine == Some(MAPPED);
         let load = ImportedLoad {
             tool: tool.clone(),
             name: job.jobname.clone(),
@@ -166,13 +142,47 @@ impl Known {
             jobs,
             caching: if mapped { Some(Caching::Buffered) } else { has_options.then(|| caching(&option)) },
             content: set(ZEROS).map(|_| Content::Zeros),
-            limited,
+            limited: idle || BRAKES.iter().any(|name| set(name).is_some()),
             sync: has_options.then(|| option("sync").is_some_and(|how| !matches!(how, "0" | "none"))),
             line: document.line,
             ..ImportedLoad::default()
         };
         Self { load, share: percent, key, notes }
     }
+}
+
+/// What else a job did than moving bytes as fast as it could.
+fn peculiarities<'a>(engine: Option<&str>, set: &impl Fn(&str) -> Option<&'a str>) -> Vec<String> {
+    let options = |names: &'static [&'static str], what: fn(&str) -> String| {
+        names.iter().filter_map(move |name| Some(what(&format!("{name}={}", set(name)?))))
+    };
+    let not_compared = "its speed is not that of the drive, and is not compared";
+    let of_engine = match engine {
+        Some(MAPPED) => Some("used mmap: it went through the page cache, whatever 'direct' says".to_owned()),
+        Some(engine) if IDLE.contains(&engine) => {
+            Some(format!("used the engine {engine}, which moves no data of a drive: {not_compared}"))
+        }
+        _ => None,
+    };
+    let zeros =
+        set(ZEROS).map(|_| format!("wrote zeros ({ZEROS}), which some drives and filesystems compress"));
+    of_engine
+        .into_iter()
+        .chain(
+            options(&BRAKES, |how| format!("was held back ({how})"))
+                .map(|what| format!("{what}: {not_compared}")),
+        )
+        .chain(zeros)
+        .chain(options(&["buffer_compress_percentage", "dedupe_percentage", "buffer_pattern"], |how| {
+            format!("wrote data that can be made smaller ({how})")
+        }))
+        .chain(options(&["verify"], |how| {
+            format!("wrote and checked checksums ({how}), which takes time, too")
+        }))
+        .chain(options(&["fsync", "fdatasync"], |how| {
+            format!("synced while it ran ({how}); drivebench's loads don't")
+        }))
+        .collect()
 }
 
 /// Block size, if all operations have the same. `4ki` and `4kB` depend on `kb_base`, so only the suffixes k, m and g

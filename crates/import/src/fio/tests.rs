@@ -143,8 +143,15 @@ fn what_else_decided_the_speed_is_noted_and_not_compared() {
 }
 
 #[test]
-fn copies_that_end_at_different_times_share_the_longest_time() {
-    // The speed is that of all bytes in the longest time, and so are the IOPS.
+fn operations_that_do_not_fit_the_speed_are_said() {
+    let notes = |iops| only(&document("", [4 << 20, 1000, iops], NOTHING)).1;
+    assert_eq!(notes(1024), Vec::<String>::new());
+    assert!(
+        has(&notes(512), "contradicts itself: 512 operations a second of 4 KiB are 2.10 MB/s"),
+        "{:?}",
+        notes(512)
+    );
+    // Copies that ended at different times: the speed is that of all bytes in the longest time, and so are the IOPS.
     let text = document(r#""numjobs": "2""#, [4 << 20, 1000, 1024], NOTHING);
     let copy = text.split_once("[{").and_then(|(_, rest)| rest.split_once("}]")).expect("a job").0;
     let slow =
@@ -200,8 +207,8 @@ fn normal_output_of_fio_3_with_its_command() {
         (None, Some(2), Some(4 * KIB), Some(2 << 30))
     );
     assert_eq!(imported.skipped_lines, 0);
-    // Quoted in a mail.
-    let text = "> $ fio --name=t --rw=read --bs=1M --direct=1 --ioengine=libaio --iodepth=8\n\
+    // A command over several lines, quoted in a mail.
+    let text = "> $ fio --name=t --rw=read --bs=1M \\\n>    --direct=1 --ioengine=libaio --iodepth=8\n\
                 > t: (g=0): rw=read, bs=(R) 1024KiB-1024KiB, (W) 1024KiB-1024KiB, (T) 1024KiB-1024KiB, ioengine=libaio, iodepth=8\n\
                 > fio-3.28\n> t: (groupid=0, jobs=1): err= 0: pid=7: Wed Jan 22 23:36:47 2025\n\
                 >   read: IOPS=1035, BW=1035MiB/s (1085MB/s)(10.1GiB/10001msec)\n";
@@ -243,4 +250,33 @@ fn one_run_in_two_formats_counts_once() {
                 j: (groupid=0, jobs=1): err= 0: pid=7: Wed Jan 22 23:36:47 2025\n\
                    read: IOPS=1024, BW=4096KiB/s (4194kB/s)(4096KiB/1000msec)\n";
     assert_eq!(only(&format!("{json}\n{text}")).0.block, Some(4 * KIB));
+    assert_eq!(parse(&format!("{json}\n{}", text.replace("1000msec", "1001msec"))).loads.len(), 2);
+}
+
+#[test]
+fn steady_states_are_noted_and_logs_are_named() {
+    let steady = |attained: u8| {
+        let state = format!(
+            r#""steadystate": {{"ss": "iops_slope:0.300000%", "duration": 10, "attained": {attained}}}, "groupid""#
+        );
+        only(&document("", [4 << 20, 1000, 1024], NOTHING).replacen("\"groupid\"", &state, 1)).1
+    };
+    assert!(
+        has(&steady(1), "'j' reached what fio calls a steady state (iops_slope:0.300000%)"),
+        "{:?}",
+        steady(1)
+    );
+    assert!(has(&steady(0), "'j' did not reach what fio calls a steady state"));
+    let text = sample!("fio-3.1.txt").replacen(
+        "\n\nRun status",
+        "\n  steadystate  : attained=yes, bw=24.3GiB/s (25.5GB/s), iops=398k, iops mean dev=1.215%\n\nRun status",
+        1,
+    );
+    assert!(has(&parse(&text).notes, "reached what fio calls a steady state (iops mean dev=1.215%)"));
+    for log in
+        ["500, 4915, 0, 4096\n1000, 5120, 0, 4096\n", "1, 74803, 1, 4096, 0, 0\n", "60000, 79617, 0, 0\n"]
+    {
+        assert!(read_error(log).starts_with("a log of fio"), "{}", read_error(log));
+    }
+    assert!(!read_error("1, 2\n").starts_with("a log of fio"));
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     ContentError, Documents, MOST,
-    document::{DirectionStats, Disk, Document, Job, Latency, Options},
+    document::{DirectionStats, Disk, Document, Job, Latency, Options, SteadyState},
     terse,
 };
 use crate::number::{leading, unit, whole};
@@ -46,6 +46,8 @@ type Process = (String, u64, Option<u64>);
 /// The output of one run, up to the current line.
 #[derive(Debug, Default)]
 struct Page {
+    /// A command line that goes on in the next line.
+    unfinished: Option<String>,
     /// The job that the command line defines, and its options.
     command: Option<(String, Options)>,
     headers: Vec<Header>,
@@ -53,6 +55,8 @@ struct Page {
     line: u64,
     jobs: Vec<Job>,
     processes: Vec<Process>,
+    /// Those of the report before, if this is another one on the same run.
+    earlier: Option<Vec<Process>>,
     disks: Vec<Disk>,
     part: Part,
 }
@@ -79,18 +83,6 @@ enum Way {
     Trim,
 }
 
-impl Way {
-    /// The figures of this direction.
-    fn of(self, job: &mut Job) -> &mut Option<DirectionStats> {
-        match self {
-            Self::Read => &mut job.read,
-            Self::Write => &mut job.write,
-            Self::Mixed => &mut job.mixed,
-            Self::Trim => &mut job.trim,
-        }
-    }
-}
-
 impl Page {
     fn line(&mut self, line: &str, number: u64, documents: &mut Documents) -> Result<bool, ContentError> {
         // Quotes of mails and comments.
@@ -100,9 +92,9 @@ impl Page {
             self.result(process, job, number, documents)?;
         } else if let Some((version, job)) = terse::job(text) {
             self.terse(version, job, number, documents)?;
-        } else if is_command(text) {
+        } else if let Some(command) = self.whole_command(text) {
             self.begin(documents)?;
-            self.command = command(text);
+            self.command = command;
         } else if let Some(header) = header(text) {
             self.begin(documents)?;
             self.headers.push(header);
@@ -117,7 +109,7 @@ impl Page {
 
     /// What is printed before the results belongs to the next run.
     fn begin(&mut self, documents: &mut Documents) -> Result<(), ContentError> {
-        if self.jobs.is_empty() {
+        if self.jobs.is_empty() && self.earlier.is_none() {
             return Ok(());
         }
         self.end(documents)?;
@@ -135,9 +127,10 @@ impl Page {
             version: self.version.clone(),
             jobs: Some(jobs),
             disk_util: Some(std::mem::take(&mut self.disks)).filter(|_| !documents.of_clients),
+            continues: Some(self.earlier.is_some()),
             ..Document::default()
         };
-        self.processes.clear();
+        self.earlier = None;
         documents.add(self.line, document)
     }
 
@@ -151,15 +144,16 @@ impl Page {
         if self.jobs.len().max(self.headers.len()) > MOST {
             return Err(ContentError::TooMany);
         }
-        if let Some(at) = self.processes.iter().position(|other| *other == process) {
-            // A later report on the same run, as --status-interval prints them.
-            self.processes.remove(at);
-            self.jobs.remove(at);
-            self.disks.clear();
-            documents.replaced += 1;
-        } else if matches!(self.part, Part::Sums | Part::Disks) {
+        if matches!(self.part, Part::Sums | Part::Disks) || self.processes.contains(&process) {
+            // Another report on these processes, or the results of another run.
+            let again = self.processes.contains(&process);
             self.end(documents)?;
-            *self = Self::default();
+            let earlier = std::mem::take(&mut self.processes);
+            if again {
+                self.earlier = Some(earlier);
+            } else {
+                *self = Self::default();
+            }
         }
         if self.part == Part::Start {
             // Terse output of the same run.
@@ -224,6 +218,19 @@ impl Page {
         job.options = (!all.is_empty()).then_some(all);
     }
 
+    /// A command line, also if it goes on over several lines; `None` inside if it defines no job or several.
+    fn whole_command(&mut self, text: &str) -> Option<Option<(String, Options)>> {
+        let text = match self.unfinished.take() {
+            Some(begin) => format!("{begin} {text}"),
+            None => text.to_owned(),
+        };
+        if let Some(begin) = text.strip_suffix('\\').filter(|begin| is_command(begin) && begin.len() < 4096) {
+            self.unfinished = Some(begin.to_owned());
+            return Some(None);
+        }
+        is_command(&text).then(|| command(&text))
+    }
+
     /// A line below a result; false if it is none.
     fn detail(&mut self, text: &str) -> bool {
         let Some(job) = self.jobs.last_mut().filter(|_| self.part != Part::Start) else {
@@ -248,8 +255,19 @@ impl Page {
         if self.part == Part::Sums || self.part == Part::Disks {
             return SUMS.iter().any(|sum| text.starts_with(sum));
         }
+        if let Some(steady) = text.strip_prefix("steadystate").map(|t| t.trim_start_matches([' ', ':'])) {
+            let attained = if steady.starts_with("attained=yes") { 1.0 } else { 0.0 };
+            let ss = steady.rsplit(", ").next().map(str::to_owned);
+            job.steadystate = Some(SteadyState { ss, attained: Some(attained) });
+            return true;
+        }
         if let Some((way, stats)) = direction(text) {
-            *way.of(job) = Some(stats);
+            match way {
+                Way::Read => job.read = Some(stats),
+                Way::Write => job.write = Some(stats),
+                Way::Mixed => job.mixed = Some(stats),
+                Way::Trim => job.trim = Some(stats),
+            }
             self.part = Part::Direction(way);
             return true;
         }
@@ -268,7 +286,13 @@ impl Page {
             return true;
         }
         if let (true, &Part::Percentiles(way, unit)) = (text.starts_with('|'), &self.part) {
-            if let Some(stats) = way.of(job) {
+            let stats = match way {
+                Way::Read => &mut job.read,
+                Way::Write => &mut job.write,
+                Way::Mixed => &mut job.mixed,
+                Way::Trim => &mut job.trim,
+            };
+            if let Some(stats) = stats {
                 let table = stats.clat_ns.get_or_insert(Latency { percentile: None });
                 let table = table.percentile.get_or_insert_default();
                 // Of the kinds of latency, the first one counts.
@@ -283,8 +307,7 @@ impl Page {
 }
 
 /// Other lines below a result, and below the sums of groups.
-const DETAILS: [&str; 13] = [
-    "steadystate",
+const DETAILS: [&str; 12] = [
     "slat ",
     "clat ",
     "lat ",
