@@ -260,11 +260,8 @@ mod tests {
         let mut said = [MANAGER, &starting, &soft, ""].map(refused).to_vec();
         said.push(BootError::Restarted.to_string());
         insta::assert_snapshot!(said.join("\n"));
-        let missing = BootError::from(ToolError::Missing(crate::tools::Tool {
-            name: "systemctl",
-            package: "systemd",
-            without: "",
-        }));
+        let missing =
+            BootError::from(ToolError::Missing(crate::tools::Tool { name: "systemctl", package: "systemd" }));
         assert!(missing.to_string().contains("apt install systemd"), "{missing}");
     }
 

@@ -2,8 +2,7 @@
 
 use super::{Change, Content, Tool};
 
-const BLOCKDEV: Tool =
-    Tool { name: "blockdev", package: "util-linux", without: "without it, pools can't be removed" };
+const BLOCKDEV: Tool = Tool { name: "blockdev", package: "util-linux" };
 
 /// Writes out and drops the cache of the device at `path`. What was written through a mapping over it is not in that cache, so
 /// that programs would read what was there before.

@@ -5,16 +5,8 @@ use std::time::Duration;
 use super::{Query, Tool};
 use crate::units::Parity;
 
-const DMESG: Tool = Tool {
-    name: "dmesg",
-    package: "util-linux",
-    without: "without it, how fast the kernel computes parity is not known",
-};
-const MODPROBE: Tool = Tool {
-    name: "modprobe",
-    package: "kmod",
-    without: "without it, modules are loaded when they are needed",
-};
+const DMESG: Tool = Tool { name: "dmesg", package: "util-linux" };
+const MODPROBE: Tool = Tool { name: "modprobe", package: "kmod" };
 
 /// Loads the module of md that computes parity, as mdadm would: the kernel measures its ways of doing it then, and tells.
 pub fn load_parity() -> Query {

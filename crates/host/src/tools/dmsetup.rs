@@ -2,8 +2,7 @@
 
 use super::{Change, Content, Query, State, Tool};
 
-const DMSETUP: Tool =
-    Tool { name: "dmsetup", package: "dmsetup", without: "without it, linear pools can't be built" };
+const DMSETUP: Tool = Tool { name: "dmsetup", package: "dmsetup" };
 
 /// Part of a mapping; positions and lengths in sectors of 512 bytes.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

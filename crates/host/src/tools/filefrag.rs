@@ -4,11 +4,7 @@ use std::time::Duration;
 
 use super::{Query, Tool};
 
-const FILEFRAG: Tool = Tool {
-    name: "filefrag",
-    package: "e2fsprogs",
-    without: "without it, which files are on which drive is not known",
-};
+const FILEFRAG: Tool = Tool { name: "filefrag", package: "e2fsprogs" };
 
 /// Prints the extents of these files.
 pub fn parts(files: &[String]) -> Query {

@@ -4,8 +4,7 @@ use std::{ffi::OsString, fmt, time::Duration};
 
 use super::{Query, Runner, Tool, ToolResult};
 
-pub const FIO: Tool =
-    Tool { name: "fio", package: "fio", without: "without it, the psync and uring engines still work" };
+pub const FIO: Tool = Tool { name: "fio", package: "fio" };
 
 /// The time limit of a run of fio. No load takes longer.
 const LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);

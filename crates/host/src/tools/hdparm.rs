@@ -3,11 +3,7 @@
 use super::{Change, Output, Query, State, Tool};
 use crate::units::Power;
 
-pub const HDPARM: Tool = Tool {
-    name: "hdparm",
-    package: "hdparm",
-    without: "without it, disks can't be sent to standby and their power state is unknown",
-};
+pub const HDPARM: Tool = Tool { name: "hdparm", package: "hdparm" };
 
 /// Sends the disk at `path` to standby: it stops rotating until the next access.
 pub fn standby(path: &str) -> Change<State> {

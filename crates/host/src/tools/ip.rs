@@ -4,11 +4,7 @@ use std::net::IpAddr;
 
 use super::{Query, Tool};
 
-const IP: Tool = Tool {
-    name: "ip",
-    package: "iproute2",
-    without: "without it, an answer of the network is known only to within a second",
-};
+const IP: Tool = Tool { name: "ip", package: "iproute2" };
 
 /// Prints the entry of a machine on the local network; nothing of one that is behind a router.
 pub fn neighbour(address: IpAddr) -> Query {

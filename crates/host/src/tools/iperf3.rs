@@ -2,16 +2,12 @@
 
 use std::{ffi::OsStr, net::IpAddr, path::Path, time::Duration};
 
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::{Query, Tool, until_input_ends};
 use crate::units::FASTEST;
 
-pub const IPERF3: Tool = Tool {
-    name: "iperf3",
-    package: "iperf3",
-    without: "without it, what the network alone carries is not measured",
-};
+pub const IPERF3: Tool = Tool { name: "iperf3", package: "iperf3" };
 
 /// Duration of a transfer, s.
 const LASTS: u32 = 3;
@@ -43,23 +39,6 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(' ')
 }
 
-#[derive(Deserialize)]
-struct Report {
-    error: Option<String>,
-    end: Option<End>,
-}
-
-#[derive(Deserialize)]
-struct End {
-    sum_received: Option<Sum>,
-}
-
-#[derive(Deserialize)]
-struct Sum {
-    seconds: f64,
-    bytes: u64,
-}
-
 /// The received bytes and the duration, s, from the report of a client; or why there are none.
 pub fn received(report: &str) -> Result<(u64, f64), String> {
     let begin = |text: &str| text.chars().take(LONGEST_WORDS).collect::<String>();
@@ -68,18 +47,19 @@ pub fn received(report: &str) -> Result<(u64, f64), String> {
     let Some(at) = at else {
         return Err(format!("this is no report: {}", begin(report.lines().next().unwrap_or_default())));
     };
-    let first = serde_json::Deserializer::from_str(&report[at..]).into_iter::<Report>().next();
+    let first = serde_json::Deserializer::from_str(&report[at..]).into_iter::<Value>().next();
     let report = first.and_then(Result::ok).ok_or("its report is damaged")?;
-    if let Some(error) = report.error {
+    if let Some(error) = report["error"].as_str() {
         return Err(begin(error.lines().next().unwrap_or_default()));
     }
-    let sum = report.end.and_then(|end| end.sum_received);
+    let sum = &report["end"]["sum_received"];
     let lasts = f64::from(LASTS) / 2.0..=f64::from(LASTS) * 4.0;
     // Another machine may report anything.
-    let fits = |sum: &Sum| sum.bytes > 0 && (sum.bytes as f64) < FASTEST * sum.seconds;
-    let sum = sum.filter(|sum| lasts.contains(&sum.seconds) && fits(sum));
-    sum.map(|sum| (sum.bytes, sum.seconds))
-        .ok_or_else(|| "its report has no sum of what came in so many seconds".to_owned())
+    let fits = |(bytes, seconds): &(u64, f64)| {
+        lasts.contains(seconds) && *bytes > 0 && (*bytes as f64) < FASTEST * seconds
+    };
+    let sum = sum["bytes"].as_u64().zip(sum["seconds"].as_f64()).filter(fits);
+    sum.ok_or_else(|| "its report has no sum of what came in so many seconds".to_owned())
 }
 
 #[cfg(test)]

@@ -3,11 +3,7 @@
 use super::{Change, Content, Output, Query, State, Tool};
 use crate::units::{KIB, Layout};
 
-const MDADM: Tool = Tool {
-    name: "mdadm",
-    package: "mdadm",
-    without: "without it, only linear pools can be built and arrays can't be changed",
-};
+const MDADM: Tool = Tool { name: "mdadm", package: "mdadm" };
 
 /// An array to be made. What mdadm would choose by its version or configuration is stated.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -7,10 +7,9 @@ use super::{Change, Content, Tool};
 /// A sixtieth of the pool is written: of disks of 16 TB on a slow port that takes hours.
 const LIMIT: Duration = Duration::from_secs(24 * 3600);
 
-const WITHOUT: &str = "without it, drivebench can't make this filesystem";
-const EXT4: Tool = Tool { name: "mkfs.ext4", package: "e2fsprogs", without: WITHOUT };
-const XFS: Tool = Tool { name: "mkfs.xfs", package: "xfsprogs", without: WITHOUT };
-const BTRFS: Tool = Tool { name: "mkfs.btrfs", package: "btrfs-progs", without: WITHOUT };
+const EXT4: Tool = Tool { name: "mkfs.ext4", package: "e2fsprogs" };
+const XFS: Tool = Tool { name: "mkfs.xfs", package: "xfsprogs" };
+const BTRFS: Tool = Tool { name: "mkfs.btrfs", package: "btrfs-progs" };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -45,16 +45,20 @@ pub struct Tool {
     pub name: &'static str,
     /// The Debian package that contains it.
     pub package: &'static str,
-    /// The consequence of its absence.
-    pub without: &'static str,
 }
 
 /// The shell, for several programs one after the other.
-const SH: Tool = Tool { name: "sh", package: "dash", without: "without it, nothing can be shared" };
+const SH: Tool = Tool { name: "sh", package: "dash" };
 
 /// Ends a program by a signal when the standard input ends; ends with that program. A shell gives programs in the background another
 /// input, so its own is kept as number 3. Directories of root's for temporary files are not for a program of another user.
 const UNTIL_INPUT_ENDS: &str = r#"signal=$1; shift; unset TMPDIR TEMP TMP; exec 3<&0; "$@" </dev/null 3<&- & s=$!; { cat <&3; kill -s "$signal" $s; } >/dev/null 2>&1 & wait $s"#;
+
+/// Runs a script of the shell, whose arguments are `$1` and so on.
+fn script(text: &str, args: impl IntoIterator<Item = impl Into<OsString>>) -> Query {
+    let shell = ["-c", text, "drivebench"].map(OsString::from).into_iter();
+    Query::new(SH, shell.chain(args.into_iter().map(Into::into)))
+}
 
 /// Runs a program that serves until its standard input ends, and is ended by a signal then, such as `TERM`.
 fn until_input_ends<'a>(
@@ -62,9 +66,7 @@ fn until_input_ends<'a>(
     program: &'a Path,
     args: impl IntoIterator<Item = &'a OsStr>,
 ) -> Query {
-    let shell: [&OsStr; 5] =
-        ["-c".as_ref(), UNTIL_INPUT_ENDS.as_ref(), "drivebench".as_ref(), signal.as_ref(), program.as_ref()];
-    Query::new(SH, shell.into_iter().chain(args))
+    script(UNTIL_INPUT_ENDS, [signal.as_ref(), program.as_os_str()].into_iter().chain(args))
 }
 
 /// A command that only reads. It can be created only in this module, so no other code can run a command line of its own.
@@ -187,7 +189,7 @@ impl Output {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    #[error("{} is not installed: apt install {}; {}", .0.name, .0.package, .0.without)]
+    #[error("{} is not installed: apt install {}", .0.name, .0.package)]
     Missing(Tool),
     #[error("'{command}' did not end within {seconds} s and was ended")]
     Slow { command: String, seconds: u64 },
@@ -222,10 +224,7 @@ mod tests {
 
     #[test]
     fn a_missing_tool_is_one_clear_line() {
-        assert_eq!(
-            ToolError::Missing(FIO).to_string(),
-            "fio is not installed: apt install fio; without it, the psync and uring engines still work"
-        );
+        assert_eq!(ToolError::Missing(FIO).to_string(), "fio is not installed: apt install fio");
     }
 
     #[test]

@@ -7,9 +7,8 @@ use super::{Change, State, Tool};
 /// Mounting may repair a journal or read a large disk's bitmaps; unmounting writes what is in memory, to slow sticks too.
 const LIMIT: Duration = Duration::from_secs(3600);
 
-const WITHOUT: &str = "without it, nothing can be mounted";
-const MOUNT: Tool = Tool { name: "mount", package: "mount", without: WITHOUT };
-const UMOUNT: Tool = Tool { name: "umount", package: "mount", without: WITHOUT };
+const MOUNT: Tool = Tool { name: "mount", package: "mount" };
+const UMOUNT: Tool = Tool { name: "umount", package: "mount" };
 
 /// Mounts the filesystem on the device at `path` on a directory.
 pub fn mount(path: &str, filesystem: &str, dir: &str) -> Change<State> {

@@ -4,7 +4,6 @@ use std::{ffi::OsStr, path::Path, time::Duration};
 
 use super::{Query, System, Tool, ToolError};
 
-const WITHOUT: &str = "without it, there is no network for tests";
 /// For a shell with mounts of its own: files and directories of the system that are given to `hide` are not seen there, nor is what is in `/run` after `own_run`.
 pub(super) const HIDE: &str = r#"PATH=/usr/sbin:/usr/bin:/sbin:/bin
 hide() { for f; do
@@ -15,32 +14,20 @@ own_run() { mount -t tmpfs -o mode=755,size=1M drivebench /run; }
 
 /// The programs that are always needed.
 pub const TOOLS: [Tool; 3] = [SETPRIV, NSENTER, IP];
-pub const SETPRIV: Tool = Tool { name: "setpriv", package: "util-linux", without: WITHOUT };
-const NSENTER: Tool = Tool { name: "nsenter", package: "util-linux", without: WITHOUT };
+pub const SETPRIV: Tool = Tool { name: "setpriv", package: "util-linux" };
+const NSENTER: Tool = Tool { name: "nsenter", package: "util-linux" };
 /// Unmounts what clients have mounted.
-pub(super) const UMOUNT: Tool =
-    Tool { name: "umount", package: "mount", without: "without it, no client can be measured" };
-const IP: Tool = Tool { name: "ip", package: "iproute2", without: WITHOUT };
-pub const TC: Tool = Tool { name: "tc", package: "iproute2", without: "without it, the link has no limit" };
+pub(super) const UMOUNT: Tool = Tool { name: "umount", package: "mount" };
+const IP: Tool = Tool { name: "ip", package: "iproute2" };
+pub const TC: Tool = Tool { name: "tc", package: "iproute2" };
 
 /// A shell with mounts and process numbers of its own, and a network if it is `alone`; it ends with this program, however that does. All in it ends with it: the kernel ends all processes with the
 /// first one of their numbers. What is unmounted elsewhere is unmounted there, too.
 pub fn apart(alone: bool, script: &str, args: &[&OsStr]) -> Query {
     let network: &[&str] = if alone { &["--net"] } else { &[] };
-    let others = [
-        "--mount",
-        "--propagation",
-        "slave",
-        "--pid",
-        "--fork",
-        "--kill-child",
-        "--",
-        "sh",
-        "-c",
-        script,
-        "drivebench",
-    ];
-    let unshare = ["--pdeathsig", "KILL", "unshare"].iter().chain(network).chain(&others).map(OsStr::new);
+    let others = "--mount --propagation slave --pid --fork --kill-child -- sh -c".split(' ');
+    let unshare = ["--pdeathsig", "KILL", "unshare"].iter().chain(network).copied().chain(others);
+    let unshare = unshare.chain([script, "drivebench"]).map(OsStr::new);
     Query::new(SETPRIV, unshare.chain(args.iter().copied()))
 }
 
@@ -75,11 +62,8 @@ pub fn unmount(dir: &Path) -> Query {
 
 /// Joins the networks of two processes by a pair of devices.
 pub fn join(a: (&str, u32), b: (&str, u32)) -> Query {
-    let (first, second) = (a.1.to_string(), b.1.to_string());
-    Query::new(
-        IP,
-        ["link", "add", "name", a.0, "netns", &first, "type", "veth", "peer", "name", b.0, "netns", &second],
-    )
+    let [first, second] = [a, b].map(|(name, process)| format!("name {name} netns {process}"));
+    Query::new(IP, format!("link add {first} type veth peer {second}").split(' '))
 }
 
 /// Gives a device an address.
@@ -96,26 +80,10 @@ pub fn up(device: &str) -> Query {
 pub fn limit(device: &str, rate: u64) -> Query {
     // Bytes sent at once: two packets or half a millisecond, which the timers of slow machines allow.
     let burst = (rate / 8 / 2000).max(3_200);
-    Query::new(
-        TC,
-        [
-            "qdisc",
-            "add",
-            "dev",
-            device,
-            "root",
-            "tbf",
-            "rate",
-            &format!("{rate}bit"),
-            "burst",
-            &format!("{burst}b"),
-            "latency",
-            "50ms",
-            // Bytes of an Ethernet frame besides the packet and its header.
-            "overhead",
-            "24",
-        ],
-    )
+    // The overhead is that of an Ethernet frame, besides the packet and its header, bytes.
+    let limit =
+        format!("qdisc add dev {device} root tbf rate {rate}bit burst {burst}b latency 50ms overhead 24");
+    Query::new(TC, limit.split(' '))
 }
 
 #[cfg(test)]

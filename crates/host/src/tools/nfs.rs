@@ -5,13 +5,12 @@ use std::{ffi::OsStr, path::Path, time::Duration};
 use super::{
     Query, SH, Tool,
     namespace::{HIDE, UMOUNT},
+    script,
 };
 
-const WITHOUT_SERVER: &str = "without it, nothing can be shared by NFS";
-const WITHOUT_CLIENT: &str = "without it, no client of NFS can be measured";
-const EXPORTFS: Tool = Tool { name: "exportfs", package: "nfs-kernel-server", without: WITHOUT_SERVER };
+const EXPORTFS: Tool = Tool { name: "exportfs", package: "nfs-kernel-server" };
 const MOUNTD: Tool = Tool { name: "rpc.mountd", ..EXPORTFS };
-const MOUNT: Tool = Tool { name: "mount.nfs4", package: "nfs-common", without: WITHOUT_CLIENT };
+const MOUNT: Tool = Tool { name: "mount.nfs4", package: "nfs-common" };
 
 /// All programs that are needed.
 pub const TOOLS: [Tool; 5] = [EXPORTFS, MOUNTD, MOUNT, UMOUNT, SH];
@@ -50,15 +49,12 @@ put 0 threads; exit $e"#;
 
 /// Prepares mounts for a server whose clients may use these directories.
 pub fn furnish(room: &str, own: &str, again: &str) -> Query {
-    let script = format!("{HIDE}{FURNISH}");
-    Query::new(SH, ["-c", &script, "drivebench", room, own, again, EXPORTED]).within(Duration::from_secs(60))
+    script(&format!("{HIDE}{FURNISH}"), [room, own, again, EXPORTED]).within(Duration::from_secs(60))
 }
 
 /// Prepares mounts for a client, and makes the directory on which it mounts the server's.
 pub fn furnish_client(mounted: &Path) -> Query {
-    let script = format!("{HIDE}{FURNISH_CLIENT}");
-    let args: [&OsStr; 4] = ["-c".as_ref(), script.as_ref(), "drivebench".as_ref(), mounted.as_ref()];
-    Query::new(SH, args)
+    script(&format!("{HIDE}{FURNISH_CLIENT}"), [mounted])
 }
 
 /// Serves until its standard input ends; says [`READY`] before.

@@ -2,12 +2,10 @@
 
 use std::{ffi::OsStr, net::IpAddr, path::Path, time::Duration};
 
-use super::{Output, Query, SH, Tool, namespace::HIDE, until_input_ends};
+use super::{Output, Query, SH, Tool, namespace::HIDE, script, until_input_ends};
 
-const WITHOUT_SERVER: &str = "without it, nothing can be shared by SFTP";
-const WITHOUT_CLIENT: &str = "without it, no client can be measured";
-pub const SSHD: Tool = Tool { name: "sshd", package: "openssh-server", without: WITHOUT_SERVER };
-pub const SFTP: Tool = Tool { name: "sftp", package: "openssh-client", without: WITHOUT_CLIENT };
+pub const SSHD: Tool = Tool { name: "sshd", package: "openssh-server" };
+pub const SFTP: Tool = Tool { name: "sftp", package: "openssh-client" };
 const SSH: Tool = Tool { name: "ssh", ..SFTP };
 const KEYGEN: Tool = Tool { name: "ssh-keygen", ..SFTP };
 
@@ -28,7 +26,7 @@ pub const SHADOW: &str = "root:*:1:0:99999:7:::\n";
 
 /// Prepares mounts for a server.
 pub fn furnish(shadow: &str) -> Query {
-    Query::new(SH, ["-c", &format!("{HIDE}{FURNISH}"), "drivebench", shadow])
+    script(&format!("{HIDE}{FURNISH}"), [shadow])
 }
 
 /// Makes a pair of keys, the public one with `.pub`.

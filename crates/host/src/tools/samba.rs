@@ -10,16 +10,12 @@ use serde_json::Value;
 
 use super::{Output, Query, Tool};
 
-const WITHOUT_SERVER: &str = "without it, nothing can be shared";
-pub const SMBD: Tool = Tool { name: "smbd", package: "samba", without: WITHOUT_SERVER };
-pub const SMBSTATUS: Tool =
-    Tool { name: "smbstatus", package: "samba", without: "without it, what was negotiated is not known" };
-pub const PDBEDIT: Tool = Tool { name: "pdbedit", package: "samba", without: WITHOUT_SERVER };
-pub const SMBCLIENT: Tool =
-    Tool { name: "smbclient", package: "smbclient", without: "without it, no client can be measured" };
+pub const SMBD: Tool = Tool { name: "smbd", package: "samba" };
+pub const SMBSTATUS: Tool = Tool { name: "smbstatus", package: "samba" };
+pub const PDBEDIT: Tool = Tool { name: "pdbedit", package: "samba" };
+pub const SMBCLIENT: Tool = Tool { name: "smbclient", package: "smbclient" };
 /// Runs smbclient with unbuffered output; without it all lines arrive at the end.
-pub const STDBUF: Tool =
-    Tool { name: "stdbuf", package: "coreutils", without: "without it, no client can be measured" };
+pub const STDBUF: Tool = Tool { name: "stdbuf", package: "coreutils" };
 
 /// All programs that are needed.
 pub const TOOLS: [Tool; 5] = [SMBD, SMBSTATUS, PDBEDIT, SMBCLIENT, STDBUF];

@@ -2,11 +2,7 @@
 
 use super::{Change, Content, Query, Tool};
 
-const SGDISK: Tool = Tool {
-    name: "sgdisk",
-    package: "gdisk",
-    without: "without it, drives can't be partitioned, and only linear pools can be built",
-};
+const SGDISK: Tool = Tool { name: "sgdisk", package: "gdisk" };
 
 /// Makes a GPT on the drive at `path`, with one partition of these sectors of 512 bytes for an array.
 pub fn partition(path: &str, name: &str, start: u64, sectors: u64, logical_block: u32) -> Change<Content> {

@@ -6,8 +6,7 @@ use std::time::Duration;
 use super::{Output, Query, Tool};
 use crate::units::{RemoteDir, shell_word};
 
-pub const SSH: Tool =
-    Tool { name: "ssh", package: "openssh-client", without: "without it, no other machine can take part" };
+pub const SSH: Tool = Tool { name: "ssh", package: "openssh-client" };
 
 /// The line that a script prints when it is ready. Lines before the first one come from the login there; further ones answer empty lines.
 pub const READY: &str = "drivebench: ready";
@@ -133,37 +132,19 @@ fn by_hand(at: &RemoteDir) -> String {
 
 /// What went wrong, and what to do. With sudo, root's keys are used, not those of the user who called it.
 pub fn failure(at: &RemoteDir, output: &Output, by_sudo: bool) -> String {
+    let (sudo, user) = if by_sudo { ("sudo ", "root of this machine") } else { ("", "this user") };
+    let by_hand = by_hand(at);
     let complaint = output.complaint();
-    let by_hand = format!("{}{}", if by_sudo { "sudo " } else { "" }, by_hand(at));
-    let hint = match output.code {
-        Some(SAME_MACHINE) => {
-            return "it is on this machine, whose power is cut: name another one".to_owned();
-        }
-        Some(REMOVED) => return "it was removed there".to_owned(),
-        Some(0) => return "the connection ended".to_owned(),
-        Some(LINK) if complaint.starts_with("Host key verification failed") => {
-            format!(
-                "the key of that machine is not known here, or has changed: compare it, and log in once with `{by_hand}`"
-            )
-        }
-        Some(LINK) if complaint.contains("Permission denied (") => match by_sudo {
-            true => format!(
-                "root of this machine needs a key there: `sudo ssh-keygen` if it has none, then `{}`, until `{by_hand}` asks for nothing",
-                by_hand.replacen("ssh", "ssh-copy-id", 1)
-            ),
-            false => format!(
-                "let this user log in without a password, with ssh-copy-id, until `{by_hand}` asks for nothing"
-            ),
-        },
-        Some(LINK) => format!("check that `{by_hand}` works"),
-        Some(code) if complaint.is_empty() => {
-            return format!(
-                "the command there ended with exit code {code}: check that `{by_hand} true` works"
-            );
-        }
-        _ => return complaint,
-    };
-    format!("{complaint}; {hint}")
+    match output.code {
+        Some(SAME_MACHINE) => "it is on this machine, whose power is cut: name another one".to_owned(),
+        Some(REMOVED) => "it was removed there".to_owned(),
+        Some(0) => "the connection ended".to_owned(),
+        Some(LINK) => format!(
+            "{complaint}; check that `{sudo}{by_hand}` asks for nothing: `{sudo}{}` lets {user} in",
+            by_hand.replacen("ssh", "ssh-copy-id", 1)
+        ),
+        _ => complaint,
+    }
 }
 
 #[cfg(test)]
@@ -259,7 +240,7 @@ mod tests {
         };
         let by_sudo = failure(&at, &denied, true);
         assert!(
-            by_sudo.contains("`sudo ssh-copy-id -p 2222 pi@nas`, until `sudo ssh -p 2222 pi@nas` asks"),
+            by_sudo.contains("`sudo ssh-copy-id -p 2222 pi@nas` lets root of this machine in"),
             "{by_sudo}"
         );
     }

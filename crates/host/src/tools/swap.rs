@@ -11,12 +11,10 @@ const LIMIT: Duration = Duration::from_secs(1800);
 /// Label of the swap areas that drivebench makes.
 pub const LABEL: &str = "drivebench";
 
-const WITHOUT: &str = "without it, no swap area can be used";
-const MKSWAP: Tool = Tool { name: "mkswap", package: "util-linux", without: WITHOUT };
-const SWAPON: Tool = Tool { name: "swapon", package: "mount", without: WITHOUT };
-const SWAPOFF: Tool = Tool { name: "swapoff", package: "mount", without: WITHOUT };
-const MODPROBE: Tool =
-    Tool { name: "modprobe", package: "kmod", without: "without it, zram must be in the kernel" };
+const MKSWAP: Tool = Tool { name: "mkswap", package: "util-linux" };
+const SWAPON: Tool = Tool { name: "swapon", package: "mount" };
+const SWAPOFF: Tool = Tool { name: "swapoff", package: "mount" };
+const MODPROBE: Tool = Tool { name: "modprobe", package: "kmod" };
 
 /// Makes a swap area in the file at `path`.
 pub fn make(path: &str) -> Change<State> {

@@ -33,7 +33,7 @@ pub const LONGEST: u64 = 64 << 20;
 const STDERR_LIMIT: u64 = 64 << 10;
 
 /// This program.
-pub(super) const OWN: Tool = Tool { name: "drivebench", package: "drivebench", without: "" };
+pub(super) const OWN: Tool = Tool { name: "drivebench", package: "drivebench" };
 
 /// Runs programs of this machine: by absolute path, in the C locale, without a shell; only a [`Talk`] has a standard input.
 #[derive(Debug, Default)]
@@ -297,7 +297,7 @@ impl Ending {
 mod tests {
     use super::*;
 
-    const SH: Tool = Tool { name: "sh", package: "dash", without: "nothing works" };
+    const SH: Tool = Tool { name: "sh", package: "dash" };
 
     fn sh(script: &str) -> Query {
         Query::new(SH, ["-c", script])
@@ -331,12 +331,9 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_named_with_its_package() {
-        let tool = Tool { name: "no-such-program", package: "nowhere", without: "all else works" };
+        let tool = Tool { name: "no-such-program", package: "nowhere" };
         let error = System::default().ask(&Query::new(tool, ["x"])).expect_err("missing");
-        assert_eq!(
-            error.to_string(),
-            "no-such-program is not installed: apt install nowhere; all else works"
-        );
+        assert_eq!(error.to_string(), "no-such-program is not installed: apt install nowhere");
     }
 
     #[test]
@@ -378,7 +375,7 @@ mod tests {
 
     #[test]
     fn arguments_are_not_read_by_a_shell() {
-        let echo = Tool { name: "echo", package: "coreutils", without: "" };
+        let echo = Tool { name: "echo", package: "coreutils" };
         let output = System::default().ask(&Query::new(echo, ["$HOME; *"])).expect("runs");
         assert_eq!(output.stdout, "$HOME; *\n");
     }

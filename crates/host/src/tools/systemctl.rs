@@ -4,15 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::{Output, Query, Tool};
 
-const SYSTEMCTL: Tool =
-    Tool { name: "systemctl", package: "systemd", without: "without systemd, there is nothing to tell" };
-
-/// The same program, for questions.
-const TIMES: Tool = Tool {
-    name: "systemctl",
-    package: "systemd",
-    without: "without systemd, the times of a boot are not known",
-};
+const SYSTEMCTL: Tool = Tool { name: "systemctl", package: "systemd" };
 
 /// Properties of systemd itself; the times at which it began and finished to start the system are in µs.
 const OF_MANAGER: &str = "--property=Version,SystemState,FirmwareTimestampMonotonic,LoaderTimestampMonotonic,InitRDTimestampMonotonic,\
@@ -52,12 +44,12 @@ pub fn restart() -> Query {
 
 /// Prints when systemd started the system.
 pub fn manager() -> Query {
-    Query::new(TIMES, ["show", OF_MANAGER])
+    Query::new(SYSTEMCTL, ["show", OF_MANAGER])
 }
 
 /// Prints when it started each unit that it has loaded, also of those that have ended. There are hundreds, and small boards are slow.
 pub fn units() -> Query {
-    Query::new(TIMES, ["show", "--all", OF_UNITS, "*"]).within(Duration::from_secs(30))
+    Query::new(SYSTEMCTL, ["show", "--all", OF_UNITS, "*"]).within(Duration::from_secs(30))
 }
 
 /// When systemd started the system. Times are seconds since the kernel started; those of firmware and loader are seconds before that.

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use super::{Query, Tool};
 
-const UDEVADM: Tool =
-    Tool { name: "udevadm", package: "udev", without: "without udev, there is nothing to wait for" };
+const UDEVADM: Tool = Tool { name: "udevadm", package: "udev" };
 
 /// Waits until udev has handled all events so far.
 pub fn settle() -> Query {

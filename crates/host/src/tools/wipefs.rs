@@ -2,8 +2,7 @@
 
 use super::{Change, Content, Tool};
 
-const WIPEFS: Tool =
-    Tool { name: "wipefs", package: "util-linux", without: "without it, drives can't be prepared" };
+const WIPEFS: Tool = Tool { name: "wipefs", package: "util-linux" };
 
 /// Removes all signatures of the device at `path`.
 pub fn wipe(path: &str) -> Change<Content> {

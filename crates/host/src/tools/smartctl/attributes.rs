@@ -56,32 +56,16 @@ const KNOWN_WEAR: [(&str, &str, Left); 7] = [
     ("SSD_Life_Left", "SandForce", Left::Value),
     ("Remaining_Lifetime_Perc", "Silicon Motion", Left::Raw),
 ];
-/// Names for the remaining percent. Vendors differ in which of the two numbers is meant, so both must agree.
-const LEFT: [&str; 15] = [
-    "DriveLife_Remaining",
-    "Drive_Life_Remaining",
-    "Life_Remaining_Percent",
-    "Lifetime_Left",
-    "Lifetime_Remaining",
-    "PCT_Life_Remaining",
-    "Perc_Rated_Life_Remain",
-    "Percent_Life_Remaining",
-    "Percent_Lifetime_Remain",
-    "Remaining_Life",
-    "Remaining_Lifetime_Perc",
-    "SSD_Life_Left",
-    "SSD_LifeLeft",
-    "SSD_Life_Left_Perc",
-    "SSD_Remaining_Life_Perc",
-];
-/// Names for the used percent: the raw value counts up, and the normalised one down from 100.
-const USED: [&str; 5] = [
-    "DriveLife_Used",
-    "Drive_Life_Used",
-    "Perc_Rated_Life_Used",
-    "Percent_Life_Used",
-    "Percent_Lifetime_Used",
-];
+/// Whether a name stands for the remaining percent. Vendors differ in which of the two numbers is meant, so both must agree.
+fn is_left(name: &str) -> bool {
+    name.contains("Life") && (name.contains("Remain") || name.contains("Left"))
+}
+
+/// Whether a name stands for the used percent: the raw value counts up, and the normalised one down from 100.
+fn is_used(name: &str) -> bool {
+    name.contains("Life") && name.contains("Used")
+}
+
 /// Names whose meaning depends on the vendor.
 const VENDORS_WEAR: [&str; 2] = ["Media_Wearout_Indicator", "Wear_Leveling_Count"];
 
@@ -154,8 +138,8 @@ impl<'a> Ata<'a> {
         let left = match known {
             Some((.., Left::Value)) => value?,
             Some((.., Left::Raw)) => raw(attribute)?,
-            None if LEFT.contains(&name) => raw(attribute).filter(|left| value == Some(*left))?,
-            None if USED.contains(&name) => {
+            None if is_left(name) => raw(attribute).filter(|left| value == Some(*left))?,
+            None if is_used(name) => {
                 let used = raw(attribute)?;
                 // Some drives never report less than 1.
                 let agree = value?.max(1) == 100u64.saturating_sub(used).max(1);
@@ -197,10 +181,10 @@ impl<'a> Ata<'a> {
         let unclear = |attribute: &&Value| {
             let name = attribute["name"].as_str().unwrap_or_default();
             let errors = [&REALLOCATED[..], &PENDING, &UNCORRECTABLE, &CABLE].concat();
-            let wear = [&LEFT[..], &USED, &VENDORS_WEAR].concat();
+            let is_wear = is_left(name) || is_used(name) || VENDORS_WEAR.contains(&name);
             let written = WRITTEN.iter().any(|(own, _)| *own == name) || SECTORS_WRITTEN.contains(&name);
             let counted = raw(attribute) != Some(0);
-            (no_wear && wear.contains(&name))
+            (no_wear && is_wear)
                 || (counted && !self.errors_are_known() && errors.contains(&name))
                 || (counted && no_written && written)
         };
