@@ -51,9 +51,6 @@ fn archive(anonymise: bool) -> io::Result<Archive> {
     let inventory = Inventory::read(&root);
     read_extra_files(&root, &inventory);
     let mut archive = Archive::from_recording(&root);
-    if let Some(arch) = &inventory.machine.arch {
-        archive.add_file("/proc/sys/kernel/arch", format!("{arch}\n"));
-    }
     let mounts = inventory.mounts.iter();
     let space: BTreeMap<_, _> = mounts.filter_map(|mount| Some((&mount.path, mount.space?))).collect();
     archive.add_file(SPACE, serde_json::to_vec(&space)?);

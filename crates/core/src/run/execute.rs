@@ -12,7 +12,7 @@ use super::{
     time_left::TimeLeft,
 };
 use crate::{
-    conditions::{BytesMoved, Preflight, Snapshot},
+    conditions::{BytesMoved, Snapshot, check_after, check_before},
     inventory::Drive,
     plan::{Condition, MoveDrives, Plan, RemovePool, Step, Uncounted},
     record::{Done, Event, How, When},
@@ -202,7 +202,7 @@ impl Execution<'_, '_> {
                 let text = format!("{share} of {path} are holes, which read faster than any drive.");
                 self.note(Some(target), text)?;
             }
-            let checks = Preflight::before(self.ctx.inventory, on, &earlier, &now).checks;
+            let checks = check_before(self.ctx.inventory, on, &earlier, &now);
             self.ctx.emit(Event::Preflight { target: target as u32, when: When::Before, checks })?;
         }
         Ok(self.snapshot())
@@ -223,7 +223,7 @@ impl Execution<'_, '_> {
             let counts = |step: &Step| step.act.needs().uncounted == Uncounted::Nothing;
             let is_counted = self.plan.steps.iter().all(|step| !step.is_on(target) || counts(step));
             let sum = is_counted.then_some(sum);
-            let checks = Preflight::after(self.ctx.inventory, on, before, &now, sum).checks;
+            let checks = check_after(self.ctx.inventory, on, before, &now, sum);
             self.ctx.emit(Event::Preflight { target: target as u32, when: When::After, checks })?;
         }
         Ok(())

@@ -14,12 +14,6 @@ use crate::{
     units::{MIB, count, decimal_bytes, percent, rate, size},
 };
 
-/// Results of all checks, in a fixed order.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Preflight {
-    pub checks: Vec<Check>,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// Name: `governor`, `free space`.
@@ -54,39 +48,42 @@ impl Check {
     }
 }
 
-impl Preflight {
-    /// Checks before a run. `earlier` and `now` are at least a second apart, without I/O of drivebench between them.
-    pub fn before(inventory: &Inventory, target: &Target, earlier: &Snapshot, now: &Snapshot) -> Self {
-        let machine = &inventory.machine;
-        let mut checks = vec![drive(target), filesystem(target), layers(inventory, target)];
-        checks.extend(pool(inventory, target));
-        checks.extend(other_io(target, earlier, now));
-        checks.extend([
-            swap(inventory, target),
-            arrays(inventory, target, now),
-            free_space(target),
-            memory(machine.memory, now),
-            load(machine.cpus, now),
-            governor(machine.governor.as_deref()),
-            temperature(now),
-            throttling(now),
-        ]);
-        Self { checks }
-    }
+/// Checks before a run, in a fixed order. `earlier` and `now` are at least a second apart, without I/O of drivebench between them.
+pub fn check_before(
+    inventory: &Inventory,
+    target: &Target,
+    earlier: &Snapshot,
+    now: &Snapshot,
+) -> Vec<Check> {
+    let machine = &inventory.machine;
+    let mut checks = vec![drive(target), filesystem(target), layers(inventory, target)];
+    checks.extend(pool(inventory, target));
+    checks.extend(other_io(target, earlier, now));
+    checks.extend([
+        swap(inventory, target),
+        arrays(inventory, target, now),
+        free_space(target),
+        memory(machine.memory, now),
+        load(machine.cpus, now),
+        governor(machine.governor.as_deref()),
+        temperature(now),
+        throttling(now),
+    ]);
+    checks
+}
 
-    /// Checks after a run from `start` to `end`. `moved` are the bytes that the run moved on the target, or on all targets that
-    /// share its drive; `None` if unknown.
-    pub fn after(
-        inventory: &Inventory,
-        target: &Target,
-        start: &Snapshot,
-        end: &Snapshot,
-        moved: Option<BytesMoved>,
-    ) -> Self {
-        let mut checks = other_io_during(inventory, target, start, end, moved);
-        checks.extend([arrays(inventory, target, end), warming(start, end), throttled_since(start, end)]);
-        Self { checks }
-    }
+/// Checks after a run from `start` to `end`. `moved` are the bytes that the run moved on the target, or on all targets that
+/// share its drive; `None` if unknown.
+pub fn check_after(
+    inventory: &Inventory,
+    target: &Target,
+    start: &Snapshot,
+    end: &Snapshot,
+    moved: Option<BytesMoved>,
+) -> Vec<Check> {
+    let mut checks = other_io_during(inventory, target, start, end, moved);
+    checks.extend([arrays(inventory, target, end), warming(start, end), throttled_since(start, end)]);
+    checks
 }
 
 /// Bytes that a run read and wrote.
@@ -150,19 +147,13 @@ fn filesystem(target: &Target) -> Check {
 
 fn layers(inventory: &Inventory, target: &Target) -> Check {
     let name = |layer: &Layer| format!("{} ({})", layer.name, layer.kind);
-    let first =
-        |fits: fn(&str) -> bool| target.layers_in(inventory).find(|layer| fits(&layer.kind)).map(name);
-    let image = target.layers_in(inventory).find(|layer| layer.is_loop()).map(name).map(|name| {
-        format!(
-            "The target is on {name}, a file of another filesystem: this measures both, not the drive alone."
-        )
-    });
+    let first = |fits: fn(&str) -> bool| target.layers_in(inventory).find(|l| fits(&l.kind)).map(name);
     let other = first(|kind| !PLAIN.contains(&kind))
-        .map(|name| format!("The target is on {name}: this measures the array or volume, not one drive."));
+        .map(|name| format!("The target is on {name}: this measures that too, not one drive alone."));
     let crypt = first(|kind| kind == "crypt")
         .map(|name| format!("The target is on {name}: encryption may be the limit, not the drive."));
     let names: Vec<String> = target.layers_in(inventory).map(name).collect();
-    check("layers", joined(&names, "none"), image.or(other).or(crypt))
+    check("layers", joined(&names, "none"), other.or(crypt))
 }
 
 /// The state of the target's pool. The speeds of a degraded pool differ from those of the complete one.

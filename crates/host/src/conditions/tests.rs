@@ -20,17 +20,17 @@ fn target(inventory: &Inventory, path: &str) -> Target {
     }
 }
 
-fn before(inventory: &Inventory, path: &str, now: &Snapshot) -> Preflight {
-    Preflight::before(inventory, &target(inventory, path), &Snapshot::default(), now)
+fn before(inventory: &Inventory, path: &str, now: &Snapshot) -> Vec<Check> {
+    check_before(inventory, &target(inventory, path), &Snapshot::default(), now)
 }
 
-fn flag<'a>(preflight: &'a Preflight, name: &str) -> &'a str {
-    let check = preflight.checks.iter().find(|check| check.name == name).expect("the check");
+fn flag<'a>(preflight: &'a [Check], name: &str) -> &'a str {
+    let check = preflight.iter().find(|check| check.name == name).expect("the check");
     check.flag.as_deref().unwrap_or("")
 }
 
-fn value<'a>(preflight: &'a Preflight, name: &str) -> &'a str {
-    &preflight.checks.iter().find(|check| check.name == name).expect("the check").value
+fn value<'a>(preflight: &'a [Check], name: &str) -> &'a str {
+    &preflight.iter().find(|check| check.name == name).expect("the check").value
 }
 
 fn at(uptime: f64, read: u64, written: u64, busy: f64) -> Snapshot {
@@ -50,8 +50,8 @@ fn a_quiet_machine_has_no_flags_but_every_check() {
         ..Snapshot::default()
     };
     let preflight = before(&inventory, "/home", &now);
-    assert_eq!(preflight.checks.iter().find_map(|check| check.flag.as_deref()), None);
-    let names: Vec<&str> = preflight.checks.iter().map(|check| check.name.as_str()).collect();
+    assert_eq!(preflight.iter().find_map(|check| check.flag.as_deref()), None);
+    let names: Vec<&str> = preflight.iter().map(|check| check.name.as_str()).collect();
     assert_eq!(
         names,
         [
@@ -69,7 +69,7 @@ fn a_quiet_machine_has_no_flags_but_every_check() {
             "throttling"
         ]
     );
-    assert!(preflight.checks.iter().all(|check| !check.value.is_empty()));
+    assert!(preflight.iter().all(|check| !check.value.is_empty()));
 }
 
 #[test]
@@ -147,23 +147,23 @@ fn compression_that_is_off_is_not_flagged() {
 fn other_io_before_a_run_is_flagged_by_how_busy_the_drive_is() {
     let inventory = fixtures::pi_zero().inventory();
     let target = target(&inventory, "/mnt/a");
-    let idle = Preflight::before(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(12.0, 40_000, 0, 0.02));
+    let idle = check_before(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(12.0, 40_000, 0, 0.02));
     assert_eq!(value(&idle, "other I/O"), "sda: 0.0200 MB/s read, 0.00 MB/s written, busy 1.0 %");
     assert_eq!(flag(&idle, "other I/O"), "");
-    let busy = Preflight::before(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(12.0, 0, 4_000_000, 1.9));
+    let busy = check_before(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(12.0, 0, 4_000_000, 1.9));
     assert_eq!(
         flag(&busy, "other I/O"),
         "Other I/O just before the run on sda: 0.00 MB/s read, 2.00 MB/s written, busy 95 %."
     );
     let mut trimming = at(12.0, 0, 0, 1.9);
     trimming.drives[0].discarded = 6_000_000_000;
-    let trimming = Preflight::before(&inventory, &target, &at(10.0, 0, 0, 0.0), &trimming);
+    let trimming = check_before(&inventory, &target, &at(10.0, 0, 0, 0.0), &trimming);
     assert!(flag(&trimming, "other I/O").ends_with("3000 MB/s discarded, busy 95 %."));
     let mut waiting = at(12.0, 0, 0, 0.0);
     waiting.drives[0].in_flight = 2;
-    let waiting = Preflight::before(&inventory, &target, &at(10.0, 0, 0, 0.0), &waiting);
+    let waiting = check_before(&inventory, &target, &at(10.0, 0, 0, 0.0), &waiting);
     assert_eq!(flag(&waiting, "other I/O"), "Other I/O just before the run on sda: 2 operations in flight.");
-    let same = Preflight::before(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(10.0, 0, 0, 0.0));
+    let same = check_before(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(10.0, 0, 0, 0.0));
     assert_eq!(value(&same, "other I/O"), "sda: unknown", "no time between");
 }
 
@@ -181,16 +181,15 @@ fn other_io_during_a_run_is_flagged() {
     let inventory = fixtures::pi_zero().inventory();
     let target = target(&inventory, "/mnt/a");
     let (start, end) = (at(0.0, 0, 0, 0.0), at(90.0, 30_000_000, 1_100_000_000, 80.0));
-    let after = |read, written| {
-        Preflight::after(&inventory, &target, &start, &end, Some(BytesMoved { read, written }))
-    };
+    let after =
+        |read, written| check_after(&inventory, &target, &start, &end, Some(BytesMoved { read, written }));
     assert_eq!(flag(&after(30_000_000, 1_095_000_000), "other I/O"), "", "a journal");
     assert_eq!(
         flag(&after(0, 1_000_000_000), "other I/O"),
         "Other I/O on sda during the run: 30.0 MB read, 100 MB written."
     );
     assert_eq!(flag(&after(40_000_000, 2_000_000_000), "other I/O"), "", "from the cache");
-    let unknown = Preflight::after(&inventory, &target, &start, &end, None);
+    let unknown = check_after(&inventory, &target, &start, &end, None);
     assert_eq!(flag(&unknown, "other I/O"), "", "a file server");
 }
 
@@ -198,7 +197,7 @@ fn other_io_during_a_run_is_flagged() {
 fn other_io_on_an_array_is_not_computed() {
     let inventory = fixtures::pc().inventory();
     let target = target(&inventory, "/srv");
-    let after = Preflight::after(
+    let after = check_after(
         &inventory,
         &target,
         &at(0.0, 0, 0, 0.0),
@@ -214,10 +213,10 @@ fn heat_and_throttling_during_a_run_are_flagged() {
     let target = target(&inventory, "/mnt/a");
     let moment =
         |degrees, bits| Snapshot { temperature: Some(degrees), throttled: Some(bits), ..Snapshot::default() };
-    let after = |from, to| Preflight::after(&inventory, &target, &from, &to, Some(BytesMoved::default()));
+    let after = |from, to| check_after(&inventory, &target, &from, &to, Some(BytesMoved::default()));
     let calm = after(moment(48.0, 0x50000), moment(52.0, 0x50000));
     assert_eq!(
-        calm.checks.iter().find_map(|check| check.flag.as_deref()),
+        calm.iter().find_map(|check| check.flag.as_deref()),
         None,
         "bits set before the run don't count"
     );
@@ -250,5 +249,5 @@ fn a_pool_that_lacks_drives_or_fills_one_is_another_one() {
     assert!(said.contains("can't be compared"), "{said}");
     let stick = fixtures::pi_zero().inventory();
     let checks = before(&stick, "/mnt/a", &Snapshot::default());
-    assert!(checks.checks.iter().all(|check| check.name != "pool"), "no pool, no check");
+    assert!(checks.iter().all(|check| check.name != "pool"), "no pool, no check");
 }

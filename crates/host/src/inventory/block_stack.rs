@@ -141,29 +141,30 @@ impl Inventory {
 }
 
 impl<'a> Block<'a> {
-    pub fn name(&self) -> &'a str {
+    /// Its name, device number, content, and size in sectors of 512 bytes.
+    fn parts(&self) -> (&'a str, (u32, u32), &'a Signature, u64) {
         match self {
-            Self::Drive(drive) => &drive.name,
-            Self::Partition(_, part) => &part.name,
-            Self::Layer(layer) => &layer.name,
+            Self::Drive(drive) => (&drive.name, drive.device, &drive.content, drive.sectors),
+            Self::Partition(_, part) => (&part.name, part.device, &part.content, part.sectors),
+            Self::Layer(layer) => (&layer.name, layer.device, &layer.content, layer.sectors),
         }
+    }
+
+    pub fn name(&self) -> &'a str {
+        self.parts().0
     }
 
     /// Device number (major, minor).
     pub fn device(&self) -> (u32, u32) {
-        match self {
-            Self::Drive(drive) => drive.device,
-            Self::Partition(_, part) => part.device,
-            Self::Layer(layer) => layer.device,
-        }
+        self.parts().1
     }
 
     pub fn content(&self) -> &'a Signature {
-        match self {
-            Self::Drive(drive) => &drive.content,
-            Self::Partition(_, part) => &part.content,
-            Self::Layer(layer) => &layer.content,
-        }
+        self.parts().2
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.parts().3.saturating_mul(512)
     }
 
     pub fn logical_block(&self) -> u32 {
@@ -171,15 +172,6 @@ impl<'a> Block<'a> {
             Self::Drive(drive) | Self::Partition(drive, _) => drive.logical_block,
             Self::Layer(layer) => layer.logical_block,
         }
-    }
-
-    pub fn bytes(&self) -> u64 {
-        let sectors = match self {
-            Self::Drive(drive) => drive.sectors,
-            Self::Partition(_, part) => part.sectors,
-            Self::Layer(layer) => layer.sectors,
-        };
-        sectors.saturating_mul(512)
     }
 
     pub fn path(&self) -> String {

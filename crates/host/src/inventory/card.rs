@@ -55,18 +55,14 @@ const EMMC_MAKERS: [(u8, &str); 8] = [
 pub(super) fn read(root: &Sysroot, device: &str) -> Card {
     let word = |file: &str| root.word(&format!("{device}/{file}"));
     let emmc = word("type").as_deref() == Some("MMC");
-    let cid = word("cid").and_then(|text| hex(&text)).filter(|cid| cid.len() == 16);
-    let number = cid.as_ref().map(|cid| cid[0]).or_else(|| {
-        u32::from_str_radix(word("manfid")?.trim_start_matches("0x"), 16).ok().map(|number| number as u8)
-    });
+    let number = word("manfid").and_then(|text| u32::from_str_radix(text.trim_start_matches("0x"), 16).ok());
+    let number = number.map(|number| number as u8);
     let makers = if emmc { &EMMC_MAKERS[..] } else { &SD_MAKERS[..] };
     let named = |number: u8| makers.iter().find(|(id, _)| *id == number).map(|(_, name)| (*name).to_owned());
     Card {
         maker: number.and_then(named),
         maker_id: number.map(|number| format!("{number:#04x}")),
-        made: word("date")
-            .and_then(|date| month(&date))
-            .or_else(|| sd_month(cid.as_ref().filter(|_| !emmc)?)),
+        made: word("date").and_then(|date| month(&date)),
         classes: word("ssr").and_then(|text| classes(&hex(&text)?)),
         erase_unit: root.number(&format!("{device}/preferred_erase_size")).filter(|&bytes: &u64| bytes > 0),
     }
@@ -91,12 +87,6 @@ fn month(date: &str) -> Option<String> {
     let (month, year) = date.split_once('/')?;
     let (month, year): (u32, u32) = (month.parse().ok()?, year.parse().ok()?);
     ((1..=12).contains(&month) && (1990..2100).contains(&year)).then(|| format!("{year}-{month:02}"))
-}
-
-/// Bits 19 to 8 of an SD card's CID: years since 2000, then the month.
-fn sd_month(cid: &[u8]) -> Option<String> {
-    let date = u32::from(cid[13] & 0x0f) << 8 | u32::from(cid[14]);
-    month(&format!("{}/{}", date & 0x0f, 2000 + (date >> 4)))
 }
 
 /// The classes in the SD status register, see the SD physical layer specification, 4.10.2.
@@ -135,11 +125,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_the_month_from_sysfs_and_cid() {
+    fn reads_the_month() {
         assert_eq!(month("10/2019").as_deref(), Some("2019-10"));
         assert_eq!((month("13/2019"), month("1/"), month("x/y")), (None, None, None));
-        let cid = hex("0353445343333247801f3a5b22013a7f").expect("hexadecimal");
-        assert_eq!(sd_month(&cid).as_deref(), Some("2019-10"));
         assert_eq!((hex("0g"), hex("123")), (None, None));
     }
 

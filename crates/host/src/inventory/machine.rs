@@ -59,7 +59,7 @@ pub(super) fn read(root: &Sysroot) -> Machine {
         soc: soc(root, &compatible),
         compatible,
         kernel: root.word("/proc/sys/kernel/osrelease"),
-        arch: arch(root),
+        arch: root.word("/proc/sys/kernel/arch"),
         system: system(root),
         cpus: root.word("/sys/devices/system/cpu/online").map(|list| count_list(&list)).filter(|n| *n > 0),
         memory: memory(root, "MemTotal"),
@@ -139,12 +139,6 @@ fn board(root: &Sysroot) -> Option<String> {
         Some(vendor) if !product.starts_with(&vendor) => format!("{vendor} {product}"),
         _ => product,
     })
-}
-
-fn arch(root: &Sysroot) -> Option<String> {
-    // This file exists since Linux 6.1.
-    root.word("/proc/sys/kernel/arch")
-        .or_else(|| root.is_live().then(|| rustix::system::uname().machine().to_string_lossy().into_owned()))
 }
 
 fn system(root: &Sysroot) -> Option<String> {

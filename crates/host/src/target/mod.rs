@@ -102,20 +102,18 @@ pub enum Kind {
 
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
-    /// `nearest` is the deepest existing directory of the path; `None` if the current directory was removed.
+    /// `nearest` is the deepest existing directory of the path.
     #[error("{path} does not exist")]
-    Missing { path: String, nearest: Option<String> },
+    Missing { path: String, nearest: String },
     #[error("'{name}' is not a path, serial, label or bay of a drive on this machine")]
     Unknown { name: String, candidates: Vec<String> },
     /// `candidates` are the drives, each with an unambiguous name.
     #[error("'{name}' matches {} drives: {}", candidates.len(), candidates.join("; "))]
     Ambiguous { name: String, candidates: Vec<String> },
-    #[error("{path} is a {what}, not a directory, file or block device")]
-    Unsuitable { path: String, what: &'static str },
+    #[error("{path} is {what}")]
+    Unsuitable { path: String, what: String },
     #[error("no permission to read {path}")]
     Permission { path: String, kind: Option<Kind> },
-    #[error("{path} is on {filesystem}, a filesystem of the kernel without a drive")]
-    KernelFilesystem { path: String, filesystem: String },
     /// A file, or a block device without a medium.
     #[error("{path} is empty")]
     Empty { path: String, kind: Kind },
@@ -128,36 +126,24 @@ pub enum TargetError {
 
 impl TargetError {
     pub fn hint(&self) -> String {
-        match self {
-            Self::Missing { nearest: Some(nearest), .. } => {
-                format!("{nearest} exists; check the rest of the path")
-            }
-            Self::Missing { .. } => "the current directory was removed: change to another".to_owned(),
-            Self::Unknown { candidates, .. } if candidates.is_empty() => {
-                "use a path such as . or /mnt/usb".to_owned()
-            }
+        let hint = match self {
+            Self::Missing { nearest, .. } => return format!("{nearest} exists; check the rest of the path"),
+            Self::Unknown { candidates, .. } if candidates.is_empty() => "use a path such as . or /mnt/usb",
             Self::Unknown { candidates, .. } => {
-                format!("use a path, or one of: {}", candidates.join(", "))
+                return format!("use a path, or one of: {}", candidates.join(", "));
             }
-            Self::Ambiguous { .. } => "use its bay as shown, or a path".to_owned(),
-            Self::Unsuitable { .. } | Self::KernelFilesystem { .. } => {
-                "use a directory on the drive".to_owned()
-            }
+            Self::NotText { real, .. } => return format!("rename what is not UTF-8 in {}", shell_word(real)),
+            Self::Ambiguous { .. } => "use its bay as shown, or a path",
+            Self::Unsuitable { .. } => "use a directory on the drive",
             Self::Permission { kind: Some(Kind::BlockDevice), .. } => {
-                "use sudo, or join the group disk: sudo usermod -aG disk $USER, then log in again".to_owned()
+                "use sudo, or join the group disk: sudo usermod -aG disk $USER, then log in again"
             }
-            Self::Permission { .. } => "use sudo, or another directory".to_owned(),
-            Self::Empty { kind: Kind::BlockDevice, .. } => "insert a medium".to_owned(),
-            Self::Empty { .. } => "use its directory: a test file is created there".to_owned(),
-            Self::System { source, .. }
-                if source.raw_os_error() == Some(Errno::NAMETOOLONG.raw_os_error()) =>
-            {
-                "the kernel takes 4095 bytes at most: use a shorter path, or mount the drive elsewhere"
-                    .to_owned()
-            }
-            Self::NotText { real, .. } => format!("rename what is not UTF-8 in {}", shell_word(real)),
-            Self::System { .. } => "check the kernel log (dmesg)".to_owned(),
-        }
+            Self::Permission { .. } => "use sudo, or another directory",
+            Self::Empty { kind: Kind::BlockDevice, .. } => "insert a medium",
+            Self::Empty { .. } => "use its directory: a test file is created there",
+            Self::System { .. } => "use a shorter path if it is too long; else check the kernel log (dmesg)",
+        };
+        hint.to_owned()
     }
 }
 
@@ -246,7 +232,8 @@ impl Target {
         let mount = inventory.mount_at(&shown, device);
         let filesystem = mount.map(|mount| mount.filesystem.as_str()).unwrap_or_default();
         if KERNEL.contains(&filesystem) {
-            return Err(TargetError::KernelFilesystem { path: shown, filesystem: filesystem.to_owned() });
+            let what = format!("on {filesystem}, a filesystem of the kernel without a drive");
+            return Err(TargetError::Unsuitable { path: shown, what });
         }
         let is_file = self.kind == Kind::File;
         if is_file && data.len() == 0 {
@@ -296,8 +283,7 @@ fn refusal(path: &str, source: io::Error) -> TargetError {
     match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
             let nearest = Path::new(path).ancestors().skip(1).find(|above| above.is_dir());
-            let nearest = nearest.map(|above| above.display().to_string());
-            let nearest = nearest.or_else(|| std::env::current_dir().is_ok().then(|| ".".to_owned()));
+            let nearest = nearest.unwrap_or(Path::new(".")).display().to_string();
             TargetError::Missing { path: shown, nearest }
         }
         io::ErrorKind::PermissionDenied => TargetError::Permission { path: shown, kind: None },
@@ -306,16 +292,15 @@ fn refusal(path: &str, source: io::Error) -> TargetError {
 }
 
 fn kind(path: &str, data: &Metadata) -> Result<Kind, TargetError> {
-    let what = match data.file_type() {
-        kind if kind.is_dir() => return Ok(Kind::Directory),
-        kind if kind.is_file() => return Ok(Kind::File),
-        kind if kind.is_block_device() => return Ok(Kind::BlockDevice),
-        kind if kind.is_char_device() => "character device",
-        kind if kind.is_fifo() => "pipe",
-        kind if kind.is_socket() => "socket",
-        _ => "special file",
-    };
-    Err(TargetError::Unsuitable { path: path.to_owned(), what })
+    match data.file_type() {
+        kind if kind.is_dir() => Ok(Kind::Directory),
+        kind if kind.is_file() => Ok(Kind::File),
+        kind if kind.is_block_device() => Ok(Kind::BlockDevice),
+        _ => {
+            let what = "not a directory, file or block device".to_owned();
+            Err(TargetError::Unsuitable { path: path.to_owned(), what })
+        }
+    }
 }
 
 fn uses(inventory: &Inventory, drives: &[&Drive]) -> Vec<String> {
@@ -396,11 +381,11 @@ mod tests {
         fs::write(at("empty"), "").expect("a file");
         assert!(matches!(resolve(&at("empty")), Err(TargetError::Empty { kind: Kind::File, .. })));
         mknodat(CWD, at("fifo"), FileType::Fifo, Mode::RUSR, 0).expect("a pipe");
-        assert!(matches!(resolve(&at("fifo")), Err(TargetError::Unsuitable { what: "pipe", .. })));
+        assert!(matches!(resolve(&at("fifo")), Err(TargetError::Unsuitable { .. })));
         let _socket = std::os::unix::net::UnixListener::bind(at("socket")).expect("a socket");
-        assert!(matches!(resolve(&at("socket")), Err(TargetError::Unsuitable { what: "socket", .. })));
+        assert!(matches!(resolve(&at("socket")), Err(TargetError::Unsuitable { .. })));
         let null = resolve(Path::new("/dev/null"));
-        assert!(matches!(null, Err(TargetError::Unsuitable { what: "character device", .. })));
+        assert!(matches!(null, Err(TargetError::Unsuitable { .. })));
         symlink("loop", at("loop")).expect("a link");
         assert!(matches!(resolve(&at("loop")), Err(TargetError::System { .. })));
         for text in ["", "\0", "a\0/b", "/\u{1b}[31m"] {
@@ -442,7 +427,7 @@ mod tests {
     fn kernel_filesystems_are_refused() {
         for path in ["/proc", "/proc/version", "/sys/block"] {
             let error = Target::resolve(&inventory(), path).expect_err("the kernel's");
-            assert!(matches!(error, TargetError::KernelFilesystem { .. }), "{path}: {error}");
+            assert!(matches!(error, TargetError::Unsuitable { .. }), "{path}: {error}");
         }
     }
 }

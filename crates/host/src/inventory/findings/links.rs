@@ -11,14 +11,12 @@ pub(super) fn slow(inventory: &Inventory, drive: &Drive) -> Option<Finding> {
     let label = drive.label();
     if let Some(usb) = &drive.usb {
         let has_usb3 = inventory.buses.iter().any(|bus| bus.kind == BusKind::Usb && bus.mbps >= Some(5000.0));
-        let what = match (usb.superspeed, usb.version) {
-            _ if link > 480.0 || !has_usb3 => return None,
-            (Some(true), _) => format!("{label} supports 5 Gb/s, but its link runs at {link} Mb/s."),
-            (None, Some(version)) if version > 2.0 => format!(
-                "{label} runs at {link} Mb/s and reports USB {version:.1}, as USB 3 drives do on a USB 2 link."
-            ),
-            _ => return None,
-        };
+        // USB 3 drives report USB 2.1 on a USB 2 link.
+        let supports_usb3 = usb.superspeed.unwrap_or(usb.version > Some(2.0));
+        if link > 480.0 || !has_usb3 || !supports_usb3 {
+            return None;
+        }
+        let what = format!("{label} supports USB 3, but its link runs at {link} Mb/s.");
         let advice =
             "Use a USB 3 port (blue) and a USB 3 cable. If that is so already, plug it in again, quickly.";
         return Some(Finding::of(Code::Usb3OnUsb2, [drive], what, advice));
@@ -31,10 +29,7 @@ pub(super) fn slow(inventory: &Inventory, drive: &Drive) -> Option<Finding> {
         Some("nvme") if pi5 => {
             "The board has one lane. dtparam=pciex1_gen=3 doubles its speed, but is not certified."
         }
-        Some("nvme") => {
-            "Check whether another slot has more lanes or a newer generation, and whether the card is seated well."
-        }
-        _ => "Try another cable and another port.",
+        _ => "Check its cable and its seat, or try another port or slot.",
     };
     Some(Finding::of(Code::SlowLink, [drive], what, advice))
 }
@@ -47,33 +42,29 @@ struct Sharers<'a> {
 }
 
 /// Links that are slower than the devices on them together. Of several nested links with the same devices the slowest is
-/// reported, and of equals the outermost.
+/// reported, and of equals the outermost; a link below a bus that is no faster adds nothing.
 pub(super) fn shared(inventory: &Inventory) -> Vec<Finding> {
-    let mut found: Vec<(&Bus, Sharers<'_>, f64)> = Vec::new();
-    for bus in inventory.buses.iter().filter(|bus| bus.limits == Some(true)) {
-        let Some(ceiling) = &bus.ceiling else { continue };
+    let limiting = inventory.buses.iter().filter(|bus| bus.limits == Some(true));
+    let shared = limiting.filter_map(|bus| {
+        let ceiling = bus.ceiling.as_ref()?;
         let most = ceiling.practical.unwrap_or(ceiling.theory);
         let sharers = sharers(inventory, bus);
-        let few = sharers.drives.is_empty() || sharers.drives.len() + sharers.ports.len() < 2;
-        if few || sharers.link_speeds <= most {
-            continue;
-        }
-        let same = |(_, other, _): &(&Bus, Sharers<'_>, f64)| {
-            other.drives == sharers.drives && other.ports == sharers.ports
-        };
-        match found.iter_mut().find(|one| same(one)) {
-            Some((_, _, narrowest)) if *narrowest <= most => {}
-            Some(one) => *one = (bus, sharers, most),
-            None => found.push((bus, sharers, most)),
-        }
-    }
-    // A link below a bus that is no faster adds nothing.
-    let tightest = |bus: &Bus, most: f64| {
+        let several = !sharers.drives.is_empty() && sharers.drives.len() + sharers.ports.len() > 1;
+        (several && sharers.link_speeds > most).then_some((bus, sharers, most))
+    });
+    // Buses are listed after those above them.
+    let shared: Vec<(&Bus, Sharers<'_>, f64)> = shared.collect();
+    let is_hidden = |at: usize| {
+        let (bus, sharers, most) = &shared[at];
         let above = inventory.buses_above(bus.parent.as_deref());
-        !found.iter().any(|(other, _, carries)| *carries <= most && above.iter().any(|up| up.id == other.id))
+        shared.iter().enumerate().any(|(other, (outer, by, carries))| {
+            let same = by.drives == sharers.drives && by.ports == sharers.ports;
+            let is_above = above.iter().any(|up| up.id == outer.id);
+            is_above && carries <= most || same && (carries < most || carries == most && other < at)
+        })
     };
-    let relevant = found.iter().filter(|(bus, _, most)| tightest(bus, *most));
-    relevant.map(|(bus, sharers, most)| describe(bus, sharers, *most)).collect()
+    let shown = shared.iter().enumerate().filter(|(at, _)| !is_hidden(*at));
+    shown.map(|(_, (bus, sharers, most))| describe(bus, sharers, *most)).collect()
 }
 
 fn sharers<'a>(inventory: &'a Inventory, bus: &Bus) -> Sharers<'a> {

@@ -51,10 +51,7 @@ pub enum Code {
     SharedSerial,
     /// A partition that begins between two blocks of the drive.
     MisalignedPartition,
-    SmallBlocks,
     Full,
-    /// UAS is known to fail with this adapter.
-    UasBreaks,
     /// The UAS quirk that hides the drive's health.
     UasHidesHealth,
     /// UAS is offered and not used.
@@ -88,8 +85,7 @@ impl Inventory {
     /// All findings; pools that lack drives come first, then those about the whole machine.
     pub fn findings(&self) -> Vec<Finding> {
         let mut all = pools::states(self);
-        let machine = [power::undervoltage(self), power::heat(self), power::budget(self)];
-        all.extend(machine.into_iter().flatten());
+        all.extend(power::throttling(self).into_iter().chain(power::budget(self)));
         all.extend(links::shared(self));
         for drive in &self.drives {
             all.extend(health::state(drive));

@@ -6,33 +6,27 @@ use crate::{
     units::listed,
 };
 
-pub(super) fn undervoltage(inventory: &Inventory) -> Option<Finding> {
-    let what = match inventory.machine.throttled? {
-        bits if bits & 1 != 0 => {
-            "The supply voltage is too low now: the board runs slower, and drives may disconnect."
-        }
-        bits if bits & 1 << 16 != 0 => "The supply voltage was too low at some time since boot.",
-        _ => return None,
-    };
-    let advice =
-        "Use a stronger power supply and a short, thick cable, or connect the drives through a powered hub.";
-    Some(Finding::of(Code::Undervoltage, [], what, advice))
-}
-
-/// Firmware bits 1 to 3: now; 17 to 19: since boot. PCs count events.
-pub(super) fn heat(inventory: &Inventory) -> Option<Finding> {
+/// By the firmware's bits: 0 is undervoltage and 1 to 3 are throttling now, 16 to 19 the same since boot. PCs count events.
+pub(super) fn throttling(inventory: &Inventory) -> Option<Finding> {
     let machine = &inventory.machine;
-    // Undervoltage also lowers the clock, and has its own finding.
-    let bits = machine.throttled.filter(|bits| bits & 0x1_0001 == 0).unwrap_or(0);
-    let what = match (bits & 0b1110, bits >> 16 & 0b1110, machine.throttle_events) {
-        (1.., ..) => "The processor is throttled now.".to_owned(),
-        (_, 1.., _) => "The processor was throttled at some time since boot.".to_owned(),
-        (_, _, Some(times @ 1..)) => {
-            format!("The processor was throttled for heat {times} times since boot.")
-        }
-        _ => return None,
+    let has = |bits: u32| machine.throttled.is_some_and(|set| set & bits != 0);
+    let (code, what, advice) = if has(0x1_0001) {
+        let what = match has(1) {
+            true => "The supply voltage is too low now: the board runs slower, and drives may disconnect.",
+            false => "The supply voltage was too low at some time since boot.",
+        };
+        let advice = "Use a stronger power supply and a short, thick cable, or connect the drives through a powered hub.";
+        (Code::Undervoltage, what, advice)
+    } else if has(0xe_000e) || machine.throttle_events > Some(0) {
+        let what = match has(0xe) {
+            true => "The processor is throttled now.",
+            false => "The processor was throttled at some time since boot.",
+        };
+        (Code::Throttled, what, "Improve the cooling: throttling makes results lower.")
+    } else {
+        return None;
     };
-    Some(Finding::of(Code::Throttled, [], what, "Improve the cooling: throttling makes results lower."))
+    Some(Finding::of(code, [], what, advice))
 }
 
 /// Drives that report their current and are powered by the board.

@@ -47,35 +47,21 @@ pub(super) fn twins(inventory: &Inventory) -> Vec<Finding> {
     twins.filter(|(_, same)| same.len() > 1).map(of_serial).collect()
 }
 
-/// Partitions and filesystems that cause read-modify-write.
+/// Partitions that cause read-modify-write. Only those with a known signature are checked: an extended partition or that of a boot
+/// loader is rarely written to.
 pub(super) fn alignment(drive: &Drive) -> Vec<Finding> {
     let physical = u64::from(drive.physical_block.max(drive.logical_block));
     let unit = if drive.medium == Medium::Flash { physical.max(WRITE_BLOCK) } else { physical };
-    let label = drive.label();
     let mut found = Vec::new();
-    // Only partitions with a known signature are checked: an extended partition or that of a boot loader is rarely written to.
     for part in drive.partitions.iter().filter(|part| part.content.filesystem.is_some()) {
         let off = part.start.saturating_mul(512) % unit;
         if off != 0 {
-            let (name, block) = (&part.name, size(unit));
+            let (name, label, block) = (&part.name, drive.label(), size(unit));
             let what = format!(
                 "{name} on {label} starts {off} B into a block of {block}: each write touches two blocks."
             );
             let advice = "Recreate the partition at a multiple of 1 MiB, the default of parted and fdisk.";
             found.push(Finding::of(Code::MisalignedPartition, [drive], what, advice));
-        }
-    }
-    let parts = drive.partitions.iter().map(|part| (&part.name, &part.content));
-    for (name, content) in parts.chain([(&drive.name, &drive.content)]) {
-        let small = content.block_size.map(u64::from).filter(|&block| (1..physical).contains(&block));
-        if let Some(block) = small.map(size) {
-            let filesystem = content.filesystem.as_deref().unwrap_or("filesystem");
-            let physical = size(physical);
-            let what = format!(
-                "The {filesystem} on {name} writes blocks of {block}, but {label} has blocks of {physical}: it must read before it writes."
-            );
-            let advice = format!("Recreate the filesystem with blocks of {physical} or more.");
-            found.push(Finding::of(Code::SmallBlocks, [drive], what, advice));
         }
     }
     found
