@@ -6,7 +6,7 @@ use crate::{
     experiments::{BootError, PlanError},
     import::ImportError,
     inventory::BayError,
-    plan::{Impossible, Suite, SuiteError},
+    plan::{Impossible, SuiteError},
     record::StoreError,
     run::LockError,
     target::TargetError,
@@ -50,8 +50,8 @@ pub(super) fn hint(e: &anyhow::Error, command: impl Fn(&str) -> String) -> Optio
         let dir = path.parent().unwrap_or(path).display();
         return Some(format!("name its directory, {dir}, to measure the drive with a file of its own"));
     }
-    if let Some(SuiteError::Unknown(name)) = e.downcast_ref() {
-        return Suite::meant(name).map(|meant| format!("did you mean `--suite {meant}`?"));
+    if let Some(SuiteError::Unknown(_)) = e.downcast_ref() {
+        return Some("use one of these, or the path of a suite's file".to_owned());
     }
     let of_store = match e.downcast_ref() {
         Some(StoreError::NoSuchRun { .. }) => Some(format!("`{}` lists all runs", command("results"))),

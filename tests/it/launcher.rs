@@ -131,7 +131,10 @@ fn builds_once_static_and_is_quiet_afterwards() {
     assert_eq!(first.stdout, b"", "progress belongs on standard error");
     assert!(stderr(&first).contains("progress"));
     let log = machine.log();
-    assert!(log.contains("target-feature=+crt-static") && log.contains(": build --profile shipped --locked"), "{log}");
+    assert!(
+        log.contains("target-feature=+crt-static") && log.contains(": build --profile shipped --locked"),
+        "{log}"
+    );
     assert!(log.contains("--target stand-in"), "{log}");
 
     let second = machine.run();

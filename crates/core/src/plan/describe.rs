@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{BuildPool, Changes, Measure, MoveDrives, Plan, RebuildPool, Repetitions, Step};
 use crate::{
     target::Kind,
-    units::{clean, count, decimal_bytes, distinct, duration, rate},
+    units::{clean, count, decimal_bytes, distinct, duration},
 };
 
 impl Plan {
@@ -38,13 +38,12 @@ impl Plan {
                 None => clean(&target.describe()).into_owned(),
             });
             let steps = self.steps.iter().filter(|s| acts && s.is_on(at));
-            let (pools, loads): (Vec<&Step>, Vec<&Step>) =
-                steps.partition(|s| s.act.is::<BuildPool>() || s.act.is::<RebuildPool>());
+            let (rebuilt, others): (Vec<&Step>, Vec<&Step>) = steps.partition(|s| s.act.is::<RebuildPool>());
+            let (built, loads): (Vec<&Step>, Vec<&Step>) =
+                others.into_iter().partition(|s| s.act.is::<BuildPool>());
             let said = |steps: &[&Step]| -> Vec<String> {
                 steps.iter().filter_map(|s| self.line(s, at, &repetitions)).collect()
             };
-            let is_rebuild = |s: &&Step| s.act.is::<RebuildPool>();
-            let (rebuilt, built): (Vec<&Step>, Vec<&Step>) = pools.into_iter().partition(is_rebuild);
             lines.extend(said(&built));
             let loads = distinct(said(&loads));
             // Those of pools repeat those of their drives.
@@ -79,36 +78,12 @@ impl Plan {
         if self.targets.len() > 1 && self.arrangements().next().is_none() {
             lines.extend(self.seconds().map(|seconds| format!("all targets: at most {}", duration(seconds))));
         }
-        lines.extend(self.with_layouts());
+        lines.extend(self.predict().map(|_| {
+            let known: f64 = self.steps.iter().filter_map(|step| self.most(step)).sum();
+            format!("all targets: about {} for the loads and files, besides filling layouts", duration(known))
+        }));
         lines.extend(self.moves());
         lines.join("\n") + "\n"
-    }
-
-    /// How long a plan takes that compares layouts: what has an end of its own, and what is filled.
-    fn with_layouts(&self) -> Vec<String> {
-        /// An example, so that people can put their own drive's speed in its place; bytes per second.
-        const EXAMPLE: f64 = 10e6;
-        let filled: Vec<f64> = self
-            .builds()
-            .filter(|(_, build)| build.layout.is_redundant())
-            .map(|(at, build)| {
-                (build.most + self.rebuild(at).map_or(0, |(_, again)| again.most)) as f64 / EXAMPLE
-            })
-            .collect();
-        if self.predict().is_none() {
-            return Vec::new();
-        }
-        let known: f64 = self.steps.iter().filter_map(|step| self.most(step)).sum();
-        let mut line = format!("all targets: about {} for the loads and files", duration(known));
-        if !filled.is_empty() {
-            line += &format!(
-                "; filling {}, and a drive of each again, takes {} more where a drive writes {}",
-                count(filled.len() as u64, "layout"),
-                duration(filled.iter().sum()),
-                rate(EXAMPLE)
-            );
-        }
-        vec![line]
     }
 
     /// Bytes written at most to a drive that pools are built of, too. A write to a pool is at most one to each of its drives.
@@ -161,26 +136,10 @@ impl Plan {
     fn moves(&self) -> Vec<String> {
         let arrangements: Vec<&MoveDrives> = self.arrangements().map(|(_, a)| a).collect();
         let Some(first) = arrangements.first() else { return Vec::new() };
-        let mut lines = Vec::new();
-        let mut moved = 0;
-        let mut before = &first.bays;
-        for a in &arrangements {
-            let changed: Vec<usize> = (0..a.bays.len()).filter(|&at| a.bays[at] != before[at]).collect();
-            let to = |&at: &usize| {
-                let target = &self.targets[at];
-                let drive = target.drives.first().map(|d| d.serial.clone().unwrap_or_else(|| d.label()));
-                let drive = drive.unwrap_or_else(|| target.given.clone());
-                format!("{drive} to {}", self.bay_name(&a.bays[at]))
-            };
-            let what = if changed.is_empty() {
-                "as they are".to_owned()
-            } else {
-                changed.iter().map(to).collect::<Vec<_>>().join(", ")
-            };
-            lines.push(format!("  arrangement {}: {what}", a.number));
-            moved += changed.len() as u64;
-            before = &a.bays;
-        }
+        let changed = |pair: &[&MoveDrives]| {
+            pair[0].bays.iter().zip(&pair[1].bays).filter(|(before, after)| before != after).count() as u64
+        };
+        let moved = arrangements.windows(2).map(changed).sum();
         let seconds: Option<f64> = (0..self.targets.len()).map(|at| self.cost(at).seconds).sum();
         let time = seconds.map_or(String::new(), |s| format!(" · at most {}, plus the moves", duration(s)));
         let head = format!(
@@ -195,6 +154,6 @@ impl Plan {
         } else {
             "  writes and reads files; after each move, mount the filesystem again, anywhere"
         };
-        [vec![head, how.to_owned()], lines].concat()
+        vec![head, how.to_owned()]
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::{FILL, FileSet};
-use crate::units::{Caching, Content, Direction, Load, LoadError, Pattern, SizeError, parse_size};
+use crate::units::{Caching, Content, Direction, Load, Pattern, parse_size};
 
 /// The first is the default.
 const SHIPPED: [(&str, &str); 9] = [
@@ -89,10 +89,6 @@ pub enum SuiteError {
     Unreadable(String, std::io::Error),
     #[error("suite {0}: {1}")]
     Format(String, String),
-    #[error("suite {0}, load '{1}': {2}")]
-    Size(String, String, SizeError),
-    #[error("suite {0}, load '{1}': {2}")]
-    Load(String, String, LoadError),
 }
 
 #[derive(Deserialize)]
@@ -187,18 +183,6 @@ impl Suite {
         !self.files.is_empty() || self.loads.iter().any(|l| l.load.writes())
     }
 
-    /// The shipped suite that was probably meant: the same letters in any order and case, but for one.
-    pub fn meant(name: &str) -> Option<&'static str> {
-        let count =
-            |text: &str, letter: char| text.chars().filter(|c| c.eq_ignore_ascii_case(&letter)).count();
-        let off = |known: &str| {
-            let more = |letter| count(known, letter).abs_diff(count(name, letter));
-            ('a'..='z').chain('0'..='9').map(more).sum::<usize>()
-        };
-        let known = SHIPPED.iter().map(|(known, _)| (off(known), *known));
-        known.filter(|(off, _)| *off <= 1).min_by_key(|(off, _)| *off).map(|(_, known)| known)
-    }
-
     /// The suite of this name, or in this file.
     pub fn find(name: &str) -> Result<Self, SuiteError> {
         if let Some((_, text)) = SHIPPED.iter().find(|(n, _)| *n == name) {
@@ -209,9 +193,8 @@ impl Suite {
         match std::fs::metadata(path) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(SuiteError::Unknown(name.to_owned())),
             Err(e) => Err(unreadable(e)),
-            Ok(m) if !m.is_file() => Err(SuiteError::Format(name.to_owned(), "not a file".to_owned())),
-            Ok(m) if m.len() > MAX_FILE => {
-                Err(SuiteError::Format(name.to_owned(), "larger than 64 KiB: not a suite".to_owned()))
+            Ok(m) if !m.is_file() || m.len() > MAX_FILE => {
+                Err(SuiteError::Format(name.to_owned(), "not a file of 64 KiB at most".to_owned()))
             }
             Ok(_) => Self::parse(name, &std::fs::read_to_string(path).map_err(unreadable)?),
         }
@@ -219,76 +202,71 @@ impl Suite {
 
     /// Reads a suite; `origin` names it in errors.
     pub fn parse(origin: &str, text: &str) -> Result<Self, SuiteError> {
-        let format = |what: String| SuiteError::Format(origin.to_owned(), what);
+        Self::read(text).map_err(|what| SuiteError::Format(origin.to_owned(), what))
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
         let at =
             |e: &toml::de::Error| 1 + text[..e.span().map_or(0, |span| span.start)].matches('\n').count();
-        let form: FileForm =
-            toml::from_str(text).map_err(|e| format(format!("line {}: {}", at(&e), e.message())))?;
+        let form: FileForm = toml::from_str(text).map_err(|e| format!("line {}: {}", at(&e), e.message()))?;
         if !(1..=MAX_RUNS).contains(&form.runs) {
-            return Err(format(format!("runs = {} is out of range: 1 to {MAX_RUNS}", form.runs)));
+            return Err(format!("runs = {} is out of range: 1 to {MAX_RUNS}", form.runs));
         }
-        if let Some(what) = unfit(&form.name) {
-            return Err(format(what));
-        }
+        check_name(&form.name)?;
         if form.loads.is_empty() {
-            return Err(format("no [[loads]]: nothing to measure".to_owned()));
+            return Err("no [[loads]]: nothing to measure".to_owned());
         }
-        let loads = form.loads.into_iter().map(|l| load(origin, l)).collect::<Result<Vec<_>, _>>()?;
+        let loads = form.loads.into_iter().map(|form| {
+            let label = form.label.clone().unwrap_or_default();
+            load(form).map_err(|what| format!("load {label:?}: {what}"))
+        });
+        let loads = loads.collect::<Result<Vec<_>, _>>()?;
         let mut labels: Vec<_> = loads.iter().map(|l| (l.label.as_str(), l.load.writes())).collect();
         labels.sort_unstable();
         if let Some(twice) = labels.windows(2).find(|w| w[0] == w[1]) {
-            return Err(format(format!("two loads are labelled '{}'", twice[0].0)));
+            return Err(format!("two loads are labelled '{}'", twice[0].0));
         }
-        if labels.iter().any(|(label, _)| *label == FILL) {
-            return Err(format(format!("no load may be labelled '{FILL}': such loads are not reported")));
+        if !form.files.is_empty() && loads.iter().any(|l| matches!(l.until, Until::Bytes(_))) {
+            return Err("[[files]] beside a load with a size, which is followed exactly".to_owned());
         }
-        if let (Some(files), true) =
-            (form.files.first(), loads.iter().any(|l| matches!(l.until, Until::Bytes(_))))
-        {
-            let what =
-                format!("[[files]] of {} beside a load with a size, which is followed exactly", files.size);
-            return Err(format(what));
-        }
-        let files = form.files.iter().map(file_set).collect::<Result<_, _>>().map_err(format)?;
+        let files = form
+            .files
+            .iter()
+            .map(|form| file_set(form).map_err(|what| format!("[[files]] of {}: {what}", form.size)));
+        let file = form.file.map(|text| parse_size(&text).map_err(|e| format!("file = {text}: {e}")));
         Ok(Self {
             name: form.name,
             about: form.about,
             source: form.source,
             runs: form.runs,
             together: form.together,
-            file: form
-                .file
-                .map(|text| parse_size(&text).map_err(|e| format(format!("file = {text}: {e}"))))
-                .transpose()?,
+            file: file.transpose()?,
+            files: files.collect::<Result<_, _>>()?,
             loads,
-            files,
         })
     }
 }
 
-/// Why a text is no name of a suite or load: it is printed on plans, pages and terminals.
-fn unfit(name: &str) -> Option<String> {
+/// Refuses a text that is no name of a suite or load: it is printed on plans, pages and terminals.
+fn check_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c == ' ' || c.is_alphanumeric() || c.is_ascii_punctuation();
     let fit = (1..=MAX_LABEL).contains(&name.len()) && name.chars().all(plain) && name.trim() == name;
-    (!fit).then(|| {
+    fit.then_some(()).ok_or_else(|| {
         format!("{name:?} is no name: 1 to {MAX_LABEL} bytes of letters, digits, spaces between them and ASCII punctuation")
     })
 }
 
 fn file_set(form: &FilesForm) -> Result<FileSet, String> {
-    let wrong = |what: String| format!("[[files]] of {}: {what}", form.size);
-    let size = parse_size(&form.size).map_err(|e| wrong(e.to_string()))?;
+    let size = parse_size(&form.size).map_err(|e| e.to_string())?;
     match form.count {
         1..=MAX_FILES if size > 0 => Ok(FileSet { files: form.count, size }),
-        1..=MAX_FILES => Err(wrong("empty files".to_owned())),
-        count => Err(wrong(format!("count = {count} is out of range: 1 to {MAX_FILES}"))),
+        1..=MAX_FILES => Err("empty files".to_owned()),
+        count => Err(format!("count = {count} is out of range: 1 to {MAX_FILES}")),
     }
 }
 
-fn load(origin: &str, form: LoadForm) -> Result<SuiteLoad, SuiteError> {
-    let origin = origin.to_owned();
-    let given = form.label.clone().unwrap_or_default();
-    let bytes = |text: &str| parse_size(text).map_err(|e| SuiteError::Size(origin.clone(), given.clone(), e));
+fn load(form: LoadForm) -> Result<SuiteLoad, String> {
+    let bytes = |text: &str| parse_size(text).map_err(|e| e.to_string());
     let (direction, pattern) = match form.rw {
         Rw::Read => (Direction::Read, Pattern::Sequential),
         Rw::Write => (Direction::Write, Pattern::Sequential),
@@ -302,25 +280,23 @@ fn load(origin: &str, form: LoadForm) -> Result<SuiteLoad, SuiteError> {
         sync: form.sync,
         ..Load::new(direction, pattern, bytes(&form.block)?, form.caching, 1)
     };
+    load.check().map_err(|e| e.to_string())?;
     let label = form.label.unwrap_or_else(|| load.short_name());
-    if let Some(what) = unfit(&label) {
-        return Err(SuiteError::Format(origin, what));
+    check_name(&label)?;
+    if label == FILL {
+        return Err("loads with this label are not reported".to_owned());
     }
-    load.check().map_err(|e| SuiteError::Load(origin.clone(), label.clone(), e))?;
-    let wrong = |what: &str| SuiteError::Format(origin.clone(), format!("load '{label}': {what}"));
-    let until = match (form.size, form.sustained) {
-        (Some(_), true) => return Err(wrong("it has a size, so it can't be sustained")),
-        (Some(text), false) => match bytes(&text)? {
-            bytes if bytes >= load.block && bytes % load.block == 0 => Until::Bytes(bytes),
-            _ => {
-                return Err(wrong(&format!("size {text} is not a whole number of blocks of {}", form.block)));
-            }
-        },
-        (None, _) if load.caching != Caching::Direct => {
-            return Err(wrong("through the page cache it needs a size"));
+    let until = match form.size.as_deref().map(bytes).transpose()? {
+        Some(_) if form.sustained => return Err("it has a size, so it can't be sustained".to_owned()),
+        Some(bytes) if bytes < load.block || bytes % load.block != 0 => {
+            return Err(format!("its size is not a whole number of blocks of {}", form.block));
         }
-        (None, true) => Until::Sustained,
-        (None, false) => Until::Span,
+        Some(bytes) => Until::Bytes(bytes),
+        None if load.caching != Caching::Direct => {
+            return Err("through the page cache it needs a size".to_owned());
+        }
+        None if form.sustained => Until::Sustained,
+        None => Until::Span,
     };
     Ok(SuiteLoad { label, load, until, cold: form.cold })
 }
@@ -349,15 +325,6 @@ mod tests {
             (128 << 10, 1, Caching::Buffered, bytes(400)),
         ];
         assert_eq!(shape("dd-parallel"), (10, true, parallel));
-    }
-
-    #[test]
-    fn a_mistyped_suite_is_recognised() {
-        for (typed, meant) in [("cmd", "cdm"), ("CDM", "cdm"), ("marks", "mark"), ("pizero", "pi-zero")] {
-            assert_eq!(Suite::meant(typed), Some(meant), "{typed}");
-            assert!(matches!(Suite::find(typed), Err(SuiteError::Unknown(_))), "{typed}");
-        }
-        assert_eq!(Suite::meant("network"), None);
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Summary {
         let drives = targets.map(|target| match (&target.pool, &target.drives[..]) {
             (Some(pool), _) => pool.describe(),
             (None, []) => target.given.clone(),
-            (None, drives) => drives.iter().map(name).collect::<Vec<_>>().join(" + "),
+            (None, drives) => drives.iter().map(Drive::model_and_serial).collect::<Vec<_>>().join(" + "),
         });
         let first = run.plan.iter().flat_map(|plan| &plan.targets).next();
         Ok(Self {
@@ -76,11 +76,6 @@ impl Summary {
             written,
         })
     }
-}
-
-fn name(drive: &Drive) -> String {
-    let words: Vec<&str> = drive.model.iter().chain(&drive.serial).map(String::as_str).collect();
-    if words.is_empty() { drive.name.clone() } else { words.join(" ") }
 }
 
 /// The state of a record file when its summary was made. If size or time differ, the record is read again.

@@ -90,16 +90,6 @@ pub enum RunError {
     Replaced(String),
     #[error("WRONG DATA: {0}")]
     WrongData(String),
-    #[error(
-        "sending {0} to standby and reading its power state needs root, even if you may read it: \
-         run it with sudo"
-    )]
-    NotRoot(String),
-    #[error(
-        "the results are stored on {0}, and writing them would wake it: store them on another drive \
-         with --store DIR"
-    )]
-    StoreWakes(String),
     /// The undo journal can't be written, so nothing is changed.
     #[error("{0}")]
     Journal(io::Error),

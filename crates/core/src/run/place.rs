@@ -73,25 +73,16 @@ impl Place {
                 other => other.map(drop),
             };
         }
-        let mut others = live_mounts().into_iter().filter(|m| m.filesystem == *filesystem).map(Self::at);
-        let first = format!("mount it on {mount}");
-        match (others.find(|other| self.is_same_filesystem(other)), now) {
-            (Some(other), Some(now)) if is_here(&other) => away(
-                format!("{} on {} is mounted over it", now.filesystem, now.source),
-                format!("unmount {}", now.mount),
-            ),
-            (Some(other), _) => away(
-                format!(
-                    "its filesystem, {filesystem} on {source}, is mounted on {} instead of {mount}",
-                    other.mount
-                ),
-                first,
-            ),
-            _ if IN_MEMORY.contains(&filesystem.as_str()) => Err(io::ErrorKind::NotFound.into()),
-            _ => away(
-                format!("its filesystem, {filesystem} on {source}, is not mounted on {mount}"),
-                format!("connect the drive, {first}"),
-            ),
+        let same =
+            |mount: Mount| mount.filesystem == *filesystem && self.is_same_filesystem(&Self::at(mount));
+        if IN_MEMORY.contains(&filesystem.as_str()) && !live_mounts().into_iter().any(same) {
+            return Err(io::ErrorKind::NotFound.into());
         }
+        away(
+            format!(
+                "its filesystem, {filesystem} on {source}, is not mounted on {mount}, or is mounted over"
+            ),
+            format!("mount it on {mount}"),
+        )
     }
 }

@@ -82,19 +82,23 @@ impl Folder {
         let (dir, cancel, before) = (Arc::clone(&self.dir), cancel.clone(), self.files);
         let (all, took) = (set.bytes(), ActResult::default());
         let mut task = Task { dir, cancel: cancel.clone(), before, seconds, all, took };
+        let nothing = |failed: Option<io::Error>| {
+            (ActResult { cut_short: true, ..ActResult::default() }, failed.map(|e| e.to_string()))
+        };
         if let Err(e) = self.will_have(set.files) {
-            return (ActResult { cut_short: true, ..ActResult::default() }, Some(e.to_string()));
+            return nothing(Some(e));
         }
         let pulse = Pulse::since(Instant::now());
         let spawned = thread::Builder::new().spawn(move || {
-            let failed = match work {
-                FileWork::Write { seed, .. } => task.write(set, seed),
-                FileWork::Read => task.read(set),
+            let (worked, how) = match work {
+                FileWork::Write { seed, .. } => (task.write(set, seed), "written"),
+                FileWork::Read => (task.read(set), "read"),
             };
-            done.send((task.took, failed.err())).is_ok()
+            let failed = worked.err().map(|e| format!("{} can't be {how}: {e}", set.describe()));
+            done.send((task.took, failed)).is_ok()
         });
         if let Err(e) = spawned {
-            return (ActResult { cut_short: true, ..ActResult::default() }, Some(e.to_string()));
+            return nothing(Some(e));
         }
         loop {
             let timeout = if cancel.is_set() { GRACE } else { POLL };
@@ -104,9 +108,7 @@ impl Folder {
                     let cut_short = cancel.is_set() || failed.is_some() || suspended > 0.0;
                     return (ActResult { cut_short, suspended, ..took }, failed);
                 }
-                Err(_) if cancel.is_set() => {
-                    return (ActResult { cut_short: true, ..ActResult::default() }, None);
-                }
+                Err(_) if cancel.is_set() => return nothing(None),
                 Err(_) => {}
             }
         }
@@ -157,50 +159,44 @@ struct Task {
 }
 
 impl Task {
-    fn write(&mut self, set: FileSet, seed: u64) -> Result<(), String> {
-        let failed = |what: &str, e: io::Error| format!("{what}: {e}");
+    fn write(&mut self, set: FileSet, seed: u64) -> io::Result<()> {
         let stopped = || self.cancel.is_set();
-        empty(&self.dir, self.before, stopped).map_err(|e| failed("the files before can't be removed", e))?;
+        empty(&self.dir, self.before, stopped)?;
         if stopped() {
             return Ok(());
         }
-        self.room(set)?;
+        self.check_inodes(set)?;
         // Larger than a piece, so that files start at different offsets in it and no two are equal.
         let mut content = vec![0; PIECE + 4096];
         Xoshiro256PlusPlus::seed_from_u64(seed).fill_bytes(&mut content);
         // Sync first, so that unwritten data of other programs is not part of the measured time.
-        syncfs(&self.dir).map_err(|e| failed("the filesystem can't be synced", e.into()))?;
+        syncfs(&self.dir)?;
         let since = Instant::now();
         let mut result = Ok(());
         for number in 0..set.files {
-            if self.enough(since) {
+            if result.is_err() || self.enough(since) {
                 break;
             }
-            let written = self.write_file(number, set.size, &content[number as usize % 4096..], since);
-            if let Err(e) = written {
-                result = Err(failed(&format!("file {} of {} can't be written", number + 1, set.files), e));
-                break;
-            }
+            result = self.write_file(number, set.size, &content[number as usize % 4096..], since);
         }
         if result.is_ok() && !self.cancel.is_set() {
-            result = self.sync().map_err(|e| failed("the files can't be brought to the drive", e));
+            result = syncfs(&self.dir).map_err(io::Error::from);
         }
         self.took.seconds = since.elapsed().as_secs_f64();
         result
     }
 
-    /// Refuses a set that the filesystem has no free inodes for.
-    fn room(&self, set: FileSet) -> Result<(), String> {
-        let Ok(space) = fstatvfs(&self.dir) else { return Ok(()) };
-        // Filesystems with dynamic inodes report 0 inodes in total.
-        let (all, free) = (space.f_files, space.f_favail);
-        if all > 0 && free < set.files.saturating_add(SPARE_INODES) {
-            return Err(format!(
-                "the filesystem has {free} inodes free, and {} need more: remove some files, or choose another directory",
-                set.describe()
-            ));
+    /// Refuses a set that the filesystem has no free inodes for. Filesystems with dynamic inodes report 0 inodes in total.
+    fn check_inodes(&self, set: FileSet) -> io::Result<()> {
+        match fstatvfs(&self.dir) {
+            Ok(space) if space.f_files > 0 && space.f_favail < set.files.saturating_add(SPARE_INODES) => {
+                let free = space.f_favail;
+                Err(io::Error::other(format!(
+                    "the filesystem has {free} inodes free: remove some files, or choose another directory"
+                )))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn write_file(&mut self, number: u64, size: u64, content: &[u8], since: Instant) -> io::Result<()> {
@@ -216,44 +212,33 @@ impl Task {
             self.took.bytes += piece.len() as u64;
             // The sync at the end is one of them.
             if self.took.bytes / Files::SYNC > before && self.took.bytes < self.all {
-                self.sync()?;
+                syncfs(&self.dir)?;
             }
         }
         self.took.files += 1;
         Ok(())
     }
 
-    fn sync(&self) -> io::Result<()> {
-        Ok(syncfs(&self.dir)?)
-    }
-
-    fn read(&mut self, set: FileSet) -> Result<(), String> {
-        let open = |number: u64| -> io::Result<File> {
+    fn read(&mut self, set: FileSet) -> io::Result<()> {
+        // The time limit may have ended the write early; only the existing files are read.
+        let open = |number: u64| -> io::Result<Option<File>> {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            Ok(File::from(openat(&self.dir, number.to_string(), flags, Mode::empty())?))
-        };
-        let failed =
-            |number: u64, e: io::Error| format!("file {} of {} can't be read: {e}", number + 1, set.files);
-        for number in 0..set.files {
-            match open(number).and_then(|file| Ok(fadvise(&file, 0, None, Advice::DontNeed)?)) {
-                // The time limit ended the write early; only the existing files are read.
-                Err(e) if e.kind() == io::ErrorKind::NotFound => break,
-                other => other.map_err(|e| failed(number, e))?,
+            match openat(&self.dir, number.to_string(), flags, Mode::empty()) {
+                Err(Errno::NOENT) => Ok(None),
+                file => Ok(Some(File::from(file?))),
             }
+        };
+        for number in 0..set.files {
+            let Some(file) = open(number)? else { break };
+            fadvise(&file, 0, None, Advice::DontNeed)?;
         }
         let mut buffer = vec![0; PIECE];
         let since = Instant::now();
         for number in 0..set.files {
-            if self.enough(since) {
-                break;
-            }
-            let mut file = match open(number) {
-                Err(e) if e.kind() == io::ErrorKind::NotFound => break,
-                other => other.map_err(|e| failed(number, e))?,
-            };
+            let Some(mut file) = open(number)?.filter(|_| !self.enough(since)) else { break };
             self.took.files += 1;
             while !self.enough(since) {
-                match file.read(&mut buffer).map_err(|e| failed(number, e))? {
+                match file.read(&mut buffer)? {
                     0 => break,
                     n => self.took.bytes += n as u64,
                 }

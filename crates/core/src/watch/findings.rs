@@ -4,7 +4,7 @@ use crate::{
     analyse::Estimate,
     findings::{Column, Findings, Metric, Origin, Quantity, Scope, Table},
     record::{Between, End, Event, Run, Watched},
-    units::{RunStatus, Service, duration, listed},
+    units::{RunStatus, Service, duration},
 };
 
 /// What its records are kept under.
@@ -33,7 +33,7 @@ pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
     let by = if watched.by_ping { "by ping and TCP" } else { "by TCP only: this user may not ping" };
     findings.context = vec![format!("{} ({}), {by}", watched.host, watched.address)];
     let sinces = sinces(watched);
-    findings.verdicts = verdicts(watched, &sinces);
+    findings.verdicts = verdict(watched, &sinces).into_iter().collect();
     if ended == RunStatus::Interrupted {
         findings.flags.push("Interrupted: the watch ended early.".to_owned());
     }
@@ -79,41 +79,17 @@ impl Since {
     }
 }
 
-fn verdicts(watched: &Watched, sinces: &[Since]) -> Vec<String> {
+/// What the table does not say.
+fn verdict(watched: &Watched, sinces: &[Since]) -> Option<String> {
     let host = &watched.host;
-    if watched.answer(Service::Network).is_none() {
-        return vec![match watched.stopped {
-            Some(_) => format!("{host} stopped answering and did not answer again."),
-            None => format!("{host} was not seen to restart."),
-        }];
-    }
-    let mut verdicts: Vec<String> = sinces
-        .iter()
-        .filter_map(|since| {
-            let answer = |service: &Service| {
-                let when = since.until(watched.answer(*service)?);
-                Some(format!("{service} {}", when.range(duration)))
-            };
-            let answers: Vec<String> = watched.services.iter().filter_map(answer).collect();
-            let said = || format!("{host} answers {}: {}.", since.words, listed(&answers));
-            (!answers.is_empty()).then(said)
-        })
-        .collect();
-    if sinces.iter().all(|since| since.scope.is_none()) {
-        verdicts.push(format!(
+    match (watched.answer(Service::Network), watched.stopped) {
+        (None, Some(_)) => Some(format!("{host} stopped answering and did not answer again.")),
+        (None, None) => Some(format!("{host} was not seen to restart.")),
+        _ if sinces.iter().all(|since| since.scope.is_none()) => Some(format!(
             "{host} did not answer at first: press Enter when it is switched on, so that times have a start."
-        ));
+        )),
+        _ => None,
     }
-    let missing: Vec<Service> =
-        watched.services.iter().copied().filter(|service| watched.answer(*service).is_none()).collect();
-    if !missing.is_empty() {
-        let names = listed(&missing.iter().map(|service| service.name()).collect::<Vec<_>>());
-        verdicts.push(format!(
-            "No answer of {names} until the watch ended, {} after it began.",
-            duration(watched.ended)
-        ));
-    }
-    verdicts
 }
 
 fn table(watched: &Watched, sinces: &[Since]) -> Table {

@@ -258,10 +258,6 @@ impl Act for Measure {
         if self.load.writes() { Changes::OwnFiles } else { Changes::Nothing }
     }
 
-    fn describe(&self) -> Option<String> {
-        None
-    }
-
     fn check(&self) -> Result<(), String> {
         self.load.check().map_err(|e| format!("has a load that can't be run: {e}"))?;
         match self.reach {

@@ -133,7 +133,9 @@ pub trait Act: Kind {
     fn changes(&self) -> Changes;
 
     /// A description; `None` if the plan has no line for it, or one for all repetitions.
-    fn describe(&self) -> Option<String>;
+    fn describe(&self) -> Option<String> {
+        None
+    }
 
     /// Refuses what can't be done, as a damaged or edited record may contain.
     fn check(&self) -> Result<(), String> {
@@ -243,10 +245,6 @@ impl Act for ScratchFile {
         Changes::OwnFiles
     }
 
-    fn describe(&self) -> Option<String> {
-        None
-    }
-
     fn space(&self) -> u64 {
         self.bytes
     }
@@ -330,10 +328,6 @@ impl Act for MoveDrives {
 
     fn changes(&self) -> Changes {
         Changes::DriveState("drives are moved by hand")
-    }
-
-    fn describe(&self) -> Option<String> {
-        None
     }
 
     fn needs(&self) -> Needs {

@@ -158,10 +158,6 @@ impl Act for RemovePool {
         Changes::DriveState("the pool is removed")
     }
 
-    fn describe(&self) -> Option<String> {
-        None
-    }
-
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
         act::pool::each(run, step, |run, at| {
             run.ctx.world.close(at)?;
@@ -184,10 +180,6 @@ impl Act for Predict {
 
     fn changes(&self) -> Changes {
         Changes::Nothing
-    }
-
-    fn describe(&self) -> Option<String> {
-        None
     }
 
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {

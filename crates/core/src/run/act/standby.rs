@@ -36,7 +36,9 @@ pub(crate) fn perform(
         let device = drives.first().map_or_else(|| standby.device.clone(), Drive::node);
         let same = |name: &str| drives.iter().any(|drive| drive.name == name);
         if store.iter().flat_map(|store| &store.drives).any(|drive| same(&drive.name)) {
-            return Err(RunError::StoreWakes(device));
+            return Err(RunError::Act(format!(
+                "the results are stored on {device}, and writing them would wake it: store them on another drive with --store DIR"
+            )));
         }
         let world = &*run.ctx.world;
         let since = world.seconds();
@@ -68,7 +70,9 @@ fn send(
     let mut slept = StandbyResult::default();
     let keep = |slept: &mut StandbyResult, command: String, output: Output| {
         if denied(&output) {
-            return Err(RunError::NotRoot(device.to_owned()));
+            return Err(RunError::Act(format!(
+                "sending {device} to standby and reading its power state needs root, even if you may read it: run it with sudo"
+            )));
         }
         slept.asked.push(format!("{command}: {}", answer(&output)));
         Ok(output)
@@ -256,6 +260,6 @@ mod tests {
         let store = tempfile::tempdir().expect("a store");
         let journal = Journal::open(store.path(), "rabc");
         let error = send("/dev/sda", 1.0, &journal, &runner, &mut |_| true).expect_err("denied");
-        assert!(matches!(error, RunError::NotRoot(_)), "{error}");
+        assert!(error.to_string().contains("needs root"), "{error}");
     }
 }
