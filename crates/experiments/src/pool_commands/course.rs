@@ -32,20 +32,20 @@ pub enum CannotReplace {
     NotRedundant { name: String, layout: Layout },
     #[error("{0} is not active and idle. What to do: drivebench pool status {0}")]
     NotReady(String),
-    #[error("{other} already replaces {old}: complete that first")]
-    Replacing { other: String, old: String },
-    #[error("{name} lacks a drive: replace that one before {old}")]
-    Lacks { name: String, old: String },
+    /// Another member is missing, or its replacement was begun.
+    #[error("{name}: replace {first} first")]
+    NotNext { name: String, first: String },
     #[error(
         "{label} is in {name} already. If it failed, to try it again: {remove}, then this command once more"
     )]
     IsMember { label: String, name: String, remove: String },
     #[error("{label} and {other} are one piece of hardware: it would fail as a whole")]
     OneHardware { label: String, other: String },
-    #[error("{label} has blocks of {new} bytes, {name} needs {old}")]
-    Blocks { label: String, name: String, new: u32, old: u32 },
-    #[error("{label} is too small: {}, and {name} needs {}", decimal_bytes(*.bytes), decimal_bytes(*.needed))]
-    Small { label: String, name: String, bytes: u64, needed: u64 },
+    #[error(
+        "{label} doesn't fit {name}: it has {} in blocks of {block} bytes, and the pool needs {} in blocks of {old_block}",
+        decimal_bytes(*.bytes), decimal_bytes(*.needed)
+    )]
+    DoesNotFit { label: String, name: String, bytes: u64, block: u32, needed: u64, old_block: u32 },
     #[error(
         "{label} has newer data than {name}: its event count is {drive}, the pool's is {array}. It was used without the \
          pool. Nothing was changed. Compare them before you decide: mdadm --examine {part}. To give up what only \
@@ -87,11 +87,12 @@ pub fn course(
         return Err(CannotReplace::NotReady(name));
     }
     if let Some(other) = replacing.filter(|other| !is_same(other)) {
-        let (other, old) = (other.member.label.clone(), build.members[other.at].label.clone());
-        return Err(CannotReplace::Replacing { other, old });
+        return Err(CannotReplace::NotNext { name, first: build.members[other.at].label.clone() });
     }
     if health.members[at] == MemberState::InSync && health.missing > 0 {
-        return Err(CannotReplace::Lacks { name, old: old.label.clone() });
+        let is_missing = |state: &MemberState| *state != MemberState::InSync;
+        let first = health.members.iter().position(is_missing).unwrap_or(at);
+        return Err(CannotReplace::NotNext { name, first: build.members[first].label.clone() });
     }
     let is_member = is_member(built, at, new, inventory);
     let part = build.member_path(at, &new.node());
@@ -104,14 +105,12 @@ pub fn course(
             return Err(CannotReplace::OneHardware { label, other: build.members[number].label.clone() });
         }
     }
-    let (new_block, old_block) = (new.logical_block, old.logical_block);
-    if new_block != old_block {
-        return Err(CannotReplace::Blocks { label, name, new: new_block, old: old_block });
-    }
     // After the partition is the second copy of the table.
     let needed = old.part.map_or(old.sectors, |part| part.start + part.sectors + 2048);
-    if new.sectors < needed {
-        return Err(CannotReplace::Small { label, name, bytes: new.bytes(), needed: needed * 512 });
+    let (block, old_block) = (new.logical_block, old.logical_block);
+    if block != old_block || new.sectors < needed {
+        let (bytes, needed) = (new.bytes(), needed * 512);
+        return Err(CannotReplace::DoesNotFit { label, name, bytes, block, needed, old_block });
     }
     // What is wiped already has nothing to take back.
     let back = match is_member && !(begun.is_some() && built.reached) {

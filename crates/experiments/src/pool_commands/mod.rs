@@ -68,12 +68,9 @@ pub enum PoolChange {
     },
 }
 
-/// The names of these runs in records.
-const NAMES: [&str; 4] = ["pool-create", "pool-replace", "pool-scrub", "pool-destroy"];
-
 /// Whether a record with this name is of a command on a pool.
 pub fn is_pool_command(name: &str) -> bool {
-    NAMES.contains(&name)
+    name.starts_with("pool-")
 }
 
 /// What became of a pool.
