@@ -203,7 +203,7 @@ fn what_a_drive_did_not_do_alone_is_not_predicted_of_layouts_that_need_it() {
     let all = ["write 1M", "read 1M", "write 4k", "read 4k", "randwrite 4k", "randread 4k"];
     assert_eq!(loads("raid0"), all[..5]);
     assert_eq!(loads("raid1"), all, "which reads from the first");
-    let expected = "Not predicted: randread 4k of raid0: /dev/sdb was not measured with all loads that they follow from.";
+    let expected = "Not predicted: randread 4k of raid0: they don't follow from what each drive did alone.";
     let sentences = &findings.details.sentences;
     assert!(sentences.iter().any(|sentence| sentence == expected), "{sentences:?}");
 }
@@ -255,10 +255,8 @@ fn what_stalls_for_long_in_a_run_is_said() {
         findings(events).verdicts.join("\n")
     };
     let long = said(4.0);
-    assert!(long.contains("operations take up to 4") && long.contains("in runs of 5 s: "), "{long}");
-    assert!(long.contains("/dev/sdb") && !long.contains("1M of /dev/sda"), "{long}");
-    assert!(long.contains("Repeat with --runtime 2"), "{long}");
-    assert!(!said(0.3).contains("Too short to say"), "{}", said(0.3));
+    assert!(long.contains("operations of up to 4") && long.contains("repeat with --runtime 2"), "{long}");
+    assert!(!said(0.3).contains("too short"), "{}", said(0.3));
 }
 
 #[test]
@@ -269,7 +267,7 @@ fn one_run_has_no_interval_and_nothing_is_the_fastest() {
     let drives = [stick(5e6, 20e6), stick(5e6, 20e6)];
     let findings = findings(events(&plan, &drives, &stick(6e6, 22e6), Vec::new()));
     let verdicts = findings.verdicts.join("\n");
-    assert!(verdicts.contains("Not decided, raid0 and raid1 without an interval; highest"), "{verdicts}");
+    assert!(verdicts.contains("No clear difference between raid0 and raid1; highest"), "{verdicts}");
     assert!(!verdicts.contains("Fastest"), "{verdicts}");
     assert!(findings.figures.iter().all(|f| f.n.starts_with("one run")), "{:?}", findings.figures[0].n);
 }
@@ -293,21 +291,7 @@ fn a_far_end_of_an_interval_leaves_room_for_what_was_measured() {
         points.filter_map(|p| Some(p.interval?.1)).collect()
     };
     assert_eq!(highs(0), [f64::INFINITY; 2]);
-    assert!(findings.figures[0].n.contains("an arrow"), "{}", findings.figures[0].n);
     assert!(highs(1).iter().all(|high| high.is_finite()) && !highs(1).is_empty(), "{:?}", highs(1));
-}
-
-#[test]
-fn drives_that_are_named_by_their_serial_are_shown_by_their_bay() {
-    let mut ask = asked(2, &[("layouts", "raid0"), ("quick", "true")]);
-    for target in &mut ask.targets {
-        target.given = target.drives[0].serial.clone().expect("has one");
-    }
-    let plan = LAYOUTS.plan(&ask).expect("plans");
-    let stick = stick(5e6, 20e6);
-    let findings = findings(events(&plan, &[stick.clone(), stick.clone()], &stick, Vec::new()));
-    let named = |t: &drivebench::findings::Table| t.rows.iter().map(|row| row[0].clone()).collect::<Vec<_>>();
-    assert_eq!(named(&findings.tables[1]), ["bay 1.1", "bay 1.2", "raid0"]);
 }
 
 #[test]

@@ -48,9 +48,6 @@ pub struct PredictedLoad {
     /// Upper end of the interval; `None` without an interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// Processor time for each byte, s, as far as it follows from that of the drives.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub processor: Option<f64>,
 }
 
 impl PredictedLoad {
@@ -59,7 +56,7 @@ impl PredictedLoad {
     pub fn new(label: &str, speed: f64, ends: [f64; 2]) -> Self {
         let [low, high] = [ends[0].min(ends[1]).min(speed), ends[0].max(ends[1]).max(speed)];
         let high = high.is_finite().then_some(high);
-        Self { label: label.to_owned(), speed, low, high, processor: None }
+        Self { label: label.to_owned(), speed, low, high }
     }
 }
 

@@ -120,12 +120,6 @@ fn seconds_of(
     (seconds, flow.members.iter().map(|member| (member.sent, member.completed)).collect())
 }
 
-/// Seconds that processors work for a phase.
-pub(super) fn processor_seconds(pool: &Planned<'_>, phase: &Phase, _: &mut [u64]) -> f64 {
-    let of = |part: Part| pool.processor_alone(phase.transfer, part.at, part.bytes);
-    requests(pool, phase).map(of).sum::<f64>() + pool.parity.seconds(pool.layout, phase.combined)
-}
-
 fn requests<'a>(pool: &'a Planned<'_>, phase: &'a Phase) -> impl Iterator<Item = Part> + use<'a> {
     phase.parts.iter().flat_map(|part| {
         let most = pool.members[part.at].queue.request;

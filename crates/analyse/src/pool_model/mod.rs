@@ -7,7 +7,7 @@ mod flow;
 mod phases;
 
 pub use cost::{Cost, End};
-use phases::{Phase, RowCache};
+use phases::RowCache;
 
 use crate::{
     repeat,
@@ -113,9 +113,6 @@ pub const MOST_MEMBERS: usize = 128;
 /// Where in a chunk a file begins is not known: the mean of so many places.
 const STARTS: u64 = 8;
 
-/// What is added up over the phases of operations, with the ends of the last reads.
-type Of = fn(&Planned<'_>, &Phase, &mut [u64]) -> f64;
-
 impl Queue {
     /// Nothing is divided, and nothing waits.
     pub const ENDLESS: Self = Self { request: u64::MAX, depth: [usize::MAX; 2], drains: false };
@@ -139,7 +136,7 @@ impl Queue {
 impl Planned<'_> {
     /// Bytes per second of operations of `block` bytes, one at a time: sequential ones, or anywhere.
     pub fn speed(&self, transfer: Transfer, pattern: Pattern, block: u64) -> f64 {
-        1.0 / self.anywhere(transfer, pattern, block, flow::seconds)
+        1.0 / self.anywhere(transfer, pattern, block)
     }
 
     /// The same for a file that begins at each of these places, bytes after the pool's beginning: the median.
@@ -150,31 +147,26 @@ impl Planned<'_> {
         block: u64,
         starts: &[u64],
     ) -> Option<f64> {
-        let at = |start: &u64| 1.0 / self.per_byte(transfer, pattern, block, *start, flow::seconds);
+        let at = |start: &u64| 1.0 / self.per_byte(transfer, pattern, block, *start);
         Some(repeat::middle(&starts.iter().map(at).collect::<Vec<f64>>())?.value)
     }
 
-    /// Seconds that processors work for each byte of such operations. Of what md itself does, only parity is in it.
-    pub fn processor(&self, transfer: Transfer, pattern: Pattern, block: u64) -> f64 {
-        self.anywhere(transfer, pattern, block, flow::processor_seconds)
-    }
-
-    /// For each byte, in a file that may be anywhere.
-    fn anywhere(&self, transfer: Transfer, pattern: Pattern, block: u64, of: Of) -> f64 {
+    /// Seconds for each byte, in a file that may be anywhere.
+    fn anywhere(&self, transfer: Transfer, pattern: Pattern, block: u64) -> f64 {
         if self.layout == Layout::Linear {
             // On any of the drives, too.
-            let each = self.singles().map(|one| one.anywhere(transfer, pattern, block, of));
+            let each = self.singles().map(|one| one.anywhere(transfer, pattern, block));
             return each.sum::<f64>() / self.members.len() as f64;
         }
         let starts = if self.layout.is_striped() { STARTS } else { 1 };
         // Filesystems begin files on pages.
         let at = |n: u64| (self.chunk * n / STARTS) & !(phases::ROW - 1);
-        let each = (0..starts).map(|n| self.per_byte(transfer, pattern, block, at(n), of));
+        let each = (0..starts).map(|n| self.per_byte(transfer, pattern, block, at(n)));
         each.sum::<f64>() / starts as f64
     }
 
-    /// For each byte, in a file that begins `start` bytes after the pool's beginning.
-    fn per_byte(&self, transfer: Transfer, pattern: Pattern, block: u64, start: u64, of: Of) -> f64 {
+    /// Seconds for each byte, in a file that begins `start` bytes after the pool's beginning.
+    fn per_byte(&self, transfer: Transfer, pattern: Pattern, block: u64, start: u64) -> f64 {
         // After so many operations the pattern of members and parity repeats.
         let cycle = match self.layout.is_striped() {
             true => least_common_multiple(block, self.chunk * self.layout.cycle(self.members.len())) / block,
@@ -188,7 +180,7 @@ impl Planned<'_> {
                     cache = RowCache::default();
                 }
                 let phases = self.phases(transfer, start + n * block, block, &mut cache);
-                phases.iter().map(|phase| of(self, phase, &mut ends)).sum::<f64>()
+                phases.iter().map(|phase| flow::seconds(self, phase, &mut ends)).sum::<f64>()
             };
             (first..first + all).map(one).sum()
         };

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 pub use act::{
     Act, AnyAct, AtLeast, BuildPool, Changes, Consent, FILL, FileSet, FileWork, Files, Measure, MoveDrives,
-    Needs, NotPredicted, Pause, Predict, Prediction, RebuildPool, RemovePool, Rule, ScratchFile, Standby,
-    Uncounted, zone_bytes,
+    Needs, Pause, Predict, Prediction, RebuildPool, RemovePool, Rule, ScratchFile, Standby, Uncounted,
+    zone_bytes,
 };
 pub use cut::{Cut, CutBy, NoPause};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};

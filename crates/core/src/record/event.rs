@@ -10,7 +10,7 @@ use crate::{
     inventory::{Drive, Inventory},
     plan::{Act, Measure, Plan, Prediction, StepId},
     tagged::{Kind, Tagged},
-    units::{EngineInfo, Outcome, Parity, Power, RunStatus, Window, ZonePoint},
+    units::{EngineInfo, Outcome, Power, RunStatus, Window, ZonePoint},
 };
 
 /// The schema of records that this version writes. It rises when a reader of the schema before would misread it.
@@ -184,9 +184,6 @@ pub struct ActResult {
     pub filled_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub predictions: Vec<Prediction>,
-    /// How fast the kernel computes parity, which is part of them.
-    #[serde(skip_serializing_if = "is_default")]
-    pub parity: Parity,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
     /// The inventory of each target's drive in its bay, in the order of the targets.

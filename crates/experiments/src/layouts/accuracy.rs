@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{super::common::Group, compared::Compared};
 use crate::{
     plan::{FILL, Plan, Prediction, Rule},
-    units::{Layout, count, distinct, duration, listed, percent, signed_percent},
+    units::{Layout, count, duration, listed, percent, signed_percent},
 };
 
 /// The layout of a target.
@@ -32,61 +32,35 @@ pub(super) fn quality(compared: &[Compared], plan: &Plan, drives: usize) -> Opti
     ))
 }
 
-/// Loads in which one operation took a large part of a run: how often such operations come, so short a run can't say.
-pub(super) fn too_short(groups: &[Group<'_>], names: &[String]) -> Option<String> {
+/// Single operations that took a large part of a run: so short a run can't say how often they come.
+pub(super) fn too_short(groups: &[Group<'_>]) -> Option<String> {
     /// The share of a run that an operation may take.
     const PART: f64 = 0.2;
-    let (mut loads, mut longest, mut least) = (Vec::new(), 0.0_f64, f64::INFINITY);
     // Where several are under way, each waits for the others.
     let is_single = |group: &&Group<'_>| group.measure.load.depth == 1 && group.measure.load.streams == 1;
-    for group in groups.iter().filter(|group| group.measure.label != FILL).filter(is_single) {
-        let Rule::Fixed { seconds: Some(seconds), .. } = group.measure.rule else { continue };
-        let Some(took) = group.longest().map(|longest| longest.estimate.value) else { continue };
-        if took > PART * seconds {
-            loads.push(format!("{} of {}", group.measure.label, names.get(group.at)?));
-            (longest, least) = (longest.max(took), least.min(seconds));
-        }
-    }
-    (!loads.is_empty()).then(|| {
-        format!(
-            "Too short to say how often operations take up to {}, in runs of {}: {}. Repeat with --runtime {:.0}s or more.",
-            duration(longest),
-            duration(least),
-            listed(&distinct(loads)),
-            (longest / PART).ceil()
-        )
-    })
-}
-
-/// What is not predicted of which layouts, and of which drive it would have to follow.
-pub(super) fn not_predicted(predictions: &[Prediction], plan: &Plan, names: &[String]) -> Vec<String> {
-    // Layouts that lack the same share a sentence.
-    let mut layouts: BTreeMap<(Cause, Vec<&str>), Vec<&str>> = BTreeMap::new();
-    for prediction in predictions {
-        let Some(layout) = plan.targets.get(prediction.pool as usize) else { continue };
-        let mut lacks: BTreeMap<Cause, Vec<&str>> = BTreeMap::new();
-        for not in &prediction.not {
-            lacks.entry((not.drive, not.is_measured, not.seeks)).or_default().push(&not.label);
-        }
-        for (cause, loads) in lacks {
-            layouts.entry((cause, loads)).or_default().push(&layout.given);
-        }
-    }
-    let sentence = |(((drive, is_measured, seeks), loads), layouts): ((Cause, Vec<&str>), Vec<&str>)| {
-        let drive = names.get(drive as usize)?;
-        let why = match (is_measured, seeks) {
-            (_, true) => {
-                format!("the head of {drive} moves between data, parity and copies, and how far is not known")
-            }
-            (false, _) => format!("{drive} was not measured with all loads that they follow from"),
-            (true, _) => {
-                format!("the speeds of {drive} with small and with large blocks contradict each other")
-            }
-        };
-        Some(format!("Not predicted: {} of {}: {why}.", listed(&loads), listed(&layouts)))
+    let longest = |group: &Group<'_>| {
+        let Rule::Fixed { seconds: Some(seconds), .. } = group.measure.rule else { return None };
+        group.longest().map(|longest| longest.estimate.value).filter(|took| *took > PART * seconds)
     };
-    layouts.into_iter().filter_map(sentence).collect()
+    let singles = groups.iter().filter(|group| group.measure.label != FILL).filter(is_single);
+    let took = singles.filter_map(longest).reduce(f64::max)?;
+    Some(format!(
+        "Runs are too short for operations of up to {}: repeat with --runtime {:.0}s or more.",
+        duration(took),
+        (took / PART).ceil()
+    ))
 }
 
-/// The drive that a load does not follow from, whether it was measured, and whether it moves a head.
-type Cause = (u32, bool, bool);
+/// The loads that are not predicted of which layouts; layouts that lack the same loads share a sentence.
+pub(super) fn not_predicted(predictions: &[Prediction], plan: &Plan) -> Vec<String> {
+    let mut layouts: BTreeMap<&[String], Vec<&str>> = BTreeMap::new();
+    for prediction in predictions.iter().filter(|prediction| !prediction.not.is_empty()) {
+        let Some(layout) = plan.targets.get(prediction.pool as usize) else { continue };
+        layouts.entry(&prediction.not).or_default().push(&layout.given);
+    }
+    let sentence = |(loads, layouts): (&[String], Vec<&str>)| {
+        let (loads, layouts) = (listed(loads), listed(&layouts));
+        format!("Not predicted: {loads} of {layouts}: they don't follow from what each drive did alone.")
+    };
+    layouts.into_iter().map(sentence).collect()
+}

@@ -17,8 +17,7 @@ use crate::{
     findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, short},
     plan::{BuildPool, Plan, Prediction, Step},
     record::Run,
-    target::Target,
-    units::{capital, decimal_bytes, duration, listed, percent, rate, signed_percent, thousands},
+    units::{capital, decimal_bytes, duration, percent, rate, signed_percent, thousands},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
@@ -34,7 +33,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let singles: BTreeSet<usize> =
         plan.builds().filter(|(_, build)| build.drives.len() == 1).map(|(at, _)| at).collect();
     let drives = singles.len();
-    let names = names(plan, drives);
+    let names: Vec<String> = plan.targets.iter().map(|target| target.given.clone()).collect();
     let compared: Vec<Compared> = labels
         .iter()
         .filter(|label| groups.iter().any(|g| g.measure.label == **label && g.at >= drives))
@@ -55,14 +54,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.verdicts.extend(labels.iter().filter_map(|(label, way)| {
         slower_than_a_drive(compared.iter().find(|c| c.label == *label)?, way, &names, drives)
     }));
-    if !compared.is_empty() {
-        findings.details.sentences.push(LEGEND.to_owned());
-    }
-    findings.details.sentences.extend(parity(run, plan));
-    findings.details.sentences.extend(took(run));
-    findings.details.sentences.extend(not_predicted(&predictions, plan, &names));
+    findings.details.sentences.extend(not_predicted(&predictions, plan));
     findings.verdicts.extend(quality(&compared, plan, drives));
-    findings.verdicts.extend(too_short(&groups, &names));
+    findings.verdicts.extend(too_short(&groups));
     for (target, times) in plan.targets.iter().zip(&times).skip(drives) {
         findings.estimates.extend(time_metrics(&target.given, times));
     }
@@ -81,58 +75,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     }
 }
 
-/// What the columns say.
-const LEGEND: &str = "'of the sum' is the share of what the drives do alone, added up; 'of the best' that of the fastest layout.";
-
-/// Names of the targets in tables: a drive that was found by its serial is named by its bay, as that is shorter.
-fn names(plan: &Plan, drives: usize) -> Vec<String> {
-    let by_serial = |target: &Target| {
-        let serial = target.drives.first()?.serial.as_ref()?;
-        target.given.to_ascii_lowercase().contains(&serial.to_ascii_lowercase()).then_some(())
-    };
-    let bay = |at: usize| {
-        let target = &plan.targets[at];
-        by_serial(target)?;
-        let drive = target.drives.first()?;
-        Some(format!("bay {}", drive.bay_name.as_ref().or(drive.bay.as_ref())?))
-    };
-    let bays: Vec<Option<String>> = (0..drives).map(bay).collect();
-    // Ports of different controllers may have one name.
-    let is_one = |name: &String| bays.iter().flatten().filter(|other| *other == name).count() == 1;
-    let name = |(at, target): (usize, &Target)| {
-        bays.get(at).cloned().flatten().filter(is_one).unwrap_or_else(|| target.given.clone())
-    };
-    plan.targets.iter().enumerate().map(name).collect()
-}
-
-/// How long all of the run took.
-fn took(run: &Run<Series>) -> Option<String> {
-    let at = |text: &str| humantime::parse_rfc3339(text).ok();
-    let (start, end) = (at(&run.start.as_ref()?.at)?, at(&run.end.as_ref()?.at)?);
-    let seconds = end.duration_since(start).ok()?.as_secs_f64();
-    (seconds >= 1.0).then(|| {
-        format!(
-            "From its start to its end the run took {}, building and filling included.",
-            duration(seconds)
-        )
-    })
-}
-
 fn predictions(run: &Run<Series>, plan: &Plan) -> Vec<Prediction> {
     let act = plan.predict().and_then(|(step, _)| run.acts.get(&(step.id, step.targets().next()?)));
     act.map(|act| act.predictions.clone()).unwrap_or_default()
-}
-
-/// How fast the kernel computes parity.
-fn parity(run: &Run<Series>, plan: &Plan) -> Option<String> {
-    let (step, _) = plan.predict()?;
-    let parity = run.acts.get(&(step.id, step.targets().next()?))?.parity;
-    let of = |name: &str, speed: Option<f64>| Some(format!("{name} at {}", rate(speed?)));
-    let known: Vec<String> =
-        [of("raid5", parity.xor), of("raid6", parity.raid6)].into_iter().flatten().collect();
-    let computes =
-        format!("This kernel computes parity of {} of data, by its own measurement.", listed(&known));
-    (!known.is_empty()).then_some(computes)
 }
 
 /// What the kernel's filling of a layout took, once, and what was predicted.
@@ -252,8 +197,8 @@ fn table(c: &Compared, names: &[String], drives: usize) -> Table {
         ("measured", false),
         ("predicted", false),
         ("error", true),
-        ("of the sum", true),
-        ("of the best", true),
+        ("of all drives", true),
+        ("of best layout", true),
     ]);
     let known = c.measured.iter().enumerate().filter_map(|(at, e)| Some((at, e.as_ref()?)));
     columns[1].mark(&known.clone().filter(|(at, _)| *at >= drives).collect::<Vec<_>>());
@@ -317,21 +262,17 @@ fn files_table(files: &[FileSets], names: &[String]) -> Vec<Table> {
     sets.into_iter().map(table).collect()
 }
 
-/// How long processors worked on each layout, and what was predicted of that.
+/// How long processors worked on each layout.
 fn processor(all: &[Compared], used: &PerByte, names: &[String], drives: usize) -> Option<Table> {
     let compared: Vec<&Compared> = all.iter().filter(|c| c.is_predicted()).collect();
-    let used = |label: &str, at: usize| {
-        repeat::middle(used.get(&(label.to_owned(), at))?).map(|middle| middle.value)
+    let row = |at: usize| {
+        let cell = |c: &&Compared| {
+            let used = used.get(&(c.label.clone(), at)).and_then(|used| repeat::middle(used));
+            used.map_or("-".to_owned(), |per_byte| seconds(per_byte.value * 1e9))
+        };
+        [short(&names[at])].into_iter().chain(compared.iter().map(cell)).collect::<Vec<_>>()
     };
-    let row = |head: String, of: &dyn Fn(&Compared) -> Option<f64>| {
-        let cell = |c: &&Compared| of(c).map_or("-".to_owned(), |per_byte| seconds(per_byte * 1e9));
-        [head].into_iter().chain(compared.iter().map(cell)).collect::<Vec<_>>()
-    };
-    let rows = (drives..names.len()).flat_map(|at| {
-        let predicted = |c: &Compared| c.predicted[at].as_ref()?.processor;
-        [row(short(&names[at]), &|c| used(&c.label, at)), row("predicted".to_owned(), &predicted)]
-    });
-    let rows: Vec<Vec<String>> = rows.collect();
+    let rows: Vec<Vec<String>> = (drives..names.len()).map(row).collect();
     let mut columns = Column::all([("", false)]);
     columns.extend(compared.iter().map(|c| Column::new(c.label.as_str(), true)));
     let known = rows.iter().any(|row| row[1..].iter().any(|cell| cell != "-"));
@@ -350,9 +291,7 @@ fn at_once(groups: &[Group<'_>], names: &[String]) -> Option<Table> {
     let all: Vec<String> = labels_at_once().collect();
     let mut labels = common::labels(groups);
     labels.retain(|label| all.iter().any(|one| one == label));
-    let columns: Vec<(&str, bool)> =
-        [("drive", false)].into_iter().chain(labels.iter().map(|l| (*l, false))).collect();
-    let columns: Vec<Column> = columns.into_iter().map(|(name, right)| Column::new(name, right)).collect();
+    let columns = ["drive"].iter().chain(&labels).map(|name| Column::new(name, false)).collect();
     let speed = |label: &str, at: usize| {
         let group = groups.iter().find(|g| g.at == at && g.measure.label == label)?;
         repeat::middle(&group.speeds())
@@ -388,14 +327,10 @@ fn figure(c: &Compared, names: &[String]) -> Figure {
         .filter_map(|(name, e)| Some(format!("{name} {}", rate(e.as_ref()?.value))));
     let measured: Vec<Point> = measured.collect();
     let predicted: Vec<Point> = predicted.collect();
-    let is_open = |p: &Point| p.interval.is_some_and(|(_, high)| high.is_infinite());
-    let mut n = match c.runs {
+    let n = match c.runs {
         0 | 1 => "one run, which has no interval".to_owned(),
         runs => format!("medians of {runs} repetitions, 95 % intervals"),
     };
-    if measured.iter().chain(&predicted).any(is_open) {
-        n += "; an arrow: the upper end is unknown or far";
-    }
     Figure {
         title: format!("{} of each drive and each layout", capital(&c.label)),
         text: format!("Measured: {}.", said.collect::<Vec<_>>().join(", ")),

@@ -26,10 +26,6 @@ impl Candidate {
 /// What a layout is best at.
 #[derive(Debug, PartialEq)]
 pub(super) enum Recommendation {
-    /// No layout survives the failure of so many drives.
-    NoneSurvives(usize),
-    /// The rest is among layouts that survive the failure of so many drives.
-    Among(usize),
     /// These hold the most, this many bytes.
     Capacity(Vec<Layout>, u64),
     /// These survive the failure of so many drives, the most.
@@ -43,27 +39,22 @@ pub(super) enum Way {
     Writes,
 }
 
-/// Which layout is the fastest; speeds in bytes per second.
+/// The layout with the highest speed, bytes per second.
 #[derive(Debug, PartialEq)]
-pub(super) enum Fastest {
-    /// The intervals show it.
-    One(Layout, Estimate),
-    /// These may be the fastest; this one is the highest measured.
-    NotApart(Vec<Layout>, Layout, Estimate),
-    /// The first of these have no interval; this one is the highest measured.
-    NoInterval(Vec<Layout>, Layout, Estimate),
+pub(super) struct Fastest {
+    pub layout: Layout,
+    pub speed: Estimate,
+    /// The layouts, itself included, that may be the fastest by their intervals; none if it certainly is.
+    pub undecided: Vec<Layout>,
 }
 
 /// What is recommended for what is wanted, or for all that could be, among layouts that survive so many failures.
 pub(super) fn recommend(all: &[Candidate], want: Option<&str>, survive: usize) -> Vec<Recommendation> {
-    let measured: Vec<&Candidate> =
-        all.iter().filter(|one| one.read.is_some() || one.write.is_some()).collect();
-    if measured.is_empty() {
-        return Vec::new();
-    }
-    let fit: Vec<&Candidate> = measured.into_iter().filter(|one| one.survives() >= survive).collect();
+    let is_measured = |one: &&Candidate| one.read.is_some() || one.write.is_some();
+    let fit: Vec<&Candidate> =
+        all.iter().filter(is_measured).filter(|one| one.survives() >= survive).collect();
     if fit.is_empty() {
-        return vec![Recommendation::NoneSurvives(survive)];
+        return Vec::new();
     }
     let wanted = |what: &str| want.is_none_or(|want| want == what);
     let mut found: Vec<Recommendation> = wanted("capacity").then(|| capacity(&fit)).into_iter().collect();
@@ -78,9 +69,6 @@ pub(super) fn recommend(all: &[Candidate], want: Option<&str>, survive: usize) -
     if want != Some("capacity") {
         let speeds = [Way::Reads, Way::Writes].into_iter();
         found.extend(speeds.filter_map(|way| Some(Recommendation::Speed(way, fastest(compared, way)?))));
-    }
-    if survive > 0 && !found.is_empty() {
-        found.insert(0, Recommendation::Among(survive));
     }
     found
 }
@@ -107,18 +95,10 @@ fn fastest(fit: &[&Candidate], way: Way) -> Option<Fastest> {
     if known.len() < 2 {
         return None;
     }
-    let those = |is: &dyn Fn(&Estimate) -> bool| -> Vec<Layout> {
-        known.iter().filter(|(_, speed)| is(speed)).map(|(layout, _)| *layout).collect()
-    };
-    let without = those(&|speed| !speed.is_bounded());
-    if !without.is_empty() {
-        return Some(Fastest::NoInterval(without, layout, first));
-    }
     let speeds: Vec<Estimate> = known.iter().map(|(_, speed)| speed.clone()).collect();
-    if let [_, Some(at)] = apart(&speeds) {
-        return Some(Fastest::One(known[at].0, known[at].1.clone()));
-    }
-    Some(Fastest::NotApart(those(&|speed| speed.high >= first.low), layout, first))
+    let is_decided = apart(&speeds)[1].is_some() && speeds.iter().all(Estimate::is_bounded);
+    let may = known.iter().filter(|(_, speed)| !is_decided && speed.high >= first.low);
+    Some(Fastest { layout, speed: first.clone(), undecided: may.map(|(layout, _)| *layout).collect() })
 }
 
 impl Recommendation {
@@ -126,10 +106,6 @@ impl Recommendation {
         let names = |layouts: &[Layout]| listed(&layouts.iter().map(|one| one.name()).collect::<Vec<_>>());
         let drives = |n: usize| count(n as u64, "drive");
         match self {
-            Self::NoneSurvives(n) => {
-                format!("None of these layouts survives the failure of any {}.", drives(*n))
-            }
-            Self::Among(n) => format!("Of layouts that survive the failure of any {}:", drives(*n)),
             Self::Capacity(best, bytes) => {
                 format!("Most capacity: {}, {}.", names(best), decimal_bytes(*bytes))
             }
@@ -139,21 +115,14 @@ impl Recommendation {
             Self::Safety(best, n) => {
                 format!("Most safety: {}, any {} may fail. A pool is no backup.", names(best), drives(*n))
             }
-            Self::Speed(way, fastest) => {
+            Self::Speed(way, Fastest { layout, speed, undecided }) => {
                 let way = match way {
                     Way::Reads => "reads",
                     Way::Writes => "writes",
                 };
-                let (found, layout, speed) = match fastest {
-                    Fastest::One(layout, speed) => ("Fastest".to_owned(), layout, speed),
-                    Fastest::NotApart(may, layout, speed) => {
-                        (format!("No clear difference between {}; highest", names(may)), layout, speed)
-                    }
-                    Fastest::NoInterval(without, layout, speed) => (
-                        format!("Not decided, {} without an interval; highest", names(without)),
-                        layout,
-                        speed,
-                    ),
+                let found = match undecided.is_empty() {
+                    true => "Fastest".to_owned(),
+                    false => format!("No clear difference between {}; highest", names(undecided)),
                 };
                 format!("{found} at sequential 1 MiB {way}: {}, {}.", layout.name(), speed.text(rate))
             }
@@ -197,14 +166,11 @@ mod tests {
         let low = candidate(Layout::Raid1, 60, (9e6, 10e6, 11e6));
         let high = candidate(Layout::Raid10, 120, (13e6, 14e6, 15e6));
         let once = candidate(Layout::Raid0, 240, (0.0, 22e6, f64::INFINITY));
-        let open = |found: Option<Fastest>| match found {
-            Some(Fastest::NoInterval(without, highest, _)) => (without, highest),
-            other => panic!("{other:?}"),
-        };
-        let found = open(speed(&[low.clone(), high, once.clone()]));
-        assert_eq!(found, (vec![Layout::Raid0], Layout::Raid0));
+        let open = |found: Option<Fastest>| found.map(|found| (found.undecided, found.layout));
+        let all = vec![Layout::Raid1, Layout::Raid10, Layout::Raid0];
+        assert_eq!(open(speed(&[low.clone(), high, once.clone()])), Some((all, Layout::Raid0)));
         let other = candidate(Layout::Raid1, 60, (0.0, 10e6, f64::INFINITY));
-        assert_eq!(open(speed(&[other, once])), (vec![Layout::Raid1, Layout::Raid0], Layout::Raid0));
+        assert_eq!(open(speed(&[other, once])), Some((vec![Layout::Raid1, Layout::Raid0], Layout::Raid0)));
         assert_eq!(speed(&[low]), None, "of one nothing is the fastest");
     }
 
@@ -220,7 +186,10 @@ mod tests {
             recommend(&all, Some("safety"), 0),
             [
                 Recommendation::Safety(vec![Layout::Raid5, Layout::Raid10], 1),
-                Recommendation::Speed(Way::Reads, Fastest::One(Layout::Raid5, raid5)),
+                Recommendation::Speed(
+                    Way::Reads,
+                    Fastest { layout: Layout::Raid5, speed: raid5, undecided: Vec::new() }
+                ),
             ]
         );
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use files::{FileSet, FileWork, Files};
 pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
-pub use pool::{BuildPool, NotPredicted, Predict, Prediction, RebuildPool, RemovePool};
+pub use pool::{BuildPool, Predict, Prediction, RebuildPool, RemovePool};
 
 use super::{Cost, Step, StepId};
 use crate::{

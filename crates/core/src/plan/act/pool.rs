@@ -63,21 +63,9 @@ pub struct Prediction {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuild_seconds: Option<f64>,
     pub loads: Vec<PredictedLoad>,
+    /// Labels of the loads that don't follow from what the drives did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub not: Vec<NotPredicted>,
-}
-
-/// A load that is not predicted of a pool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotPredicted {
-    pub label: String,
-    /// The position in the plan's targets of the drive that it does not follow from.
-    pub drive: u32,
-    /// It was measured, but its speeds with small and large blocks contradict each other.
-    pub is_measured: bool,
-    /// It moves a head, and the pool makes it go to and fro.
-    #[serde(default)]
-    pub seeks: bool,
+    pub not: Vec<String>,
 }
 
 crate::kind!("build_pool", BuildPool as Act);

@@ -11,7 +11,7 @@ use crate::{
         repeat,
     },
     inventory::Drive,
-    plan::{BuildPool, Measure, NotPredicted, Predict, Prediction, Step},
+    plan::{BuildPool, Measure, Predict, Prediction, Step},
     record::{ActResult, LoadSpeed},
     units::{Direction, Layout, Load, MIB, Parity, Pattern, PredictedLoad},
 };
@@ -43,7 +43,7 @@ pub(crate) fn predict(
     let parity = if predict.pools.iter().any(computes) { run.ctx.world.parity() } else { Parity::default() };
     let known = Known { run, members: &members, parity };
     let predictions = predict.pools.iter().filter_map(|pool| known.of(*pool)).collect();
-    let result = ActResult { predictions, parity, ..ActResult::default() };
+    let result = ActResult { predictions, ..ActResult::default() };
     run.emit_act(step.id, members.first().copied(), result)?;
     run.ctx.log.sync()?;
     Ok(Troubles::new())
@@ -73,20 +73,12 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
             let of = |end| self.speed(build, (transfer, &m.load), &starts, end);
             let all = || {
                 let [low, speed, high] = [of(End::Low)?, of(End::Value)?, of(End::High)?];
-                let used = |pool: Planned<'_>| pool.processor(transfer, m.load.pattern, m.load.block);
-                let asked = Asked::load(build, (transfer, &m.load), End::Value);
-                let processor = self.planned(build, asked, used).filter(|used| *used > 0.0);
-                Some(PredictedLoad { processor, ..PredictedLoad::new(&m.label, speed, [low, high]) })
+                Some(PredictedLoad::new(&m.label, speed, [low, high]))
             };
-            match self.seeking(build, (transfer, &m.load)) {
-                Some(drive) => {
-                    let (label, drive) = (m.label.clone(), drive as u32);
-                    not.push(NotPredicted { label, drive, is_measured: true, seeks: true });
-                }
-                None => match all() {
-                    Some(load) => predicted.push(load),
-                    None => not.extend(self.why_not(build, m)),
-                },
+            let is_known = !self.seeks(build, (transfer, &m.load));
+            match all().filter(|_| is_known) {
+                Some(load) => predicted.push(load),
+                None => not.push(m.label.clone()),
             }
         }
         // What is filled is smaller by what the partition table and mdadm keep, a few MiB: the difference is small.
@@ -99,35 +91,14 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         Some(Prediction { pool, fill_seconds, rebuild_seconds, loads: predicted, not })
     }
 
-    /// The first drive that moves a head where the pool makes it go to and fro.
-    fn seeking(&self, build: &BuildPool, (transfer, load): (Transfer, &Load)) -> Option<usize> {
+    /// Whether a drive moves a head where the pool makes it go to and fro.
+    fn seeks(&self, build: &BuildPool, (transfer, load): (Transfer, &Load)) -> bool {
         let moves = |at: &usize| {
             let [(pattern, block), _] = self.blocks(*at, Transfer::Read, Pattern::Random)?;
-            let speed = self.estimate(*at, Transfer::Read, pattern, block)?.value;
-            seeks(block, speed).then_some(*at)
+            Some(seeks(block, self.estimate(*at, Transfer::Read, pattern, block)?.value))
         };
-        let on = self.on(build).filter(|_| jumps(build.layout, transfer, load.pattern))?;
-        on.iter().find_map(moves)
-    }
-
-    /// The first drive without a measurement from which a load would follow, or whose measurements contradict each other.
-    fn why_not(&self, build: &BuildPool, m: &Measure) -> Option<NotPredicted> {
-        let transfer = transfer(&m.load)?;
-        let asked = Asked::load(build, (transfer, &m.load), End::Value);
-        let on = self.on(build)?;
-        let lacks = |at: &&usize| {
-            let needed = asked.needed(**at == on[0]);
-            needed.iter().any(|transfer| self.cost(**at, *transfer, &asked).is_none())
-        };
-        let drive = on.iter().find(lacks).copied()?;
-        let is_measured = asked.needed(drive == on[0]).iter().all(|transfer| {
-            let both = self.blocks(drive, *transfer, asked.pattern);
-            both.is_some_and(|both| {
-                both.iter()
-                    .all(|(pattern, block)| self.estimate(drive, *transfer, *pattern, *block).is_some())
-            })
-        });
-        Some(NotPredicted { label: m.label.clone(), drive: drive as u32, is_measured, seeks: false })
+        let on = self.on(build).filter(|_| jumps(build.layout, transfer, load.pattern));
+        on.is_some_and(|on| on.iter().any(|at| moves(at) == Some(true)))
     }
 
     /// Of operations that begin at each of these places; anywhere if none are given.
