@@ -86,24 +86,10 @@ pub struct Load {
     pub verify: bool,
 }
 
+/// Why a load is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LoadError {
-    #[error("block size {} is out of range: 64 B to 16 MiB", size(*.0))]
-    Block(u64),
-    #[error("depth {0} is out of range: 1 to 256")]
-    Depth(u32),
-    #[error("{0} streams are out of range: 1 to 64")]
-    Streams(u32),
-    #[error("{0} % of reads is out of range: 0 to 100")]
-    ReadPercent(u8),
-    #[error("{depth} blocks of {} in flight need {} of buffers; the limit is {}", size(*.block), size(.block * u64::from(*.depth)), size(Load::MAX_BUFFERS))]
-    Buffers { block: u64, depth: u32 },
-    /// Two writes may overlap in one block, which leaves no valid stamp.
-    #[error("verify can't check random writes at depth {0}, where two may overlap in one block; use depth 1")]
-    Overlap(u32),
-    #[error("verify needs blocks of 64 B or more in multiples of 8 B, not {0} B")]
-    Stamp(u64),
-}
+#[error("{0}")]
+pub struct LoadError(String);
 
 impl Load {
     /// Whether its windows show memory, not the drive, because the `fsync` at its end was not finished.
@@ -133,28 +119,34 @@ impl Load {
 
     /// Refuses loads that are out of range.
     pub fn check(&self) -> Result<(), LoadError> {
-        if !(64..=16 * MIB).contains(&self.block) {
-            return Err(LoadError::Block(self.block));
-        }
-        if !(1..=256).contains(&self.depth) {
-            return Err(LoadError::Depth(self.depth));
-        }
-        if !(1..=64).contains(&self.streams) {
-            return Err(LoadError::Streams(self.streams));
-        }
-        if self.block * u64::from(self.depth) > Self::MAX_BUFFERS {
-            return Err(LoadError::Buffers { block: self.block, depth: self.depth });
-        }
-        if let Direction::Mixed { read_percent: percent @ 101.. } = self.direction {
-            return Err(LoadError::ReadPercent(percent));
-        }
-        if self.verify && self.writes() && self.pattern == Pattern::Random && self.depth > 1 {
-            return Err(LoadError::Overlap(self.depth));
-        }
-        if self.verify && self.block % 8 != 0 {
-            return Err(LoadError::Stamp(self.block));
-        }
-        Ok(())
+        let Self { block, depth, streams, verify, .. } = *self;
+        let percent = if let Direction::Mixed { read_percent } = self.direction { read_percent } else { 0 };
+        let buffers = block.saturating_mul(u64::from(depth));
+        let overlaps = self.writes() && self.pattern == Pattern::Random && depth > 1;
+        let range = |what: String, range: &str| format!("{what} is out of range: {range}");
+        let why = if !(64..=16 * MIB).contains(&block) {
+            range(format!("block size {}", size(block)), "64 B to 16 MiB")
+        } else if !(1..=256).contains(&depth) {
+            range(format!("depth {depth}"), "1 to 256")
+        } else if !(1..=64).contains(&streams) {
+            range(format!("number of streams {streams}"), "1 to 64")
+        } else if percent > 100 {
+            range(format!("{percent} % of reads"), "0 to 100")
+        } else if buffers > Self::MAX_BUFFERS {
+            let (buffers, most) = (size(buffers), size(Self::MAX_BUFFERS));
+            format!(
+                "{depth} blocks of {} in flight need {buffers} of buffers; the limit is {most}",
+                size(block)
+            )
+        } else if verify && overlaps {
+            // Two writes may overlap in one block, which leaves no valid stamp.
+            format!("verify can't check random writes at depth {depth}; use depth 1")
+        } else if verify && block % 8 != 0 {
+            format!("verify needs blocks in multiples of 8 B, not {block} B")
+        } else {
+            return Ok(());
+        };
+        Err(LoadError(why))
     }
 
     pub fn writes(&self) -> bool {
@@ -237,20 +229,30 @@ mod tests {
     #[test]
     fn refuses_loads_out_of_range() {
         assert_eq!(load().check(), Ok(()));
-        assert_eq!(Load { block: 0, ..load() }.check(), Err(LoadError::Block(0)));
-        assert_eq!(Load { block: 17 * MIB, ..load() }.check(), Err(LoadError::Block(17 * MIB)));
-        assert_eq!(Load { depth: 0, ..load() }.check(), Err(LoadError::Depth(0)));
-        assert_eq!(Load { depth: 257, ..load() }.check(), Err(LoadError::Depth(257)));
-        assert_eq!(Load { streams: 0, ..load() }.check(), Err(LoadError::Streams(0)));
-        let wide = Load { block: 16 * MIB, depth: 5, ..load() }.check().expect_err("80 MiB of buffers");
+        let refused = |load: Load| load.check().expect_err("out of range").to_string();
+        assert_eq!(refused(Load { block: 0, ..load() }), "block size 0 B is out of range: 64 B to 16 MiB");
         assert_eq!(
-            wide.to_string(),
+            refused(Load { block: 17 * MIB, ..load() }),
+            "block size 17 MiB is out of range: 64 B to 16 MiB"
+        );
+        for depth in [0, 257] {
+            let says = format!("depth {depth} is out of range: 1 to 256");
+            assert_eq!(refused(Load { depth, ..load() }), says);
+        }
+        let says = "number of streams 0 is out of range: 1 to 64";
+        assert_eq!(refused(Load { streams: 0, ..load() }), says);
+        let direction = Direction::Mixed { read_percent: 101 };
+        assert_eq!(refused(Load { direction, ..load() }), "101 % of reads is out of range: 0 to 100");
+        assert_eq!(
+            refused(Load { block: 16 * MIB, depth: 5, ..load() }),
             "5 blocks of 16 MiB in flight need 80 MiB of buffers; the limit is 64 MiB"
         );
-        assert_eq!(Load { block: 100, verify: true, ..load() }.check(), Err(LoadError::Stamp(100)));
+        let says = "verify needs blocks in multiples of 8 B, not 100 B";
+        assert_eq!(refused(Load { block: 100, verify: true, ..load() }), says);
         let random = Load { pattern: Pattern::Random, verify: true, ..load() };
         assert_eq!(random.check(), Ok(()));
-        assert_eq!(Load { depth: 8, ..random }.check(), Err(LoadError::Overlap(8)));
+        let says = "verify can't check random writes at depth 8; use depth 1";
+        assert_eq!(refused(Load { depth: 8, ..random }), says);
     }
 
     #[test]

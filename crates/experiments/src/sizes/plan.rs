@@ -11,7 +11,7 @@ use super::options;
 use crate::{
     plan::{FILL, Measure, Plan, Rule, ScratchFile, Steps},
     target::Kind,
-    units::{Caching, Direction, Load, LoadError, MIB, Pattern},
+    units::{Caching, Direction, Load, MIB, Pattern},
 };
 
 /// The smallest transfer; each next one is twice as large.
@@ -48,9 +48,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
 fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanError> {
     let target = &ask.targets[at];
     let largest = ask.values.get(&options::LARGEST);
-    if !(SMALLEST..=16 * MIB).contains(&largest) {
-        return Err(LoadError::Block(largest).into());
-    }
+    Load::new(Direction::Read, Pattern::Sequential, largest, Caching::Buffered, 0).check()?;
     let made = target.kind == Kind::Directory;
     let runs = ask.values.get(&options::RUNS);
     // Each transfer once, and a file of the largest for them.
