@@ -234,7 +234,6 @@ impl Adaptive {
             estimate: Estimate::unbounded(self.series.rate().unwrap_or(0.0), "too short for an interval"),
             sustained: false,
             reason: Some(Reason::TooShort),
-            gave_up: self.decision == Decision::GaveUp,
             bytes: series.total_bytes,
             seconds: series.total_seconds,
             discarded: 0,
@@ -305,9 +304,8 @@ impl Adaptive {
 
     fn stalls(&self, judged: &Assessment, sustained: bool) -> StallSummary {
         let series = &self.series;
-        let cut = if sustained { judged.cut } else { 0 };
         let all = judged.earlier.iter().chain(&judged.events);
-        let each: Vec<Stall> = all.map(|e| series.stall(e, e.excess * series.chunk_mib(), cut)).collect();
+        let each: Vec<Stall> = all.map(|e| series.stall(e, e.excess * series.chunk_mib())).collect();
         let share = match sustained {
             true => judged.share.mean / judged.mean,
             false => each.iter().map(|s| s.seconds).sum::<f64>() / series.total_seconds,

@@ -82,14 +82,13 @@ impl Chunks {
         Cliff { at_bytes: self.bytes_before(cut.at), before, after }
     }
 
-    /// A stall that took `seconds` longer than usual; the estimate leaves out chunks before `used`.
-    pub fn stall(&self, span: &StallSpan, seconds: f64, used: usize) -> Stall {
+    /// A stall that took `seconds` longer than usual.
+    pub fn stall(&self, span: &StallSpan, seconds: f64) -> Stall {
         Stall {
             at_seconds: self.seconds_before(span.first),
             at_bytes: self.bytes_before(span.first),
             seconds,
             longest: self.longest(span.first, span.last),
-            discarded: span.first < used,
         }
     }
 

@@ -166,7 +166,6 @@ impl Span {
             estimate: estimate.unwrap_or_else(|| Estimate::unbounded(0.0, "nothing was moved")),
             sustained: false,
             reason: reason(look.as_ref(), self.decision, end, self.rules.precision),
-            gave_up: false,
             bytes: series.total_bytes,
             seconds: series.total_seconds,
             discarded: 0,
@@ -180,7 +179,7 @@ impl Span {
     }
 
     fn stalls(&self, look: &Look) -> StallSummary {
-        let each = look.events.iter().map(|e| self.series.stall(e, e.excess, 0)).collect();
+        let each = look.events.iter().map(|e| self.series.stall(e, e.excess)).collect();
         StallSummary::new(each, &spacings(&look.events), self.series.chunk, look.stalled / look.mean)
     }
 

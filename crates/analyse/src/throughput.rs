@@ -1,10 +1,6 @@
 //! The result of a load: sustained throughput, stalls, cliffs, and what the load was too short to show.
 
-use super::{
-    Estimate,
-    interval::{average, deviation},
-    stalls::LONG,
-};
+use super::{Estimate, interval::average, stalls::LONG};
 use crate::units::{Ended, MIB};
 
 /// How measuring ended.
@@ -50,7 +46,6 @@ pub struct Throughput {
     pub sustained: bool,
     /// Why it did not converge; `None` where it did.
     pub reason: Option<Reason>,
-    pub gave_up: bool,
     pub bytes: u64,
     pub seconds: f64,
     /// Bytes at the beginning that the estimate leaves out: fast cache, warming up.
@@ -72,8 +67,6 @@ pub struct StallSummary {
     pub mean_seconds: f64,
     /// Mean distance between their beginnings, bytes; `None` of fewer than two.
     pub spacing: Option<f64>,
-    /// Standard deviation of that distance as a share of its mean; `None` of fewer than three.
-    pub variation: Option<f64>,
     pub time_share: f64,
 }
 
@@ -87,8 +80,6 @@ pub struct Stall {
     pub seconds: f64,
     /// The longest operation in it, s; 0 where latencies are unknown.
     pub longest: f64,
-    /// It belongs to the part that the estimate leaves out.
-    pub discarded: bool,
 }
 
 /// The speed dropped once and stayed low.
@@ -103,8 +94,6 @@ pub struct Cliff {
 /// What a load of this length can't exclude, by the rule of three.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unseen {
-    /// Bytes since the last cliff, or since the beginning: no cliff in them.
-    pub clean_bytes: u64,
     /// Stalls rarer than one in so many bytes can't be excluded.
     pub rarer_than: u64,
     /// Such stalls of [`Unseen::STALL_SECONDS`] each would cost up to this share of the throughput...
@@ -127,11 +116,9 @@ impl Cliff {
 impl StallSummary {
     /// `lengths` are the distances between them in chunks of `chunk` bytes.
     pub(super) fn new(each: Vec<Stall>, lengths: &[f64], chunk: u64, time_share: f64) -> Self {
-        let mean = average(lengths);
         Self {
             mean_seconds: each.iter().map(|s| s.seconds).sum::<f64>() / each.len().max(1) as f64,
-            spacing: (!lengths.is_empty()).then_some(mean * chunk as f64),
-            variation: (lengths.len() >= 2).then(|| deviation(lengths) / mean),
+            spacing: (!lengths.is_empty()).then(|| average(lengths) * chunk as f64),
             time_share,
             each,
         }
@@ -143,7 +130,7 @@ impl Unseen {
     pub(super) fn after(clean_bytes: u64, mean: f64) -> Self {
         let per_mib = 3.0 * Self::STALL_SECONDS / (clean_bytes as f64 / MIB as f64);
         let cost_share = per_mib / (mean + per_mib);
-        Self { clean_bytes, rarer_than: clean_bytes / 3, cost_share, cost: per_mib }
+        Self { rarer_than: clean_bytes / 3, cost_share, cost: per_mib }
     }
 
     /// The assumed length of unseen stalls, s.
