@@ -372,11 +372,8 @@ mod tests {
     #[test]
     fn plans_of_single_experiments() {
         insta::assert_snapshot!(
-            [
-                shown("cliff", Kind::Directory, "/mnt/a"),
-                shown("spinup", Kind::BlockDevice, "/dev/sda"),
-            ]
-            .join("\n")
+            [shown("cliff", Kind::Directory, "/mnt/a"), shown("spinup", Kind::BlockDevice, "/dev/sda"),]
+                .join("\n")
         );
     }
 }

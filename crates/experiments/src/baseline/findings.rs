@@ -2,7 +2,7 @@
 
 use super::{
     super::common::{self, Group, Series, Summary, all_file_sets, file_metrics},
-    figures, fitness, summary, verdicts,
+    figures, fitness, tables, verdicts,
 };
 use crate::{
     findings::{Column, Findings, Metric, Next, Quantity, Scope, Table, short},
@@ -19,7 +19,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     }
     let speeds = speeds(plan, &groups);
     let files = all_file_sets(plan, &run.acts);
-    match summary::table(plan, &groups, &files) {
+    match tables::table(plan, &groups, &files) {
         Some(summary) => {
             findings.tables = vec![summary];
             findings.details.tables = vec![speeds];

@@ -2,7 +2,7 @@
 
 use super::{
     super::common::Group,
-    summary::{seconds_alone, worst_stop},
+    tables::{seconds_alone, worst_stop},
 };
 use crate::{
     analyse::Estimate,

@@ -5,7 +5,7 @@ mod findings;
 mod fitness;
 mod options;
 mod plan;
-mod summary;
+mod tables;
 mod verdicts;
 
 use super::{Experiment, common};
