@@ -1,11 +1,13 @@
-//! Kinds of drives, each a mechanism that makes operations slower or stops them: twenty-four, and those in `unforeseen.rs`
-//! and `blind.rs`. Frozen on 2026-11-22: a rule that changes is judged by the same drives.
+//! Kinds of drives, each a mechanism that makes operations slower or stops them: twenty-four, and those in `unforeseen.rs`,
+//! `blind.rs` and `mixed_use.rs`. Frozen on 2026-11-22: a rule that changes is judged by the same drives.
 
 // Each bench uses a part.
 #![allow(dead_code)]
 
 #[path = "blind.rs"]
 mod blind;
+#[path = "mixed_use.rs"]
+mod mixed_use;
 #[path = "unforeseen.rs"]
 mod unforeseen;
 
@@ -71,7 +73,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 fn all() -> impl Iterator<Item = (&'static str, Make)> {
-    KINDS.into_iter().chain(unforeseen::KINDS).chain(blind::KINDS)
+    KINDS.into_iter().chain(unforeseen::KINDS).chain(blind::KINDS).chain(mixed_use::KINDS)
 }
 
 /// A drive of a kind.
