@@ -115,11 +115,24 @@ impl Model {
         const FORGOTTEN: f64 = 900.0;
         const SECONDS: f64 = 4.0 * 3600.0;
         const OPERATIONS: f64 = 1e6;
-        let alike = Self { run: 0.0, ..*self };
+        let alike = self.without_runs();
         let mut drive = Drive::start(&alike, random);
         drive.moves_in(FORGOTTEN, random);
         let seconds = SECONDS.min(OPERATIONS * self.operation);
         drive.moves_in(seconds, random) / seconds
+    }
+
+    /// The same drive with larger operations that take at least so long, s: a bench of minutes needs fewer of them.
+    pub fn coarse(mut self, least: f64) -> Self {
+        let times = (least / self.operation).ceil().max(1.0);
+        self.block *= times as u64;
+        self.operation *= times;
+        self
+    }
+
+    /// The same drive, whose runs do not differ.
+    pub fn without_runs(&self) -> Self {
+        Self { run: 0.0, ..*self }
     }
 
     /// MiB that the drive moves in so many seconds without hindrance.
@@ -165,6 +178,11 @@ impl<'a> Drive<'a> {
 }
 
 impl Drive<'_> {
+    /// Time passes in which the drive does something else, s.
+    pub fn rest(&mut self, seconds: f64) {
+        self.now.seconds += seconds;
+    }
+
     /// MiB moved in the next `seconds`; the last operation counts in part.
     fn moves_in(&mut self, seconds: f64, random: &mut Random) -> f64 {
         let (mut moved, mut at) = (0.0, 0.0);

@@ -21,6 +21,7 @@ mod interval;
 pub mod latin_square;
 pub mod pool_model;
 pub mod repeat;
+pub mod rounds;
 mod rules;
 mod span;
 mod stalls;

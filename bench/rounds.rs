@@ -1,0 +1,146 @@
+//! Coverage, time and width of the intervals of loads that are measured in rounds, on all kinds of modelled drives.
+//! `rounds [DRIVES [SEED]]`; prints a table and one line of figures.
+#![allow(clippy::print_stdout)]
+
+#[path = "mechanisms.rs"]
+mod drives;
+
+use std::{
+    error::Error,
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+};
+
+use drivebench::{
+    analyse::{
+        Estimate,
+        rounds::{Piece, speed},
+    },
+    units::{KIB, MIB},
+};
+use drives::{Drive, Model, Random, names};
+use rand::{Rng, SeedableRng};
+
+const BLOCKS: [(&str, u64); 2] = [("1M", MIB), ("4K", 4 * KIB)];
+/// Loads of a suite; one of them is looked at.
+const LOADS: u32 = 6;
+const ROUNDS: usize = 7;
+const PRECISION: f64 = 0.1;
+/// Time of a piece, s; that of a slow medium with few operations a second; and the operations that end it then.
+const PIECE: f64 = 1.3;
+const LONG_PIECE: f64 = 8.0;
+const OPERATIONS: u64 = 32;
+/// Operations take at least so long, s: a mechanism acts on what moves in that time.
+const COARSE: f64 = 0.001;
+/// Rounds over which the truth is taken, after as many that are left out.
+const TRUTH: usize = 200;
+
+/// One drive measured.
+struct Row {
+    kind: usize,
+    block: usize,
+    number: u64,
+    estimate: Estimate,
+    load_seconds: f64,
+    wall_seconds: f64,
+    /// Bytes per second.
+    truth: f64,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let drives: u64 = arguments.next().map_or(Ok(200), |n| n.parse())?;
+    let seed: u64 = arguments.next().map_or(Ok(2026), |s| s.parse())?;
+    let rows = measure_all(drives, seed);
+    println!("{drives} modelled drives a row, seed {seed}\n");
+    println!("{:<24} block  covers  half-width  load s  wall s", "kind");
+    let (mut covered, mut weak) = (0, Vec::new());
+    for (kind, name) in names().enumerate() {
+        for (block, (size, _)) in BLOCKS.iter().enumerate() {
+            let of_row: Vec<&Row> = rows.iter().filter(|r| (r.kind, r.block) == (kind, block)).collect();
+            let covers =
+                of_row.iter().filter(|r| (r.estimate.low..=r.estimate.high).contains(&r.truth)).count();
+            let share = covers as f64 / of_row.len() as f64;
+            let mut widths: Vec<f64> = of_row.iter().map(|r| r.estimate.half_width()).collect();
+            widths.sort_by(f64::total_cmp);
+            let mean = |of: fn(&Row) -> f64| of_row.iter().map(|r| of(r)).sum::<f64>() / of_row.len() as f64;
+            println!(
+                "{name:<24} {size:>5} {:>5.1} % {:>9.1} % {:>7.1} {:>7.1}",
+                share * 100.0,
+                widths[widths.len() / 2] * 100.0,
+                mean(|r| r.load_seconds),
+                mean(|r| r.wall_seconds),
+            );
+            covered += covers;
+            if share < 0.9 {
+                weak.push(format!("{name} {size}"));
+            }
+        }
+    }
+    println!("\nbelow 90 %: {}", weak.join(", "));
+    println!("rounds: figure coverage {:.1} %", covered as f64 / rows.len() as f64 * 100.0);
+    Ok(())
+}
+
+/// Measures every drive, on all cores; the result doesn't depend on their number.
+fn measure_all(drives: u64, seed: u64) -> Vec<Row> {
+    let next = AtomicU64::new(0);
+    let rows = (names().count() * BLOCKS.len()) as u64;
+    let work = || {
+        let number = || next.fetch_add(1, Ordering::Relaxed);
+        let mine = std::iter::repeat_with(number).take_while(|i| *i < drives * rows);
+        mine.map(|i| ((i % rows) as usize, i / rows))
+            .map(|(row, number)| measure(row / BLOCKS.len(), row % BLOCKS.len(), number, seed))
+            .collect()
+    };
+    let threads = thread::available_parallelism().map_or(1, |n| n.get());
+    let mut all: Vec<Row> = thread::scope(|scope| {
+        let running: Vec<thread::ScopedJoinHandle<'_, Vec<Row>>> =
+            (0..threads).map(|_| scope.spawn(work)).collect();
+        let joined = running.into_iter().map(|t| t.join().unwrap_or_else(|e| std::panic::resume_unwind(e)));
+        joined.flatten().collect()
+    });
+    all.sort_by_key(|r| (r.kind, r.block, r.number));
+    all
+}
+
+/// Measures one drive as `baseline` does: seven rounds, and seven more where the interval is wider than the precision.
+fn measure(kind: usize, block: usize, number: u64, seed: u64) -> Row {
+    let seed = seed ^ (kind as u64) << 32 ^ number << 8 ^ block as u64;
+    let random = &mut Random::seed_from_u64(seed);
+    let model = Model::draw(kind, BLOCKS[block].1, random).coarse(COARSE);
+    let mut drive = Drive::start(&model, random);
+    let (mut pieces, mut wall) = (Vec::new(), 0.0);
+    for count in [ROUNDS, 2 * ROUNDS] {
+        while pieces.len() < count {
+            wall += round(&mut drive, &model, &mut pieces, random);
+        }
+        if speed(&pieces, PRECISION).is_some_and(|estimate| estimate.converged) {
+            break;
+        }
+    }
+    let estimate = speed(&pieces, PRECISION).unwrap_or_else(|| Estimate::unbounded(0.0, "nothing"));
+    let alike = model.without_runs();
+    let mut drive = Drive::start(&alike, random);
+    let mut long = Vec::new();
+    while long.len() < 2 * TRUTH {
+        round(&mut drive, &alike, &mut long, random);
+    }
+    let truth = speed(&long[TRUTH..], PRECISION).map_or(0.0, |estimate| estimate.value);
+    let load_seconds = pieces.iter().map(|piece| piece.seconds).sum();
+    Row { kind, block, number, estimate, load_seconds, wall_seconds: wall, truth }
+}
+
+/// One round: the piece of the load at a random place among those of the others. Returns how long it takes, s.
+fn round(drive: &mut Drive<'_>, model: &Model, pieces: &mut Vec<Piece>, random: &mut Random) -> f64 {
+    let before = random.random_range(0..LOADS);
+    drive.rest(f64::from(before) * PIECE);
+    let (mut operations, mut seconds) = (0, 0.0);
+    while seconds < PIECE || operations < OPERATIONS && seconds < LONG_PIECE {
+        seconds += drive.operate(random);
+        operations += 1;
+    }
+    pieces.push(Piece { bytes: operations * model.block, seconds });
+    drive.rest(f64::from(LOADS - 1 - before) * PIECE);
+    f64::from(LOADS - 1) * PIECE + seconds
+}
