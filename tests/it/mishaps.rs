@@ -101,7 +101,7 @@ fn hints_can_be_followed() {
     let said = words(&String::from_utf8(shell.output().expect("starts").stderr).expect("UTF-8"));
     assert!(said.contains("the current directory was removed: change to another"), "{said}");
     let said = words(&cli.run(["run", "baseline", "--plan", &format!("/{}", "a".repeat(5000))]).err);
-    assert!(said.contains("use a shorter path") && !said.contains("dmesg"), "{said}");
+    assert!(said.contains("use a shorter path"), "{said}");
 
     let own = cli.config();
     let said = words(&cli.run(["show", "r999", "--store", text(&own)]).err);

@@ -235,10 +235,13 @@ fn what_ssh_refuses_is_said_and_nothing_is_left() {
         (done.code == 1).then(|| words(&done.err))
     };
     for (script, expected) in [
-        ("echo 'Host key verification failed.' >&2; exit 255", "log in once with `ssh -p 2222 pi@nas`"),
+        (
+            "echo 'Host key verification failed.' >&2; exit 255",
+            "check that `ssh -p 2222 pi@nas` asks for nothing",
+        ),
         (
             "echo 'pi@nas: Permission denied (publickey).' >&2; exit 255",
-            "without a password, with ssh-copy-id",
+            "`ssh-copy-id -p 2222 pi@nas` lets this user in",
         ),
         (
             "echo 'ssh: connect to host nas port 2222: Connection refused' >&2; exit 255",

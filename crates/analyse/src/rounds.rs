@@ -1,5 +1,5 @@
 //! The speed of a load that was measured in rounds: in pieces of a fixed time, between which the drive does other things for
-//! irregular times. `docs/method.md` has the evidence.
+//! irregular times. `bench/rounds` measures how often its intervals hold the long-run mean.
 
 use super::{Estimate, estimate::FLOOR, interval::student};
 
@@ -43,3 +43,45 @@ pub fn speed(pieces: &[Piece], precision: f64) -> Option<Estimate> {
 
 /// The fewest rounds that have an interval: two pairs.
 pub const LEAST: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(speeds: &[(u64, f64)]) -> Vec<Piece> {
+        speeds.iter().map(|&(bytes, seconds)| Piece { bytes, seconds }).collect()
+    }
+
+    #[test]
+    fn the_speed_is_that_over_all_of_the_time() {
+        // A stall of 8 s in one of seven pieces.
+        let mut all = vec![(100, 1.0); 7];
+        all[3].1 = 9.0;
+        let found = speed(&pieces(&all), 0.1).expect("a speed");
+        assert!((found.value - 700.0 / 15.0).abs() < 1e-9 && !found.converged, "{found:?}");
+        assert!(found.low < 20.0 && found.high > 70.0, "{found:?}");
+    }
+
+    #[test]
+    fn equal_pieces_have_the_interval_that_runs_differ_by() {
+        let found = speed(&pieces(&[(100, 1.0); 7]), 0.1).expect("a speed");
+        assert!((found.half_width() - FLOOR).abs() < 1e-9 && found.converged, "{found:?}");
+        assert_eq!(found.within, Some([100.0, 100.0]));
+    }
+
+    #[test]
+    fn a_drift_widens_the_interval_more_than_scatter_does() {
+        let half = |all: &[(u64, f64)]| speed(&pieces(all), 0.1).expect("a speed").half_width();
+        let drift: Vec<(u64, f64)> = (0..8).map(|i| (100 + 5 * i, 1.0)).collect();
+        let mixed = [0, 4, 2, 6, 1, 5, 3, 7].map(|i| drift[i]);
+        assert!(half(&drift) > 1.3 * half(&mixed), "{} and {}", half(&drift), half(&mixed));
+    }
+
+    #[test]
+    fn few_pieces_have_no_interval_and_none_no_speed() {
+        let found = speed(&pieces(&[(100, 1.0); LEAST - 1]), 0.1).expect("a speed");
+        assert!(!found.is_bounded());
+        assert_eq!(speed(&pieces(&[(0, 1.0); 7]), 0.1), None);
+        assert_eq!(speed(&[], 0.1), None);
+    }
+}

@@ -102,9 +102,9 @@ pub enum Kind {
 
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
-    /// `nearest` is the deepest existing directory of the path.
+    /// `nearest` is the deepest existing directory of the path; `None` if the current directory was removed.
     #[error("{path} does not exist")]
-    Missing { path: String, nearest: String },
+    Missing { path: String, nearest: Option<String> },
     #[error("'{name}' is not a path, serial, label or bay of a drive on this machine")]
     Unknown { name: String, candidates: Vec<String> },
     /// `candidates` are the drives, each with an unambiguous name.
@@ -127,7 +127,10 @@ pub enum TargetError {
 impl TargetError {
     pub fn hint(&self) -> String {
         let hint = match self {
-            Self::Missing { nearest, .. } => return format!("{nearest} exists; check the rest of the path"),
+            Self::Missing { nearest: Some(nearest), .. } => {
+                return format!("{nearest} exists; check the rest of the path");
+            }
+            Self::Missing { .. } => "the current directory was removed: change to another",
             Self::Unknown { candidates, .. } if candidates.is_empty() => "use a path such as . or /mnt/usb",
             Self::Unknown { candidates, .. } => {
                 return format!("use a path, or one of: {}", candidates.join(", "));
@@ -283,7 +286,8 @@ fn refusal(path: &str, source: io::Error) -> TargetError {
     match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
             let nearest = Path::new(path).ancestors().skip(1).find(|above| above.is_dir());
-            let nearest = nearest.unwrap_or(Path::new(".")).display().to_string();
+            let nearest = nearest.map(|above| above.display().to_string());
+            let nearest = nearest.or_else(|| std::env::current_dir().is_ok().then(|| ".".to_owned()));
             TargetError::Missing { path: shown, nearest }
         }
         io::ErrorKind::PermissionDenied => TargetError::Permission { path: shown, kind: None },
