@@ -13,11 +13,7 @@ mod methods;
 #[path = "../tests/it/support/modelled.rs"]
 mod modelled;
 
-use std::{
-    error::Error,
-    sync::atomic::{AtomicU64, Ordering},
-    thread,
-};
+use std::error::Error;
 
 use claims::{Claim, LEVELS};
 use drivebench::{analyse::Rules, engine::EngineError, units::MIB};
@@ -153,23 +149,9 @@ fn measure(kind: usize, number: u64, seed: u64) -> Result<Row, EngineError> {
     Ok(Row { kind, truth: subject.truth, answers })
 }
 
-/// Measures every drive on all cores, in the order of kinds and numbers; the result doesn't depend on their number.
+/// Measures every drive, in the order of kinds and numbers.
 fn measure_all<T: Send>(kinds: usize, drives: u64, measure: impl Fn(usize, u64) -> T + Sync) -> Vec<T> {
-    let next = AtomicU64::new(0);
-    let count = kinds as u64 * drives;
-    let work = || {
-        let number = || next.fetch_add(1, Ordering::Relaxed);
-        let mine = std::iter::repeat_with(number).take_while(|i| *i < count);
-        mine.map(|i| (i, measure((i % kinds as u64) as usize, i / kinds as u64))).collect::<Vec<_>>()
-    };
-    let threads = thread::available_parallelism().map_or(1, |n| n.get());
-    let mut all: Vec<(u64, T)> = thread::scope(|scope| {
-        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let joined = running.into_iter().map(|t| t.join().unwrap_or_else(|e| std::panic::resume_unwind(e)));
-        joined.flatten().collect()
-    });
-    all.sort_by_key(|(i, _)| (i % kinds as u64, i / kinds as u64));
-    all.into_iter().map(|(_, of)| of).collect()
+    mechanisms::on_all_cores(kinds as u64 * drives, |i| measure((i / drives) as usize, i % drives))
 }
 
 fn worth(rows: &[&Row], method: usize) -> Worth {

@@ -11,6 +11,11 @@ mod mixed_use;
 #[path = "unforeseen.rs"]
 mod unforeseen;
 
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+};
+
 use drivebench::units::MIB;
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1, Gamma, Pareto, StandardNormal};
@@ -74,6 +79,24 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 fn all() -> impl Iterator<Item = (&'static str, Make)> {
     KINDS.into_iter().chain(unforeseen::KINDS).chain(blind::KINDS).chain(mixed_use::KINDS)
+}
+
+/// Does a job for each number below `count`, on all cores; the results are in the order of the numbers.
+pub fn on_all_cores<T: Send>(count: u64, job: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let next = AtomicU64::new(0);
+    let work = || {
+        let number = || next.fetch_add(1, Ordering::Relaxed);
+        let mine = std::iter::repeat_with(number).take_while(|i| *i < count);
+        mine.map(|i| (i, job(i))).collect::<Vec<_>>()
+    };
+    let threads = thread::available_parallelism().map_or(1, |n| n.get());
+    let mut all: Vec<(u64, T)> = thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let joined = running.into_iter().map(|t| t.join().unwrap_or_else(|e| std::panic::resume_unwind(e)));
+        joined.flatten().collect()
+    });
+    all.sort_by_key(|(i, _)| *i);
+    all.into_iter().map(|(_, result)| result).collect()
 }
 
 /// A drive of a kind.

@@ -5,11 +5,7 @@
 #[path = "mechanisms.rs"]
 mod drives;
 
-use std::{
-    error::Error,
-    sync::atomic::{AtomicU64, Ordering},
-    thread,
-};
+use std::error::Error;
 
 use drivebench::{
     analyse::{
@@ -18,7 +14,7 @@ use drivebench::{
     },
     units::{KIB, MIB},
 };
-use drives::{Drive, Model, Random, names};
+use drives::{Drive, Model, Random, names, on_all_cores};
 use rand::{Rng, SeedableRng};
 
 const BLOCKS: [(&str, u64); 2] = [("1M", MIB), ("4K", 4 * KIB)];
@@ -39,7 +35,6 @@ const TRUTH: usize = 200;
 struct Row {
     kind: usize,
     block: usize,
-    number: u64,
     estimate: Estimate,
     load_seconds: f64,
     wall_seconds: f64,
@@ -82,26 +77,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Measures every drive, on all cores; the result doesn't depend on their number.
+/// Measures every drive.
 fn measure_all(drives: u64, seed: u64) -> Vec<Row> {
-    let next = AtomicU64::new(0);
-    let rows = (names().count() * BLOCKS.len()) as u64;
-    let work = || {
-        let number = || next.fetch_add(1, Ordering::Relaxed);
-        let mine = std::iter::repeat_with(number).take_while(|i| *i < drives * rows);
-        mine.map(|i| ((i % rows) as usize, i / rows))
-            .map(|(row, number)| measure(row / BLOCKS.len(), row % BLOCKS.len(), number, seed))
-            .collect()
-    };
-    let threads = thread::available_parallelism().map_or(1, |n| n.get());
-    let mut all: Vec<Row> = thread::scope(|scope| {
-        let running: Vec<thread::ScopedJoinHandle<'_, Vec<Row>>> =
-            (0..threads).map(|_| scope.spawn(work)).collect();
-        let joined = running.into_iter().map(|t| t.join().unwrap_or_else(|e| std::panic::resume_unwind(e)));
-        joined.flatten().collect()
-    });
-    all.sort_by_key(|r| (r.kind, r.block, r.number));
-    all
+    on_all_cores((names().count() * BLOCKS.len()) as u64 * drives, |i| {
+        let row = (i / drives) as usize;
+        measure(row / BLOCKS.len(), row % BLOCKS.len(), i % drives, seed)
+    })
 }
 
 /// Measures one drive as `baseline` does: seven rounds, and seven more where the interval is wider than the precision.
@@ -128,7 +109,7 @@ fn measure(kind: usize, block: usize, number: u64, seed: u64) -> Row {
     }
     let truth = speed(&long[TRUTH..], PRECISION).map_or(0.0, |estimate| estimate.value);
     let load_seconds = pieces.iter().map(|piece| piece.seconds).sum();
-    Row { kind, block, number, estimate, load_seconds, wall_seconds: wall, truth }
+    Row { kind, block, estimate, load_seconds, wall_seconds: wall, truth }
 }
 
 /// One round: the piece of the load at a random place among those of the others. Returns how long it takes, s.

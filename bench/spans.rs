@@ -5,18 +5,14 @@
 #[path = "mechanisms.rs"]
 mod drives;
 
-use std::{
-    error::Error,
-    sync::atomic::{AtomicU64, Ordering},
-    thread,
-};
+use std::error::Error;
 
 use drivebench::{
     analyse::{End, Estimate, Span, SpanRules},
     engine::{WINDOW_PILOT, WINDOW_SECONDS},
     units::{KIB, MIB, Window},
 };
-use drives::{Drive, Model, Random, names};
+use drives::{Drive, Model, Random, names, on_all_cores};
 use rand::SeedableRng;
 
 const BLOCKS: [(&str, u64); 2] = [("1M", MIB), ("4K", 4 * KIB)];
@@ -27,7 +23,6 @@ const TRUTH: u32 = 40;
 struct Row {
     kind: usize,
     block: usize,
-    number: u64,
     estimate: Estimate,
     seconds: f64,
     /// Bytes per second.
@@ -73,27 +68,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Measures every drive, on all cores; the result doesn't depend on their number.
+/// Measures every drive.
 fn measure_all(drives: u64, seed: u64) -> Vec<Row> {
-    let next = AtomicU64::new(0);
-    let rows = (names().count() * BLOCKS.len()) as u64;
-    let work = || {
-        let number = || next.fetch_add(1, Ordering::Relaxed);
-        let mine = std::iter::repeat_with(number).take_while(|i| *i < drives * rows);
-        let row = |i| ((i % rows) as usize, i / rows);
-        mine.map(row)
-            .map(|(row, number)| measure(row / BLOCKS.len(), row % BLOCKS.len(), number, seed))
-            .collect()
-    };
-    let threads = thread::available_parallelism().map_or(1, |n| n.get());
-    let mut all: Vec<Row> = thread::scope(|scope| {
-        let running: Vec<thread::ScopedJoinHandle<'_, Vec<Row>>> =
-            (0..threads).map(|_| scope.spawn(work)).collect();
-        let joined = running.into_iter().map(|t| t.join().unwrap_or_else(|e| std::panic::resume_unwind(e)));
-        joined.flatten().collect()
-    });
-    all.sort_by_key(|r| (r.kind, r.block, r.number));
-    all
+    on_all_cores((names().count() * BLOCKS.len()) as u64 * drives, |i| {
+        let row = (i / drives) as usize;
+        measure(row / BLOCKS.len(), row % BLOCKS.len(), i % drives, seed)
+    })
 }
 
 /// Measures one drive as `baseline` does, with the rule's standard limits.
@@ -120,7 +100,7 @@ fn measure(kind: usize, block: usize, number: u64, seed: u64) -> Row {
     }
     let done = span.finish(End::Complete);
     let truth = model.over(done.seconds, TRUTH, random) * MIB as f64;
-    Row { kind, block, number, estimate: done.estimate, seconds: done.seconds, truth }
+    Row { kind, block, estimate: done.estimate, seconds: done.seconds, truth }
 }
 
 /// How many operations the engines join to a window after these: one until enough were seen.

@@ -3,8 +3,10 @@
 
 use super::{Estimate, estimate::FLOOR, interval::student};
 
-/// Student's intervals of so few pieces are too narrow where speeds are not normal: the factor was chosen by simulation.
-const FEW: f64 = 1.2;
+/// The fewest rounds that have an interval: two pairs.
+pub const LEAST: usize = 4;
+/// Student's interval of a few pieces is widened by this factor, because speeds of pieces with stalls are not normal.
+const WIDEN: f64 = 1.2;
 
 /// One piece of a load: what was moved, and how long that took with the operation that was under way at its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,15 +36,12 @@ pub fn speed(pieces: &[Piece], precision: f64) -> Option<Estimate> {
     if pieces.len() < LEAST {
         return Some(Estimate::unbounded(value, "too few rounds for an interval"));
     }
-    let within = FEW * half(1).max(half(2));
+    let within = WIDEN * half(1).max(half(2));
     let ends = |half: f64| [(value - half).max(0.0), value + half];
     let half = within.hypot(FLOOR * value);
     let estimate = Estimate::new(value, ends(half), how, half <= precision * value);
     Some(Estimate { within: Some(ends(within)), ..estimate })
 }
-
-/// The fewest rounds that have an interval: two pairs.
-pub const LEAST: usize = 4;
 
 #[cfg(test)]
 mod tests {

@@ -96,8 +96,11 @@ fn rest(context: &Context<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)]
         let worse = |drive: &Drive| trends.iter().any(|(d, t)| *d == drive && t.worse());
         let alike = distinct(steady.iter().map(|(drive, _)| *drive).filter(|drive| !worse(drive)));
         let since = steady.iter().map(|(_, t)| t.old.from.day()).min().unwrap_or_default();
-        let names = if alike.is_empty() { "other loads".to_owned() } else { context.names(&alike) };
-        Answer::new(Topic::Health, Sure::Measured, format!("No slow-down found since {since}: {names}."))
+        let says = match alike.is_empty() {
+            true => format!("No other slow-down found since {since}."),
+            false => format!("No slow-down found since {since}: {}.", context.names(&alike)),
+        };
+        Answer::new(Topic::Health, Sure::Measured, says)
             .rests_on(steady.iter().flat_map(|(_, t)| [t.old.from, t.new.from]))
     }
     .decide(command);
