@@ -1,7 +1,7 @@
 //! The two claims, a speed that is sustained and one over a span, on drives of all mechanisms.
 
 use drivebench::{
-    analyse::{End, Rules, StoppingRule},
+    analyse::{Adaptive, End, Rules},
     units::{MIB, Window},
 };
 use rand::SeedableRng;
@@ -100,7 +100,7 @@ fn mechanism_claims(kind: usize, mechanism: usize, number: u64, seed: u64) -> Ve
     let mut all = Vec::new();
     for (level, (_, rules)) in levels().into_iter().enumerate() {
         let mut drive = Drive::start(&model, random);
-        let mut rule = StoppingRule::sustained(&rules, SECONDS[level]);
+        let mut rule = Adaptive::new(&rules, SECONDS[level]);
         let (mut at_ns, mut bytes) = (0, 0);
         while bytes < rules.budget * MIB && (at_ns as f64) < SECONDS[level] * 1e9 {
             let to_ns = at_ns + (drive.operate(random) * 1e9).round() as u64;

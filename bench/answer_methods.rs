@@ -203,7 +203,7 @@ fn run(
     mut watch: impl FnMut(&Window) -> Flow,
 ) -> Result<f64, EngineError> {
     let load = Load::new(Direction::Write, Pattern::Sequential, MIB, Caching::Direct, 1);
-    let job = Job { target: 0, load, extent: Extent { offset, length: bytes }, bytes, window: MIB };
+    let job = Job { target: 0, load, extent: Extent { offset, length: bytes }, begin: 0, bytes, window: MIB };
     let outcomes = sim.run(&[job], &Cancel::default(), &mut |_, w| watch(w))?;
     Ok(outcomes.iter().map(|o| o.seconds).sum())
 }

@@ -59,7 +59,7 @@ impl Scratch {
     ) -> Result<Outcome> {
         let targets = vec![FileTarget::new(self.file.clone(), self.path.display().to_string())];
         let extent = Extent { offset: 0, length: self.size };
-        let job = Job { target: 0, load: load.clone(), extent, bytes, window: MIB };
+        let job = Job { target: 0, load: load.clone(), extent, begin: 0, bytes, window: MIB };
         let mut engine = open(engine, load, targets)?;
         let outcomes = engine.run(&[job], &Cancel::default(), &mut |_, window| watch(window.to_ns))?;
         let outcome = outcomes.into_iter().next().ok_or("no outcome")?;

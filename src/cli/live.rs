@@ -65,7 +65,7 @@ impl<'a> Live<'a> {
         let costs = plan.steps.iter().map(|step| (step.act.cost(), step.on.len() as u64));
         let written = costs.clone().map(|(cost, on)| cost.written.saturating_mul(on));
         let totals = Totals {
-            seconds_at_most: costs.map(|(cost, _)| cost.seconds).sum(),
+            seconds_at_most: plan.seconds(),
             written_at_most: written.fold(0, u64::saturating_add),
             ..Totals::default()
         };
@@ -321,7 +321,7 @@ mod tests {
         }
         let plan = Plan { experiment: "baseline".to_owned(), steps: steps.into(), ..Plan::default() };
         let mut live = Live::new(&plan, Style::PLAIN, false);
-        assert_eq!((live.totals.written_at_most, live.totals.seconds_at_most), (2000, Some(20.0)));
+        assert_eq!((live.totals.written_at_most, live.totals.seconds_at_most), (2000, Some(21.1)));
         let step = |step| Event::Step {
             step: StepId(step),
             engine: EngineInfo { name: String::new(), detail: None, modelled: false },

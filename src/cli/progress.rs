@@ -32,6 +32,8 @@ pub struct Show<'a> {
     live: Live<'a>,
     /// The latest estimate of each running load, by target. The last one equals the report's.
     estimates: BTreeMap<usize, Estimate>,
+    /// The round that was said last.
+    round: u32,
     /// Why events are dropped; the measurement continues.
     unread: Option<io::Error>,
 }
@@ -49,7 +51,17 @@ impl<'a> Show<'a> {
         let how = if events { Way::Events } else { people };
         let (repetitions, estimates) = (plan.repetitions(), BTreeMap::new());
         let live = Live::new(plan, output.aside, matches!(how, Way::Live));
-        Self { output, plan, repetitions, how, shown: Instant::now(), live, estimates, unread: None }
+        Self {
+            output,
+            plan,
+            repetitions,
+            how,
+            shown: Instant::now(),
+            live,
+            estimates,
+            round: 0,
+            unread: None,
+        }
     }
 
     pub fn line(&mut self, value: &serde_json::Value) {
@@ -89,7 +101,7 @@ impl Watcher for Show<'_> {
                 let Some(m) = self.plan.measure(*step) else { return };
                 let alike = || self.plan.measures().filter(|(_, other)| other.label == m.label);
                 let how = match &outcome.ended {
-                    Ended::Finished | Ended::Stopped if alike().count() > EACH => return,
+                    Ended::Finished | Ended::Stopped if alike().count() > EACH || is_round(m) => return,
                     Ended::Finished | Ended::Stopped => "done",
                     Ended::Cancelled => "stopped",
                     Ended::Failed { .. } => "failed",
@@ -111,6 +123,15 @@ impl Watcher for Show<'_> {
                 let seconds = duration(outcome.seconds);
                 let line = format!("  {heading}{run}: {how}, {moved} in {seconds}{speed}");
                 self.live.above(|| self.output.note(&line));
+            }
+            Event::Step { step, .. } if matches!(self.how, Way::Plain) => {
+                let round = self.plan.measure(*step).filter(|m| is_round(m) && m.repetition > self.round);
+                if let Some(m) = round {
+                    self.round = m.repetition;
+                    let same = self.plan.measures().filter(|(_, other)| other.label == m.label);
+                    let all = same.map(|(_, other)| other.repetition).max().unwrap_or(1);
+                    self.output.note(&format!("  round {} of {all}", m.repetition));
+                }
             }
             Event::Note { text, .. } => self.live.above(|| self.output.warn(text)),
             _ => {}
@@ -239,11 +260,17 @@ impl Show<'_> {
     }
 }
 
+fn is_round(m: &Measure) -> bool {
+    matches!(m.rule, Rule::Round { .. })
+}
+
 /// The maximum bytes and seconds of a measurement on one target.
 fn budget(m: &Measure) -> (u64, f64) {
     match m.rule {
         Rule::Fixed { bytes, seconds } => (bytes.max(1), seconds.unwrap_or(f64::INFINITY)),
-        Rule::Adaptive { bytes, seconds, .. } | Rule::Span { bytes, seconds, .. } => (bytes.max(1), seconds),
+        Rule::Adaptive { bytes, seconds, .. } | Rule::Round { bytes, longest: seconds, .. } => {
+            (bytes.max(1), seconds)
+        }
         Rule::Again { seconds, .. } => ((m.reach / 2).max(1), seconds),
         Rule::Zones { seconds, .. } => (crate::plan::zone_bytes(), seconds),
     }

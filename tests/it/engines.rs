@@ -27,7 +27,7 @@ fn load(direction: Direction, block: u64, caching: Caching, depth: u32) -> Load 
 }
 
 fn job(load: Load, extent: Extent, bytes: u64) -> Job {
-    Job { target: 0, load, extent, bytes, window: MIB }
+    Job { target: 0, load, extent, begin: 0, bytes, window: MIB }
 }
 
 fn extent(offset: u64, length: u64) -> Extent {

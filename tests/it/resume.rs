@@ -376,7 +376,8 @@ fn a_missing_drive_fails_and_the_others_continue() {
     let How::Failed(why) = how else { panic!("{how:?}") };
     assert!(why.ends_with("is not connected"), "{why}");
     let on = |event: &Event| if let Event::Outcome { target, .. } = event { Some(*target) } else { None };
-    assert_eq!(events.iter().filter_map(on).collect::<Vec<_>>(), [0, 0]);
+    let done: Vec<u32> = events.iter().filter_map(on).collect();
+    assert!(done.len() > 2 && done.iter().all(|target| *target == 0), "{done:?}");
 }
 
 /// A run of the command line that was killed before its first load.

@@ -85,13 +85,15 @@ fn a_stopped_process_is_no_stall_of_the_drive() {
     }
 }
 
-/// Marks the windows of some loads as suspended, each a hundred times as long as it was.
-fn with_gap(mut events: Vec<Event>, each: usize) -> Vec<Event> {
+/// Marks a window of every load, or of every third, as suspended and a hundred times as long as it was.
+fn with_gap(mut events: Vec<Event>, each: usize, every: u32) -> Vec<Event> {
     let mut shift = 0;
     let mut number = 0;
     for event in &mut events {
         match event {
-            Event::Step { .. } => (shift, number) = (0, 0),
+            Event::Step { step, .. } => {
+                (shift, number) = (0, if step.0 % every == 0 { 0 } else { each + 1 });
+            }
             Event::Window { window, .. } => {
                 let gap = if number == each { 100 * (window.to_ns - window.from_ns) } else { 0 };
                 window.from_ns += shift;
@@ -114,7 +116,7 @@ fn what_was_suspended_is_left_out_and_said() {
     let planned = plan(&only(LoadName::Write, asked.clone())).expect("plans");
     let events = carry_out(&planned, &board).expect("runs");
     let clean = BASELINE.findings(&mut events.clone().into_iter());
-    let gap = BASELINE.findings(&mut with_gap(events, 20).into_iter());
+    let gap = BASELINE.findings(&mut with_gap(events, 20, 3).into_iter());
     let speed = |findings: &drivebench::findings::Findings| findings.estimates[0].estimate.clone();
     let (was, now) = (speed(&clean), speed(&gap));
     assert!((now.value / was.value - 1.0).abs() < 0.02, "{was:?}, {now:?}");
@@ -126,6 +128,6 @@ fn what_was_suspended_is_left_out_and_said() {
     few.values.set("runs", "2");
     let planned = plan_of(&SIZES, &few).expect("plans");
     let events = carry_out(&planned, &board).expect("runs");
-    let gap = SIZES.findings(&mut with_gap(events, 0).into_iter());
+    let gap = SIZES.findings(&mut with_gap(events, 0, 1).into_iter());
     assert!(gap.estimates.is_empty(), "nothing of loads that were all suspended: {:?}", gap.estimates);
 }

@@ -26,10 +26,10 @@ fn frames(drawn: &str, width: usize) -> usize {
 fn progress_fits_a_terminal_that_becomes_narrower() {
     let (cli, fs) = (Cli::new(), FaultFs::mount());
     let mount = fs.path().to_str().expect("UTF-8").to_owned();
-    let run = ["run", "baseline", "--max-bytes", "2G", "--precision", "1.5", "--rw", "write", &mount];
+    let run = ["run", "baseline", "--max-bytes", "2G", "--thorough", "--rw", "write", &mount];
     let mut terminal = Terminal::start(cli.command(run), 80);
     terminal.read(|drawn| frames(drawn, 80) >= 2);
-    assert!(terminal.drawn.contains(" of at most 30:00 · written "), "{}", terminal.drawn);
+    assert!(terminal.drawn.contains(" of at most 2:00:00 · written "), "{}", terminal.drawn);
     tcsetwinsize(&terminal.master, columns(40)).expect("becomes narrower");
     terminal.drawn.clear();
     terminal.read(|drawn| frames(drawn, 40) >= 1);

@@ -1,13 +1,12 @@
 //! The sequential rule: measures until the estimate is precise enough.
 
 use super::{
-    CliffEstimate, Decision, End, Estimate, Reason, Rules, SpanRules, Stall, StallSummary, Throughput,
-    Unseen,
+    CliffEstimate, Decision, End, Estimate, Reason, Rules, Stall, StallSummary, Throughput, Unseen,
     assessment::{Assessment, WIDEN, assess},
     chunks::Chunks,
     cliff_estimate::cliff_estimates,
     interval::{average, spacings},
-    span::{self, Look},
+    span,
 };
 use crate::units::{MIB, Window};
 
@@ -22,6 +21,12 @@ const TIMES_BEFORE: f64 = 3.0;
 const MARGIN: f64 = 1.02;
 /// A fast part that is measured again needs this many times its bytes.
 const ONCE_MORE: f64 = 1.25;
+
+/// From so many operations or bytes per second on, a few seconds are a span whose speed can be known.
+const FAST_OPERATIONS: f64 = 1000.0;
+const FAST_BYTES: f64 = 100e6;
+const FAST_SPAN: f64 = 9.0;
+const SLOW_SPAN: f64 = 55.0;
 
 /// The minimum number of chunks for detecting cliffs and steadiness.
 const FEWEST: usize = 128;
@@ -42,8 +47,8 @@ pub struct Adaptive {
     /// The last look with enough data that was not steady, chunks; 0 for none.
     failed: usize,
     latest: Option<Assessment>,
-    span: Option<Look>,
-    decision: Decision,
+    span: Option<Estimate>,
+    pub(super) decision: Decision,
 }
 
 impl Adaptive {
@@ -53,7 +58,7 @@ impl Adaptive {
             seconds,
             only_fast_part: false,
             looks: rules.looks().into_iter().rev().collect(),
-            due: SpanRules::of(rules.precision).slow[1],
+            due: SLOW_SPAN,
             series: Chunks::default(),
             operations: 0,
             failed: 0,
@@ -64,7 +69,7 @@ impl Adaptive {
     }
 
     /// A load after a cliff is known, for how much is fast again.
-    pub(super) fn of_fast_part(rules: &Rules, seconds: f64) -> Self {
+    pub fn of_fast_part(rules: &Rules, seconds: f64) -> Self {
         Self { only_fast_part: true, ..Self::new(rules, seconds) }
     }
 
@@ -103,7 +108,7 @@ impl Adaptive {
         let retain = chunks(rules.retain).max(FEWEST.min(rules.retain as usize) / 2);
         let last = self.looks.is_empty() || time_is_up;
         self.latest = assess(&self.series.x, self.series.chunk_mib());
-        self.span = span::look(&self.series);
+        self.span = span::speed(&self.series);
         let Some(judged) = &self.latest else {
             return if last { Decision::Budget } else { Decision::Continue };
         };
@@ -189,15 +194,17 @@ impl Adaptive {
         !judged.cliffs.is_empty() && after() >= self.longest_span() && (self.is_no_level(judged) || crowded())
     }
 
-    /// The longest time that a load like this lasts for a span, s.
+    /// How long a load like this must last for a speed over a span of time, s.
     fn longest_span(&self) -> f64 {
-        let (series, rules) = (&self.series, SpanRules::of(self.rules.precision));
-        let [_, most] = rules.limits(self.operations, series.total_bytes, series.total_seconds);
-        most
+        let (series, seconds) = (&self.series, self.series.total_seconds);
+        let fast = self.operations as f64 >= FAST_OPERATIONS * seconds
+            || series.total_bytes as f64 >= FAST_BYTES * seconds;
+        if fast { FAST_SPAN } else { SLOW_SPAN }
     }
 
-    pub(super) fn decision(&self) -> Decision {
-        self.decision
+    /// Whether a limit on time or bytes ended it before its rule did.
+    pub fn is_cut_by_limit(&self) -> bool {
+        matches!(self.decision, Decision::Continue | Decision::Budget)
     }
 
     /// The estimate, stalls and cliffs of the latest look; before the first look, the mean rate, unbounded.
@@ -248,7 +255,7 @@ impl Adaptive {
         let sustained = self.decision == Decision::Converged;
         let discarded = if sustained { series.bytes_before(judged.cut) } else { 0 };
         Throughput {
-            estimate: self.estimate(judged, span::look(series).as_ref()),
+            estimate: self.estimate(judged, span::speed(series).as_ref()),
             sustained,
             reason: self.reason(judged, end),
             discarded,
@@ -262,10 +269,10 @@ impl Adaptive {
     }
 
     /// Stalls too rare to be seen may make what is sustained slower, so its lower end is lower by them.
-    fn estimate(&self, judged: &Assessment, span: Option<&Look>) -> Estimate {
+    fn estimate(&self, judged: &Assessment, span: Option<&Estimate>) -> Estimate {
         if self.decision != Decision::Converged {
             let plain = || Estimate::unbounded(MIB as f64 / judged.mean, "too short for an interval");
-            return span.map_or_else(plain, |look| look.estimate(false));
+            return span.cloned().unwrap_or_else(plain);
         }
         let how = match judged.events.len() {
             0 => "batch means",

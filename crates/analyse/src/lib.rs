@@ -1,7 +1,8 @@
 //! Numbers with intervals. Knows windows and histograms, no drives and no files.
 //!
 //! Everything here is a pure function of windows: the windows of a stored record give the same numbers again.
-//! [`Adaptive`] decides when the sustained speed of a load is known, [`Span`] when its speed over seconds is, [`Zones`] does so for rotating disks. [`Tail`] gives
+//! [`Adaptive`] decides when the sustained speed of a load is known, [`Zones`] does so for rotating disks; [`rounds`] gives the speed of
+//! a load that was measured in pieces. [`Tail`] gives
 //! latency percentiles. [`compare`] and [`repeat`]
 //! compare and combine several results. [`CostFit`] fits fixed and per-byte costs, [`ceiling_fit`] the ceilings of shared
 //! links, [`pool_model`] predicts pools, and [`latin_square`] separates the effects of drives from those of bays.
@@ -26,7 +27,6 @@ mod rules;
 mod span;
 mod stalls;
 mod steady;
-mod stopping_rule;
 mod tail;
 mod throughput;
 mod timeline;
@@ -43,9 +43,7 @@ pub use cliff_estimate::CliffEstimate;
 pub use cost_fit::{CostFit, CostSample};
 pub use estimate::{Estimate, WIDE};
 pub use rules::{Decision, Rules};
-pub use span::{Span, SpanRules};
 pub use stalls::Stalled;
-pub use stopping_rule::StoppingRule;
 pub use tail::{LatencyPercentile, Tail};
 pub use throughput::{Cliff, End, Reason, Stall, StallSummary, Throughput, Unseen};
 pub use timeline::{Stretch, Timeline};

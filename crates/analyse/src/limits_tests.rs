@@ -42,7 +42,7 @@ fn a_load_that_looks_for_a_cliff_leaves_room_for_the_same_once_more() {
     let search = Rules { first: 128, w_min: None, give_up: None, ..Rules::standard() };
     let moved = |mut rule: Adaptive, all: &[Window]| {
         let _ = all.iter().find(|window| rule.push(window).stops());
-        (rule.decision(), rule.finish(End::Complete).bytes / MIB)
+        (rule.decision, rule.finish(End::Complete).bytes / MIB)
     };
     for (fast, most) in [(1000, 5000), (2000, 8192 - 2500)] {
         let rules = Rules { budget: 8192, ..search.clone() };

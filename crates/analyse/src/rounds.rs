@@ -15,6 +15,22 @@ pub struct Piece {
     pub seconds: f64,
 }
 
+impl Piece {
+    /// Bytes per second.
+    pub fn speed(&self) -> f64 {
+        self.bytes as f64 / self.seconds
+    }
+}
+
+/// How many rounds would show the speed to `precision`, if they scatter as these do; `None` where that can't be said.
+pub fn needed(pieces: &[Piece], precision: f64) -> Option<f64> {
+    let speed = speed(pieces, precision)?;
+    let [low, high] = speed.within?;
+    let aim = (precision * precision - FLOOR * FLOOR).sqrt();
+    let times = (high - low) / 2.0 / speed.value / aim;
+    times.is_finite().then_some(pieces.len() as f64 * times * times)
+}
+
 /// The mean speed over time of the pieces, bytes per second; `None` if nothing was moved. Its interval is the wider of Student's
 /// over pieces and over pairs of neighbours, which are wider where speeds drift, and holds what runs differ by.
 pub fn speed(pieces: &[Piece], precision: f64) -> Option<Estimate> {

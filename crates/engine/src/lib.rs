@@ -49,6 +49,8 @@ pub struct Job {
     pub load: Load,
     /// The range. For direct loads, offset and length are multiples of the block size; a partial last block is not used.
     pub extent: Extent,
+    /// How far into the range a sequential load begins, bytes: a multiple of the block size. A random one goes to other places.
+    pub begin: u64,
     /// Bytes to move, rounded up to whole blocks. A sequential load wraps around at the extent's end.
     pub bytes: u64,
     /// The smallest window, bytes. Windows double in size until they last [`WINDOW_SECONDS`] or more.

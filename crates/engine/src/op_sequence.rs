@@ -57,10 +57,11 @@ impl OpSequence {
         // An extent of fewer blocks than streams has one stream.
         let streams = u64::from(job.load.streams);
         let streams = if random || job.extent.length / job.load.block < streams { 1 } else { streams };
+        let blocks = (job.extent.length / job.load.block / streams).max(1);
         Self {
             offset: job.extent.offset,
             block: job.load.block,
-            blocks: (job.extent.length / job.load.block / streams).max(1),
+            blocks,
             streams,
             random,
             read_percent: match job.load.direction {
@@ -70,8 +71,8 @@ impl OpSequence {
             },
             next: 0,
             ops: ops(job),
-            at: 0,
-            rng: Rng::new(job.load.seed),
+            at: job.begin / job.load.block % (blocks * streams),
+            rng: Rng::new(job.load.seed.wrapping_add(job.begin)),
         }
     }
 }

@@ -16,6 +16,7 @@ mod load_name;
 mod options;
 pub mod pool_commands;
 mod request;
+mod rounds;
 mod shared_options;
 mod target_checks;
 mod test_files;

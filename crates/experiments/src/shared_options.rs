@@ -90,6 +90,15 @@ pub const ERASE: Opt<Vec<String>> =
         .many()
         .also_resumed();
 
+pub const ROUNDS: Opt<u32> = Opt::new(
+    "rounds",
+    "N",
+    |text| within(text, 4..=1000),
+    "Rounds of each load [default: 7; wide intervals: 14]",
+)
+.heading(EFFORT)
+.conflicts(&["quick", "thorough", "precision"]);
+
 /// How often each thing is repeated; what is enough depends on the experiment.
 pub const RUNS: Opt<u32> =
     Opt::new("runs", "N", |text| within(text, 1..=1000), "Repetitions").heading(EFFORT);

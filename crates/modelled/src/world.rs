@@ -199,7 +199,14 @@ impl World for Modelled {
         let block = files.set.size.min(MIB);
         let load = Load::new(direction, Pattern::Sequential, block, Caching::BufferedFsync, 1);
         let bytes = files.set.bytes();
-        let job = Job { target: 0, load, extent: Extent { offset: 0, length: bytes }, bytes, window: bytes };
+        let job = Job {
+            target: 0,
+            load,
+            extent: Extent { offset: 0, length: bytes },
+            begin: 0,
+            bytes,
+            window: bytes,
+        };
         let mut engine = Placed { bench: self.bench.clone(), on: vec![at] };
         let outcomes = engine.run(&[job], cancel, &mut |_, _| Flow::Continue)?;
         let seconds = outcomes.iter().map(|outcome| outcome.seconds).sum();

@@ -187,6 +187,7 @@ mod tests {
         let length = (board.drives[0].capacity - offset).min(MIB * 1024) / block * block;
         let direction = if write { Direction::Write } else { Direction::Read };
         let job = |bytes| Job {
+            begin: 0,
             target: 0,
             load: Load {
                 content: Content::Zeros,

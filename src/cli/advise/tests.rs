@@ -380,8 +380,12 @@ fn keep_loads(
     };
     let (run, mut writer) = store.create(start).expect("a record");
     let mut events = vec![Event::Plan { plan: plan.clone() }];
-    // `sizes` has hundreds of short measurements.
-    let windows = if plan.measures().count() > 100 { 4 } else { 128 };
+    // `sizes` has hundreds of short measurements, and rounds are many.
+    let windows = match plan.measures().count() {
+        0..40 => 128,
+        40..200 => 16,
+        _ => 4,
+    };
     for (step, m) in plan.measures() {
         let (step, on) = (step.id, step.on.clone());
         let engine = EngineInfo { name: "psync".to_owned(), detail: None, modelled: false };
@@ -399,7 +403,7 @@ fn keep_loads(
             for n in 0..windows {
                 // Real repetitions are never equal.
                 let took = ((1 << 20) as f64 / speed * if n % 2 == 0 { 0.99 } else { 1.01 } * 1e9) as u64;
-                let stops = if n == 100 && m.load.writes() { 300_000_000 } else { 0 };
+                let stops = if n == windows - 2 && windows > 4 && m.load.writes() { 300_000_000 } else { 0 };
                 let from = (seconds * 1e9) as u64;
                 let latency = Histogram::of(&mut [took + stops]);
                 let window = Window {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{BuildPool, Changes, Measure, MoveDrives, Plan, RebuildPool, Repetitions, Step};
+use super::{BuildPool, Changes, Condition, Measure, MoveDrives, Plan, RebuildPool, Repetitions, Step};
 use crate::{
     target::Kind,
     units::{clean, count, decimal_bytes, distinct, duration},
@@ -113,8 +113,9 @@ impl Plan {
         let how = match step.act.get::<Measure>() {
             Some(_) if repetitions.get(&step.id)?.0 > 1 => return None,
             Some(m) => {
-                let same = self.measures().filter(|(s, o)| o.label == label && s.is_on(at));
-                m.describe_repeated(&same.map(|(_, o)| o).collect::<Vec<_>>())
+                let same = || self.measures().filter(|(s, o)| o.label == label && s.is_on(at));
+                let if_wide = same().filter(|(s, _)| s.needs == Some(Condition::Wide)).count();
+                m.describe_repeated(&same().map(|(_, o)| o).collect::<Vec<_>>(), if_wide)
             }
             None => match (repetitions.get(&step.id)?, step.act.describe()?) {
                 ((1, 1), how) => how,

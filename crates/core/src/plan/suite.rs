@@ -75,8 +75,8 @@ impl SuiteLoad {
 pub enum Until {
     /// After so many bytes, however long they take.
     Bytes(u64),
-    /// As soon as its speed over this span of time is known.
-    Span,
+    /// When its speed is known well enough.
+    Rounds,
     /// When the speed that it keeps up is known.
     Sustained,
 }
@@ -296,7 +296,7 @@ fn load(form: LoadForm) -> Result<SuiteLoad, String> {
             return Err("through the page cache it needs a size".to_owned());
         }
         None if form.sustained => Until::Sustained,
-        None => Until::Span,
+        None => Until::Rounds,
     };
     Ok(SuiteLoad { label, load, until, cold: form.cold })
 }
@@ -331,7 +331,9 @@ mod tests {
     fn shipped_suites_have_the_loads_that_people_know() {
         let names = |name: &str| {
             let suite = Suite::find(name).expect(name);
-            assert!(suite.loads.iter().all(|l| l.until == Until::Span && l.load.caching == Caching::Direct));
+            assert!(
+                suite.loads.iter().all(|l| l.until == Until::Rounds && l.load.caching == Caching::Direct)
+            );
             let name =
                 |l: &SuiteLoad| format!("{} {}", l.label, if l.load.writes() { "write" } else { "read" });
             suite.loads.iter().map(name).collect::<Vec<_>>().join(", ")

@@ -98,12 +98,13 @@ impl<T> Run<T> {
         End::status(self.end.as_ref())
     }
 
-    /// Flags what was measured while the process did not run. A load whose amount is fixed, or that goes through the page
+    /// Flags what was measured while the process did not run. A load whose amount is fixed, a round, or what goes through the page
     /// cache, counts as a whole or not at all.
     fn leave_out(&mut self) {
         for step in self.steps.values_mut() {
             let m = &step.measure;
-            let whole = matches!(m.rule, Rule::Fixed { .. }) || m.load.caching != Caching::Direct;
+            let fixed = matches!(m.rule, Rule::Fixed { .. } | Rule::Round { .. });
+            let whole = fixed || m.load.caching != Caching::Direct;
             let affected = step.loads.values().map(|load| load.suspended_ns).max().filter(|ns| *ns > 0);
             let flag = affected.map(|ns| suspended(&m.label, ns as f64 / 1e9));
             self.flags.extend(flag.filter(|flag| !self.flags.contains(flag)));

@@ -12,9 +12,10 @@ use super::{
     time_left::TimeLeft,
 };
 use crate::{
+    analyse::rounds::{self, Piece},
     conditions::{BytesMoved, Snapshot, check_after, check_before},
     inventory::Drive,
-    plan::{Condition, MoveDrives, Plan, RemovePool, Step, Uncounted},
+    plan::{Condition, Measure, MoveDrives, Plan, RemovePool, Rule, Step, Uncounted},
     record::{Done, Event, How, When},
     target::Target,
     units::{count, duration, percent},
@@ -181,7 +182,23 @@ impl Execution<'_, '_> {
         match step.needs {
             None => true,
             Some(Condition::Cliff { of }) => step.targets().all(|t| self.fell.contains(&(of, t))),
+            Some(Condition::Wide) => step.targets().any(|t| self.is_wide(step, t)),
         }
+    }
+
+    /// Whether the rounds without a condition leave the interval of a step's load wider than was aimed at.
+    fn is_wide(&self, step: &Step, target: usize) -> bool {
+        let load = |m: &Measure| match m.rule {
+            Rule::Round { precision, .. } => Some((m.label.clone(), precision)),
+            _ => None,
+        };
+        let Some(of @ (_, precision)) = &step.act.get().and_then(load) else { return true };
+        let rounds = self.planned.measures().filter(|(s, _)| s.needs.is_none() && s.is_on(target));
+        let same = rounds.filter(|(_, m)| load(m).as_ref() == Some(of));
+        let pieces = same.filter_map(|(s, _)| self.speeds.get(&(s.id, target)));
+        let pieces: Vec<Piece> =
+            pieces.map(|s| Piece { bytes: s.bytes as u64, seconds: s.seconds }).collect();
+        rounds::speed(&pieces, *precision).is_none_or(|estimate| !estimate.converged)
     }
 
     fn look_before(&mut self) -> io::Result<Snapshot> {

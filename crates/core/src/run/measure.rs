@@ -2,7 +2,7 @@
 
 use super::zones;
 use crate::{
-    analyse::{End, Estimate, StoppingRule},
+    analyse::{Adaptive, End, Estimate},
     engine::{Cancel, Engine, Flow, Job, Outcome, Outcomes},
     plan::{Measure, Rule},
     units::{Ended, Extent, Window, ZonePoint},
@@ -66,22 +66,21 @@ pub fn measure(
             return sites.iter().enumerate().map(zones).collect();
         }
         Rule::Fixed { bytes, seconds } => (*bytes, seconds.unwrap_or(f64::INFINITY), None),
-        Rule::Adaptive { rules, bytes, seconds } => {
-            (*bytes, *seconds, Some(StoppingRule::sustained(rules, *seconds)))
-        }
-        Rule::Span { rules, bytes, seconds } => (*bytes, *seconds, Some(StoppingRule::span(rules))),
+        Rule::Adaptive { rules, bytes, seconds } => (*bytes, *seconds, Some(Adaptive::new(rules, *seconds))),
+        Rule::Round { bytes, longest, .. } => (*bytes, *longest, None),
         Rule::Again { rules, seconds, .. } => {
             let shortest = sites.iter().map(|site| site.extent.length).min().unwrap_or(0);
             let bytes = shortest / m.load.block * m.load.block;
-            (bytes, *seconds, Some(StoppingRule::fast_part(rules, *seconds)))
+            (bytes, *seconds, Some(Adaptive::of_fast_part(rules, *seconds)))
         }
     };
     // The rule of each load; none if the amount is fixed.
-    let mut rules: Vec<StoppingRule> = sites.iter().filter_map(|_| rule.clone()).collect();
+    let mut rules: Vec<Adaptive> = sites.iter().filter_map(|_| rule.clone()).collect();
     let job = |(target, site): (usize, &Site)| Job {
         target,
         load: m.load.clone(),
         extent: site.extent,
+        begin: m.begin(site.extent),
         bytes,
         window: m.window(),
     };
@@ -92,6 +91,10 @@ pub fn measure(
         Seen::Progress(Progress { target, measure: m, bytes, seconds, speed, estimate, stalls, cliffs })
     };
     let mut moved = vec![0; sites.len()];
+    let is_enough = |at: usize, moved: &[u64], elapsed: f64| {
+        let enough = Rule::OPERATIONS * m.load.block;
+        matches!(m.rule, Rule::Round { seconds, .. } if elapsed >= seconds && moved[at] >= enough)
+    };
     let outcomes = engine.run(&jobs, cancel, &mut |at, window| {
         let shown = show(Seen::Window { target: sites[at].target, zone: None, window });
         moved[at] += window.bytes;
@@ -100,6 +103,7 @@ pub fn measure(
         let decided = rule.is_some_and(|rule| rule.push(window).stops());
         let now = (moved[at], elapsed, window.bytes as f64 / window.seconds());
         let watched = show(progress(at, now, seen(rules.get(at), None)));
+        let decided = decided || is_enough(at, &moved, elapsed);
         let stop = decided || elapsed >= seconds || [shown, watched].contains(&Flow::Stop);
         if stop { Flow::Stop } else { Flow::Continue }
     })?;
@@ -116,7 +120,7 @@ pub fn measure(
 
 /// The estimate, stalls and cliffs of a running load as of the last look; of an ended load, as analysis of the record
 /// gives them.
-fn seen(rule: Option<&StoppingRule>, ended: Option<&Ended>) -> (Option<Estimate>, usize, usize) {
+fn seen(rule: Option<&Adaptive>, ended: Option<&Ended>) -> (Option<Estimate>, usize, usize) {
     match (rule, ended) {
         (None, _) => (None, 0, 0),
         (Some(rule), None) => rule.progress(),

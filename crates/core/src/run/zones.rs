@@ -29,6 +29,7 @@ pub(super) fn measure(
         for place in places {
             let length = Zones::SEGMENT.min(site.extent.length - place.offset) / m.load.block * m.load.block;
             let job = Job {
+                begin: 0,
                 target: at,
                 load: m.load.clone(),
                 extent: Extent { offset: place.offset, length },

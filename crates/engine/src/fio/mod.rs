@@ -18,7 +18,7 @@ use crate::{
         Output, Runner,
         fio::{FioRun, version},
     },
-    units::{Direction, Histogram, Window},
+    units::{Direction, Histogram, Load, Window},
 };
 
 use super::{
@@ -78,7 +78,8 @@ impl Fio {
         let mut all = args::global(!jobs.iter().any(|job| job.load.writes()));
         for (index, job) in jobs.iter().enumerate() {
             let path = &self.targets[job.target].path_for_programs;
-            all.extend(args::section(&format!("job{index}"), &job.load, path, job.extent, job.bytes));
+            let load = Load { seed: job.load.seed.wrapping_add(job.begin), ..job.load.clone() };
+            all.extend(args::section(&format!("job{index}"), &load, path, job.extent, job.bytes));
         }
         FioRun::new(all)
     }

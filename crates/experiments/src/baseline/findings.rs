@@ -32,8 +32,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         let own: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
         findings.fitness.extend(fitness::fitness(&target.given, &own));
     }
-    (findings.verdicts, findings.details.sentences) =
-        verdicts::verdicts(plan, &groups, &files, &findings.fitness);
+    (findings.verdicts, findings.details.sentences) = verdicts::verdicts(plan, &groups, &findings.fitness);
     findings.estimates = groups.iter().flat_map(|g| metrics(plan, g)).collect();
     for (target, sets) in plan.targets.iter().zip(&files) {
         findings.estimates.extend(file_metrics(&target.given, sets));
@@ -68,7 +67,7 @@ fn speeds(plan: &Plan, groups: &[Group<'_>]) -> Table {
     for group in groups {
         for run in &group.runs {
             let sustained = match (&group.measure.rule, run.estimate.converged) {
-                (Rule::Fixed { .. } | Rule::Span { .. }, _) => "-",
+                (Rule::Fixed { .. } | Rule::Round { .. }, _) => "-",
                 (_, true) => "yes",
                 (_, false) => "no",
             };
@@ -133,7 +132,7 @@ fn metrics(plan: &Plan, group: &Group<'_>) -> Vec<Metric> {
     let metric = |quantity, estimate| Metric::new(&group.target.given, quantity, estimate).of(&group.load);
     let several = group.runs.len() > 1;
     // With several runs, more runs narrow the interval, more bytes do not; a span has no more.
-    let is_span = matches!(group.measure.rule, Rule::Span { .. });
+    let is_span = matches!(group.measure.rule, Rule::Round { .. });
     let bytes = (!several && !is_span).then(|| group.runs[0].bytes);
     let part = group.part().map(|(used, whole)| used as f64 / whole as f64);
     let mut all = vec![Metric { bytes, part, ..metric(Quantity::Throughput, group.estimate.clone()) }];

@@ -10,15 +10,12 @@ mod verdicts;
 
 use super::{Experiment, common};
 
-/// Each drive alone: the loads of a suite, one after the other.
+/// Each drive alone: the loads of a suite, in rounds.
 pub static BASELINE: Experiment = Experiment {
     name: "baseline",
     question: "how fast is each drive, and how bad is its worst case?",
     options: options::OPTIONS,
-    examples: &[
-        "baseline                  the drive of this directory",
-        "baseline /mnt/a /dev/sdb  two drives; a device is only read",
-    ],
+    examples: &["baseline /mnt/a /dev/sdb  two drives; a device is only read"],
     is_evidence: true,
     default_target: Some("."),
     plan: plan::plan,

@@ -2,13 +2,15 @@
 
 use super::{
     super::{
-        Declared, LoadName, PlanError, Request, shared_options as shared,
+        Declared, LoadName, PlanError, Request,
+        rounds::Rounds,
+        shared_options as shared,
         target_checks::{aligned, fits, reach, too_small, would_erase},
     },
     options,
 };
 use crate::{
-    analyse::{Rules, SpanRules},
+    analyse::Rules,
     plan::{FILL, FileSet, Files, Measure, Plan, Rule, Steps, Suite, SuiteLoad, TimeLimit, Until},
     target::{Kind, Target},
     units::{Caching, Direction, Load, MIB, Pattern},
@@ -18,8 +20,10 @@ use crate::{
 const FILL_BYTES: u64 = 1024 * MIB;
 /// More than can be read in the time of a load.
 const READ_BYTES: u64 = 1 << 40;
-/// The most that a span writes in order: 3 s at 4.3 GB/s. More than the usual limit is written in these 3 s only.
+/// The most that is written in order in rounds. The usual limit would be reached too early on a fast drive.
 const WRITE_BYTES: u64 = 12 * 1024 * MIB;
+/// Most time to fill a file, s.
+const FILL_SECONDS: f64 = 30.0;
 /// The least room for the file of a suite.
 const LEAST_FILE: u64 = 64 * MIB;
 /// Times a set of files is written and read.
@@ -53,7 +57,7 @@ fn own_loads(ask: &Request) -> Suite {
     let load = |name: &LoadName| SuiteLoad {
         label: name.name().to_owned(),
         load: name.load(ask),
-        until: Until::Sustained,
+        until: Until::Rounds,
         cold: false,
     };
     let loads = ask.loads.as_deref().unwrap_or(&[LoadName::Write, LoadName::Read]).iter().map(load).collect();
@@ -89,7 +93,11 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
             (l.load.direction, l.load.pattern, l.load.streams) == (Direction::Write, Pattern::Sequential, 1)
         };
         // A procedure that is followed exactly does nothing besides.
-        let fills = files && !exact && !loads.first().is_some_and(|l| gapless(l));
+        let thorough = ask.values.get(&shared::THOROUGH);
+        let in_rounds =
+            |l: &SuiteLoad| l.until == Until::Rounds && !thorough && l.load.caching == Caching::Direct;
+        let first = loads.first().filter(|l| gapless(l) && !in_rounds(l));
+        let fills = files && !exact && first.is_none();
         let sets: &[FileSet] = if files { &suite.files } else { &[] };
         let others = u32::from(fills) + 2 * FILE_RUNS * sets.len() as u32;
         let limits = Limits::new(ask, &loads, suite.runs, others);
@@ -114,8 +122,9 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
             );
         }
         if fills {
-            steps.add(group, fill(ask, room, limits.seconds));
+            steps.add(group, fill(ask, room, limits.seconds.min(FILL_SECONDS)));
         }
+        let mut rounds = Vec::new();
         for l in loads {
             let rotates = targets().all(|target| target.rotates() && target.kind == Kind::BlockDevice);
             let (label, row) = label(l, own);
@@ -130,7 +139,9 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
                     room,
                 )
             };
-            if matches!(l.until, Until::Bytes(_)) || l.load.caching == Caching::Direct {
+            if let Rule::Round { .. } = measure.rule {
+                rounds.push((group, measure));
+            } else if matches!(l.until, Until::Bytes(_)) || l.load.caching == Caching::Direct {
                 for repetition in 1..=suite.runs {
                     steps.add(group, Measure { repetition, ..measure.clone() });
                 }
@@ -143,6 +154,7 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
                 }
             }
         }
+        limits.rounds.add(&mut steps, &rounds, ask.seed);
         for (set, repetition) in sets.iter().flat_map(|set| (1..=FILE_RUNS).map(move |run| (*set, run))) {
             let seed = ask.seed.wrapping_add(u64::from(repetition));
             for files in Files::both(set, seed, None, limits.seconds) {
@@ -170,25 +182,24 @@ fn most_seconds(ask: &Request, sustained: bool) -> f64 {
         false if thorough => shared::THOROUGH_SECONDS,
         false if sustained && quick => shared::QUICK_SECONDS,
         false if sustained => options::SUSTAINED_SECONDS,
-        false => options::SPAN_SECONDS,
+        false => options::SECONDS,
     }
 }
 
 /// The limits of each load on one drive.
 struct Limits {
     rules: Rules,
-    span: SpanRules,
+    rounds: Rounds,
     bytes: u64,
     typed_bytes: bool,
     seconds: f64,
-    /// Spans are measured until the sustained speed is known.
+    /// All loads are measured until the sustained speed is known.
     thorough: bool,
 }
 
 impl Limits {
     /// `others` are steps besides the loads.
     fn new(ask: &Request, loads: &[&SuiteLoad], runs: u32, others: u32) -> Self {
-        let (quick, thorough) = (ask.values.get(&shared::QUICK), ask.values.get(&shared::THOROUGH));
         let runs = |l: &&SuiteLoad| if l.load.caching == Caching::Direct { runs } else { CACHED_RUNS };
         let all = loads.iter().map(runs).sum::<u32>() + others;
         let all = u64::from(all.max(1));
@@ -197,15 +208,14 @@ impl Limits {
         let typed_bytes = ask.values.is_typed(shared::MAX_BYTES.name());
         let bytes = if typed_bytes { bytes / all } else { bytes };
         let seconds = most_seconds(ask, loads.iter().any(|l| l.until == Until::Sustained));
-        let precision = ask.effort.rules.precision;
-        let span = if quick { SpanRules::quick() } else { SpanRules::standard() };
+        let seconds = seconds / all as f64;
         Self {
             rules: Rules { budget: bytes.div_ceil(MIB), ..ask.effort.rules.clone() },
-            span: SpanRules { precision, ..span },
+            rounds: Rounds::of(ask, seconds),
             bytes,
             typed_bytes,
-            seconds: seconds / all as f64,
-            thorough,
+            seconds,
+            thorough: ask.values.get(&shared::THOROUGH),
         }
     }
 
@@ -226,16 +236,16 @@ impl Limits {
             _ if rotates && sequential && !l.load.writes() => {
                 Rule::Zones { precision: self.rules.precision, seconds }
             }
-            Until::Span if !self.thorough => {
+            Until::Rounds if !self.thorough => {
                 // Reading wears nothing, so only time and what was typed limit it.
-                let (enough, most) = match l.load.writes() {
-                    false if !self.typed_bytes => (READ_BYTES, READ_BYTES),
-                    true if !self.typed_bytes && sequential => (bytes, WRITE_BYTES),
-                    _ => (bytes, bytes),
+                let most = match l.load.writes() {
+                    false if !self.typed_bytes => READ_BYTES,
+                    true if !self.typed_bytes && sequential => WRITE_BYTES,
+                    _ => bytes,
                 };
-                Rule::Span { rules: SpanRules { enough, ..self.span.clone() }, bytes: most, seconds }
+                self.rounds.rule(most, l.load.block)
             }
-            Until::Span | Until::Sustained => {
+            Until::Rounds | Until::Sustained => {
                 // Giving up early saves flash wear; reading causes none.
                 let give_up = self.rules.give_up.filter(|_| l.load.writes());
                 let free = !l.load.writes() && !self.typed_bytes;

@@ -1,10 +1,11 @@
 //! Verdicts of baseline: the ranking of drives, what each is fit for, and how each load went.
 
-use super::super::common::{FileSets, Group, MeasuredFiles, Summary, labels, named};
+use super::super::common::{Group, Summary, labels, named};
 use crate::{
     analyse::{
         Cliff, Estimate, Reason, StallSummary, Unseen,
         compare::{self, Difference},
+        rounds::{self, Piece},
     },
     findings::{Fitness, fitness},
     plan::{Measure, Plan, Rule},
@@ -13,29 +14,27 @@ use crate::{
     },
 };
 
+/// Nobody measures longer for a better number, s.
+const MOST_SECONDS: f64 = 6.0 * 3600.0;
+
 /// The verdicts, and what a reader finds behind them.
-pub(super) fn verdicts(
-    plan: &Plan,
-    groups: &[Group<'_>],
-    files: &[FileSets],
-    fit: &[Fitness],
-) -> (Vec<String>, Vec<String>) {
+pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], fit: &[Fitness]) -> (Vec<String>, Vec<String>) {
     let several = plan.targets.len() > 1;
     let mut short = if several { rankings(plan, groups) } else { Vec::new() };
     let mut full = Vec::new();
-    for ((at, target), files) in plan.targets.iter().enumerate().zip(files) {
+    for (at, target) in plan.targets.iter().enumerate() {
         let own: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
         let say = |text| named(several, target, text);
         short.extend(fitness::sentence(fit.iter().filter(|f| f.target == target.given)).map(say));
         short.extend(own.iter().filter_map(|g| synced(g)).map(say));
-        short.extend(wide_intervals(&own, files).map(say));
+        short.extend(widest(&own).map(say));
         for group in &own {
             let [run] = &group.runs[..] else { continue };
             let name = load_name(group);
             let steps = run.throughput.cliffs.iter().map(|cliff| slow_down(&name, cliff));
             let stalls = stalls(&name, &run.throughput.stalls);
             let unsettled = unsettled(&name, group, run);
-            if is_span(group) {
+            if aim_of(group).is_some() {
                 short.extend(steps.map(say));
                 full.extend(stalls.map(say));
             } else {
@@ -49,34 +48,57 @@ pub(super) fn verdicts(
     (short, full)
 }
 
-fn is_span(group: &Group<'_>) -> bool {
-    matches!(group.measure.rule, Rule::Span { .. })
+/// The aim of a load in rounds, as a share of its speed.
+fn aim_of(group: &Group<'_>) -> Option<f64> {
+    if let Rule::Round { precision, .. } = group.measure.rule { Some(precision) } else { None }
 }
 
-/// How many loads and sets of files have no interval as narrow as was aimed at; `None` where all have, or none is a span.
-fn wide_intervals(groups: &[&Group<'_>], files: &FileSets) -> Option<String> {
-    let spans: Vec<&&Group<'_>> = groups.iter().filter(|g| is_span(g)).collect();
-    let precision = spans.iter().find_map(|g| match &g.measure.rule {
-        Rule::Span { rules, .. } => Some(rules.precision),
-        _ => None,
-    })?;
-    let is_unsettled = |run: &Summary| run.throughput.reason.is_some_and(|reason| reason != Reason::TooShort);
-    let wide = |g: &&&&Group<'_>| g.runs.iter().any(is_unsettled) || !g.estimate.is_bounded();
-    let sets: Vec<Estimate> = files.iter().flatten().filter_map(MeasuredFiles::speed).collect();
-    let scattered = sets.iter().filter(|speed| scatters(speed, precision) || !speed.is_bounded());
-    let unsettled = spans.iter().filter(wide).count() + scattered.count();
-    (unsettled > 0).then(|| {
-        format!(
-            "No interval of ±{} within the run: {unsettled} of {}. Repeat when nothing else runs.",
-            aim(precision),
-            count((spans.len() + sets.len()) as u64, "load")
-        )
-    })
+/// The load in rounds that is known least, if it is wider than was aimed at, and how long it would take to know all.
+fn widest(groups: &[&Group<'_>]) -> Option<String> {
+    let wide = |g: &&Group<'_>| aim_of(g).is_some() && !g.estimate.converged;
+    let wide: Vec<&Group<'_>> = groups.iter().copied().filter(wide).collect();
+    let half = |g: &Group<'_>| g.estimate.half_width();
+    let group = *wide.iter().max_by(|a, b| half(a).total_cmp(&half(b)))?;
+    if !half(group).is_finite() {
+        let few = wide.iter().filter(|g| !half(g).is_finite()).count();
+        let least = rounds::LEAST;
+        return Some(format!(
+            "{} without an interval: fewer than {least} rounds.",
+            count(few as u64, "load")
+        ));
+    }
+    let ([run], aim_at) = (&group.runs[..], aim_of(group)?) else { return None };
+    let mut speeds: Vec<f64> = run.rounds.iter().map(Piece::speed).collect();
+    speeds.sort_by(f64::total_cmp);
+    let (all, out) = (speeds.len(), speeds.len() / 10);
+    let (low, high) = (*speeds.get(out)?, *speeds.get(all - 1 - out)?);
+    let range = Estimate::between(low, [low, high], "").range(rate);
+    let others = match wide.len() as u64 - 1 {
+        0 => String::new(),
+        n => format!("; {} wider than ±{}, too", count_are(n), aim(aim_at)),
+    };
+    let seconds_a_round = |g: &&Group<'_>| {
+        let runs = g.runs.iter().filter(|run| !run.rounds.is_empty());
+        runs.map(|run| run.seconds / run.rounds.len() as f64).sum::<f64>()
+    };
+    let round = groups.iter().map(seconds_a_round).sum::<f64>();
+    let needed =
+        wide.iter().filter_map(|g| Some(rounds::needed(&g.runs.first()?.rounds, aim_of(g)?)? * round));
+    let needed = needed.fold(0.0, f64::max);
+    let needed = match (60.0..MOST_SECONDS).contains(&needed) {
+        true => {
+            let minutes = (needed / 60.0).ceil();
+            format!(" About {minutes} min would show all to ±{} (--max-time {minutes}m).", aim(aim_at))
+        }
+        false => String::new(),
+    };
+    let name = load_name(group);
+    let (known, most) = (percent(half(group)), all - 2 * out);
+    Some(format!("{name} are known to ±{known} only: {range} in {most} of {all} rounds{others}.{needed}"))
 }
 
-/// Whether repetitions differ by more than was aimed at. A single one shows nothing of that.
-fn scatters(repetitions: &Estimate, precision: f64) -> bool {
-    repetitions.is_bounded() && repetitions.half_width() > precision
+fn count_are(n: u64) -> String {
+    format!("{} {}", count(n, "other load"), if n == 1 { "is" } else { "are" })
 }
 
 /// How long a write takes until it is safe, which is what a database waits for.
@@ -266,7 +288,6 @@ impl<'a> Ranking<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyse::repeat;
 
     fn ranking(speeds: &[(f64, f64, f64)]) -> Ranking<'static> {
         let estimate = |&(value, low, high): &(f64, f64, f64)| {
@@ -289,12 +310,5 @@ mod tests {
         let tied = ranking(&[(9e6, 8.9e6, 9.1e6), (8e6, open.0, open.1), (1e6, 0.9e6, 1.1e6)]);
         assert_eq!(tied.places, [vec![0, 1], vec![2]]);
         insta::assert_snapshot!([equal, unknown, wide, tied].map(|r| r.sentence()).join("\n"));
-    }
-
-    #[test]
-    fn one_repetition_of_a_set_of_files_does_not_vary() {
-        let varies = |speeds: &[f64]| scatters(&repeat::typical(speeds).expect("positive"), 0.05);
-        let all = [varies(&[1e6]), varies(&[1e6, 1.01e6, 1e6]), varies(&[1e6, 2e6, 1.5e6])];
-        assert_eq!(all, [false, false, true]);
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     plan::{FILL, Measure, Plan, Rule},
     record::{Run, Step, Windows},
     target::{Kind, Target},
-    units::{Ended, Extent, Histogram, Pattern},
+    units::{Ended, Extent, Histogram, Outcome, Pattern},
 };
 
 pub(in super::super) struct Group<'a> {
@@ -32,6 +32,8 @@ pub(in super::super) struct Group<'a> {
 /// targets; steps that only fill a file are left out.
 pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
+    // The rounds of each group, one after the other.
+    let mut rounds: BTreeMap<usize, (Series, Option<Outcome>)> = BTreeMap::new();
     let mut readable: BTreeMap<usize, u64> = BTreeMap::new();
     for (step, mut of) in std::mem::take(&mut run.steps) {
         let loads = std::mem::take(&mut of.loads);
@@ -52,35 +54,47 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<
             if load.windows == 0 || measure.label == FILL || measure.load.lacks_fsync(ended) {
                 continue;
             }
-            let summary = load.kept.finish(measure, load.outcome.as_ref());
-            let same = |g: &&mut Group<'_>| {
+            let same = |g: &Group<'_>| {
                 g.at == at && (&g.measure.label, g.measure.load.block) == (&measure.label, measure.load.block)
             };
-            match groups.iter_mut().find(same) {
-                Some(group) => {
-                    group.extent = group.extent.max(extent);
-                    group.runs.push(summary);
-                }
-                None => groups.push(Group {
+            let number = groups.iter().position(same).unwrap_or_else(|| {
+                groups.push(Group {
                     at,
                     target,
                     measure: measure.clone(),
                     as_planned: plan.measure(step).is_some_and(|m| m.load == measure.load),
                     load: load_key(plan, target, &of, &measure.label),
                     extent,
-                    estimate: summary.estimate.clone(),
-                    runs: vec![summary],
-                }),
+                    estimate: Estimate::unbounded(0.0, ""),
+                    runs: Vec::new(),
+                });
+                groups.len() - 1
+            });
+            let group = &mut groups[number];
+            group.extent = group.extent.max(extent);
+            if let Rule::Round { .. } = measure.rule {
+                let (all, ended) = rounds.entry(number).or_insert_with(|| (Series::new(measure), None));
+                all.follow(load.kept, load.outcome.as_ref());
+                *ended = load.outcome;
+            } else {
+                group.runs.push(load.kept.finish(measure, load.outcome.as_ref()));
             }
         }
     }
+    for (number, (all, ended)) in rounds {
+        let group = &mut groups[number];
+        group.runs.push(all.finish(&group.measure, ended.as_ref()));
+    }
     groups.sort_by_key(|group| group.at);
     for group in &mut groups {
+        if let Some(run) = group.runs.first() {
+            group.estimate = run.estimate.clone();
+        }
         let lasts = |is: fn(&Summary) -> bool| Some(!group.runs.iter().all(is));
         group.load.span = match group.measure.rule {
             Rule::Adaptive { .. } | Rule::Again { .. } => lasts(|run| run.throughput.sustained),
             Rule::Zones { .. } => lasts(|run| run.estimate.converged),
-            Rule::Fixed { .. } | Rule::Span { .. } => group.load.span,
+            Rule::Fixed { .. } | Rule::Round { .. } => group.load.span,
         };
         let speeds = group.speeds();
         if let (true, Some(mean)) = (speeds.len() > 1, repeat::mean(&speeds)) {
@@ -99,7 +113,7 @@ pub(in super::super) fn load_key<T: Windows>(
     let engine = step.engine.as_ref().map(|engine| engine.name.as_str()).unwrap_or_default();
     LoadKey {
         cold: step.measure.cold,
-        span: matches!(step.measure.rule, Rule::Span { .. }).then_some(true),
+        span: matches!(step.measure.rule, Rule::Round { .. }).then_some(true),
         suite: plan.suite.clone(),
         ..LoadKey::new(name, &step.measure.load, on(target), engine)
     }

@@ -47,7 +47,7 @@ impl<'a> Running<'a> {
         }
         Ok(Self {
             job,
-            random: seeded(load.seed, 1),
+            random: seeded(load.seed.wrapping_add(job.begin), 1),
             blocks,
             submitted: 0,
             in_flight: 0,
@@ -70,7 +70,7 @@ impl<'a> Running<'a> {
             && self.submitted < self.job.bytes.div_ceil(load.block)
         {
             let block = match load.pattern {
-                Pattern::Sequential => self.submitted % self.blocks,
+                Pattern::Sequential => (self.job.begin / load.block + self.submitted) % self.blocks,
                 Pattern::Random => self.random.random_range(0..self.blocks),
             };
             let write = match load.direction {

@@ -13,7 +13,7 @@ fn load(direction: Direction, block: u64, depth: u32) -> Load {
 }
 
 fn job(load: Load, bytes: u64) -> Job {
-    Job { target: 0, load, extent: Extent { offset: 0, length: GIB }, bytes, window: MIB }
+    Job { target: 0, load, extent: Extent { offset: 0, length: GIB }, begin: 0, bytes, window: MIB }
 }
 
 fn one(model: Model) -> Sim {

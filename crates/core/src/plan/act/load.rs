@@ -4,13 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{Act, Changes, Cost, LARGEST, Step, StepId};
 use crate::{
-    analyse::{Rules, SpanRules, Zones},
+    analyse::{Rules, Zones},
     run::{Execution, RunError, Troubles, act},
-    units::{Caching, Direction, Extent, Load, MIB, Pattern, aim, duration, size},
+    units::{Caching, Direction, Extent, Load, MIB, Pattern, aim, count, duration, size},
 };
 
 /// The bytes of a load through the page cache: more than a drive's own cache, few enough to repeat.
 const CACHED: u64 = 256 * MIB;
+/// The same of a round.
+const CACHED_ROUND: u64 = 64 * MIB;
 
 /// The minimum number of windows of a load with a fixed size and a time limit.
 const WINDOWS: u64 = 64;
@@ -66,8 +68,14 @@ pub enum Rule {
     Fixed { bytes: u64, seconds: Option<f64> },
     /// Until the interval is narrow enough or a limit is reached.
     Adaptive { rules: Rules, bytes: u64, seconds: f64 },
-    /// Until the speed over a span of time is known or a limit is reached.
-    Span { rules: SpanRules, bytes: u64, seconds: f64 },
+    /// One piece of a load in rounds: ends after these seconds, on a slow medium after [`Rule::OPERATIONS`] of them or `longest`.
+    Round {
+        bytes: u64,
+        seconds: f64,
+        longest: f64,
+        /// The half-width aimed at over all rounds, as a share of the value.
+        precision: f64,
+    },
     /// Repeats the load of an earlier step: continues at its end, moves at most as many bytes, within the same
     /// bytes.
     Again { of: StepId, rules: Rules, seconds: f64 },
@@ -78,6 +86,11 @@ pub enum Rule {
         /// Maximum seconds in total.
         seconds: f64,
     },
+}
+
+impl Rule {
+    /// Fewer operations make no speed.
+    pub const OPERATIONS: u64 = 32;
 }
 
 impl Measure {
@@ -116,12 +129,11 @@ impl Measure {
         match (&mut hurried.rule, most) {
             (Rule::Fixed { seconds, .. }, most) => *seconds = most,
             (
-                Rule::Adaptive { seconds, .. }
-                | Rule::Span { seconds, .. }
-                | Rule::Again { seconds, .. }
-                | Rule::Zones { seconds, .. },
+                Rule::Adaptive { seconds, .. } | Rule::Again { seconds, .. } | Rule::Zones { seconds, .. },
                 Some(most),
             ) => *seconds = most,
+            // Rounds stay comparable.
+            (Rule::Round { seconds, longest, .. }, Some(most)) => *longest = most.max(*seconds),
             (_, None) => {}
         }
         hurried
@@ -151,10 +163,23 @@ impl Measure {
         }
     }
 
+    /// How many bytes into its extent a load in order begins: each round at another place, spread evenly.
+    pub fn begin(&self, extent: Extent) -> u64 {
+        const GOLDEN: f64 = 0.618_033_988_749_894_9;
+        match self.rule {
+            Rule::Round { .. } => {
+                let share = (GOLDEN * (f64::from(self.repetition) - 1.0)).fract();
+                (share * extent.length as f64) as u64 / self.load.block * self.load.block
+            }
+            _ => 0,
+        }
+    }
+
     /// How far the target can be read back from its start after this load wrote these bytes in `extent`. Only a
     /// sequential write leaves no gaps.
     pub fn filled(&self, extent: Extent, written: u64) -> u64 {
-        let gapless = self.load.pattern == Pattern::Sequential && self.load.direction == Direction::Write;
+        let in_order = self.load.pattern == Pattern::Sequential && self.load.direction == Direction::Write;
+        let gapless = in_order && !matches!(self.rule, Rule::Round { .. });
         let whole = extent.length / self.load.block * self.load.block;
         // Streams leave gaps between them until all of it is written.
         let gapless = gapless && (self.load.streams == 1 || written >= whole);
@@ -166,9 +191,8 @@ impl Measure {
     pub fn through_cache(&self) -> Self {
         let (bytes, seconds) = match self.rule {
             Rule::Fixed { bytes, seconds } => (bytes, seconds),
-            Rule::Adaptive { bytes, seconds, .. } | Rule::Span { bytes, seconds, .. } => {
-                (bytes, Some(seconds))
-            }
+            Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
+            Rule::Round { bytes, longest, .. } => (bytes.min(CACHED_ROUND), Some(longest)),
             Rule::Zones { seconds, .. } | Rule::Again { seconds, .. } => (self.reach, Some(seconds)),
         };
         let bytes = bytes.min(CACHED).min(self.reach) / self.load.block * self.load.block;
@@ -187,8 +211,8 @@ impl Measure {
     pub fn window(&self) -> u64 {
         let chunk = match self.rule {
             Rule::Fixed { bytes, seconds: Some(_) } => (bytes / WINDOWS).clamp(1, MIB),
-            // Slow media answer few operations in a span, and each counts; windows of fast ones grow.
-            Rule::Span { .. } => 1,
+            // Slow media answer few operations in a piece, and each counts; windows of fast ones grow.
+            Rule::Round { .. } => 1,
             _ => MIB,
         };
         chunk.next_multiple_of(self.load.block)
@@ -196,7 +220,8 @@ impl Measure {
 
     /// The load and when it ends, of all repetitions `same` of one label on one target. Loads that differ only in
     /// their block size are one line.
-    pub(in crate::plan) fn describe_repeated(&self, same: &[&Self]) -> String {
+    /// Of the rounds, the last `if_wide` are for wide intervals.
+    pub(in crate::plan) fn describe_repeated(&self, same: &[&Self], if_wide: usize) -> String {
         let runs = same.len();
         let mut blocks: Vec<u64> = same.iter().map(|o| o.load.block).collect();
         blocks.sort_unstable();
@@ -221,10 +246,10 @@ impl Measure {
                 "until it slows down for good".to_owned()
             }
             Rule::Adaptive { rules, .. } => format!("until ±{} within the run", aim(rules.precision)),
-            Rule::Span { rules, seconds, .. } => {
-                let [fast, slow] = [rules.fast[1], rules.slow[1]].map(|most| most.min(*seconds));
-                let slower = if slow > fast { format!(" (slow: {})", duration(slow)) } else { String::new() };
-                format!("until ±{} or {}{slower}", aim(rules.precision), duration(fast))
+            Rule::Round { seconds, precision, .. } => {
+                let more = format!(", {if_wide} more if wider than ±{}", aim(*precision));
+                let rounds = count((runs - if_wide) as u64, "round");
+                format!("{rounds} of {}{}", duration(*seconds), if if_wide > 0 { &more } else { "" })
             }
             Rule::Again { .. } => "if it slowed down".to_owned(),
             Rule::Zones { .. } => "at 17 to 65 positions".to_owned(),
@@ -244,7 +269,7 @@ impl Act for Measure {
         let (bytes, seconds) = match self.rule {
             Rule::Fixed { bytes, seconds } => (bytes, seconds),
             Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
-            Rule::Span { ref rules, bytes, seconds } => (bytes, Some(seconds.min(rules.slow[1]))),
+            Rule::Round { bytes, longest, .. } => (bytes, Some(longest)),
             // Counted with the step it continues.
             Rule::Again { seconds, .. } => (0, Some(seconds)),
             Rule::Zones { seconds, .. } => (zone_bytes(), Some(seconds)),

@@ -1,0 +1,65 @@
+//! Loads in rounds: each once a round, for a short time, in random order, so that what else a drive does falls on all of them alike.
+
+use rand::{SeedableRng, seq::SliceRandom};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{Request, shared_options as shared};
+use crate::plan::{Condition, Measure, Rule, Steps};
+
+/// How long a load is measured in a round, s, and the most on a medium that answers few operations.
+const SECONDS: f64 = 1.3;
+const LONGEST: f64 = 8.0;
+/// What a round of a load takes besides, s.
+const START: f64 = 0.05;
+const USUAL: u32 = 7;
+const QUICK: u32 = 5;
+const PRECISION: f64 = 0.1;
+/// Whoever asks for more precision gets at most so many times as many rounds.
+const MOST: f64 = 8.0;
+
+/// How often each load is measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Rounds {
+    /// In any case, and at most, if its interval is wider than `precision`.
+    firm: u32,
+    all: u32,
+    precision: f64,
+}
+
+impl Rounds {
+    /// As asked for; each load may take `seconds` in all.
+    pub fn of(ask: &Request, seconds: f64) -> Self {
+        let typed = ask.values.typed(&shared::PRECISION);
+        let precision = typed.unwrap_or(PRECISION);
+        let times = (PRECISION / precision).powi(2).ceil().clamp(1.0, MOST) as u32;
+        let fit = ((seconds / (SECONDS + START)) as u32).max(1);
+        let (firm, all) = match ask.values.typed(&shared::ROUNDS) {
+            Some(rounds) => (rounds, rounds),
+            None if ask.values.get(&shared::QUICK) => (QUICK.min(fit), QUICK.min(fit)),
+            // What was given is used.
+            None if ask.values.is_typed(shared::MAX_TIME.name()) && typed.is_none() => (fit, fit),
+            None => ((USUAL * times).min(fit), (2 * USUAL * times).min(fit)),
+        };
+        Self { firm, all, precision }
+    }
+
+    /// The rule of a load that moves at most so many bytes in all rounds.
+    pub fn rule(&self, bytes: u64, block: u64) -> Rule {
+        let bytes = (bytes / u64::from(self.all) / block).max(1) * block;
+        Rule::Round { bytes, seconds: SECONDS, longest: LONGEST, precision: self.precision }
+    }
+
+    /// Adds all rounds of these loads, each on its targets.
+    pub fn add(&self, steps: &mut Steps, loads: &[(&[usize], Measure)], seed: u64) {
+        let random = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut order: Vec<_> = loads.iter().collect();
+        for round in 1..=self.all {
+            for (on, measure) in order {
+                let needs = (round > self.firm).then_some(Condition::Wide);
+                steps.add_if(needs, on, Measure { repetition: round, ..measure.clone() });
+            }
+            order = loads.iter().collect();
+            order.shuffle(random);
+        }
+    }
+}
