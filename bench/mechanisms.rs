@@ -158,6 +158,16 @@ impl Model {
         Self { run: 0.0, ..*self }
     }
 
+    /// An equal drive at another moment.
+    pub fn another(&self, random: &mut Random) -> Self {
+        Self { start: random.random(), on: random.random(), ..*self }
+    }
+
+    /// A drive that is so many times as fast.
+    pub fn faster(&self, times: f64) -> Self {
+        Self { operation: self.operation / times, ..*self }
+    }
+
     /// MiB that the drive moves in so many seconds without hindrance.
     fn moves(&self, seconds: f64) -> f64 {
         seconds / self.operation * mib(self.block)

@@ -1,4 +1,5 @@
-//! Coverage, time and width of the intervals of loads that are measured in rounds, on all kinds of modelled drives.
+//! Coverage, time and width of the intervals of loads that are measured in rounds, on all kinds of modelled drives; how often two equal
+//! drives are called different, and two that are 10 % apart.
 //! `rounds [DRIVES [SEED]]`; prints a table and one line of figures.
 #![allow(clippy::print_stdout)]
 
@@ -9,7 +10,7 @@ use std::error::Error;
 
 use drivebench::{
     analyse::{
-        Estimate,
+        Estimate, compare,
         rounds::{Piece, speed},
     },
     units::{KIB, MIB},
@@ -40,6 +41,8 @@ struct Row {
     wall_seconds: f64,
     /// Bytes per second.
     truth: f64,
+    /// Whether one run of it and one of another drive are called different: an equal one, and one that is 10 % faster.
+    differs: [bool; 2],
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -48,8 +51,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seed: u64 = arguments.next().map_or(Ok(2026), |s| s.parse())?;
     let rows = measure_all(drives, seed);
     println!("{drives} modelled drives a row, seed {seed}\n");
-    println!("{:<24} block  covers  half-width  load s  wall s", "kind");
-    let (mut covered, mut weak) = (0, Vec::new());
+    println!("{:<24} block  covers  half-width  load s  wall s  equal differ  10 % differ", "kind");
+    let (mut covered, mut weak, mut worst) = (0, Vec::new(), 0.0);
     for (kind, name) in names().enumerate() {
         for (block, (size, _)) in BLOCKS.iter().enumerate() {
             let of_row: Vec<&Row> = rows.iter().filter(|r| (r.kind, r.block) == (kind, block)).collect();
@@ -60,12 +63,15 @@ fn main() -> Result<(), Box<dyn Error>> {
             widths.sort_by(f64::total_cmp);
             let mean = |of: fn(&Row) -> f64| of_row.iter().map(|r| of(r)).sum::<f64>() / of_row.len() as f64;
             println!(
-                "{name:<24} {size:>5} {:>5.1} % {:>9.1} % {:>7.1} {:>7.1}",
+                "{name:<24} {size:>5} {:>5.1} % {:>9.1} % {:>7.1} {:>7.1} {:>11.1} % {:>10.1} %",
                 share * 100.0,
                 widths[widths.len() / 2] * 100.0,
                 mean(|r| r.load_seconds),
                 mean(|r| r.wall_seconds),
+                100.0 * mean(|r| f64::from(u8::from(r.differs[0]))),
+                100.0 * mean(|r| f64::from(u8::from(r.differs[1]))),
             );
+            worst = f64::max(worst, mean(|r| f64::from(u8::from(r.differs[0]))));
             covered += covers;
             if share < 0.9 {
                 weak.push(format!("{name} {size}"));
@@ -73,7 +79,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     println!("\nbelow 90 %: {}", weak.join(", "));
-    println!("rounds: figure coverage {:.1} %", covered as f64 / rows.len() as f64 * 100.0);
+    let coverage = covered as f64 / rows.len() as f64 * 100.0;
+    println!("rounds: figure coverage {coverage:.1} % worst_equal_differ {:.1} %", worst * 100.0);
     Ok(())
 }
 
@@ -90,17 +97,12 @@ fn measure(kind: usize, block: usize, number: u64, seed: u64) -> Row {
     let seed = seed ^ (kind as u64) << 32 ^ number << 8 ^ block as u64;
     let random = &mut Random::seed_from_u64(seed);
     let model = Model::draw(kind, BLOCKS[block].1, random).coarse(COARSE);
-    let mut drive = Drive::start(&model, random);
-    let (mut pieces, mut wall) = (Vec::new(), 0.0);
-    for count in [ROUNDS, 2 * ROUNDS] {
-        while pieces.len() < count {
-            wall += round(&mut drive, &model, &mut pieces, random);
-        }
-        if speed(&pieces, PRECISION).is_some_and(|estimate| estimate.converged) {
-            break;
-        }
-    }
-    let estimate = speed(&pieces, PRECISION).unwrap_or_else(|| Estimate::unbounded(0.0, "nothing"));
+    let (estimate, load_seconds, wall_seconds) = run(&model, random);
+    let differs = [1.0, 1.1].map(|times| {
+        let (other, ..) = run(&model.faster(times).another(random), random);
+        let [a, b] = [&estimate, &other].map(|one| compare::across_runs(one, None));
+        compare::ratio(&a, &b).is_some_and(|ratio| ratio.different)
+    });
     let alike = model.without_runs();
     let mut drive = Drive::start(&alike, random);
     let mut long = Vec::new();
@@ -108,8 +110,23 @@ fn measure(kind: usize, block: usize, number: u64, seed: u64) -> Row {
         round(&mut drive, &alike, &mut long, random);
     }
     let truth = speed(&long[TRUTH..], PRECISION).map_or(0.0, |estimate| estimate.value);
-    let load_seconds = pieces.iter().map(|piece| piece.seconds).sum();
-    Row { kind, block, estimate, load_seconds, wall_seconds: wall, truth }
+    Row { kind, block, estimate, load_seconds, wall_seconds, truth, differs }
+}
+
+/// One run: its estimate, and the seconds of the load and of all loads.
+fn run(model: &Model, random: &mut Random) -> (Estimate, f64, f64) {
+    let mut drive = Drive::start(model, random);
+    let (mut pieces, mut wall) = (Vec::new(), 0.0);
+    for count in [ROUNDS, 2 * ROUNDS] {
+        while pieces.len() < count {
+            wall += round(&mut drive, model, &mut pieces, random);
+        }
+        if speed(&pieces, PRECISION).is_some_and(|estimate| estimate.converged) {
+            break;
+        }
+    }
+    let estimate = speed(&pieces, PRECISION).unwrap_or_else(|| Estimate::unbounded(0.0, "nothing"));
+    (estimate, pieces.iter().map(|piece| piece.seconds).sum(), wall)
 }
 
 /// One round: the piece of the load at a random place among those of the others. Returns how long it takes, s.

@@ -3,6 +3,7 @@
 use crate::support::modelled::{ask, carry_out, only, plan, target};
 use drivebench::{
     analyse::Rules,
+    conditions::BytesMoved,
     experiments::{BASELINE, Effort, LoadName, Request, Values},
     findings::{
         Claim, Extreme, Findings, Quantity,
@@ -12,7 +13,7 @@ use drivebench::{
     record::Event,
     report::{Format, Style, render},
     target::Target,
-    units::{Caching, Ended, MIB},
+    units::{Caching, Ended, MIB, distinct},
 };
 use drivebench_modelled::sim::{Board, Cache, Model, Noise, Stalls, Zone};
 
@@ -119,7 +120,8 @@ fn a_fast_drive_takes_less_than_a_minute_and_may_be_fit_for_everything() {
     let (findings, _) = by_default(Model { operation_seconds: 20e-6, ..stick(400e6, 500e6) });
     let spent = findings.spent.expect("of one run");
     assert!(spent.seconds <= 60.0, "{spent:?}");
-    assert_eq!(findings.verdicts[..1], ["Fit for media, backups, a system and swap."]);
+    let [first, ..] = &findings.verdicts[..] else { panic!("{findings:?}") };
+    assert!(first.starts_with("Fit for media, backups, a system and swap. Undecided: databases"), "{first}");
 }
 
 #[test]
@@ -183,8 +185,9 @@ fn a_use_is_named_only_where_the_whole_interval_decides() {
     let verdict = |purpose| findings.fitness.iter().find(|f| f.purpose == purpose).expect("judged").verdict;
     assert_eq!([Use::Media, Use::Backups].map(verdict), [Verdict::Fit; 2]);
     assert!(matches!(verdict(Use::Swap), Verdict::Unfit(Need::RandomWrites, _)), "{:?}", findings.fitness);
-    assert_eq!(verdict(Use::System), Verdict::Undecided(Need::RandomReads));
-    assert_eq!(verdict(Use::Databases), Verdict::Undecided(Need::Commits));
+    let reads = Some([reads.low, reads.high].map(|bytes| bytes / 4096.0));
+    assert_eq!(verdict(Use::System), Verdict::Undecided(Need::RandomReads, reads));
+    assert_eq!(verdict(Use::Databases), Verdict::Undecided(Need::Commits, None));
 }
 
 #[test]
@@ -377,4 +380,30 @@ fn a_stick_that_takes_seconds_for_a_block_is_measured_in_six_minutes() {
     assert!(findings.spent.as_ref().is_some_and(|spent| spent.seconds <= 361.0), "{:?}", findings.spent);
     assert!(estimate(&findings, "RND4K Q1 read throughput").is_bounded(), "{:?}", findings.estimates);
     insta::assert_snapshot!(findings.verdicts.join("\n"));
+}
+
+#[test]
+fn what_never_reached_the_drive_is_no_evidence_of_it() {
+    let (_, events) = by_default(Model { operation_seconds: 20e-6, ..stick(400e6, 500e6) });
+    // Its counters show a half of each read.
+    let counted = |event: &Event| match event {
+        Event::Outcome { step, target, outcome, .. } => {
+            let moved = BytesMoved { read: outcome.bytes_read / 2, written: outcome.bytes_written };
+            vec![event.clone(), Event::Counted { step: *step, target: *target, moved }]
+        }
+        _ => vec![event.clone()],
+    };
+    let findings = BASELINE.findings(&mut events.iter().flat_map(counted));
+    let missed = |read: bool| {
+        let of = findings.estimates.iter().filter_map(|m| m.load.as_ref());
+        distinct(of.filter(|load| load.name.contains("read") == read).map(|load| load.missed))
+    };
+    assert_eq!([missed(true), missed(false)], [[Some(50)], [None]]);
+    let verdict = |purpose| findings.fitness.iter().find(|f| f.purpose == purpose).expect("judged").verdict;
+    assert_eq!(verdict(Use::Media), Verdict::Undecided(Need::Reads, None));
+    assert_eq!(verdict(Use::Backups), Verdict::Fit);
+    assert!(
+        findings.verdicts.iter().any(|says| says.starts_with("Not the drive's speed: 50 %")),
+        "{findings:?}"
+    );
 }

@@ -4,11 +4,16 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{Request, shared_options as shared};
-use crate::plan::{Condition, Measure, Rule, Steps};
+use crate::{
+    analyse::rounds::LEAST,
+    plan::{Condition, Measure, Rule, Steps},
+};
 
 /// How long a load is measured in a round, s, and the most on a medium that answers few operations.
 const SECONDS: f64 = 1.3;
 const LONGEST: f64 = 8.0;
+/// The least where little time was given.
+const SHORTEST: f64 = 0.2;
 /// What a round of a load takes besides, s.
 const START: f64 = 0.05;
 const USUAL: u32 = 7;
@@ -24,6 +29,8 @@ pub(super) struct Rounds {
     firm: u32,
     all: u32,
     precision: f64,
+    /// How long each takes.
+    seconds: f64,
 }
 
 impl Rounds {
@@ -32,7 +39,9 @@ impl Rounds {
         let typed = ask.values.typed(&shared::PRECISION);
         let precision = typed.unwrap_or(PRECISION);
         let times = (PRECISION / precision).powi(2).ceil().clamp(1.0, MOST) as u32;
-        let fit = ((seconds / (SECONDS + START)) as u32).max(1);
+        // In little time, short rounds have an interval that one long round lacks.
+        let each = (seconds / LEAST as f64 - START).clamp(SHORTEST, SECONDS);
+        let fit = ((seconds / (each + START) + 1e-9) as u32).max(1);
         let (firm, all) = match ask.values.typed(&shared::ROUNDS) {
             Some(rounds) => (rounds, rounds),
             None if ask.values.get(&shared::QUICK) => (QUICK.min(fit), QUICK.min(fit)),
@@ -40,13 +49,13 @@ impl Rounds {
             None if ask.values.is_typed(shared::MAX_TIME.name()) && typed.is_none() => (fit, fit),
             None => ((USUAL * times).min(fit), (2 * USUAL * times).min(fit)),
         };
-        Self { firm, all, precision }
+        Self { firm, all, precision, seconds: each }
     }
 
     /// The rule of a load that moves at most so many bytes in all rounds.
     pub fn rule(&self, bytes: u64, block: u64) -> Rule {
         let bytes = (bytes / u64::from(self.all) / block).max(1) * block;
-        Rule::Round { bytes, seconds: SECONDS, longest: LONGEST, precision: self.precision }
+        Rule::Round { bytes, seconds: self.seconds, longest: LONGEST, precision: self.precision }
     }
 
     /// Adds all rounds of these loads, each on its targets.

@@ -43,8 +43,8 @@ pub enum Verdict {
     Fit,
     /// The first number that is too bad, in the unit of its need.
     Unfit(Need, f64),
-    /// The interval of this number holds the threshold, or the number was not measured.
-    Undecided(Need),
+    /// The interval of this number, with these ends, holds the threshold; without ends the number was not measured, or not long enough.
+    Undecided(Need, Option<[f64; 2]>),
 }
 
 /// The verdict on one target for one use.
@@ -110,14 +110,26 @@ impl Use {
     }
 }
 
-/// Whether a number meets a threshold: yes, no with the number, or not known.
-type Met = Result<bool, f64>;
+/// Whether a number meets a threshold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Met {
+    Yes,
+    No(f64),
+    /// The ends of its interval hold the threshold; without them the number is not known.
+    Open(Option<[f64; 2]>),
+}
 
 impl Measures {
     pub fn verdict(&self, purpose: Use) -> Verdict {
         let met = || purpose.needs().iter().map(|(need, threshold)| (*need, self.meets(*need, *threshold)));
-        let failed = met().find_map(|(need, met)| Some(Verdict::Unfit(need, met.err()?)));
-        let open = met().find(|(_, met)| *met == Ok(false)).map(|(need, _)| Verdict::Undecided(need));
+        let failed = met().find_map(|(need, met)| match met {
+            Met::No(value) => Some(Verdict::Unfit(need, value)),
+            Met::Yes | Met::Open(_) => None,
+        });
+        let open = met().find_map(|(need, met)| match met {
+            Met::Open(ends) => Some(Verdict::Undecided(need, ends)),
+            Met::Yes | Met::No(_) => None,
+        });
         failed.or(open).unwrap_or(Verdict::Fit)
     }
 
@@ -128,15 +140,18 @@ impl Measures {
             Need::RandomReads => at_least(self.random_reads.as_ref(), threshold),
             Need::RandomWrites => at_least(self.random_writes.as_ref(), threshold),
             Need::Stops => match self.longest_stop {
-                Some(stop) if stop >= threshold => Err(stop),
-                stop => Ok(stop.is_some() && self.watched_stops),
+                Some(stop) if stop >= threshold => Met::No(stop),
+                Some(_) if self.watched_stops => Met::Yes,
+                _ => Met::Open(None),
             },
             Need::Commits => {
                 let slow = self.commits.iter().flatten().find(|e| e.low > threshold);
                 let is_quick = |e: &Option<Estimate>| e.as_ref().is_some_and(|e| e.high <= threshold);
-                match slow {
-                    Some(slow) => Err(slow.value),
-                    None => Ok(!self.commits.is_empty() && self.commits.iter().all(is_quick)),
+                match (slow, self.commits.iter().find(|e| !is_quick(e))) {
+                    (Some(slow), _) => Met::No(slow.value),
+                    (None, Some(open)) => Met::Open(open.as_ref().map(|e| [e.low, e.high])),
+                    (None, None) if self.commits.is_empty() => Met::Open(None),
+                    (None, None) => Met::Yes,
                 }
             }
         }
@@ -145,24 +160,59 @@ impl Measures {
 
 fn at_least(speed: Option<&Estimate>, least: f64) -> Met {
     match speed {
-        Some(e) if e.high < least => Err(e.value),
-        speed => Ok(speed.is_some_and(|e| e.low >= least)),
+        Some(e) if e.high < least => Met::No(e.value),
+        Some(e) if e.low >= least => Met::Yes,
+        speed => Met::Open(speed.map(|e| [e.low, e.high])),
+    }
+}
+
+impl Need {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Reads => "reads",
+            Self::Writes => "writes",
+            Self::RandomReads => "random reads",
+            Self::RandomWrites => "random writes",
+            Self::Stops => "stops",
+            Self::Commits => "synced writes",
+        }
+    }
+
+    fn number(self, value: f64) -> String {
+        match self {
+            Self::Reads | Self::Writes => rate(value),
+            Self::RandomReads | Self::RandomWrites => format!("{} IOPS", thousands(value)),
+            Self::Stops | Self::Commits => duration(value),
+        }
     }
 }
 
 impl Use {
+    fn threshold(self, need: Need) -> f64 {
+        self.needs().iter().find(|(own, _)| *own == need).map_or(0.0, |(_, threshold)| *threshold)
+    }
+
+    /// Why it is not decided.
+    fn open(self, need: Need, ends: Option<[f64; 2]>) -> String {
+        let (name, needed) = (need.name(), need.number(self.threshold(need)));
+        match ends {
+            Some([low, high]) if high.is_finite() => {
+                let range = Estimate::between(low, [low, high], "").range(|value| need.number(value));
+                format!("{name} {range}, {needed} needed")
+            }
+            Some([low, _]) => format!("{name} {} or more, {needed} needed", need.number(low)),
+            None if need == Need::Commits => "synced writes not measured: --suite db".to_owned(),
+            None if need == Need::Stops => "longer stops may come".to_owned(),
+            None => format!("{name} not measured"),
+        }
+    }
+
     /// A number that is too bad for this use, such as `random writes 98 IOPS, 500 IOPS needed`.
     pub fn shortfall(self, need: Need, value: f64) -> String {
-        let least =
-            self.needs().iter().find(|(own, _)| *own == need).map_or(0.0, |(_, threshold)| *threshold);
         match need {
-            Need::Reads => format!("reads {}, {} needed", rate(value), rate(least)),
-            Need::Writes => format!("writes {}, {} needed", rate(value), rate(least)),
-            Need::RandomReads => {
-                format!("random reads {} IOPS, {} IOPS needed", thousands(value), thousands(least))
-            }
-            Need::RandomWrites => {
-                format!("random writes {} IOPS, {} IOPS needed", thousands(value), thousands(least))
+            Need::Reads | Need::Writes | Need::RandomReads | Need::RandomWrites => {
+                let least = need.number(self.threshold(need));
+                format!("{} {}, {least} needed", need.name(), need.number(value))
             }
             Need::Stops => format!("operations stop for up to {}", duration(value)),
             Need::Commits => format!("1 in 100 synced writes takes {}", duration(value)),
@@ -170,12 +220,16 @@ impl Use {
     }
 }
 
-/// What one target is fit for and what not, with the numbers; nothing where nothing is decided.
+/// What one target is fit for, what not and what is not decided, with the numbers; nothing where nothing is decided.
 pub fn sentence<'a>(all: impl Iterator<Item = &'a Fitness> + Clone) -> Option<String> {
     let fit: Vec<&str> =
         all.clone().filter(|f| f.verdict == Verdict::Fit).map(|f| f.purpose.name()).collect();
     let mut unfit: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut open = Vec::new();
     for fitness in all {
+        if let Verdict::Undecided(need, ends) = fitness.verdict {
+            open.push(format!("{} ({})", fitness.purpose.name(), fitness.purpose.open(need, ends)));
+        }
         let Verdict::Unfit(need, value) = fitness.verdict else { continue };
         let why = fitness.purpose.shortfall(need, value);
         match unfit.iter_mut().find(|(other, _)| *other == why) {
@@ -186,7 +240,9 @@ pub fn sentence<'a>(all: impl Iterator<Item = &'a Fitness> + Clone) -> Option<St
     let fit = (!fit.is_empty()).then(|| format!("Fit for {}.", listed(&fit)));
     let unfit: Vec<String> = unfit.iter().map(|(why, uses)| format!("{} ({why})", listed(uses))).collect();
     let unfit = (!unfit.is_empty()).then(|| format!("Not fit for {}.", unfit.join(", ")));
-    Some([fit, unfit].into_iter().flatten().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
+    let decided = [fit, unfit].into_iter().flatten().collect::<Vec<_>>();
+    let open = (!open.is_empty()).then(|| format!("Undecided: {}.", open.join(", ")));
+    (!decided.is_empty()).then(|| decided.into_iter().chain(open).collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]
@@ -213,17 +269,17 @@ mod tests {
     fn a_whole_interval_decides() {
         assert!(Use::ALL.iter().all(|purpose| good().verdict(*purpose) == Verdict::Fit));
         let open = Measures { reads: between(4e6, 6e6), ..good() };
-        assert_eq!(open.verdict(Use::Media), Verdict::Undecided(Need::Reads));
+        assert_eq!(open.verdict(Use::Media), Verdict::Undecided(Need::Reads, Some([4e6, 6e6])));
         let slow = Measures { reads: between(3e6, 4e6), ..good() };
         assert_eq!(slow.verdict(Use::Media), Verdict::Unfit(Need::Reads, 3.5e6));
-        assert_eq!(Measures::default().verdict(Use::Databases), Verdict::Undecided(Need::Commits));
+        assert_eq!(Measures::default().verdict(Use::Databases), Verdict::Undecided(Need::Commits, None));
     }
 
     #[test]
     fn one_number_that_is_too_bad_is_enough() {
         let stops = Measures { longest_stop: Some(0.7), random_writes: None, ..good() };
         assert_eq!(stops.verdict(Use::Swap), Verdict::Unfit(Need::Stops, 0.7));
-        assert_eq!(stops.verdict(Use::System), Verdict::Undecided(Need::RandomWrites));
+        assert_eq!(stops.verdict(Use::System), Verdict::Undecided(Need::RandomWrites, None));
         let mixed = Measures { commits: vec![between(0.002, 0.004), None, between(0.02, 0.04)], ..good() };
         assert_eq!(mixed.verdict(Use::Databases), Verdict::Unfit(Need::Commits, 0.03));
     }
@@ -231,13 +287,14 @@ mod tests {
     #[test]
     fn a_short_watch_finds_stops_but_excludes_none() {
         let short = |stop| Measures { longest_stop: Some(stop), watched_stops: false, ..good() };
-        assert_eq!(short(0.1).verdict(Use::Swap), Verdict::Undecided(Need::Stops));
+        assert_eq!(short(0.1).verdict(Use::Swap), Verdict::Undecided(Need::Stops, None));
         assert_eq!(short(0.6).verdict(Use::Swap), Verdict::Unfit(Need::Stops, 0.6));
     }
 
     #[test]
     fn uses_with_one_shortfall_stand_together() {
-        let slow = Measures { longest_stop: Some(2.6), ..good() };
+        let slow =
+            Measures { longest_stop: Some(2.6), reads: between(4e6, 6e6), commits: Vec::new(), ..good() };
         let all = Use::ALL.map(|purpose| Fitness {
             target: String::new(),
             purpose,
@@ -246,7 +303,8 @@ mod tests {
         assert_eq!(
             sentence(all.iter()).as_deref(),
             Some(
-                "Fit for media, backups and databases. Not fit for a system and swap (operations stop for up to 2.6 s)."
+                "Fit for backups. Not fit for a system and swap (operations stop for up to 2.6 s). \
+                 Undecided: media (reads 4.00–6.00 MB/s, 5.00 MB/s needed), databases (synced writes not measured: --suite db)."
             )
         );
         assert_eq!(sentence([].iter()), None);

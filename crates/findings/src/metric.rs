@@ -230,6 +230,9 @@ pub struct LoadKey {
     /// Whether its speed is that of the span that was measured, not what is sustained; `None` where neither is claimed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span: Option<bool>,
+    /// Percent of its bytes that never reached the drive, where that is more than a few: its numbers are no evidence of the drive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missed: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<On>,
     /// The engine or tool that moved the bytes.
@@ -369,6 +372,7 @@ impl LoadKey {
             || unlike(self.content, other.content)
             || unlike(self.sync, other.sync)
             || unlike(self.streams, other.streams)
+            || self.missed.is_some() != other.missed.is_some()
     }
 }
 

@@ -149,7 +149,8 @@ impl LoadKey {
         let jobs = self.jobs.filter(|j| *j > 1).map(|j| format!("{j} jobs"));
         let synced = self.sync.filter(|sync| *sync).map(|_| "each write synced".to_owned());
         let streams = self.streams.filter(|s| *s > 1).map(|s| format!("{s} streams"));
-        let known = [Some(what), self.block.map(size), caching, depth, jobs, synced, streams];
+        let missed = self.missed.map(|percent| format!("{percent} % never reached the drive"));
+        let known = [Some(what), self.block.map(size), caching, depth, jobs, synced, streams, missed];
         known.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 

@@ -171,10 +171,6 @@ impl World for Modelled {
         Ok(target.size.unwrap_or(0))
     }
 
-    fn filled_share(&self, _: &Target) -> Option<f64> {
-        None
-    }
-
     fn file_start(&self, _: usize) -> Option<u64> {
         Some(0)
     }

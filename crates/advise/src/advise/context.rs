@@ -131,7 +131,7 @@ impl<'a> Context<'a> {
             self.stall(drive).filter(|(stop, _)| purpose.longest_stop().is_some_and(|most| *stop >= most));
         let stall = stall.map(|(stop, e)| (Verdict::Unfit(Need::Stops, stop), e));
         let badness = |verdict: &Verdict| match verdict {
-            Verdict::Undecided(_) => 0,
+            Verdict::Undecided(..) => 0,
             Verdict::Fit => 1,
             Verdict::Unfit(..) => 2,
         };

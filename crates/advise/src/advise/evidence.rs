@@ -98,6 +98,9 @@ impl Evidence {
         let targets: Vec<&String> = findings.origin.carriers.iter().map(|carrier| &carrier.target).collect();
         // A number of several targets is as good as the load on each of them.
         let whole = |m: &&Metric| {
+            if m.load.as_ref().is_some_and(|load| load.missed.is_some()) {
+                return false;
+            }
             let load = m.load.as_ref().map(|load| &load.name);
             let own = |target: &String| *target == m.target || !targets.contains(&&m.target);
             !findings.cut.iter().any(|(target, name)| name.as_ref() == load && own(target))

@@ -69,7 +69,7 @@ fn a_drive_that_any_run_found_unfit_stays_unfit() {
     };
     let unfit = fit(&inventory, "r1", "sda", Use::Swap, Verdict::Unfit(Need::Stops, 0.7));
     let good = fit(&inventory, "r2", "sda", Use::Swap, Verdict::Fit);
-    let open = fit(&inventory, "r3", "sda", Use::Swap, Verdict::Undecided(Need::Stops));
+    let open = fit(&inventory, "r3", "sda", Use::Swap, Verdict::Undecided(Need::Stops, None));
     let all = [unfit, good, open];
     assert_eq!(verdict(&all), Some((Verdict::Unfit(Need::Stops, 0.7), "r1".to_owned())));
     assert_eq!(verdict(&all[1..]), Some((Verdict::Fit, "r2".to_owned())));

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Imported, Watched};
 use crate::{
-    conditions::{Check, Processors},
+    conditions::{BytesMoved, Check, Processors},
     inventory::{Drive, Inventory},
     plan::{Act, Measure, Plan, Prediction, StepId},
     tagged::{Kind, Tagged},
@@ -62,6 +62,12 @@ pub enum Event {
     Processors {
         step: StepId,
         did: Processors,
+    },
+    /// What the drives of a target moved while a load ran on it, by their own counters.
+    Counted {
+        step: StepId,
+        target: u32,
+        moved: BytesMoved,
     },
     /// An act other than a load was done.
     Act {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ActResult, End, Event, Imported, Start, Watched};
 use crate::{
-    conditions::Processors,
+    conditions::{BytesMoved, Processors},
     inventory::Drive,
     plan::{Measure, Plan, Rule, ScratchFile, StepId},
     units::{Caching, Ended, EngineInfo, Histogram, Outcome, RunStatus, Window, ZonePoint, duration},
@@ -61,6 +61,8 @@ pub struct Step<T> {
     /// The load on each target, by the target's position in the plan.
     pub loads: BTreeMap<usize, Load<T>>,
     pub processors: Option<Processors>,
+    /// What the drives of each target moved meanwhile, by their own counters; none of unknown drives.
+    pub counted: BTreeMap<usize, BytesMoved>,
 }
 
 #[derive(Debug)]
@@ -197,6 +199,7 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 if let (Some(measure), Some(begun)) = (planned, self.step(step)) {
                     // A step that was interrupted is measured again from the start.
                     begun.loads.clear();
+                    begun.counted.clear();
                     begun.engine = Some(engine);
                     begun.measure = measure;
                 }
@@ -225,6 +228,11 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
             Event::Processors { step, did } => {
                 if let Some(step) = self.step(step) {
                     step.processors = Some(did);
+                }
+            }
+            Event::Counted { step, target, moved } => {
+                if let Some(step) = self.step(step) {
+                    step.counted.insert(target as usize, moved);
                 }
             }
             Event::Act { step, target, result, .. } => {
@@ -261,7 +269,13 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
     fn step(&mut self, step: StepId) -> Option<&mut Step<T>> {
         if !self.run.steps.contains_key(&step) {
             let measure = self.run.planned(step)?.clone();
-            let begun = Step { measure, engine: None, loads: BTreeMap::new(), processors: None };
+            let begun = Step {
+                measure,
+                engine: None,
+                loads: BTreeMap::new(),
+                processors: None,
+                counted: BTreeMap::new(),
+            };
             self.run.steps.insert(step, begun);
         }
         self.run.steps.get_mut(&step)

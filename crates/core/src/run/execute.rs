@@ -18,7 +18,7 @@ use crate::{
     plan::{Condition, Measure, MoveDrives, Plan, RemovePool, Rule, Step, Uncounted},
     record::{Done, Event, How, When},
     target::Target,
-    units::{count, duration, percent},
+    units::{count, duration},
 };
 
 /// Executes a plan except the steps in `done`. Records everything but the end event, which the caller adds.
@@ -207,18 +207,7 @@ impl Execution<'_, '_> {
         self.ctx.world.wait(watched, self.ctx.cancel);
         self.time.pass(watched);
         let now = self.snapshot();
-        for (target, on) in self.plan.targets.clone().iter().enumerate() {
-            // Compressed memory is meant to be memory.
-            if on.is_memory()
-                && self.planned.steps.iter().any(|step| step.is_on(target) && step.act.needs().is_for_memory)
-            {
-                continue;
-            }
-            if let Some(share) = self.ctx.world.filled_share(on).filter(|share| *share < 0.99) {
-                let (path, share) = (on.path.display(), percent(1.0 - share));
-                let text = format!("{share} of {path} are holes, which read faster than any drive.");
-                self.note(Some(target), text)?;
-            }
+        for (target, on) in self.plan.targets.iter().enumerate() {
             let checks = check_before(self.ctx.inventory, on, &earlier, &now);
             self.ctx.emit(Event::Preflight { target: target as u32, when: When::Before, checks })?;
         }
@@ -233,10 +222,7 @@ impl Execution<'_, '_> {
             };
             let together = self.plan.targets.iter().zip(&self.moved).enumerate();
             let together = together.filter(|(at, (other, _))| *at == target || shares(other));
-            let sum = together.fold(BytesMoved::default(), |sum, (_, (_, m))| BytesMoved {
-                read: sum.read + m.read,
-                written: sum.written + m.written,
-            });
+            let sum = together.fold(BytesMoved::default(), |sum, (_, (_, moved))| sum.and(*moved));
             let counts = |step: &Step| step.act.needs().uncounted == Uncounted::Nothing;
             let is_counted = self.plan.steps.iter().all(|step| !step.is_on(target) || counts(step));
             let sum = is_counted.then_some(sum);

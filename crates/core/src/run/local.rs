@@ -163,11 +163,6 @@ impl World for Local<'_> {
         Ok(length)
     }
 
-    fn filled_share(&self, target: &Target) -> Option<f64> {
-        let meta = target.path.metadata().ok().filter(|m| m.is_file() && m.len() > 0)?;
-        Some(meta.blocks() as f64 * 512.0 / meta.len() as f64)
-    }
-
     fn file_start(&self, at: usize) -> Option<u64> {
         let open = self.open[at].as_ref()?;
         // A scratch file may have no name.

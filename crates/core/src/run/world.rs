@@ -70,9 +70,6 @@ pub trait World {
     /// Opens an existing file or device; returns its length in bytes.
     fn open(&mut self, at: usize, target: &Target, cancel: &Cancel) -> Result<u64, RunError>;
 
-    /// The allocated share of an existing file. Holes read as zeros without touching the drive.
-    fn filled_share(&self, target: &Target) -> Option<f64>;
-
     /// Where an existing file begins on its device, bytes; none if that can't be found out.
     fn file_start(&self, at: usize) -> Option<u64>;
 

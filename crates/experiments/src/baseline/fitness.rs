@@ -20,7 +20,10 @@ const LEAST_SECONDS: f64 = 3.0;
 fn is_alone(group: &Group<'_>) -> bool {
     let load = &group.measure.load;
     let one = load.depth == 1 && load.streams == 1;
-    one && load.caching == Caching::Direct && load.content == Content::Random && !group.target.is_memory()
+    one && group.load.missed.is_none()
+        && load.caching == Caching::Direct
+        && load.content == Content::Random
+        && !group.target.is_memory()
 }
 
 /// What a database does to commit.

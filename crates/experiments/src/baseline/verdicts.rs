@@ -26,6 +26,7 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], fit: &[Fitness]) -> (V
         let own: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
         let say = |text| named(several, target, text);
         short.extend(fitness::sentence(fit.iter().filter(|f| f.target == target.given)).map(say));
+        short.extend(missed(&own).map(say));
         short.extend(own.iter().filter_map(|g| synced(g)).map(say));
         short.extend(widest(&own).map(say));
         for group in &own {
@@ -46,6 +47,17 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], fit: &[Fitness]) -> (V
         short.extend(own.iter().filter_map(|g| failure(g)).map(say));
     }
     (short, full)
+}
+
+/// What was not the drive's speed.
+fn missed(groups: &[&Group<'_>]) -> Option<String> {
+    let missed: Vec<&&Group<'_>> = groups.iter().filter(|g| g.load.missed.is_some()).collect();
+    let most = missed.iter().filter_map(|g| g.load.missed).max()?;
+    let names: Vec<String> = missed.iter().map(|g| load_name(g)).collect();
+    let names = if missed.len() == groups.len() { "the loads".to_owned() } else { listed(&names) };
+    Some(format!(
+        "Not the drive's speed: {most} % of the bytes of {names} never reached it (a cache, holes, compression or deduplication)."
+    ))
 }
 
 /// The aim of a load in rounds, as a share of its speed.

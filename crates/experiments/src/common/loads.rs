@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use super::{Series, Summary, loaded_run::on};
 use crate::{
     analyse::{Estimate, repeat},
+    conditions::BytesMoved,
     findings::{LoadKey, Metric, Quantity},
     plan::{FILL, Measure, Plan, Rule},
     record::{Run, Step, Windows},
     target::{Kind, Target},
     units::{Ended, Extent, Histogram, Outcome, Pattern},
 };
+
+/// From this share on, what the drive's counters show of a load's bytes is all of them.
+const REACHED: f64 = 0.95;
 
 pub(in super::super) struct Group<'a> {
     /// Position of the target in the plan.
@@ -34,6 +38,8 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<
     let mut groups: Vec<Group<'_>> = Vec::new();
     // The rounds of each group, one after the other.
     let mut rounds: BTreeMap<usize, (Series, Option<Outcome>)> = BTreeMap::new();
+    // What each group moved, and what the drives' counters show of it.
+    let mut reached: BTreeMap<usize, [u64; 2]> = BTreeMap::new();
     let mut readable: BTreeMap<usize, u64> = BTreeMap::new();
     for (step, mut of) in std::mem::take(&mut run.steps) {
         let loads = std::mem::take(&mut of.loads);
@@ -70,6 +76,15 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<
                 });
                 groups.len() - 1
             });
+            if let (Some(outcome), Some(counted)) = (&load.outcome, of.counted.get(&at)) {
+                let sum = reached.entry(number).or_default();
+                sum[0] = sum[0].saturating_add(outcome.bytes_read).saturating_add(outcome.bytes_written);
+                let shown = BytesMoved {
+                    read: counted.read.min(outcome.bytes_read),
+                    written: counted.written.min(outcome.bytes_written),
+                };
+                sum[1] = sum[1].saturating_add(shown.read).saturating_add(shown.written);
+            }
             let group = &mut groups[number];
             group.extent = group.extent.max(extent);
             if let Rule::Round { .. } = measure.rule {
@@ -84,6 +99,10 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<
     for (number, (all, ended)) in rounds {
         let group = &mut groups[number];
         group.runs.push(all.finish(&group.measure, ended.as_ref()));
+    }
+    for (number, [moved, shown]) in reached {
+        let share = shown as f64 / moved as f64;
+        groups[number].load.missed = (share < REACHED).then_some(((1.0 - share) * 100.0).round() as u8);
     }
     groups.sort_by_key(|group| group.at);
     for group in &mut groups {

@@ -106,7 +106,7 @@ impl SwapWhat {
 const MEMORY: RangeInclusive<u64> = 1 << 20..=1 << 40;
 /// The swap area and other programs' memory are not counted as bytes that the run moved.
 fn needs() -> Needs {
-    Needs { uncounted: Uncounted::All, is_for_memory: true, ..Needs::default() }
+    Needs { uncounted: Uncounted::All, ..Needs::default() }
 }
 
 crate::kind!("swap.area", MakeSwapArea as Act);

@@ -1,17 +1,19 @@
 //! Checks before and after a run: conditions that may affect the result are recorded, and flagged where they matter.
 
+mod io_limits;
 mod processors;
 mod snapshot;
 
 use serde::{Deserialize, Serialize};
 
+pub use io_limits::{IoLimit, LimitKind};
 pub use processors::{Core, ProcessorWatch, Processors};
-pub use snapshot::{Activity, Resync, Snapshot, bytes_written};
+pub use snapshot::{Activity, Resync, Snapshot, bytes_written, counted};
 
 use crate::{
     inventory::{Drive, Inventory, Layer},
     target::{Kind, Target},
-    units::{MIB, count, decimal_bytes, percent, rate, size},
+    units::{MIB, count, decimal_bytes, listed, percent, rate, size},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +70,7 @@ pub fn check_before(
         governor(machine.governor.as_deref()),
         temperature(now),
         throttling(now),
+        control_group(target, now),
     ]);
     checks
 }
@@ -86,11 +89,29 @@ pub fn check_after(
     checks
 }
 
-/// Bytes that a run read and wrote.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Bytes that were read and written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BytesMoved {
     pub read: u64,
     pub written: u64,
+}
+
+impl BytesMoved {
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            read: self.read.saturating_sub(before.read),
+            written: self.written.saturating_sub(before.written),
+        }
+    }
+
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            read: self.read.saturating_add(other.read),
+            written: self.written.saturating_add(other.written),
+        }
+    }
 }
 
 fn check(name: &str, value: impl Into<String>, flag: Option<String>) -> Check {
@@ -219,6 +240,14 @@ fn arrays(inventory: &Inventory, target: &Target, now: &Snapshot) -> Check {
         )
     });
     check("arrays", joined(&value, "none active"), flag)
+}
+
+fn control_group(target: &Target, now: &Snapshot) -> Check {
+    let on_it = |limit: &&IoLimit| target.drives.iter().any(|drive| drive.name == limit.drive);
+    let limits: Vec<String> = now.limits.iter().filter(on_it).map(IoLimit::describe).collect();
+    let flag =
+        (!limits.is_empty()).then(|| format!("A limit of the control group holds {}.", listed(&limits)));
+    check("control group", joined(&limits, "no limit"), flag)
 }
 
 fn free_space(target: &Target) -> Check {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{BytesMoved, IoLimit, io_limits::io_limits};
 use crate::{
     inventory::{Drive, machine},
     sysroot::Sysroot,
@@ -23,6 +24,8 @@ pub struct Snapshot {
     pub memory_available: Option<u64>,
     /// Arrays that the kernel resynchronises, rebuilds, reshapes or checks.
     pub resyncs: Vec<Resync>,
+    /// What control groups allow.
+    pub limits: Vec<IoLimit>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -54,10 +57,11 @@ pub struct Resync {
 }
 
 impl Snapshot {
-    pub fn take<'a>(root: &Sysroot, drives: impl IntoIterator<Item = &'a Drive>) -> Self {
+    pub fn take<'a>(root: &Sysroot, drives: impl IntoIterator<Item = &'a Drive> + Clone) -> Self {
         let first = |path: &str| root.word(path)?.split(' ').next()?.parse().ok();
         Self {
             uptime: first("/proc/uptime"),
+            limits: io_limits(root, drives.clone()),
             drives: drives.into_iter().filter_map(|drive| activity(root, &drive.name)).collect(),
             load: first("/proc/loadavg"),
             temperature: machine::temperature(root),
@@ -85,6 +89,13 @@ impl Snapshot {
 /// Bytes written to a block device since it was connected.
 pub fn bytes_written(root: &Sysroot, name: &str) -> Option<u64> {
     activity(root, name).map(|activity| activity.written)
+}
+
+/// What these drives moved since they were connected, by their own counters; `None` without drives, or of unknown ones.
+pub fn counted(root: &Sysroot, drives: &[Drive]) -> Option<BytesMoved> {
+    let each = drives.iter().map(|drive| activity(root, &drive.name));
+    let moved = each.map(|a| a.map(|a| BytesMoved { read: a.read, written: a.written }));
+    moved.reduce(|a, b| Some(a?.and(b?))).flatten()
 }
 
 /// Reads a block device's `stat`, see the kernel's Documentation/block/stat.rst: sectors have 512 bytes, times are in ms.

@@ -85,7 +85,7 @@ enum Cell<'a> {
 }
 
 /// Every column, in order. Names are lower case and no words of SQL's.
-const COLUMNS: [(&str, Get); 36] = [
+const COLUMNS: [(&str, Get); 37] = [
     ("run", Get::Text(|r| known(&r.findings.run))),
     ("started_at", Get::Time(|r| known(&r.findings.origin.at))),
     ("version", Get::Text(|r| known(&r.findings.origin.version))),
@@ -124,6 +124,7 @@ const COLUMNS: [(&str, Get); 36] = [
     ("caching", Get::Text(|r| r.load()?.caching.map(|caching| caching.words().into()))),
     ("sync", Get::Text(|r| r.load()?.sync.map(|sync| if sync { "each write" } else { "none" }.into()))),
     ("streams", Get::Whole(|r| r.load()?.streams.map(u64::from))),
+    ("missed_percent", Get::Whole(|r| r.load()?.missed.map(u64::from))),
     ("engine", Get::Text(|r| known(&r.load()?.engine))),
 ];
 

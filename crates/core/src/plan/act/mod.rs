@@ -93,8 +93,6 @@ pub struct Needs {
     pub takes_what_is_left: bool,
     /// The kernel or other programs move bytes for it that no result counts.
     pub uncounted: Uncounted,
-    /// Memory is a target like any other.
-    pub is_for_memory: bool,
 }
 
 /// Whether the counters of drives tell what an act moved.

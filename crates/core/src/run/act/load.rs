@@ -10,7 +10,7 @@ use super::{
     Execution, RunError, Troubles,
 };
 use crate::{
-    conditions::ProcessorWatch,
+    conditions::{self, BytesMoved, ProcessorWatch},
     engine::{self, Engine, EngineError, Flow},
     inventory::Drive,
     plan::{Measure, Rule, Step},
@@ -122,6 +122,7 @@ fn loads(
     sites: &[Site],
 ) -> Result<Troubles, RunError> {
     let on: Vec<usize> = step.targets().collect();
+    let counters: Vec<Option<BytesMoved>> = on.iter().map(|at| counted(run, *at)).collect();
     let mut begun = None;
     let mut totals: Vec<Outcome> = sites.iter().map(|_| Outcome::nothing(Ended::Finished)).collect();
     loop {
@@ -142,6 +143,12 @@ fn loads(
         let whole = totals.iter().all(|o| o.ended == Ended::Finished) && !run.cancel.is_set();
         if !(whole && again) {
             break;
+        }
+    }
+    for (&target, before) in on.iter().zip(&counters) {
+        if let (Some(before), Some(now)) = (before, counted(run, target)) {
+            let moved = now.since(*before);
+            run.ctx.emit(Event::Counted { step: step.id, target: target as u32, moved })?;
         }
     }
     let ctx = &mut run.ctx;
@@ -168,6 +175,10 @@ fn loads(
     }
     let failures = on.iter().zip(&totals).filter_map(|(&target, o)| Some((target, failure(m, o)?)));
     Ok(failures.collect())
+}
+
+fn counted(run: &Execution<'_, '_>, target: usize) -> Option<BytesMoved> {
+    conditions::counted(run.ctx.world.sysroot(), &run.plan.targets[target].drives)
 }
 
 /// A load that has begun, perhaps with several passes.
