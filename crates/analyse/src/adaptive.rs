@@ -85,7 +85,7 @@ impl Adaptive {
         // The last look is always made; the others wait until there is enough data.
         let by_bytes = due(&self.looks) && (self.can_judge() || seen >= self.looks[0] as f64);
         let by_time = self.series.total_seconds >= self.due;
-        let time_is_up = window.to_ns as f64 / 1e9 >= self.seconds;
+        let time_is_up = window.to_ns as f64 / 1e9 >= self.most_seconds();
         if by_bytes || by_time || time_is_up {
             while due(&self.looks) {
                 self.looks.pop();
@@ -95,6 +95,11 @@ impl Adaptive {
             self.due = if self.latest.is_some() { f64::INFINITY } else { later() };
         }
         self.decision
+    }
+
+    fn most_seconds(&self) -> f64 {
+        let fell = self.latest.as_ref().is_some_and(|judged| !judged.cliffs.is_empty());
+        self.rules.fallen_seconds.filter(|_| fell).map_or(self.seconds, |most| most.min(self.seconds))
     }
 
     /// Chunks larger than 1 MiB come from fast drives or large blocks. A look then needs enough chunks, and 1 s of data.
@@ -177,7 +182,7 @@ impl Adaptive {
         let (needs, seen) = (self.needs(judged), self.mib(judged.seen));
         let seconds = self.series.total_seconds + MARGIN * judged.mean * (needs - seen);
         let bytes = needs + self.room(judged);
-        self.only_fast_part || bytes > self.rules.budget as f64 || seconds > self.seconds
+        self.only_fast_part || bytes > self.rules.budget as f64 || seconds > self.most_seconds()
     }
 
     /// Whether it lasted as long as a load that asks for nothing but the span lasts at most. Ending once the interval is

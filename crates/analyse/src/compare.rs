@@ -10,6 +10,8 @@ use super::{
 const SPREAD: f64 = 0.03;
 /// The minimum half-width of one run beside another, which more bytes don't reduce.
 const LEAST_HALF_WIDTH: f64 = 2.0 * SPREAD;
+/// What changes over minutes shows in part only within one run: another run may be this many half-widths off.
+const BETWEEN: f64 = 2.0;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ratio {
@@ -73,8 +75,8 @@ pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     Some(Ratio { estimate, different })
 }
 
-/// The estimate of one run with an interval for another run, that of this one may be narrower than runs differ: by `spread`,
-/// if that is known from repeated runs.
+/// The estimate of one run with an interval for another run; that of this one may be narrower than runs differ: by `spread`, if that is
+/// known from repeated runs.
 pub fn across_runs(e: &Estimate, spread: Option<Spread>) -> Estimate {
     if let (Some(known), Some([low, high])) = (spread, e.within) {
         // What runs are assumed to differ by gives way to what they do.
@@ -83,8 +85,10 @@ pub fn across_runs(e: &Estimate, spread: Option<Spread>) -> Estimate {
         return Estimate { low: e.value * (1.0 - down).max(0.0), high: e.value * (1.0 + up), ..e.clone() };
     }
     let least = spread.map_or(LEAST_HALF_WIDTH, |known| known.half_width());
-    let low = e.low.min(e.value * (1.0 - least).max(0.0));
-    Estimate { low, high: e.high.max(e.value * (1.0 + least)), ..e.clone() }
+    let [down, up] = e.within.map_or([0.0; 2], |[low, high]| [1.0 - low / e.value, high / e.value - 1.0]);
+    let [down, up] = [down, up].map(|within| least.hypot(BETWEEN * within));
+    let low = e.low.min(e.value * (1.0 - down).max(0.0));
+    Estimate { low, high: e.high.max(e.value * (1.0 + up)), ..e.clone() }
 }
 
 /// How much runs on one drive differ.

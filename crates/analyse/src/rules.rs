@@ -15,6 +15,9 @@ pub struct Rules {
     /// The least that must be left after what was discarded.
     pub retain: u64,
     pub growth: f64,
+    /// The most time of a load whose speed has fallen, s: something else is to follow then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallen_seconds: Option<f64>,
     /// Stop past `w_min` when the precision would need more than this many budgets; `None` never gives up.
     pub give_up: Option<f64>,
 }
@@ -29,6 +32,7 @@ impl Rules {
             budget: 3072,
             retain: 128,
             growth: 1.25,
+            fallen_seconds: None,
             give_up: Some(2.0),
         }
     }

@@ -46,6 +46,11 @@ impl Plan {
         }
     }
 
+    /// Seconds of a step, at most, that others leave to it; nothing for one that may be skipped.
+    pub(crate) fn needed(&self, step: &Step) -> f64 {
+        if step.needs.is_some() { 0.0 } else { self.most(step).unwrap_or(0.0) }
+    }
+
     /// Seconds of a step, at most, if it ends when its own limit is reached.
     pub fn most(&self, step: &Step) -> Option<f64> {
         let start = match (step.act.is::<Measure>(), self.engine.as_deref()) {

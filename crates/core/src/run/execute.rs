@@ -122,7 +122,7 @@ impl Execution<'_, '_> {
             let done = self.done.steps.contains(&step.id);
             if !done && (over || self.time.left(step) <= 0.0) {
                 // It was the failure that ended what a target has left.
-                if !is_skipped(step, failed) {
+                if !is_skipped(step, failed) && self.holds(step) {
                     self.late.insert(step.id);
                 }
                 // Nobody is asked to move drives for a comparison that stays incomplete.
@@ -145,7 +145,7 @@ impl Execution<'_, '_> {
             }
             let since = self.ctx.world.seconds();
             self.step(step, failed)?;
-            let needed = self.planned.most(step).unwrap_or(0.0);
+            let needed = self.planned.needed(step);
             self.time.spend(step, needed, self.ctx.world.seconds() - since);
         }
         Ok(())

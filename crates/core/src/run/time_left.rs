@@ -24,7 +24,7 @@ impl TimeLeft {
     pub fn new(plan: &Plan, done: &Done) -> Self {
         let left = done.left(plan);
         let to_come = || plan.steps.iter().filter(|step| !done.steps.contains(&step.id));
-        let needed = |step: &Step| plan.most(step).unwrap_or(0.0);
+        let needed = |step: &Step| plan.needed(step);
         let share = |most: Option<f64>, needed| Share {
             left: most.filter(|_| plan.limit.is_some()).unwrap_or(f64::INFINITY),
             needed,

@@ -50,12 +50,10 @@ fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<Op
     let pause = ask.values.get(&options::PAUSE);
     let left_out = NoPause { target: at as u32, pause, least: pause / PAUSED };
     let left_out = Some(left_out).filter(|left_out| ask.effort.max_seconds < left_out.least);
-    // The second write takes as long as the first at most; some of it is fast again.
-    let [once, twice] = match &left_out {
-        Some(_) => [ask.effort.max_seconds, 0.0],
-        None => [0.6, 0.4].map(|share| share * (ask.effort.max_seconds - pause)),
-    };
+    // The second write takes as long as the first at most; some of it is fast again. Without a cliff there is none.
+    let [once, twice] = [0.6, 0.4].map(|share| share * (ask.effort.max_seconds - pause));
     let rules = Rules {
+        fallen_seconds: left_out.is_none().then_some(once),
         first: FIRST,
         w_min: None,
         budget: reach.div_ceil(MIB),
@@ -63,7 +61,7 @@ fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<Op
         ..ask.effort.rules.clone()
     };
     let measure = |label: &str, rule| Measure::new(label, load.clone(), rule, reach);
-    let first = Rule::Adaptive { rules: rules.clone(), bytes: reach, seconds: once };
+    let first = Rule::Adaptive { rules: rules.clone(), bytes: reach, seconds: ask.effort.max_seconds };
     steps.add_file(at, reach, ask.effort.max_bytes);
     let of = steps.add(&[at], measure(WRITE, first));
     if left_out.is_none() {

@@ -60,6 +60,11 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<
             if load.windows == 0 || measure.label == FILL || measure.load.lacks_fsync(ended) {
                 continue;
             }
+            // A round that was cut off is none.
+            let is_round = matches!(measure.rule, Rule::Round { .. });
+            if is_round && ended.is_none_or(|ended| *ended == Ended::Cancelled) {
+                continue;
+            }
             let same = |g: &Group<'_>| {
                 g.at == at && (&g.measure.label, g.measure.load.block) == (&measure.label, measure.load.block)
             };
@@ -87,7 +92,7 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<
             }
             let group = &mut groups[number];
             group.extent = group.extent.max(extent);
-            if let Rule::Round { .. } = measure.rule {
+            if is_round {
                 let (all, ended) = rounds.entry(number).or_insert_with(|| (Series::new(measure), None));
                 all.follow(load.kept, load.outcome.as_ref());
                 *ended = load.outcome;
