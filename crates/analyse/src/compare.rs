@@ -10,8 +10,9 @@ use super::{
 const SPREAD: f64 = 0.03;
 /// The minimum half-width of one run beside another, which more bytes don't reduce.
 const LEAST_HALF_WIDTH: f64 = 2.0 * SPREAD;
-/// What changes over minutes shows in part only within one run: another run may be this many half-widths off.
-const BETWEEN: f64 = 2.0;
+/// What changes over minutes shows in part only within one run: where the half-width within a run is as large as this, another run may be
+/// twice as far off.
+const VARIES: f64 = 0.05;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ratio {
@@ -86,7 +87,7 @@ pub fn across_runs(e: &Estimate, spread: Option<Spread>) -> Estimate {
     }
     let least = spread.map_or(LEAST_HALF_WIDTH, |known| known.half_width());
     let [down, up] = e.within.map_or([0.0; 2], |[low, high]| [1.0 - low / e.value, high / e.value - 1.0]);
-    let [down, up] = [down, up].map(|within| least.hypot(BETWEEN * within));
+    let [down, up] = [down, up].map(|within| least.hypot(within * (1.0 + within / VARIES).min(2.0)));
     let low = e.low.min(e.value * (1.0 - down).max(0.0));
     Estimate { low, high: e.high.max(e.value * (1.0 + up)), ..e.clone() }
 }

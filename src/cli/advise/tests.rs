@@ -403,7 +403,11 @@ fn keep_loads(
             for n in 0..windows {
                 // Real repetitions are never equal.
                 let took = ((1 << 20) as f64 / speed * if n % 2 == 0 { 0.99 } else { 1.01 } * 1e9) as u64;
-                let stops = if n == windows - 2 && windows > 4 && m.load.writes() { 300_000_000 } else { 0 };
+                let stops = if n == windows - 2 && windows > 4 && m.repetition == 1 && m.load.writes() {
+                    300_000_000
+                } else {
+                    0
+                };
                 let from = (seconds * 1e9) as u64;
                 let latency = Histogram::of(&mut [took + stops]);
                 let window = Window {
