@@ -5,10 +5,10 @@ use std::{io, path::PathBuf, process::ExitCode};
 use super::{args::Report, errors::Usage, output::Output, stored};
 use crate::{
     compare::compare,
-    findings::Findings,
+    findings::{CarrierDrive, Findings},
     record::keep_new_dir,
     report::{html, markdown, plot},
-    units::{count, decimal_bytes},
+    units::{count, decimal_bytes, distinct, listed},
 };
 
 pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -32,7 +32,12 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
             Err(e) => output.note(&format!("{} and {other} are not compared: {e}.", args.runs[0])),
         }
     }
+    let in_common = in_common(&all);
+    in_common.iter().for_each(|sentence| output.note(sentence));
     all.splice(0..0, compared);
+    if let Some(first) = all.first_mut() {
+        first.context.extend(in_common);
+    }
     let files = files(&all);
     let bytes: usize = files.iter().map(|(_, text)| text.len()).sum();
     keep_new_dir(&dir, &files).map_err(|e| match e.kind() {
@@ -48,6 +53,23 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     Ok(ExitCode::SUCCESS)
 }
 
+/// The drives that several of these runs measured, in a sentence each.
+fn in_common(all: &[Findings]) -> Vec<String> {
+    let drives = |run: &Findings| -> Vec<CarrierDrive> {
+        run.origin.carriers.iter().flat_map(|carrier| carrier.drives.clone()).collect()
+    };
+    let mut sentences = Vec::new();
+    for drive in distinct(all.iter().flat_map(drives).map(|drive| (drive.identity, drive.model))) {
+        let has = |run: &&Findings| drives(run).iter().any(|own| own.identity == drive.0);
+        let runs = distinct(all.iter().filter(has).map(|run| run.run.clone()));
+        if runs.len() > 1 {
+            let model = drive.1.map(|model| format!(", {model}")).unwrap_or_default();
+            sentences.push(format!("{} measured one drive{model}.", listed(&runs)));
+        }
+    }
+    distinct(sentences)
+}
+
 fn files(all: &[Findings]) -> Vec<(String, String)> {
     let mut files = vec![("report.html".to_owned(), html(all))];
     let mut pages = Vec::new();
@@ -61,4 +83,27 @@ fn files(all: &[Findings]) -> Vec<(String, String)> {
     }
     files.push(("report.md".to_owned(), pages.join("\n")));
     files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::{Carrier, Origin};
+
+    #[test]
+    fn runs_of_one_drive_say_so() {
+        let run = |name: &str, drives: &[&str]| {
+            let drive = |identity: &&str| CarrierDrive {
+                identity: (*identity).to_owned(),
+                model: Some("Ultra".to_owned()),
+                ..CarrierDrive::default()
+            };
+            let carrier = Carrier { drives: drives.iter().map(drive).collect(), ..Carrier::default() };
+            let origin = Origin { carriers: vec![carrier], ..Origin::default() };
+            Findings { run: name.to_owned(), origin, ..Findings::default() }
+        };
+        let all = [run("r1", &["A"]), run("r2", &["B", "A"]), run("r3", &["C"])];
+        assert_eq!(in_common(&all), ["r1 and r2 measured one drive, Ultra."]);
+        assert!(in_common(&all[1..]).is_empty());
+    }
 }
