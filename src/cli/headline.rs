@@ -2,18 +2,38 @@
 
 use crate::{
     analyse::{Estimate, compare::Difference},
-    findings::{BootPart, Findings, LoadKey, Metric, Quantity, Reference, Scope, Unit},
+    findings::{
+        BootPart, Findings, LoadKey, Metric, Quantity, Reference, Scope, Unit,
+        fitness::{Use, Verdict},
+    },
     units::{Direction, MIB, Pattern, distinct, duration, percent, rate, short_load_name, size},
 };
 
 /// The most important numbers of a run, each with its unit: the answer of its experiment, or else the speeds of its loads.
 pub(super) fn headline(findings: &Findings) -> Vec<String> {
     let all = &findings.estimates;
+    if let Some(kept) = kept(findings) {
+        return kept;
+    }
     let asked = [is_answer, is_sum, is_share].iter().find_map(|wanted| {
         let answers: Vec<String> = all.iter().filter(|metric| wanted(metric)).map(written).collect();
         Some(answers).filter(|answers| !answers.is_empty())
     });
     asked.or_else(|| client(all)).unwrap_or_else(|| speeds(all))
+}
+
+/// Whether acknowledged data was kept; of `pull` also the layout.
+fn kept(findings: &Findings) -> Option<Vec<String>> {
+    let own = findings.fitness.iter().filter(|f| f.purpose == Use::Safekeeping);
+    let several = distinct(own.clone().map(|f| &f.target)).len() > 1;
+    let each = own.map(|f| {
+        let text = match f.verdict {
+            Verdict::Unfit(need, value) => format!("NOT KEPT: {}", f.purpose.shortfall(need, value)),
+            Verdict::Fit | Verdict::Undecided(..) => "nothing lost".to_owned(),
+        };
+        if several { format!("{} {text}", f.target) } else { text }
+    });
+    Some(each.collect::<Vec<_>>()).filter(|each| !each.is_empty())
 }
 
 /// The speeds at which one client of a share got and put the largest file.
@@ -39,6 +59,7 @@ fn is_answer(metric: &Metric) -> bool {
             | Quantity::Knee
             | Quantity::CostPerFile(_)
             | Quantity::VarianceShare(_)
+            | Quantity::MemoryUsed
     );
     let slowed_down =
         metric.quantity == Quantity::Throughput && matches!(metric.scope, Scope::AfterCliff(None));
@@ -64,6 +85,10 @@ fn written(metric: &Metric) -> String {
             };
         }
         Quantity::Knee => size(value as u64),
+        Quantity::MemoryUsed => {
+            let least = if metric.estimate.high.is_finite() { "" } else { "≥ " };
+            return format!("{} {least}{value:.2} × memory", metric.target);
+        }
         Quantity::VarianceShare(_) => return format!("{} {}", metric.target, percent(value)),
         Quantity::RelativeSpeed(_) => {
             let name = metric.load.as_ref().map(|load| load.name.as_str()).unwrap_or_default();
@@ -134,7 +159,7 @@ fn name(load: &LoadKey) -> (Order, String) {
 mod tests {
     use super::*;
     use crate::{
-        findings::{Factor, Limiter},
+        findings::{Factor, Limiter, Measures, fitness::KeptData},
         units::KIB,
     };
 
@@ -207,6 +232,26 @@ mod tests {
             speed(5e6, Direction::Read, 4 * MIB, 4, Scope::Client),
         ];
         assert_eq!(of(all), ["client 2.00 / 1.00 MB/s (smbclient over 100 Mb/s)"]);
+    }
+
+    #[test]
+    fn power_and_swap_have_an_answer() {
+        let kept = |lost_bytes| {
+            let mut found = Findings::default();
+            found.estimates = vec![metric("a", Quantity::LostBytes, lost_bytes as f64, None)];
+            let kept = Some(KeptData { lost_bytes, wrong_reads: 0 });
+            found.judge("a", Measures { kept, ..Measures::default() }, &[Use::Safekeeping]);
+            headline(&found)
+        };
+        assert_eq!(kept(0), ["nothing lost"]);
+        assert_eq!(kept(4096), ["NOT KEPT: it lost 4.10 kB that it had acknowledged as stored"]);
+        let used = |high| {
+            let used = metric("/mnt/a", Quantity::MemoryUsed, 1.5, None);
+            let estimate = Estimate { high, ..used.estimate.clone() };
+            of(vec![metric("/mnt/a", Quantity::LongestOperation, 0.2, None), Metric { estimate, ..used }])
+        };
+        assert_eq!(used(1.6), ["/mnt/a 1.50 × memory"]);
+        assert_eq!(used(f64::INFINITY), ["/mnt/a ≥ 1.50 × memory"]);
     }
 
     #[test]

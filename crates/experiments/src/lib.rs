@@ -53,8 +53,6 @@ pub struct Experiment {
     pub options: &'static [&'static dyn Declared],
     /// What people type after `drivebench run`.
     pub examples: &'static [&'static str],
-    /// Its numbers are evidence for advice.
-    pub is_evidence: bool,
     /// What is measured if no target is named.
     pub default_target: Option<&'static str>,
     plan: fn(&Request) -> Result<Plan, PlanError>,

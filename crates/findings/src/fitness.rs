@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     analyse::Estimate,
-    units::{duration, listed, rate, thousands},
+    pooled::pooled,
+    units::{count, decimal_bytes, duration, listed, rate, thousands},
 };
 
 /// What a drive is used for.
@@ -16,6 +17,8 @@ pub enum Use {
     System,
     Swap,
     Databases,
+    /// Data that must not be lost.
+    Safekeeping,
 }
 
 /// A number that a use depends on.
@@ -34,6 +37,12 @@ pub enum Need {
     Stops,
     /// The slowest of a hundred synced random writes of 4 KiB, seconds.
     Commits,
+    /// The longest wait of a program that swapped to the drive, seconds. It decides instead of the speed and the stops of the drive.
+    SwapWaits,
+    /// Data that was acknowledged as stored and is lost, bytes.
+    Kept,
+    /// Reads that returned something else than was written.
+    RightData,
 }
 
 /// Whether a drive is fit for a use.
@@ -58,8 +67,10 @@ pub struct Fitness {
 }
 
 /// The numbers of a drive that decide what it is fit for, as far as they were measured.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measures {
+    /// Rounds in which the speeds were measured; 0 where they were not measured in rounds.
+    pub rounds: u32,
     /// Bytes per second.
     pub reads: Option<Estimate>,
     /// Bytes per second.
@@ -74,9 +85,29 @@ pub struct Measures {
     pub watched_stops: bool,
     /// The slowest of a hundred synced writes in each run, seconds.
     pub commits: Vec<Option<Estimate>>,
+    pub swap: Option<SwapTest>,
+    pub kept: Option<KeptData>,
+}
+
+/// How a test of swap on the drive itself went.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SwapTest {
+    /// The longest wait of the program, seconds.
+    pub longest_wait: Option<f64>,
+    /// It had to be ended early.
+    pub was_stopped: bool,
+}
+
+/// What was not as acknowledged after a power cut, or while a drive of a pool was away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KeptData {
+    pub lost_bytes: u64,
+    /// Reads that returned something else than was written.
+    pub wrong_reads: u64,
 }
 
 impl Use {
+    /// What speeds and waits decide.
     pub const ALL: [Self; 5] = [Self::Media, Self::Backups, Self::System, Self::Swap, Self::Databases];
 
     pub fn name(self) -> &'static str {
@@ -86,6 +117,7 @@ impl Use {
             Self::System => "a system",
             Self::Swap => "swap",
             Self::Databases => "databases",
+            Self::Safekeeping => "data that must not be lost",
         }
     }
 
@@ -101,12 +133,21 @@ impl Use {
             // Application performance class A2; a program that waits half a second for a page is noticed.
             Self::Swap => &[(Need::RandomWrites, 2000.0), (Need::Stops, 0.5)],
             Self::Databases => &[(Need::Commits, 0.01)],
+            Self::Safekeeping => &[(Need::Kept, 0.0), (Need::RightData, 0.0)],
         }
     }
+}
 
-    /// The longest stop that the use allows, seconds.
-    pub fn longest_stop(self) -> Option<f64> {
-        self.needs().iter().find(|(need, _)| *need == Need::Stops).map(|(_, most)| *most)
+/// A program that waits for memory for a second counts as hung.
+const SWAP_TESTED: &[(Need, f64)] = &[(Need::SwapWaits, 1.0)];
+
+impl KeptData {
+    #[must_use]
+    pub fn worst(self, other: Self) -> Self {
+        Self {
+            lost_bytes: self.lost_bytes.max(other.lost_bytes),
+            wrong_reads: self.wrong_reads.max(other.wrong_reads),
+        }
     }
 }
 
@@ -121,7 +162,9 @@ enum Met {
 
 impl Measures {
     pub fn verdict(&self, purpose: Use) -> Verdict {
-        let met = || purpose.needs().iter().map(|(need, threshold)| (*need, self.meets(*need, *threshold)));
+        let is_tested = purpose == Use::Swap && self.swap.is_some();
+        let needs = if is_tested { SWAP_TESTED } else { purpose.needs() };
+        let met = || needs.iter().map(|(need, threshold)| (*need, self.meets(*need, *threshold)));
         let failed = met().find_map(|(need, met)| match met {
             Met::No(value) => Some(Verdict::Unfit(need, value)),
             Met::Yes | Met::Open(_) => None,
@@ -154,7 +197,42 @@ impl Measures {
                     (None, None) => Met::Yes,
                 }
             }
+            Need::SwapWaits => match self.swap {
+                Some(SwapTest { longest_wait: Some(wait), .. }) if wait >= threshold => Met::No(wait),
+                Some(SwapTest { longest_wait: Some(_), was_stopped: false }) => Met::Yes,
+                _ => Met::Open(None),
+            },
+            // That nothing was lost once shows nothing of the next time.
+            Need::Kept => none_of(self.kept.map(|kept| kept.lost_bytes)),
+            Need::RightData => none_of(self.kept.map(|kept| kept.wrong_reads)),
         }
+    }
+
+    /// The numbers of several runs on one drive, oldest first: speeds are weighted by rounds, and the worst counts of what is rare.
+    pub fn pooled(runs: &[&Self]) -> Self {
+        let speed = |number: fn(&Self) -> Option<&Estimate>| {
+            let all: Vec<_> = runs.iter().filter_map(|run| Some((number(run)?, run.rounds))).collect();
+            Some(pooled(&all)?.0)
+        };
+        Self {
+            rounds: runs.iter().map(|run| run.rounds).sum(),
+            reads: speed(|run| run.reads.as_ref()),
+            writes: speed(|run| run.writes.as_ref()),
+            random_reads: speed(|run| run.random_reads.as_ref()),
+            random_writes: speed(|run| run.random_writes.as_ref()),
+            longest_stop: runs.iter().filter_map(|run| run.longest_stop).reduce(f64::max),
+            watched_stops: runs.iter().any(|run| run.watched_stops),
+            commits: runs.iter().flat_map(|run| run.commits.clone()).collect(),
+            swap: runs.iter().rev().find_map(|run| run.swap),
+            kept: runs.iter().filter_map(|run| run.kept).reduce(KeptData::worst),
+        }
+    }
+}
+
+fn none_of(number: Option<u64>) -> Met {
+    match number {
+        Some(n) if n > 0 => Met::No(n as f64),
+        _ => Met::Open(None),
     }
 }
 
@@ -175,6 +253,9 @@ impl Need {
             Self::RandomWrites => "random writes",
             Self::Stops => "stops",
             Self::Commits => "synced writes",
+            Self::SwapWaits => "waits with swap on it",
+            Self::Kept => "losses",
+            Self::RightData => "wrong reads",
         }
     }
 
@@ -182,7 +263,9 @@ impl Need {
         match self {
             Self::Reads | Self::Writes => rate(value),
             Self::RandomReads | Self::RandomWrites => format!("{} IOPS", thousands(value)),
-            Self::Stops | Self::Commits => duration(value),
+            Self::Stops | Self::Commits | Self::SwapWaits => duration(value),
+            Self::Kept => decimal_bytes(value as u64),
+            Self::RightData => count(value as u64, "read"),
         }
     }
 }
@@ -216,6 +299,13 @@ impl Use {
             }
             Need::Stops => format!("operations stop for up to {}", duration(value)),
             Need::Commits => format!("1 in 100 synced writes takes {}", duration(value)),
+            Need::SwapWaits => format!("with swap on it, a program waited {}", duration(value)),
+            Need::Kept => {
+                format!("it lost {} that it had acknowledged as stored", need.number(value))
+            }
+            Need::RightData => {
+                format!("{} returned something else than was written", need.number(value))
+            }
         }
     }
 }
@@ -262,6 +352,7 @@ mod tests {
             longest_stop: Some(0.1),
             watched_stops: true,
             commits: vec![between(0.002, 0.004)],
+            ..Measures::default()
         }
     }
 
@@ -289,6 +380,49 @@ mod tests {
         let short = |stop| Measures { longest_stop: Some(stop), watched_stops: false, ..good() };
         assert_eq!(short(0.1).verdict(Use::Swap), Verdict::Undecided(Need::Stops, None));
         assert_eq!(short(0.6).verdict(Use::Swap), Verdict::Unfit(Need::Stops, 0.6));
+    }
+
+    #[test]
+    fn a_test_of_swap_itself_decides() {
+        let slow = Measures { random_writes: between(90.0, 110.0), ..good() };
+        let tested = |wait, was_stopped| {
+            let swap = Some(SwapTest { longest_wait: Some(wait), was_stopped });
+            Measures { swap, ..slow.clone() }.verdict(Use::Swap)
+        };
+        assert_eq!(slow.verdict(Use::Swap), Verdict::Unfit(Need::RandomWrites, 100.0));
+        assert_eq!(tested(0.2, false), Verdict::Fit);
+        assert_eq!(tested(2.6, true), Verdict::Unfit(Need::SwapWaits, 2.6));
+        assert_eq!(tested(0.2, true), Verdict::Undecided(Need::SwapWaits, None));
+    }
+
+    #[test]
+    fn losses_decide_and_their_absence_does_not() {
+        let kept = |lost_bytes, wrong_reads| {
+            let kept = Some(KeptData { lost_bytes, wrong_reads });
+            Measures { kept, ..Measures::default() }
+        };
+        let verdict = |measures: &Measures| measures.verdict(Use::Safekeeping);
+        assert_eq!(verdict(&kept(4096, 1)), Verdict::Unfit(Need::Kept, 4096.0));
+        assert_eq!(verdict(&kept(0, 3)), Verdict::Unfit(Need::RightData, 3.0));
+        assert_eq!(verdict(&kept(0, 0)), Verdict::Undecided(Need::Kept, None));
+        assert_eq!(verdict(&Measures::pooled(&[&kept(4096, 0), &kept(0, 0)])), verdict(&kept(4096, 0)));
+    }
+
+    #[test]
+    fn several_runs_are_judged_together() {
+        let random_writes = |low, high, rounds| Measures {
+            random_writes: between(low, high),
+            rounds,
+            ..good()
+        };
+        // Neither run decides.
+        let both = [random_writes(1950.0, 2250.0, 10), random_writes(1990.0, 2250.0, 40)];
+        let is_open = |one: &Measures| matches!(one.verdict(Use::Swap), Verdict::Undecided(..));
+        assert!(both.iter().all(is_open));
+        assert_eq!(Measures::pooled(&both.each_ref()).verdict(Use::Swap), Verdict::Fit);
+        assert_eq!(Measures::pooled(&[&good()]).verdict(Use::Swap), good().verdict(Use::Swap));
+        let stops = Measures { longest_stop: Some(0.7), ..good() };
+        assert_eq!(Measures::pooled(&[&stops, &good()]).verdict(Use::Swap), Verdict::Unfit(Need::Stops, 0.7));
     }
 
     #[test]

@@ -6,12 +6,14 @@ use drivebench_units as units;
 mod figure;
 pub mod fitness;
 mod metric;
+mod pooled;
 mod words;
 
 use serde::{Deserialize, Serialize};
 
 pub use figure::{At, Axis, Band, Curve, Figure, Mark, Point, Style};
-pub use fitness::Fitness;
+pub use fitness::{Fitness, Measures};
+pub use pooled::pooled;
 pub use metric::{BootPart, Claim, Factor, Limiter, LoadKey, Metric, On, Quantity, Reference, Scope, Unit};
 
 use crate::{
@@ -19,6 +21,7 @@ use crate::{
         Estimate,
         compare::{across_runs, apart},
     },
+    fitness::Use,
     units::{Pool, RunStatus, decimal_bytes, duration, shortened},
 };
 
@@ -43,6 +46,9 @@ pub struct Findings {
     /// What each target is fit for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fitness: Vec<Fitness>,
+    /// The numbers that decide that, each with its target.
+    #[serde(skip)]
+    pub measures: Vec<(String, Measures)>,
     /// For readers who want more than the answer.
     #[serde(default)]
     pub details: Details,
@@ -67,6 +73,19 @@ pub struct Findings {
     /// Where they come from; empty for findings from several runs.
     #[serde(default)]
     pub origin: Origin,
+}
+
+impl Findings {
+    /// Adds what these numbers decide of a target.
+    pub fn judge(&mut self, target: &str, measures: Measures, uses: &[Use]) {
+        let judge = |purpose: &Use| Fitness {
+            target: target.to_owned(),
+            purpose: *purpose,
+            verdict: measures.verdict(*purpose),
+        };
+        self.fitness.extend(uses.iter().map(judge));
+        self.measures.push((target.to_owned(), measures));
+    }
 }
 
 /// Reasons of intervals, stalls, percentiles, and what a run could not see.

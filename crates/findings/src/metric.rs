@@ -27,6 +27,9 @@ pub struct Metric {
     /// The share of the device, file or filesystem that its load went over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<f64>,
+    /// The rounds in which it was measured, where it was measured in rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -296,8 +299,8 @@ impl Metric {
     /// A number of a target whose interval more bytes would not narrow.
     pub fn new(target: &str, quantity: Quantity, estimate: Estimate) -> Self {
         let target = target.to_owned();
-        let (scope, load, repetition, bytes, part) = (Scope::Whole, None, None, None, None);
-        Self { target, quantity, scope, load, repetition, estimate, bytes, part }
+        let (scope, load, repetition, bytes, part, rounds) = (Scope::Whole, None, None, None, None, None);
+        Self { target, quantity, scope, load, repetition, estimate, bytes, part, rounds }
     }
 
     #[must_use]

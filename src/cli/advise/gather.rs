@@ -66,7 +66,7 @@ pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gat
 pub(super) fn chosen<'a>(summaries: &'a [Summary], here: &BTreeSet<String>) -> Vec<&'a str> {
     let mut groups: BTreeMap<(usize, &str), Vec<&Summary>> = BTreeMap::new();
     for summary in summaries {
-        let rank = REGISTER.iter().position(|e| e.is_evidence && e.name == summary.experiment);
+        let rank = REGISTER.iter().position(|e| e.name == summary.experiment);
         for (rank, drive) in rank.into_iter().flat_map(|rank| summary.written.keys().map(move |d| (rank, d)))
         {
             if here.contains(drive) {

@@ -13,23 +13,27 @@ use crate::{
     advise::{
         Answer, Evidence, Sure, Topic,
         testing::{
-            alone, at_once, card_and_flash, drive, four_sticks, load, metric, of, two_sticks,
+            alone, at_once, card_and_flash, drive, fit, four_sticks, load, metric, of, two_sticks,
             two_with_all_loads, within,
         },
     },
     analyse::{Estimate, Rules},
     cli::args::{Args, Command},
     experiments::{
-        BASELINE, BAYS, Effort, Experiment, LoadName, PAGECACHE, Request, SIZES, SMALLFILES, TOGETHER, Values,
+        BASELINE, BAYS, Effort, Experiment, LoadName, PAGECACHE, REGISTER, Request, SIZES, SMALLFILES, TOGETHER,
+        Values,
     },
-    findings::{Metric, Quantity, Scope},
+    findings::{
+        BootPart, Carrier, CarrierDrive, Findings, LoadKey, Measures, Metric, Origin, Quantity, Reference, Scope,
+        fitness::{KeptData, Use, Verdict},
+    },
     import,
     inventory::{Inventory, fixtures},
     plan::{FileWork, StepId},
     record::{ActResult, End, Event, How, ImportOptions, Log, SCHEMA, Start, Store, Summary},
     report::Style,
     target::{Kind, Target},
-    units::{Ended, EngineInfo, Histogram, Outcome, Window},
+    units::{Direction, Ended, EngineInfo, Histogram, Outcome, Window},
 };
 
 /// Lines of a small terminal, without the prompt.
@@ -679,6 +683,107 @@ fn commands_name_the_store_that_was_read() {
         "{decide:?}"
     );
     decide.iter().for_each(|line| assert!(Args::try_parse_from(split(line)).is_ok(), "{line}"));
+}
+
+/// What a run of an experiment found on two drives, and the answer in which that shows up. Whoever adds an experiment decides this.
+fn decision(experiment: &str) -> (Topic, Findings) {
+    let speed = |target: &str, scope: Scope, load: LoadKey| {
+        Metric::new(target, Quantity::Throughput, within(20e6, 0.05)).of(&load).at(scope)
+    };
+    let number = |quantity| Metric::new("sda", quantity, within(3.0, 0.01));
+    let (write, read) = (load(false, 1 << 20, 1), load(true, 1 << 20, 1));
+    let at_once = || {
+        let each = ["sda", "sdb"].map(|drive| speed(drive, Scope::Together, write.clone()));
+        let sums = [Scope::Sum, Scope::SumAlone].map(|scope| speed("all", scope, write.clone()));
+        [each, sums].concat()
+    };
+    let mut found = Findings::default();
+    let kept = Measures {
+        kept: Some(KeptData { lost_bytes: 4096, wrong_reads: 0 }),
+        ..Measures::default()
+    };
+    let topic = match experiment {
+        "baseline" | "sizes" | "pagecache" => {
+            found.estimates = vec![speed("sda", Scope::Whole, write)];
+            Topic::Data
+        }
+        "cliff" => {
+            found.estimates = vec![speed("sda", Scope::AfterCliff(None), write)];
+            Topic::Data
+        }
+        "smallfiles" => {
+            found.estimates = vec![number(Quantity::CostPerFile(Direction::Write))];
+            Topic::Data
+        }
+        "power" | "pull" => {
+            found.judge("sda", kept, &[Use::Safekeeping]);
+            Topic::Data
+        }
+        "together" | "layouts" => {
+            found.evidence = at_once();
+            Topic::Limits
+        }
+        "share" => {
+            let client = |load: LoadKey| speed("sda", Scope::Client, load);
+            found.estimates = vec![client(write), client(read)];
+            Topic::Limits
+        }
+        "bays" => {
+            let slow = within(0.5, 0.01);
+            let quantity = Quantity::RelativeSpeed(Reference::Other);
+            found.evidence = vec![Metric::new("bay 1.3", quantity, slow).of(&read)];
+            Topic::Money
+        }
+        "spinup" => {
+            found.estimates = vec![number(Quantity::WakeTime)];
+            Topic::Swap
+        }
+        "swap" => {
+            found.estimates = vec![number(Quantity::MemoryUsed)];
+            Topic::Swap
+        }
+        "boot" => {
+            let time = |scope| number(Quantity::BootTime(BootPart::Whole)).at(scope);
+            found.estimates = vec![time(Scope::OverBoots), time(Scope::BesideThis)];
+            Topic::Boot
+        }
+        other => panic!("in which answer of advise does the result of {other} show up?"),
+    };
+    (topic, found)
+}
+
+#[test]
+fn the_decisions_of_each_experiment_reach_advice() {
+    let (inventory, _) = two_sticks();
+    let system = drive(&inventory, "mmcblk0").identity();
+    let fit = fit(&inventory, "r1", "sda", Use::Swap, Verdict::Fit);
+    let write = alone(&inventory, "r1", "sda", load(false, 1 << 20, 1), within(9.0, 0.05), None);
+    for experiment in REGISTER {
+        let (topic, found) = decision(experiment.name);
+        let carrier = |name: &str| Carrier {
+            target: name.to_owned(),
+            drives: vec![CarrierDrive {
+                // The machine boots from its card.
+                identity: if topic == Topic::Boot { system.clone() } else { drive(&inventory, name).identity() },
+                ..CarrierDrive::default()
+            }],
+            ..Carrier::default()
+        };
+        let origin = Origin { carriers: ["sda", "sdb"].map(carrier).to_vec(), ..found.origin.clone() };
+        let board = inventory.machine.board.clone();
+        let origin = Origin { at: "2026-11-22T10:00:00Z".to_owned(), board, ..origin };
+        let (run, name) = ("new".to_owned(), experiment.name.to_owned());
+        let own = Evidence::of(&Findings { run, experiment: name, origin, ..found });
+        // What it adds to what a baseline of one drive found.
+        let known = match experiment.name {
+            "baseline" | "sizes" | "pagecache" | "cliff" => vec![fit.clone()],
+            _ => vec![fit.clone(), write.clone()],
+        };
+        let answers = advise(&inventory, &[known, own].concat());
+        let rests = answers.iter().filter(|a| a.rests_on.contains(&"new".to_owned()));
+        let topics: Vec<Topic> = rests.map(|a| a.topic).collect();
+        assert!(topics.contains(&topic), "{}: {topics:?}", experiment.name);
+    }
 }
 
 #[test]

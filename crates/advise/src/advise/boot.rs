@@ -50,7 +50,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let fit = |d: &&Drive| {
         let starts = starts_from(machine, d) != Some(false);
         let own = system.iter().any(|own| context.inventory.are_one(own, d));
-        let unfit = !context.unfit(&[d], Use::System).is_empty();
+        let unfit = context.is_unfit(d, Use::System);
         starts && !context.failing(d) && !Context::rotates(d) && !own && !unfit
     };
     let others: Vec<&Drive> = drives.into_iter().filter(fit).collect();
@@ -86,14 +86,16 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         Some(boots) => boots.sentence(&name),
         None => NOT_COMPARED.to_owned(),
     };
-    let (unfit, writes) = context.unfit(&system[..1], Use::System).into_iter().next().unzip();
+    let (unfit, writes) = context.unfit(&system[..1], Use::System);
     let undecided = reads.is_none() && recorded.is_none() && !others.is_empty();
     // One other drive is enough to compare.
     let decide = || commands::baseline(context.inventory, &field[..2]);
     let runs = reads.iter().flat_map(|reads| [reads.own.from, reads.best.from]);
     let runs = recorded.iter().map(|boots| boots.from).chain(runs);
     let answer = Answer::new(Topic::Boot, sure, says)
-        .because([sentence, unfit, spin_up, published, Some(medians)].into_iter().flatten())
+        .because(sentence.into_iter().chain(unfit))
+        .because([spin_up, published, Some(medians)].into_iter().flatten())
+        .fitness(context.fitness_of(&field, Use::System))
         .rests_on(runs.chain(writes).chain(wakes.map(|n| n.from)))
         .decide(undecided.then(decide).flatten());
     vec![if failing { answer.problem() } else { answer }]

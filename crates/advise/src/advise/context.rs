@@ -9,8 +9,8 @@ use super::{
 use crate::{
     analyse::Estimate,
     findings::{
-        LoadKey,
-        fitness::{Need, Use, Verdict},
+        Fitness, LoadKey, Measures,
+        fitness::{Use, Verdict},
     },
     inventory::{Block, Drive, Inventory, Layer, Medium},
     units::{Caching, Health, Pool, capital, distinct, listed},
@@ -22,8 +22,53 @@ pub(super) const LONG: f64 = 1.0;
 /// The inventory and the evidence that counts, oldest first.
 pub(super) struct Context<'a> {
     pub inventory: &'a Inventory,
-    evidence: Vec<&'a Evidence>,
+    /// Each run by itself.
+    runs: &'a [&'a Evidence],
+    /// Comparable runs of a drive as one.
+    evidence: &'a [Evidence],
     pub today: &'a str,
+}
+
+/// What a drive is fit for, and the runs that show it.
+pub(super) struct Judged<'a> {
+    pub verdict: Verdict,
+    pub runs: Vec<&'a Evidence>,
+}
+
+impl<'a> Judged<'a> {
+    /// What these runs show together.
+    pub fn by(runs: impl Iterator<Item = &'a Evidence>, purpose: Use) -> Self {
+        let (measures, runs) = measures(runs);
+        Self { verdict: measures.verdict(purpose), runs }
+    }
+
+    /// Why it is unfit, such as `md0 is not fit for swap: operations stop for up to 2.6 s.`
+    pub fn unfit(&self, name: &str, purpose: Use) -> Option<String> {
+        let Verdict::Unfit(need, value) = self.verdict else { return None };
+        let why = purpose.shortfall(need, value);
+        Some(capital(&format!("{name} is not fit for {}: {why}.", purpose.name())))
+    }
+}
+
+/// The numbers of these runs that decide what a drive is fit for, and the runs that have some.
+fn measures<'a>(runs: impl Iterator<Item = &'a Evidence>) -> (Measures, Vec<&'a Evidence>) {
+    let (all, runs): (Vec<_>, Vec<_>) = runs.filter_map(|e| Some((e.measures.as_ref()?, e))).unzip();
+    (Measures::pooled(&all), runs)
+}
+
+/// The evidence that counts here, oldest first.
+pub(super) fn counting<'a>(inventory: &Inventory, evidence: &'a [Evidence]) -> Vec<&'a Evidence> {
+    let here: Vec<String> = inventory.drives.iter().map(Drive::identity).collect();
+    let lab = inventory.machine.lab.is_some();
+    let counts = |e: &&Evidence| {
+        (lab || !e.modelled)
+            && !e.indirect
+            && !e.drives.is_empty()
+            && e.drives.iter().all(|drive| here.contains(drive))
+    };
+    let mut evidence: Vec<&Evidence> = evidence.iter().filter(counts).collect();
+    evidence.sort_by(|a, b| (&a.at, &a.run).cmp(&(&b.at, &b.run)));
+    evidence
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -51,40 +96,36 @@ fn has_interval(e: &Evidence) -> bool {
 }
 
 impl<'a> Context<'a> {
-    pub fn new(inventory: &'a Inventory, evidence: &'a [Evidence], today: &'a str) -> Self {
-        let here: Vec<String> = inventory.drives.iter().map(Drive::identity).collect();
-        let lab = inventory.machine.lab.is_some();
-        let counts = |e: &&Evidence| {
-            (lab || !e.modelled)
-                && !e.indirect
-                && !e.drives.is_empty()
-                && e.drives.iter().all(|drive| here.contains(drive))
-        };
-        let mut evidence: Vec<&Evidence> = evidence.iter().filter(counts).collect();
-        evidence.sort_by(|a, b| (&a.at, &a.run).cmp(&(&b.at, &b.run)));
-        Self { inventory, evidence, today }
+    /// `evidence` is what [`comparable`](super::pooling::comparable) makes of these runs.
+    pub fn new(
+        inventory: &'a Inventory,
+        runs: &'a [&'a Evidence],
+        evidence: &'a [Evidence],
+        today: &'a str,
+    ) -> Self {
+        Self { inventory, runs, evidence, today }
     }
 
-    pub fn all(&self) -> impl DoubleEndedIterator<Item = &'a Evidence> + Clone + '_ {
-        self.evidence.iter().copied()
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = &'a Evidence> + Clone + use<'a> {
+        self.evidence.iter()
     }
 
     /// Evidence of this drive alone, oldest first.
-    pub fn of<'s>(&'s self, drive: &Drive) -> impl DoubleEndedIterator<Item = &'a Evidence> + use<'s, 'a> {
+    pub fn of(&self, drive: &Drive) -> impl DoubleEndedIterator<Item = &'a Evidence> + use<'a> {
         let identity = drive.identity();
-        // A pool that lacks all other drives is not the drive.
-        let alone = |e: &Evidence| !e.at_once && e.pool.is_none() && e.drives.len() == 1;
-        self.all().filter(move |e| alone(e) && e.drives[0] == identity)
+        self.all().filter(move |e| is_of(e, &identity))
     }
 
-    /// The newest speed of each drive under the same fitting load; one with an interval, if there is any.
+    /// The same, each run by itself.
+    pub fn runs_of(&self, drive: &Drive) -> impl DoubleEndedIterator<Item = &'a Evidence> + use<'a> {
+        let identity = drive.identity();
+        self.runs.iter().copied().filter(move |e| is_of(e, &identity))
+    }
+
+    /// The speed of each drive under the same fitting load.
     pub fn speeds(&self, drives: &[&'a Drive], wanted: Wanted) -> Vec<Option<Number<'a>>> {
-        let with_interval = |e: &'a Evidence| {
-            let same = self.all().filter(move |o| !o.at_once && o.drives == e.drives && o.key() == e.key());
-            same.rev().find(|o| has_interval(o)).unwrap_or(e)
-        };
         let each = self.fitting(drives, wanted, |e| e.speed().is_some()).into_iter();
-        each.map(|e| e.map(with_interval).and_then(Number::of)).collect()
+        each.map(|e| e.and_then(Number::of)).collect()
     }
 
     /// The newest evidence of each drive under the same load, if it `has` what is asked for: the load that most of the
@@ -115,39 +156,49 @@ impl<'a> Context<'a> {
 
     /// The longest operation of a drive in any direct load of one operation at a time, s, and its run, where that is a stall.
     pub fn stall(&self, drive: &Drive) -> Option<(f64, &'a Evidence)> {
+        self.stall_in(self.runs_of(drive))
+    }
+
+    fn stall_in(&self, runs: impl Iterator<Item = &'a Evidence>) -> Option<(f64, &'a Evidence)> {
         let alone = |l: &LoadKey| is_alone(l) && l.caching == Some(Caching::Direct);
-        let all = self.of(drive).filter(|e| e.load.as_ref().is_some_and(alone));
+        let all = runs.filter(|e| e.load.as_ref().is_some_and(alone));
         let stalls = all.filter_map(|e| Some((e.worst()?, e))).filter(|(seconds, _)| *seconds >= LONG);
         stalls.max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// Whether a drive is fit for a use, and the run that shows it: of all runs the newest that found it unfit, or else the
-    /// newest that decided. A stall in any load makes it unfit for what must not wait.
-    pub fn fitness(&self, drive: &Drive, purpose: Use) -> Option<(Verdict, &'a Evidence)> {
-        let all = self.of(drive);
-        let judged =
-            all.flat_map(|e| e.fitness.iter().filter(|f| f.purpose == purpose).map(move |f| (f.verdict, e)));
-        let stall =
-            self.stall(drive).filter(|(stop, _)| purpose.longest_stop().is_some_and(|most| *stop >= most));
-        let stall = stall.map(|(stop, e)| (Verdict::Unfit(Need::Stops, stop), e));
-        let badness = |verdict: &Verdict| match verdict {
-            Verdict::Undecided(..) => 0,
-            Verdict::Fit => 1,
-            Verdict::Unfit(..) => 2,
+    /// Whether a drive is fit for a use, by all runs that measured what it needs; a stall in a run that didn't counts, too.
+    pub fn fitness(&self, drive: &Drive, purpose: Use) -> Option<Judged<'a>> {
+        let (mut measures, mut runs) = measures(self.runs_of(drive));
+        let others = self.runs_of(drive).filter(|e| runs.iter().all(|judged| judged.run != e.run));
+        let stall = self.stall_in(others);
+        if let Some((seconds, from)) = stall {
+            measures.longest_stop = Some(measures.longest_stop.map_or(seconds, |stop| stop.max(seconds)));
+            runs.push(from);
+        }
+        (!runs.is_empty()).then(|| Judged { verdict: measures.verdict(purpose), runs })
+    }
+
+    /// What each of these drives is fit for, as far as that was measured.
+    pub fn fitness_of(&self, drives: &[&Drive], purpose: Use) -> Vec<Fitness> {
+        let of = |drive: &&Drive| {
+            let verdict = self.fitness(drive, purpose)?.verdict;
+            Some(Fitness { target: drive.name.clone(), purpose, verdict })
         };
-        stall.into_iter().chain(judged).max_by_key(|(verdict, _)| badness(verdict))
+        drives.iter().filter_map(of).collect()
+    }
+
+    pub fn is_unfit(&self, drive: &Drive, purpose: Use) -> bool {
+        matches!(self.fitness(drive, purpose), Some(Judged { verdict: Verdict::Unfit(..), .. }))
     }
 
     /// Why drives are unfit for a use, in a sentence each, and the runs that show it.
-    pub fn unfit(&self, drives: &[&Drive], purpose: Use) -> Vec<(String, &'a Evidence)> {
-        let sentence = |drive: &&Drive| match self.fitness(drive, purpose)? {
-            (Verdict::Unfit(need, value), from) => {
-                let (name, why) = (self.name(drive), purpose.shortfall(need, value));
-                Some((capital(&format!("{name} is not fit for {}: {why}.", purpose.name())), from))
-            }
-            _ => None,
+    pub fn unfit(&self, drives: &[&Drive], purpose: Use) -> (Vec<String>, Vec<&'a Evidence>) {
+        let sentence = |drive: &&Drive| {
+            let judged = self.fitness(drive, purpose)?;
+            Some((judged.unfit(&self.name(drive), purpose)?, judged.runs))
         };
-        drives.iter().filter_map(sentence).collect()
+        let (sentences, runs): (_, Vec<_>) = drives.iter().filter_map(sentence).unzip();
+        (sentences, runs.concat())
     }
 
     /// The best run of several targets at once under such a load, whose drives are all here. Targets on one drive share
@@ -162,11 +213,16 @@ impl<'a> Context<'a> {
     }
 
     /// The speed of a pool with this layout and in this state.
-    pub fn of_layer(&self, layer: &Layer, wanted: Wanted) -> Option<Number<'a>> {
+    pub fn of_layer(&self, layer: &'a Layer, wanted: Wanted) -> Option<Number<'a>> {
+        best(self.on_layer(layer), wanted)
+    }
+
+    /// Evidence of a pool with this layout and in this state.
+    pub fn on_layer(&self, layer: &'a Layer) -> impl Iterator<Item = &'a Evidence> + use<'a> {
         let under = self.inventory.stack_of([Block::Layer(layer)]);
         let mut drives: Vec<String> = under.drives.iter().map(|d| d.identity()).collect();
         drives.sort();
-        let same = |e: &&Evidence| {
+        let same = move |e: &&Evidence| {
             let mut own = e.drives.clone();
             own.sort();
             let it = match (&e.pool, &layer.pool) {
@@ -175,7 +231,7 @@ impl<'a> Context<'a> {
             };
             !e.at_once && it && own == drives
         };
-        best(self.all().filter(same), wanted)
+        self.all().filter(same)
     }
 
     pub fn drive(&self, identity: &str) -> Option<&'a Drive> {
@@ -253,6 +309,11 @@ impl<'a> Context<'a> {
         !unknown && e.board != self.inventory.machine.board
     }
 
+    /// Whether one of these runs is so.
+    pub fn any_run(&self, runs: &[String], is: fn(&Evidence) -> bool) -> bool {
+        self.runs.iter().any(|e| is(e) && runs.contains(&e.run))
+    }
+
     /// Whether one of its drives was in another bay then, or on another board.
     pub fn moved(&self, e: &Evidence) -> bool {
         let stays = |(identity, bay): (&String, &String)| {
@@ -264,7 +325,7 @@ impl<'a> Context<'a> {
     /// Which of these runs were not made here by drivebench, in whole sentences.
     pub fn elsewhere(&self, runs: &[String]) -> Vec<String> {
         let sentence = |run: &String| {
-            let mut own = self.all().filter(|e| e.run == *run);
+            let mut own = self.runs.iter().filter(|e| e.run == *run);
             if own.clone().any(|e| e.is_import()) {
                 return Some(format!("{run} is an import: another tool measured it."));
             }
@@ -273,6 +334,11 @@ impl<'a> Context<'a> {
         };
         runs.iter().filter_map(sentence).collect()
     }
+}
+
+/// Whether it is of this drive alone. A pool that lacks all other drives is not the drive.
+fn is_of(e: &Evidence, identity: &str) -> bool {
+    !e.at_once && e.pool.is_none() && e.drives.len() == 1 && e.drives[0] == *identity
 }
 
 /// Whether it has one operation in flight.

@@ -2,13 +2,14 @@
 
 use super::{
     Answer, Sure, Topic, commands,
-    context::{Context, LONG, Number},
+    context::{Context, Judged, LONG, Number},
     evidence::{Evidence, Wanted},
     regression,
     sentences::{speed, with_interval},
 };
 use crate::{
     analyse::{Estimate, compare},
+    findings::fitness::Use,
     inventory::{Drive, Layer},
     units::{Pool, count, decimal_bytes, duration, listed},
 };
@@ -39,10 +40,13 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
             .collect();
     }
     let drives = context.for_data();
-    vec![if drives.is_empty() { none(context) } else { among(context, &drives) }]
+    let answer = if drives.is_empty() { none(context) } else { among(context, &drives) };
+    let drives = if drives.is_empty() { system } else { drives };
+    let (why, runs) = context.unfit(&drives, Use::Safekeeping);
+    vec![answer.because(why).rests_on(runs).fitness(context.fitness_of(&drives, Use::Safekeeping))]
 }
 
-fn array(context: &Context<'_>, layer: &Layer, pool: &Pool, drives: &[&Drive]) -> Answer {
+fn array<'a>(context: &Context<'a>, layer: &'a Layer, pool: &Pool, drives: &[&Drive]) -> Answer {
     let (name, state) = (layer.shown(), pool.state_in_words(layer.work.as_ref()));
     if !pool.is_usable() {
         let says = format!("{name} can't be used for data now: {}, {state}.", pool.describe());
@@ -75,9 +79,13 @@ fn array(context: &Context<'_>, layer: &Layer, pool: &Pool, drives: &[&Drive]) -
     let failing = (!failing.is_empty())
         .then(|| format!("Failing or unreadable sectors on {}: replace it.", context.names(&failing)));
     let copy = "Keep a copy elsewhere: a pool is not a backup.".to_owned();
+    let judged = Judged::by(context.on_layer(layer), Use::Safekeeping);
+    let (unfit, runs) = context.unfit(drives, Use::Safekeeping);
+    let unfit: Vec<String> = judged.unfit(&name, Use::Safekeeping).into_iter().chain(unfit).collect();
+    let says = [says].into_iter().chain(unfit).collect::<Vec<_>>().join(" ");
     Answer::new(Topic::Data, sure, says)
         .because(failing.into_iter().chain([speeds, copy]))
-        .rests_on(numbers.iter().map(|n| n.from))
+        .rests_on(numbers.iter().map(|n| n.from).chain(judged.runs).chain(runs))
         .decide(decide)
 }
 
@@ -99,8 +107,9 @@ fn none(context: &Context<'_>) -> Answer {
 }
 
 fn among<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Answer {
+    let kept = drives.iter().filter(|drive| !context.is_unfit(drive, Use::Safekeeping));
     let (sunk, drives): (Vec<&'a Drive>, Vec<&'a Drive>) =
-        drives.iter().partition(|d| regression::of(context, d).iter().any(regression::Trend::far_worse));
+        kept.partition(|d| regression::of(context, d).iter().any(regression::Trend::far_worse));
     let writes = context.speeds(&drives, Wanted::WRITE);
     let written = writes.iter().flatten().count() > 0;
     let speeds = if written { writes } else { context.speeds(&drives, Wanted::READ) };

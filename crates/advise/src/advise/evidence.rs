@@ -2,7 +2,7 @@
 
 use crate::{
     analyse::Estimate,
-    findings::{Carrier, Claim, Findings, Fitness, Limiter, LoadKey, Metric, Quantity, Scope},
+    findings::{Carrier, Claim, Findings, Limiter, LoadKey, Measures, Metric, Quantity, Scope},
     inventory::Inventory,
     units::{Caching, Direction, KIB, MIB, Pattern, Percentile, Pool, distinct, size},
 };
@@ -16,6 +16,8 @@ const SMALL: u64 = 16 * KIB;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
     pub run: String,
+    /// Earlier runs of the same load, with which its numbers are pooled.
+    pub pooled_with: Vec<String>,
     /// When it began, as RFC 3339.
     pub at: String,
     pub experiment: String,
@@ -42,8 +44,8 @@ pub struct Evidence {
     /// The load; none where the experiment has none, as spinup and smallfiles.
     pub load: Option<LoadKey>,
     pub numbers: Vec<Metric>,
-    /// What the target is fit for, in evidence without a load.
-    pub fitness: Vec<Fitness>,
+    /// What decides what the target is fit for, in evidence without a load.
+    pub measures: Option<Measures>,
 }
 
 /// The load that a question is about: large blocks in order, or small ones at random, one at a time.
@@ -115,12 +117,12 @@ impl Evidence {
             for (load, numbers) in by_load(own) {
                 all.push(Self { load, numbers, ..Self::about(findings, &carrier.target, &[carrier]) });
             }
-            let fitness: Vec<Fitness> =
-                findings.fitness.iter().filter(|f| f.target == carrier.target).cloned().collect();
             let is_cut = findings.cut.iter().any(|(target, _)| *target == carrier.target);
-            if !fitness.is_empty() && !is_cut {
-                all.push(Self { fitness, ..Self::about(findings, &carrier.target, &[carrier]) });
-            }
+            let own = findings.measures.iter().filter(|(target, _)| *target == carrier.target && !is_cut);
+            all.extend(own.map(|(target, measures)| Self {
+                measures: Some(measures.clone()),
+                ..Self::about(findings, target, &[carrier])
+            }));
         }
         let at_once = numbers.iter().copied().filter(|m| {
             matches!(m.scope, Scope::Sum | Scope::SumAlone) || matches!(m.quantity, Quantity::Ceiling(_))
@@ -180,12 +182,22 @@ impl Evidence {
 
     /// A number of all runs of the load, where it is known.
     pub(super) fn number(&self, quantity: Quantity, scope: Scope) -> Option<&Estimate> {
-        let is = |m: &&Metric| m.quantity == quantity && m.scope == scope && m.repetition.is_none();
-        self.numbers.iter().find(is).map(|m| &m.estimate).filter(|e| e.value.is_finite() && e.value > 0.0)
+        self.position(quantity, scope).map(|at| &self.numbers[at].estimate)
+    }
+
+    fn position(&self, quantity: Quantity, scope: Scope) -> Option<usize> {
+        let is_known = |e: &Estimate| e.value.is_finite() && e.value > 0.0;
+        let is = |m: &Metric| m.quantity == quantity && m.scope == scope && m.repetition.is_none();
+        self.numbers.iter().position(is).filter(|at| is_known(&self.numbers[*at].estimate))
     }
 
     /// The speed, bytes per second: after the last cliff, where there is one.
     pub fn speed(&self) -> Option<&Estimate> {
+        self.speed_position().map(|at| &self.numbers[at].estimate)
+    }
+
+    /// Where the speed is in its numbers.
+    pub(super) fn speed_position(&self) -> Option<usize> {
         let scopes = if self.at_once {
             &[Scope::Sum][..]
         } else {
@@ -193,13 +205,12 @@ impl Evidence {
         };
         let of_block = self.load.as_ref().and_then(|load| load.block).map(Scope::Block);
         let mut scopes = scopes.iter().copied().chain(of_block);
-        scopes.find_map(|scope| self.number(Quantity::Throughput, scope))
+        scopes.find_map(|scope| self.position(Quantity::Throughput, scope))
     }
 
     /// What that speed stands for, where it is known.
     pub(super) fn claim(&self) -> Option<Claim> {
-        let speed = self.speed()?;
-        self.numbers.iter().find(|m| std::ptr::eq(&m.estimate, speed)).and_then(Metric::claim)
+        self.numbers[self.speed_position()?].claim()
     }
 
     /// The sum of the targets alone, bytes per second.
@@ -220,8 +231,13 @@ impl Evidence {
 
     /// The longest operation, s, as far as the run has it.
     pub(super) fn worst(&self) -> Option<f64> {
+        self.worst_position().map(|at| self.numbers[at].estimate.value)
+    }
+
+    /// Where the longest operation is in its numbers.
+    pub(super) fn worst_position(&self) -> Option<usize> {
         let quantities = [Quantity::LongestOperation, Quantity::Latency(Percentile::P9999)];
-        quantities.into_iter().find_map(|quantity| self.number(quantity, Scope::Whole)).map(|e| e.value)
+        quantities.into_iter().find_map(|quantity| self.position(quantity, Scope::Whole))
     }
 
     /// How well its load fits; `None` where the load is another one or not known in full, and where the page cache decides.

@@ -9,8 +9,9 @@ use super::{
 };
 use crate::{
     findings::{
-        Carrier, CarrierDrive, Findings, LoadKey, Metric, Origin, Quantity, Reference,
-        fitness::{Need, Use, Verdict},
+        Carrier, CarrierDrive, Findings, Limiter, LoadKey, Measures, Metric, Origin, Quantity, Reference,
+        Scope,
+        fitness::{KeptData, Need, SwapTest, Use, Verdict},
     },
     inventory::Drive,
     units::{Direction, MIB},
@@ -59,21 +60,120 @@ fn swap_goes_on_a_drive_that_is_fit_for_it() {
 }
 
 #[test]
-fn a_drive_that_any_run_found_unfit_stays_unfit() {
+fn a_stop_in_any_run_makes_a_drive_unfit() {
     let (inventory, _) = two_with_all_loads();
     let verdict = |evidence: &[Evidence]| {
-        let context = Context::new(&inventory, evidence, "");
-        context
-            .fitness(drive(&inventory, "sda"), Use::Swap)
-            .map(|(verdict, from)| (verdict, from.run.clone()))
+        let answers = advise(&inventory, evidence);
+        let own = answer(&answers, Topic::Swap).fitness.iter().find(|f| f.target == "sda");
+        own.map(|f| f.verdict)
     };
     let unfit = fit(&inventory, "r1", "sda", Use::Swap, Verdict::Unfit(Need::Stops, 0.7));
     let good = fit(&inventory, "r2", "sda", Use::Swap, Verdict::Fit);
     let open = fit(&inventory, "r3", "sda", Use::Swap, Verdict::Undecided(Need::Stops, None));
     let all = [unfit, good, open];
-    assert_eq!(verdict(&all), Some((Verdict::Unfit(Need::Stops, 0.7), "r1".to_owned())));
-    assert_eq!(verdict(&all[1..]), Some((Verdict::Fit, "r2".to_owned())));
+    assert_eq!(verdict(&all), Some(Verdict::Unfit(Need::Stops, 0.7)));
+    assert_eq!(verdict(&all[1..]), Some(Verdict::Fit));
     assert_eq!(verdict(&[]), None);
+}
+
+#[test]
+fn data_that_must_not_be_lost_avoids_a_drive_that_lost_some() {
+    let (inventory, evidence) = two_with_all_loads();
+    let power = |target: &str, pool: bool, kept: KeptData| {
+        let drives = if pool { &["sda", "sdb"][..] } else { &["sda"] };
+        let mut found = findings(&inventory, "power", drives, Vec::new());
+        if pool {
+            found.origin.carriers[0].drives =
+                found.origin.carriers.iter().flat_map(|c| c.drives.clone()).collect();
+            found.origin.carriers.truncate(1);
+            found.origin.carriers[0].target = target.to_owned();
+        }
+        found.judge(target, Measures { kept: Some(kept), ..Measures::default() }, &[Use::Safekeeping]);
+        [evidence.clone(), Evidence::of(&found)].concat()
+    };
+    let whole = KeptData::default();
+    let answers = advise(&inventory, &power("sda", false, whole));
+    assert!(answer(&answers, Topic::Data).says.starts_with("Keep data on Cruzer Blade in bay 1.2"));
+    assert!(answer(&answers, Topic::Layout).says.starts_with("raid1 of"), "{answers:?}");
+    for kept in [KeptData { lost_bytes: 200_000, ..whole }, KeptData { wrong_reads: 3, ..whole }] {
+        let answers = advise(&inventory, &power("sda", false, kept));
+        for topic in [Topic::Data, Topic::Layout] {
+            let answer = answer(&answers, topic);
+            assert!(!answer.says.contains("bay 1.2") && answer.rests_on.contains(&"r9".to_owned()), "{answer:?}");
+            let unfit = answer.fitness.iter().find(|f| matches!(f.verdict, Verdict::Unfit(..)));
+            assert_eq!(unfit.map(|f| f.target.as_str()), Some("sda"), "{answer:?}");
+            let why = "Cruzer Blade in bay 1.2 is not fit for data that must not be lost:";
+            assert!(answer.because.iter().any(|because| because.starts_with(why)), "{answer:?}");
+        }
+        // A pool of both is no better than the drive, and a layout that lost data is not proposed.
+        let answers = advise(&inventory, &power("raid1, bay 1.2 pulled", true, kept));
+        let layout = answer(&answers, Topic::Layout);
+        assert!(layout.says.starts_with("Raid1 of") && layout.says.contains("is not fit for"), "{layout:?}");
+        assert_eq!(layout.rests_on, ["r9"]);
+    }
+}
+
+#[test]
+fn what_swap_measured_answers_where_to_swap() {
+    let (inventory, evidence) = two_with_all_loads();
+    let swap = |drive: &str, longest: f64, was_stopped: bool| {
+        let used = metric(Quantity::MemoryUsed, within(1.5, 0.0));
+        let used = Metric { target: drive.to_owned(), ..used };
+        let mut found = findings(&inventory, "swap", &[drive], vec![used]);
+        let test = SwapTest { longest_wait: Some(longest), was_stopped };
+        found.judge(drive, Measures { swap: Some(test), ..Measures::default() }, &[Use::Swap]);
+        Evidence::of(&found)
+    };
+    let says = |more: &[Evidence]| {
+        let answers = advise(&inventory, &[&evidence[..], more].concat());
+        let swap = answer(&answers, Topic::Swap);
+        (swap.says.split("Then ").last().map(str::to_owned), swap.because.join(" "))
+    };
+    let (text, because) = says(&swap("sdb", 0.2, false));
+    let chosen = "on Cruzer Blade in bay 1.3, the longest wait of a program with swap on it was 200 ms.";
+    assert_eq!(text.as_deref(), Some(chosen));
+    let memory = "With swap on Cruzer Blade in bay 1.3, a program could use 1.50 times its memory.";
+    assert!(because.contains(memory), "{because}");
+    let (text, because) = says(&[swap("sda", 2.6, false), swap("sdb", 0.2, false)].concat());
+    assert_eq!(text.as_deref(), Some(chosen));
+    let unfit = "Cruzer Blade in bay 1.2 is not fit for swap: with swap on it, a program waited 2.6 s.";
+    assert!(because.contains(unfit), "{because}");
+    let (text, _) = says(&swap("sdb", 0.2, true));
+    assert_eq!(text.as_deref(), Some("which drive is fit for swap is not known."));
+    // The test of swap itself decides, whatever was measured before.
+    let slow = fit(&inventory, "r10", "sdb", Use::Swap, Verdict::Unfit(Need::RandomWrites, 24.0));
+    let (text, _) = says(&[vec![slow], swap("sdb", 0.2, false)].concat());
+    assert_eq!(text.as_deref(), Some(chosen));
+}
+
+#[test]
+fn what_limits_drives_at_once_limits_a_faster_drive() {
+    let (inventory, _) = two_sticks();
+    let mut inventory = inventory;
+    inventory.ports.clear();
+    let at = |scope: Scope, target: &str, mb: f64, reads: bool| {
+        let load = LoadKey { name: if reads { "read" } else { "write" }.to_owned(), ..load(reads, MIB, 1) };
+        Metric::new(target, Quantity::Throughput, within(mb * 1e6, 0.05)).of(&load).at(scope)
+    };
+    let found = |reads: bool| {
+        let ceiling = at(Scope::Whole, "hub 1.2", 8.0, reads);
+        let ceiling = Metric { quantity: Quantity::Ceiling(Limiter::Bus), ..ceiling };
+        let drive = |name| [at(Scope::Alone, name, 7.9, reads), at(Scope::Together, name, 4.0, reads)];
+        let sums = [at(Scope::Sum, "all", 8.0, reads), at(Scope::SumAlone, "all", 15.8, reads)];
+        [&drive("sda")[..], &drive("sdb"), &sums, &[ceiling]].concat()
+    };
+    let evidence = [found(true), found(false)].concat();
+    let found = findings(&inventory, "layouts", &["sda", "sdb"], Vec::new());
+    let answers = advise(&inventory, &Evidence::of(&Findings { evidence, ..found }));
+    let money = answer(&answers, Topic::Money);
+    assert_eq!(
+        money.says,
+        "A faster drive would not help reads and writes: hub 1.2 carries 8.00 MB/s.",
+        "{money:?}"
+    );
+    let limits = answer(&answers, Topic::Limits);
+    assert!(limits.says.starts_with("Hub 1.2 limits them at once: 51 % of the 15.8 MB/s"), "{limits:?}");
+    assert!(limits.says.contains("The network is not known"), "{limits:?}");
 }
 
 #[test]
@@ -88,7 +188,7 @@ fn figures_of_a_file_in_a_filesystem_are_not_the_drives() {
 #[test]
 fn a_drive_that_stalled_in_any_load_is_not_fit_for_swap() {
     let (inventory, mut evidence) = two_with_all_loads();
-    evidence.push(fit(&inventory, "r09", "sda", Use::Swap, Verdict::Fit));
+    evidence.push(fit(&inventory, "r08", "sda", Use::Swap, Verdict::Fit));
     evidence.push(run(&inventory, 9, "sda", random(true, 4096, 1), 5.0, Some(1.21)));
     let answers = advise(&inventory, &evidence);
     let swap = answer(&answers, Topic::Swap);
@@ -212,6 +312,26 @@ fn of_equal_loads_the_newest_run_counts() {
         .map(|(hour, mb)| run(&inventory, hour, "sda", load(false, MIB, 1), mb, Some(0.1)));
     let answers = advise(&inventory, &runs);
     assert!(answer(&answers, Topic::Data).says.contains("writes 12.0 MB/s"), "{answers:?}");
+}
+
+#[test]
+fn comparable_runs_of_a_drive_are_pooled_by_their_rounds() {
+    let (inventory, _) = two_with_all_loads();
+    let mut runs = [(1, 20.0), (2, 10.0), (3, 10.4)]
+        .map(|(hour, mb)| run(&inventory, hour, "sda", load(false, MIB, 1), mb, Some(0.1 * f64::from(hour))));
+    for (e, rounds) in runs.iter_mut().zip([90, 30, 10]) {
+        e.numbers.iter_mut().for_each(|m| m.rounds = Some(rounds));
+    }
+    let answers = advise(&inventory, &runs);
+    let data = answer(&answers, Topic::Data);
+    // 20 MB/s is another state of the drive; its longest wait counts.
+    assert!(data.says.contains("writes 10.1 MB/s ±"), "{data:?}");
+    assert!(data.says.ends_with("no large write took longer than 300 ms."), "{data:?}");
+    assert_eq!(data.rests_on, ["r02", "r03"]);
+    // In another bay it is another measurement.
+    runs[1].bays = vec!["another".to_owned()];
+    let answers = advise(&inventory, &runs);
+    assert!(answer(&answers, Topic::Data).says.contains("writes 10.4 MB/s"), "{answers:?}");
 }
 
 #[test]

@@ -4,13 +4,14 @@ use std::{cmp::Reverse, collections::BTreeSet};
 
 use super::{
     Answer, Sure, Topic, commands,
-    context::{Context, Number},
+    context::{Context, Judged, Number},
     evidence::{Evidence, Wanted},
     limits::Flow,
     published,
     sentences::{the_drives, times},
 };
 use crate::{
+    findings::fitness::Use,
     inventory::{Drive, Layer},
     units::{Layout, Pool, capital, count, decimal_bytes, distinct, listed, rate},
 };
@@ -45,7 +46,11 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let inventory = context.inventory;
     // Several drives of a virtual machine may be on one disk of its host.
     let real = |d: &&Drive| d.has_hardware() || inventory.machine.lab.is_some();
-    let drives = inventory.hardware(context.for_layout().into_iter().filter(real));
+    let all = inventory.hardware(context.for_layout().into_iter().filter(real));
+    let (why, runs) = context.unfit(&all, Use::Safekeeping);
+    let fitness = context.fitness_of(&all, Use::Safekeeping);
+    let mut drives = all;
+    drives.retain(|drive| !context.is_unfit(drive, Use::Safekeeping));
     let says = match &drives[..] {
         _ if !arrays.is_empty() => {
             let names =
@@ -55,9 +60,12 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         }
         [] => "No drives to build from: each carries the system or a part of a pool or volume, is virtual, or is not fit for it.".to_owned(),
         [one] => capital(&format!("{} alone: a layout needs two drives or more.", context.name(one))),
-        several => return vec![choose(context, several)],
+        several => {
+            let answer = choose(context, several);
+            return vec![answer.because(why).rests_on(runs).fitness(fitness)];
+        }
     };
-    vec![Answer::new(Topic::Layout, Sure::Inferred, says)]
+    vec![Answer::new(Topic::Layout, Sure::Inferred, says).because(why).rests_on(runs).fitness(fitness)]
 }
 
 fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
@@ -95,6 +103,11 @@ fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
         [_, _] => context.names(&members),
         _ => format!("the {n} drives of {} or more", holds(1)),
     };
+    let pulled = of_members(context, &members).filter(|e| layout_of(e) == kind);
+    let judged = Judged::by(pulled, Use::Safekeeping);
+    if let Some(says) = judged.unfit(&format!("{kind} of {who}"), Use::Safekeeping) {
+        return Answer::new(Topic::Layout, Sure::Measured, says).rests_on(judged.runs);
+    }
     let says = format!(
         "{kind} of {who} for data that must not be lost: {} of {of} usable, {may}{waste}. Building it erases them.",
         holds(data)
@@ -126,16 +139,23 @@ fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
         .decide(decide)
 }
 
+/// The layout that a run built; `pull` also names the drive that it pulled.
+fn layout_of(e: &Evidence) -> &str {
+    e.target.split(',').next().unwrap_or_default()
+}
+
+/// Evidence of layouts of exactly these drives that a run built.
+fn of_members<'a>(context: &Context<'a>, members: &[&Drive]) -> impl Iterator<Item = &'a Evidence> + use<'a> {
+    let wanted: BTreeSet<String> = members.iter().map(|drive| drive.identity()).collect();
+    context.all().filter(move |e| {
+        let is_layout = Layout::of_name(layout_of(e)).is_some() && !e.at_once;
+        is_layout && e.drives.iter().cloned().collect::<BTreeSet<String>>() == wanted
+    })
+}
+
 /// What the newest run of `layouts` measured of exactly these drives.
 fn tested<'a>(context: &Context<'a>, members: &[&Drive]) -> Option<(String, Vec<&'a Evidence>)> {
-    let identities = |drives: &mut dyn Iterator<Item = String>| drives.collect::<BTreeSet<String>>();
-    let wanted = identities(&mut members.iter().map(|drive| drive.identity()));
-    let is_of = |e: &&'a Evidence| {
-        Layout::of_name(&e.target).is_some()
-            && !e.at_once
-            && identities(&mut e.drives.iter().cloned()) == wanted
-    };
-    let all: Vec<&'a Evidence> = context.all().filter(is_of).collect();
+    let all: Vec<&'a Evidence> = of_members(context, members).filter(|e| e.speed().is_some()).collect();
     let newest = all.last()?.run.as_str();
     let all: Vec<&'a Evidence> = all.into_iter().filter(|e| e.run == newest).collect();
     let speed_of = |layout: &String, want: Wanted| {

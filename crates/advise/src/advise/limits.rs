@@ -30,7 +30,7 @@ const APART: f64 = 1.1;
 /// From this share of the sum alone on, nothing shared limits the drives, as in `together`.
 const REACHED: f64 = 0.95;
 
-const NO_NETWORK: &str = "No network port with a known speed is connected: what clients get is not known.";
+const NO_NETWORK: &str = "The network is not known: no port with a known speed is connected.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Held {
@@ -143,7 +143,10 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         }
         ([], link) => by_inventory(context, link.as_ref()),
         (flows, Some(link)) => over(context, flows, &link),
-        (flows, None) => here(context, flows).because([NO_NETWORK.to_owned()]),
+        (flows, None) => {
+            let answer = here(context, flows);
+            Answer { says: format!("{} {NO_NETWORK}", answer.says), ..answer }
+        }
     };
     let Some(clients) = clients else { return vec![answer] };
     let mut answer = answer.because(clients.because).rests_on_run(Some(&clients.from.run));

@@ -16,6 +16,7 @@ mod limits;
 mod network_link;
 #[cfg(test)]
 mod pool_tests;
+mod pooling;
 mod published;
 mod regression;
 mod sentences;
@@ -29,8 +30,11 @@ mod upgrades;
 
 use serde::Serialize;
 
-use crate::{findings::Claim, inventory::Inventory};
-use context::Context;
+use crate::{
+    findings::{Claim, Fitness},
+    inventory::Inventory,
+};
+use context::{Context, counting};
 
 pub use evidence::Evidence;
 
@@ -71,6 +75,8 @@ pub struct Answer {
     pub loads: Vec<String>,
     /// What the speeds of those runs stand for; none where it is not known.
     pub claims: Vec<Option<Claim>>,
+    /// What the drives that the answer is about are fit for, by their names here.
+    pub fitness: Vec<Fitness>,
     pub sure: Sure,
     /// Some of those runs are of modelled drives.
     #[serde(rename = "virtual")]
@@ -84,7 +90,9 @@ pub struct Answer {
 /// Answers in the order of the topics. Evidence of drives that are not here is left out, and so is that of modelled drives,
 /// except on a machine of the lab. `today` is an RFC 3339 time.
 pub fn advise(inventory: &Inventory, evidence: &[Evidence], today: &str) -> Vec<Answer> {
-    let context = Context::new(inventory, evidence, today);
+    let runs = counting(inventory, evidence);
+    let evidence = pooling::comparable(&runs);
+    let context = Context::new(inventory, &runs, &evidence, today);
     if context.drives().is_empty() {
         return vec![Answer::new(Topic::Data, Sure::Unknown, "No drives found: connect one first.")];
     }
@@ -109,6 +117,7 @@ impl Answer {
             rests_on: Vec::new(),
             loads: Vec::new(),
             claims: Vec::new(),
+            fitness: Vec::new(),
             sure,
             modelled: false,
             problem: false,
@@ -130,11 +139,18 @@ impl Answer {
 
     fn rests_on<'a>(mut self, runs: impl IntoIterator<Item = &'a Evidence>) -> Self {
         for one in runs {
-            self = self.rests_on_run(Some(&one.run));
+            for run in one.pooled_with.iter().chain([&one.run]) {
+                self = self.rests_on_run(Some(run));
+            }
             self.loads.extend(one.load_in_words().filter(|load| !self.loads.contains(load)));
             let claim = one.speed().map(|_| one.claim());
             self.claims.extend(claim.filter(|claim| !self.claims.contains(claim)));
         }
+        self
+    }
+
+    fn fitness(mut self, fitness: Vec<Fitness>) -> Self {
+        self.fitness.extend(fitness);
         self
     }
 
@@ -150,8 +166,7 @@ impl Answer {
 
     /// Adds where its runs were made, if not here. Of an import too little is known for more than an inference.
     fn finish(mut self, context: &Context<'_>) -> Self {
-        let behind =
-            |is: fn(&Evidence) -> bool| context.all().any(|e| is(e) && self.rests_on.contains(&e.run));
+        let behind = |is: fn(&Evidence) -> bool| context.any_run(&self.rests_on, is);
         self.modelled = behind(|e| e.modelled);
         if self.sure == Sure::Measured && behind(Evidence::is_import) {
             self.sure = Sure::Inferred;

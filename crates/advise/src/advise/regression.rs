@@ -59,13 +59,13 @@ pub(super) fn of<'a>(context: &Context<'a>, drive: &Drive) -> Vec<Trend<'a>> {
     let mut seen: Vec<(Key<'_>, &str)> = Vec::new();
     let mut trends = Vec::new();
     let long = |e: &&Evidence| !e.at.is_empty() && (e.load.is_none() || e.worst().is_some());
-    for old in context.of(drive).filter(long) {
+    for old in context.runs_of(drive).filter(long) {
         let kind = (old.key(), old.experiment.as_str());
         let same = |e: &&Evidence| e.key() == kind.0 && e.experiment == kind.1;
         if seen.contains(&kind) {
             continue;
         }
-        let newest = context.of(drive).rev().find(same).filter(|new| new.day() != old.day());
+        let newest = context.runs_of(drive).rev().find(same).filter(|new| new.day() != old.day());
         trends.extend(newest.and_then(|new| between(old, new)));
         seen.push(kind);
     }

@@ -143,7 +143,7 @@ mod tests {
         let there = evidence.map(|evidence| Evidence { drives: drives.clone(), ..evidence });
         let says = |more: &[Evidence]| {
             let said = format!("{:?}", testing::advise(&alone, &[&sticks[..], more].concat())).to_lowercase();
-            ["what clients get is not known", "what clients get through the network is not known"]
+            ["the network is not known", "what clients get through the network is not known"]
                 .map(|unknown| said.contains(unknown))
         };
         assert_eq!((says(&[]), says(&there[..1]), says(&there)), ([true; 2], [true; 2], [false; 2]));
@@ -163,7 +163,7 @@ mod tests {
         let link_only = testing::advise(&alone, &[&sticks[..], &imitated].concat());
         testing::holds(
             &testing::said(&link_only, Topic::Limits),
-            &["A client of /srv/data on this machine itself (smbclient", "what clients get is not known"],
+            &["A client of /srv/data on this machine itself (smbclient", "The network is not known"],
         );
         // Nothing else rests on a share: it says nothing of a drive alone.
         assert!(answers.iter().filter(|a| a.topic != Topic::Limits).all(|a| a.rests_on.is_empty()));

@@ -24,22 +24,26 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
             format!("zram first, with {} of memory: it compresses, and causes no wear.", size(memory))
         }),
     };
-    // Of the drives that are fit, the one whose longest write is the shortest.
-    let longest = |drive: &Drive| context.worst(drive, Wanted::RANDOM_WRITE);
-    let fit = drives.iter().filter_map(|drive| match context.fitness(drive, Use::Swap)? {
-        (Verdict::Fit, from) => Some((*drive, longest(drive), from)),
-        _ => None,
+    // Of the drives that are fit, those that were tested with swap come first, and then those whose longest wait is the shortest.
+    let fit = drives.iter().filter_map(|drive| {
+        let judged = context.fitness(drive, Use::Swap).filter(|judged| judged.verdict == Verdict::Fit)?;
+        Some((*drive, Wait::of(context, drive), judged.runs))
     });
-    let seconds = |longest: &Option<(f64, &Evidence)>| longest.map_or(f64::INFINITY, |(s, _)| s);
-    let chosen = fit.min_by(|a, b| seconds(&a.1).total_cmp(&seconds(&b.1)));
-    let (unfit, mut runs): (Vec<_>, Vec<_>) = context.unfit(&drives, Use::Swap).into_iter().unzip();
+    let order = |wait: &Option<Wait<'_>>| {
+        wait.as_ref().map_or((true, f64::INFINITY), |wait| (!wait.is_tested, wait.seconds))
+    };
+    let chosen = fit.min_by(|a, b| {
+        let (a, b) = (order(&a.1), order(&b.1));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+    });
+    let (unfit, mut runs) = context.unfit(&drives, Use::Swap);
     let (tested, of_tests): (Vec<_>, Vec<_>) = drives.iter().filter_map(|d| tested(context, d)).unzip();
-    let wakes = chosen.and_then(|(drive, ..)| context.wakes(drive));
+    let wakes = chosen.as_ref().and_then(|(drive, ..)| context.wakes(drive));
     let asleep = wakes.map(|n| format!("From standby, spin-up takes {}.", duration(n.estimate.value)));
-    let (sure, text) = match chosen {
-        Some((drive, longest, _)) => {
-            let longest = longest.map(|(s, _)| format!(", no small random write took over {}", duration(s)));
-            (Sure::Measured, format!("on {}{}.", context.name(drive), longest.unwrap_or_default()))
+    let (sure, text) = match &chosen {
+        Some((drive, wait, _)) => {
+            let wait = wait.as_ref().map(Wait::words).unwrap_or_default();
+            (Sure::Measured, format!("on {}{wait}.", context.name(drive)))
         }
         None if drives.is_empty() => (Sure::Inferred, "on no drive: none can be written safely.".to_owned()),
         None if unfit.len() == drives.len() => {
@@ -55,13 +59,15 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         None => capital(&text),
     };
     runs.extend(of_tests.into_iter().chain(wakes.map(|n| n.from)));
-    if let Some((_, longest, from)) = chosen {
-        runs.extend(longest.map(|(_, from)| from).into_iter().chain([from]));
+    if let Some((_, wait, judged_by)) = chosen {
+        runs.extend(wait.map(|wait| wait.from).into_iter().chain(judged_by));
     }
     let wear = drives.iter().any(|d| !Context::rotates(d)).then(|| "Swap wears flash.".to_owned());
     // The drives besides the system's, where there are any.
-    let is_open =
-        |d: &&Drive| !matches!(context.fitness(d, Use::Swap), Some((Verdict::Fit | Verdict::Unfit(..), _)));
+    let is_open = |d: &&Drive| {
+        let verdict = context.fitness(d, Use::Swap).map(|judged| judged.verdict);
+        verdict.is_none_or(|verdict| matches!(verdict, Verdict::Undecided(..)))
+    };
     let free = context.for_data();
     let open = if free.is_empty() { &drives } else { &free };
     let open: Vec<&Drive> = open.iter().copied().filter(is_open).collect();
@@ -70,8 +76,39 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         Answer::new(Topic::Swap, sure, says)
             .because(why)
             .rests_on(runs)
+            .fitness(context.fitness_of(&drives, Use::Swap))
             .decide(commands::writes(context.inventory, &open)),
     ]
+}
+
+/// The longest wait that is known of a drive.
+struct Wait<'a> {
+    seconds: f64,
+    /// It is that of a program with swap on the drive, and not that of a small random write.
+    is_tested: bool,
+    from: &'a Evidence,
+}
+
+impl<'a> Wait<'a> {
+    fn of(context: &Context<'a>, drive: &Drive) -> Option<Self> {
+        let test = context.of(drive).rev().find_map(|from| {
+            let seconds = from.measures.as_ref()?.swap?.longest_wait?;
+            Some(Self { seconds, is_tested: true, from })
+        });
+        let write = || {
+            let (seconds, from) = context.worst(drive, Wanted::RANDOM_WRITE)?;
+            Some(Self { seconds, is_tested: false, from })
+        };
+        test.or_else(write)
+    }
+
+    fn words(&self) -> String {
+        let seconds = duration(self.seconds);
+        match self.is_tested {
+            true => format!(", the longest wait of a program with swap on it was {seconds}"),
+            false => format!(", no small random write took over {seconds}"),
+        }
+    }
 }
 
 /// What `run swap` found of a drive last.

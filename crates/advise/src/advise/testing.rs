@@ -4,8 +4,8 @@ use super::{Answer, Evidence, Topic};
 use crate::{
     analyse::{Estimate, repeat},
     findings::{
-        Fitness, Limiter, LoadKey, Metric, On, Quantity, Scope,
-        fitness::{Use, Verdict},
+        Limiter, LoadKey, Measures, Metric, On, Quantity, Scope,
+        fitness::{Need, Use, Verdict},
     },
     inventory::{Drive, Inventory, Mount, fixtures},
     units::{Caching, Direction, Load, MIB, Pattern, Percentile},
@@ -71,10 +71,26 @@ pub fn at_once(
     Evidence { experiment, load: Some(load), at_once: true, numbers, ..of(inventory, run, drives) }
 }
 
-/// What a run of baseline found one drive fit for.
+/// A run of baseline that judges one drive so; for all other uses the drive is fit, as far as speeds and stops decide.
 pub fn fit(inventory: &Inventory, run: &str, drive: &str, purpose: Use, verdict: Verdict) -> Evidence {
-    let fitness = vec![Fitness { target: drive.to_owned(), purpose, verdict }];
-    Evidence { fitness, ..of(inventory, run, &[drive]) }
+    let fast = Some(within(1e9, 0.01));
+    let mut measures = Measures {
+        reads: fast.clone(),
+        writes: fast.clone(),
+        random_reads: fast.clone(),
+        random_writes: fast,
+        longest_stop: Some(0.01),
+        watched_stops: true,
+        ..Measures::default()
+    };
+    match verdict {
+        Verdict::Unfit(Need::Stops, seconds) => measures.longest_stop = Some(seconds),
+        Verdict::Unfit(_, value) => measures.random_writes = Some(within(value, 0.0)),
+        Verdict::Undecided(..) => measures.watched_stops = false,
+        Verdict::Fit => {}
+    }
+    assert_eq!(measures.verdict(purpose), verdict);
+    Evidence { measures: Some(measures), ..of(inventory, run, &[drive]) }
 }
 
 /// What all evidence of these drives, by the kernel's names, has in common.

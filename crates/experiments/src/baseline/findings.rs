@@ -5,7 +5,7 @@ use super::{
     figures, fitness, tables, verdicts,
 };
 use crate::{
-    findings::{Column, Findings, Metric, Next, Quantity, Scope, Table, short},
+    findings::{Column, Findings, Metric, Next, Quantity, Scope, Table, fitness::Use, short},
     plan::{Plan, Rule},
     record::Run,
     target::Kind,
@@ -30,7 +30,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.figures = figures::figures(plan, &groups);
     for (at, target) in plan.targets.iter().enumerate() {
         let own: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
-        findings.fitness.extend(fitness::fitness(&target.given, &own));
+        findings.judge(&target.given, fitness::measures(&own), &Use::ALL);
     }
     (findings.verdicts, findings.details.sentences) = verdicts::verdicts(plan, &groups, &findings.fitness);
     findings.estimates = groups.iter().flat_map(|g| metrics(plan, g)).collect();
@@ -134,8 +134,8 @@ fn metrics(plan: &Plan, group: &Group<'_>) -> Vec<Metric> {
     // With several runs, more runs narrow the interval, more bytes do not; a span has no more.
     let is_span = matches!(group.measure.rule, Rule::Round { .. });
     let bytes = (!several && !is_span).then(|| group.runs[0].bytes);
-    let part = group.part().map(|(used, whole)| used as f64 / whole as f64);
-    let mut all = vec![Metric { bytes, part, ..metric(Quantity::Throughput, group.estimate.clone()) }];
+    let (part, rounds) = (group.part().map(|(used, whole)| used as f64 / whole as f64), group.rounds());
+    let mut all = vec![Metric { bytes, part, rounds, ..metric(Quantity::Throughput, group.estimate.clone()) }];
     for run in &group.runs {
         let metric = |quantity, estimate| Metric {
             repetition: several.then_some(run.repetition),

@@ -6,10 +6,7 @@ use super::{
 };
 use crate::{
     analyse::Estimate,
-    findings::{
-        Fitness,
-        fitness::{Measures, Use},
-    },
+    findings::Measures,
     units::{Caching, Content, Direction, KIB, Load, MIB, Pattern},
 };
 
@@ -36,15 +33,10 @@ fn is_watched(group: &Group<'_>) -> bool {
     group.runs.iter().map(|run| run.seconds).sum::<f64>() >= LEAST_SECONDS / 2.0
 }
 
-/// What the target of these groups is fit for.
-pub(super) fn fitness(target: &str, groups: &[&Group<'_>]) -> Vec<Fitness> {
+/// What decides what the target of these groups is fit for.
+pub(super) fn measures(groups: &[&Group<'_>]) -> Measures {
     let groups: Vec<&Group<'_>> = groups.iter().copied().filter(|g| is_alone(g) && is_watched(g)).collect();
-    let measures = measures(&groups);
-    let judge = |purpose| Fitness { target: target.to_owned(), purpose, verdict: measures.verdict(purpose) };
-    Use::ALL.map(judge).to_vec()
-}
-
-fn measures(groups: &[&Group<'_>]) -> Measures {
+    let groups = &groups[..];
     let speed = |direction, pattern, block| {
         let same = |l: &Load| (l.direction, l.pattern, l.block) == (direction, pattern, block) && !l.sync;
         groups.iter().find(|g| same(&g.measure.load)).map(|g| g.estimate.clone())
@@ -56,6 +48,7 @@ fn measures(groups: &[&Group<'_>]) -> Measures {
     };
     let synced = groups.iter().filter(|g| is_commit(&g.measure.load)).flat_map(|g| &g.runs);
     Measures {
+        rounds: groups.iter().filter_map(|g| g.rounds()).max().unwrap_or(0),
         reads: speed(Direction::Read, Pattern::Sequential, MIB),
         writes: speed(Direction::Write, Pattern::Sequential, MIB),
         random_reads: operations(Direction::Read),
@@ -63,6 +56,7 @@ fn measures(groups: &[&Group<'_>]) -> Measures {
         longest_stop: worst_stop(groups, false).zip(worst_stop(groups, true)).map(|(a, b)| a.max(b)),
         watched_stops: [false, true].into_iter().all(|writes| seconds_alone(groups, writes) >= LEAST_SECONDS),
         commits: synced.map(|run| Some(run.tail.percentile(0.99)?.estimate)).collect(),
+        ..Measures::default()
     }
 }
 

@@ -16,7 +16,6 @@ pub static BASELINE: Experiment = Experiment {
     question: "how fast is each drive, and how bad is its worst case?",
     options: options::OPTIONS,
     examples: &["baseline /mnt/a /dev/sdb  two drives; a device is only read"],
-    is_evidence: true,
     default_target: Some("."),
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),

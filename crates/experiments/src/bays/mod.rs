@@ -19,7 +19,6 @@ pub static BAYS: Experiment = Experiment {
         "bays --runs 2 /dev/sd[a-d]     each drive twice in each bay",
         "bays --resume r2k4             continue, even days later",
     ],
-    is_evidence: true,
     default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),

@@ -39,7 +39,6 @@ pub static BOOT: Experiment = Experiment {
         "boot --now --store /mnt/x    beside those of other media",
         "boot --times 5 --plan        what five restarts would do",
     ],
-    is_evidence: true,
     default_target: Some("/"),
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),

@@ -19,7 +19,6 @@ pub static CLIFF: Experiment = Experiment {
         "cliff --pause 10m .         do ten minutes restore it?",
         "cliff --plan .              what it would write at most",
     ],
-    is_evidence: true,
     default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),

@@ -8,6 +8,7 @@ use std::{
 use super::{
     super::common::{self, FileSets, Group, MeasuredFiles, Series, all_file_sets, file_metrics},
     accuracy::{not_predicted, quality, too_short},
+    at_once,
     compared::Compared,
     plan::labels_at_once,
     recommend::{Candidate, Recommendation, recommend},
@@ -26,6 +27,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         (0..plan.targets.len()).map(|at| times(run, plan, &predictions, at)).collect();
     // Grouping takes the loads out of the run.
     let processors = processors(run, plan);
+    let processors_at_once = at_once::processors(run, plan);
     let files = all_file_sets(plan, &run.acts);
     let groups = common::group(run, plan);
     let labels: Vec<String> = common::labels(&groups).into_iter().map(str::to_owned).collect();
@@ -43,9 +45,11 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.tables.extend(about(&candidates, &times, drives));
     findings.tables.extend(compared.iter().map(|c| table(c, &names, drives)));
     findings.tables.extend(files_table(&files, &names));
-    findings.tables.extend(at_once(&groups, &names[..drives]));
+    findings.tables.extend(table_at_once(&groups, &names[..drives]));
     findings.tables.extend(processor(&compared, &processors, &names, drives));
     findings.figures = compared.iter().map(|c| figure(c, &names)).collect();
+    let inventory = run.start.as_ref().map(|start| start.inventory.clone()).unwrap_or_default();
+    findings.evidence = at_once::metrics(plan, drives, &groups, &processors_at_once, &inventory);
     if let Some((_, predict)) = plan.predict() {
         let recommended = recommend(&candidates, predict.want.as_deref(), predict.survive as usize);
         findings.verdicts = recommended.iter().map(Recommendation::sentence).collect();
@@ -286,7 +290,7 @@ fn seconds(seconds: f64) -> String {
 }
 
 /// What the drives do at once.
-fn at_once(groups: &[Group<'_>], names: &[String]) -> Option<Table> {
+fn table_at_once(groups: &[Group<'_>], names: &[String]) -> Option<Table> {
     let drives = names.len();
     let all: Vec<String> = labels_at_once().collect();
     let mut labels = common::labels(groups);

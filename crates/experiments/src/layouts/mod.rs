@@ -1,6 +1,7 @@
 //! layouts: which layout of these drives is best?
 
 mod accuracy;
+mod at_once;
 mod compared;
 mod findings;
 mod options;
@@ -19,7 +20,6 @@ pub static LAYOUTS: Experiment = Experiment {
         "layouts --erase SERIAL --erase SERIAL bay:1.1 bay:1.2",
         "layouts --layouts raid1,raid5 bay:1.1 bay:1.2 bay:1.3",
     ],
-    is_evidence: true,
     default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),

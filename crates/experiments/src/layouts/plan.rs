@@ -140,6 +140,11 @@ pub(super) fn labels_at_once() -> impl Iterator<Item = String> {
     LOADS.iter().take(AT_ONCE).map(|(label, ..)| format!("{label}{AT_ONCE_ALL}"))
 }
 
+/// The label of the same load on one drive.
+pub(super) fn alone(at_once: &str) -> &str {
+    at_once.trim_end_matches(AT_ONCE_ALL)
+}
+
 /// `aligned` as in [`Measure`].
 fn loads(steps: &mut Steps, ask: &Request, on: &[usize], (repetition, aligned): (u32, u64), at_once: &str) {
     let seconds = Some(ask.values.get(&options::RUNTIME));

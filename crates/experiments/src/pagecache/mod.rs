@@ -18,7 +18,6 @@ pub static PAGECACHE: Experiment = Experiment {
         "pagecache --max-bytes 16M .  fewer bytes, for a slow drive",
         "pagecache /dev/sda           a whole drive, reading only",
     ],
-    is_evidence: true,
     default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(findings::unflagged(common::read(record)), findings::results),

@@ -3,7 +3,10 @@
 use super::super::common::Series;
 use crate::{
     analyse::Estimate,
-    findings::{Column, Findings, Metric, Quantity, Table},
+    findings::{
+        Column, Findings, Measures, Metric, Quantity, Table,
+        fitness::Use,
+    },
     plan::Plan,
     power::{PowerCut, PowerCutResult},
     record::Run,
@@ -18,12 +21,11 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         let Some(cut) = cut else { continue };
         findings.verdicts.push(verdict(cut, plan.targets[at].pool.as_ref()));
         findings.tables.push(table(cut));
+        let (given, kept) = (&plan.targets[at].given, cut.kept());
         // One power cut says nothing of others.
-        let lost = Estimate::unbounded(
-            cut.ledger.lost_bytes.saturating_add(cut.files.lost_bytes) as f64,
-            "one power cut",
-        );
-        findings.estimates.push(Metric::new(&plan.targets[at].given, Quantity::LostBytes, lost));
+        let lost = Estimate::unbounded(kept.lost_bytes as f64, "one power cut");
+        findings.estimates.push(Metric::new(given, Quantity::LostBytes, lost));
+        findings.judge(given, Measures { kept: Some(kept), ..Measures::default() }, &[Use::Safekeeping]);
         let details = &mut findings.details.sentences;
         details.extend(cut.ledger.examples.iter().map(|example| format!("Lost: {example}.")));
         details.extend(cut.files.error.iter().map(|e| format!("The first error: {e}.")));

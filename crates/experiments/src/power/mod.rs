@@ -29,7 +29,6 @@ pub static POWER: Experiment = Experiment {
         "power --resume RUN --store /mnt/b  checks after that",
         "power --ledger ssh://HOST/DIR .    with one drive only",
     ],
-    is_evidence: false,
     default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),

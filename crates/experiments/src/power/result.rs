@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    findings::fitness::KeptData,
     record::{MOST, Observation},
     test_files::{FilesFound, LedgerFound},
 };
@@ -36,6 +37,17 @@ impl PowerCutResult {
     pub fn is_stored(&self) -> bool {
         let Self { files, ledger, .. } = self;
         files.wrong + files.failed + files.unread + ledger.lost_bytes == 0
+    }
+
+    /// What decides whether the target is fit for data that must not be lost.
+    pub fn kept(&self) -> KeptData {
+        let Self { files, ledger, early, .. } = self;
+        let early = early.map_or(0, |early| early.wrong);
+        KeptData {
+            lost_bytes: ledger.lost_bytes.saturating_add(files.lost_bytes),
+            // A file that is not whole may be empty.
+            wrong_reads: files.all() - files.whole + files.unsteady + ledger.unsteady + early,
+        }
     }
 
     /// All that was acknowledged is there.

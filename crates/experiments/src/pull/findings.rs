@@ -8,7 +8,10 @@ use super::{
 };
 use crate::{
     analyse::Estimate,
-    findings::{Findings, Metric, Quantity, Scope},
+    findings::{
+        Findings, Measures, Metric, Quantity, Scope,
+        fitness::{KeptData, Use},
+    },
     plan::Plan,
     record::Run,
     units::{count, distinct},
@@ -31,6 +34,10 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         // How long operations waited; one pull has no interval.
         let longest = Estimate::unbounded(case.pulled.away.longest, "one pull");
         findings.estimates.push(Metric::new(case.pool, Quantity::LongestOperation, longest).at(Scope::Whole));
+        if let Some(kept) = kept(case) {
+            let measures = Measures { kept: Some(kept), ..Measures::default() };
+            findings.judge(case.pool, measures, &[Use::Safekeeping]);
+        }
         findings.details.sentences.extend(losses(case));
         if let Some(read) = &case.pulled.read {
             // What md copies back is in no count of bytes.
@@ -44,6 +51,16 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     }
     let how = all.iter().map(|case| format!("one drive at a time was away: {}", case.by.words()));
     findings.context.extend(distinct(how));
+}
+
+/// The worst that a layout did which promises to survive the loss of one drive.
+fn kept(case: &Case<'_>) -> Option<KeptData> {
+    let promised = case.layout.is_redundant() && !case.pulled.is_other_lost();
+    let stages = case.pulled.found().filter(|_| promised).map(|(_, used, files, ledger)| KeptData {
+        lost_bytes: ledger.lost_bytes.saturating_add(files.lost_bytes),
+        wrong_reads: used.wrong_reads.saturating_add(files.wrong),
+    });
+    stages.reduce(KeptData::worst)
 }
 
 /// The first losses of the ledger.

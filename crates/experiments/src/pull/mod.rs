@@ -33,7 +33,6 @@ pub static PULL: Experiment = Experiment {
         "pull --layouts raid5 --members 2 bay:1.1 bay:1.2 bay:1.3",
         "pull --pull SERIAL /srv/data   a pool in use: erases nothing",
     ],
-    is_evidence: false,
     default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),

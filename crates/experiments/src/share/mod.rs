@@ -34,7 +34,6 @@ pub static SHARE: Experiment = Experiment {
         "share --rate 100Mb /srv/data      over a link of 100 Mb/s",
         "share --client ssh://pi@laptop/dev/shm /srv/data",
     ],
-    is_evidence: true,
     default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),

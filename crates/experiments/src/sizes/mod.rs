@@ -19,7 +19,6 @@ pub static SIZES: Experiment = Experiment {
         "sizes --runs 12 .      narrower intervals",
         "sizes /dev/sda         a whole drive, reading only",
     ],
-    is_evidence: true,
     default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),

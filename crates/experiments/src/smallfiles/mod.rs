@@ -19,7 +19,6 @@ pub static SMALLFILES: Experiment = Experiment {
         "smallfiles --files 20000 --size 1MB .  time to copy these",
         "smallfiles --files 300 --size 4MB --runs 6 /mnt/a",
     ],
-    is_evidence: true,
     default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(Run::of(record), findings::results),

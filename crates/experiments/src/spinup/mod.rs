@@ -19,7 +19,6 @@ pub static SPINUP: Experiment = Experiment {
         "spinup --pause 25m /dev/sda  longer than the disk's own timer",
         "spinup --plan /dev/sda       the steps and their time",
     ],
-    is_evidence: true,
     default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),

@@ -8,14 +8,16 @@ use super::{
 };
 use crate::{
     analyse::{Estimate, repeat},
-    findings::{Column, Findings, Metric, Quantity, Table, short},
+    findings::{
+        Column, Findings, Measures, Metric, Quantity, Table,
+        fitness::{Need, SwapTest, Use, Verdict},
+        short,
+    },
     plan::{Plan, Step},
     record::Run,
     units::{Histogram, MIB, decimal_bytes, duration, listed, rate},
 };
 
-/// A wait from which people say that the machine hangs, s.
-const HANGS: f64 = 1.0;
 /// The load whose writes and waits are shown: half more than there is.
 const TYPICAL: u32 = 150;
 
@@ -55,6 +57,7 @@ pub(super) fn results<'p>(findings: &mut Findings, run: &mut Run<Series>, plan: 
     findings.tables.extend([summary(&cases), speeds(plan, &cases)]);
     for case in &cases {
         findings.estimates.extend(case.metrics());
+        findings.judge(case.given, case.measures(), &[Use::Swap]);
         let settings: Vec<String> =
             case.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
         findings.details.sentences.push(format!("{}: {}.", case.given, settings.join(", ")));
@@ -103,6 +106,16 @@ impl Case<'_> {
         self.repetitions(SwapWhat::Requests, TYPICAL).for_each(|load| all.merge(&load.result.latency));
         let enough = all.count() as f64 * (1.0 - q) >= 1.0;
         all.quantile(q).filter(|_| enough).map(|ns| ns as f64 / 1e9)
+    }
+
+    fn measures(&self) -> Measures {
+        let test = SwapTest { longest_wait: self.longest(), was_stopped: self.was_stopped() };
+        let is_known = test.longest_wait.is_some() || test.was_stopped;
+        Measures { swap: is_known.then_some(test), ..Measures::default() }
+    }
+
+    fn verdict(&self) -> Verdict {
+        self.measures().verdict(Use::Swap)
     }
 
     /// It was ended, and nobody asked for that.
@@ -224,7 +237,7 @@ fn speeds(plan: &Plan, cases: &[Case<'_>]) -> Table {
 fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
     // What makes something wait that long is not named first, however much memory a program can use with it; nor is what had to be ended.
     let hangs =
-        |case: &Case<'_>| case.was_stopped() || case.longest().is_some_and(|longest| longest >= HANGS);
+        |case: &Case<'_>| case.was_stopped() || matches!(case.verdict(), Verdict::Unfit(..));
     let known: Vec<&Case<'_>> = cases.iter().filter(|case| case.footprint.is_some()).collect();
     let all_hang = known.iter().all(|case| hangs(case));
     let mut calm: Vec<&Case<'_>> = known.into_iter().filter(|case| all_hang || !hangs(case)).collect();
@@ -258,7 +271,7 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
             let not = if case.was_stopped() { "Not on" } else { "Less is known of" };
             said.push(format!("{not} {}: its test was ended early, because {why}.", case.given));
         }
-        if let Some(longest) = case.longest().filter(|longest| *longest >= HANGS) {
+        if let Verdict::Unfit(Need::SwapWaits, longest) = case.verdict() {
             let (given, longest) = (case.given, duration(longest));
             said.push(format!("Not on {given} where something must answer: one wait lasted {longest}."));
         }

@@ -30,7 +30,6 @@ pub static SWAP: Experiment = Experiment {
         "swap /mnt/a zswap+/mnt/a    a drive alone, and behind zswap",
         "swap /dev/sdb1 --erase SERIAL   a partition, which is erased",
     ],
-    is_evidence: true,
     default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),

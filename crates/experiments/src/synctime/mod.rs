@@ -18,7 +18,6 @@ pub static SYNCTIME: Experiment = Experiment {
         "synctime .                    this drive",
         "synctime --max-bytes 64MiB .  after writes of 64 MiB",
     ],
-    is_evidence: false,
     default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),

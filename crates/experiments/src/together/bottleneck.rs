@@ -132,7 +132,7 @@ pub(super) fn answer<'a>(group: &'a Group, shared: &[Shared]) -> Option<Answer<'
 
 /// Whether something shared limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Held {
+pub(in super::super) enum Held {
     Yes,
     No,
     /// The interval holds both answers.
@@ -150,7 +150,7 @@ impl Held {
 }
 
 /// The sum of independent estimates.
-fn added(all: &[Estimate]) -> Estimate {
+pub(in super::super) fn added(all: &[Estimate]) -> Estimate {
     let value: f64 = all.iter().map(|e| e.value).sum();
     let errors = |side: fn(&Estimate) -> f64| all.iter().map(|e| side(e).powi(2)).sum::<f64>().sqrt();
     Estimate {

@@ -4,7 +4,7 @@ use crate::conditions::Processors;
 
 /// Whether the processors were the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
+pub(in super::super) enum Level {
     Idle,
     Busy,
     Limit,
@@ -12,7 +12,7 @@ pub(super) enum Level {
 
 /// How much the processors limit, and what shows it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct ProcessorLoad {
+pub(in super::super) struct ProcessorLoad {
     pub level: Level,
     /// Words with `{}` for the share.
     pub sign: &'static str,

@@ -10,6 +10,10 @@ mod samples;
 mod sentences;
 mod shared_links;
 
+pub(super) use bottleneck::{Held, added};
+pub(super) use cpu_limits::{Level, ProcessorLoad};
+pub(super) use shared_links::shared;
+
 use samples::Times;
 
 use super::{Experiment, common};
@@ -26,7 +30,6 @@ pub static TOGETHER: Experiment = Experiment {
         "together --plan /mnt/*         the cost, and which run together",
         "together --max-time 2m /mnt/*  a rough answer",
     ],
-    is_evidence: true,
     default_target: None,
     plan: plan::plan,
     findings: |record| common::findings(Run::read(record, |_, _, _| Times::default()), findings::results),

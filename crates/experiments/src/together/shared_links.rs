@@ -9,7 +9,7 @@ use crate::{
 
 /// Something that several targets share.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Shared {
+pub(in super::super) struct Shared {
     /// The targets, as positions in the plan.
     pub members: Vec<usize>,
     /// What it is: `the USB2 bus`.
@@ -33,7 +33,7 @@ impl Shared {
 }
 
 /// What some of these targets share, each set of targets once; the smallest sets first.
-pub(super) fn shared(inventory: &Inventory, targets: &[Target], members: &[usize]) -> Vec<Shared> {
+pub(in super::super) fn shared(inventory: &Inventory, targets: &[Target], members: &[usize]) -> Vec<Shared> {
     let mut all: Vec<Shared> = Vec::new();
     let mut add = |one: Shared| {
         if one.members.len() < 2 {
