@@ -1,5 +1,6 @@
 //! Integration tests, as one program: linking many takes longer than running them.
 
+mod agreement;
 mod baseline;
 mod bays;
 mod boot;
