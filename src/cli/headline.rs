@@ -237,8 +237,8 @@ mod tests {
     #[test]
     fn power_and_swap_have_an_answer() {
         let kept = |lost_bytes| {
-            let mut found = Findings::default();
-            found.estimates = vec![metric("a", Quantity::LostBytes, lost_bytes as f64, None)];
+            let estimates = vec![metric("a", Quantity::LostBytes, lost_bytes as f64, None)];
+            let mut found = Findings { estimates, ..Findings::default() };
             let kept = Some(KeptData { lost_bytes, wrong_reads: 0 });
             found.judge("a", Measures { kept, ..Measures::default() }, &[Use::Safekeeping]);
             headline(&found)

@@ -105,9 +105,16 @@ fn baseline_and_advice_agree() {
             let advised = answer.fitness.iter().find(|f| f.purpose == purpose).expect("the same verdict");
             assert_eq!(advised.verdict, found, "drive {n}: {answer:?}");
             let is_unfit = matches!(found, Verdict::Unfit(..));
-            assert_eq!(answer.because.iter().any(|why| why.contains("is not fit for")), is_unfit, "{answer:?}");
-            if topic == Topic::Swap {
-                assert_eq!(answer.says.starts_with("On Model"), found == Verdict::Fit, "{answer:?}");
+            assert_eq!(
+                answer.because.iter().any(|why| why.contains("is not fit for")),
+                is_unfit,
+                "{answer:?}"
+            );
+            match topic {
+                Topic::Swap => {
+                    assert_eq!(answer.says.starts_with("On Model"), found == Verdict::Fit, "{answer:?}");
+                }
+                _ => assert_eq!(answer.says.starts_with("Stay"), !is_unfit, "{answer:?}"),
             }
             seen[at][match found {
                 Verdict::Fit => 0,

@@ -7,7 +7,7 @@ use drivebench::{
     conditions::{Core, Processors},
     engine::Cancel,
     experiments::{LAYOUTS, Request},
-    findings::{Findings, Quantity, Scope},
+    findings::{Findings, Limiter, Metric, Quantity, Scope},
     inventory::Mount,
     plan::{Measure, Plan, StepId, Suite},
     record::{Done, Event, Run, SCHEMA, Start},
@@ -303,6 +303,21 @@ fn a_bus_that_limits_the_drives_limits_the_pool() {
     close(predicted(&findings, "raid1", "write 1M"), 12e6);
     close(predicted(&findings, "raid0", "write 1M"), 24e6);
     close(predicted(&findings, "raid1", "read 1M"), alone(&findings, "read 1M"));
+    // What advice learns of it: the ceiling, with what the drives do alone.
+    let both = |scope: Scope| {
+        let is = |m: &&Metric| {
+            let load = m.load.as_ref().map(|load| load.name.as_str());
+            m.scope == scope && m.target == "all" && load == Some("write 1M at once")
+        };
+        findings.evidence.iter().find(is).expect("is known").estimate.value
+    };
+    close(both(Scope::Sum), 24e6);
+    close(both(Scope::SumAlone), 2.0 * alone(&findings, "write 1M"));
+    let is_ceiling = |m: &&Metric| matches!(m.quantity, Quantity::Ceiling(_));
+    let limits: Vec<(&Quantity, &str)> =
+        findings.evidence.iter().filter(is_ceiling).map(|m| (&m.quantity, m.target.as_str())).collect();
+    // These machines have no inventory, which would name the bus.
+    assert_eq!(limits, [(&Quantity::Ceiling(Limiter::Unknown), "something shared"); 2]);
 }
 
 #[test]

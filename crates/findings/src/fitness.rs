@@ -410,11 +410,8 @@ mod tests {
 
     #[test]
     fn several_runs_are_judged_together() {
-        let random_writes = |low, high, rounds| Measures {
-            random_writes: between(low, high),
-            rounds,
-            ..good()
-        };
+        let random_writes =
+            |low, high, rounds| Measures { random_writes: between(low, high), rounds, ..good() };
         // Neither run decides.
         let both = [random_writes(1950.0, 2250.0, 10), random_writes(1990.0, 2250.0, 40)];
         let is_open = |one: &Measures| matches!(one.verdict(Use::Swap), Verdict::Undecided(..));

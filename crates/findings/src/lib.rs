@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 pub use figure::{At, Axis, Band, Curve, Figure, Mark, Point, Style};
 pub use fitness::{Fitness, Measures};
-pub use pooled::pooled;
 pub use metric::{BootPart, Claim, Factor, Limiter, LoadKey, Metric, On, Quantity, Reference, Scope, Unit};
+pub use pooled::pooled;
 
 use crate::{
     analyse::{

@@ -33,17 +33,16 @@ pub fn pooled(runs: &[(&Estimate, u32)]) -> Option<(Estimate, Vec<usize>)> {
     if !newest.is_bounded() {
         return Some((Estimate::unbounded(value, &how), used));
     }
-    let half = |side: fn(&Estimate) -> f64| all().map(|(e, w)| (side(e) * w).powi(2)).sum::<f64>().sqrt() / sum;
+    let half =
+        |side: fn(&Estimate) -> f64| all().map(|(e, w)| (side(e) * w).powi(2)).sum::<f64>().sqrt() / sum;
     let deviation = |e: &Estimate| {
         let half = if e.value > value { e.value - e.low } else { e.high - e.value };
         NORMAL * (e.value - value) / half.max(FLOOR * value)
     };
     let scatter = all().map(|(e, _)| deviation(e).powi(2)).sum::<f64>() / (used.len() as f64 - 1.0);
     let scale = scatter.sqrt().max(1.0);
-    let ends = [
-        (value - scale * half(|e| e.value - e.low)).max(0.0),
-        value + scale * half(|e| e.high - e.value),
-    ];
+    let ends =
+        [(value - scale * half(|e| e.value - e.low)).max(0.0), value + scale * half(|e| e.high - e.value)];
     let converged = all().all(|(e, _)| e.converged);
     Some((Estimate { converged, ..Estimate::between(value, ends, &how) }, used))
 }

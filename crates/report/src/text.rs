@@ -214,6 +214,7 @@ mod tests {
             ],
             flags: vec!["The governor is 'powersave' | *measured* as found.".to_owned()],
             fitness: Vec::new(),
+            measures: Vec::new(),
             details: Details { sentences: vec!["No slow-down up to 1.07 GB.".to_owned()], tables: vec![] },
             conditions: vec!["suite mark".to_owned(), "engine psync · drivebench 0.1.0".to_owned()],
             reproduce: vec!["drivebench run baseline /mnt/a".to_owned()],

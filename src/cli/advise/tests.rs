@@ -20,11 +20,12 @@ use crate::{
     analyse::{Estimate, Rules},
     cli::args::{Args, Command},
     experiments::{
-        BASELINE, BAYS, Effort, Experiment, LoadName, PAGECACHE, REGISTER, Request, SIZES, SMALLFILES, TOGETHER,
-        Values,
+        BASELINE, BAYS, Effort, Experiment, LoadName, PAGECACHE, REGISTER, Request, SIZES, SMALLFILES,
+        TOGETHER, Values,
     },
     findings::{
-        BootPart, Carrier, CarrierDrive, Findings, LoadKey, Measures, Metric, Origin, Quantity, Reference, Scope,
+        BootPart, Carrier, CarrierDrive, Findings, LoadKey, Measures, Metric, Origin, Quantity, Reference,
+        Scope,
         fitness::{KeptData, Use, Verdict},
     },
     import,
@@ -698,10 +699,7 @@ fn decision(experiment: &str) -> (Topic, Findings) {
         [each, sums].concat()
     };
     let mut found = Findings::default();
-    let kept = Measures {
-        kept: Some(KeptData { lost_bytes: 4096, wrong_reads: 0 }),
-        ..Measures::default()
-    };
+    let kept = Measures { kept: Some(KeptData { lost_bytes: 4096, wrong_reads: 0 }), ..Measures::default() };
     let topic = match experiment {
         "baseline" | "sizes" | "pagecache" => {
             found.estimates = vec![speed("sda", Scope::Whole, write)];
@@ -764,7 +762,11 @@ fn the_decisions_of_each_experiment_reach_advice() {
             target: name.to_owned(),
             drives: vec![CarrierDrive {
                 // The machine boots from its card.
-                identity: if topic == Topic::Boot { system.clone() } else { drive(&inventory, name).identity() },
+                identity: if topic == Topic::Boot {
+                    system.clone()
+                } else {
+                    drive(&inventory, name).identity()
+                },
                 ..CarrierDrive::default()
             }],
             ..Carrier::default()

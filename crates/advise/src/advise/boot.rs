@@ -12,9 +12,12 @@ use crate::{
         Estimate,
         compare::{self, Difference, Ratio},
     },
-    findings::{BootPart, Quantity, Scope, fitness::Use},
+    findings::{
+        BootPart, Quantity, Scope,
+        fitness::{Use, Verdict},
+    },
     inventory::{Drive, Machine},
-    units::{duration, signed_duration},
+    units::{capital, duration, signed_duration},
 };
 
 /// Below this gain another boot drive is not worth the move.
@@ -61,15 +64,30 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let field = [&system[..1], &others[..]].concat();
     let reads = Reads::of(context, &field);
     let recorded = Boots::of(context, now);
+    let (unfit, unfit_by) = context.unfit(&system[..1], Use::System);
+    let is_fit =
+        |d: &&&Drive| context.fitness(d, Use::System).is_some_and(|judged| judged.verdict == Verdict::Fit);
+    let better = others.iter().find(is_fit);
     let (sure, says) = if failing {
         let says = format!(
             "Boot from another drive soon: {name} reports failing or unreadable sectors. Copy what is on it first."
         );
         (Sure::Inferred, says)
-    } else if let Some(boots) = &recorded {
+    } else if let Some(boots) = recorded.as_ref().filter(|boots| unfit.is_empty() || boots.is_gain()) {
         let measured = boots.best.1.high.is_finite() && !boots.from.flagged;
         let sure = if measured { Sure::Measured } else { Sure::Inferred };
         (sure, boots.says(&name))
+    } else if !unfit.is_empty() {
+        let says = match better {
+            Some(to) => {
+                let to = context.name(to);
+                format!("Boot from {to} rather than from {name}, which is not fit for a system.")
+            }
+            None => {
+                capital(&format!("{name} is not fit for a system, and no other drive here is known to be."))
+            }
+        };
+        (Sure::Measured, says)
     } else if rotates {
         let to = others.first().map_or("flash".to_owned(), |d| context.name(d));
         (likely, format!("Boot from {to} rather than from {name}, a disk that has to spin up and seek."))
@@ -86,8 +104,11 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         Some(boots) => boots.sentence(&name),
         None => NOT_COMPARED.to_owned(),
     };
-    let (unfit, writes) = context.unfit(&system[..1], Use::System);
-    let undecided = reads.is_none() && recorded.is_none() && !others.is_empty();
+    let is_open = match unfit.is_empty() {
+        true => reads.is_none() && recorded.is_none(),
+        false => better.is_none(),
+    };
+    let undecided = is_open && !others.is_empty();
     // One other drive is enough to compare.
     let decide = || commands::baseline(context.inventory, &field[..2]);
     let runs = reads.iter().flat_map(|reads| [reads.own.from, reads.best.from]);
@@ -96,7 +117,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         .because(sentence.into_iter().chain(unfit))
         .because([spin_up, published, Some(medians)].into_iter().flatten())
         .fitness(context.fitness_of(&field, Use::System))
-        .rests_on(runs.chain(writes).chain(wakes.map(|n| n.from)))
+        .rests_on(runs.chain(unfit_by).chain(wakes.map(|n| n.from)))
         .decide(undecided.then(decide).flatten());
     vec![if failing { answer.problem() } else { answer }]
 }
@@ -126,9 +147,14 @@ impl<'a> Boots<'a> {
         })
     }
 
+    /// The boots from the other drive are shorter, by the interval of the difference.
+    fn is_gain(&self) -> bool {
+        self.best.1.high < 0.0
+    }
+
     fn says(&self, name: &str) -> String {
         let (label, longer) = self.best;
-        if longer.high < 0.0 {
+        if self.is_gain() {
             let (gain, whole) = (duration(-longer.value), duration(self.here.value));
             return format!("Boot from {label}: that gained {gain} of {whole}.");
         }

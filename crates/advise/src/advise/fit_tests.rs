@@ -99,7 +99,10 @@ fn data_that_must_not_be_lost_avoids_a_drive_that_lost_some() {
         let answers = advise(&inventory, &power("sda", false, kept));
         for topic in [Topic::Data, Topic::Layout] {
             let answer = answer(&answers, topic);
-            assert!(!answer.says.contains("bay 1.2") && answer.rests_on.contains(&"r9".to_owned()), "{answer:?}");
+            assert!(
+                !answer.says.contains("bay 1.2") && answer.rests_on.contains(&"r9".to_owned()),
+                "{answer:?}"
+            );
             let unfit = answer.fitness.iter().find(|f| matches!(f.verdict, Verdict::Unfit(..)));
             assert_eq!(unfit.map(|f| f.target.as_str()), Some("sda"), "{answer:?}");
             let why = "Cruzer Blade in bay 1.2 is not fit for data that must not be lost:";
@@ -167,8 +170,7 @@ fn what_limits_drives_at_once_limits_a_faster_drive() {
     let answers = advise(&inventory, &Evidence::of(&Findings { evidence, ..found }));
     let money = answer(&answers, Topic::Money);
     assert_eq!(
-        money.says,
-        "A faster drive would not help reads and writes: hub 1.2 carries 8.00 MB/s.",
+        money.says, "A faster drive would not help reads and writes: hub 1.2 carries 8.00 MB/s.",
         "{money:?}"
     );
     let limits = answer(&answers, Topic::Limits);
@@ -251,7 +253,12 @@ fn boot_uses_small_random_reads_one_at_a_time_then_writes() {
         "{stalls}"
     );
     all.push(fit(&inventory, "r04", "sda", Use::System, Verdict::Unfit(Need::RandomWrites, 98.0)));
-    assert!(!boot(&all).says.contains("Ultra Fit"), "what is not fit for a system is not advised");
+    let unfit = boot(&all);
+    assert_eq!(unfit.says, "The SD card is not fit for a system, and no other drive here is known to be.");
+    all.pop();
+    all.push(fit(&inventory, "r04", "sda", Use::System, Verdict::Fit));
+    let better = boot(&all).says;
+    assert_eq!(better, "Boot from Ultra Fit rather than from the SD card, which is not fit for a system.");
 }
 
 #[test]

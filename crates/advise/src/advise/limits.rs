@@ -92,13 +92,16 @@ impl<'a> Flow<'a> {
 
     /// The limit besides the drives, and its name, where a run at once found one.
     pub fn bound(&self) -> Option<(Limiter, &'a str)> {
-        let from = self.number.from;
-        let alone = from.sum_alone().filter(|_| from.at_once)?;
+        self.ceilings().find(|(by, _)| *by != Limiter::Drives)
+    }
+
+    /// What a run at once found to limit the drives; nothing where it could not tell.
+    fn ceilings(&self) -> impl Iterator<Item = (Limiter, &'a str)> + use<'a> {
         let limit = |m: &'a Metric| match m.quantity {
-            Quantity::Ceiling(by) if by != Limiter::Drives => Some((by, m.target.as_str())),
+            Quantity::Ceiling(by) => Some((by, m.target.as_str())),
             _ => None,
         };
-        from.numbers.iter().find_map(limit).filter(|_| self.speed() / alone.value < REACHED)
+        self.number.from.numbers.iter().filter_map(limit)
     }
 
     pub fn verb(&self) -> &'static str {
@@ -211,14 +214,15 @@ fn locally(flows: &[Flow<'_>]) -> Vec<String> {
     for f in flows.iter().filter(|f| f.number.from.at_once) {
         let Some(alone) = f.number.from.sum_alone() else { continue };
         let share = f.speed() / alone.value;
-        if share >= REACHED {
-            continue;
-        }
         let (verb, part, sum) = (f.verb(), percent(share), rate(alone.value));
         let limit = match f.bound() {
             None => {
-                sentences
-                    .push(format!("At once they {verb} {part} of their sum alone: no bus limits them much."));
+                let limit = match f.ceilings().next() {
+                    Some(_) if share >= REACHED => continue,
+                    Some(_) => "no bus limits them much",
+                    None => "whether something shared limits them can't be told",
+                };
+                sentences.push(format!("At once they {verb} {part} of their sum alone: {limit}."));
                 continue;
             }
             Some((Limiter::Processor, _)) => "The processor".to_owned(),

@@ -135,7 +135,8 @@ fn metrics(plan: &Plan, group: &Group<'_>) -> Vec<Metric> {
     let is_span = matches!(group.measure.rule, Rule::Round { .. });
     let bytes = (!several && !is_span).then(|| group.runs[0].bytes);
     let (part, rounds) = (group.part().map(|(used, whole)| used as f64 / whole as f64), group.rounds());
-    let mut all = vec![Metric { bytes, part, rounds, ..metric(Quantity::Throughput, group.estimate.clone()) }];
+    let mut all =
+        vec![Metric { bytes, part, rounds, ..metric(Quantity::Throughput, group.estimate.clone()) }];
     for run in &group.runs {
         let metric = |quantity, estimate| Metric {
             repetition: several.then_some(run.repetition),

@@ -158,7 +158,8 @@ pub(in super::super) fn longest<'a>(
 impl Group<'_> {
     /// The rounds in which it was measured, where it was measured in rounds.
     pub fn rounds(&self) -> Option<u32> {
-        matches!(self.measure.rule, Rule::Round { .. }).then(|| self.runs.iter().map(|run| run.rounds.len() as u32).sum())
+        matches!(self.measure.rule, Rule::Round { .. })
+            .then(|| self.runs.iter().map(|run| run.rounds.len() as u32).sum())
     }
 
     pub fn longest(&self) -> Option<Metric> {

@@ -3,10 +3,7 @@
 use super::super::common::Series;
 use crate::{
     analyse::Estimate,
-    findings::{
-        Column, Findings, Measures, Metric, Quantity, Table,
-        fitness::Use,
-    },
+    findings::{Column, Findings, Measures, Metric, Quantity, Table, fitness::Use},
     plan::Plan,
     power::{PowerCut, PowerCutResult},
     record::Run,

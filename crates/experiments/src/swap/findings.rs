@@ -236,8 +236,7 @@ fn speeds(plan: &Plan, cases: &[Case<'_>]) -> Table {
 /// The media with which a program can use most memory, then what hangs or was ended early.
 fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
     // What makes something wait that long is not named first, however much memory a program can use with it; nor is what had to be ended.
-    let hangs =
-        |case: &Case<'_>| case.was_stopped() || matches!(case.verdict(), Verdict::Unfit(..));
+    let hangs = |case: &Case<'_>| case.was_stopped() || matches!(case.verdict(), Verdict::Unfit(..));
     let known: Vec<&Case<'_>> = cases.iter().filter(|case| case.footprint.is_some()).collect();
     let all_hang = known.iter().all(|case| hangs(case));
     let mut calm: Vec<&Case<'_>> = known.into_iter().filter(|case| all_hang || !hangs(case)).collect();
