@@ -138,19 +138,20 @@ pub(super) fn described<'a>(flows: impl IntoIterator<Item = &'a Flow<'a>>) -> St
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let flows = flows(context);
     let clients = shared::clients(context);
-    let answer = match (&flows[..], NetworkLink::of(context)) {
+    let link = NetworkLink::of(context);
+    let mut answer = match (&flows[..], &link) {
         // The way to it was measured as a whole only: what limits it, its run says.
         (flows, None) if clients.as_ref().is_some_and(|clients| clients.is_elsewhere) => {
             let drives = (!flows.is_empty()).then(|| format!("Without a client {}.", described(flows)));
             Answer::new(Topic::Limits, Sure::Measured, "").because(drives).rests_on(runs(flows))
         }
         ([], link) => by_inventory(context, link.as_ref()),
-        (flows, Some(link)) => over(context, flows, &link),
-        (flows, None) => {
-            let answer = here(context, flows);
-            Answer { says: format!("{} {NO_NETWORK}", answer.says), ..answer }
-        }
+        (flows, Some(link)) => over(context, flows, link),
+        (flows, None) => here(context, flows),
     };
+    if link.is_none() && clients.as_ref().is_none_or(|clients| !clients.is_elsewhere) {
+        answer.says = format!("{} {NO_NETWORK}", answer.says);
+    }
     let Some(clients) = clients else { return vec![answer] };
     let mut answer = answer.because(clients.because).rests_on_run(Some(&clients.from.run));
     answer.says = format!("{} {}", answer.says, clients.said).trim_start().to_owned();
