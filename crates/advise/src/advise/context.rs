@@ -23,9 +23,9 @@ pub(super) const LONG: f64 = 1.0;
 pub(super) struct Context<'a> {
     pub inventory: &'a Inventory,
     /// Each run by itself.
-    runs: &'a [&'a Evidence],
-    /// Comparable runs of a drive as one.
-    evidence: &'a [Evidence],
+    pub runs: &'a [&'a Evidence],
+    /// The same with [`comparable`](super::pooling::comparable) runs as one.
+    pub evidence: &'a [Evidence],
     pub today: &'a str,
 }
 
@@ -96,16 +96,6 @@ fn has_interval(e: &Evidence) -> bool {
 }
 
 impl<'a> Context<'a> {
-    /// `evidence` is what [`comparable`](super::pooling::comparable) makes of these runs.
-    pub fn new(
-        inventory: &'a Inventory,
-        runs: &'a [&'a Evidence],
-        evidence: &'a [Evidence],
-        today: &'a str,
-    ) -> Self {
-        Self { inventory, runs, evidence, today }
-    }
-
     pub fn all(&self) -> impl DoubleEndedIterator<Item = &'a Evidence> + Clone + use<'a> {
         self.evidence.iter()
     }
@@ -122,26 +112,16 @@ impl<'a> Context<'a> {
         self.runs.iter().copied().filter(move |e| is_of(e, &identity))
     }
 
-    /// The speed of each drive under the same fitting load.
-    pub fn speeds(&self, drives: &[&'a Drive], wanted: Wanted) -> Vec<Option<Number<'a>>> {
-        let each = self.fitting(drives, wanted, |e| e.speed().is_some()).into_iter();
-        each.map(|e| e.and_then(Number::of)).collect()
-    }
-
-    /// The newest evidence of each drive under the same load, if it `has` what is asked for: the load that most of the
-    /// drives were measured with, and of those the one that fits best.
-    pub fn fitting(
-        &self,
-        drives: &[&Drive],
-        wanted: Wanted,
-        has: fn(&Evidence) -> bool,
-    ) -> Vec<Option<&'a Evidence>> {
-        let of = |drive: &&Drive| self.of(drive).filter(|e| e.is(wanted) && has(e)).collect::<Vec<_>>();
+    /// The newest speed of each drive under the same load: the load that most of the drives were measured with, and of those the
+    /// one that fits best.
+    pub fn speeds(&self, drives: &[&Drive], wanted: Wanted) -> Vec<Option<Number<'a>>> {
+        let has_speed = |e: &&Evidence| e.is(wanted) && e.speed().is_some();
+        let of = |drive: &&Drive| self.of(drive).filter(has_speed).collect::<Vec<_>>();
         let all: Vec<Vec<&'a Evidence>> = drives.iter().map(of).collect();
         let shared = |e: &Evidence| all.iter().filter(|own| own.iter().any(|o| o.key() == e.key())).count();
         let best = all.iter().flatten().max_by_key(|e| (shared(e), Reverse(e.fit(wanted)), &e.at));
         let key = best.map(|e| e.key());
-        let newest = |own: &Vec<&'a Evidence>| own.iter().rev().find(|e| Some(e.key()) == key).copied();
+        let newest = |own: &Vec<&'a Evidence>| Number::of(own.iter().rev().find(|e| Some(e.key()) == key)?);
         all.iter().map(newest).collect()
     }
 
@@ -154,23 +134,11 @@ impl<'a> Context<'a> {
         each.max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.fit(wanted).cmp(&a.1.fit(wanted))))
     }
 
-    /// The longest operation of a drive in any direct load of one operation at a time, s, and its run, where that is a stall.
-    pub fn stall(&self, drive: &Drive) -> Option<(f64, &'a Evidence)> {
-        self.stall_in(self.runs_of(drive))
-    }
-
-    fn stall_in(&self, runs: impl Iterator<Item = &'a Evidence>) -> Option<(f64, &'a Evidence)> {
-        let alone = |l: &LoadKey| is_alone(l) && l.caching == Some(Caching::Direct);
-        let all = runs.filter(|e| e.load.as_ref().is_some_and(alone));
-        let stalls = all.filter_map(|e| Some((e.worst()?, e))).filter(|(seconds, _)| *seconds >= LONG);
-        stalls.max_by(|a, b| a.0.total_cmp(&b.0))
-    }
-
     /// Whether a drive is fit for a use, by all runs that measured what it needs; a stall in a run that didn't counts, too.
     pub fn fitness(&self, drive: &Drive, purpose: Use) -> Option<Judged<'a>> {
         let (mut measures, mut runs) = measures(self.runs_of(drive));
         let others = self.runs_of(drive).filter(|e| runs.iter().all(|judged| judged.run != e.run));
-        let stall = self.stall_in(others);
+        let stall = stall(others);
         if let Some((seconds, from)) = stall {
             measures.longest_stop = Some(measures.longest_stop.map_or(seconds, |stop| stop.max(seconds)));
             runs.push(from);
@@ -339,6 +307,14 @@ impl<'a> Context<'a> {
 /// Whether it is of this drive alone. A pool that lacks all other drives is not the drive.
 fn is_of(e: &Evidence, identity: &str) -> bool {
     !e.at_once && e.pool.is_none() && e.drives.len() == 1 && e.drives[0] == *identity
+}
+
+/// The longest operation in any direct load of one operation at a time, s, and its run, where that is a stall.
+pub(super) fn stall<'a>(runs: impl Iterator<Item = &'a Evidence>) -> Option<(f64, &'a Evidence)> {
+    let alone = |l: &LoadKey| is_alone(l) && l.caching == Some(Caching::Direct);
+    let all = runs.filter(|e| e.load.as_ref().is_some_and(alone));
+    let stalls = all.filter_map(|e| Some((e.worst()?, e))).filter(|(seconds, _)| *seconds >= LONG);
+    stalls.max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 /// Whether it has one operation in flight.

@@ -2,7 +2,7 @@
 
 use super::{
     Answer, Sure, Topic, commands,
-    context::{Context, Judged, LONG, Number},
+    context::{Context, Judged, LONG, Number, stall},
     evidence::{Evidence, Wanted},
     regression,
     sentences::{speed, with_interval},
@@ -231,7 +231,7 @@ fn unmeasured(context: &Context<'_>, drives: &[&Drive], mut why: Vec<String>) ->
     let what = if drives.len() == 1 { "the only drive" } else { "the largest drive" };
     let says = format!("Speed and stalls with large blocks are not measured; {name} is {what}, {size}.");
     let stalls = drives.iter().filter_map(|drive| {
-        let (seconds, from) = context.stall(drive)?;
+        let (seconds, from) = stall(context.runs_of(drive))?;
         Some((format!("{} stalled for {} in another load.", context.name(drive), duration(seconds)), from))
     });
     let (stalls, mut runs): (Vec<_>, Vec<_>) = stalls.unzip();

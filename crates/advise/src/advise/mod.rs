@@ -92,7 +92,7 @@ pub struct Answer {
 pub fn advise(inventory: &Inventory, evidence: &[Evidence], today: &str) -> Vec<Answer> {
     let runs = counting(inventory, evidence);
     let evidence = pooling::comparable(&runs);
-    let context = Context::new(inventory, &runs, &evidence, today);
+    let context = Context { inventory, runs: &runs, evidence: &evidence, today };
     if context.drives().is_empty() {
         return vec![Answer::new(Topic::Data, Sure::Unknown, "No drives found: connect one first.")];
     }
