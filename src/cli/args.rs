@@ -77,7 +77,7 @@ pub enum Command {
     Report(Report),
     /// Remove files left by runs that were killed
     Cleanup,
-    /// Print a script that completes commands and options in a shell
+    /// Print a script that completes commands, options, runs and suites in a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// bash, zsh or fish
@@ -90,6 +90,12 @@ pub enum Command {
     /// Record a boot of `run boot --times`, as its unit of systemd
     #[command(hide = true, name = crate::experiments::boot_series::COMMAND)]
     BootSeries,
+    /// Print the runs or suites that may follow these words, for those scripts
+    #[command(hide = true)]
+    Names {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Print a man page
     #[command(hide = true)]
     Man {
@@ -99,29 +105,41 @@ pub enum Command {
 }
 
 const COMPLETIONS_EXAMPLES: &str = "\
-Examples:
-  drivebench completions bash > ~/.local/share/bash-completion/completions/drivebench
+bash:
+  mkdir -p ~/.local/share/bash-completion/completions
+  cd ~/.local/share/bash-completion/completions
+  drivebench completions bash > drivebench
+
+zsh, with `fpath+=~/.zfunc` before `compinit` in .zshrc:
+  mkdir -p ~/.zfunc
   drivebench completions zsh > ~/.zfunc/_drivebench
+
+fish:
+  mkdir -p ~/.config/fish/completions
   drivebench completions fish > ~/.config/fish/completions/drivebench.fish
 
-The directories must exist; zsh needs `fpath+=~/.zfunc` before `compinit` in
-.zshrc. The Debian package has all three.";
+The Debian package has all three.";
 
 #[derive(Debug, Group)]
 #[command(after_help = "The page needs no network and no script. Nothing is uploaded.")]
 pub struct Report {
     /// Names of runs, in the order of the page; `drivebench results` lists them
-    #[arg(required = true, value_name = "RUN")]
+    #[arg(value_name = RUN, default_value = LAST)]
     pub runs: Vec<String>,
 
     /// The new directory [default: drivebench-RUN]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+
+    /// Replace serials, UUIDs, hardware addresses and the host name, consistently
+    #[arg(long)]
+    pub anonymise: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, ValueEnum)]
 pub enum ListFormat {
     /// For a terminal
+    #[default]
     Text,
     /// For a program
     Json,
@@ -281,13 +299,34 @@ fn line(text: &str) -> Result<String, String> {
         .ok_or_else(|| "a name has 1 to 160 characters, on one line".to_owned())
 }
 
+/// What stands in the help for the name of a run, and for one of its targets.
+pub const RUN: &str = "RUN";
+pub const SIDE: &str = "RUN[:TARGET]";
+
+/// The word for the newest run, wherever a run is named.
+pub const LAST: &str = "last";
+
 #[derive(Debug, Group)]
+#[command(after_help = "Wherever a RUN is named, `last` is the newest one.")]
 pub struct Results {
+    #[command(flatten)]
+    pub list: ListRuns,
+
     #[command(subcommand)]
     pub action: Option<ResultsAction>,
 }
 
-#[derive(Debug, Default, Group)]
+#[derive(Debug, Default, PartialEq, Group)]
+pub struct ListRuns {
+    #[command(flatten)]
+    pub filter: Filter,
+
+    /// text or json
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
+    pub format: ListFormat,
+}
+
+#[derive(Debug, Default, PartialEq, Group)]
 pub struct Filter {
     /// Only runs on drives or targets whose name contains this: model, serial, path
     #[arg(long, value_name = "TEXT")]
@@ -314,7 +353,7 @@ pub struct Filter {
 #[command(after_help = EXPORT_EXAMPLES)]
 pub struct Export {
     /// Names of runs, in the order of the rows [default: all, oldest first]
-    #[arg(value_name = "RUN", conflicts_with = "Filter")]
+    #[arg(value_name = RUN, conflicts_with = "Filter")]
     pub runs: Vec<String>,
 
     #[command(flatten)]
@@ -335,8 +374,8 @@ pub struct Export {
 
 #[derive(Debug, Group)]
 pub struct Show {
-    /// Names of runs; `drivebench results` lists them
-    #[arg(required = true, value_name = "RUN")]
+    /// Names of runs; `drivebench results` lists them, `last` is the newest
+    #[arg(required = true, value_name = RUN)]
     pub runs: Vec<String>,
 
     /// text, markdown, csv or json
@@ -364,16 +403,16 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub enum ResultsAction {
-    /// List runs
-    List(Filter),
+    /// List runs; the default
+    List(ListRuns),
     /// Compare two runs, drive by drive: ratios with intervals
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare {
         /// A run, or one target of it
-        #[arg(value_name = "RUN[:TARGET]")]
+        #[arg(value_name = SIDE)]
         first: String,
         /// The other run [default: compare the targets of the first]
-        #[arg(value_name = "RUN[:TARGET]")]
+        #[arg(value_name = SIDE)]
         second: Option<String>,
         /// Compare unlike loads too
         #[arg(long)]
@@ -390,7 +429,7 @@ pub enum ResultsAction {
     /// Remove runs
     Rm {
         /// Names of runs
-        #[arg(required = true, value_name = "RUN")]
+        #[arg(required = true, value_name = RUN)]
         runs: Vec<String>,
     },
 }

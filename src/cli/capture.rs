@@ -69,7 +69,12 @@ fn archive(anonymise: bool) -> io::Result<Archive> {
     if !anonymise {
         return Ok(archive);
     }
+    Ok(archive.anonymise(seed()?))
+}
+
+/// A random seed that nobody knows later.
+pub(super) fn seed() -> io::Result<u64> {
     let mut seed = [0; 8];
     getrandom(&mut seed[..], GetRandomFlags::empty())?;
-    Ok(archive.anonymise(u64::from_ne_bytes(seed)))
+    Ok(u64::from_ne_bytes(seed))
 }

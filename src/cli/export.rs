@@ -22,12 +22,13 @@ use crate::{
 };
 
 pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
-    stored::each_once(&args.runs)?;
+    let named = stored::names(store, &args.runs)?;
+    stored::each_once(&named)?;
     if let Some(path) = &args.out {
         may_write(path, args.force)?;
     }
     let format = args.format.map_or_else(|| format_of(args.out.as_deref()), Ok)?;
-    let (runs, whole) = chosen(args, format, store, output)?;
+    let (runs, whole) = chosen(args, named, format, store, output)?;
     let Some(path) = &args.out else {
         let mut out = BufWriter::new(io::stdout());
         let done = write(&runs, format, store, &mut out, None, output).map_err(output::unwritable)?;
@@ -95,14 +96,15 @@ fn may_write(path: &Path, force: bool) -> Result<(), Usage> {
 /// The names of the runs to write, and whether all records could be read that might be among them.
 fn chosen(
     args: &Export,
+    named: Vec<String>,
     format: RowFormat,
     store: &Store,
     output: &Output,
 ) -> anyhow::Result<(Vec<String>, bool)> {
-    if !args.runs.is_empty() {
+    if !named.is_empty() {
         // Check all names before writing anything.
-        args.runs.iter().try_for_each(|run| store.open(run).map(drop))?;
-        return Ok((args.runs.clone(), true));
+        named.iter().try_for_each(|run| store.open(run).map(drop))?;
+        return Ok((named, true));
     }
     let (mut runs, unreadable) = stored::matching(store, store.list()?, &args.filter, output);
     unreadable.iter().for_each(|e| output.note(&format!("{e}.")));

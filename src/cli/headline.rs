@@ -6,7 +6,7 @@ use crate::{
         BootPart, Findings, LoadKey, Metric, Quantity, Reference, Scope, Unit,
         fitness::{Use, Verdict},
     },
-    units::{Direction, MIB, Pattern, distinct, duration, percent, rate, short_load_name, size},
+    units::{Caching, Direction, MIB, Pattern, distinct, duration, percent, rate, short_load_name, size},
 };
 
 /// The most important numbers of a run, each with its unit: the answer of its experiment, or else the speeds of its loads.
@@ -152,7 +152,14 @@ fn name(load: &LoadKey) -> (Order, String) {
     let (depth, streams) = (load.depth.unwrap_or(1) * load.jobs.unwrap_or(1), load.streams.unwrap_or(1));
     let is_first = (pattern, block, streams) == (Pattern::Sequential, MIB, 1);
     let order = if is_first { (false, depth) } else { (true, 0) };
-    (order, short_load_name(pattern, block, depth, streams, load.sync.unwrap_or(false)))
+    let mut name = short_load_name(pattern, block, depth, streams, load.sync.unwrap_or(false));
+    if let Some(Direction::Mixed { read_percent }) = load.direction {
+        name += &format!(" mixed {read_percent} %");
+    }
+    if load.caching.is_some_and(|caching| caching != Caching::Direct) {
+        name += " cached";
+    }
+    (order, name)
 }
 
 #[cfg(test)]
@@ -210,6 +217,13 @@ mod tests {
         assert_eq!(
             of(database.to_vec()),
             ["RND4K Q1 write 8.90 MB/s", "RND16K Q1 write 8.90 MB/s", "RND16K Q32 write 8.90 MB/s"]
+        );
+        let key = || load(Direction::Mixed { read_percent: 70 }, Random, 4 * KIB, 1);
+        let cached = key().map(|load| LoadKey { caching: Some(Caching::Buffered), ..load });
+        let mixed = [key(), cached].map(|load| metric("a", Quantity::Throughput, 8.9e6, load));
+        assert_eq!(
+            of(mixed.to_vec()),
+            ["RND4K Q1 mixed 70 % 8.90 MB/s", "RND4K Q1 mixed 70 % cached 8.90 MB/s"]
         );
         let unknown = LoadKey { name: "dd".to_owned(), ..LoadKey::default() };
         assert_eq!(of(vec![metric("a", Quantity::Throughput, 8.9e6, Some(unknown))]), ["dd 8.90 MB/s"]);

@@ -5,9 +5,13 @@ use std::{collections::BTreeMap, time::Instant};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::output::{Redrawn, columns_now};
+use super::{
+    output::{Redrawn, columns_now},
+    progress::is_round,
+};
 use crate::{
-    plan::{FileWork, Files, Measure, Plan, StepId},
+    analyse::rounds::{self, Piece},
+    plan::{Condition, FileWork, Files, Measure, Plan, Rule, Step, StepId},
     record::Event,
     report::Style,
     units::{self, Direction, Pattern, count, decimal_bytes, duration, percent, rate, thousands},
@@ -23,7 +27,7 @@ pub(super) struct Now {
     pub speed: f64,
     /// Half-width of the interval of the speed, as a share of the speed.
     pub interval: Option<f64>,
-    /// The most time that is left, s.
+    /// The most time that is left to it, s; not known of a round.
     pub left: Option<f64>,
     pub stalls: usize,
 }
@@ -39,7 +43,8 @@ pub(super) struct Load<'a> {
 #[derive(Debug, Default)]
 struct Totals {
     seconds: f64,
-    seconds_at_most: Option<f64>,
+    /// The least and the most time that is left to the run, s.
+    left: Option<(f64, f64)>,
     /// Bytes written.
     written: u64,
     written_at_most: u64,
@@ -53,7 +58,12 @@ pub(super) struct Live<'a> {
     style: Style,
     redrawn: Redrawn,
     began: Instant,
-    step: Option<StepId>,
+    /// The running step, and when it began.
+    step: Option<(StepId, Instant)>,
+    /// How long steps of each label took, s, and how many there were.
+    took: BTreeMap<String, (f64, u32)>,
+    /// The rounds of each load that were done, by target and label.
+    rounds: BTreeMap<(u32, String), Vec<Piece>>,
     /// The running loads, by target.
     now: BTreeMap<usize, Now>,
     /// Sums over loads and acts that have ended; of all operations the longest.
@@ -64,13 +74,10 @@ impl<'a> Live<'a> {
     pub fn new(plan: &'a Plan, style: Style, visible: bool) -> Self {
         let costs = plan.steps.iter().map(|step| (step.act.cost(), step.on.len() as u64));
         let written = costs.clone().map(|(cost, on)| cost.written.saturating_mul(on));
-        let totals = Totals {
-            seconds_at_most: plan.seconds(),
-            written_at_most: written.fold(0, u64::saturating_add),
-            ..Totals::default()
-        };
-        let (redrawn, now) = (Redrawn::new(visible), BTreeMap::new());
-        Self { plan, style, redrawn, began: Instant::now(), step: None, now, totals }
+        let totals = Totals { written_at_most: written.fold(0, u64::saturating_add), ..Totals::default() };
+        let (took, rounds, now) = Default::default();
+        let (redrawn, began) = (Redrawn::new(visible), Instant::now());
+        Self { plan, style, redrawn, began, step: None, took, rounds, now, totals }
     }
 
     /// Prints lines above.
@@ -81,14 +88,18 @@ impl<'a> Live<'a> {
     pub fn event(&mut self, event: &Event) {
         match event {
             Event::Step { step, .. } => {
-                self.fold();
-                self.step = Some(*step);
+                self.begin(*step);
             }
             Event::Window { window, .. } => {
                 let longest = window.latency.max().map(|ns| ns as f64 / 1e9);
                 self.totals.longest = self.totals.longest.into_iter().chain(longest).reduce(f64::max);
             }
-            Event::Outcome { target, outcome, .. } => {
+            Event::Outcome { step, target, outcome, .. } => {
+                if let Some(m) = self.plan.measure(*step).filter(|m| is_round(m)) {
+                    let bytes = outcome.bytes_read + outcome.bytes_written;
+                    let piece = Piece { bytes, seconds: outcome.seconds };
+                    self.rounds.entry((*target, m.label.clone())).or_default().push(piece);
+                }
                 self.totals.written += outcome.bytes_written;
                 if let Some(now) = self.now.get_mut(&(*target as usize)) {
                     now.bytes = 0;
@@ -108,6 +119,65 @@ impl<'a> Live<'a> {
         }
     }
 
+    /// A step begins, and the one before has ended.
+    pub fn begin(&mut self, step: StepId) {
+        self.fold();
+        if let Some((before, began)) = self.step.replace((step, Instant::now())) {
+            if let Some(before) = self.plan.step(before) {
+                let (seconds, steps) = self.took.entry(before.act.label()).or_default();
+                *seconds += began.elapsed().as_secs_f64();
+                *steps += 1;
+            }
+        }
+    }
+
+    /// The least and the most time that is left, s; `None` if that can't be said. A step is expected to take as long as those of
+    /// its label did, and before there was one, as long as it may. Rounds that only a wide interval needs are the difference.
+    pub fn left(&self) -> Option<(f64, f64)> {
+        let (mut least, mut most) = (0.0, 0.0);
+        let mut to_come = self.plan.steps.iter();
+        if let Some((id, began)) = self.step {
+            let step = to_come.find(|step| step.id == id)?;
+            let running = self.now.values().filter_map(|now| now.left).reduce(f64::max);
+            let left =
+                running.or_else(|| Some((self.expected(step)? - began.elapsed().as_secs_f64()).max(0.0)))?;
+            (least, most) = (left, left);
+        }
+        for step in to_come {
+            let seconds = self.expected(step)?;
+            let wide = self.is_wide(step);
+            least += if wide == Some(true) { seconds } else { 0.0 };
+            most += if wide == Some(false) { 0.0 } else { seconds };
+        }
+        let limit =
+            self.plan.limit.and_then(|_| Some(self.plan.seconds()? - self.began.elapsed().as_secs_f64()));
+        let limit = limit.unwrap_or(f64::INFINITY).max(0.0);
+        Some((least.min(limit), most.min(limit)))
+    }
+
+    fn expected(&self, step: &Step) -> Option<f64> {
+        let took = self.took.get(&step.act.label()).map(|(seconds, steps)| seconds / f64::from(*steps));
+        let planned = || match step.act.get::<Measure>().map(|m| &m.rule) {
+            Some(Rule::Round { seconds, .. }) => Some(*seconds),
+            _ => self.plan.most(step),
+        };
+        took.or_else(planned)
+    }
+
+    /// Whether a step is needed, as far as the rounds so far tell.
+    fn is_wide(&self, step: &Step) -> Option<bool> {
+        let (Some(Condition::Wide), Some(m)) = (step.needs, step.act.get::<Measure>()) else {
+            return Some(true);
+        };
+        let Rule::Round { precision, .. } = m.rule else { return Some(true) };
+        let of = |target: usize| self.rounds.get(&(target as u32, m.label.clone()));
+        let each = step.targets().map(|target| {
+            let rounds = of(target).filter(|pieces| pieces.len() >= rounds::LEAST)?;
+            Some(rounds::speed(rounds, precision).is_none_or(|estimate| !estimate.converged))
+        });
+        each.reduce(|one, other| if one == Some(true) { one } else { other }).flatten()
+    }
+
     /// Adds up what has ended.
     fn fold(&mut self) {
         self.totals.stalls += self.now.values().map(|now| now.stalls).sum::<usize>();
@@ -119,8 +189,7 @@ impl<'a> Live<'a> {
     }
 
     /// A step without loads.
-    pub fn step(&mut self, what: &str) {
-        self.fold();
+    pub fn step(&self, what: &str) {
         let line = |width| cut(self.style.clean(what), width);
         self.show(line, &self.totals());
     }
@@ -143,7 +212,7 @@ impl<'a> Live<'a> {
     }
 
     fn totals(&self) -> Totals {
-        Totals { seconds: self.began.elapsed().as_secs_f64(), ..self.totals }
+        Totals { seconds: self.began.elapsed().as_secs_f64(), left: self.left(), ..self.totals }
     }
 
     fn show(&self, line: impl Fn(usize) -> String, totals: &Totals) {
@@ -152,10 +221,14 @@ impl<'a> Live<'a> {
         self.redrawn.show([line(width), second(totals, self.style, width)]);
     }
 
-    /// Which load it is, of how many.
-    fn place(&self) -> Option<(usize, usize)> {
-        let loads = || self.plan.steps.iter().filter(|step| step.act.is::<Measure>());
-        Some((loads().position(|step| Some(step.id) == self.step)? + 1, loads().count()))
+    /// Which round, or which load of how many.
+    fn place(&self) -> Option<String> {
+        let (id, _) = self.step?;
+        if let Some(m) = self.plan.measure(id).filter(|m| is_round(m)) {
+            return Some(format!("round {}", m.repetition));
+        }
+        let loads = || self.plan.measures();
+        Some(format!("{}/{}", loads().position(|(step, _)| step.id == id)? + 1, loads().count()))
     }
 }
 
@@ -193,13 +266,13 @@ fn cut(mut line: String, width: usize) -> String {
 }
 
 /// `[3/6] RND4K Q1 write  46 %  31 IOPS ±22 %  up to 18 s left`
-fn first(place: Option<(usize, usize)>, load: &Load<'_>, now: &[Now], style: Style, width: usize) -> String {
+fn first(place: Option<String>, load: &Load<'_>, now: &[Now], style: Style, width: usize) -> String {
     let several = now.len() > 1;
     let heading = match several {
         true => format!("{} on {} targets", load.label, now.len()),
         false => load.heading.to_owned(),
     };
-    let place = place.map(|(at, all)| format!("[{at}/{all}] ")).unwrap_or_default();
+    let place = place.map(|place| format!("[{place}] ")).unwrap_or_default();
     let heading = place + &heading;
     let speed: f64 = now.iter().map(|now| now.speed).sum();
     let speed = match load.load.pattern {
@@ -221,34 +294,36 @@ fn first(place: Option<(usize, usize)>, load: &Load<'_>, now: &[Now], style: Sty
     fitted(&parts, width)
 }
 
-/// `total 1:10 of at most 6:00 · written 0.3 of at most 1.5 GB · 2 stalls, longest 2.6 s`
+/// `total 1:10, about 0:50 left · written 0.3 of ≤1.5 GB · 2 stalls, longest 2.6 s`
 fn second(totals: &Totals, style: Style, width: usize) -> String {
-    let line = |at_most: &str, width: usize| {
-        let total = clock(totals.seconds);
-        let mut parts = vec![Part::new(0, "", format!("total {total}"))];
-        let limit = totals.seconds_at_most.map(|most| format!("of {at_most}{}", clock(most)));
-        parts.extend(limit.map(|limit| Part::new(3, " ", limit)));
-        if totals.written_at_most > 0 {
-            let (so_far, most) = (decimal_bytes(totals.written), decimal_bytes(totals.written_at_most));
-            parts.push(Part::new(4, " · ", format!("written {so_far} of {at_most}{most}")));
-        }
-        if totals.stalls > 0 {
-            parts.push(Part::new(1, " · ", count(totals.stalls as u64, "stall")));
-            let longest = totals.longest.map(|longest| format!("longest {}", duration(longest)));
-            parts.extend(longest.map(|longest| Part::new(2, ", ", longest)));
-        }
-        let parts: Vec<Part> = parts
-            .into_iter()
-            .map(|part| Part {
-                text: style.text(&part.text),
-                gap: if style.unicode || part.gap != " · " { part.gap } else { " - " },
-                ..part
-            })
-            .collect();
-        fitted(&parts, width)
-    };
-    let long = line("at most ", usize::MAX);
-    if long.width() <= width { long } else { line("≤", width) }
+    let mut parts = vec![Part::new(0, "", format!("total {}", clock(totals.seconds)))];
+    parts.extend(totals.left.map(|left| Part::new(1, ", ", time_left(left))));
+    if totals.written_at_most > 0 {
+        let (so_far, most) = (decimal_bytes(totals.written), decimal_bytes(totals.written_at_most));
+        parts.push(Part::new(4, " · ", format!("written {so_far} of ≤{most}")));
+    }
+    if totals.stalls > 0 {
+        parts.push(Part::new(2, " · ", count(totals.stalls as u64, "stall")));
+        let longest = totals.longest.map(|longest| format!("longest {}", duration(longest)));
+        parts.extend(longest.map(|longest| Part::new(3, ", ", longest)));
+    }
+    let parts: Vec<Part> = parts
+        .into_iter()
+        .map(|part| Part {
+            text: style.text(&part.text),
+            gap: if style.unicode || part.gap != " · " { part.gap } else { " - " },
+            ..part
+        })
+        .collect();
+    fitted(&parts, width)
+}
+
+/// `about 0:50 left`, or `0:50 to 1:40 left` where rounds may be needed that are not due yet.
+pub(super) fn time_left((least, most): (f64, f64)) -> String {
+    match (clock(least), clock(most)) {
+        (least, most) if least != most => format!("{least} to {most} left"),
+        (_, most) => format!("about {most} left"),
+    }
 }
 
 /// `0:05`, `6:00`, `1:02:03`.
@@ -277,14 +352,18 @@ mod tests {
         let load = Load { heading: "RND4K Q1 write", label: "RND4K Q1 write", load: &load };
         let totals = Totals {
             seconds: 70.2,
-            seconds_at_most: Some(360.0),
+            left: Some((49.8, 50.2)),
             written: 300_000_000,
             written_at_most: 1_500_000_000,
             stalls: 2,
             longest: Some(2.6),
         };
         let now = vec![now; several];
-        format!("{}\n{}\n", first(Some((3, 6)), &load, &now, style, width), second(&totals, style, width))
+        format!(
+            "{}\n{}\n",
+            first(Some("3/6".to_owned()), &load, &now, style, width),
+            second(&totals, style, width)
+        )
     }
 
     #[test]
@@ -311,6 +390,39 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_follows_from_the_rounds_so_far() {
+        let load = units::Load::new(Direction::Read, Pattern::Random, 4096, Caching::Direct, 1);
+        let rule = Rule::Round { bytes: 1 << 20, seconds: 1.0, longest: 8.0, precision: 0.1 };
+        let mut steps = Steps::default();
+        for repetition in 1..=6 {
+            let needs = (repetition > 4).then_some(Condition::Wide);
+            steps.add_if(
+                needs,
+                &[0],
+                Measure { repetition, ..Measure::new("load", load.clone(), rule.clone(), 1 << 20) },
+            );
+        }
+        let plan = Plan { experiment: "baseline".to_owned(), steps: steps.into(), ..Plan::default() };
+        let left = |bytes: [u64; 4]| {
+            let mut live = Live::new(&plan, Style::PLAIN, false);
+            assert_eq!(live.left(), Some((4.0, 6.0)), "planned");
+            for (at, bytes_read) in (0..).zip(bytes) {
+                live.begin(StepId(at));
+                let outcome = Outcome { bytes_read, seconds: 1.0, ..Outcome::nothing(Ended::Finished) };
+                live.event(&Event::Outcome { step: StepId(at), target: 0, zone: None, outcome, again: None });
+            }
+            // Each took 3 s.
+            live.took.insert("load".to_owned(), (9.0, 3));
+            let (least, most) = live.left().expect("known");
+            (least.round(), most.round())
+        };
+        assert_eq!(left([100; 4]), (3.0, 3.0), "the running one");
+        assert_eq!(left([100, 200, 300, 400]), (9.0, 9.0), "and those that a wide interval needs");
+        assert_eq!(time_left((49.8, 50.2)), "about 0:50 left");
+        assert_eq!(time_left((50.0, 100.0)), "0:50 to 1:40 left");
+    }
+
+    #[test]
     fn bytes_and_stalls_of_ended_loads_are_added_up() {
         let mut steps = Steps::default();
         steps.add(&[0, 1], ScratchFile { bytes: 1 << 20 });
@@ -321,7 +433,9 @@ mod tests {
         }
         let plan = Plan { experiment: "baseline".to_owned(), steps: steps.into(), ..Plan::default() };
         let mut live = Live::new(&plan, Style::PLAIN, false);
-        assert_eq!((live.totals.written_at_most, live.totals.seconds_at_most), (2000, Some(21.1)));
+        assert_eq!(live.totals.written_at_most, 2000);
+        let left = live.left().expect("known");
+        assert_eq!(left, (20.1, 20.1));
         let step = |step| Event::Step {
             step: StepId(step),
             engine: EngineInfo { name: String::new(), detail: None, modelled: false },
@@ -331,7 +445,7 @@ mod tests {
         let now = Now { bytes: 900, share: 0.9, speed: 1.0, interval: None, left: None, stalls: 2 };
         assert_eq!(live.place(), None);
         live.event(&step(1));
-        assert_eq!(live.place(), Some((1, 2)));
+        assert_eq!(live.place().as_deref(), Some("1/2"));
         for target in [0, 1] {
             live.load(target, now);
             let outcome = Outcome { bytes_written: 1000, ..Outcome::nothing(Ended::Finished) };
@@ -345,7 +459,10 @@ mod tests {
             assert_eq!(live.now[&target].bytes, 0, "they count once");
         }
         live.event(&step(2));
-        assert_eq!((live.place(), live.totals.written, live.totals.stalls), (Some((2, 2)), 2000, 4));
+        assert_eq!(
+            (live.place().as_deref(), live.totals.written, live.totals.stalls),
+            (Some("2/2"), 2000, 4)
+        );
         let latency = Histogram::of(&mut [1_000_000, 2_000_000_000]);
         let window = Window { latency, ..Window::default() };
         live.event(&Event::Window { step: StepId(2), target: 0, zone: None, window });

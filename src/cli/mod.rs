@@ -78,6 +78,7 @@ pub fn main() -> ExitCode {
         Command::Capture(capture) => capture::capture(capture, &output),
         Command::Cleanup => stored::store(&args.store).and_then(|store| cleanup::cleanup(&store, &output)),
         Command::Completions { shell } => completions::completions(*shell, &output),
+        Command::Names { words } => completions::names(words, &output),
         Command::Man { page } => completions::man(page.as_deref(), &output),
         Command::SwapWorker => {
             crate::experiments::use_memory(&mut io::stdin().lock(), &mut output::to_parent())

@@ -5,7 +5,7 @@ use clap::{
     error::ErrorKind, parser::ValueSource, value_parser,
 };
 
-use super::output::Color;
+use super::{args::RUN, output::Color};
 use crate::{
     experiments::{self, Declared, Experiment, REGISTER, Values},
     report::Format,
@@ -22,7 +22,7 @@ pub struct Run {
 /// Options of every experiment: targets, execution and output.
 #[derive(Debug, Default, Group)]
 pub struct Options {
-    /// Directories, files, /dev paths, serials, labels or bay:PORT
+    /// What [`Experiment::targets`] says
     #[arg(value_name = "TARGET")]
     pub targets: Vec<String>,
 
@@ -31,7 +31,7 @@ pub struct Options {
     pub plan: bool,
 
     /// Continue a run that was stopped
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["targets", "plan"])]
+    #[arg(long, value_name = RUN, conflicts_with_all = ["targets", "plan"])]
     pub resume: Option<String>,
 
     /// Wait for another drivebench that uses the drive
@@ -111,6 +111,7 @@ fn subcommand(experiment: &'static Experiment) -> clap::Command {
                 .global(true)
                 .hide(true),
         )
+        .mut_arg("targets", |arg| arg.help(experiment.targets()))
         .mut_arg("targets", |arg| match experiment.default_target {
             Some(target) => arg.default_value(target).hide_default_value(true),
             None => arg.required_unless_present("resume"),

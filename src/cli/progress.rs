@@ -9,7 +9,7 @@ use std::{
 use serde_json::json;
 
 use super::{
-    live::{Live, Load, Now},
+    live::{Live, Load, Now, time_left},
     output::Output,
 };
 use crate::{
@@ -128,9 +128,9 @@ impl Watcher for Show<'_> {
                 let round = self.plan.measure(*step).filter(|m| is_round(m) && m.repetition > self.round);
                 if let Some(m) = round {
                     self.round = m.repetition;
-                    let same = self.plan.measures().filter(|(_, other)| other.label == m.label);
-                    let all = same.map(|(_, other)| other.repetition).max().unwrap_or(1);
-                    self.output.note(&format!("  round {} of {all}", m.repetition));
+                    let left = self.live.left().map(|left| format!(", {}", time_left(left)));
+                    let left = left.unwrap_or_default();
+                    self.output.note(&format!("  round {}{left}", m.repetition));
                 }
             }
             Event::Note { text, .. } => self.live.above(|| self.output.warn(text)),
@@ -139,6 +139,7 @@ impl Watcher for Show<'_> {
     }
 
     fn begins(&mut self, step: &Step) {
+        self.live.begin(step.id);
         let label = step.act.label();
         for target in step.targets() {
             let heading = self.heading(target, &label);
@@ -260,7 +261,7 @@ impl Show<'_> {
     }
 }
 
-fn is_round(m: &Measure) -> bool {
+pub(super) fn is_round(m: &Measure) -> bool {
     matches!(m.rule, Rule::Round { .. })
 }
 
@@ -268,18 +269,16 @@ fn is_round(m: &Measure) -> bool {
 fn budget(m: &Measure) -> (u64, f64) {
     match m.rule {
         Rule::Fixed { bytes, seconds } => (bytes.max(1), seconds.unwrap_or(f64::INFINITY)),
-        Rule::Adaptive { bytes, seconds, .. } | Rule::Round { bytes, longest: seconds, .. } => {
-            (bytes.max(1), seconds)
-        }
+        Rule::Adaptive { bytes, seconds, .. } | Rule::Round { bytes, seconds, .. } => (bytes.max(1), seconds),
         Rule::Again { seconds, .. } => ((m.reach / 2).max(1), seconds),
         Rule::Zones { seconds, .. } => (crate::plan::zone_bytes(), seconds),
     }
 }
 
 /// Maximum seconds left: until the time limit, or until all bytes are moved at the speed so far. Not known at first, nor of
-/// loads that are repeated: this would be the end of one pass.
+/// rounds, nor of loads that are repeated: this would be the end of one pass.
 fn left(p: &Progress<'_>) -> Option<f64> {
-    if p.measure.again.is_some() {
+    if p.measure.again.is_some() || is_round(p.measure) {
         return None;
     }
     let (bytes, seconds) = budget(p.measure);

@@ -2,21 +2,23 @@
 
 use std::{io, path::PathBuf, process::ExitCode};
 
-use super::{args::Report, errors::Usage, output::Output, stored};
+use super::{args::Report, capture, errors::Usage, output::Output, stored};
 use crate::{
     compare::compare,
     findings::{CarrierDrive, Findings},
-    record::keep_new_dir,
+    record::{Event, Store, keep_new_dir},
     report::{html, markdown, plot},
+    sysroot::Archive,
     units::{count, decimal_bytes, distinct, listed},
 };
 
 pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
-    stored::each_once(&args.runs)?;
     let store = stored::store(store)?;
-    let runs = args.runs.iter().map(|run| stored::findings(&store, run));
+    let names = stored::names(&store, &args.runs)?;
+    stored::each_once(&names)?;
+    let runs = names.iter().map(|run| stored::findings(&store, run));
     let mut all: Vec<Findings> = runs.collect::<anyhow::Result<_>>()?;
-    let dir = args.out.clone().unwrap_or_else(|| format!("drivebench-{}", args.runs.join("-")).into());
+    let dir = args.out.clone().unwrap_or_else(|| format!("drivebench-{}", names.join("-")).into());
     let name = dir.display();
     let exists =
         || anyhow::Error::from(Usage(format!("{name} already exists: choose another directory with --out")));
@@ -26,10 +28,10 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     // The comparison comes first: it is why several runs are in one report.
     let mut compared = Vec::new();
     let others = stored::others(&store, &all)?;
-    for (other, second) in args.runs.iter().zip(&all).skip(1) {
+    for (other, second) in names.iter().zip(&all).skip(1) {
         match compare((&all[0], None), Some((second, None)), &others, false) {
             Ok(findings) => compared.push(findings),
-            Err(e) => output.note(&format!("{} and {other} are not compared: {e}.", args.runs[0])),
+            Err(e) => output.note(&format!("{} and {other} are not compared: {e}.", names[0])),
         }
     }
     let in_common = in_common(&all);
@@ -37,6 +39,9 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     all.splice(0..0, compared);
     if let Some(first) = all.first_mut() {
         first.context.extend(in_common);
+    }
+    if args.anonymise {
+        all = anonymised(&all, &store, &names)?;
     }
     let files = files(&all);
     let bytes: usize = files.iter().map(|(_, text)| text.len()).sum();
@@ -49,7 +54,12 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
         count(files.len() as u64 - 2, "picture"),
         decimal_bytes(bytes as u64)
     ));
-    output.note("The report contains serials and paths: check it before you publish it.");
+    output.note(if args.anonymise {
+        "Serials, UUIDs, hardware addresses and the host name were replaced; models, labels and paths were not: check \
+         the report before you publish it."
+    } else {
+        "The report contains serials and paths: check it before you publish it; --anonymise replaces serials."
+    });
     Ok(ExitCode::SUCCESS)
 }
 
@@ -68,6 +78,20 @@ fn in_common(all: &[Findings]) -> Vec<String> {
         }
     }
     distinct(sentences)
+}
+
+/// Findings without what identifies the machines of these runs and their drives, as in a captured archive.
+fn anonymised(all: &[Findings], store: &Store, runs: &[String]) -> anyhow::Result<Vec<Findings>> {
+    const FINDINGS: &str = "/drivebench/findings.json";
+    let mut archive = Archive::default();
+    for run in runs {
+        // The first events describe the machine and the targets.
+        let described: Vec<Event> = store.open(run)?.take(2).collect();
+        archive.add_file(&format!("/drivebench/{run}.json"), serde_json::to_vec(&described)?);
+    }
+    archive.add_file(FINDINGS, serde_json::to_vec(all)?);
+    let archive = archive.anonymise(capture::seed()?);
+    Ok(serde_json::from_slice(archive.file(FINDINGS).unwrap_or_default())?)
 }
 
 fn files(all: &[Findings]) -> Vec<(String, String)> {

@@ -1,11 +1,13 @@
 //! `drivebench show`, and `drivebench results`: list, compare, export, remove.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{iter, path::PathBuf, process::ExitCode};
 
+use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
 use super::{
-    args::{Filter, Results, ResultsAction, Show},
+    args::{ListFormat, ListRuns, Results, ResultsAction, Show},
+    errors::Usage,
     export,
     headline::headline,
     output::Output,
@@ -15,23 +17,27 @@ use crate::{
     compare::compare,
     findings::{Column, Findings},
     record::{End, Store, Summary},
-    report::{Format, render},
+    report::{self, Format, render},
     run,
-    units::{RunStatus, shortened},
+    units::{Pool, RunStatus, shortened},
 };
 
 pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let store = stored::store(dir)?;
-    match args.action.as_ref().unwrap_or(&ResultsAction::List(Filter::default())) {
-        ResultsAction::List(filter) => list(&store, filter, output),
+    let Some(action) = &args.action else { return list(&store, &args.list, output) };
+    if args.list != ListRuns::default() {
+        return Err(Usage("options of the list stand behind `results list`".to_owned()).into());
+    }
+    match action {
+        ResultsAction::List(args) => list(&store, args, output),
         ResultsAction::Compare { first, second, force, full, format } => {
-            if let Some(second) = second {
-                stored::each_once(&[first.clone(), second.clone()])?;
-            }
-            let (first, target) = stored::side(&store, first)?;
-            let second = second.as_ref().map(|second| stored::side(&store, second)).transpose()?;
+            let sides: Vec<String> = iter::once(first).chain(second).cloned().collect();
+            let sides = stored::names(&store, &sides)?;
+            stored::each_once(&sides)?;
+            let (first, target) = stored::side(&store, &sides[0])?;
+            let second = sides.get(1).map(|second| stored::side(&store, second)).transpose()?;
             let second = second.as_ref().map(|(findings, target)| (findings, *target));
-            let compared: Vec<&Findings> = std::iter::once(&first).chain(second.map(|s| s.0)).collect();
+            let compared: Vec<&Findings> = iter::once(&first).chain(second.map(|s| s.0)).collect();
             let others = stored::others(&store, &compared)?;
             let findings = compare((&first, target), second, &others, *force)?;
             output.result(&render(&findings, *format, output.style, *full))?;
@@ -39,7 +45,7 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
         }
         ResultsAction::Export(args) => export::export(args, &store, output),
         ResultsAction::Rm { runs } => {
-            let mut runs = runs.clone();
+            let mut runs = stored::names(&store, runs)?;
             runs.sort();
             runs.dedup();
             // Check all names before removing any record.
@@ -52,7 +58,7 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
 }
 
 pub(super) fn show(args: &Show, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
-    for (at, run) in args.runs.iter().enumerate() {
+    for (at, run) in stored::names(store, &args.runs)?.iter().enumerate() {
         let findings = stored::findings(store, run)?;
         // Other formats name the run.
         if args.runs.len() > 1 && args.format == Format::Text {
@@ -64,11 +70,31 @@ pub(super) fn show(args: &Show, store: &Store, output: &Output) -> anyhow::Resul
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(store: &Store, filter: &Filter, output: &Output) -> anyhow::Result<ExitCode> {
+fn list(store: &Store, args: &ListRuns, output: &Output) -> anyhow::Result<ExitCode> {
     // An unreadable run gets an empty headline, so that it is not read again.
-    let headline = |run: &str| Some(stored::findings(store, run).map(|f| headline(&f)).unwrap_or_default());
-    let (runs, unreadable) = stored::matching(store, store.list_with(&headline)?, filter, output);
-    if !runs.is_empty() {
+    let headline = |run: &str| Some(stored::findings(store, run).map(|f| words(&f)).unwrap_or_default());
+    let (runs, unreadable) = stored::matching(store, store.list_with(&headline)?, &args.filter, output);
+    if args.format == ListFormat::Json {
+        let listed = runs.iter().map(|run| {
+            let origin =
+                stored::findings(store, &run.run).map(|findings| findings.origin).unwrap_or_default();
+            json!({
+                "run": run.run,
+                "started_at": run.at,
+                "experiment": run.experiment,
+                "targets": origin.carriers.iter().map(|carrier| &carrier.target).collect::<Vec<_>>(),
+                "drives": run.drives,
+                "board": run.board,
+                "suite": origin.suite,
+                "rounds": origin.rounds,
+                "quick": origin.quick,
+                "ended": End::status(run.end.as_ref()).words(),
+                "copy_of": run.copy_of,
+                "numbers": parts(run).2,
+            })
+        });
+        output.result(&report::json(&listed.collect::<Vec<_>>()))?;
+    } else if !runs.is_empty() {
         let (columns, rows) = lines(&runs, &run::now(), output.style.width);
         output.table(columns, rows)?;
     }
@@ -76,33 +102,60 @@ fn list(store: &Store, filter: &Filter, output: &Output) -> anyhow::Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
+/// What was measured, such as `/mnt/a +1`; the suite with its rounds, such as `mark ×7, quick`; and then the numbers.
+fn words(findings: &Findings) -> Vec<String> {
+    let origin = &findings.origin;
+    let targets: Vec<String> = origin.carriers.iter().map(|carrier| carrier.target.clone()).collect();
+    let rounds = origin.rounds.map(|rounds| format!("×{rounds}"));
+    let suite = origin.suite.clone().into_iter().chain(rounds).collect::<Vec<_>>().join(" ");
+    let quick = origin.quick.then(|| "quick".to_owned());
+    let suite = [suite].into_iter().filter(|suite| !suite.is_empty()).chain(quick).collect::<Vec<_>>();
+    [and_more(&targets), suite.join(", ")].into_iter().chain(headline(findings)).collect()
+}
+
+/// What was measured, the suite, and the numbers.
+fn parts(run: &Summary) -> (&str, &str, &[String]) {
+    match run.headline.as_deref() {
+        Some([on, suite, numbers @ ..]) => (on, suite, numbers),
+        _ => ("", "", &[]),
+    }
+}
+
+/// The first of these, and how many others there are.
+fn and_more(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first, others @ ..] => format!("{first} +{}", others.len()),
+    }
+}
+
 /// A line for each run, `width` columns at most. `now` is the time of the list, as RFC 3339.
 fn lines(runs: &[Summary], now: &str, width: usize) -> (Vec<Column>, Vec<Vec<String>>) {
-    let wide = width >= WIDE;
-    let drive = if wide { 14 } else { 8 };
+    let (medium, wide) = (width >= MEDIUM, width >= WIDE);
+    let room = if medium { 14 } else { 8 };
     let cells = |run: &Summary| {
-        let drives = if run.drives.is_empty() { &run.targets } else { &run.drives };
-        let more = match drives.len() {
-            0 | 1 => String::new(),
-            n => format!(" +{}", n - 1),
-        };
-        // Drives are told apart by the serial at the end of their name, pools by their layout.
-        let on = match (&run.pool, drives.first()) {
-            (Some(pool), _) if wide => pool.describe() + &more,
-            (Some(pool), _) => shortened(&pool.layout_in_words(), drive - more.len()) + &more,
-            (None, first) => shortened(first.map_or("", |name| name), drive - more.len()) + &more,
-        };
-        let mut cells = vec![run.run.clone(), run.experiment.clone(), on];
-        if wide {
-            cells.insert(1, short_date(&run.at, now));
-        }
+        let (on, suite, _) = parts(run);
+        // Paths, and drives with their serials, differ at their ends.
+        let drives = shortened(&and_more(&run.drives), room);
+        let drive = run.pool.as_ref().map_or(drives, Pool::describe);
+        let mut cells = vec![run.run.clone()];
+        cells.extend(medium.then(|| short_date(&run.at, now)));
+        cells.extend([run.experiment.clone(), shortened(on, room)]);
+        cells.extend(wide.then_some(drive));
+        cells.extend(medium.then(|| suite.to_owned()));
         cells
     };
     let rows: Vec<Vec<String>> = runs.iter().map(cells).collect();
-    let mut names = vec!["run", "experiment", "drive"];
-    if wide {
-        names.insert(1, "when (UTC)");
-    }
+    let names = [
+        (true, "run"),
+        (medium, "when (UTC)"),
+        (true, "experiment"),
+        (true, "on"),
+        (wide, "drive"),
+        (medium, "suite"),
+    ];
+    let mut names: Vec<&str> = names.into_iter().filter(|(shown, _)| *shown).map(|(_, name)| name).collect();
     let taken = (0..names.len()).map(|at| {
         let cells = rows.iter().map(|row| row[at].as_str()).chain([names[at]]);
         cells.map(|cell| cell.width() + 2).max().unwrap_or(0)
@@ -120,15 +173,16 @@ fn lines(runs: &[Summary], now: &str, width: usize) -> (Vec<Column>, Vec<Vec<Str
 /// The head of the last column says which of two speeds is which.
 const HEAD: &str = "result (read / write)";
 
-/// The least width at which the list has dates, columns.
-const WIDE: usize = 70;
+/// The least widths at which the list has dates and suites, and at which it has drives, too, columns.
+const MEDIUM: usize = 70;
+const WIDE: usize = 100;
 
 /// How a run ended, unless it is finished, and as many of its numbers as fit.
 fn result(run: &Summary, room: usize) -> String {
     let status = End::status(run.end.as_ref());
     let ended = (status != RunStatus::Finished).then(|| status.words().to_owned());
     let ended = run.copy_of.iter().map(|run| format!("copy of {run}")).chain(ended);
-    let numbers = run.headline.iter().flatten().cloned();
+    let numbers = parts(run).2.iter().cloned();
     let fits = ended.chain(numbers).reduce(|line, next| {
         let longer = format!("{line}, {next}");
         if longer.width() <= room { longer } else { line }
@@ -179,7 +233,9 @@ mod tests {
             lab: false,
             end: Some(End { how: How::Finished, at: String::new() }),
             written: Default::default(),
-            headline: Some(headline.iter().map(|number| (*number).to_owned()).collect()),
+            headline: Some(
+                ["/mnt/a +1", "mark ×7"].iter().chain(headline).map(|word| (*word).to_owned()).collect(),
+            ),
             copy_of: None,
         };
         let stopped = Some(End { how: How::Interrupted, at: String::new() });

@@ -2,7 +2,11 @@
 
 use std::{borrow::Borrow, path::PathBuf};
 
-use super::{args::Filter, errors::Usage, output::Output};
+use super::{
+    args::{Filter, LAST},
+    errors::Usage,
+    output::Output,
+};
 use crate::{
     experiments::{
         self,
@@ -17,6 +21,19 @@ use crate::{
 
 pub(super) fn store(dir: &Option<PathBuf>) -> anyhow::Result<Store> {
     Ok(dir.clone().map_or_else(Store::of_user, |dir| Ok(Store::at(dir)))?)
+}
+
+/// The names of runs, each with `:TARGET` if it has one, where people may write `last` for the newest run.
+pub(super) fn names(store: &Store, given: &[String]) -> anyhow::Result<Vec<String>> {
+    let name = |given: &String| {
+        let target = given.strip_prefix(LAST).filter(|rest| rest.is_empty() || rest.starts_with(':'));
+        let Some(target) = target else { return Ok(given.clone()) };
+        let newest = store.list()?.0.pop();
+        let newest =
+            newest.ok_or_else(|| Usage(format!("there are no runs in {}", store.dir().display())))?;
+        Ok(newest.run + target)
+    };
+    given.iter().map(name).collect()
 }
 
 pub(super) fn findings(store: &Store, run: &str) -> anyhow::Result<Findings> {

@@ -158,7 +158,7 @@ fn verdicts_and_recovery_after_a_pause() {
     close("restored", again.value, 300e6, 0.02);
     assert!(again.low <= 300e6 && 300e6 <= again.high, "{again:?}");
     let figure = &findings.figures[0];
-    assert_eq!((figure.curves.len(), figure.marks.len(), figure.bands.len()), (2, 1, 1));
+    assert_eq!((figure.curves.len(), figure.marks.len(), figure.bands.len()), (4, 1, 1));
     assert!(figure.curves.iter().all(|curve| curve.points.len() >= 20), "{}", figure.n);
 
     let whole = said(&measured(&asked(600.0), &cached(), 1)).replace('\n', " ");

@@ -75,6 +75,33 @@ fn runs_are_chosen_by_name_or_by_filter() {
 }
 
 #[test]
+fn last_is_the_newest_run_wherever_a_run_is_named() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let old = keep(&cli, SPRING, &["4C530001"], 6.6e6);
+    let new = keep(&cli, AUTUMN, &["S6PUNX01", "S6PUNX02"], 6.6e6);
+    assert_eq!(column(&export(&cli, &["last"]).out, "run"), [new.as_str()]);
+    assert_eq!(export(&cli, &["last", &new]).code, 2);
+    let out = |args: &[&str]| {
+        let done = cli.run(args);
+        assert_eq!(done.code, 0, "{args:?}: {}", done.err);
+        done.out
+    };
+    assert_eq!(out(&["show", "last"]), out(&["show", &new]));
+    assert_eq!(out(&["results", "compare", "last"]), out(&["results", "compare", &new]));
+    let listed: serde_json::Value =
+        serde_json::from_str(&out(&["results", "--format", "json", "--drive", "S6"])).expect("JSON");
+    assert_eq!((&listed[0]["run"], &listed[0]["quick"]), (&new.as_str().into(), &false.into()), "{listed}");
+    assert_eq!(listed.as_array().map(Vec::len), Some(1));
+    // A report that can be published.
+    let page = place.path().join("page");
+    out(&["report", "--anonymise", "--out", page.to_str().expect("UTF-8")]);
+    let page = fs::read_to_string(page.join("report.html")).expect("a page");
+    assert!(page.contains(&new) && !page.contains("S6PUNX"), "{page}");
+    out(&["results", "rm", "last"]);
+    assert_eq!(out(&["show", "last"]), out(&["show", &old]));
+}
+
+#[test]
 fn invalid_arguments_are_refused_and_nothing_is_written() {
     let (cli, place) = (Cli::new(), Cli::directory());
     let run = keep(&cli, SPRING, &["4C530001"], 6.6e6);

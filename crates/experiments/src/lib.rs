@@ -29,7 +29,7 @@ pub use load_name::LoadName;
 pub use options::{Declared, Opt, Spec, Values};
 pub use request::{Effort, PlanError, Request};
 pub use share::learn_networks;
-pub use shared_options::{ERASE, seconds};
+pub use shared_options::{ERASE, SUITE, seconds};
 pub use swap::work as use_memory;
 pub use target_checks::still_fits;
 
@@ -72,6 +72,16 @@ impl Experiment {
         match plan.steps.len() {
             steps if steps > MAX_STEPS => Err(PlanError::Steps { steps, most: MAX_STEPS }),
             _ => Ok(Plan { experiment: self.name.to_owned(), ..plan }),
+        }
+    }
+
+    /// How a person may name a target, as the help says it.
+    pub fn targets(&self) -> &'static str {
+        match self.name {
+            name if name == LAYOUTS.name => "Whole drives: /dev paths, serials or bay:PORT",
+            name if name == PULL.name => "Whole drives: /dev paths, serials or bay:PORT; or a pool in use",
+            name if name == SPINUP.name => "Disks: /dev paths, serials or bay:PORT",
+            _ => "Directories, files, /dev paths, serials, labels or bay:PORT",
         }
     }
 

@@ -15,6 +15,9 @@ pub struct Figure {
     pub load: String,
     /// The sample size, such as `n = 1024 windows`, and what its intervals are.
     pub n: String,
+    /// How it is read. A page says it once for all figures that are read alike.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reading: String,
     pub x: Axis,
     pub y: Axis,
     pub curves: Vec<Curve>,
@@ -50,6 +53,8 @@ pub enum Style {
     Line,
     /// Each a dot, with its interval as a bar.
     Dots,
+    /// Each a small dot without its interval; beside them stands a histogram of their values.
+    Pieces,
     /// Each a bar from zero, over those of the curves before: with sums as values they stand on each other.
     Bars,
 }
@@ -107,52 +112,7 @@ impl Axis {
     }
 }
 
-/// A curve of many values has about so many points.
-const SLOTS: usize = 60;
-/// A median and its spread need so many values.
-const IN_SLOT: usize = 5;
-
 impl Curve {
-    /// What a curve of [`Curve::spread`] shows, where it had enough of these `pieces`.
-    pub fn shown(&self, pieces: &str) -> String {
-        let band = self.points.iter().any(|p| p.interval.is_some());
-        if band { format!("median and middle 80 % of {pieces}") } else { pieces.to_owned() }
-    }
-
-    /// A line through medians, each with the range from the 10th to the 90th percentile, of pieces in order: where each
-    /// begins and ends, and its value, which counts for as long as it lasts. Too few pieces are joined as they are.
-    pub fn spread(name: impl Into<String>, pieces: &[(f64, f64, f64)]) -> Self {
-        let slots = SLOTS.min(pieces.len() / IN_SLOT);
-        let (Some((first, ..)), Some((_, last, _)), true) = (pieces.first(), pieces.last(), slots >= IN_SLOT)
-        else {
-            return Self::new(
-                name,
-                Style::Line,
-                pieces.iter().map(|(a, b, y)| Point::new((a + b) / 2.0, *y)),
-            );
-        };
-        let wide = (last - first) / slots as f64;
-        let slot = |i: usize| {
-            let (from, to) = (first + wide * i as f64, first + wide * (i + 1) as f64);
-            let own =
-                pieces.iter().map(|(a, b, y)| (*y, b.min(to) - a.max(from))).filter(|(_, long)| *long > 0.0);
-            let mut own: Vec<(f64, f64)> = own.collect();
-            own.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let all: f64 = own.iter().map(|(_, long)| long).sum();
-            let at = |share: f64| {
-                let mut sum = 0.0;
-                let reached = own.iter().find(|(_, long)| {
-                    sum += long;
-                    sum >= share * all
-                });
-                reached.or(own.last()).map(|(y, _)| *y)
-            };
-            let (y, low, high) = (at(0.5)?, at(0.1)?, at(0.9)?);
-            Some(Point { x: (from + to) / 2.0, y, interval: Some((low, high)) })
-        };
-        Self::new(name, Style::Line, (0..slots).filter_map(slot))
-    }
-
     /// A curve; an empty name is for one that is alone.
     pub fn new(name: impl Into<String>, style: Style, points: impl IntoIterator<Item = Point>) -> Self {
         Self { name: name.into(), style, points: points.into_iter().collect() }
@@ -192,32 +152,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_pieces_become_a_median_with_a_band() {
-        // Nine in ten are 10; every tenth is slow.
-        let saw: Vec<(f64, f64, f64)> = (0..500)
-            .map(|i| (f64::from(i), f64::from(i + 1), if i % 10 == 9 { 1.0 } else { 10.0 }))
-            .collect();
-        let drawn = Curve::spread("", &saw);
-        assert!(drawn.points.len() <= SLOTS, "{}", drawn.points.len());
-        for p in &drawn.points {
-            let (low, high) = p.interval.expect("a band");
-            assert!(p.y == 10.0 && low <= p.y && p.y <= high, "{p:?}");
-        }
-        assert!(drawn.points.is_sorted_by(|a, b| a.x < b.x));
-    }
-
-    #[test]
-    fn a_piece_counts_for_as_long_as_it_lasts() {
-        // A hundred fast pieces within 1 s, then one slow one that takes 9 s.
-        let fast = (0..100).map(|i| (f64::from(i) / 100.0, f64::from(i + 1) / 100.0, 10.0));
-        let pieces: Vec<(f64, f64, f64)> = fast.chain([(1.0, 10.0, 1.0)]).collect();
-        let drawn = Curve::spread("", &pieces);
-        let (fast, slow): (Vec<&Point>, Vec<&Point>) = drawn.points.iter().partition(|p| p.x < 1.0);
-        assert!(fast.iter().all(|p| p.y == 10.0) && slow.iter().all(|p| p.y == 1.0), "{drawn:?}");
-        assert!(slow.len() > 5 * fast.len() && !fast.is_empty(), "{drawn:?}");
-    }
-
-    #[test]
     fn intervals_without_an_upper_end_are_kept() {
         let at_least = crate::analyse::Estimate { low: 1e6, ..crate::analyse::Estimate::unbounded(2e6, "") };
         let point = Point::of(0.0, &at_least);
@@ -225,15 +159,5 @@ mod tests {
         let text = serde_json::to_string(&point).expect("JSON");
         assert_eq!(serde_json::from_str::<Point>(&text).expect("reads back"), point);
         assert_eq!(Point::of(0.0, &crate::analyse::Estimate::unbounded(2e6, "")).interval, None);
-    }
-
-    #[test]
-    fn few_pieces_are_drawn_as_they_are() {
-        for n in [0, 1, 24] {
-            let few: Vec<(f64, f64, f64)> = (0..n).map(|i| (f64::from(i), f64::from(i + 1), 2.0)).collect();
-            let drawn = Curve::spread("", &few);
-            assert_eq!(drawn.points.len(), few.len());
-            assert!(drawn.points.iter().all(|p| p.interval.is_none()));
-        }
     }
 }

@@ -137,6 +137,12 @@ pub struct Origin {
     pub lab: Option<String>,
     #[serde(alias = "protocol")]
     pub suite: Option<String>,
+    /// The most rounds of a load; `None` where nothing was measured in rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u32>,
+    /// Whether `--quick` was given.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub quick: bool,
     /// What carries each target, in the order of the plan.
     pub carriers: Vec<Carrier>,
 }

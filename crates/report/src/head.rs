@@ -1,6 +1,9 @@
 //! What a page opens with, and which tables stand before its pictures.
 
-use crate::findings::{Findings, LoadKey, Scope, Table};
+use crate::{
+    findings::{Findings, LoadKey, Scope, Table},
+    units::distinct,
+};
 
 /// Tables of at most so many rows together stand before the sentences.
 const ROWS: usize = 12;
@@ -34,6 +37,12 @@ pub(super) fn loads(findings: &Findings) -> Vec<String> {
         }
     }
     lines
+}
+
+/// How the figures are read, each way once.
+pub(super) fn readings(findings: &Findings) -> Vec<&str> {
+    let readings = findings.figures.iter().map(|figure| figure.reading.as_str());
+    distinct(readings.filter(|reading| !reading.is_empty()))
 }
 
 /// The tables before the sentences, at least one, and those after the pictures.

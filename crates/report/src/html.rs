@@ -76,6 +76,7 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
             (heading("Flags"))
             ul { @for flag in &findings.flags { li { (glued(flag)) } } }
         }
+        @for reading in head::readings(findings) { p.soft { (glued(reading)) } }
         @if !findings.figures.is_empty() {
             div.figures {
                 @for (i, figure) in findings.figures.iter().enumerate() {

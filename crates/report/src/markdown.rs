@@ -22,6 +22,9 @@ pub fn markdown(findings: &Findings, pictures: &[String]) -> String {
     out += &tables(first);
     out += &list("", &findings.verdicts, "- ");
     out += &list("## Flags\n\n", &findings.flags, "- ");
+    if !pictures.is_empty() {
+        head::readings(findings).iter().for_each(|reading| out += &format!("\n{}\n", escape(reading)));
+    }
     for (figure, file) in findings.figures.iter().zip(pictures) {
         out += &format!("\n![{}. {}]({file})\n", escape(&figure.title), escape(&figure.text));
     }

@@ -192,6 +192,7 @@ mod tests {
                 load: "sequential write, 4 KiB".to_owned(),
                 text: "1.93 MB/s, with 2 stalls.".to_owned(),
                 n: "n = 3 windows".to_owned(),
+                reading: "A dot is a stall.".to_owned(),
                 x: Axis { label: "time".to_owned(), unit: Unit::Seconds, ..Axis::default() },
                 y: Axis { label: "speed".to_owned(), unit: Unit::BytesPerSecond, ..Axis::default() },
                 curves: vec![

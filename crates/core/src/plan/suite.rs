@@ -95,7 +95,9 @@ pub enum SuiteError {
 #[serde(deny_unknown_fields)]
 struct FileForm {
     name: String,
+    #[serde(default)]
     about: String,
+    #[serde(default)]
     source: String,
     #[serde(default = "once")]
     runs: u32,
@@ -118,7 +120,9 @@ struct FilesForm {
 #[serde(deny_unknown_fields)]
 struct LoadForm {
     label: Option<String>,
-    rw: Rw,
+    rw: FioName,
+    /// Percentage of reads in rw and randrw.
+    rwmixread: Option<u8>,
     /// Without one, the load ends by itself.
     size: Option<String>,
     #[serde(default)]
@@ -148,11 +152,13 @@ fn direct() -> Caching {
 /// fio's names of directions and patterns.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(rename_all = "lowercase")]
-enum Rw {
+enum FioName {
     Read,
     Write,
     RandRead,
     RandWrite,
+    Rw,
+    RandRw,
 }
 
 #[derive(Deserialize)]
@@ -168,6 +174,11 @@ impl Suite {
     /// The default.
     pub fn mark() -> Self {
         Self::shipped("mark")
+    }
+
+    /// The names of all that need no file.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SHIPPED.into_iter().map(|(name, _)| name)
     }
 
     /// What a file server is asked for.
@@ -267,12 +278,18 @@ fn file_set(form: &FilesForm) -> Result<FileSet, String> {
 
 fn load(form: LoadForm) -> Result<SuiteLoad, String> {
     let bytes = |text: &str| parse_size(text).map_err(|e| e.to_string());
+    let mixed = Direction::Mixed { read_percent: form.rwmixread.unwrap_or(50) };
     let (direction, pattern) = match form.rw {
-        Rw::Read => (Direction::Read, Pattern::Sequential),
-        Rw::Write => (Direction::Write, Pattern::Sequential),
-        Rw::RandRead => (Direction::Read, Pattern::Random),
-        Rw::RandWrite => (Direction::Write, Pattern::Random),
+        FioName::Read => (Direction::Read, Pattern::Sequential),
+        FioName::Write => (Direction::Write, Pattern::Sequential),
+        FioName::RandRead => (Direction::Read, Pattern::Random),
+        FioName::RandWrite => (Direction::Write, Pattern::Random),
+        FioName::Rw => (mixed, Pattern::Sequential),
+        FioName::RandRw => (mixed, Pattern::Random),
     };
+    if form.rwmixread.is_some_and(|percent| percent > 100 || direction != mixed) {
+        return Err("rwmixread is a percentage, of rw and randrw only".to_owned());
+    }
     let load = Load {
         depth: form.depth,
         content: form.content,
@@ -353,6 +370,43 @@ mod tests {
         assert_eq!(names("db"), "RND4K Q1 sync write, RND16K Q1 sync write, RND16K Q1 read");
     }
 
+    #[test]
+    fn a_suite_needs_only_a_name_and_a_load_and_takes_the_words_of_rw() {
+        for (word, direction, pattern) in [
+            ("read", Direction::Read, Pattern::Sequential),
+            ("randwrite", Direction::Write, Pattern::Random),
+            ("rw", Direction::Mixed { read_percent: 70 }, Pattern::Sequential),
+            ("randrw", Direction::Mixed { read_percent: 70 }, Pattern::Random),
+        ] {
+            let share = if matches!(direction, Direction::Mixed { .. }) { "rwmixread = 70\n" } else { "" };
+            let text = format!("name = 'x'\n[[loads]]\nrw = '{word}'\n{share}block = '4k'\ndepth = 1\n");
+            let suite = Suite::parse("x.toml", &text).expect(word);
+            let load = &suite.loads[0].load;
+            assert_eq!(
+                (load.direction, load.pattern, suite.loads[0].until),
+                (direction, pattern, Until::Rounds)
+            );
+        }
+    }
+
+    #[test]
+    fn the_page_on_suite_files_has_all_fields() {
+        let page = include_str!("../../../../docs/suites.md");
+        for text in ["", "[[loads]]\n", "[[files]]\n"] {
+            let error =
+                Suite::parse("x", &format!("{text}nothing = 1\n")).expect_err("an unknown field").to_string();
+            let (_, fields) = error.split_once("expected ").expect("the fields");
+            let fields: Vec<&str> = fields.split('`').skip(1).step_by(2).collect();
+            assert!(fields.len() > 1, "{error}");
+            for field in fields {
+                assert!(
+                    page.contains(&format!("`{field}`")) || page.contains(&format!("`[[{field}]]`")),
+                    "{field}"
+                );
+            }
+        }
+    }
+
     const GOOD: &str = "name = 'x'\nabout = 'a'\nsource = 's'\nruns = 2\n[[loads]]\nlabel = 'w'\nrw = 'write'\nsize = '1M'\nblock = '4k'\ndepth = 1\ncaching = 'direct'\n";
 
     #[test]
@@ -368,6 +422,8 @@ mod tests {
             [
                 refused("depth = 1", "deep = 1"),
                 refused("rw = 'write'", "rw = 'shred'"),
+                refused("depth = 1", "rwmixread = 70\ndepth = 1"),
+                refused("rw = 'write'", "rw = 'rw'\nrwmixread = 101"),
                 refused("runs = 2", "runs = 0"),
                 refused("'4k'", "'4kk'"),
                 refused("'1M'", "'5000'"),

@@ -1,9 +1,12 @@
 //! Figures of baseline.
 
-use super::super::common::{Group, Summary, labels};
+use super::super::common::{
+    Group, Summary, labels,
+    pieces::{self, Placed},
+};
 use crate::{
-    analyse::Stretch,
-    findings::{At, Axis, Band, Curve, Figure, Mark, Point, Style, Unit, short},
+    analyse::{Stretch, rounds::Piece},
+    findings::{Axis, Band, Curve, Figure, Point, Style, Unit, short},
     plan::Plan,
     units::{Load, Percentile, count, decimal_bytes, duration, rate},
 };
@@ -33,13 +36,19 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     if run.bytes == 0 {
         return None;
     }
-    let values: Vec<(f64, f64, f64)> = pieces.iter().map(|s| (s.from, s.to, s.rate())).collect();
+    let place = |s: &Stretch| {
+        let piece = Piece { bytes: s.bytes, seconds: s.to - s.from };
+        Placed { from: s.from, to: s.to, piece }
+    };
+    let placed: Vec<Placed> = pieces.iter().map(place).collect();
+    let mut ends: Vec<f64> = run.rounds.iter().map(|round| round.seconds).collect();
+    (1..ends.len()).for_each(|n| ends[n] += ends[n - 1]);
     let t = &run.throughput;
     let stalls: Vec<Point> = t.stalls.each.iter().map(|s| Point::new(s.at_seconds, 0.0)).collect();
     let each = duration((last.to - first.from) / pieces.len() as f64);
     let used = stretches.iter().find(|s| s.before >= t.discarded).map(|s| s.from);
-    let mut curves = vec![Curve::spread(if stalls.is_empty() { "" } else { "speed" }, &values)];
-    let n = curves[0].shown(&format!("{} of {each}", count(pieces.len() as u64, "piece")));
+    let name = if stalls.is_empty() { "" } else { "speed" };
+    let mut curves = pieces::curves(name, &placed, &ends, &run.estimate).to_vec();
     let stalled = match stalls.len() as u64 {
         0 => "No stalls".to_owned(),
         n => format!("{} of {} on average", count(n, "stall"), duration(t.stalls.mean_seconds)),
@@ -52,12 +61,14 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
         title: title(plan, group, "speed over time"),
         text: format!("{} over {}. {stalled}.", run.estimate.text(rate), duration(end)),
         load: group.load.describe(),
-        n,
-        x: Axis::of("time", Unit::Seconds),
+        n: format!("{} of {each}", count(pieces.len() as u64, "piece")),
+        reading: pieces::READING.to_owned(),
+        x: Axis::of("time in this load", Unit::Seconds),
         y: Axis::speed(),
         curves,
-        marks: vec![Mark { label: rate(run.estimate.value), at: At::Y(run.estimate.value) }],
-        bands: used.filter(|from| *from > 0.0).map(band).into_iter().collect(),
+        // All of a round counts.
+        bands: used.filter(|from| *from > 0.0 && ends.is_empty()).map(band).into_iter().collect(),
+        ..Figure::default()
     })
 }
 
@@ -104,8 +115,8 @@ fn positions(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
 }
 
 /// How the curve of latency is read.
-const READING: &str = "At 99, all but 1 in 100 operations took no longer than the curve shows; further right are \
-     the rarer, slower ones. Each step upwards is a longer wait. A curve ends where operations are too few to say.";
+const READING: &str = "Of latency: at 99, all but 1 in 100 operations took no longer than the curve shows; further right are \
+     the rarer, slower ones. A curve ends where operations are too few to say.";
 
 /// As many lines as stay distinct.
 const LINES: usize = 6;
@@ -153,7 +164,8 @@ fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) 
     let names = Percentile::ALL.iter().map(|p| p.number().to_owned()).chain(["longest".to_owned()]);
     (!shown.is_empty()).then(|| Figure {
         title: format!("how long one {load}operation takes{of_all}"),
-        text: format!("{READING} {}", sentences.collect::<Vec<_>>().join(" ")),
+        text: sentences.collect::<Vec<_>>().join(" "),
+        reading: READING.to_owned(),
         n: format!("{}; band: 95 % interval", count(operations, "operation")),
         x: Axis::named("% of operations that took no longer", names),
         y: Axis::of("latency", Unit::Seconds).log(),

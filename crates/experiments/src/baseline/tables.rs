@@ -77,7 +77,7 @@ fn rows<'a>(groups: &[&'a Group<'a>], files: &FileSets) -> Option<Vec<(Vec<Strin
     let row = |(name, loads): (String, Loads<'a>)| {
         (std::iter::once(name).chain(loads.iter().flat_map(cells)).collect(), loads)
     };
-    let wait = |writes| worst_wait(groups, writes).map(duration).unwrap_or_default();
+    let wait = |writes| worst_wait(groups, writes).unwrap_or_default();
     let queued =
         groups.iter().any(|g| g.measure.load.depth > 1) && groups.iter().any(|g| g.measure.load.depth == 1);
     let label = if queued { "worst wait Q1" } else { "worst wait" };
@@ -112,14 +112,16 @@ fn operations(group: &Group<'_>) -> String {
     }
 }
 
-/// The longest operation, s.
-fn worst_wait(groups: &[&Group<'_>], writes: bool) -> Option<f64> {
-    alone(groups, writes).filter_map(|run| run.tail.histogram().max()).max().map(|ns| ns as f64 / 1e9)
+/// The longest operation and its load, such as `975 ms (SEQ1M)`.
+fn worst_wait(groups: &[&Group<'_>], writes: bool) -> Option<String> {
+    let waits = alone(groups, writes).filter_map(|(group, run)| Some((run.tail.histogram().max()?, group)));
+    let (ns, group) = waits.max_by_key(|(ns, _)| *ns)?;
+    Some(format!("{} ({})", duration(ns as f64 / 1e9), name(group)))
 }
 
 /// How much longer the longest operation took than most of its load, s: large blocks on slow media take long without any stop.
 pub(super) fn worst_stop(groups: &[&Group<'_>], writes: bool) -> Option<f64> {
-    let stop = |run: &Summary| {
+    let stop = |(_, run): (&Group<'_>, &Summary)| {
         let histogram = run.tail.histogram();
         Some(histogram.max()?.saturating_sub(histogram.quantile(0.5)?))
     };
@@ -128,13 +130,15 @@ pub(super) fn worst_stop(groups: &[&Group<'_>], writes: bool) -> Option<f64> {
 
 /// How long loads were watched for stops, s.
 pub(super) fn seconds_alone(groups: &[&Group<'_>], writes: bool) -> f64 {
-    alone(groups, writes).map(|run| run.seconds).sum()
+    alone(groups, writes).map(|(_, run)| run.seconds).sum()
 }
 
 /// Loads one at a time: at depth, operations wait for each other. All loads where there are no others.
-fn alone<'a>(groups: &[&'a Group<'a>], writes: bool) -> impl Iterator<Item = &'a Summary> {
+fn alone<'a>(groups: &[&'a Group<'a>], writes: bool) -> impl Iterator<Item = (&'a Group<'a>, &'a Summary)> {
     let same: Vec<&'a Group<'a>> =
         groups.iter().copied().filter(|g| g.measure.load.writes() == writes).collect();
     let any = same.iter().any(|g| g.measure.load.depth == 1);
-    same.into_iter().filter(move |g| !any || g.measure.load.depth == 1).flat_map(|g| &g.runs)
+    same.into_iter()
+        .filter(move |g| !any || g.measure.load.depth == 1)
+        .flat_map(|g| g.runs.iter().map(move |run| (g, run)))
 }

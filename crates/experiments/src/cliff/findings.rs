@@ -1,15 +1,19 @@
 //! Findings of cliff.
 
 use super::{
-    super::common::{self, Group, Series, named},
+    super::common::{
+        self, Group, Series, named,
+        pieces::{self, Placed},
+    },
     plan::WRITE,
     verdicts,
     written::{Writing, Written, written},
 };
 use crate::{
-    analyse::{CliffEstimate, Estimate},
+    analyse::{CliffEstimate, Estimate, rounds::Piece},
     findings::{
-        At, Axis, Band, Column, Curve, Figure, Findings, Mark, Metric, Quantity, Scope, Table, Unit, short,
+        At, Axis, Band, Column, Curve, Figure, Findings, Mark, Metric, Quantity, Scope, Style, Table, Unit,
+        short,
     },
     plan::Plan,
     record::Run,
@@ -112,20 +116,26 @@ impl Written<'_> {
     }
 }
 
-fn over_bytes(written: &Written<'_>) -> Figure {
-    let curve = |name: &str, writing: &Writing| {
-        let ends: Vec<(f64, f64)> =
-            writing.run.rule.curve(POINTS).into_iter().map(|(end, speed)| (end as f64, speed)).collect();
-        let begins = [0.0].into_iter().chain(ends.iter().map(|(end, _)| *end));
-        let pieces: Vec<(f64, f64, f64)> =
-            begins.zip(&ends).map(|(begin, (end, speed))| (begin, *end, *speed)).collect();
-        Curve::spread(name, &pieces)
+fn curves(name: &str, writing: &Writing) -> Vec<Curve> {
+    let ends = writing.run.rule.curve(POINTS);
+    let begins = [0].into_iter().chain(ends.iter().map(|(end, _)| *end));
+    let place = |(begin, (end, speed)): (u64, &(u64, f64))| {
+        let bytes = end - begin;
+        let piece = Piece { bytes, seconds: bytes as f64 / speed };
+        Placed { from: begin as f64, to: *end as f64, piece }
     };
+    let placed: Vec<Placed> = begins.zip(&ends).map(place).collect();
+    pieces::curves(name, &placed, &[], &writing.run.estimate).to_vec()
+}
+
+fn over_bytes(written: &Written<'_>) -> Figure {
+    let name = written.again.as_ref().map_or("", |_| "first");
+    let mut curves = curves(name, &written.first);
     let pause = duration(written.pause.unwrap_or_default());
-    let pieces = |writing: &Writing| writing.run.rule.curve(POINTS).len() as u64;
-    let pieces = pieces(&written.first) + written.again.as_ref().map_or(0, pieces);
-    let mut curves = vec![curve("first", &written.first)];
-    curves.extend(written.again.as_ref().map(|again| curve(&format!("after a pause of {pause}"), again)));
+    let again =
+        written.again.iter().flat_map(|again| self::curves(&format!("after a pause of {pause}"), again));
+    curves.extend(again);
+    let pieces = curves.iter().filter(|c| c.style == Style::Pieces).map(|c| c.points.len() as u64).sum();
     let first = &written.first.run.throughput;
     let too_few = verdicts::too_few(&written.first).filter(|_| written.first.falls.is_empty());
     let (from, to) = (first.discarded as f64, (first.discarded + first.used) as f64);
@@ -134,7 +144,6 @@ fn over_bytes(written: &Written<'_>) -> Figure {
         label: format!("slows down after {}", decimal_bytes(fall.at.value as u64)),
         at: At::X(fall.at.value),
     };
-    let n = curves[0].shown(&format!("{} of {} or more", count(pieces, "piece"), decimal_bytes(first.chunk)));
     Figure {
         title: format!("write speed over bytes written, {}", written.target.given),
         text: match written.first.falls.last() {
@@ -147,7 +156,8 @@ fn over_bytes(written: &Written<'_>) -> Figure {
                 .unwrap_or_else(|| format!("No cliff was found within {}.", decimal_bytes(first.bytes))),
         },
         load: written.first.load.describe(),
-        n,
+        n: format!("{} of {} or more", count(pieces, "piece"), decimal_bytes(first.chunk)),
+        reading: pieces::READING.to_owned(),
         x: Axis::of("written", Unit::Bytes),
         y: Axis::speed(),
         curves,

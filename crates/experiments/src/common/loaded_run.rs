@@ -6,7 +6,7 @@ use super::Series;
 use crate::{
     findings::{Carrier, CarrierDrive, Findings, On, Origin, Spent},
     inventory::Drive,
-    plan::{FileWork, Plan},
+    plan::{FileWork, Plan, Rule},
     record::{Event, Run},
     target::{Kind, Target},
     units::{Ended, EngineInfo, RunStatus, count, decimal_bytes, distinct, listed},
@@ -100,7 +100,11 @@ fn again<T>(run: &Run<T>) -> Vec<String> {
 fn origin<T>(run: &Run<T>) -> Origin {
     let Some(start) = &run.start else { return Origin::default() };
     let targets = run.plan.iter().flat_map(|plan| &plan.targets).enumerate();
+    let measured = run.plan.iter().flat_map(|plan| run.steps.keys().filter_map(|id| plan.measure(*id)));
+    let rounds = measured.filter(|m| matches!(m.rule, Rule::Round { .. })).map(|m| m.repetition);
     Origin {
+        rounds: rounds.max(),
+        quick: start.command.iter().any(|word| word == "--quick"),
         at: start.at.clone(),
         version: start.version.clone(),
         ended: run.status(),

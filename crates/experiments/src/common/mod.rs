@@ -4,6 +4,7 @@ mod file_sets;
 mod load_summary;
 mod loaded_run;
 mod loads;
+pub(super) mod pieces;
 
 pub(super) use file_sets::{FileSets, MeasuredFiles, all_file_sets, file_metrics, file_sets};
 pub(super) use load_summary::{Series, Summary};

@@ -13,14 +13,16 @@ use super::{
     serial_number::{is_placeholder, is_serial},
 };
 
+/// The length of a UUID.
+const UUID: usize = 36;
 /// Shorter names would match unrelated text.
 const SHORTEST: usize = 4;
 /// Files that contain only a name.
 const NAMES: [&str; 9] =
     ["serial", "wwid", "address", "serial-number", "uuid", "unique_id", "nguid", "eui", "hostname"];
 /// Keys of JSON, and parts of udev's keys, whose values are names.
-const KEYS: [&str; 8] =
-    ["serial", "serial_number", "uuid", "partuuid", "ptuuid", "wwn", "logical_unit_id", "eui64"];
+const KEYS: [&str; 9] =
+    ["serial", "serial_number", "uuid", "partuuid", "ptuuid", "wwid", "wwn", "logical_unit_id", "eui64"];
 
 impl Archive {
     /// The archive without serials, UUIDs, world-wide names, hardware addresses and the host name. `seed` should be
@@ -92,11 +94,13 @@ fn collect(path: &str, bytes: &[u8], names: &mut BTreeSet<String>) {
             collect_json(&json, names);
         }
     }
-    for word in text.split(|c: char| c.is_whitespace() || ",\"'()[]".contains(c)) {
+    for word in text.split(|c: char| c.is_whitespace() || ",\"'()[]/".contains(c)) {
+        // Mount points may be named by their UUID, after other words.
+        let end = word.len().checked_sub(UUID).and_then(|at| word.get(at..));
+        let uuid = end.filter(|end| is_hex(end, '-', &[8, 4, 4, 4, 12]));
         let value = word.rsplit_once("UUID=").map_or(word, |(_, uuid)| uuid);
-        let is_uuid = is_hex(value, '-', &[8, 4, 4, 4, 12]);
-        if value.len() < word.len() || is_uuid || is_hex(value, ':', &[2; 6]) {
-            add(value, names);
+        if value.len() < word.len() || uuid.is_some() || is_hex(value, ':', &[2; 6]) {
+            add(uuid.unwrap_or(value), names);
         }
     }
 }

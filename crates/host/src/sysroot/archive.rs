@@ -119,6 +119,14 @@ impl Archive {
         self.nodes.values().filter(|node| matches!(node, Node::File(_))).count()
     }
 
+    /// What this file holds.
+    pub fn file(&self, path: &str) -> Option<&[u8]> {
+        match self.node(path)? {
+            Node::File(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
     pub(crate) fn nodes(&self) -> impl Iterator<Item = (&String, &Node)> {
         self.nodes.iter()
     }

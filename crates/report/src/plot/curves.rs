@@ -19,12 +19,15 @@ const DASHES: [Option<&str>; 6] =
 /// The sample in front of a name in the legend.
 const SAMPLE: f64 = 40.0;
 
+/// Bars of a histogram, at most.
+const BINS: usize = 30;
+
 /// Which colour, dashes and marker each curve has: curves of one name belong together and look alike.
 pub fn looks(curves: &[Curve]) -> Vec<usize> {
     let mut names: Vec<&str> = Vec::new();
     let mut looks = Vec::new();
     for curve in curves {
-        let known = names.iter().position(|name| !name.is_empty() && *name == curve.name);
+        let known = names.iter().position(|name| *name == curve.name);
         looks.push(known.unwrap_or(names.len()));
         if known.is_none() {
             names.push(&curve.name);
@@ -59,7 +62,8 @@ pub fn legend(figure: &Figure, top: f64, room: f64) -> (Markup, f64) {
                 @match style {
                     Style::Line => (line(&[(x, middle), (x + SAMPLE, middle)], *look)),
                     Style::Dots => (marker(x + SAMPLE / 2.0, middle, *look)),
-                    Style::Bars => (bar(&around((x + SAMPLE / 2.0, middle), 10.0), *look)),
+                    Style::Pieces => (pieces(&[0.2, 0.5, 0.8].map(|at| (x + at * SAMPLE, middle - 5.0)), *look)),
+                    Style::Bars => (bar(&around((x + SAMPLE / 2.0, middle), 10.0), "fill", *look)),
                 }
             }
             (Label::new(name, Anchor::Start, x + SAMPLE + 8.0, top).draw())
@@ -92,10 +96,30 @@ fn marker(x: f64, y: f64, look: usize) -> Markup {
     html! { "\n" polygon class={ "fill " (colour(look)) } points=(corners) {} }
 }
 
-fn bar(area: &Area, look: usize) -> Markup {
+/// Small dots as lines without length, which have round ends: they are many.
+fn pieces(points: &[(f64, f64)], look: usize) -> Markup {
+    let dots = points.iter().map(|(x, y)| format!("M{} {}v0", px(*x), px(*y)));
+    html! { "\n" path class={ "stroke dots " (colour(look)) } d=(dots.collect::<String>()) {} }
+}
+
+/// How often values came, as bars to the right of the frame: the longest fills the space there.
+fn histogram(points: &[(f64, f64)], frame: &Frame, look: usize) -> Markup {
+    let (top, high) = frame.bins(BINS);
+    let mut counts = [0_u32; BINS];
+    points.iter().for_each(|(_, y)| counts[(((y - top) / high).max(0.0) as usize).min(BINS - 1)] += 1);
+    let most = f64::from(counts.into_iter().max().unwrap_or(0));
+    let left = frame.area.right + EDGE;
+    let bars = (0..).zip(counts).filter(|(_, count)| *count > 0).map(|(n, count)| {
+        let (top, wide) = (top + high * f64::from(n), frame.beside * f64::from(count) / most);
+        Area { left, right: left + wide, top, bottom: top + high - 1.0 }
+    });
+    html! { @for area in bars { (bar(&area, "fill half", look)) } }
+}
+
+fn bar(area: &Area, class: &str, look: usize) -> Markup {
     let (wide, high) = (px(area.right - area.left), px(area.bottom - area.top));
     let (x, y) = (px(area.left), px(area.top));
-    html! { "\n" rect class={ "fill " (colour(look)) } x=(x) y=(y) width=(wide) height=(high) {} }
+    html! { "\n" rect class={ (class) " " (colour(look)) } x=(x) y=(y) width=(wide) height=(high) {} }
 }
 
 pub fn curves(figure: &Figure, frame: &Frame) -> Markup {
@@ -120,13 +144,18 @@ pub fn curves(figure: &Figure, frame: &Frame) -> Markup {
         drawn.push(match curve.style {
             Style::Line => {
                 let points: Vec<(f64, f64)> = curve.points.iter().map(at).collect();
-                let band: Vec<(f64, [f64; 2])> = band(curve, frame).collect();
-                html! { (pale(&band, look)) (line(&points, look)) }
+                let is_bounded = |p: &Point| p.interval.is_some_and(|(_, high)| high.is_finite());
+                let bands = curve.points.chunk_by(|a, b| is_bounded(a) == is_bounded(b));
+                html! { @for band in bands { (pale(band, frame, look)) } (line(&points, look)) }
             }
             Style::Dots => html! {
                 (uprights(&intervals, colour(look)))
                 @for p in &curve.points { (marker(at(p).0, at(p).1, look)) }
             },
+            Style::Pieces => {
+                let points: Vec<(f64, f64)> = curve.points.iter().map(at).collect();
+                html! { (pieces(&points, look)) (histogram(&points, frame, look)) }
+            }
             Style::Bars => {
                 let half = wide * 0.45 * frame.place();
                 let area = |p: &Point| {
@@ -135,7 +164,7 @@ pub fn curves(figure: &Figure, frame: &Frame) -> Markup {
                     Area { left, right, top: y.min(zero), bottom: y.max(zero) }
                 };
                 html! {
-                    @for p in &curve.points { (bar(&area(p), look)) }
+                    @for p in &curve.points { (bar(&area(p), "fill", look)) }
                     (uprights(&intervals, "ink"))
                 }
             }
@@ -161,19 +190,13 @@ fn uprights(intervals: &[(Area, bool)], class: &str) -> Markup {
     }
 }
 
-/// The upper and lower ends of the intervals of a line's points.
-fn band<'a>(curve: &'a Curve, frame: &'a Frame) -> impl Iterator<Item = (f64, [f64; 2])> + 'a {
-    let bounded = |p: &Point| p.interval.filter(|(_, high)| high.is_finite());
-    curve.points.iter().filter_map(move |p| {
-        let (low, high) = bounded(p)?;
-        Some((frame.x(p.x), [frame.y(high), frame.y(low)]))
-    })
-}
-
 /// Intervals as a band around a line.
-fn pale(band: &[(f64, [f64; 2])], look: usize) -> Markup {
-    let upper = band.iter().map(|(x, [high, _])| (*x, *high));
-    let all: Vec<(f64, f64)> = upper.chain(band.iter().rev().map(|(x, [_, low])| (*x, *low))).collect();
+fn pale(points: &[Point], frame: &Frame, look: usize) -> Markup {
+    let intervals = points.iter().filter_map(|p| Some((frame.x(p.x), p.interval?)));
+    let bounded: Vec<_> = intervals.filter(|(_, (_, high))| high.is_finite()).collect();
+    let upper = bounded.iter().map(|(x, (_, high))| (*x, frame.y(*high)));
+    let lower = bounded.iter().rev().map(|(x, (low, _))| (*x, frame.y(*low)));
+    let all: Vec<(f64, f64)> = upper.chain(lower).collect();
     html! {
         @if all.len() > 3 { "\n" polygon class={ "fill pale " (colour(look)) } points=(path(&all)) {} }
     }

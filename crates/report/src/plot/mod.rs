@@ -28,8 +28,9 @@ const LINE: f64 = SIZE * 1.25;
 /// How shapes are drawn; `colours` says in which colours.
 const STYLE: &str = "\
 .figure text{font-family:sans-serif;fill:currentColor;stroke-width:4px;stroke-linejoin:round;paint-order:stroke}\
-.figure .fill{fill:currentColor}.figure .pale{fill-opacity:.25}\
-.figure .stroke{fill:none;stroke:currentColor}.figure .thick{stroke-width:2px}.figure .curve{stroke-width:3px}";
+.figure .fill{fill:currentColor}.figure .pale{fill-opacity:.25}.figure .half{fill-opacity:.5}\
+.figure .stroke{fill:none;stroke:currentColor}.figure .thick{stroke-width:2px}.figure .curve{stroke-width:3px}\
+.figure .dots{stroke-width:5px;stroke-linecap:round;stroke-opacity:.35}";
 
 /// Which drawing a page shows.
 const CHOICE: &str =

@@ -134,7 +134,7 @@ fn figures() -> impl Strategy<Value = Figure> {
     let number = || prop_oneof![any::<f64>(), 0.0..1e9, Just(0.0)];
     let point = (number(), number(), proptest::option::of((number(), number())))
         .prop_map(|(x, y, interval)| Point { x, y, interval });
-    let style = prop_oneof![Just(Style::Line), Just(Style::Dots), Just(Style::Bars)];
+    let style = prop_oneof![Just(Style::Line), Just(Style::Dots), Just(Style::Pieces), Just(Style::Bars)];
     let curve = (".*", style, proptest::collection::vec(point, 0..9))
         .prop_map(|(name, style, points)| Curve { name, style, points });
     let units = [Unit::Bytes, Unit::BytesPerSecond, Unit::Seconds, Unit::None].map(Just).to_vec();
