@@ -160,7 +160,11 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
     (
         "calls the kernel's devices",
         &["ioctl*"],
-        &["crates/core/src/run/scratch.rs", "crates/engine/src/loop_device.rs", "crates/engine/src/target.rs"],
+        &[
+            "crates/core/src/run/scratch.rs",
+            "crates/engine/src/loop_device.rs",
+            "crates/engine/src/target.rs",
+        ],
     ),
     (
         "calls the kernel past std and rustix",

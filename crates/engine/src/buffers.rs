@@ -3,13 +3,13 @@
 
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
-    hash::{BuildHasher, RandomState},
     ops::{Deref, DerefMut},
     ptr::NonNull,
     sync::{
-        LazyLock,
+        OnceLock,
         atomic::{AtomicU64, Ordering},
     },
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use crate::units::{Content, Load};
@@ -90,10 +90,12 @@ pub(super) fn fill(memory: &mut [u8], load: &Load) {
 
 /// Gives every page of a block a number of its own, so that no store that keeps equal pages once keeps fewer of them.
 pub(super) fn renew(block: &mut [u8], load: &Load) {
-    static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(0)));
+    // Runs begin at different nanoseconds, and no run writes a page in each.
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    static NEXT: OnceLock<AtomicU64> = OnceLock::new();
     if load.content == Content::Random {
         let pages = block.len().div_ceil(ALIGN) as u64;
-        let first = NEXT.fetch_add(pages, Ordering::Relaxed);
+        let first = NEXT.get_or_init(|| AtomicU64::new(now())).fetch_add(pages, Ordering::Relaxed);
         for (page, number) in block.chunks_mut(ALIGN).zip(first..) {
             let length = page.len().min(8);
             page[..length].copy_from_slice(&number.to_le_bytes()[..length]);
