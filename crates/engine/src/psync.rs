@@ -4,6 +4,7 @@ use std::{
     fs::File,
     io::{self, ErrorKind, IoSlice},
     os::unix::fs::FileExt,
+    sync::Arc,
 };
 
 use rustix::io::{ReadWriteFlags, pwritev2};
@@ -12,7 +13,7 @@ use crate::units::Load;
 
 use super::{
     Cancel, Engine, EngineInfo, FileTarget, Job, Outcomes, Watch,
-    buffers::{Aligned, fill, renew},
+    buffers::{Aligned, Pool},
     op_sequence::Op,
     verify,
     workers::{self, Clock, Lane, Worker},
@@ -38,9 +39,10 @@ impl Engine for Psync {
     fn run(&mut self, jobs: &[Job], cancel: &Cancel, watch: &mut Watch<'_>) -> Outcomes {
         workers::run(jobs, &self.targets, cancel, watch, |job| {
             let load = &job.load;
+            let pool = Pool::new(load).map(Arc::new);
+            let own = if load.reads() || load.verify { load.block as usize } else { 0 };
             let worker = |_| {
-                let mut memory = Aligned::touched(load.block as usize);
-                fill(&mut memory, load);
+                let memory = ThreadBuffers { own: Aligned::touched(own), pool: pool.clone() };
                 Box::new(move |lane: &Lane| work(lane, memory)) as Worker
             };
             (0..load.depth).map(worker).collect()
@@ -48,7 +50,13 @@ impl Engine for Psync {
     }
 }
 
-fn work(lane: &Lane, mut memory: Aligned) -> Option<Clock> {
+struct ThreadBuffers {
+    /// For reads or stamped blocks.
+    own: Aligned,
+    pool: Option<Arc<Pool>>,
+}
+
+fn work(lane: &Lane, mut memory: ThreadBuffers) -> Option<Clock> {
     let clock = lane.ready()?;
     // With one thread, the end of one operation is the start of the next. Several threads wait for each other in between.
     let alone = lane.load.depth == 1;
@@ -57,19 +65,15 @@ fn work(lane: &Lane, mut memory: Aligned) -> Option<Clock> {
     let mut next = lane.progress().next();
     while let Some(op) = next {
         let generation = lane.writes.begin(op, &lane.load);
-        match (op.read, lane.load.verify) {
-            (true, _) => {}
-            (false, true) => {
-                verify::stamp(&mut memory, op.offset, lane.load.seed, generation);
-                before = clock.now();
-            }
-            (false, false) => renew(&mut memory, &lane.load),
+        if lane.load.verify && !op.read {
+            memory.stamp(op, &lane.load, generation);
+            before = clock.now();
         }
-        let moved = transfer(&mut memory, &lane.file, op, &lane.load);
+        let moved = memory.transfer(&lane.file, op, &lane.load);
         let now = clock.now();
         let checked = match moved {
             Ok(()) if lane.load.verify && op.read => {
-                verify::check(&memory, op.offset, lane.load.seed, generation)
+                verify::check(&memory.own, op.offset, lane.load.seed, generation)
                     .map_err(|why| ("verify", io::Error::other(why)))
             }
             Ok(()) => {
@@ -93,23 +97,33 @@ fn work(lane: &Lane, mut memory: Aligned) -> Option<Clock> {
     Some(clock)
 }
 
-/// Transfers the whole block, continuing short transfers.
-fn transfer(memory: &mut [u8], file: &File, op: Op, load: &Load) -> io::Result<()> {
-    let mut done = 0;
-    while done < load.block as usize {
-        let at = op.offset + done as u64;
-        let moved = match op.read {
-            false => write(file, &memory[done..], at, load),
-            true => file.read_at(&mut memory[done..], at),
-        };
-        match moved {
-            Ok(0) => return Err(nothing_moved(op)),
-            Ok(n) => done += n,
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
+impl ThreadBuffers {
+    fn stamp(&mut self, op: Op, load: &Load, generation: u64) {
+        if let Some(pool) = &self.pool {
+            self.own.copy_from_slice(pool.block(op.number));
+            verify::stamp(&mut self.own, op.offset, load.seed, generation);
         }
     }
-    Ok(())
+
+    /// Transfers the whole block, continuing short transfers.
+    fn transfer(&mut self, file: &File, op: Op, load: &Load) -> io::Result<()> {
+        let mut done = 0;
+        while done < load.block as usize {
+            let at = op.offset + done as u64;
+            let moved = match (&self.pool, op.read) {
+                (Some(pool), false) if !load.verify => write(file, &pool.block(op.number)[done..], at, load),
+                (_, false) => write(file, &self.own[done..], at, load),
+                (_, true) => file.read_at(&mut self.own[done..], at),
+            };
+            match moved {
+                Ok(0) => return Err(nothing_moved(op)),
+                Ok(n) => done += n,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
 }
 
 fn write(file: &File, from: &[u8], at: u64, load: &Load) -> io::Result<usize> {

@@ -13,7 +13,7 @@ use crate::units::Load;
 
 use super::{
     Cancel, Engine, EngineError, EngineInfo, FileTarget, Job, Outcomes, Watch,
-    buffers::{ALIGN, Aligned, fill, renew},
+    buffers::{ALIGN, Aligned, Pool},
     op_sequence::Op,
     psync::nothing_moved,
     verify,
@@ -71,21 +71,26 @@ fn work(lane: &Lane, memory: RingBuffers) -> Option<Clock> {
 }
 
 struct RingBuffers {
-    /// One piece per operation in flight.
-    pieces: Aligned,
+    /// One piece per operation in flight, for reads or stamped blocks; empty if the pool is sufficient.
+    own: Option<Aligned>,
     stride: usize,
+    pool: Option<Pool>,
 }
 
 impl RingBuffers {
     fn new(load: &Load) -> Self {
         let stride = (load.block as usize).next_multiple_of(ALIGN);
-        let mut pieces = Aligned::touched(stride * load.depth as usize);
-        fill(&mut pieces, load);
-        Self { pieces, stride }
+        let own = (load.reads() || load.verify).then(|| Aligned::touched(stride * load.depth as usize));
+        Self { own, stride, pool: Pool::new(load) }
     }
 
-    fn iovec(&self) -> libc::iovec {
-        libc::iovec { iov_base: self.pieces.as_ptr().cast_mut().cast(), iov_len: self.pieces.len() }
+    fn iovecs(&self) -> Vec<libc::iovec> {
+        let iovec = |memory: &[u8]| libc::iovec {
+            iov_base: memory.as_ptr().cast_mut().cast(),
+            iov_len: memory.len(),
+        };
+        let pool = self.pool.as_ref().map(|pool| &pool.memory[..]);
+        self.own.as_deref().into_iter().chain(pool).map(iovec).collect()
     }
 }
 
@@ -98,6 +103,7 @@ struct Slot {
     /// What [`LastWrites::begin`](verify::LastWrites::begin) returned.
     generation: u64,
     memory: *mut u8,
+    buffer: u16,
 }
 
 struct Ring {
@@ -154,9 +160,16 @@ impl Ring {
         let file = lane.file.as_raw_fd();
         let fixed_file = ring.submitter().register_files(&[file]).is_ok();
         // SAFETY: the memory outlives the ring's use of it, see Drop. If the memory lock limit is too low, buffers stay unregistered.
-        let fixed_buffers = unsafe { ring.submitter().register_buffers(&[memory.iovec()]) }.is_ok();
+        let fixed_buffers = unsafe { ring.submitter().register_buffers(&memory.iovecs()) }.is_ok();
         let nothing = Op { number: 0, offset: 0, read: true };
-        let slot = Slot { op: nothing, started: 0, moved: 0, generation: 0, memory: std::ptr::null_mut() };
+        let slot = Slot {
+            op: nothing,
+            started: 0,
+            moved: 0,
+            generation: 0,
+            memory: std::ptr::null_mut(),
+            buffer: 0,
+        };
         Ok(Self {
             ring,
             memory: ManuallyDrop::new(memory),
@@ -202,22 +215,28 @@ impl Ring {
             let Some(op) = turn.next() else { return };
             self.free.pop();
             let generation = lane.writes.begin(op, &lane.load);
-            let memory = self.place(index, op, &lane.load, generation);
-            self.slots[index as usize] = Slot { op, started: 0, moved: 0, generation, memory };
+            let (memory, buffer) = self.place(index, op, &lane.load, generation);
+            self.slots[index as usize] = Slot { op, started: 0, moved: 0, generation, memory, buffer };
             self.pending.push(index);
         }
     }
 
-    /// The memory for an operation, with what it writes.
-    fn place(&mut self, index: u32, op: Op, load: &Load, generation: u64) -> *mut u8 {
-        let RingBuffers { pieces, stride } = &mut *self.memory;
-        let piece = &mut pieces[index as usize * *stride..][..load.block as usize];
-        match (op.read, load.verify) {
-            (true, _) => {}
-            (false, true) => verify::stamp(piece, op.offset, load.seed, generation),
-            (false, false) => renew(piece, load),
+    /// The memory for an operation: (start, registered buffer).
+    fn place(&mut self, index: u32, op: Op, load: &Load, generation: u64) -> (*mut u8, u16) {
+        let RingBuffers { own, stride, pool } = &mut *self.memory;
+        let written = pool.as_ref().filter(|_| !op.read);
+        match (own, written) {
+            (Some(own), written) if op.read || load.verify => {
+                let piece = &mut own[index as usize * *stride..][..load.block as usize];
+                if let Some(pool) = written {
+                    piece.copy_from_slice(pool.block(op.number));
+                    verify::stamp(piece, op.offset, load.seed, generation);
+                }
+                (piece.as_mut_ptr(), 0)
+            }
+            (own, Some(pool)) => (pool.block(op.number).as_ptr().cast_mut(), u16::from(own.is_some())),
+            (_, None) => unreachable!("reads have memory of their own"),
         }
-        piece.as_mut_ptr()
     }
 
     fn submit(&mut self, now: u64) {
@@ -245,8 +264,8 @@ impl Ring {
             false => (types::Fd(self.file), squeue::Flags::empty()),
         };
         let entry = match (slot.op.read, self.fixed_buffers) {
-            (true, true) => opcode::ReadFixed::new(file, memory, len, 0).offset(offset).build(),
-            (false, true) => opcode::WriteFixed::new(file, memory, len, 0)
+            (true, true) => opcode::ReadFixed::new(file, memory, len, slot.buffer).offset(offset).build(),
+            (false, true) => opcode::WriteFixed::new(file, memory, len, slot.buffer)
                 .offset(offset)
                 .rw_flags(self.write_flags)
                 .build(),
@@ -299,10 +318,12 @@ impl Ring {
 
     fn verify(&self, index: u32, load: &Load) -> Result<(), String> {
         let slot = &self.slots[index as usize];
-        if !(load.verify && slot.op.read && slot.moved == self.block) {
-            return Ok(());
+        match &self.memory.own {
+            Some(own) if load.verify && slot.op.read && slot.moved == self.block => {
+                let piece = &own[index as usize * self.memory.stride..][..self.block as usize];
+                verify::check(piece, slot.op.offset, load.seed, slot.generation)
+            }
+            _ => Ok(()),
         }
-        let piece = &self.memory.pieces[index as usize * self.memory.stride..][..self.block as usize];
-        verify::check(piece, slot.op.offset, load.seed, slot.generation)
     }
 }

@@ -66,7 +66,8 @@ fn a_quiet_machine_has_no_flags_but_every_check() {
             "load",
             "governor",
             "temperature",
-            "throttling"
+            "throttling",
+            "control group"
         ]
     );
     assert!(preflight.iter().all(|check| !check.value.is_empty()));
