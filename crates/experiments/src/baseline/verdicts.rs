@@ -67,7 +67,7 @@ fn aim_of(group: &Group<'_>) -> Option<f64> {
 
 /// The load in rounds that is known least, if it is wider than was aimed at, and how long it would take to know all.
 fn widest(groups: &[&Group<'_>]) -> Option<String> {
-    let wide = |g: &&Group<'_>| aim_of(g).is_some() && !g.estimate.converged;
+    let wide = |g: &&Group<'_>| aim_of(g).is_some() && !g.estimate.converged && g.load.missed.is_none();
     let wide: Vec<&Group<'_>> = groups.iter().copied().filter(wide).collect();
     let half = |g: &Group<'_>| g.estimate.half_width();
     let group = *wide.iter().max_by(|a, b| half(a).total_cmp(&half(b)))?;
