@@ -1,6 +1,6 @@
 //! Write files until the power is cut, and check them after it is back.
 
-use std::io;
+use std::{io, path::Path};
 
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +9,7 @@ use super::{
     cut::{PowerError, PowerTest, is_elsewhere},
 };
 use crate::{
+    inventory::Inventory,
     plan::{Act, Changes, Cost, Needs, Step},
     record::{ActResult, Store},
     run::{Execution, RunError, Troubles, host},
@@ -54,9 +55,6 @@ impl PowerCut {
             PowerError::Interrupted => RunError::Interrupted,
             e => RunError::Act(e.to_string()),
         };
-        if self.ledger.is_none() {
-            is_elsewhere(&run.ctx.world.inventory(), on, run.ctx.store).map_err(failed)?;
-        }
         let (test, cancel) = (self.test(run, on)?, run.cancel.clone());
         test.carry_out(&cancel, &mut |text| run.ctx.watcher.asks(text)).map_err(failed)
     }
@@ -109,6 +107,13 @@ impl Act for PowerCut {
 
     fn needs(&self) -> Needs {
         Needs { takes_what_is_left: true, ..Needs::default() }
+    }
+
+    fn require(&self, on: &Target, inventory: &Inventory, store: &Path) -> Result<(), String> {
+        match self.ledger {
+            Some(_) => Ok(()),
+            None => is_elsewhere(inventory, on, store).map_err(|e| e.to_string()),
+        }
     }
 
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {

@@ -286,7 +286,8 @@ impl PowerTest<'_> {
 
 /// Refuses a store that goes with the drive of the target, or with the machine's memory.
 pub fn is_elsewhere(inventory: &Inventory, target: &Target, store: &Path) -> Result<(), PowerError> {
-    let path = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+    // It is made with the first run.
+    let path = store.ancestors().find_map(|at| at.canonicalize().ok()).unwrap_or_else(|| store.to_owned());
     let refused = |why: String| PowerError::Together(format!("the store, {}, {why}", store.display()));
     let on = Target::resolve(inventory, &path.to_string_lossy())
         .map_err(|e| refused(format!("is not found: {e}")))?;
