@@ -95,6 +95,14 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
     })
 }
 
+/// A round for which less time is left is not begun: it would be cut off.
+fn least_seconds(step: &Step) -> f64 {
+    match step.act.get::<Measure>().map(|m| &m.rule) {
+        Some(Rule::Round { seconds, .. }) => *seconds,
+        _ => 0.0,
+    }
+}
+
 /// After a failure a target is skipped; a pool is removed in any case.
 fn is_skipped(step: &Step, failed: &Troubles) -> bool {
     !step.act.is::<RemovePool>() && step.targets().any(|target| failed.iter().any(|(at, _)| *at == target))
@@ -120,7 +128,7 @@ impl Execution<'_, '_> {
                 break;
             }
             let done = self.done.steps.contains(&step.id);
-            if !done && (over || self.time.left(step) <= 0.0) {
+            if !done && (over || self.time.left(step) <= least_seconds(step)) {
                 // It was the failure that ended what a target has left.
                 if !is_skipped(step, failed) && self.holds(step) {
                     self.late.insert(step.id);

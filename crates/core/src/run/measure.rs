@@ -91,9 +91,11 @@ pub fn measure(
         Seen::Progress(Progress { target, measure: m, bytes, seconds, speed, estimate, stalls, cliffs })
     };
     let mut moved = vec![0; sites.len()];
-    let is_enough = |at: usize, moved: &[u64], elapsed: f64| {
+    // A round lasts from its first operation on, which may be late on a busy machine.
+    let mut first = vec![None; sites.len()];
+    let is_enough = |moved: u64, seconds_so_far: f64| {
         let enough = Rule::OPERATIONS * m.load.block;
-        matches!(m.rule, Rule::Round { seconds, .. } if elapsed >= seconds && moved[at] >= enough)
+        matches!(m.rule, Rule::Round { seconds, .. } if seconds_so_far >= seconds && moved >= enough)
     };
     let outcomes = engine.run(&jobs, cancel, &mut |at, window| {
         let shown = show(Seen::Window { target: sites[at].target, zone: None, window });
@@ -103,7 +105,8 @@ pub fn measure(
         let decided = rule.is_some_and(|rule| rule.push(window).stops());
         let now = (moved[at], elapsed, window.bytes as f64 / window.seconds());
         let watched = show(progress(at, now, seen(rules.get(at), None)));
-        let decided = decided || is_enough(at, &moved, elapsed);
+        let since = *first[at].get_or_insert(window.from_ns);
+        let decided = decided || is_enough(moved[at], (window.to_ns - since) as f64 / 1e9);
         let stop = decided || elapsed >= seconds || [shown, watched].contains(&Flow::Stop);
         if stop { Flow::Stop } else { Flow::Continue }
     })?;
