@@ -193,7 +193,7 @@ mod tests {
         let (_, notes) = page.split_once(".SH NOTES\nExamples:\n.nf\n").expect("examples");
         let (examples, rest) = notes.split_once(".fi\n").expect("an end of the examples");
         assert!(
-            examples.lines().count() > 0 && examples.lines().all(|line| line.starts_with("  ")),
+            examples.lines().count() > 1 && examples.lines().all(|line| line.starts_with("  ")),
             "{examples}"
         );
         assert!(rest.starts_with("Sizes:"), "{rest}");

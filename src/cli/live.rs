@@ -173,7 +173,7 @@ impl<'a> Live<'a> {
         let of = |target: usize| self.rounds.get(&(target as u32, m.label.clone()));
         let each = step.targets().map(|target| {
             let rounds = of(target).filter(|pieces| pieces.len() >= rounds::LEAST)?;
-            Some(rounds::speed(rounds, precision).is_none_or(|estimate| !estimate.converged))
+            Some(rounds::is_wide(rounds, precision))
         });
         each.reduce(|one, other| if one == Some(true) { one } else { other }).flatten()
     }

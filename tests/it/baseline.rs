@@ -9,7 +9,7 @@ use drivebench::{
         Claim, Extreme, Findings, Quantity,
         fitness::{Need, Use, Verdict},
     },
-    plan::Suite,
+    plan::{Rule, Suite},
     record::Event,
     report::{Format, Style, render},
     target::Target,
@@ -324,6 +324,7 @@ fn a_load_whose_fsync_was_cut_off_has_no_speed() {
     let asked = ask(vec![target("A", 62 * GB, false)], Rules::standard(), MIB);
     let asked = only(LoadName::Write, Request { caching: Caching::BufferedFsync, ..asked });
     let plan = plan(&asked).expect("plans");
+    assert!(plan.measures().all(|(_, m)| matches!(m.rule, Rule::Fixed { .. })), "no pieces of memory");
     let board = Board { drives: vec![stick(20e6, 20e6)], buses: Vec::new(), seed: 7 };
     let mut events = carry_out(&plan, &board).expect("runs");
     let findings = BASELINE.findings(&mut events.iter().cloned());

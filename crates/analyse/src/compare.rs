@@ -10,8 +10,7 @@ use super::{
 const SPREAD: f64 = 0.03;
 /// The minimum half-width of one run beside another, which more bytes don't reduce.
 const LEAST_HALF_WIDTH: f64 = 2.0 * SPREAD;
-/// What changes over minutes shows in part only within one run: where the half-width within a run is as large as this, another run may be
-/// twice as far off.
+/// One run shows only a part of what changes over minutes: from this half-width within the run on, another run may differ by twice that.
 const VARIES: f64 = 0.05;
 
 #[derive(Debug, Clone, PartialEq)]

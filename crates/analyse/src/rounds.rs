@@ -22,6 +22,11 @@ impl Piece {
     }
 }
 
+/// Whether the half-width of their speed is more than `precision`, or not known.
+pub fn is_wide(pieces: &[Piece], precision: f64) -> bool {
+    speed(pieces, precision).is_none_or(|estimate| !estimate.converged)
+}
+
 /// How many rounds would show the speed to `precision`, if they scatter as these do; `None` where that can't be said.
 pub fn needed(pieces: &[Piece], precision: f64) -> Option<f64> {
     let speed = speed(pieces, precision)?;

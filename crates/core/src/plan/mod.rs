@@ -68,7 +68,7 @@ pub struct Step {
 pub enum Condition {
     /// The load of an earlier step had a cliff on all targets of this step.
     Cliff { of: StepId },
-    /// The steps of the same load without a condition leave its interval wider than was aimed at on one of its targets.
+    /// On one of its targets, the rounds of its load without a condition leave the interval wider than was aimed at.
     Wide,
 }
 

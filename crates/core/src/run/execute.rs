@@ -206,7 +206,7 @@ impl Execution<'_, '_> {
         let pieces = same.filter_map(|(s, _)| self.speeds.get(&(s.id, target)));
         let pieces: Vec<Piece> =
             pieces.map(|s| Piece { bytes: s.bytes as u64, seconds: s.seconds }).collect();
-        rounds::speed(&pieces, *precision).is_none_or(|estimate| !estimate.converged)
+        rounds::is_wide(&pieces, *precision)
     }
 
     fn look_before(&mut self) -> io::Result<Snapshot> {

@@ -97,7 +97,7 @@ impl Drop for Scratch {
 pub(super) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     const BTRFS: u64 = 0x9123_683e;
     if fstatfs(file).is_ok_and(|fs| fs.f_type as u64 & 0xffff_ffff == BTRFS) {
-        // What remains of a refusal is seen by the drive's counters.
+        // Where it is refused, the drive's counters show what never reached the drive.
         let _ = ioctl_setflags(file, IFlags::NOCOW);
     }
     match fallocate(file, FallocateFlags::empty(), 0, bytes) {

@@ -94,10 +94,8 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
         };
         // A procedure that is followed exactly does nothing besides.
         let thorough = ask.values.get(&shared::THOROUGH);
-        let in_rounds =
-            |l: &SuiteLoad| l.until == Until::Rounds && !thorough && l.load.caching == Caching::Direct;
-        let first = loads.first().filter(|l| gapless(l) && !in_rounds(l));
-        let fills = files && !exact && first.is_none();
+        let fills =
+            files && !exact && !loads.first().is_some_and(|l| gapless(l) && !is_in_rounds(l, thorough));
         let sets: &[FileSet] = if files { &suite.files } else { &[] };
         let others = u32::from(fills) + 2 * FILE_RUNS * sets.len() as u32;
         let limits = Limits::new(ask, &loads, suite.runs, others);
@@ -174,6 +172,11 @@ fn label(l: &SuiteLoad, own: bool) -> (String, Option<String>) {
     (name, (l.label != l.load.short_name()).then(|| l.label.clone()))
 }
 
+/// Pieces of a load through the page cache would be those of memory.
+fn is_in_rounds(l: &SuiteLoad, thorough: bool) -> bool {
+    l.until == Until::Rounds && l.load.caching == Caching::Direct && !thorough
+}
+
 /// Most seconds on one drive; a sustained speed takes longer.
 fn most_seconds(ask: &Request, sustained: bool) -> f64 {
     let (quick, thorough) = (ask.values.get(&shared::QUICK), ask.values.get(&shared::THOROUGH));
@@ -236,7 +239,7 @@ impl Limits {
             _ if rotates && sequential && !l.load.writes() => {
                 Rule::Zones { precision: self.rules.precision, seconds }
             }
-            Until::Rounds if !self.thorough => {
+            Until::Rounds if is_in_rounds(l, self.thorough) => {
                 // Reading wears nothing, so only time and what was typed limit it.
                 let most = match l.load.writes() {
                     false if !self.typed_bytes => READ_BYTES,

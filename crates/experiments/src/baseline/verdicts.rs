@@ -85,9 +85,10 @@ fn widest(groups: &[&Group<'_>]) -> Option<String> {
     let (all, out) = (speeds.len(), speeds.len() / 10);
     let (low, high) = (*speeds.get(out)?, *speeds.get(all - 1 - out)?);
     let range = Estimate::between(low, [low, high], "").range(rate);
-    let others = match wide.len() as u64 - 1 {
+    let others = match wide.len() - 1 {
         0 => String::new(),
-        n => format!("; {} wider than ±{}, too", count_are(n), aim(aim_at)),
+        1 => format!("; 1 other load is wider than ±{}, too", aim(aim_at)),
+        n => format!("; {n} other loads are wider than ±{}, too", aim(aim_at)),
     };
     let seconds_a_round = |g: &&Group<'_>| {
         let runs = g.runs.iter().filter(|run| !run.rounds.is_empty());
@@ -107,10 +108,6 @@ fn widest(groups: &[&Group<'_>]) -> Option<String> {
     let name = load_name(group);
     let (known, most) = (percent(half(group)), all - 2 * out);
     Some(format!("{name} are known to ±{known} only: {range} in {most} of {all} rounds{others}.{needed}"))
-}
-
-fn count_are(n: u64) -> String {
-    format!("{} {}", count(n, "other load"), if n == 1 { "is" } else { "are" })
 }
 
 /// How long a write takes until it is safe, which is what a database waits for.
