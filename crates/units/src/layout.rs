@@ -156,6 +156,17 @@ impl Layout {
         matches!(self, Self::Single | Self::Linear)
     }
 
+    /// The kernel's module that builds it.
+    pub const fn module(self) -> &'static str {
+        match self {
+            Self::Single | Self::Linear => "dm_mod",
+            Self::Raid0 => "raid0",
+            Self::Raid1 => "raid1",
+            Self::Raid5 | Self::Raid6 => "raid456",
+            Self::Raid10 => "raid10",
+        }
+    }
+
     /// The sectors that members of these sizes hold together. Striped members are used in whole chunks.
     pub fn capacity(self, members: &[u64], chunk: u64) -> u64 {
         let whole = |sectors: u64| if self.is_striped() { sectors / chunk * chunk } else { sectors };

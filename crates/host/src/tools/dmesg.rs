@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use super::{Query, Tool};
+use super::{MODPROBE, Query, Tool};
 use crate::units::Parity;
 
 const DMESG: Tool = Tool { name: "dmesg", package: "util-linux" };
-const MODPROBE: Tool = Tool { name: "modprobe", package: "kmod" };
 
 /// Loads the module of md that computes parity, as mdadm would: the kernel measures its ways of doing it then, and tells.
 pub fn load_parity() -> Query {

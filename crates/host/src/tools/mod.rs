@@ -50,6 +50,13 @@ pub struct Tool {
 /// The shell, for several programs one after the other.
 const SH: Tool = Tool { name: "sh", package: "dash" };
 
+const MODPROBE: Tool = Tool { name: "modprobe", package: "kmod" };
+
+/// Succeeds where the running kernel has the module, built in or installed. It loads nothing.
+pub fn has_module(name: &str) -> Query {
+    Query::new(MODPROBE, ["--dry-run", "--quiet", name])
+}
+
 /// Ends a program by a signal when the standard input ends; ends with that program. A shell gives programs in the background another
 /// input, so its own is kept as number 3. Directories of root's for temporary files are not for a program of another user.
 const UNTIL_INPUT_ENDS: &str = r#"signal=$1; shift; unset TMPDIR TEMP TMP; exec 3<&0; "$@" </dev/null 3<&- & s=$!; { cat <&3; kill -s "$signal" $s; } >/dev/null 2>&1 & wait $s"#;
@@ -191,6 +198,8 @@ impl Output {
 pub enum ToolError {
     #[error("{} is not installed: apt install {}", .0.name, .0.package)]
     Missing(Tool),
+    #[error("the kernel has no module {0}: install the modules of this kernel, or restart after its upgrade")]
+    Module(&'static str),
     #[error("'{command}' did not end within {seconds} s and was ended")]
     Slow { command: String, seconds: u64 },
     #[error("running '{command}': {source}")]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Change, Content, Query, State, Tool};
+use super::{Change, Content, MODPROBE, Query, State, Tool};
 use crate::units::KIB;
 
 /// Time limit for reading a full swap area back from a slow stick.
@@ -14,7 +14,6 @@ pub const LABEL: &str = "drivebench";
 const MKSWAP: Tool = Tool { name: "mkswap", package: "util-linux" };
 const SWAPON: Tool = Tool { name: "swapon", package: "mount" };
 const SWAPOFF: Tool = Tool { name: "swapoff", package: "mount" };
-const MODPROBE: Tool = Tool { name: "modprobe", package: "kmod" };
 
 /// Makes a swap area in the file at `path`.
 pub fn make(path: &str) -> Change<State> {

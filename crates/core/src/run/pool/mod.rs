@@ -169,13 +169,19 @@ pub fn exists(path: &str) -> bool {
     Path::new(path).exists()
 }
 
-/// Whether all programs that do these steps, mount the pool, stop it and remove it are installed, so that it doesn't end halfway.
+/// Whether the kernel has the layout's module, and all programs that do these steps, mount the pool, stop it and remove it are
+/// installed, so that it doesn't end halfway.
 pub fn ready_for(
     build: &Build,
     steps: &[Step],
     mount: Option<&Path>,
     system: &System,
 ) -> Result<(), ToolError> {
+    let module = build.layout.module();
+    let is_loaded = Path::new("/sys/module").join(module).exists();
+    if !steps.is_empty() && !is_loaded && system.ask(&tools::has_module(module))?.code != Some(0) {
+        return Err(ToolError::Module(module));
+    }
     let paths = vec![String::new(); build.members.len()];
     steps.iter().try_for_each(|step| system.has(&build.change(*step, &paths)))?;
     if let Some(dir) = mount {
