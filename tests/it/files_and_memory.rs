@@ -159,6 +159,23 @@ fn a_model_that_misses_what_was_measured_predicts_nothing() {
     let text = words(&said(&findings));
     assert!(!text.contains("predicted:") && text.contains("could not be determined"), "{text}");
     assert!(findings.estimates.iter().all(|e| !e.label().ends_with("predicted")), "{text}");
+    assert!(text.contains("name them: --files"), "{text}");
+    // Of files of a size that was measured, the time follows from these.
+    let mix = FileSet { files: 600, size: 200_000 };
+    let mut asked = copying(mix);
+    asked.effort.max_bytes = 64 * MIB;
+    let plan = SMALLFILES.plan(&asked).expect("plans");
+    let medium = |step: StepId| plan.files().any(|(s, f)| s.id == step && f.set.size == 65536);
+    let other = changed(&recorded(&plan, 1), |step, result| match medium(step) {
+        true => ActResult { seconds: result.seconds * 4.0, ..result.clone() },
+        false => result.clone(),
+    });
+    let findings = SMALLFILES.findings(&mut other.into_iter());
+    for (write, verb) in [(true, "write"), (false, "read")] {
+        let name = format!("{verb} 600 files of 195 KiB, predicted");
+        let predicted = findings.estimates.iter().find(|n| n.label() == name).expect("predicted");
+        assert!((predicted.estimate.value / truth(write, mix) - 1.0).abs() < 0.1, "{predicted:?}");
+    }
 }
 
 #[test]

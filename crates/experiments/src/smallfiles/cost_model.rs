@@ -87,12 +87,17 @@ impl Costs {
         parts(self.write, 1, set.files, set.bytes())
     }
 
-    /// The predicted time to copy this set once; `None` from a model that misses what was measured.
+    /// The predicted time to copy this set once. Where the model misses what was measured, it follows from fewer files of this size,
+    /// if there are any.
     pub fn predict(&self, set: FileSet) -> Option<Estimate> {
-        if self.misfit().is_some() {
-            return None;
+        if self.misfit().is_none() {
+            return Some(self.fit.as_ref()?.predict(&self.once(set), 1.0));
         }
-        Some(self.fit.as_ref()?.predict(&self.once(set), 1.0))
+        let fewer = self.sets.iter().find(|fewer| fewer.set.size == set.size)?;
+        let speed = fewer.files_per_second()?;
+        let seconds = |per_second: f64| set.files as f64 / per_second.max(0.0);
+        let [value, low, high] = [speed.value, speed.high, speed.low].map(seconds);
+        Some(Estimate { value, low, high, ..speed })
     }
 
     /// The measured time of this set, if it was measured as a whole.

@@ -18,6 +18,9 @@ const NO_INTERVAL: &str = " (no interval)";
 /// An interval whose ends differ by more than this factor is given without a value.
 const NOISY: f64 = 2.0;
 
+/// What to do where nothing is predicted, or hardly anything.
+const MEASURE_OWN: &str = "To know the time of your own files, name them: --files 20000 --size 1MB.";
+
 pub(super) fn results(findings: &mut Findings, run: &mut Run<()>, plan: &Plan) {
     let asked = plan.files().find_map(|(_, files)| match files.work {
         FileWork::Write { predict, .. } => predict,
@@ -36,7 +39,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<()>, plan: &Plan) {
         findings.flags.extend(limits.map(|text| named(several, target, text)));
         let say = |text| named(several, target, text);
         findings.verdicts.push(say(Archive::of(&both).sentence()));
+        let wide = |c: &&Costs| asked.is_none() && c.predict(set).is_none_or(|e| is_noisy(&e));
         findings.verdicts.extend(both.iter().filter_map(|c| copying(c, set)).map(say));
+        findings.verdicts.extend(both.iter().any(|c| wide(&c)).then(|| say(MEASURE_OWN.to_owned())));
         findings.details.sentences.extend(both.iter().map(costs).map(say));
         findings.estimates.extend(both.iter().flat_map(|c| metrics(plan, c, set)));
     }
