@@ -32,7 +32,7 @@ fn stick(write: f64, read: f64) -> Model {
 
 fn asked(drives: usize, values: &[(&str, &str)]) -> Request {
     let mut ask = ask((0..drives).map(in_bay).collect(), Rules::standard(), 4096);
-    for (name, value) in [("size", "1GiB"), ("runs", "2")].iter().chain(values) {
+    for (name, value) in [("runtime", "5s"), ("runs", "2")].iter().chain(values) {
         ask.values.set(name, value);
     }
     ask
@@ -269,6 +269,7 @@ fn one_run_has_no_interval_and_nothing_is_the_fastest() {
     let verdicts = findings.verdicts.join("\n");
     assert!(verdicts.contains("No clear difference between raid0 and raid1; highest"), "{verdicts}");
     assert!(!verdicts.contains("Fastest"), "{verdicts}");
+    close(predicted(&findings, "raid1", "write 1M"), alone(&findings, "write 1M"));
     assert!(findings.figures.iter().all(|f| f.n.starts_with("one run")), "{:?}", findings.figures[0].n);
 }
 
@@ -316,6 +317,8 @@ fn a_bus_that_limits_the_drives_limits_the_pool() {
     let is_ceiling = |m: &&Metric| matches!(m.quantity, Quantity::Ceiling(_));
     let limits: Vec<(&Quantity, &str)> =
         findings.evidence.iter().filter(is_ceiling).map(|m| (&m.quantity, m.target.as_str())).collect();
+    let said = findings.verdicts.join("\n");
+    assert!(said.contains("limited by something shared: all write 24.1 MB/s"), "{said}");
     // These machines have no inventory, which would name the bus.
     assert_eq!(limits, [(&Quantity::Ceiling(Limiter::Unknown), "something shared"); 2]);
 }

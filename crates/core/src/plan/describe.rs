@@ -5,8 +5,11 @@ use serde_json::json;
 use super::{BuildPool, Changes, Condition, Measure, MoveDrives, Plan, RebuildPool, Repetitions, Step};
 use crate::{
     target::Kind,
-    units::{clean, count, decimal_bytes, distinct, duration},
+    units::{clean, count, decimal_bytes, distinct, duration, rate},
 };
+
+/// The speed at which layouts are assumed to be filled, bytes per second: that of a fair USB 2.0 stick.
+const FILL_RATE: f64 = 10e6;
 
 impl Plan {
     /// The acts on each drive, their maximum cost and their changes. Lines that belong to the one
@@ -80,7 +83,15 @@ impl Plan {
         }
         lines.extend(self.predict().map(|_| {
             let known: f64 = self.steps.iter().filter_map(|step| self.most(step)).sum();
-            format!("all targets: about {} for the loads and files, besides filling layouts", duration(known))
+            let synced = self.builds().filter(|(_, build)| build.layout.is_redundant());
+            let rebuilt = self.steps.iter().filter_map(|step| step.act.get::<RebuildPool>());
+            let filled: u64 = synced.map(|(_, build)| build.most).chain(rebuilt.map(|act| act.most)).sum();
+            format!(
+                "all targets: at most {} for loads and files, and about {} to fill layouts at {}",
+                duration(known),
+                duration(filled as f64 / FILL_RATE),
+                rate(FILL_RATE)
+            )
         }));
         lines.extend(self.moves());
         lines.join("\n") + "\n"

@@ -16,7 +16,27 @@ use crate::{
     inventory::Inventory,
     plan::Plan,
     record::Run,
+    units::{Direction, distinct, listed, rate},
 };
+
+/// What the drives share and what that carries, where they are slower at once than alone: layouts that use all of them can't exceed it.
+pub(super) fn limit(evidence: &[Metric]) -> Option<String> {
+    let mut limits = Vec::new();
+    for ceiling in evidence {
+        let Quantity::Ceiling(by) = ceiling.quantity else { continue };
+        let alone = evidence.iter().find(|m| m.scope == Scope::SumAlone && m.load == ceiling.load);
+        let (Some(alone), Some(load)) = (alone.filter(|_| by != Limiter::Drives), &ceiling.load) else {
+            continue;
+        };
+        let verb = if load.direction == Some(Direction::Write) { "write" } else { "read" };
+        let (at_once, alone) = (ceiling.estimate.sentence(rate, ""), rate(alone.estimate.value));
+        limits.push((ceiling.target.clone(), format!("{verb} {at_once} at once ({alone} alone)")));
+    }
+    let (names, speeds): (Vec<String>, Vec<String>) = limits.into_iter().unzip();
+    let names = listed(&distinct(names));
+    (!speeds.is_empty())
+        .then(|| format!("Layouts of these drives are limited by {names}: all {}.", listed(&speeds)))
+}
 
 /// What the processors did during each load on several drives at once, by its label.
 pub(super) fn processors(run: &Run<Series>, plan: &Plan) -> BTreeMap<String, Vec<Processors>> {

@@ -54,6 +54,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         let recommended = recommend(&candidates, predict.want.as_deref(), predict.survive as usize);
         findings.verdicts = recommended.iter().map(Recommendation::sentence).collect();
     }
+    findings.verdicts.extend(at_once::limit(&findings.evidence));
     let labels = [("write 1M", "writes"), ("read 1M", "reads")];
     findings.verdicts.extend(labels.iter().filter_map(|(label, way)| {
         slower_than_a_drive(compared.iter().find(|c| c.label == *label)?, way, &names, drives)

@@ -10,11 +10,11 @@ use crate::units::Layout;
 
 pub const LAYOUTS: Opt<Vec<Layout>> = whole_drives::LAYOUTS;
 
-pub const SIZE: Opt<u64> = whole_drives::SIZE.default("2GiB");
+pub const SIZE: Opt<u64> = whole_drives::SIZE.default("1GiB");
 
 pub const CHUNK: Opt<u64> = whole_drives::CHUNK;
 
-pub const RUNTIME: Opt<f64> = Opt::new("runtime", "TIME", seconds, "Time of each load").default("5s");
+pub const RUNTIME: Opt<f64> = Opt::new("runtime", "TIME", seconds, "Time of each load").default("4s");
 
 pub const RUNS: Opt<u32> = shared::RUNS.default("3").heading("This experiment");
 

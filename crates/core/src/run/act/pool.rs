@@ -72,8 +72,9 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
             let starts: Vec<u64> = same.filter(|(_, m)| m.aligned > 0).map(|(_, m)| m.from).collect();
             let of = |end| self.speed(build, (transfer, &m.load), &starts, end);
             let all = || {
-                let [low, speed, high] = [of(End::Low)?, of(End::Value)?, of(End::High)?];
-                Some(PredictedLoad::new(&m.label, speed, [low, high]))
+                // One run of each load gives a speed without an interval.
+                let ends = [of(End::Low).unwrap_or(0.0), of(End::High).unwrap_or(f64::INFINITY)];
+                Some(PredictedLoad::new(&m.label, of(End::Value)?, ends))
             };
             let is_known = !self.seeks(build, (transfer, &m.load));
             match all().filter(|_| is_known) {
