@@ -227,7 +227,7 @@ const WATCH_NOTES: &str = "\
 Run it on another machine than HOST, then restart HOST or switch it on, and
 press Enter at that moment: times are counted from then, and from the last
 answer before the restart. Nothing is restarted by it, and only HOST is
-contacted. docs/watch-boot.md";
+contacted. docs/reference/watch-boot.md";
 
 #[derive(Debug, Group)]
 #[command(after_help = "A name can be a target: drivebench run baseline bay:top-left")]
@@ -393,7 +393,7 @@ Examples:
   drivebench results export --format json        for a program
   drivebench results export --force --out /var/lib/prometheus/node-exporter/bench.prom
 
-docs/export.md describes the columns and the metrics.";
+docs/reference/export.md describes the columns and the metrics.";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:

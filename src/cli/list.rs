@@ -77,7 +77,7 @@ fn sysroot(path: &Path) -> Result<Sysroot, Usage> {
     Ok(root)
 }
 
-/// The schema of the JSON. It rises when a reader of the schema before would misread it. docs/list.md describes it.
+/// The schema of the JSON, which rises with incompatible changes. docs/reference/list.md describes it.
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
@@ -105,7 +105,7 @@ mod tests {
         units::{Health, RawValue},
     };
 
-    const DOCS: &str = include_str!("../../docs/list.md");
+    const DOCS: &str = include_str!("../../docs/reference/list.md");
 
     /// All keys as paths: `drives[].queue.depth`.
     fn keys(json: &serde_json::Value, at: &str, found: &mut BTreeSet<String>) {
@@ -148,7 +148,10 @@ mod tests {
         let told = every_key();
         let missing: Vec<_> = told.difference(&documented).collect();
         let gone: Vec<_> = documented.difference(&told).collect();
-        assert!(missing.is_empty() && gone.is_empty(), "not in docs/list.md: {missing:#?}; gone: {gone:#?}");
+        assert!(
+            missing.is_empty() && gone.is_empty(),
+            "not in docs/reference/list.md: {missing:#?}; gone: {gone:#?}"
+        );
     }
 
     #[test]

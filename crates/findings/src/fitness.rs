@@ -1,4 +1,4 @@
-//! Whether a drive is fit for a use, by its numbers. Thresholds and their sources: `docs/fitness.md`.
+//! Whether a drive is fit for a use, by its numbers. Thresholds and their sources: `docs/reference/fitness.md`.
 
 use serde::{Deserialize, Serialize};
 

@@ -59,7 +59,7 @@ fn with_commands(answers: &mut [Answer], command: impl Fn(&str) -> String) {
     answers.iter_mut().filter_map(|answer| answer.decide.as_mut()).for_each(|line| *line = command(line));
 }
 
-/// The version of the JSON, which rises with incompatible changes. docs/advise.md describes it.
+/// The version of the JSON, which rises with incompatible changes. docs/reference/advise.md describes it.
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]

@@ -125,7 +125,7 @@ fn other_forms() {
 
 #[test]
 fn every_key_of_the_json_is_documented() {
-    const DOCS: &str = include_str!("../../../docs/advise.md");
+    const DOCS: &str = include_str!("../../../docs/reference/advise.md");
     let (inventory, evidence) = two_sticks();
     let answers = advise(&inventory, &evidence);
     let document = serde_json::to_value(super::document(&Gathered::default(), &answers)).expect("JSON");

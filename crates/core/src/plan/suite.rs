@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn the_page_on_suite_files_has_all_fields() {
-        let page = include_str!("../../../../docs/suites.md");
+        let page = include_str!("../../../../docs/reference/suites.md");
         for text in ["", "[[loads]]\n", "[[files]]\n"] {
             let error =
                 Suite::parse("x", &format!("{text}nothing = 1\n")).expect_err("an unknown field").to_string();

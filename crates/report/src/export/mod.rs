@@ -1,6 +1,6 @@
 //! Estimates as flat rows, for programs: one row an estimate, with all that is known of where it comes from.
 //!
-//! [`COLUMNS`] defines a row; every format is written from it. docs/export.md describes it.
+//! [`COLUMNS`] defines a row; every format is written from it. docs/reference/export.md describes it.
 
 mod csv;
 mod openmetrics;

@@ -305,10 +305,10 @@ fn io_errors_are_passed_on() {
     }
 }
 
-/// docs/export.md names every column, in order, with its type.
+/// docs/reference/export.md names every column, in order, with its type.
 #[test]
 fn the_columns_are_documented() {
-    let page = include_str!("../../../../docs/export.md");
+    let page = include_str!("../../../../docs/reference/export.md");
     let lines = page.lines().filter_map(|l| l.strip_prefix("| `")?.split_once("` | "));
     let lines = lines.filter_map(|(name, rest)| Some((name, rest.split(" | ").next()?)));
     let told: Vec<(&str, &str)> = lines.filter(|(name, _)| !name.starts_with("drivebench_")).collect();

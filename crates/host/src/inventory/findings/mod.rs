@@ -60,7 +60,7 @@ pub enum Code {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Code for programs, see docs/list.md.
+    /// Code for programs, see docs/reference/list.md.
     pub code: Code,
     /// Kernel names of its drives; empty if it concerns the whole machine.
     pub drives: Vec<String>,
