@@ -8,6 +8,8 @@ mod capture;
 mod cleanup;
 mod completions;
 mod consent;
+#[cfg(test)]
+mod docs;
 mod errors;
 mod export;
 mod headline;
