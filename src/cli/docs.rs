@@ -63,7 +63,8 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
 /// The words of each call of drivebench in a line of a shell.
 fn calls(line: &str) -> Vec<Vec<&str>> {
     let line = line.split(" #").next().unwrap_or_default();
-    let parts = line.split(['|', ';', '>', '&', '(', ')']).map(|part| part.split_whitespace());
+    let before_file = |part: &'_ str| part.split('>').next().unwrap_or_default();
+    let parts = line.split(['|', ';', '&', '(', ')']).map(|part| before_file(part).split_whitespace());
     let parts = parts.map(|words| words.skip_while(|word| ["$", "sudo"].contains(word)).collect::<Vec<_>>());
     let program = |words: &Vec<&str>| ["drivebench", "./drivebench"].contains(&words[0]);
     parts.filter(|words| !words.is_empty() && program(words)).collect()
@@ -75,7 +76,9 @@ fn commands_parse() {
     let mut parsed = 0;
     for (page, text) in &pages() {
         let blocks = blocks(text);
+        let is_refused = |block: &&Block| block.lines.iter().any(|line| line.starts_with("error:"));
         let shell = blocks.iter().filter(|block| ["sh", "console"].contains(&block.language));
+        let shell = shell.filter(|block| !is_refused(block));
         for line in shell.flat_map(|block| &block.lines) {
             for words in calls(line) {
                 parsed += 1;
