@@ -13,16 +13,16 @@ use crate::units::{MIB, Window};
 /// A cliff at most this many chunks before a failed look is the reason for the failure.
 const FORGIVE: usize = 64;
 
-/// After a cliff another may come, as caches have levels: it must hold for this many MiB after the last one...
+/// Minimum length of the part after the last cliff, MiB: caches have levels, so another cliff may follow.
 const AFTER_CLIFF: f64 = 512.0;
-/// ...and for this many times as much as came before it.
+/// Minimum length of that part as a multiple of what came before the last cliff.
 const TIMES_BEFORE: f64 = 3.0;
-/// What is left to measure may take this much longer than it seems to.
+/// Allowance for an estimate of the remaining work that is too low, as a factor.
 const MARGIN: f64 = 1.02;
 /// A fast part that is measured again needs this many times its bytes.
 const ONCE_MORE: f64 = 1.25;
 
-/// From so many operations or bytes per second on, a few seconds are a span whose speed can be known.
+/// Loads with this many operations or bytes per second are fast: a few seconds are enough for the speed of a span.
 const FAST_OPERATIONS: f64 = 1000.0;
 const FAST_BYTES: f64 = 100e6;
 const FAST_SPAN: f64 = 9.0;
@@ -37,14 +37,14 @@ pub struct Adaptive {
     rules: Rules,
     /// The most that the load may take, s.
     seconds: f64,
-    /// It is measured for its fast part; the speed after that is known.
+    /// Whether only the fast part is measured, because the speed after the cliff is known.
     only_fast_part: bool,
     looks: Vec<u64>,
-    /// When to look, s, however few bytes there are: a fast drive has enough of them before.
+    /// Time of the next look, s, however few bytes were moved. A fast drive has enough of them earlier.
     due: f64,
     series: Chunks,
     operations: u64,
-    /// The last look with enough data that was not steady, chunks; 0 for none.
+    /// Chunks at the last look with enough data that was not steady; 0 if there was none.
     failed: usize,
     latest: Option<Assessment>,
     span: Option<Estimate>,
@@ -68,7 +68,7 @@ impl Adaptive {
         }
     }
 
-    /// A load after a cliff is known, for how much is fast again.
+    /// The rule of a load that runs after a cliff is known, to find out how much is fast again.
     pub fn of_fast_part(rules: &Rules, seconds: f64) -> Self {
         Self { only_fast_part: true, ..Self::new(rules, seconds) }
     }
@@ -148,13 +148,13 @@ impl Adaptive {
         chunks as f64 * self.series.chunk_mib()
     }
 
-    /// The least that must follow the last cliff, MiB; without one, the least from the beginning on.
+    /// Minimum length of the part after the last cliff, or of the whole load if there is no cliff, MiB.
     fn least(&self, judged: &Assessment) -> f64 {
         let after = judged.cliffs.last().map(|cliff| AFTER_CLIFF.max(TIMES_BEFORE * self.mib(cliff.at)));
         after.or(self.rules.w_min.map(|least| least as f64)).unwrap_or(f64::INFINITY)
     }
 
-    /// Whether so much followed the last cliff.
+    /// Whether enough followed the last cliff to exclude another level of the cache.
     fn is_no_level(&self, judged: &Assessment) -> bool {
         self.mib(judged.seen - judged.after_cliff()) >= self.least(judged)
     }
@@ -165,13 +165,13 @@ impl Adaptive {
         seconds >= Throughput::SUSTAINED_SECONDS && self.is_no_level(judged)
     }
 
-    /// MiB from the beginning on that a sustained speed takes at least.
+    /// Minimum length of the load for a sustained speed, MiB.
     fn needs(&self, judged: &Assessment) -> f64 {
         let least = self.mib(judged.after_cliff()) + self.least(judged);
         least.max(self.mib(judged.cut) + Throughput::SUSTAINED_SECONDS / judged.mean)
     }
 
-    /// MiB to leave for the same fast part once more, where a load looks for that.
+    /// MiB reserved for measuring the fast part again, if the load looks for a cliff.
     fn room(&self, judged: &Assessment) -> f64 {
         let fast = judged.cliffs.last().filter(|_| self.rules.w_min.is_none());
         fast.map_or(0.0, |cliff| ONCE_MORE * self.mib(cliff.at) + self.mib(FEWEST))
@@ -185,9 +185,9 @@ impl Adaptive {
         self.only_fast_part || bytes > self.rules.budget as f64 || seconds > self.most_seconds()
     }
 
-    /// Whether it lasted as long as a load that asks for nothing but the span lasts at most. Ending once the interval is
+    /// Whether the load lasted as long as one that needs only the span. Ending it once the interval is
     /// narrow would favour runs in which no stall came by chance. A load that looks for a cliff goes on until one is known,
-    /// to the next level of the cache, as far as there is room.
+    /// to the next level of the cache, if the budget allows it.
     fn span_is_known(&self, judged: &Assessment) -> bool {
         let total = self.series.total_seconds;
         if self.rules.w_min.is_some() {
@@ -273,7 +273,7 @@ impl Adaptive {
         }
     }
 
-    /// Stalls too rare to be seen may make what is sustained slower, so its lower end is lower by them.
+    /// The lower end of a sustained speed includes the cost of stalls too rare to be seen.
     fn estimate(&self, judged: &Assessment, span: Option<&Estimate>) -> Estimate {
         if self.decision != Decision::Converged {
             let plain = || Estimate::unbounded(MIB as f64 / judged.mean, "too short for an interval");
@@ -296,7 +296,7 @@ impl Adaptive {
             _ if self.decision == Decision::Converged => None,
             End::Interrupted => Some(Reason::Interrupted),
             End::Failed => Some(Reason::Failed),
-            // Too little followed the last slow-down to say that it drifts.
+            // Too little followed the last slow-down to call the speed drifting.
             End::Complete if judged.is_too_short_after_cliff() => Some(Reason::Budget),
             End::Complete if !judged.steady.agreed => Some(Reason::Drifting),
             End::Complete if WIDEN * judged.half <= self.rules.precision => Some(Reason::Budget),
@@ -305,8 +305,8 @@ impl Adaptive {
         }
     }
 
-    /// What a sustained speed takes, in time and after a cliff, and for the precision: half-widths without what runs differ by
-    /// shrink with the square root of the bytes.
+    /// Bytes needed for a sustained speed: for its minimum time, after a cliff, and for the precision. Half-widths without the
+    /// spread between runs shrink with the square root of the bytes.
     fn bytes_needed(&self, judged: &Assessment) -> Option<u64> {
         let times = (WIDEN * judged.half / self.rules.precision).powi(2);
         let bytes = self.series.chunk as f64 * (judged.cut as f64 + judged.used() as f64 * times);

@@ -20,10 +20,10 @@ pub(crate) struct Assessment {
     /// Chunks left out at the beginning, cliffs included.
     pub cut: usize,
     pub mean: f64,
-    /// The 95 % interval of `mean` reaches so far down and up, without what runs differ by.
+    /// Distances from `mean` to the ends of its 95 % interval, without the spread between runs.
     pub below: f64,
     pub above: f64,
-    /// The half-width as a share, without what runs differ by: more measuring makes it smaller.
+    /// The half-width as a share, without the spread between runs. More measuring makes it smaller.
     pub half: f64,
     pub base_half: f64,
     pub share: StallShare,

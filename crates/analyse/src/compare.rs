@@ -6,11 +6,11 @@ use super::{
     repeat,
 };
 
-/// The runs of most drives differ by no more than this, as a standard deviation; one run can't show how much.
+/// Upper limit of the standard deviation between runs of most drives. One run can't show it.
 const SPREAD: f64 = 0.03;
 /// The minimum half-width of one run beside another, which more bytes don't reduce.
 const LEAST_HALF_WIDTH: f64 = 2.0 * SPREAD;
-/// One run shows only a part of what changes over minutes: from this half-width within the run on, another run may differ by twice that.
+/// Half-width within one run from which another run may differ by twice as much: one run shows only a part of slow changes.
 const VARIES: f64 = 0.05;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -26,19 +26,19 @@ pub enum Difference {
     Found,
     /// The interval holds 1.
     NotFound,
-    /// Neither equality nor a difference shows; of multiples, not how large it is.
+    /// Neither equality nor a difference is shown; for multiples, the size of the difference is not shown.
     TooWide,
     /// An end of the interval is not known.
     Unknown,
 }
 
 impl Difference {
-    /// An interval that holds 1 is too wide if its ends are so many times apart.
+    /// An interval that holds 1 is too wide if its ends differ by this factor.
     const WIDE: f64 = 4.0;
-    /// A multiple is too noisy if its interval reaches further than so many times the value to one side.
+    /// A multiple is too noisy if its interval reaches further than this many times the value to one side.
     const NOISY: f64 = 3.0;
 
-    /// Whether there is one: that is known even where its size is not.
+    /// Whether there is a difference. That is known even where its size is not.
     pub fn of(ratio: &Estimate) -> Self {
         match () {
             () if ratio.low > 1.0 || ratio.high < 1.0 => Self::Found,
@@ -48,7 +48,7 @@ impl Difference {
         }
     }
 
-    /// How many times as much something is: the size must be known.
+    /// As [`Self::of`] for multiples, whose size must be known.
     pub fn in_multiples(ratio: &Estimate) -> Self {
         let Estimate { value, low, high, .. } = *ratio;
         match () {
@@ -75,11 +75,11 @@ pub fn ratio(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     Some(Ratio { estimate, different })
 }
 
-/// The estimate of one run with an interval for another run; that of this one may be narrower than runs differ: by `spread`, if that is
-/// known from repeated runs.
+/// The estimate of one run with an interval that holds another run. The interval within one run may be narrower than runs differ.
+/// `spread` is that difference, if it is known from repeated runs.
 pub fn across_runs(e: &Estimate, spread: Option<Spread>) -> Estimate {
     if let (Some(known), Some([low, high])) = (spread, e.within) {
-        // What runs are assumed to differ by gives way to what they do.
+        // The assumed spread between runs is replaced by the known one.
         let half = known.half_width();
         let [down, up] = [1.0 - low / e.value, high / e.value - 1.0].map(|within| within.hypot(half));
         return Estimate { low: e.value * (1.0 - down).max(0.0), high: e.value * (1.0 + up), ..e.clone() };

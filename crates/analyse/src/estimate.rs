@@ -19,7 +19,7 @@ pub struct Estimate {
     pub how: String,
     /// Whether the requested precision was reached.
     pub converged: bool,
-    /// The ends without what runs of one drive are assumed to differ by, where the interval has that.
+    /// The ends without the assumed spread between runs of one drive, if the interval includes it.
     #[serde(skip)]
     pub within: Option<[f64; 2]>,
 }
@@ -40,14 +40,14 @@ impl Estimate {
         self.low > 0.0 && self.high.is_finite()
     }
 
-    /// As in tables: `1.93 MB/s ±1.8 %`, or `1.93 MB/s (1.60–2.40)` where the interval is wide; `write` adds units.
+    /// Text for tables: `1.93 MB/s ±1.8 %`, or `1.93 MB/s (1.60–2.40)` where the interval is wide; `write` adds units.
     pub fn text(&self, write: impl Fn(f64) -> String) -> String {
         let half = self.half_width();
         let value = write(self.value);
         match () {
-            // Nor do two.
+            // Both ends are too far off to be shown.
             () if self.is_far() && self.value > FAR * self.low => format!("{value} (too noisy)"),
-            // An end that far off says no more than none.
+            // An end that is so far off is not shown.
             () if self.is_far() => {
                 let low = write(self.low);
                 let same = value.rsplit_once(' ').zip(low.rsplit_once(' ')).filter(|(a, b)| a.1 == b.1);
@@ -59,7 +59,7 @@ impl Estimate {
         }
     }
 
-    /// Whether its upper end is too far off to be worth saying.
+    /// Whether its upper end is too far off to be shown.
     pub fn is_far(&self) -> bool {
         self.high > FAR * self.value && self.low > 0.0
     }
@@ -94,8 +94,8 @@ impl Estimate {
         Self { value, low, high, how: how.into(), converged, within: None }
     }
 
-    /// A speed, bytes per second, from a mean time, s per MiB, and its interval without what runs differ by, which `widen` is
-    /// a factor on.
+    /// A speed, bytes per second, from a mean time, s per MiB, and its interval without the spread between runs. `widen` is a
+    /// factor on that interval.
     pub(super) fn of_time(
         mean: f64,
         [below, above]: [f64; 2],
@@ -123,7 +123,7 @@ impl Estimate {
 
     /// The speed of a load that a model predicts.
     pub fn predicted(load: &PredictedLoad) -> Self {
-        // Those of older records may be on one side of the value.
+        // Predictions in older records may have both ends on one side of the value.
         let ends = [load.low.min(load.speed), load.high.map_or(f64::INFINITY, |high| high.max(load.speed))];
         Self::new(load.speed, ends, "a model, from what its drives do", false)
     }
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(of(2e6, 1e6, 4e6).text(rate), "2.00 MB/s (1.00–4.00)");
         assert_eq!(wide.sentence(duration, ""), "2 ms (900 µs–4 ms)");
         assert_eq!(of(2360e6, 1203e6, 61_806e6).text(rate), "2360 MB/s (at least 1203)");
-        // Both ends say nothing.
+        // Both ends are too far off.
         assert_eq!(of(0.05, 55e-9, 39_085.0).text(duration), "50 ms (too noisy)");
         assert_eq!(of(656e6, 0.44e6, f64::INFINITY).text(rate), "656 MB/s (too noisy)");
         let open = Estimate::unbounded(2e6, "");

@@ -37,7 +37,7 @@ pub(crate) fn base_half_width(x: &[f64]) -> f64 {
 }
 
 /// The half-width of the mean where neighbouring batches are alike, as on media whose speed wanders for seconds: fewer
-/// batches count. Nothing is added where they are not.
+/// batches count. Where they are not alike, nothing is added.
 pub(crate) fn correlated_half_width(x: &[f64]) -> f64 {
     let half = |batches: usize| {
         let length = x.len() / batches;
@@ -70,15 +70,15 @@ pub(crate) struct StallShare {
 }
 
 impl StallShare {
-    /// The share with the error that the time of stalls has in batches, where it is larger: stalls come in clusters, and there
-    /// are fewer clusters than stalls. `stopped` is the time of each piece.
+    /// The share with the error that the stalls have in batches, if that is larger: stalls come in clusters, and there
+    /// are fewer clusters than stalls. `stopped` is the stalled time of each piece.
     pub fn in_clusters(self, stopped: &[f64]) -> Self {
         let half = [4, 8].into_iter().filter_map(|b| batch_half_width(stopped, b)).fold(0.0, f64::max);
         Self { below: self.below.max(half.min(self.mean)), above: self.above.max(half), ..self }
     }
 
-    /// The share with an error for one more long stall, where stalls are few and of very different length: such lengths
-    /// have a spread that few of them don't show.
+    /// The share with an error for one more long stall, if stalls are few and their lengths differ much: a few stalls don't show
+    /// the spread of such lengths.
     pub fn with_one_more(self, events: &[StallSpan], n: usize, chunk_mib: f64) -> Self {
         const FEW: usize = 40;
         const DIFFERENT: f64 = 0.25;
@@ -109,8 +109,8 @@ pub(crate) fn stall_share(events: &[StallSpan], n: usize) -> StallShare {
             StallShare { mean, below: mean - low * each, above: high * each - mean }
         }
         k => {
-            // A cycle lasts from stall to stall. The uncertain value is the ratio of stall time to cycle length, and at
-            // either end the part of a cycle that was seen or not by chance.
+            // A cycle lasts from stall to stall. The ratio of stall time to cycle length is uncertain, and so are the incomplete
+            // cycles at both ends.
             let lengths = spacings(events);
             let cycles = lengths.len() as f64;
             let sum: f64 = lengths.iter().sum();
@@ -138,12 +138,12 @@ pub(crate) fn spacings(events: &[StallSpan]) -> Vec<f64> {
     events.windows(2).map(|w| (w[1].first - w[0].first) as f64).collect()
 }
 
-/// NaN of nothing.
+/// The mean; NaN of an empty slice.
 pub(crate) fn average(x: &[f64]) -> f64 {
     x.iter().sum::<f64>() / x.len() as f64
 }
 
-/// The standard deviation of a sample; 0 of fewer than two.
+/// The standard deviation of a sample; 0 of fewer than two values.
 pub(crate) fn deviation(x: &[f64]) -> f64 {
     let mean = average(x);
     let squares: f64 = x.iter().map(|v| (v - mean).powi(2)).sum();

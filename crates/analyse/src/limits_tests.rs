@@ -3,7 +3,7 @@
 use super::{tests::levels, *};
 use crate::units::{MIB, Window};
 
-/// Neither the bytes nor the seconds allowed are used up where they are too few for a sustained speed.
+/// A load whose bytes or seconds are too few for a sustained speed doesn't use them up.
 #[test]
 fn a_load_that_may_not_last_long_enough_ends_as_a_span() {
     let all = levels(&[(20_000, 0.05)]);
@@ -17,7 +17,7 @@ fn a_load_that_may_not_last_long_enough_ends_as_a_span() {
     assert!(long.sustained && long.seconds >= Throughput::SUSTAINED_SECONDS, "{long:?}");
 }
 
-/// Neither does a drive that moves few bytes in the time allowed go on in vain, nor does one end before it is asked.
+/// A slow drive doesn't continue in vain, and doesn't end before its first look.
 #[test]
 fn time_is_looked_at_however_few_bytes_there_are() {
     let until = |rules: &Rules, each: f64, seconds: f64| {

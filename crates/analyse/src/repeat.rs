@@ -13,7 +13,7 @@ fn positive(runs: &[f64]) -> Vec<f64> {
     runs.iter().copied().filter(|r| r.is_finite() && *r > 0.0).collect()
 }
 
-/// The mean of whole runs with Student's interval over runs; `None` of none.
+/// The mean of whole runs with Student's interval over runs; `None` without values.
 pub fn mean(runs: &[f64]) -> Option<Estimate> {
     let runs = positive(runs);
     let ends = |value: f64, half: f64| [(value - half).max(0.0), value + half];
@@ -21,7 +21,7 @@ pub fn mean(runs: &[f64]) -> Option<Estimate> {
 }
 
 /// The geometric mean of whole runs with Student's interval over their logarithms, for results that differ by factors:
-/// the interval never reaches zero. `None` of none.
+/// the interval never reaches zero. `None` without values.
 pub fn typical(runs: &[f64]) -> Option<Estimate> {
     typical_of(1, runs)
 }
@@ -33,8 +33,8 @@ pub fn typical_of(several: usize, runs: &[f64]) -> Option<Estimate> {
     over_runs(several, &logs, average(&logs).exp(), "t over logarithms", ends)
 }
 
-/// `value` with the `ends` that follow from half of Student's interval over `x`. Nobody asked for a precision; the runs
-/// are as many as they are, so it has not converged.
+/// `value` with the `ends` that follow from half of Student's interval over `x`. The sample size is fixed, so the result is
+/// never reported as converged.
 fn over_runs(
     several: usize,
     x: &[f64],
@@ -53,7 +53,7 @@ fn over_runs(
 }
 
 /// The median of whole runs with the exact interval between two of them, which no stall can widen by itself; six runs
-/// are the fewest that have one. `None` of none.
+/// are the fewest that have one. `None` without values.
 pub fn median(runs: &[f64]) -> Option<Estimate> {
     let mut runs = positive(runs);
     runs.sort_by(f64::total_cmp);
@@ -69,7 +69,7 @@ pub fn median(runs: &[f64]) -> Option<Estimate> {
 }
 
 /// The median of a few runs; its interval is Student's over them, which a run far out makes wider, and holds the
-/// median in any case. `None` of none.
+/// median in any case. `None` without values.
 pub fn middle(runs: &[f64]) -> Option<Estimate> {
     let mean = mean(runs)?;
     let value = stalls::median(runs);
@@ -93,7 +93,7 @@ pub fn difference(a: &[f64], b: &[f64]) -> Option<Estimate> {
 }
 
 /// By how much the median of `a` exceeds that of `b`. Its interval is Welch's for the means, and holds the value in any case; without
-/// one where a side has one run only. `None` of none.
+/// one where a side has one run only. `None` without values.
 pub fn difference_of_medians(a: &[f64], b: &[f64]) -> Option<Estimate> {
     let (a, b) = (positive(a), positive(b));
     if a.is_empty() || b.is_empty() {

@@ -37,7 +37,7 @@ pub fn needed(pieces: &[Piece], precision: f64) -> Option<f64> {
 }
 
 /// The mean speed over time of the pieces, bytes per second; `None` if nothing was moved. Its interval is the wider of Student's
-/// over pieces and over pairs of neighbours, which are wider where speeds drift, and holds what runs differ by.
+/// over pieces and over pairs of neighbours, which is wider where speeds drift, and includes the spread between runs.
 pub fn speed(pieces: &[Piece], precision: f64) -> Option<Estimate> {
     let bytes: u64 = pieces.iter().map(|piece| piece.bytes).sum();
     let seconds: f64 = pieces.iter().map(|piece| piece.seconds).sum();
@@ -45,7 +45,7 @@ pub fn speed(pieces: &[Piece], precision: f64) -> Option<Estimate> {
     if bytes == 0 || !value.is_finite() {
         return None;
     }
-    // A ratio of two sums: the scatter of what each piece moved more than the mean speed does in its time (Cochran 1977, 6.3).
+    // A ratio of two sums: the residuals are the bytes of each piece beyond the mean speed (Cochran 1977, 6.3).
     let more: Vec<f64> = pieces.iter().map(|piece| piece.bytes as f64 - value * piece.seconds).collect();
     let half = |size: usize| {
         let sums = more.chunks(size).map(|group| group.iter().sum::<f64>());

@@ -8,14 +8,14 @@ pub struct Rules {
     /// The half-width aimed at, as a share of the value.
     pub precision: f64,
     pub first: u64,
-    /// The least over which a speed without a cliff must hold. `None`: only a cliff or the budget ends the load.
+    /// Minimum length over which a speed without a cliff must hold. `None`: only a cliff or the budget ends the load.
     pub w_min: Option<u64>,
-    /// The most that is measured.
+    /// Maximum length of the load.
     pub budget: u64,
-    /// The least that must be left after what was discarded.
+    /// Minimum length of the part that is kept after warm-up.
     pub retain: u64,
     pub growth: f64,
-    /// The most time of a load whose speed has fallen, s: something else is to follow then.
+    /// Maximum time of a load whose speed has fallen, s, so that time is left for the next load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallen_seconds: Option<f64>,
     /// Stop past `w_min` when the precision would need more than this many budgets; `None` never gives up.

@@ -16,7 +16,7 @@ pub(crate) const LONG: f64 = 10.0;
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Stalled {
     pub operations: u64,
-    /// Beyond what most took, of all of them together.
+    /// Total time beyond the usual duration, s.
     pub seconds: f64,
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn split(x: &[f64], chunk_mib: f64) -> Split {
     Split { base, events }
 }
 
-/// The median; 0 of nothing.
+/// The median; 0 of an empty slice.
 pub(crate) fn median(x: &[f64]) -> f64 {
     if x.is_empty() {
         return 0.0;

@@ -8,7 +8,7 @@ const MOST: f64 = 0.25;
 const TOLERANCE: f64 = 0.025;
 /// ...or by this many standard errors.
 const ERRORS: f64 = 2.5;
-/// Cuts are tried at every so many chunks.
+/// Step between the cuts that are tried, chunks.
 const STRIDE: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -50,7 +50,7 @@ fn agrees_with_the_study_in_another_language() {
         (steady, 20.00108018098258, 19.802967660661402, 20.20319666567147, 0, 0, 0),
         (cliff, 4.000543516194593, 3.960875050623598, 4.041014585314587, 208, 208, 0),
         (warm, 19.903359052402333, 19.496072794782208, 20.328025366667053, 48, 0, 0),
-        // Few stalls differ from the study: one of random length is added to their variance. As computed apart.
+        // Few stalls differ from the study: the variance of one stall of random length is added. Computed separately.
         (rare, 18.15691854519855, 13.625636471442665, 19.901839205926674, 0, 0, 2),
         // The interval of frequent stalls differs from the study: slightly wider, and higher in time.
         (often, 15.58190939980868, 14.972051786544517, 16.243559420830177, 0, 0, 33),
@@ -61,7 +61,7 @@ fn agrees_with_the_study_in_another_language() {
         assert!(j.steady.agreed);
         close(1.0 / j.mean, value, 1e-9);
         let share = if stalls > 5 { 0.02 } else { 1e-4 };
-        // The study took runs to differ a quarter as much.
+        // The study assumed a quarter of this spread between runs.
         let wider = |end: f64| {
             let half = (1.0 / end - 1.0 / value).abs();
             half.hypot((15.0f64 / 16.0).sqrt() * FLOOR / value)
@@ -129,7 +129,7 @@ fn a_full_cache_is_found_and_discarded() {
     assert!(unseen.rarer_than <= (t.used + 8 * MIB) / 3);
 }
 
-/// Levels: so many MiB at so many s each.
+/// Series with levels: MiB and seconds per MiB of each.
 pub(super) fn levels(of: &[(usize, f64)]) -> Vec<Window> {
     windows(&of.iter().flat_map(|&(n, seconds)| study(n, |_| seconds)).collect::<Vec<_>>())
 }
@@ -170,7 +170,7 @@ fn what_is_sustained_allows_for_stalls_that_were_not_seen() {
     assert!(t.estimate.high < (1.0 + 1.5 * FLOOR) * t.estimate.value);
 }
 
-/// Slow changes live in minutes: a drive that stays fast for five of them, and then stops for half of each second.
+/// Slow changes take minutes: a drive that stays fast for five of them, and then stops for half of each second.
 #[test]
 fn what_changes_after_minutes_is_not_sustained_before() {
     let rules = Rules { budget: 1 << 20, give_up: None, ..Rules::thorough() };
@@ -338,7 +338,7 @@ fn large_chunks_are_judged_within_the_budget() {
     }
 }
 
-/// What runs differ by is part of every interval, and no reason to measure longer.
+/// The spread between runs is part of every interval, and no reason to measure longer.
 #[test]
 fn no_interval_is_narrower_than_runs_differ() {
     let (_, t) = measure(&Rules { budget: 1 << 20, ..Rules::thorough() }, &levels(&[(40_000, 0.05)]));

@@ -94,22 +94,22 @@ pub struct Cliff {
 /// What a load of this length can't exclude, by the rule of three.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unseen {
-    /// Stalls rarer than one in so many bytes can't be excluded.
+    /// Stalls rarer than one in this many bytes can't be excluded.
     pub rarer_than: u64,
-    /// Such stalls of [`Unseen::STALL_SECONDS`] each would cost up to this share of the throughput...
+    /// The largest share of the throughput that such stalls of [`Unseen::STALL_SECONDS`] each would cost.
     pub cost_share: f64,
-    /// ...which is so long for each MiB, s.
+    /// The same cost as a time per MiB, s.
     pub cost: f64,
 }
 
 impl Throughput {
-    /// What is said to be sustained held for this long, s: slow changes and rare stalls live in time. By the rule of three,
-    /// stalls that were not seen in it cost no more than 5 %.
+    /// Minimum duration of a sustained speed, s. By the rule of three,
+    /// stalls that were not seen in this time cost no more than 5 %.
     pub const SUSTAINED_SECONDS: f64 = 3.0 * LONG / 0.05;
 }
 
 impl Cliff {
-    /// A step by a smaller share is none.
+    /// Minimum step of a cliff, as a share.
     pub const STEP: f64 = 0.15;
 }
 
@@ -126,7 +126,7 @@ impl StallSummary {
 }
 
 impl Unseen {
-    /// After so many bytes without a cliff, at a mean time of so many s per MiB.
+    /// The limit after this many bytes without a cliff, at this mean time per MiB, s.
     pub(super) fn after(clean_bytes: u64, mean: f64) -> Self {
         let per_mib = 3.0 * Self::STALL_SECONDS / (clean_bytes as f64 / MIB as f64);
         let cost_share = per_mib / (mean + per_mib);

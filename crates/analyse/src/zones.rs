@@ -94,7 +94,7 @@ impl Zones {
         seen.total = (seen.total.0.saturating_add(window.bytes), seen.total.1 + window.seconds());
     }
 
-    /// The estimate from the finest complete level; with none complete the mean of what there is, unbounded.
+    /// The estimate from the finest complete level. If none is complete, it is the mean of all positions, without an interval.
     pub fn finish(&self) -> Option<Zoned> {
         let good = |s: &&PointSamples| s.bytes > 0 && s.seconds > 0.0;
         let positions =

@@ -5,9 +5,9 @@ use rand::{Rng, RngCore, seq::SliceRandom};
 /// The place of each thing in one round.
 pub type Arrangement = Vec<usize>;
 
-/// The fewest rounds after which one place that differs from all others is found at 5 %, however little chance brings.
-/// A round brings each thing to each place once: two things in two places can be arranged in so few ways that it takes
-/// three rounds, three things take two.
+/// The fewest rounds after which one place that differs from all others can be significant at 5 %.
+/// A round brings each thing to each place once. Two things in two places have so few arrangements that three rounds are
+/// needed; three things need two.
 pub fn rounds(n: usize) -> usize {
     match n {
         0..=2 => 3,
@@ -17,7 +17,7 @@ pub fn rounds(n: usize) -> usize {
 }
 
 /// A design drawn at random: `rounds` Latin squares of `n` things in `n` places, all arrangements in random order. The
-/// first is how things stand already.
+/// first one is the present arrangement.
 pub fn draw(n: usize, rounds: usize, random: &mut dyn RngCore) -> Vec<Arrangement> {
     let mut all: Vec<Arrangement> = Vec::with_capacity(n * rounds);
     for _ in 0..rounds {
@@ -26,7 +26,7 @@ pub fn draw(n: usize, rounds: usize, random: &mut dyn RngCore) -> Vec<Arrangemen
             order.shuffle(random);
             order
         });
-        // Cyclic squares are enough but for four things: of their four squares one is not cyclic.
+        // Cyclic squares are enough, except for four things: one of their four squares is not cyclic.
         let cyclic = n != 4 || random.random_range(0..4) > 0;
         let step = |from: usize, by: usize| if cyclic { (from + by) % n } else { from ^ by };
         all.extend((0..n).map(|by| from.iter().map(|&f| to[step(f, by)]).collect::<Arrangement>()));

@@ -26,14 +26,14 @@ pub struct Crossed {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
     pub share: Estimate,
-    /// Each as a multiple of the median of all (of two, of the other); the intervals hold all at once with 95 %.
+    /// Each level as a multiple of the median of all; of two, as a multiple of the other. The intervals hold simultaneously at 95 %.
     pub levels: Vec<Estimate>,
     /// The p-value of the differences among them.
     pub p: f64,
     /// The smallest `p` that the design can give.
     pub least: f64,
-    /// Whether they differ: neither this test nor that of both together leaves it to chance. Together they say so of
-    /// anything that doesn't differ in 5 % of all experiments at most (closed testing).
+    /// Whether they differ: both this test and that of both factors together are significant. This closed testing procedure
+    /// reports a difference that doesn't exist in at most 5 % of all experiments.
     pub differ: bool,
 }
 
@@ -44,7 +44,7 @@ const TRIES: u32 = 9_999;
 const SEED: u64 = 0x5eed;
 
 impl Crossed {
-    /// `values` are of each thing in each arrangement, positive, and compared as ratios. `None` where all are the same, or
+    /// `values` of each thing in each arrangement; they are positive and compared as ratios. `None` if all are equal, or
     /// unless every thing stood in every place equally often and there are three arrangements or more.
     pub fn of(design: &[Arrangement], values: &[Vec<f64>]) -> Option<Self> {
         Self::with(design, values, TRIES)
@@ -106,8 +106,8 @@ fn between(sums: &[f64], t: usize) -> f64 {
     sums.iter().map(|s| s * s).sum::<f64>() / t as f64
 }
 
-/// How much more columns differ than what is left when columns, groups and rows are taken off; the same for the groups
-/// that the design puts values to.
+/// The variance ratios of columns and of the groups of the design: their sum of squares relative to the residual without
+/// columns, groups and rows.
 fn ratios(design: &[Arrangement], data: &[Vec<f64>], sums: &mut [f64]) -> [f64; 2] {
     let (t, n) = (design.len(), design[0].len());
     let mean = data.iter().flatten().sum::<f64>() / (t * n) as f64;
@@ -128,7 +128,7 @@ fn ratios(design: &[Arrangement], data: &[Vec<f64>], sums: &mut [f64]) -> [f64; 
     [columns / left, groups / left]
 }
 
-/// The share of shuffles of the data after which `statistic` is `seen` or more, the data as they are among them.
+/// Permutation p-value of `statistic`, whose observed value is `seen`; the observed arrangement is included.
 fn shuffled(
     data: &[Vec<f64>],
     (seen, tries): (f64, u32),
@@ -145,8 +145,8 @@ fn shuffled(
     f64::from(extreme) / f64::from(tries + 1)
 }
 
-/// The chance of groups differing as much as `seen` if it did not matter to a column's values in which group it stood.
-/// The design was drawn so that each group comes at any moment.
+/// The p-value of differences between groups as large as `seen`, if a column's values could have come in any group.
+/// The design was drawn so that each group is equally likely at any moment.
 fn within(design: &[Arrangement], data: &[Vec<f64>], seen: f64, tries: u32) -> f64 {
     let n = design[0].len();
     let mut sums = vec![0.0; n];
@@ -162,7 +162,7 @@ fn within(design: &[Arrangement], data: &[Vec<f64>], seen: f64, tries: u32) -> f
     shuffled(data, (seen, tries), shuffle, |data| ratios(design, data, &mut sums)[1])
 }
 
-/// The chance of things or places differing as much if any value might have been any other.
+/// The p-value of the hypothesis that neither things nor places differ.
 fn together(data: &[Vec<f64>], design: &[Arrangement], spread: &Variance, tries: u32) -> f64 {
     let n = design[0].len();
     let mut sums = vec![0.0; n];
@@ -175,7 +175,7 @@ fn together(data: &[Vec<f64>], design: &[Arrangement], spread: &Variance, tries:
     shuffled(data, (spread.f(0).max(spread.f(1)), tries), shuffle, largest)
 }
 
-/// The smallest chance that shuffling can give: names of places don't count, nor does what keeps a value in its place.
+/// The smallest p-value that the permutation can give. Renaming places gives the same arrangement.
 fn least(n: usize, rounds: usize) -> f64 {
     let ways = ln_gamma((n * rounds) as f64 + 1.0) - n as f64 * ln_gamma(rounds as f64 + 1.0);
     (ln_gamma(n as f64 + 1.0) - n as f64 * ways).exp().max(1.0 / f64::from(TRIES + 1))
@@ -190,26 +190,26 @@ struct Variance {
     free: usize,
     /// The variance of what is left.
     error: f64,
-    /// The variance of moments beyond what is left.
+    /// The variance between moments beyond the residual.
     moments: f64,
 }
 
 impl Variance {
     fn new(n: usize, t: usize, total: f64, sums: [f64; 2], moments: &[f64]) -> Self {
         let free = (t - 2) * (n - 1);
-        // All but nothing may be left; nothing at all would make every interval a point.
+        // The residual may be almost zero; exactly zero would make every interval a point.
         let error = (total - sums[0] - sums[1]).max(total * 1e-9) / free as f64;
         let of_moments = n as f64 * moments.iter().map(|m| m * m).sum::<f64>();
         let moments = ((of_moments - (t - 1) as f64 * error) / (n * t) as f64).max(0.0);
         Self { n, t, sums, free, error, moments }
     }
 
-    /// The sum of squares between things or places, as a multiple of what is left.
+    /// The sum of squares between things or places, as a multiple of the residual.
     fn f(&self, which: usize) -> f64 {
         self.sums[which] / (self.error * self.free as f64)
     }
 
-    /// The variance that things or places bring, chance's part taken off.
+    /// The variance component of things or places, without the residual.
     fn brings(&self, which: usize) -> f64 {
         ((self.sums[which] - (self.n - 1) as f64 * self.error) / (self.n * self.t) as f64).max(0.0)
     }
@@ -238,7 +238,7 @@ impl Variance {
         let mut sorted = sums.to_vec();
         sorted.sort_by(f64::total_cmp);
         let median = (sorted[(self.n - 1) / 2] + sorted[self.n / 2]) / 2.0;
-        // Of two the one is as far above as the other is below: one interval, not two.
+        // With two levels, one is as far above as the other is below, so there is one interval.
         let (several, times) = if self.n == 2 { (1, 2.0) } else { (self.n, 1.0) };
         let half = student_of(several, self.free) * (2.0 * self.error / self.t as f64).sqrt();
         let level = |sum: &f64| {

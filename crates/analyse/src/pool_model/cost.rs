@@ -6,13 +6,13 @@ use crate::{Estimate, units::Pattern};
 /// How long a drive takes for requests of one direction, one at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// Of each request, s.
+    /// Fixed time of a request, s.
     pub fixed: f64,
-    /// Bytes per second beyond that.
+    /// Rate of the bytes beyond the fixed time, bytes per second.
     pub rate: f64,
 }
 
-/// Which end of the intervals counts.
+/// Which end of the intervals is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Low,
@@ -34,8 +34,8 @@ impl End {
 impl Cost {
     pub const NOTHING: Self = Self { fixed: 0.0, rate: f64::INFINITY };
 
-    /// For operations of `block` bytes, from the speeds with the smallest blocks of their pattern and with the largest
-    /// sequential ones. None where the two contradict each other and nothing else says what such an operation costs.
+    /// The cost of operations of `block` bytes, from the speeds with the smallest blocks of their pattern and with the largest
+    /// sequential ones. `None` if the two contradict each other and no other measurement gives the cost.
     pub fn of(
         queue: Queue,
         (pattern, block): (Pattern, u64),
@@ -66,9 +66,9 @@ impl Cost {
         }
     }
 
-    /// From the speeds (bytes per second) with two sizes of blocks. Where the larger block is no faster per byte, the
-    /// difference is noise, and requests cost nothing beyond their bytes. None where the larger block takes less time than
-    /// its requests would if they had no bytes: no fixed time and rate give both speeds.
+    /// The cost from the speeds (bytes per second) with two block sizes. Where the larger block is no faster per byte, the
+    /// difference is noise, and requests have no fixed cost. `None` where the larger block takes less time than the fixed cost of
+    /// its requests alone: no fixed time and rate give both speeds.
     pub fn through(queue: Queue, small: (u64, f64), large: (u64, f64)) -> Option<Self> {
         let [(n, x, s), (m, y, t)] = [small, large]
             .map(|(bytes, speed)| (queue.requests(bytes) as f64, bytes as f64, bytes as f64 / speed));
@@ -80,8 +80,8 @@ impl Cost {
         (rate.is_finite() && rate > 0.0 && fixed >= 0.0).then_some(Self { fixed, rate })
     }
 
-    /// Of requests at random places, where the drive must go to each and the larger block had to go to one only: so much
-    /// that the smaller block has its speed, with the bytes at the speed of the larger.
+    /// The cost of requests at random places. The drive seeks for each small block, but once for the larger one. The bytes have
+    /// the speed of the larger block; the fixed cost gives the smaller block its speed.
     pub fn apart(queue: Queue, small: (u64, f64), large: (u64, f64)) -> Self {
         let bytes = small.0 as f64;
         let fixed = (bytes / small.1 - bytes / large.1) / queue.requests(small.0) as f64;
@@ -93,7 +93,7 @@ impl Cost {
         Self { fixed: 0.0, rate }
     }
 
-    /// So many times as slow.
+    /// The cost of a drive that is this many times slower.
     fn scaled(self, times: f64) -> Self {
         Self { fixed: self.fixed * times, rate: self.rate / times }
     }

@@ -3,11 +3,11 @@
 use super::{Planned, Shared, Transfer};
 use crate::units::{Layout, MIB};
 
-/// What is read of a member, and what is written to it, as shares of its bytes.
+/// Shares of a member's bytes that are read and written.
 type Shares = Vec<[f64; 2]>;
 
 impl Planned<'_> {
-    /// Seconds until the first sync has gone through `bytes` of each member; none where nothing is copied.
+    /// Duration of the first sync over `bytes` of each member, s; `None` where nothing is copied.
     pub fn first_sync_seconds(&self, bytes: u64) -> Option<f64> {
         let n = self.members.len();
         let shares = |of: &dyn Fn(usize) -> [f64; 2]| (0..n).map(of).collect::<Shares>();
@@ -17,22 +17,22 @@ impl Planned<'_> {
             Layout::Raid1 => shares(&|at| if at == 0 { [1.0, 0.0] } else { [0.0, 1.0] }),
             // md writes the last member, from the others.
             Layout::Raid5 => shares(&|at| if at == n - 1 { [0.0, 1.0] } else { [1.0, 0.0] }),
-            // It reads both copies, compares them, and writes the second one where they differ, as what was on the drives
-            // before does. Of an odd number of members each has as many first copies as second ones.
+            // md reads both copies, compares them, and writes the second one where they differ, which is almost everywhere on used
+            // drives. With an odd number of members each has as many first copies as second ones.
             Layout::Raid10 if n % 2 == 0 => shares(&|at| [1.0, (at % 2) as f64]),
             Layout::Raid10 => shares(&|_| [1.0, 0.5]),
-            // It reads all, and writes parity where it differs: of two members in each stripe, in turn.
+            // md reads all members and writes parity where it differs: two members in each stripe, in turn.
             Layout::Raid6 => shares(&|_| [1.0, 2.0 / n as f64]),
         };
         Some(bytes as f64 * self.seconds_of(&shares, false))
     }
 
-    /// The same of a drive that takes the place of another, of whichever takes longest.
+    /// Duration of a rebuild, s, for the member that takes longest.
     pub fn longest_rebuild_seconds(&self, bytes: u64) -> Option<f64> {
         (0..self.members.len()).filter_map(|new| self.rebuild_seconds(new, bytes)).reduce(f64::max)
     }
 
-    /// Of the one that takes the place of this member.
+    /// Duration of the rebuild of this member, s.
     pub fn rebuild_seconds(&self, new: usize, bytes: u64) -> Option<f64> {
         if !self.layout.is_redundant() {
             return None;
@@ -52,16 +52,16 @@ impl Planned<'_> {
             _ => 1.0,
         };
         let share = |at: usize| if at == new { [0.0, 1.0] } else { [read(at), 0.0] };
-        // Of raid6, md checks the parity that is there before it computes what is missing: once all has been read.
+        // On raid6, md checks the existing parity before it computes what is missing, once all has been read.
         let checks = self.layout == Layout::Raid6;
         Some(bytes as f64 * self.seconds_of(&(0..n).map(share).collect(), checks))
     }
 
-    /// Seconds for each byte of a member: members work at the same time, and what one reads and writes takes turns. With `checks`
-    /// nothing is written before all that is read at once has been read.
+    /// Seconds per byte of a member. Members work in parallel; reads and writes of one member alternate. With `checks`,
+    /// nothing is written before all parallel reads have ended.
     fn seconds_of(&self, shares: &Shares, checks: bool) -> f64 {
         let both = [Transfer::Read, Transfer::Write];
-        // What moves in either direction takes turns on a bus, too: USB2 and others move one way at a time.
+        // Reads and writes alternate on a bus, too: USB 2 and others transfer in one direction at a time.
         let bus = |members: &[usize]| -> f64 {
             let one = |transfer: &Transfer| {
                 let rates = self.shared.iter().filter(|s| s.transfer == *transfer && s.members == members);
@@ -74,7 +74,7 @@ impl Planned<'_> {
         let members = (0..shares.len()).map(member);
         let parts = members.chain(self.shared.iter().map(|shared| bus(&shared.members))).fold(0.0, f64::max);
         let even = match self.layout.has_parity() {
-            // One thread of md's reads what it has room for, then writes it.
+            // One md thread reads as much as fits in its memory, then writes it.
             true => {
                 let all = |transfer: &Transfer| checks && *transfer == Transfer::Read;
                 parts.max(both.iter().map(|way| self.sending(shares, *way, all(way))).sum())
@@ -88,7 +88,7 @@ impl Planned<'_> {
         even + (0..shares.len()).map(stalled).sum::<f64>()
     }
 
-    /// Seconds of a member for its share of each byte.
+    /// Seconds of a member alone for its share of each byte.
     fn share_alone(&self, shares: &Shares, transfer: Transfer, at: usize) -> f64 {
         const BLOCK: u64 = MIB;
         match shares[at][transfer as usize] {
@@ -97,12 +97,12 @@ impl Planned<'_> {
         }
     }
 
-    /// Seconds for each byte in which a thread of md's can do nothing else than send it to the members, since a queue is full; or
+    /// Seconds per byte in which an md thread is blocked by a full queue of a member, or
     /// until `all` has moved.
     fn sending(&self, shares: &Shares, transfer: Transfer, all: bool) -> f64 {
-        /// Of a member in the stripes that md has at once: 256 pages.
+        /// Bytes of a member in the stripes that md handles at once: 256 pages.
         const WINDOW: u64 = MIB;
-        // What fits into its queue is not waited for.
+        // md doesn't wait for what fits into the queue.
         let waited = |at: usize| {
             if all {
                 return 1.0;
@@ -120,7 +120,7 @@ impl Planned<'_> {
     }
 }
 
-/// What moves over a bus for each byte of a member.
+/// Bytes over a bus for each byte of a member.
 fn moved(shares: &Shares, shared: &Shared) -> f64 {
     shared.members.iter().map(|at| shares[*at][shared.transfer as usize]).sum()
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::units::KIB;
 
-/// What becomes of a request.
+/// The stages of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// A processor prepares it.
@@ -21,19 +21,19 @@ enum Stage {
 /// A member with the requests that were sent to it.
 #[derive(Debug, Clone)]
 struct Member {
-    /// Their bytes and where they end, the one in work first.
+    /// The size and the end of each queued request, the one in work first.
     queue: VecDeque<(u64, u64)>,
     stage: Stage,
-    /// Seconds that are left of its stage.
+    /// Seconds left in its stage.
     left: f64,
-    /// Nothing is sent until its queue is empty.
+    /// Whether nothing more is sent until its queue is empty.
     drains: bool,
-    /// Requests that it completed, and bytes that were sent to it.
+    /// Number of completed requests, and bytes sent to the member.
     completed: u64,
     sent: u64,
 }
 
-/// A request that takes longer: the nth of a member.
+/// A stalled request: the nth of a member.
 #[derive(Debug, Clone, Copy)]
 struct Stall {
     at: usize,
@@ -49,12 +49,12 @@ struct Flow<'a> {
     waiting: VecDeque<usize>,
     /// Where the last completed request of each member ended.
     ends: &'a mut [u64],
-    /// By how much members with even numbers are faster, as a share, and others slower.
+    /// Share by which members with even numbers are faster and the others slower.
     lead: f64,
     stall: Option<Stall>,
 }
 
-/// By how much equal drives differ now and then.
+/// Share by which the speeds of equal drives differ from moment to moment.
 const LEAD: f64 = 0.01;
 
 /// Seconds until all parts are done. They are sent one after the other, in requests; a full queue stops the sender. A drive
@@ -69,8 +69,8 @@ pub(super) fn seconds(pool: &Planned<'_>, phase: &Phase, ends: &mut [u64]) -> f6
     [LEAD, -LEAD].map(|lead| seconds_with_stalls(pool, phase, ends, lead)).iter().sum::<f64>() / 2.0
 }
 
-/// The mean where members with even numbers are so much faster, as a share, and the others slower. A stall of any member keeps
-/// the phase waiting, if it is longer than what other members need then: all of them add up. Two at once are waited for only once.
+/// Mean time of a phase whose members with even numbers are faster by `lead`, as a share, and the others slower. A stall delays
+/// the phase if it is longer than the other members need. All such delays add up; two stalls at once delay it only once.
 fn seconds_with_stalls(pool: &Planned<'_>, phase: &Phase, ends: &mut [u64], lead: f64) -> f64 {
     let stalls = |at: usize| *pool.stalls(phase.transfer, at);
     if (0..pool.members.len()).all(|at| stalls(at).per_byte == 0.0) {
@@ -95,7 +95,7 @@ fn seconds_with_stalls(pool: &Planned<'_>, phase: &Phase, ends: &mut [u64], lead
     if sum == 0.0 { even } else { even + stalled * (1.0 - none) / sum }
 }
 
-/// The same with or without a stall, and the bytes and requests that each member had.
+/// The time with or without a stall, and the bytes and requests of each member.
 fn seconds_of(
     pool: &Planned<'_>,
     phase: &Phase,
@@ -141,12 +141,12 @@ fn in_order(pool: &Planned<'_>, phase: &Phase) -> Vec<Part> {
     requests
 }
 
-/// The kernel gathers no more requests than this, and none after one of so many bytes.
+/// The kernel gathers at most this many requests, and none after a request of this size.
 const GATHERED: usize = 32;
 const GATHERED_BYTES: u64 = 128 * KIB;
 
-/// Whether all requests are gathered before any is sent: nobody waits for room in a queue. Of parity they are sent by md's own
-/// thread, which begins with the last drive, so that the first one is sent to first after all.
+/// Whether all requests are gathered before any is sent, so that no sender waits for a full queue. Parity is sent by md's own
+/// thread, which begins with the last drive, so the first drive is served first after all.
 fn is_gathered(pool: &Planned<'_>, transfer: Transfer, requests: &[Part]) -> bool {
     let of = |at: usize| requests.iter().filter(|part| part.at == at).count();
     let fits = |part: &Part| {
@@ -156,8 +156,8 @@ fn is_gathered(pool: &Planned<'_>, transfer: Transfer, requests: &[Part]) -> boo
 }
 
 impl Flow<'_> {
-    /// The copy that md's raid10 takes, before it knows whether there is room in the queue: the first that has nothing to do;
-    /// else of drives that don't rotate the one with fewer requests, of others the one that read nearest.
+    /// The copy that md's raid10 reads, chosen before it checks for a free place in the queue: the first idle one;
+    /// otherwise the one with fewer requests on non-rotating drives, or the one that read nearest on others.
     fn choose(&self, part: Part) -> Part {
         let Some((at, from)) = part.or else { return part };
         let queued = |at: usize| self.members[at].queue.len();
@@ -171,7 +171,7 @@ impl Flow<'_> {
         if takes_other { Part { at, from, ..part } } else { part }
     }
 
-    /// Whether the queue of its member had room for it.
+    /// Whether the queue of its member has a free place.
     fn send(&mut self, Part { at, from, bytes, .. }: Part) -> bool {
         let (room, drains) = self.pool.room(self.transfer, at);
         let member = &mut self.members[at];
@@ -188,7 +188,7 @@ impl Flow<'_> {
         true
     }
 
-    /// Goes on until the first of those at work is done with its stage; returns after how many seconds.
+    /// Advances to the first completion of a stage; returns the seconds until then.
     fn advance(&mut self) -> Option<f64> {
         let on_processor = self.waiting.iter().take(self.pool.cores).map(|at| (*at, self.members[*at].left));
         let on_drive = self.on_drive().map(|(at, member)| (at, member.left * self.slower(at)));
@@ -230,7 +230,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Seconds that its first request takes a member alone, and what of it a processor does.
+    /// Seconds that a member alone needs for its first request, and the part of a processor.
     fn costs(&self, at: usize) -> (f64, f64) {
         let (bytes, _) = self.members[at].queue[0];
         let lead = if at % 2 == 0 { self.lead } else { -self.lead };
@@ -246,8 +246,8 @@ impl Flow<'_> {
         self.members.iter().enumerate().filter(is_on_drive)
     }
 
-    /// How many times as long a drive takes, because it and others ask for more than what they share gives. What an endless
-    /// interval gives takes no time, and asks for nothing.
+    /// Slow-down of a drive because all drives together ask for more than a shared ceiling gives. An infinite rate takes no time
+    /// and asks for nothing.
     fn slower(&self, at: usize) -> f64 {
         let asked = |(at, member): (usize, &Member)| {
             let (alone, processor) = self.costs(at);

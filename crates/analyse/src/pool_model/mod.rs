@@ -1,5 +1,5 @@
-//! How fast a pool will be, from what its drives do alone and at once: each operation is followed to the members, phase by
-//! phase, as md carries it out. Nothing here is fitted to pools.
+//! How fast a pool will be, from the speeds of its drives alone and together: each operation is followed to the members, phase by
+//! phase, as md carries it out. No constant is fitted to pools.
 
 mod cost;
 mod fill;
@@ -17,20 +17,20 @@ use crate::{
 /// What the kernel sends to a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queue {
-    /// Bytes of a request at most: larger operations are several.
+    /// Maximum size of a request, bytes. Larger operations are split.
     pub request: u64,
-    /// Reads, and writes, that the drive has or that wait for it. Who sends one more waits until one is completed.
+    /// Maximum number of reads and of writes in the drive and its queue. A sender waits while the queue is full.
     pub depth: [usize; 2],
-    /// Of copies and parity, two writes wait at most, and whoever had to wait goes on only once the drive has none left.
+    /// Whether the kernel throttles writes of copies and parity: at most two wait, and a throttled writer resumes when the queue is empty.
     pub drains: bool,
 }
 
-/// Now and then an operation takes much longer than others. Which one it is has nothing to do with the other members.
+/// Operations that take much longer than others. Members stall independently.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stalls {
-    /// Seconds for each byte, on average.
+    /// Mean stalled time per byte, in seconds.
     pub per_byte: f64,
-    /// Of one of them.
+    /// Length of one stall, in seconds.
     pub seconds: f64,
 }
 
@@ -41,15 +41,15 @@ impl Stalls {
 /// A member of a pool.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Speeds {
-    /// Without its stalls.
+    /// The cost of a read without stalls.
     pub read: Cost,
     pub write: Cost,
-    /// Of reads, and of writes.
+    /// Stalls of reads and of writes.
     pub stalls: [Stalls; 2],
     pub queue: Queue,
     /// Whether the kernel takes it for a rotating disk, as it does most USB sticks.
     pub rotates: bool,
-    /// What reads and writes take of a processor, one after the other.
+    /// Processor time of reads and of writes. Requests take it one after the other.
     pub processor: [Cost; 2],
 }
 
@@ -59,7 +59,7 @@ pub enum Transfer {
     Write,
 }
 
-/// A drive that needs so long for a small read anywhere moves a head, s: flash needs a few milliseconds at most.
+/// Time of a small random read, s, from which a drive is taken to move a head. Flash needs a few milliseconds at most.
 const SEEK: f64 = 4e-3;
 
 /// Whether a drive moves a head, from the speed of its random reads, bytes per second.
@@ -67,8 +67,8 @@ pub fn seeks(block: u64, speed: f64) -> bool {
     block as f64 / speed > SEEK
 }
 
-/// Whether members don't simply go on in sequential operations of a pool, but between data and parity, copies or the bitmap. How
-/// far a head moves then, and how long that takes, is not in the model.
+/// Whether a sequential operation of the pool makes members jump between data and parity, copies or the bitmap. The distance and
+/// time of head movements are not modelled.
 pub fn jumps(layout: Layout, transfer: Transfer, pattern: Pattern) -> bool {
     pattern == Pattern::Sequential
         && match layout {
@@ -78,7 +78,7 @@ pub fn jumps(layout: Layout, transfer: Transfer, pattern: Pattern) -> bool {
         }
 }
 
-/// What some members move at once at most: a hub or a bus limits them.
+/// A ceiling that some members share, such as a hub or a bus.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shared {
     /// Positions of the members.
@@ -98,27 +98,27 @@ pub struct Planned<'a> {
     pub shared: &'a [Shared],
     /// Processors that work at the same time.
     pub cores: usize,
-    /// What one operation asks of several drives is sent to the last of them first, as some kernels do.
+    /// Whether the kernel sends the requests of one operation to the last drive first, as some versions do.
     pub last_first: bool,
     /// How fast the kernel computes parity.
     pub parity: Parity,
 }
 
-/// Writes of md that the kernel lets through, where it throttles them.
+/// Maximum number of throttled writes that the kernel lets through for md.
 const THROTTLED: usize = 2;
-/// Operations that are followed at most, from each start.
+/// Maximum number of operations that are followed from each start.
 const MOST: u64 = 20_000;
-/// The model follows no more members.
+/// Maximum number of members.
 pub const MOST_MEMBERS: usize = 128;
-/// Where in a chunk a file begins is not known: the mean of so many places.
+/// Number of start offsets within a chunk that are averaged, because the offset of a file is unknown.
 const STARTS: u64 = 8;
 
 impl Queue {
-    /// Nothing is divided, and nothing waits.
+    /// A queue that splits nothing and never fills up.
     pub const ENDLESS: Self = Self { request: u64::MAX, depth: [usize::MAX; 2], drains: false };
 
-    /// From what the kernel says, where that is known: the largest request, and how many requests, and how many writes among
-    /// them, it queues; and whether it throttles md's writes.
+    /// A queue as the kernel reports it: the largest request, the number of requests and of writes among
+    /// them, and whether it throttles md's writes. Unknown values are unlimited.
     pub fn of(request: Option<u64>, requests: Option<u32>, writes: Option<u32>, drains: bool) -> Self {
         let request = request.filter(|bytes| *bytes > 0).unwrap_or(Self::ENDLESS.request);
         let depth = |most: Option<u32>| {
@@ -134,12 +134,12 @@ impl Queue {
 }
 
 impl Planned<'_> {
-    /// Bytes per second of operations of `block` bytes, one at a time: sequential ones, or anywhere.
+    /// Speed of operations of `block` bytes, one at a time, sequential or random; bytes per second.
     pub fn speed(&self, transfer: Transfer, pattern: Pattern, block: u64) -> f64 {
         1.0 / self.anywhere(transfer, pattern, block)
     }
 
-    /// The same for a file that begins at each of these places, bytes after the pool's beginning: the median.
+    /// As [`Self::speed`] for a file that begins at each of these offsets in the pool, bytes: the median.
     pub fn speed_from(
         &self,
         transfer: Transfer,
@@ -151,10 +151,10 @@ impl Planned<'_> {
         Some(repeat::middle(&starts.iter().map(at).collect::<Vec<f64>>())?.value)
     }
 
-    /// Seconds for each byte, in a file that may be anywhere.
+    /// Seconds per byte in a file that may be anywhere.
     fn anywhere(&self, transfer: Transfer, pattern: Pattern, block: u64) -> f64 {
         if self.layout == Layout::Linear {
-            // On any of the drives, too.
+            // The file may be on any of the drives.
             let each = self.singles().map(|one| one.anywhere(transfer, pattern, block));
             return each.sum::<f64>() / self.members.len() as f64;
         }
@@ -165,9 +165,9 @@ impl Planned<'_> {
         each.sum::<f64>() / starts as f64
     }
 
-    /// Seconds for each byte, in a file that begins `start` bytes after the pool's beginning.
+    /// Seconds per byte in a file that begins at the offset `start` of the pool, bytes.
     fn per_byte(&self, transfer: Transfer, pattern: Pattern, block: u64, start: u64) -> f64 {
-        // After so many operations the pattern of members and parity repeats.
+        // The pattern of members and parity repeats after this many operations.
         let cycle = match self.layout.is_striped() {
             true => least_common_multiple(block, self.chunk * self.layout.cycle(self.members.len())) / block,
             false => 1,
@@ -185,13 +185,13 @@ impl Planned<'_> {
             (first..first + all).map(one).sum()
         };
         if self.layout.has_parity() || self.layout == Layout::Raid10 {
-            // What md has in memory, and where drives read last.
+            // Rows in md's memory, and where drives read last.
             pass(0);
         }
         pass(cycle) / (all * block) as f64
     }
 
-    /// Requests that a member's queue holds, and whether all of them must be done before whoever found it full goes on. The kernel
+    /// Number of requests in a member's queue, and whether a blocked sender resumes only when it is empty. The kernel
     /// throttles writes without the mark of a direct one (`REQ_IDLE`): linear and raid0 pass it on, copies and parity don't.
     fn room(&self, transfer: Transfer, at: usize) -> (usize, bool) {
         let queue = &self.members[at].queue;
@@ -213,13 +213,13 @@ impl Planned<'_> {
         self.shared.iter().filter(move |shared| shared.transfer == transfer && shared.members.contains(&at))
     }
 
-    /// Seconds of one member for so many bytes, without its stalls.
+    /// Seconds of one member for this many bytes, without stalls.
     fn alone(&self, transfer: Transfer, at: usize, bytes: u64) -> f64 {
         let cost = self.cost(transfer, at);
         self.members[at].queue.requests(bytes) as f64 * cost.fixed + bytes as f64 / cost.rate
     }
 
-    /// What one request takes of a processor: no more than its time.
+    /// Processor time of one request, at most its whole time.
     fn processor_alone(&self, transfer: Transfer, at: usize, bytes: u64) -> f64 {
         let most = self.cost(transfer, at).seconds(bytes);
         self.members[at].processor[transfer as usize].seconds(bytes).min(most)

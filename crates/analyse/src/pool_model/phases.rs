@@ -5,22 +5,22 @@ use std::collections::{HashMap, VecDeque};
 use super::{Planned, Transfer};
 use crate::units::{KIB, Layout};
 
-/// What one phase of an operation moves, in the order in which md sends it. Phases come one after the other.
+/// The parts of one phase of an operation, in the order in which md sends them. Phases follow each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Phase {
     pub transfer: Transfer,
     pub parts: Vec<Part>,
-    /// Bytes from which parity is computed before.
+    /// Bytes from which parity is computed before the phase.
     pub combined: u64,
 }
 
-/// Bytes for one member, or for the one of two that md takes.
+/// Bytes for one member, or for one of two members between which md chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
     pub at: usize,
-    /// Where on it they begin, if there is another.
+    /// Offset on the member, if there is a second one.
     pub from: u64,
-    /// The other, and where they begin there.
+    /// The second member, and the offset there.
     pub or: Option<(usize, u64)>,
     pub bytes: u64,
 }
@@ -38,7 +38,7 @@ impl Part {
     }
 }
 
-/// md handles parity in rows of a page.
+/// md handles parity in rows of one page.
 pub(super) const ROW: u64 = 4 * KIB;
 /// Rows that md keeps in memory: its `stripe_cache_size`.
 const ROWS: usize = 256;
@@ -102,8 +102,8 @@ impl Planned<'_> {
         vec![Phase { transfer, parts, combined: 0 }]
     }
 
-    /// Chunks, where in them, and bytes in the order in which md sends them. It takes an operation apart by the largest request that all
-    /// members accept, and such a piece by chunks; raid0 sends what is in the second chunk first, raid10 after all else.
+    /// Chunk, offset in it and bytes of each piece, in the order in which md sends them. md splits an operation by the largest request
+    /// that all members accept, and then by chunks. raid0 sends the part in the second chunk first, raid10 sends it last.
     fn sent(&self, offset: u64, bytes: u64) -> Vec<(u64, u64, u64)> {
         let most = self.members.iter().map(|member| member.queue.request).min().unwrap_or(u64::MAX);
         let most = if self.layout == Layout::Raid0 { most.min(self.chunk) } else { most };

@@ -320,7 +320,7 @@ fn in_a_first_sync_a_bus_is_used_by_readers_and_by_writers() {
     close(seconds(Layout::Raid5, &[reads.clone(), writes.clone()]), 8.0);
     close(seconds(Layout::Raid1, &[reads.clone(), writes.clone()]), 8.0);
     close(seconds(Layout::Raid10, &[reads, writes]), 12.0);
-    // A hub of which nothing is written.
+    // Nothing is written to the members on this hub.
     close(seconds(Layout::Raid5, &[shared(&[0, 1], Transfer::Write, 1e6)]), 1.0);
 }
 
