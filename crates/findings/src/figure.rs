@@ -51,11 +51,11 @@ pub struct Curve {
 pub enum Style {
     /// Joined by a line; intervals as a band around it.
     Line,
-    /// Each a dot, with its interval as a bar.
+    /// Dots, with their intervals as bars.
     Dots,
-    /// Each a small dot without its interval; beside them stands a histogram of their values.
+    /// Small dots without intervals, beside a histogram of their values.
     Pieces,
-    /// Each a bar from zero, over those of the curves before: with sums as values they stand on each other.
+    /// Bars from zero, drawn over those of earlier curves. With cumulative values they look stacked.
     Bars,
 }
 
@@ -105,7 +105,7 @@ impl Axis {
         Self { names: names.into_iter().collect(), ..Self::of(label, Unit::None) }
     }
 
-    /// The same, where equal distances are equal ratios.
+    /// The same axis with a logarithmic scale.
     #[must_use]
     pub fn log(self) -> Self {
         Self { log: true, ..self }
@@ -124,7 +124,7 @@ impl Point {
         Self { x, y, interval: None }
     }
 
-    /// A value with its interval at `x`; an interval that nothing bounds is none.
+    /// A value with its interval at `x`; an unbounded interval is left out.
     pub fn of(x: f64, estimate: &crate::analyse::Estimate) -> Self {
         let bounded = estimate.high.is_finite() || estimate.low > 0.0;
         Self { x, y: estimate.value, interval: bounded.then_some((estimate.low, estimate.high)) }

@@ -52,7 +52,7 @@ pub enum Verdict {
     Fit,
     /// The first number that is too bad, in the unit of its need.
     Unfit(Need, f64),
-    /// The interval of this number, with these ends, holds the threshold; without ends the number was not measured, or not long enough.
+    /// The threshold lies within the interval of this number. Without ends it was not measured, or not long enough.
     Undecided(Need, Option<[f64; 2]>),
 }
 
@@ -81,7 +81,7 @@ pub struct Measures {
     pub random_writes: Option<Estimate>,
     /// The longest stop that was seen, seconds.
     pub longest_stop: Option<f64>,
-    /// Reads and writes were each watched long enough to say that there are no longer stops.
+    /// Whether reads and writes were each watched long enough to exclude longer stops.
     pub watched_stops: bool,
     /// The slowest of a hundred synced writes in each run, seconds.
     pub commits: Vec<Option<Estimate>>,
@@ -89,16 +89,16 @@ pub struct Measures {
     pub kept: Option<KeptData>,
 }
 
-/// How a test of swap on the drive itself went.
+/// The result of a test of swap on the drive itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SwapTest {
     /// The longest wait of the program, seconds.
     pub longest_wait: Option<f64>,
-    /// It had to be ended early.
+    /// Whether the test had to be ended early.
     pub was_stopped: bool,
 }
 
-/// What was not as acknowledged after a power cut, or while a drive of a pool was away.
+/// Data that differed from what was acknowledged, after a power cut or while a drive of a pool was away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KeptData {
     pub lost_bytes: u64,
@@ -107,7 +107,7 @@ pub struct KeptData {
 }
 
 impl Use {
-    /// What speeds and waits decide.
+    /// The uses that depend on speeds and waits.
     pub const ALL: [Self; 5] = [Self::Media, Self::Backups, Self::System, Self::Swap, Self::Databases];
 
     pub fn name(self) -> &'static str {
@@ -121,7 +121,7 @@ impl Use {
         }
     }
 
-    /// What the use needs, each with its threshold: speeds of at least so much, times of at most so much.
+    /// The needs of a use with their thresholds: minimum speeds and maximum times.
     fn needs(self) -> &'static [(Need, f64)] {
         match self {
             // A stream of 40 Mb/s, as on a Blu-ray disc.
@@ -156,7 +156,7 @@ impl KeptData {
 enum Met {
     Yes,
     No(f64),
-    /// The ends of its interval hold the threshold; without them the number is not known.
+    /// The threshold lies within its interval. Without ends the number is unknown.
     Open(Option<[f64; 2]>),
 }
 
@@ -202,13 +202,13 @@ impl Measures {
                 Some(SwapTest { longest_wait: Some(_), was_stopped: false }) => Met::Yes,
                 _ => Met::Open(None),
             },
-            // That nothing was lost once shows nothing of the next time.
+            // One test without a loss doesn't show that the next one has none.
             Need::Kept => none_of(self.kept.map(|kept| kept.lost_bytes)),
             Need::RightData => none_of(self.kept.map(|kept| kept.wrong_reads)),
         }
     }
 
-    /// The numbers of several runs on one drive, oldest first: speeds are weighted by rounds, and the worst counts of what is rare.
+    /// The numbers of several runs on one drive, oldest first. Speeds are weighted by rounds; the worst value counts for rare events.
     pub fn pooled(runs: &[&Self]) -> Self {
         let speed = |number: fn(&Self) -> Option<&Estimate>| {
             let all: Vec<_> = runs.iter().filter_map(|run| Some((number(run)?, run.rounds))).collect();
@@ -310,7 +310,7 @@ impl Use {
     }
 }
 
-/// What one target is fit for, what not and what is not decided, with the numbers; nothing where nothing is decided.
+/// The uses for which one target is fit, unfit or undecided, with the numbers; `None` if no use is decided.
 pub fn sentence<'a>(all: impl Iterator<Item = &'a Fitness> + Clone) -> Option<String> {
     let fit: Vec<&str> =
         all.clone().filter(|f| f.verdict == Verdict::Fit).map(|f| f.purpose.name()).collect();
@@ -412,7 +412,7 @@ mod tests {
     fn several_runs_are_judged_together() {
         let random_writes =
             |low, high, rounds| Measures { random_writes: between(low, high), rounds, ..good() };
-        // Neither run decides.
+        // Each run alone leaves it undecided.
         let both = [random_writes(1950.0, 2250.0, 10), random_writes(1990.0, 2250.0, 40)];
         let is_open = |one: &Measures| matches!(one.verdict(Use::Swap), Verdict::Undecided(..));
         assert!(both.iter().all(is_open));

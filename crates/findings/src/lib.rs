@@ -31,7 +31,7 @@ pub struct Findings {
     pub run: String,
     pub experiment: String,
     pub question: String,
-    /// Some figures come from a model, not from a drive.
+    /// Whether some figures come from a model, not from a drive.
     #[serde(rename = "virtual")]
     pub modelled: bool,
     /// What was measured: a line for each target.
@@ -58,7 +58,7 @@ pub struct Findings {
     pub reproduce: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub next: Vec<Next>,
-    /// What measuring cost; none of findings from several runs.
+    /// What measuring cost; `None` for findings from several runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Spent>,
     #[serde(serialize_with = "metric::labelled")]
@@ -66,8 +66,8 @@ pub struct Findings {
     /// Further numbers that advice needs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Metric>,
-    /// Targets and the names of their loads that ended early, which are no evidence; numbers without a load where the run
-    /// did.
+    /// Targets and the names of their loads that ended early and are not evidence; `None` for numbers without a load, if the run
+    /// ended early.
     #[serde(skip)]
     pub cut: Vec<(String, Option<String>)>,
     /// Where they come from; empty for findings from several runs.
@@ -76,7 +76,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Adds what these numbers decide of a target.
+    /// Adds the verdicts that follow from these numbers of a target.
     pub fn judge(&mut self, target: &str, measures: Measures, uses: &[Use]) {
         let judge = |purpose: &Use| Fitness {
             target: target.to_owned(),
@@ -88,7 +88,7 @@ impl Findings {
     }
 }
 
-/// Reasons of intervals, stalls, percentiles, and what a run could not see.
+/// Reasons of intervals, stalls, percentiles, and what a run could not show.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Details {
@@ -113,7 +113,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Such as `Measured 41 s, 0.46 GB written.` What a run that did not end well wrote last is not counted.
+    /// A sentence such as `Measured 41 s, 0.46 GB written.` The last writes of a run that did not end well are not counted.
     pub fn describe(&self, ended: RunStatus) -> String {
         let written = match (self.written, ended) {
             (0, RunStatus::Finished) => ", nothing written".to_owned(),
@@ -162,10 +162,10 @@ pub struct Carrier {
     /// The pool that joins the drives, as it was then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<Pool>,
-    /// Another program or filesystem is between, such as a loop device or FUSE: the figures are not the drives'.
+    /// Whether another program or filesystem is between, such as a loop device or FUSE, so that the figures are not the drives'.
     #[serde(skip)]
     pub indirect: bool,
-    /// Other programs used its drives meanwhile.
+    /// Whether other programs used its drives meanwhile.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub other_io: bool,
 }
@@ -173,7 +173,7 @@ pub struct Carrier {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CarrierDrive {
-    /// What the drive is kept under, in whichever bay it is.
+    /// The key of the drive in records, in whichever bay it is.
     pub identity: String,
     pub vendor: Option<String>,
     pub model: Option<String>,
@@ -182,7 +182,7 @@ pub struct CarrierDrive {
     pub bay: Option<String>,
     /// The physical port with its controller.
     pub full_bay: String,
-    /// What links it: `usb`, `mmc`, `nvme`, `ata`.
+    /// Bus type: `usb`, `mmc`, `nvme`, `ata`.
     pub bus: Option<String>,
 }
 
@@ -217,7 +217,7 @@ pub struct Column {
     /// Follows from other columns: left out where the table is too wide otherwise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
-    /// Rows that are better or worse than all that they are compared with.
+    /// The best and the worst row of comparable numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extremes: Vec<(usize, Extreme)>,
 }
@@ -229,8 +229,8 @@ pub enum Extreme {
     Worst,
 }
 
-/// The best and the worst of comparable numbers; neither where their intervals for another run overlap, or where more is
-/// neither better nor worse.
+/// The best and the worst of comparable numbers. There is none where intervals for another run overlap, or where a larger
+/// number is neither better nor worse.
 pub fn extremes(estimates: &[&Estimate], unit: Unit) -> Vec<(usize, Extreme)> {
     let order = match unit {
         Unit::BytesPerSecond => [Extreme::Worst, Extreme::Best],
@@ -261,7 +261,7 @@ impl Column {
         columns.map(|(name, right)| Self::new(name, right)).to_vec()
     }
 
-    /// The first columns of a row of a target's results: the target where there are several, and what follows.
+    /// The first columns of a table of targets: the target, if there are several, and the name of the row.
     pub fn heads(several: bool) -> Vec<Self> {
         let names: &[&str] = if several { &["target", ""] } else { &[""] };
         names.iter().map(|name| Self { head: true, ..Self::new(name, false) }).collect()

@@ -10,21 +10,21 @@ use crate::{
 /// A number that a run found. Code matches its fields; people read [`Metric::label`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
-    /// What it is a number of, as people call it: a target as they wrote it, `all` of them, a bay, a bus.
+    /// What the number describes, as people name it: a target as they wrote it, `all` targets, a bay, a bus.
     pub target: String,
     pub quantity: Quantity,
     #[serde(default)]
     pub scope: Scope,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadKey>,
-    /// Which repetition it is of, from 1; `None` of a number over all of them.
+    /// Number of the repetition, from 1; `None` for a number over all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repetition: Option<u32>,
     pub estimate: Estimate,
     /// The bytes behind it, where more of them would narrow its interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// The share of the device, file or filesystem that its load went over.
+    /// The share of the device, file or filesystem that its load covered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<f64>,
     /// The rounds in which it was measured, where it was measured in rounds.
@@ -39,26 +39,26 @@ pub enum Quantity {
     /// A percentile of the latency of operations.
     Latency(Percentile),
     LongestOperation,
-    /// The most that several targets move at once, and what limits them.
+    /// The highest total speed of several targets at once, and what limits them.
     Ceiling(Limiter),
     /// Bytes written before the speed falls.
     CacheSize,
     /// The time of a disk to spin up from standby.
     WakeTime,
     ReadTime,
-    /// Until the members of a new pool agree.
+    /// Time until the members of a new pool agree.
     FirstSyncTime,
-    /// Until a drive that takes the place of another has its data.
+    /// Time until a replacement drive has its data.
     RebuildTime,
     /// Bytes of acknowledged writes that are not there after a power cut.
     LostBytes,
-    /// How many times the memory that a program may have it can use before it is ten times as slow.
+    /// Memory that a program can use before it is ten times as slow, as a multiple of its limit.
     MemoryUsed,
     /// Bytes written to a swap area in an hour of one load.
     SwappedInAnHour,
     /// A part of the start of a machine.
     BootTime(BootPart),
-    /// Until another machine first answers.
+    /// Time until another machine first answers.
     AnswerTime(Service),
     /// Bytes read from the drive of the system since it was connected.
     BootReads,
@@ -104,14 +104,14 @@ pub enum Limiter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BootPart {
-    /// From the start of the kernel until all was started.
+    /// From the start of the kernel until all units were started.
     Whole,
     Firmware,
     Loader,
     Kernel,
     Initrd,
     Userspace,
-    /// How long all reads from the drive took, added up.
+    /// Total duration of all reads from the drive.
     Reads,
     LocalFs,
     Basic,
@@ -131,7 +131,7 @@ pub enum Factor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reference {
-    /// The other one of two.
+    /// The other of two.
     Other,
     /// The median of several.
     Median,
@@ -139,13 +139,13 @@ pub enum Reference {
     Drive,
 }
 
-/// What a speed stands for.
+/// What a speed claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Claim {
-    /// What the drive does over as long a span from the state that it was in.
+    /// The mean speed over a span of the same length, from the same state of the drive.
     Span,
-    /// What it keeps up.
+    /// The long-run speed.
     Sustained,
 }
 
@@ -155,18 +155,18 @@ pub enum Claim {
 pub enum Scope {
     #[default]
     Whole,
-    /// With the interval of a span, where a published procedure reports the whole load without one.
+    /// With the interval of a span, where a published procedure reports the whole load without an interval.
     #[serde(alias = "sustained")]
     Span,
-    /// Of operations or transfers of this size, bytes, where a load has several.
+    /// Operations or transfers of this size, bytes, in a load with several sizes.
     Block(u64),
-    /// Of a target while no other ran.
+    /// A target while no other ran.
     Alone,
-    /// Of a target while others ran.
+    /// A target while others ran.
     Together,
-    /// Of all targets, added up from each alone.
+    /// The sum over all targets, each alone.
     SumAlone,
-    /// Of all targets at the same time.
+    /// All targets at the same time.
     Sum,
     /// Before the speed fell: for good, or at an earlier step, from 1.
     BeforeCliff(Option<u32>),
@@ -176,26 +176,26 @@ pub enum Scope {
     Predicted,
     /// Over several boots from one drive.
     OverBoots,
-    /// By how much the boots from this drive take longer than those from the one that was started now.
+    /// How much longer boots from this drive take than those from the drive that was booted now.
     BesideThis,
     /// Since a person restarted a machine or switched it on.
     SinceOrder,
     /// Since a machine stopped answering.
     SinceStop,
-    /// What a client of a share gets.
+    /// The speed of a client of a share.
     Client,
-    /// The same with the share in memory, with the client on the server (that was on a link there, or on another machine), without signing or
-    /// encryption, without waiting for the drive, and with all of these.
+    /// The speed of a client without one part: with the share in memory; with the client on the server; without signing or
+    /// encryption; without waiting for the drive; and without all of these.
     WithoutDrive,
     WithoutLink,
     WithoutNetwork,
     WithoutProtection,
     WithoutSync,
     WithoutAll,
-    /// What a client gets with a setting changed, which the engine of the load names.
-    /// From a share that another server serves, without the link.
+    /// The speed with one setting changed, which the engine of the load names; or
+    /// from a share of another server, without the link.
     Existing,
-    /// What the network to a client carries, without files.
+    /// The speed of the network to a client, without files.
     Network,
 }
 
@@ -217,7 +217,7 @@ pub struct LoadKey {
     pub depth: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jobs: Option<u32>,
-    /// What stood between the load and the drive, and whether a sync at the end counts.
+    /// How the load reached the drive, and whether a sync at the end counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caching: Option<Caching>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -230,10 +230,10 @@ pub struct LoadKey {
     pub streams: Option<u32>,
     /// The page cache was emptied before it.
     pub cold: bool,
-    /// Whether its speed is that of the span that was measured, not what is sustained; `None` where neither is claimed.
+    /// Whether its speed is that of the measured span, not a sustained one; `None` where neither is claimed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span: Option<bool>,
-    /// Percent of its bytes that never reached the drive, where that is more than a few: its numbers are no evidence of the drive.
+    /// Percentage of its bytes that never reached the drive, if more than a few. Its numbers are then not evidence of the drive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -313,7 +313,7 @@ impl Metric {
         Self { scope, ..self }
     }
 
-    /// What it claims, where it is the speed of a load.
+    /// What it claims, if it is the speed of a load.
     pub fn claim(&self) -> Option<Claim> {
         let of_load = self.quantity == Quantity::Throughput
             && matches!(self.scope, Scope::Whole | Scope::AfterCliff(None));
@@ -323,7 +323,7 @@ impl Metric {
         }
     }
 
-    /// Whether it is the same number of another run, apart from the load.
+    /// Whether it is the same number in another run, apart from the load.
     pub fn is_like(&self, other: &Self) -> bool {
         let key = |m: &Self| (m.scope, m.repetition, m.load.is_some());
         self.quantity == other.quantity && key(self) == key(other)
@@ -361,7 +361,7 @@ impl LoadKey {
         known(self) && known(other) && self.cold == other.cold && !self.differs(other)
     }
 
-    /// Whether a property that is known of both differs.
+    /// Whether a property that is known for both differs.
     pub fn differs(&self, other: &Self) -> bool {
         fn unlike<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
             a.zip(b).is_some_and(|(a, b)| a != b)
@@ -379,7 +379,7 @@ impl LoadKey {
     }
 }
 
-/// Metrics, each with its name for people, for programs that show it.
+/// Serializes metrics with their names for people, for programs that show them.
 pub(super) fn labelled<S: Serializer>(all: &[Metric], to: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Labelled<'a> {
