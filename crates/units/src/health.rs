@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Health and wear of a drive. `None` is what it doesn't report.
+/// Health and wear of a drive. Fields that it doesn't report are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Health {

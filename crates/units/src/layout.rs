@@ -1,4 +1,4 @@
-//! How drives are joined into one.
+//! Layouts: how drives are joined into one.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Direction;
 
-/// A layout, by the kernel's name of it.
+/// A layout, by the kernel's name for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
@@ -132,7 +132,7 @@ impl Layout {
         (if data == 0 { 1 } else { data } * members) as u64
     }
 
-    /// Whether a model predicts it from one of its drives: the first file of linear is on one, and raid1 reads one at a time.
+    /// Whether its speed follows from one of its drives: the first file of linear is on one, and raid1 reads one at a time.
     pub const fn is_of_one_drive(self, direction: Direction) -> bool {
         match self {
             Self::Single | Self::Linear => true,
@@ -202,7 +202,7 @@ mod tests {
         };
         assert!(without(Layout::Raid10, 4, &[0, 2]) && without(Layout::Raid10, 4, &[1, 2]));
         assert!(!without(Layout::Raid10, 4, &[0, 1]) && !without(Layout::Raid10, 4, &[2, 3]));
-        // Of three, any two neighbours share something.
+        // Of three members, any two neighbours share a chunk.
         assert!(without(Layout::Raid10, 3, &[1]) && !without(Layout::Raid10, 3, &[0, 2]));
         assert!(without(Layout::Raid10, 2, &[1]) && !without(Layout::Raid10, 2, &[0, 1]));
         assert!(without(Layout::Raid6, 4, &[0, 1]) && !without(Layout::Raid5, 4, &[0, 1]));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     proptest! {
-        /// What may be lost must be stored elsewhere.
+        /// Redundancy takes as much capacity as may be lost.
         #[test]
         fn redundancy_costs_capacity(members in prop::collection::vec(1u64 << 11..1 << 40, 4..8), chunk in 3u32..12) {
             let chunk = 1u64 << chunk;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case", tag = "how")]
 pub enum Ended {
     Finished,
-    /// Stopped by the watcher, which has its answer.
+    /// Stopped by the watcher, because the result is known.
     Stopped,
     Cancelled,
     Failed {
@@ -20,7 +20,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// Whether it moved all that was asked, or found its answer.
+    /// Whether it moved all bytes that were asked for, or its result is known.
     pub fn is_whole(&self) -> bool {
         matches!(self, Self::Finished | Self::Stopped)
     }
@@ -45,7 +45,7 @@ impl Outcome {
         Self { ended, bytes_read: 0, bytes_written: 0, ops: 0, seconds: 0.0, fsync_seconds: 0.0 }
     }
 
-    /// Bytes per second, if it moved all that was asked or found its answer.
+    /// Bytes per second, if it was completed or its result is known.
     pub fn speed(&self) -> Option<f64> {
         let speed = (self.bytes_read + self.bytes_written) as f64 / self.seconds;
         (self.ended.is_whole() && speed.is_finite() && speed > 0.0).then_some(speed)

@@ -1,14 +1,14 @@
-//! Several drives joined to one: how, and the state that is in.
+//! Pools of several drives, and their state.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Layout, count, duration, percent, rate};
 
-/// Several drives joined to one, by whatever program.
+/// Several drives joined to one device, by whatever program.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pool {
-    /// Name of the mapping or array, or the label, as people gave it.
+    /// Name of the mapping or array, or the label.
     pub name: Option<String>,
     /// The technology that joins them: `raid5` and other levels, `dm`, `lvm`, `btrfs`, `bcachefs`, `zfs`.
     pub kind: String,
@@ -220,7 +220,7 @@ impl Pool {
         matches!(self.layout.as_deref(), Some("linear" | "raid0" | "single"))
     }
 
-    /// Whether it has the same layout as the other one, and as many members are missing or not filled.
+    /// Whether both have the same layout, and as many members are missing or not filled.
     pub fn is_like(&self, other: &Self) -> bool {
         self.has_layout_of(other) && self.degraded == other.degraded
     }

@@ -12,7 +12,7 @@ pub enum Service {
     Network,
     /// The banner of a server for ssh.
     Ssh,
-    /// A response of a web server, whatever it says.
+    /// Any response of a web server.
     Http,
 }
 
