@@ -24,7 +24,7 @@ pub enum LimitKind {
 }
 
 impl LimitKind {
-    /// With its keys in version 2 (`io.max`) and version 1 (`blkio.throttle.*_device`) of control groups.
+    /// All kinds with their keys in version 2 (`io.max`) and version 1 (`blkio.throttle.*_device`) of control groups.
     const ALL: [(Self, &'static str, &'static str); 4] = [
         (Self::ReadBytes, "rbps", "read_bps"),
         (Self::WriteBytes, "wbps", "write_bps"),
@@ -34,7 +34,7 @@ impl LimitKind {
 }
 
 impl IoLimit {
-    /// What it holds to what, such as `reads of vda to 10.5 MB/s`.
+    /// The limit in words, such as `reads of vda to 10.5 MB/s`.
     pub fn describe(&self) -> String {
         let most = match self.kind {
             LimitKind::ReadBytes | LimitKind::WriteBytes => rate(self.most as f64),

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::sysroot::Sysroot;
 
-/// Whether a block device is no drive: memory, files, optical and floppy drives, further areas of eMMC.
+/// Whether a block device is not a drive: memory, files, optical and floppy drives, further areas of eMMC.
 fn is_no_drive(name: &str) -> bool {
     let prefixes = ["loop", "ram", "zram", "zd", "md", "dm-", "sr", "fd", "mtdblock"];
     prefixes.iter().any(|prefix| name.starts_with(prefix))
@@ -26,7 +26,7 @@ pub(super) fn read(root: &Sysroot, topology: &mut Topology<'_>) -> (Vec<Drive>, 
         let Some(dir) = root.real(&format!("/sys/block/{name}")) else { continue };
         let members = root.list(&format!("{dir}/slaves"));
         let Some(sectors) = root.number(&format!("{dir}/size")) else { continue };
-        // A container of Intel RST or DDF is no array; the arrays in it name it with a slash.
+        // A container of Intel RST or DDF is not an array; the arrays in it name it with a slash.
         let metadata = root.word(&format!("{dir}/md/metadata_version")).unwrap_or_default();
         if metadata.strip_prefix("external:").is_some_and(|array| !array.starts_with(['/', '-'])) {
             continue;
@@ -186,7 +186,7 @@ fn read_bcachefs(root: &Sysroot) -> Vec<Layer> {
     root.list("/sys/fs/bcachefs").into_iter().filter_map(filesystem).collect()
 }
 
-/// The imported pools of ZFS: those of which the kernel tells a state, or a filesystem is mounted. Its drives are known by their labels.
+/// The imported pools of ZFS: those with a state in the kernel, or with a mounted filesystem. Drives are found by their labels.
 pub(super) fn read_zfs(root: &Sysroot, drives: &[Drive], mounts: &[Mount]) -> Vec<Layer> {
     let imported =
         root.list("/proc/spl/kstat/zfs").into_iter().filter(|pool| zfs_state(root, pool).is_some());

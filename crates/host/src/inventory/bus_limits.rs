@@ -1,4 +1,4 @@
-//! Which buses limit: whether what hangs on them can together ask for more than they carry.
+//! Limiting buses: those whose devices can together ask for more than the bus carries.
 
 use super::{Bus, BusKind, Inventory, bus_ceilings::link_ceiling};
 
@@ -8,7 +8,7 @@ pub(super) fn mark(inventory: &mut Inventory) {
     }
 }
 
-/// Whether the devices on a bus can together exceed its speed. A single device shares it with none.
+/// Whether the devices on a bus can together exceed its speed. A single device has the bus for itself.
 fn limits(inventory: &Inventory, bus: &Bus) -> Option<bool> {
     let speeds = link_speeds(inventory, &bus.id, 0);
     if speeds.len() < 2 {

@@ -108,7 +108,7 @@ impl Drive {
         cid.or(self.unique_serial())
     }
 
-    /// A serial that no other drive has, and that is no placeholder.
+    /// A serial that no other drive has, and that is not a placeholder.
     pub fn unique_serial(&self) -> Option<&String> {
         self.serial.as_ref().filter(|serial| !self.shared_serial && !is_placeholder(serial))
     }

@@ -2,7 +2,7 @@
 
 use crate::sysroot::Sysroot;
 
-/// Speeds from here on are damaged numbers: no link is as fast, Mb/s.
+/// Speeds from this value on are damaged numbers, Mb/s; no link is as fast.
 const TOO_FAST: f64 = 1e7;
 
 /// Speed of a USB device's link, Mb/s. QEMU's hub reports 12 Mb/s for itself and for devices on it, but the limit is the

@@ -13,7 +13,7 @@ use crate::{
 const OURS: &str = "drivebench-";
 /// Share of the work after which the kernel's rate is good enough to compute the time left.
 const BEGUN: f64 = 0.02;
-/// Layers on one device, or on several that are no pool: paths to one disk, a drive and its cache.
+/// Layers on one device, or on several that are not a pool: paths to one disk, a drive and its cache.
 const NO_POOLS: [&str; 5] = ["crypt", "multipath", "bcache", "loop", "partition"];
 
 /// Adds what is known of pools to their layers.
@@ -40,7 +40,7 @@ fn read(root: &Sysroot, inventory: &Inventory, layer: &Layer) -> PoolParts {
     }
     let states: Vec<MemberState> =
         layer.members.iter().map(|member| state(root, inventory, layer, member, is_array)).collect();
-    // Spares are no members.
+    // Spares are not members.
     let present: Vec<&String> = layer
         .members
         .iter()
@@ -74,8 +74,8 @@ fn array(root: &Sysroot, layer: &Layer, states: &[MemberState]) -> Pool {
         _ => number("degraded").unwrap_or(0),
     };
     let lost = match layout {
-        // Whether a raid10 of which two are missing is broken depends on which: then its array_state has it. Of the last copy of a raid1
-        // md does not say that it is gone.
+        // A raid10 without two members may be broken or not; its array_state tells. md doesn't report that the last copy of a
+        // raid1 is gone.
         Some(Layout::Raid1 | Layout::Raid10) => count(MemberState::InSync) == 0 && !states.is_empty(),
         None => false,
         Some(layout) => degraded > layout.survives(usize::try_from(members).unwrap_or(0)) as u64,

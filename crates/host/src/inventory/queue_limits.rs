@@ -34,7 +34,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Whether the kernel, once it holds a write of md back, lets no other through until the drive has none left: its throttling does,
+    /// Whether a throttled write of md resumes only when the queue is empty. The kernel does so
     /// where a drive takes one request at a time and may keep writes in its cache.
     pub fn drains_writes(&self) -> bool {
         let may_keep = self.write_cache.as_deref() == Some("write back");

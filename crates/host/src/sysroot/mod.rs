@@ -214,7 +214,7 @@ impl Sysroot {
         }
     }
 
-    /// The link target of a path that has no links before its last part: `Some(None)` if it is no link, `None` if it
+    /// The link target of a path that has no links before its last part: `Some(None)` if it is not a link, `None` if it
     /// doesn't exist.
     fn link(&self, path: &Path) -> Option<Option<PathBuf>> {
         match &self.tree {

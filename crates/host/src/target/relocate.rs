@@ -50,7 +50,7 @@ impl Target {
         }
     }
 
-    /// As [`Target::find_again`], for a run that only checks what is still there: its pool may lack drives by now.
+    /// As [`Target::find_again`], for a run that only checks what is left: its pool may lack drives now.
     pub fn find_what_is_left(&self, inventory: &Inventory) -> Result<Self, NotFound> {
         let path = self.path.to_str().unwrap_or_default();
         let left = || Self::at(inventory, &self.given, path).ok().filter(|now| now.is_left_of(self));
@@ -242,7 +242,7 @@ mod tests {
         };
         let error = moved.find_again(&inventory).expect_err("moved");
         assert!(matches!(error, NotFound::Changed(_)), "{error}");
-        // A new name of the device is no other filesystem.
+        // A new name of the device doesn't make it another filesystem.
         let (id, mount) = (Some(7), Some(Mount { source: "/dev/loop7".to_owned(), ..mount }));
         let [a, b] =
             [id, Some(8)].map(|filesystem_id| Target { filesystem_id, mount: mount.clone(), ..was.clone() });

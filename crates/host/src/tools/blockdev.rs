@@ -1,11 +1,11 @@
-//! blockdev: drops what the kernel has cached of a device.
+//! blockdev: drops cached data of a device.
 
 use super::{Change, Content, Tool};
 
 const BLOCKDEV: Tool = Tool { name: "blockdev", package: "util-linux" };
 
-/// Writes out and drops the cache of the device at `path`. What was written through a mapping over it is not in that cache, so
-/// that programs would read what was there before.
+/// Writes out and drops the cache of the device at `path`. Data written through a mapping is not in that cache, so
+/// programs would read stale data.
 pub fn flush(path: &str) -> Change<Content> {
     Change::new(BLOCKDEV, &["--flushbufs"], path)
 }

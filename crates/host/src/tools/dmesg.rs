@@ -1,4 +1,4 @@
-//! dmesg: what the kernel said, such as how fast it computes parity.
+//! dmesg: messages of the kernel, such as how fast it computes parity.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::units::Parity;
 
 const DMESG: Tool = Tool { name: "dmesg", package: "util-linux" };
 
-/// Loads the module of md that computes parity, as mdadm would: the kernel measures its ways of doing it then, and tells.
+/// Loads md's module for parity, as mdadm would. The kernel then measures its methods and logs the results.
 pub fn load_parity() -> Query {
     Query::new(MODPROBE, ["raid456"]).within(Duration::from_secs(60))
 }
@@ -17,8 +17,8 @@ pub fn messages() -> Query {
     Query::new(DMESG, [] as [&str; 0])
 }
 
-/// How fast the kernel computes parity, by its last measurements. Where only one way is possible, or one is the best for sure, it
-/// measures nothing.
+/// Rates at which the kernel computes parity, by its last measurements. It measures nothing where only one method is possible
+/// or one is known to be the best.
 pub fn parity(messages: &str) -> Parity {
     let last = |before: &str, after: &str, unit: f64| {
         let number = |line: &str| {
@@ -31,7 +31,7 @@ pub fn parity(messages: &str) -> Parity {
     };
     Parity {
         xor: last("xor: using function: ", " MB/sec", 1e6),
-        // The kernel shifts by 20 here.
+        // For raid6, the kernel divides by 2^20.
         raid6: last("raid6: using algorithm ", " MB/s", 1_048_576.0),
     }
 }

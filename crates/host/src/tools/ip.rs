@@ -1,4 +1,4 @@
-//! ip: what the kernel knows of the hardware addresses of other machines.
+//! ip: hardware addresses of other machines that the kernel knows.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use super::{Query, Tool};
 
 const IP: Tool = Tool { name: "ip", package: "iproute2" };
 
-/// Prints the entry of a machine on the local network; nothing of one that is behind a router.
+/// Prints the entry of a machine on the local network; nothing for a machine behind a router.
 pub fn neighbour(address: IpAddr) -> Query {
     Query::new(IP, ["neigh", "show", "to", &address.to_string()])
 }
@@ -40,7 +40,7 @@ mod tests {
         let here = IpAddr::from([10, 9, 0, 1]);
         assert_eq!(route(address, here).to_string(), "ip -oneline route get 10.9.0.2 from 10.9.0.1");
     }
-    /// Of iproute2 6.1.
+    /// Output of iproute2 6.1.
     #[test]
     fn the_port_of_a_route() {
         let near = "192.0.2.1 from 192.0.2.2 dev eth0 uid 0 \\    cache \n";

@@ -42,7 +42,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 /// The received bytes and the duration, s, from the report of a client; or why there are none.
 pub fn received(report: &str) -> Result<(u64, f64), String> {
     let begin = |text: &str| text.chars().take(LONGEST_WORDS).collect::<String>();
-    // The login there may say something before and after.
+    // The login shell there may print lines before and after it.
     let at = if report.starts_with('{') { Some(0) } else { report.find("\n{").map(|at| at + 1) };
     let Some(at) = at else {
         return Err(format!("this is no report: {}", begin(report.lines().next().unwrap_or_default())));
@@ -86,7 +86,7 @@ mod tests {
         );
     }
 
-    /// Of iperf3 3.12, over loopback with a limit.
+    /// Output of iperf3 3.12, over loopback with a limit.
     #[test]
     fn what_came_counts_and_what_went_wrong_is_said() {
         assert_eq!(received(include_str!("fixtures/iperf3-four-streams.json")), Ok((7_864_320, 3.000652)));

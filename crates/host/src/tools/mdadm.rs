@@ -5,7 +5,7 @@ use crate::units::{KIB, Layout};
 
 const MDADM: Tool = Tool { name: "mdadm", package: "mdadm" };
 
-/// An array to be made. What mdadm would choose by its version or configuration is stated.
+/// An array to be made. Whatever mdadm would choose by its version or configuration is given explicitly.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Array<'a> {
     /// Name of the array, whose path is `/dev/md/NAME`.
@@ -71,7 +71,7 @@ pub fn create<'a>(array: &Array<'a>, members: impl IntoIterator<Item = (&'a str,
 /// Which members an array may be started without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Without {
-    /// All members must be there.
+    /// All members must be present.
     None,
     /// It starts without the members that are missing.
     Missing,
@@ -137,7 +137,7 @@ pub fn replace(path: &str, old: &str, new: &str) -> Change<State> {
     Change::of(Query::new(MDADM, [path, "--replace", old, "--with", new]), [path])
 }
 
-/// Has the array at `path` take a member for failed.
+/// Marks a member of the array at `path` as failed.
 pub fn fail(path: &str, member: &str) -> Change<State> {
     Change::of(Query::new(MDADM, [path, "--fail", member]), [path])
 }
@@ -157,7 +157,7 @@ pub fn check(path: &str) -> Change<State> {
     Change::new(MDADM, &["--action=check"], path)
 }
 
-/// Lets the kernel go on with what it does with the array at `path`, if that was frozen.
+/// Unfreezes the array at `path`, if it is frozen.
 pub fn go_on(path: &str) -> Change<State> {
     Change::new(MDADM, &["--action=idle"], path)
 }
@@ -229,7 +229,7 @@ mod tests {
         Output { code: Some(code), stdout: stdout.to_owned(), stderr: stderr.to_owned() }
     }
 
-    /// As people published them, of several versions, and as the lab has them.
+    /// Output of several versions, published by users or captured in the lab.
     #[test]
     fn superblocks_and_events_of_captured_arrays() {
         let text = include_str!("fixtures/mdadm.txt");

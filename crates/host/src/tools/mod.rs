@@ -57,8 +57,8 @@ pub fn has_module(name: &str) -> Query {
     Query::new(MODPROBE, ["--dry-run", "--quiet", name])
 }
 
-/// Ends a program by a signal when the standard input ends; ends with that program. A shell gives programs in the background another
-/// input, so its own is kept as number 3. Directories of root's for temporary files are not for a program of another user.
+/// Ends a program by a signal when the standard input ends; ends with that program. A shell gives background programs another
+/// input, so its own is kept as descriptor 3. Temporary directories of root are not usable by a program of another user.
 const UNTIL_INPUT_ENDS: &str = r#"signal=$1; shift; unset TMPDIR TEMP TMP; exec 3<&0; "$@" </dev/null 3<&- & s=$!; { cat <&3; kill -s "$signal" $s; } >/dev/null 2>&1 & wait $s"#;
 
 /// Runs a script of the shell, whose arguments are `$1` and so on.
@@ -134,7 +134,7 @@ impl<Altered> Change<Altered> {
     }
 
     /// A command that changes these devices and no others, with a time limit of two minutes: a drive may have to wake up, or
-    /// write first what it was given before. It ends what it began even if this program is killed: mdadm leaves an array frozen else.
+    /// write its cache first. It completes even if this program is killed, because mdadm would leave an array frozen.
     fn of<'a>(query: Query, devices: impl IntoIterator<Item = &'a str>) -> Self {
         let devices = devices.into_iter().map(str::to_owned).collect();
         let query = Query { outlives: true, ..query.within(Duration::from_secs(120)) };

@@ -1,10 +1,10 @@
-//! unshare, nsenter and setpriv: programs with a network and mounts of their own, which vanish with them; ip and tc for their link.
+//! unshare, nsenter and setpriv: programs in namespaces of their own, which end with them; ip and tc for their link.
 
 use std::{ffi::OsStr, path::Path, time::Duration};
 
 use super::{Query, System, Tool, ToolError};
 
-/// For a shell with mounts of its own: files and directories of the system that are given to `hide` are not seen there, nor is what is in `/run` after `own_run`.
+/// Shell functions for a mount namespace: `hide` hides files and directories, `own_run` the content of `/run`.
 pub(super) const HIDE: &str = r#"PATH=/usr/sbin:/usr/bin:/sbin:/bin
 hide() { for f; do
 if [ -d "$f" ]; then mount -t tmpfs -o mode=755,size=4k drivebench "$f" || exit; elif [ -e "$f" ]; then mount --bind /dev/null "$f" || exit; fi
@@ -21,8 +21,8 @@ pub(super) const UMOUNT: Tool = Tool { name: "umount", package: "mount" };
 const IP: Tool = Tool { name: "ip", package: "iproute2" };
 pub const TC: Tool = Tool { name: "tc", package: "iproute2" };
 
-/// A shell with mounts and process numbers of its own, and a network if it is `alone`; it ends with this program, however that does. All in it ends with it: the kernel ends all processes with the
-/// first one of their numbers. What is unmounted elsewhere is unmounted there, too.
+/// A shell in its own mount and PID namespaces, and with `alone` in its own network namespace. It ends with this program, and the
+/// kernel ends all processes of its PID namespace with it. What is unmounted elsewhere is unmounted there, too.
 pub fn apart(alone: bool, script: &str, args: &[&OsStr]) -> Query {
     let network: &[&str] = if alone { &["--net"] } else { &[] };
     let others = "--mount --propagation slave --pid --fork --kill-child -- sh -c".split(' ');
@@ -31,12 +31,12 @@ pub fn apart(alone: bool, script: &str, args: &[&OsStr]) -> Query {
     Query::new(SETPRIV, unshare.chain(args.iter().copied()))
 }
 
-/// Runs a program in the network of one process, and with the mounts of another; so its processes end with that one.
+/// Runs a program in the network namespace of one process and the other namespaces of another, with which it ends.
 pub fn within(network: u32, mounts: u32, program: &Query, tools: &System) -> Result<Query, ToolError> {
     entered((network, mounts), Some(mounts), program, tools)
 }
 
-/// Runs a program in the network of a process, and with its mounts; but it does not end with that.
+/// Runs a program in the network and mount namespaces of a process, but does not end it with that process.
 pub fn beside(process: u32, program: &Query, tools: &System) -> Result<Query, ToolError> {
     entered((process, process), None, program, tools)
 }

@@ -1,4 +1,4 @@
-//! exportfs, rpc.mountd and mount.nfs4: the kernel's NFS server on a network of its own, and the kernel's client of it.
+//! exportfs, rpc.mountd and mount.nfs4: the kernel's NFS server in its own network namespace, and the kernel's client.
 
 use std::{ffi::OsStr, path::Path, time::Duration};
 
@@ -18,10 +18,10 @@ pub const TOOLS: [Tool; 5] = [EXPORTFS, MOUNTD, MOUNT, UMOUNT, SH];
 /// The line that [`serve`] prints when it is ready for clients.
 pub const READY: &str = "drivebench: ready";
 
-/// Within mounts of its own: the state and the settings of another server are hidden, and the socket of the system's rpcbind, of which the kernel and rpc.mountd would
-/// else remove what that server has registered. The second directory is below the first one, on another filesystem; it is seen in the third
-/// one, too, of which what is put counts as stored before it is. rpc.mountd tells the kernel who may use what, and ends with the other programs
-/// here; versions of NFS before 4 want more programs, and newer ones of it don't know the oldest.
+/// In a mount namespace, hides the state and settings of another server, and the socket of the system's rpcbind, because the
+/// kernel and rpc.mountd would remove that server's registrations. The second directory is below the first, on another
+/// filesystem. It is also seen at the third, where writes are acknowledged before they are stored. rpc.mountd tells the kernel
+/// which clients may use which exports. NFS before 4 needs more programs, and newer versions of rpc.mountd reject `-N 2`.
 const FURNISH: &str = r#"modprobe -q nfsd; modprobe -q nfs
 hide /etc/nfs.conf /etc/nfs.conf.d /usr/etc/nfs.conf /usr/etc/nfs.conf.d /etc/exports /etc/exports.d /etc/hosts.allow /etc/hosts.deny
 own_run && mount -t tmpfs -o mode=755,size=4M drivebench /var/lib/nfs &&
@@ -37,9 +37,9 @@ const EXPORTED: &str = "rw,no_root_squash,no_subtree_check,insecure";
 const FURNISH_CLIENT: &str = r#"own_run && mkdir "$1" || exit
 hide /etc/nfsmount.conf /etc/nfsmount.conf.d /usr/etc/nfsmount.conf /usr/etc/nfsmount.conf.d"#;
 
-/// The server's threads keep its network when nobody else uses it, so what ends them must outlast this program: it notices that its input ends.
-/// Clients of before could claim what they had for some time, of which 10 s are the least; without a program that notes clients, newer kernels
-/// don't end that when they are told to.
+/// The server's threads keep their network namespace alive, so the script that ends them must outlast this program. It waits for
+/// the end of its input. Clients of an earlier server may reclaim locks for a grace period of at least 10 s. Without a program
+/// that tracks clients, newer kernels don't end that period on request.
 const SERVE: &str = r#"trap "" HUP INT TERM PIPE
 n=/proc/fs/nfsd
 put() { printf "%s\n" "$1" | tee "$n/$2" >/dev/null; }
@@ -57,12 +57,12 @@ pub fn furnish_client(mounted: &Path) -> Query {
     script(&format!("{HIDE}{FURNISH_CLIENT}"), [mounted])
 }
 
-/// Serves until its standard input ends; says [`READY`] before.
+/// Serves until its standard input ends; prints [`READY`] first.
 pub fn serve() -> Query {
     Query::new(SH, ["-c", SERVE])
 }
 
-/// Mounts a directory of the server. A server that is gone is an error after two minutes, not a program that hangs.
+/// Mounts a directory of the server. If the server is gone, this fails after two minutes instead of hanging.
 pub fn mount((address, port): (&str, u16), shared: &str, dir: &Path) -> Query {
     let options = format!("vers=4,proto=tcp,port={port},soft,timeo=200,retrans=2,nodev,nosuid,noexec");
     let shared = format!("{address}:/{shared}");
@@ -84,7 +84,7 @@ pub fn negotiated(mounts: &str, dir: &Path) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A line that Linux 6.1 said of a client.
+    /// A line of Linux 6.1 about a client.
     #[test]
     fn what_was_negotiated_is_read() {
         let mounts = "tmpfs /mnt tmpfs rw 0 0\n192.0.2.1:/own /mnt/nfs nfs4 rw,relatime,vers=4.2,rsize=65536,wsize=65536,namlen=255,soft,proto=tcp,\

@@ -1,4 +1,4 @@
-//! sshd, sftp and ssh-keygen: a server of files of our own, and its client.
+//! sshd, sftp and ssh-keygen: a server of its own for files, and its client.
 
 use std::{ffi::OsStr, net::IpAddr, path::Path, time::Duration};
 
@@ -16,8 +16,8 @@ pub const TOOLS: [Tool; 5] = [SSHD, SFTP, SSH, KEYGEN, SH];
 pub const SERVER: &str = "drivebench";
 const HERE: &str = "127.0.0.1";
 
-/// Within mounts of its own: the directory that sshd wants and few systems have while it does not run, an account that is not locked, of which
-/// sshd would let in nobody, and none of the system's rules and scripts for logins.
+/// In a mount namespace: the directory that sshd needs and few systems have while it does not run; an account that is not
+/// locked, because sshd would refuse it; and none of the system's rules and scripts for logins.
 const FURNISH: &str = r#"hide /etc/ssh/sshrc /etc/hosts.allow /etc/hosts.deny
 own_run && mkdir /run/sshd && { [ ! -e /etc/shadow ] || mount --bind "$1" /etc/shadow; }"#;
 
@@ -40,7 +40,7 @@ pub fn serve(sshd: &Path, config: &Path) -> Query {
     until_input_ends("TERM", sshd, [OsStr::new("-D"), "-e".as_ref(), "-f".as_ref(), config.as_ref()])
 }
 
-/// The configuration of a server that listens on an address, and on the one of this machine alone, and serves files only, those of a directory. If other
+/// The configuration of a server that listens on an address and on loopback, and serves only the files of a directory. If other
 /// machines reach it, only one may use it.
 pub fn config(room: &Path, address: &str, port: u16, client: Option<IpAddr>) -> String {
     let room = room.display();
@@ -70,8 +70,8 @@ fn in_brackets(address: &str) -> String {
     if address.contains(':') { format!("[{address}]") } else { address.to_owned() }
 }
 
-/// A client that begins in a directory of the server, waits for commands on its standard input, one line at a time, and ends with that. It says
-/// how it is connected, if it `tells`.
+/// A client that begins in a directory of the server, and reads commands line by line from its standard input until that ends. With
+/// `tells`, it reports how it is connected.
 pub fn client((room, address): (&Path, &str), port: u16, dir: &str, tells: bool) -> Query {
     let known_hosts = format!("UserKnownHostsFile={}", room.join("known").display());
     let key = format!("IdentityFile={}", room.join("key").display());
@@ -109,13 +109,13 @@ pub fn version() -> Query {
     Query::new(SSH, ["-V"])
 }
 
-/// `OpenSSH 9.2p1` of what [`version`] says.
+/// `OpenSSH 9.2p1` from the output of [`version`].
 pub fn name(output: &Output) -> String {
     let name = output.stderr.split([' ', ',']).next().unwrap_or_default();
     name.trim().replace('_', " ")
 }
 
-/// Protocol, what protects messages against changes, and against readers, of what a client that tells says.
+/// Protocol, integrity protection and encryption, from the output of a client with `tells`.
 pub fn negotiated(log: &str) -> Option<[String; 3]> {
     let after = |words: &str| log.lines().find_map(|line| line.split_once(words)).map(|(_, rest)| rest);
     let version = after("Remote protocol version ")?.split(',').next()?;
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// Lines of what OpenSSH 9.2p1 said.
+    /// Output of OpenSSH 9.2p1.
     #[test]
     fn what_was_negotiated_is_read() {
         let said = "debug1: Local version string SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u10\n\

@@ -1,4 +1,4 @@
-//! smbd, pdbedit, smbclient and smbstatus: a server of our own, and its client.
+//! smbd, pdbedit, smbclient and smbstatus: a server of its own, and its client.
 
 use std::{
     ffi::OsStr,
@@ -50,8 +50,8 @@ pub struct Share {
 }
 
 impl Share {
-    /// A client that waits for commands on its standard input, one line at a time, until that ends. Each answer of the server may take so long;
-    /// all but the last one wait for those before. The configuration is instead of the system's.
+    /// A client that reads commands line by line from its standard input until that ends. `patience` limits each answer of the server;
+    /// all but the last one wait for those before. `config` replaces the system's configuration.
     pub fn client(&self, (program, config): (&Path, &Path), patience: Duration) -> Query {
         let port = self.port.to_string();
         let protection = format!("--client-protection={}", self.protection);
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(all.map(numbers), [Some((4, 17)), Some((4, 9)), None, None]);
     }
 
-    /// Shortened from what Samba 4.17.12 said.
+    /// Output of Samba 4.17.12, shortened.
     #[test]
     fn what_was_negotiated_is_read() {
         let text = r#"{"version": "4.17.12-Debian", "sessions": {"741898554": {"session_id": "741898554", "username": "root",

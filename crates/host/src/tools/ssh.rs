@@ -57,8 +57,8 @@ pub fn remove(at: &RemoteDir, name: &str) -> Query {
     run(at, REMOVE, &[name])
 }
 
-/// Makes a directory for a client of a share, with others in it, if these programs are there. Answers [`READY`], then what sshd says of the
-/// connection, and what is said of a version. The directory is removed when the connection ends.
+/// Makes a directory for a client of a share, with subdirectories, if these programs are installed. Answers [`READY`], then sshd's
+/// description of the connection, and the version. The directory is removed when the connection ends.
 pub fn client(at: &RemoteDir, name: &str, dirs: &[&str], (needs, version): (&[Tool], Query)) -> Query {
     let needs: Vec<String> = needs.iter().map(|tool| format!("{}:{}", tool.name, tool.package)).collect();
     run(at, CLIENT, &[name, &dirs.join(" "), &needs.join(" "), &version.to_string()])

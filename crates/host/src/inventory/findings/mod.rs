@@ -22,7 +22,7 @@ pub enum Code {
     Inactive,
     /// A pool that lacks drives and can be used.
     Degraded,
-    /// A spare that failed, of a pool that lacks nothing.
+    /// A failed spare of a pool that is complete.
     FailedMember,
     Failing,
     /// A drive failed its own test.

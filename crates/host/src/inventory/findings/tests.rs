@@ -118,7 +118,7 @@ fn drives_on_a_powered_hub_do_not_count() {
     assert_eq!(find(&inventory, "usb-power"), None);
 }
 
-/// What is said of a drive with this health: codes and sentences.
+/// Codes and sentences of the findings on a drive with this health.
 fn said(health: Health) -> Vec<(String, String)> {
     let drive = Drive { name: "nvme0n1".to_owned(), health: Some(health), ..Drive::default() };
     let inventory = Inventory { drives: vec![drive], ..Inventory::default() };

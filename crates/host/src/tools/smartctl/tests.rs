@@ -102,7 +102,7 @@ fn standby_is_kept_and_vendor_types_stay_with_their_bridges() {
     assert_eq!((kinds(Some("nvme"), None, false), kinds(Some("mmc"), None, false)), (vec!["auto"], vec![]));
 }
 
-/// What is said of an SSD with this entry in smartmontools' database and these attributes: name, value, raw.
+/// The health of an SSD with this entry in smartmontools' database and these attributes: name, value, raw.
 fn ssd(entry: &str, attributes: &[(&str, u64, &str)]) -> Health {
     let each = attributes.iter().map(|(name, value, raw)| {
         serde_json::json!({"name": name, "value": value, "when_failed": "", "raw": {"string": raw}})
