@@ -41,7 +41,7 @@ impl Claims {
         locked.into_iter().map(|drive| drive.claim(erase)).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The claimed drives below a block device, by its directory in sysfs; why not if one of them isn't claimed.
+    /// The claimed drives below a block device, given by its directory in sysfs. The error says which drive isn't claimed.
     fn below(&self, dir: &Path, depth: u32) -> Result<Vec<&Claim>, String> {
         let name = || dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let slaves: Vec<PathBuf> = fs::read_dir(dir.join("slaves"))
@@ -114,7 +114,7 @@ impl Right<Content> for Claims {
         for claim in self.below(&dir, 8)? {
             still(&claim.drive, claim.sequence.as_deref()).map_err(|why| why.to_string())?;
         }
-        // Mounted, or part of something else by now: the kernel refuses.
+        // It is mounted or part of something else by now, so the kernel refuses.
         let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = fs::File::from(openat(CWD, &path, flags, Mode::empty()).map_err(|e| read(e.into()))?);
         let same = file.metadata().map_err(read)?;

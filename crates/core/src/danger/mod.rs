@@ -127,12 +127,12 @@ impl Locked {
     }
 }
 
-/// Refuses a drive that can't be erased whoever consents, as far as that is known without opening it.
+/// Refuses a drive that can't be erased even with consent, as far as that is known without opening it.
 pub fn erasable(inventory: &Inventory, drive: &Drive) -> Result<(), Refusal> {
     let refused = |why| Refusal::new(drive, why);
     let checked = refusal::check(inventory, drive, &[consent(drive)]);
     match checked.and_then(|()| opened_by(inventory, drive).map_or(Ok(()), Err)) {
-        // Who is not root doesn't see all that uses it.
+        // Without root, not all users of the drive are seen.
         Err(Why::Unseen(_)) if !geteuid().is_root() => Ok(()),
         checked => checked.map_err(refused),
     }
@@ -142,7 +142,7 @@ fn is(file: &File, drive: &Drive) -> bool {
     file.metadata().is_ok_and(|data| refusal::device(&data) == Some(drive.device))
 }
 
-/// Why a drive is not only the kernel's: what has it or a part of it open. Needs root.
+/// The process or device that has a drive or a part of it open; `None` if there is none. Needs root.
 pub fn opened_by(inventory: &Inventory, drive: &Drive) -> Option<Why> {
     patiently(|| unopened(Path::new(PROC), inventory, drive)).err()
 }
@@ -189,7 +189,7 @@ fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Why>) -> Result<T, Why> {
     attempt()
 }
 
-/// The kernel's count of drives when this one appeared: another drive with the same number has another one. Since Linux 5.15.
+/// The kernel's sequence number of the drive (`diskseq`, Linux 5.15): another drive with the same device number has another.
 fn sequence(drive: &Drive) -> Option<String> {
     let (major, minor) = drive.device;
     Sysroot::live().word(&format!("/sys/dev/block/{major}:{minor}/diskseq"))

@@ -152,7 +152,7 @@ pub fn holds(drive: &Drive) -> Vec<String> {
         .filter_map(|(name, content)| {
             let filesystem = content.filesystem.as_ref()?;
             let label = content.label.as_ref().map(|label| format!(" '{label}'")).unwrap_or_default();
-            // Who wrote the label decides neither where a line ends nor what the terminal does.
+            // A label must not break the line or control the terminal.
             Some(clean(&format!("{filesystem}{label} on {name}")).into_owned())
         })
         .collect();
@@ -168,15 +168,15 @@ pub fn consent(drive: &Drive) -> String {
     drive.unique_serial().cloned().unwrap_or_else(|| drive.identity())
 }
 
-/// The option that allows to erase a drive, as it is typed in a shell.
+/// The option that permits erasing a drive, as it is typed in a shell.
 pub fn erase_option(consent: &str) -> String {
     // A word of its own that begins with a hyphen would be another option.
     let joint = if consent.starts_with('-') { '=' } else { ' ' };
     format!("--erase{joint}{}", shell_word(consent))
 }
 
-/// Whether a drive holds nothing that was not there when it was shown. Its name may have changed, and what is gone is no loss:
-/// udev may have told late that it was removed.
+/// Whether a drive holds nothing that was not there when it was shown. Its name may have changed. Missing content is no loss:
+/// udev may have reported late that it was removed.
 pub(super) fn holds_no_more(shown: &Drive, now: &Drive) -> bool {
     let was = |now: &Signature, shown: &Signature| now.filesystem.is_none() || now == shown;
     let was_there = |now: &Partition| {
@@ -186,7 +186,7 @@ pub(super) fn holds_no_more(shown: &Drive, now: &Drive) -> bool {
     was(&now.content, &shown.content) && now.partitions.iter().all(was_there)
 }
 
-/// The volume group of a logical volume, from the name of its mapping: one hyphen separates them, two are one of a name.
+/// The volume group of a logical volume, from the name of its mapping. One hyphen separates them; two stand for one hyphen.
 fn group(mapping: &str) -> String {
     let letters: Vec<char> = mapping.chars().collect();
     let mut at = 0;

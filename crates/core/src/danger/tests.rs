@@ -79,7 +79,7 @@ fn drives_of_arrays_and_mappings_are_refused() {
     insta::assert_snapshot!(lines.join("\n"));
 }
 
-/// Signatures of programs that use drives, on a drive that none of them uses now; and what stands on it while they do.
+/// Signatures of programs that use drives, on a drive that is not in use, and what is built on it while they use it.
 #[test]
 fn each_signature_and_each_layer_is_a_reason_to_refuse() {
     let mini = complete(&fixtures::mini_pc());

@@ -17,7 +17,7 @@ pub struct Cut {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CutBy {
-    /// `kept` of the free bytes are left for others.
+    /// `kept` of the free bytes stay free.
     FreeSpace { free: u64, kept: u64 },
     /// The largest file of the filesystem.
     LargestFile { filesystem: String },
@@ -38,14 +38,14 @@ impl Cut {
     }
 }
 
-/// A pause, and what follows it, that would have left too little time for writing.
+/// A pause that was left out with the steps after it, because it would have left too little time for writing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NoPause {
     /// Position of the target in the plan.
     pub target: u32,
     /// The pause, s.
     pub pause: f64,
-    /// The least `--max-time` that has room for it, s.
+    /// Minimum `--max-time` that includes the pause, s.
     pub least: f64,
 }
 

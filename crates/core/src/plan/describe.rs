@@ -27,7 +27,7 @@ impl Plan {
         let repetitions = self.repetitions();
         let mut lines = Vec::new();
         let mut before: Vec<String> = Vec::new();
-        // What single drives are erased for says it for their pools, too.
+        // The list of erased single drives covers their pools, too.
         let says = self.builds().any(|(_, build)| build.drives.len() == 1);
         for (at, target) in self.targets.iter().enumerate() {
             let pool = self.build(at).filter(|build| build.drives.len() > 1);
@@ -49,7 +49,7 @@ impl Plan {
             };
             lines.extend(said(&built));
             let loads = distinct(said(&loads));
-            // Those of pools repeat those of their drives.
+            // The loads of pools repeat those of their drives.
             match pool.is_some() && !loads.is_empty() && loads.iter().all(|line| before.contains(line)) {
                 true => lines.push("  the same loads".to_owned()),
                 false => lines.extend(loads.clone()),
@@ -97,7 +97,7 @@ impl Plan {
         lines.join("\n") + "\n"
     }
 
-    /// Bytes written at most to a drive that pools are built of, too. A write to a pool is at most one to each of its drives.
+    /// Maximum bytes written to a drive that is also a member of pools. A write to a pool is at most one write to each drive.
     fn with_pools(&self, at: usize) -> Option<u64> {
         let [drive] = &self.targets[at].drives[..] else { return None };
         let is_of = |pool: &usize| {

@@ -35,12 +35,12 @@ pub struct Plan {
     pub cuts: Vec<Cut>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub no_pauses: Vec<NoPause>,
-    /// The run ends within it. Older plans and published procedures have none.
+    /// The time limit of the run. Older plans and published procedures have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<TimeLimit>,
 }
 
-/// Why a plan can't be carried out here, and what to do.
+/// Why a plan can't be executed here, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Impossible(String);
@@ -229,17 +229,17 @@ impl Plan {
         self.acts::<Predict>().next()
     }
 
-    /// Its targets may lack drives by now.
+    /// Whether its targets may lack drives.
     pub fn takes_what_is_left(&self) -> bool {
         self.steps.iter().any(|step| step.act.needs().takes_what_is_left)
     }
 
-    /// What else the machine does meanwhile is of no account.
+    /// Whether it measures nothing, so that other activity of the machine doesn't matter.
     pub fn measures_nothing(&self) -> bool {
         !self.steps.is_empty() && self.steps.iter().all(|step| step.act.needs().measures_nothing)
     }
 
-    /// Whether an act finds or makes this target: before, it may not be there.
+    /// Whether an act finds or makes this target, which may not exist before.
     pub fn is_found_by_act(&self, target: usize) -> bool {
         self.steps.iter().any(|step| step.is_on(target) && step.act.needs().finds_target)
     }
@@ -259,7 +259,7 @@ impl Plan {
         all.find(|(step, _)| step.is_on(target))
     }
 
-    /// What the pool is that a target stands for; none of targets that are there before the run.
+    /// The step that builds the pool of a target; `None` for targets that exist before the run.
     pub fn build(&self, target: usize) -> Option<&BuildPool> {
         self.builds().find(|(at, _)| *at == target).map(|(_, build)| build)
     }

@@ -73,11 +73,11 @@ impl SuiteLoad {
 /// When a load of a suite ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// After so many bytes, however long they take.
+    /// After this many bytes, however long they take.
     Bytes(u64),
-    /// When its speed is known well enough.
+    /// When its speed is known to the requested precision.
     Rounds,
-    /// When the speed that it keeps up is known.
+    /// When its sustained speed is known.
     Sustained,
 }
 
@@ -123,7 +123,7 @@ struct LoadForm {
     rw: FioName,
     /// Percentage of reads in rw and randrw.
     rwmixread: Option<u8>,
-    /// Without one, the load ends by itself.
+    /// If it is missing, the load ends by itself.
     size: Option<String>,
     #[serde(default)]
     sustained: bool,
@@ -176,12 +176,12 @@ impl Suite {
         Self::shipped("mark")
     }
 
-    /// The names of all that need no file.
+    /// The names of the built-in suites.
     pub fn names() -> impl Iterator<Item = &'static str> {
         SHIPPED.into_iter().map(|(name, _)| name)
     }
 
-    /// What a file server is asked for.
+    /// The suite of a file server's loads.
     pub fn nas() -> Self {
         Self::shipped("nas")
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Measure, Plan, Step};
 
-/// The most time of a run.
+/// Maximum time of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TimeLimit {
     pub seconds: f64,
@@ -12,9 +12,9 @@ pub struct TimeLimit {
     pub together: bool,
 }
 
-/// Starting and ending a load takes so long at most, s; the drive's first and last operation not included.
+/// Maximum time to start and end a load, s, without the drive's first and last operation.
 const START: f64 = 0.05;
-/// The same where fio is started.
+/// The same time with fio.
 const START_FIO: f64 = 0.5;
 
 impl Plan {
@@ -26,12 +26,12 @@ impl Plan {
         self.limit.map_or(1.0, |limit| limit.seconds / 10.0).min(1.0)
     }
 
-    /// Seconds of all steps, one after the other; `None` without a limit.
+    /// Maximum seconds of all steps, one after the other; `None` without a limit.
     pub fn seconds(&self) -> Option<f64> {
         self.time(self.steps.iter(), self.targets.len())
     }
 
-    /// Seconds of these steps on so many targets, at most.
+    /// Maximum seconds of these steps on this number of targets.
     pub(super) fn time<'a>(
         &self,
         steps: impl Iterator<Item = &'a Step> + Clone,
@@ -46,12 +46,12 @@ impl Plan {
         }
     }
 
-    /// Seconds of a step, at most, that others leave to it; nothing for one that may be skipped.
+    /// Maximum seconds of a step that other steps reserve for it; 0 if it may be skipped.
     pub(crate) fn needed(&self, step: &Step) -> f64 {
         if step.needs.is_some() { 0.0 } else { self.most(step).unwrap_or(0.0) }
     }
 
-    /// Seconds of a step, at most, if it ends when its own limit is reached.
+    /// Maximum seconds of a step, if it ends at its own limit.
     pub fn most(&self, step: &Step) -> Option<f64> {
         let start = match (step.act.is::<Measure>(), self.engine.as_deref()) {
             (true, Some("fio")) => START_FIO,

@@ -13,7 +13,7 @@ use crate::{
     units::{EngineInfo, Outcome, Power, RunStatus, Window, ZonePoint},
 };
 
-/// The schema of records that this version writes. It rises when a reader of the schema before would misread it.
+/// The schema of records that this version writes. It rises when older readers would misread a record.
 pub const SCHEMA: u32 = 2;
 
 /// A line of a record. `target` is the target's position in the plan; `at` is a time as RFC 3339, here and below.
@@ -91,7 +91,7 @@ pub enum Event {
     },
     /// Results of another tool; such a record has no plan.
     Imported(Box<Imported>),
-    /// What another machine answered; such a record has no plan.
+    /// Answers of another machine; such a record has no plan.
     Watched(Box<Watched>),
     /// The last line.
     End(End),
@@ -128,20 +128,20 @@ impl Event {
     }
 }
 
-/// Of the bytes, operations and nanoseconds of a load: 72 PB, two years.
+/// Upper limit of the bytes, operations and nanoseconds of a load: 72 PB, two years.
 pub const MOST: u64 = 1 << 56;
 
-/// Whether something may last so many seconds.
+/// Whether a duration is plausible, s.
 pub fn lasts(seconds: f64) -> bool {
     (0.0..MOST as f64 / 1e9).contains(&seconds)
 }
 
-/// What an act of one experiment observed. Each kind has a tag in records.
+/// An observation by an act of one experiment. Each kind has a tag in records.
 pub trait Observation: Kind {
-    /// Whether its counts and times are such as drives can reach.
+    /// Whether its counts and times are plausible for drives.
     fn fits(&self) -> bool;
 
-    /// Bytes read and written besides those of the result.
+    /// Bytes read and written that the result doesn't include.
     fn moved(&self) -> (u64, u64) {
         (0, 0)
     }
@@ -158,7 +158,7 @@ impl<T: Observation> From<T> for Observed {
     }
 }
 
-/// Of the bytes and operations of a window, of which a load may have tens of thousands: 281 TB.
+/// Upper limit of the bytes and operations of a window: 281 TB. A load may have tens of thousands of windows.
 const MOST_OF_WINDOW: u64 = 1 << 48;
 
 /// The result of an act other than a load. Fields that don't apply to its kind are empty.
@@ -169,7 +169,7 @@ pub struct ActResult {
     /// It was cancelled before it was done.
     #[serde(skip_serializing_if = "is_default")]
     pub cut_short: bool,
-    /// drivebench did not run for so long meanwhile, s, so it is cut short: its time is not the drive's.
+    /// Time for which drivebench was suspended meanwhile, s. The act is then cut short, because its time is not the drive's.
     #[serde(skip_serializing_if = "is_default")]
     pub suspended: f64,
     /// Bytes moved.

@@ -64,7 +64,7 @@ pub struct ImportedLoad {
     pub jobs: Option<u32>,
     pub caching: Option<Caching>,
     pub content: Option<Content>,
-    /// Something else than the drive set its speed, such as a rate limit.
+    /// Whether something other than the drive set its speed, such as a rate limit.
     pub limited: bool,
     /// Each write lasted until it was on stable storage.
     pub sync: Option<bool>,

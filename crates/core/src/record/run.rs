@@ -10,7 +10,7 @@ use crate::{
     units::{Caching, Ended, EngineInfo, Histogram, Outcome, RunStatus, Window, ZonePoint, duration},
 };
 
-/// What a reader keeps of the windows of one load. Keeping all windows would take too much memory.
+/// The part of a load's windows that a reader keeps. Keeping all windows would take too much memory.
 pub trait Windows {
     fn window(&mut self, zone: Option<ZonePoint>, window: &Window);
 }
@@ -26,7 +26,7 @@ impl Windows for Histogram {
     }
 }
 
-/// A whole record. Of the windows of each load it has what `T` keeps.
+/// A whole record. `T` keeps a part of the windows of each load.
 #[derive(Debug)]
 pub struct Run<T> {
     pub start: Option<Start>,
@@ -47,7 +47,7 @@ pub struct Run<T> {
     pub written: BTreeMap<usize, u64>,
     /// Results of another tool.
     pub imported: Option<Imported>,
-    /// What another machine answered.
+    /// Answers of another machine.
     pub watched: Option<Watched>,
     /// How it ended; `None` if it is running or was cut off.
     pub end: Option<End>,
@@ -61,7 +61,7 @@ pub struct Step<T> {
     /// The load on each target, by the target's position in the plan.
     pub loads: BTreeMap<usize, Load<T>>,
     pub processors: Option<Processors>,
-    /// What the drives of each target moved meanwhile, by their own counters; none of unknown drives.
+    /// Bytes that the drives of each target moved meanwhile, by their own counters; `None` for unknown drives.
     pub counted: BTreeMap<usize, BytesMoved>,
 }
 
@@ -69,7 +69,7 @@ pub struct Step<T> {
 pub struct Load<T> {
     pub windows: u64,
     pub kept: T,
-    /// For how long drivebench did not run during one of its windows, at most, ns; those windows are left out.
+    /// Longest time for which drivebench was suspended in one of its windows, ns. Those windows are left out.
     pub suspended_ns: u64,
     /// Seconds of those windows before the outcome.
     left_out: f64,
@@ -100,8 +100,8 @@ impl<T> Run<T> {
         End::status(self.end.as_ref())
     }
 
-    /// Flags what was measured while the process did not run. A load whose amount is fixed, a round, or what goes through the page
-    /// cache, counts as a whole or not at all.
+    /// Flags what was measured while the process was suspended. A load of a fixed amount, a round, or a load through the page
+    /// cache counts as a whole or not at all.
     fn leave_out(&mut self) {
         for step in self.steps.values_mut() {
             let m = &step.measure;
@@ -297,7 +297,7 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
     }
 }
 
-/// What was measured while this process did not run for so many seconds.
+/// The flag of a measurement during which this process was suspended.
 pub fn suspended(what: &str, seconds: f64) -> Flag {
     let text = format!("drivebench did not run for {} during '{what}': that is left out.", duration(seconds));
     Flag { text, conditions_of: None, other_io: false }

@@ -19,13 +19,13 @@ pub struct Done {
     pub steps: BTreeSet<StepId>,
     /// Scratch files that later steps need as earlier ones left them, by the step that makes the file and its target.
     pub refills: BTreeMap<(StepId, u32), Refill>,
-    /// Of loads that ended well, by step and target.
+    /// Speeds of loads that ended well, by step and target.
     pub speeds: BTreeMap<(StepId, usize), LoadSpeed>,
-    /// What loads took of the processors.
+    /// Processor time of loads.
     pub processors: BTreeMap<StepId, ProcessorUse>,
 }
 
-/// How fast a load was.
+/// The speed of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadSpeed {
     pub bytes: f64,
@@ -34,36 +34,36 @@ pub struct LoadSpeed {
 }
 
 impl LoadSpeed {
-    /// None if it did not end as planned or moved nothing.
+    /// `None` if it did not end as planned or moved nothing.
     pub fn of(outcome: &Outcome, latency: &Histogram) -> Option<Self> {
         outcome.speed()?;
         let bytes = (outcome.bytes_read as f64) + outcome.bytes_written as f64;
         Some(Self { bytes, seconds: outcome.seconds, stalled: Stalled::of(latency) })
     }
 
-    /// Bytes per second.
+    /// The mean speed, bytes per second.
     pub fn whole(&self) -> f64 {
         self.bytes / self.seconds
     }
 
-    /// The same without its stalls.
+    /// The speed without stalls, bytes per second.
     pub fn even(&self) -> f64 {
-        // Of a load with several operations under way they may add up to more than its time.
+        // At a depth above 1, stalls may add up to more than the time of the load.
         self.bytes / (self.seconds - self.stalled.seconds).max(self.seconds * 0.01)
     }
 }
 
-/// What loads took of the processors.
+/// Processor time of loads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProcessorUse {
     /// Seconds of all processors for each byte.
     pub per_byte: f64,
-    /// How many there are.
+    /// Number of processors.
     pub cores: usize,
 }
 
 impl ProcessorUse {
-    /// None if a load did not end as planned or moved nothing: the processors worked for more than its bytes.
+    /// `None` if a load did not end as planned or moved nothing: the processor time includes more than its bytes.
     pub fn of<'a>(did: &Processors, outcomes: impl IntoIterator<Item = &'a Outcome>) -> Option<Self> {
         let mut bytes = 0_u64;
         for outcome in outcomes {
@@ -75,7 +75,7 @@ impl ProcessorUse {
 }
 
 impl<T> super::run::Step<T> {
-    /// What its loads on so many targets took of the processors; none if one was suspended, left out or moved nothing.
+    /// Processor time of its loads on this number of targets; `None` if one was suspended, left out or moved nothing.
     pub fn processor_use(&self, targets: usize) -> Option<ProcessorUse> {
         let all = self.loads.len() == targets && self.loads.values().all(|load| load.suspended_ns == 0);
         let outcomes: Option<Vec<&Outcome>> = self.loads.values().map(|load| load.outcome.as_ref()).collect();
@@ -87,7 +87,7 @@ impl<T> super::run::Step<T> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refill {
     pub by: Measure,
-    /// From its start up to so many bytes.
+    /// Number of bytes from its start.
     pub bytes: u64,
 }
 
@@ -159,7 +159,7 @@ impl Done {
         done
     }
 
-    /// What later steps use is made again if one of them is left.
+    /// Steps that set up something are repeated if a later step that uses it is left.
     fn set_ups(&mut self, plan: &Plan) {
         for (at, step) in plan.steps.iter().enumerate().filter(|(_, step)| step.act.sets_up()) {
             let shares = |other: &&Step| other.on.iter().any(|target| step.on.contains(target));
@@ -183,10 +183,10 @@ impl Done {
         }
     }
 
-    /// What is left of a plan, for its cost: unfinished steps, and the filling of scratch files as steps of their own.
+    /// The rest of a plan, for its cost: unfinished steps, and the filling of scratch files as separate steps.
     pub fn left(&self, plan: &Plan) -> Plan {
         let all = plan.steps.len() as u32;
-        // The moves to the next arrangement begin at the last one.
+        // Drives are moved to the next arrangement from the last one.
         let arranged =
             plan.arrangements().map(|(step, _)| step.id).filter(|id| self.steps.contains(id)).last();
         let is_left = |step: &&Step| !self.steps.contains(&step.id) || Some(step.id) == arranged;

@@ -88,7 +88,7 @@ impl Store {
         self.begin(start, &[])
     }
 
-    /// Keeps a whole record: all of these events after the start, or nothing.
+    /// Stores a whole record with these events after the start, or nothing.
     pub fn keep(&self, start: impl FnOnce(String) -> Start, events: &[Event]) -> Result<String, StoreError> {
         Ok(self.begin(start, events)?.0)
     }
@@ -379,7 +379,7 @@ fn holds_the_same(packed: &Path, plain: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether runs have such names.
+/// Whether this can be the name of a run.
 pub fn is_name(run: &str) -> bool {
     !run.is_empty() && run.len() < 32 && run.bytes().all(|b| b.is_ascii_alphanumeric())
 }

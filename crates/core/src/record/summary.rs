@@ -34,7 +34,7 @@ pub struct Summary {
     pub written: BTreeMap<String, u64>,
     /// Its most important numbers, as the program that listed it last wrote them; `None` before it was listed.
     pub headline: Option<Vec<String>>,
-    /// The run whose record this is a copy of, by what both say of themselves.
+    /// The run of which this record is a copy, according to both records.
     #[serde(skip)]
     pub copy_of: Option<String>,
 }
@@ -91,7 +91,7 @@ struct State {
 struct Line {
     #[serde(flatten)]
     state: State,
-    /// Which drivebench wrote the headline; another one words it anew.
+    /// The version of drivebench that wrote the headline; another version writes it again.
     version: String,
     summary: Summary,
 }

@@ -5,19 +5,19 @@ use serde::{Deserialize, Serialize};
 use super::event::lasts;
 use crate::units::Service;
 
-/// Times are seconds since the watch began.
+/// The answers of a machine. Times are seconds since the watch began.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Watched {
     pub host: String,
     pub address: String,
-    /// By ping, too; otherwise by TCP connections only.
+    /// Whether it answered pings; otherwise only TCP connections were tried.
     pub by_ping: bool,
-    /// When a person said that the order was given or the power was on.
+    /// When a person reported that the order was given or the power was on.
     pub ordered: Option<f64>,
-    /// When it stopped answering; none if it did not answer from the start, or never stopped.
+    /// When it stopped answering; `None` if it did not answer from the start, or never stopped.
     pub stopped: Option<Between>,
-    /// What it answered first after that, in this order.
+    /// Its first answers after that, in order.
     pub answers: Vec<Answer>,
     pub services: Vec<Service>,
     /// When the watch ended.
@@ -43,7 +43,7 @@ impl Watched {
         self.answers.iter().find(|answer| answer.service == service).map(|answer| answer.when)
     }
 
-    /// All that was waited for was answered.
+    /// Whether all services that were waited for have answered.
     pub fn is_complete(&self) -> bool {
         self.services.iter().all(|service| self.answer(*service).is_some())
     }

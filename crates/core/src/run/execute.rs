@@ -66,7 +66,7 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
     }
     let ended = run.steps(&mut failed);
     if ended.is_err() {
-        // The record can't be written: what was opened and built is removed all the same.
+        // The record can't be written, but what was opened and built is removed.
         run.remove_all(&mut failed);
     }
     ended?;
@@ -95,7 +95,7 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
     })
 }
 
-/// A round for which less time is left is not begun: it would be cut off.
+/// Minimum time left for beginning a round, which would be cut off otherwise.
 fn least_seconds(step: &Step) -> f64 {
     match step.act.get::<Measure>().map(|m| &m.rule) {
         Some(Rule::Round { seconds, .. }) => *seconds,
@@ -103,7 +103,7 @@ fn least_seconds(step: &Step) -> f64 {
     }
 }
 
-/// After a failure a target is skipped; a pool is removed in any case.
+/// Whether a step is skipped: its target failed before. A pool is always removed.
 fn is_skipped(step: &Step, failed: &Troubles) -> bool {
     !step.act.is::<RemovePool>() && step.targets().any(|target| failed.iter().any(|(at, _)| *at == target))
 }
@@ -129,7 +129,7 @@ impl Execution<'_, '_> {
             }
             let done = self.done.steps.contains(&step.id);
             if !done && (over || self.time.left(step) <= least_seconds(step)) {
-                // It was the failure that ended what a target has left.
+                // The failure ended the steps on that target, not the time limit.
                 if !is_skipped(step, failed) && self.holds(step) {
                     self.late.insert(step.id);
                 }
@@ -178,7 +178,7 @@ impl Execution<'_, '_> {
             Err(RunError::Interrupted) => {}
             Err(RunError::TimeUp) => {
                 self.late.insert(step.id);
-                // What comes after it would find no file.
+                // The steps after it would find no file.
                 self.time.end(step);
             }
             Err(e) => failed.extend(step.targets().map(|t| (t, e.to_string()))),

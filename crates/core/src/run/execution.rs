@@ -22,10 +22,10 @@ pub struct Execution<'a, 'c> {
     pub plan: Plan,
     pub done: &'a Done,
     pub ctx: &'a mut RunContext<'c>,
-    /// What acts left for later ones.
+    /// Values that acts left for later acts.
     pub held: State,
     pub(super) time: TimeLeft,
-    /// Ends the present step: when a person asks for it, or its time is up.
+    /// Ends the present step if a person asks for it or its time is up.
     pub cancel: Cancel,
     /// The share of its own time limit that the present step may take.
     pub share: f64,
@@ -37,9 +37,9 @@ pub struct Execution<'a, 'c> {
     pub starts: BTreeMap<usize, u64>,
     /// Loads that had a cliff, by step and target.
     pub fell: BTreeSet<(StepId, usize)>,
-    /// Of loads that ended well.
+    /// Speeds of loads that ended well.
     pub speeds: BTreeMap<(StepId, usize), LoadSpeed>,
-    /// What a step's loads took of the processors.
+    /// Processor time of a step's loads.
     pub processors: BTreeMap<StepId, ProcessorUse>,
     pub moved: Vec<BytesMoved>,
     /// Notes already made, to avoid repeating them.
@@ -48,7 +48,7 @@ pub struct Execution<'a, 'c> {
 
 impl Execution<'_, '_> {
     pub fn emit_act(&mut self, step: StepId, target: Option<usize>, result: ActResult) -> io::Result<()> {
-        // A failure cuts work short, too.
+        // A failure also cuts work short.
         if result.cut_short && self.cancel.is_set() && result.suspended == 0.0 {
             self.late.insert(step);
         }

@@ -23,12 +23,12 @@ pub(super) fn above(path: &Path) -> io::Result<File> {
     Ok(File::from(openat(CWD, above, directory(), Mode::empty())?))
 }
 
-/// Where it is now.
+/// The path where it is now.
 pub(super) fn path_of(held: &File) -> Option<PathBuf> {
     fs::read_link(format!("/proc/self/fd/{}", held.as_raw_fd())).ok()
 }
 
-/// Whether this name in this directory is what is held.
+/// Whether this name in this directory is the held file.
 fn is(held: &File, dir: &File, name: impl Arg) -> io::Result<bool> {
     let (held, there) = (fstat(held)?, statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?);
     Ok((held.st_dev, held.st_ino) == (there.st_dev, there.st_ino))

@@ -230,7 +230,7 @@ impl World for Local<'_> {
         cancel: &Cancel,
     ) -> Result<(Target, ActResult), RunError> {
         let begun = begin_for_run(build, &target.path, &self.erase, &self.store)?;
-        // Not before: a pool of that name may be another's.
+        // Not earlier: a pool of that name may belong to another run.
         self.pools[at] = Some(build.name.clone());
         Ok(begun.build(&target.path, cancel)?)
     }
@@ -243,7 +243,7 @@ impl World for Local<'_> {
     fn remove_pool(&mut self, at: usize) -> Result<ActResult, RunError> {
         let Some(name) = &self.pools[at] else { return Ok(ActResult::default()) };
         let removed = remove_for_run(name, &self.erase, &self.store)?;
-        // What failed is tried again.
+        // On failure the pool stays listed, so its removal is tried again.
         self.pools[at] = None;
         Ok(removed)
     }
@@ -263,7 +263,7 @@ impl World for Local<'_> {
     }
 }
 
-/// Does what may hang in the kernel on a thread of its own, and waits for it until `cancel` is set.
+/// Runs a call that may hang in the kernel on its own thread, and waits for it until `cancel` is set.
 fn unless_cancelled<T: Send + 'static>(
     cancel: &Cancel,
     work: impl FnOnce() -> T + Send + 'static,
@@ -279,8 +279,8 @@ fn unless_cancelled<T: Send + 'static>(
     }
 }
 
-/// Does what may hang in the kernel on a thread of its own, and waits for it until `cancel` is set: a drive that does not respond in time is
-/// an error.
+/// Runs a call that may hang in the kernel on its own thread, and waits for it until `cancel` is set. A drive that does not
+/// respond in time is an error.
 pub fn in_time<T: Send + 'static>(
     cancel: &Cancel,
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
@@ -289,7 +289,7 @@ pub fn in_time<T: Send + 'static>(
     let since = Instant::now();
     let done = match unless_cancelled(cancel, work) {
         Ok(Some(done)) => done,
-        // Who asked for the end needs no reason.
+        // An interrupted run needs no reason.
         Ok(None) if cancel.is_asked() => return Err(RunError::Interrupted),
         Ok(None) => Err(too_late(since.elapsed().as_secs_f64()).ok_or(RunError::TimeUp)?),
         Err(e) => Err(e),
@@ -297,7 +297,7 @@ pub fn in_time<T: Send + 'static>(
     done.map_err(cannot)
 }
 
-/// The error of a drive that was waited for so many seconds; none if that is too short to say so.
+/// The error of a drive that did not respond for this time, s; `None` if the time is too short to say so.
 fn too_late(seconds: f64) -> Option<io::Error> {
     (seconds >= SILENT).then(|| io::Error::other("the drive did not respond in time"))
 }

@@ -50,7 +50,7 @@ pub enum LockError {
 }
 
 impl Locks {
-    /// Those of this user; of the one who called sudo. Where nobody else lets it have a directory, it is in the store.
+    /// The locks of this user, or of the user who called sudo. If no other directory is possible, they are in the store.
     pub fn open(store: &Path) -> Result<Self, LockError> {
         let caller = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
         let owner = caller.filter(|_| geteuid().is_root()).unwrap_or(geteuid().as_raw());
@@ -96,8 +96,8 @@ impl Lock {
         Self::in_turn(&Path::new(OF_ROOT).join("drivebench-configuration.lock"), TURN)
     }
 
-    /// Locks what only one run of all users may use: an array, by its kernel name, while a drive of it may be away, or the
-    /// machine's swap. It needs root.
+    /// Locks a resource that only one run on the machine may use: an array, by its kernel name, while a drive of it may be away; or
+    /// swap. Needs root.
     pub fn of_machine(name: &str) -> io::Result<Self> {
         Self::in_turn(&Path::new(OF_ROOT).join(format!("drivebench-{name}.lock")), Duration::ZERO)
     }
@@ -147,7 +147,7 @@ fn private(path: &Path, owner: u32) -> io::Result<OwnedFd> {
     }
 }
 
-/// What root makes for a user belongs to that user.
+/// Files that root makes for a user belong to that user.
 fn give(file: &File, owner: u32) {
     if geteuid().is_root() && owner != 0 {
         // Where this fails, the user's own runs can't open it, and say so.
@@ -226,7 +226,7 @@ mod tests {
         Lock::in_turn(&home.path().join("link"), Duration::ZERO).expect_err("a link");
     }
 
-    /// The socket of versions before filled its queue after 128 looks, and the next one hung.
+    /// The socket of earlier versions filled its queue after 128 checks, and the next check hung.
     #[test]
     fn waiting_looks_as_often_as_needed() {
         let home = tempfile::tempdir().expect("a directory");

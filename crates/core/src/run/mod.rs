@@ -73,7 +73,7 @@ pub enum RunError {
     /// A person ended the run while a drive did not respond.
     #[error("interrupted")]
     Interrupted,
-    /// It was, before a drive can be said not to respond.
+    /// The time was up before the drive could count as not responding.
     #[error("the time was up")]
     TimeUp,
     #[error("nothing to read: the load before it wrote nothing")]
@@ -82,10 +82,10 @@ pub enum RunError {
     Tool(#[from] ToolError),
     #[error("{0}")]
     Pool(#[from] BuildError),
-    /// What one experiment does failed.
+    /// An act of one experiment failed.
     #[error("{0}")]
     Act(String),
-    /// Somebody put something in place of a file that is shared.
+    /// A shared file was replaced by another one.
     #[error("{0}")]
     Replaced(String),
     #[error("WRONG DATA: {0}")]
@@ -98,7 +98,7 @@ pub enum RunError {
     Record(#[from] io::Error),
 }
 
-/// A drive that completes nothing for so long before the time is up is named, s.
+/// Minimum time without a completed operation before a drive is reported, s.
 const SILENT: f64 = 1.0;
 
 /// Receives the events of a run.
@@ -111,7 +111,7 @@ pub trait Watcher {
     fn asks(&mut self, _text: &str) {}
     /// A command that changes drives is about to be run.
     fn runs(&mut self, _command: &str) {}
-    /// How far something has come that is waited for.
+    /// The progress of something that is waited for.
     fn waits(&mut self, _text: &str) {}
     /// Drives must be moved before the plan continues; called again whenever the moves change.
     fn arrange(&mut self, _wanted: &Wanted) {}

@@ -36,7 +36,7 @@ pub(super) struct Away {
 }
 
 impl Place {
-    /// Of a path that needs not exist; none without procfs.
+    /// The place of a path, which need not exist; `None` without procfs.
     pub fn of(path: &Path) -> Option<Self> {
         deepest(&live_mounts(), path).cloned().map(Self::at)
     }

@@ -114,13 +114,13 @@ impl Folder {
         }
     }
 
-    /// Whether it is what has these properties.
+    /// Whether it is the directory with these properties.
     pub fn is(&self, other: &Stat) -> io::Result<bool> {
         let own = fstat(&self.dir)?;
         Ok((own.st_dev, own.st_ino) == (other.st_dev, other.st_ino))
     }
 
-    /// So many files will be in it: the journal knows before they are made.
+    /// Announces the number of files in it, so that the journal knows before they are made.
     pub fn will_have(&mut self, files: u64) -> io::Result<()> {
         if files > self.files {
             self.entry.as_ref().map_or(Ok(()), |entry| entry.files(files))?;

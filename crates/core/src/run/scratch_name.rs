@@ -18,7 +18,7 @@ pub(super) fn is_scratch(path: &Path, suffix: &str) -> bool {
     middle(path, suffix).is_some_and(is_run)
 }
 
-/// The same, of this run.
+/// Whether this is such a name of this run.
 pub(super) fn is_of(run: &str, path: &Path, suffix: &str) -> bool {
     let at = middle(path, suffix).and_then(|name| name.strip_prefix(run));
     is_scratch(path, suffix) && at.is_some_and(|at| !at.is_empty() && at.bytes().all(|b| b.is_ascii_digit()))

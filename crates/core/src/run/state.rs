@@ -10,7 +10,7 @@ pub trait Held: AsAny {
     fn release(&mut self, runner: &dyn Runner) -> Result<(), RunError>;
 }
 
-/// All that acts set up, with its target.
+/// Everything that acts set up, with its target.
 #[derive(Default)]
 pub struct State {
     held: Vec<(usize, Box<dyn Held>)>,
@@ -26,7 +26,7 @@ impl State {
         on_it.find_map(|(_, value)| (**value).as_any_mut().downcast_mut())
     }
 
-    /// Releases what is of this kind.
+    /// Releases everything of this kind.
     pub fn release<T: Any>(&mut self, runner: &dyn Runner) -> Result<(), RunError> {
         let is_kind = |(_, value): &(usize, Box<dyn Held>)| (**value).as_any().is::<T>();
         let (of_kind, others) = std::mem::take(&mut self.held).into_iter().partition::<Vec<_>, _>(is_kind);
@@ -34,7 +34,7 @@ impl State {
         of_kind.into_iter().map(|(_, mut value)| value.release(runner)).fold(Ok(()), Result::and)
     }
 
-    /// Releases all, the last one first; returns the failures by target.
+    /// Releases everything, the last one first; returns the failures by target.
     pub fn release_all(&mut self, runner: &dyn Runner) -> Vec<(usize, String)> {
         let all = self.held.drain(..).rev();
         all.filter_map(|(at, mut value)| Some((at, value.release(runner).err()?.to_string()))).collect()

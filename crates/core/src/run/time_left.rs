@@ -8,14 +8,14 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct TimeLeft {
     all: Share,
-    /// Of each target.
+    /// The time of each target.
     each: Vec<Share>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Share {
     left: f64,
-    /// What the steps to come take, if each ends at its own limit.
+    /// Time that the remaining steps need, if each ends at its own limit.
     needed: f64,
 }
 
@@ -43,13 +43,13 @@ impl TimeLeft {
         self.of(step).map(|share| share.left).fold(f64::INFINITY, f64::min)
     }
 
-    /// The share of its own limit that a step may take, so that those after it have time: 1 as long as all are in time.
+    /// The share of its own limit that a step may take, so that later steps have time; 1 while the run is in time.
     pub fn share(&self, step: &Step) -> f64 {
         let of = self.of(step).filter(|share| share.needed > 0.0);
         of.map(|share| share.left.max(0.0) / share.needed).fold(1.0, f64::min)
     }
 
-    /// A step that was planned to take `needed` at most has taken so many seconds.
+    /// Subtracts the seconds of a step that was planned to take at most `needed`.
     pub fn spend(&mut self, step: &Step, needed: f64, seconds: f64) {
         let take = |share: &mut Share| {
             share.left -= seconds;
@@ -59,12 +59,12 @@ impl TimeLeft {
         take(&mut self.all);
     }
 
-    /// Something besides the steps has taken so many seconds.
+    /// Subtracts seconds that were spent outside the steps.
     pub fn pass(&mut self, seconds: f64) {
         self.each.iter_mut().chain([&mut self.all]).for_each(|share| share.left -= seconds);
     }
 
-    /// Nothing is left to what comes after a step on its targets.
+    /// Leaves no time for the steps after this one on its targets.
     pub fn end(&mut self, step: &Step) {
         self.of_targets(step).for_each(|share| share.left = 0.0);
     }

@@ -22,7 +22,7 @@ pub trait World {
     /// Finds a target's current path.
     fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound>;
 
-    /// The same for a run that only looks at what is there, see [`Target::find_what_is_left`].
+    /// As [`Self::find`], for a run that only checks what is left; see [`Target::find_what_is_left`].
     fn find_what_is_left(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
         self.find(was, inventory)
     }
@@ -30,10 +30,10 @@ pub trait World {
     /// The sysroot for reading counters.
     fn sysroot(&self) -> &Sysroot;
 
-    /// The programs of a real machine; none of a modelled one.
+    /// The programs of a real machine; `None` for a modelled one.
     fn system(&self) -> Option<&System>;
 
-    /// Runs other programs.
+    /// The runner of other programs.
     fn runner(&self) -> &dyn Runner;
 
     /// The serials of drives that may be erased.
@@ -47,7 +47,7 @@ pub trait World {
     /// The time now, as RFC 3339 in UTC.
     fn date(&self) -> String;
 
-    /// For differences of time, and deadlines.
+    /// The clock for differences of time and deadlines.
     fn clock(&self) -> Clock;
 
     /// Seconds since some moment, for differences.
@@ -89,7 +89,7 @@ pub trait World {
         cancel: &Cancel,
     ) -> Result<(ActResult, Option<String>), RunError>;
 
-    /// How fast the kernel computes parity, as far as it says.
+    /// Rates at which the kernel computes parity, as far as they are known.
     fn parity(&mut self) -> Parity;
 
     /// Erases drives and builds a pool, mounted at the path of the target; returns the target as it is then.

@@ -42,15 +42,15 @@ pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
     findings
 }
 
-/// A moment that times are counted from.
+/// A reference time.
 struct Since {
-    /// None of the begin of the watch, which says nothing of the machine.
+    /// `None` for the start of the watch, which says nothing about the machine.
     scope: Option<Scope>,
     words: &'static str,
     from: Between,
 }
 
-/// From the order, if a person gave the moment, and from the last answer; where neither is known, from the begin of the watch.
+/// The order, if a person gave its time, and the last answer; if neither is known, the start of the watch.
 fn sinces(watched: &Watched) -> Vec<Since> {
     let since = |scope, words, from| Since { scope, words, from };
     let order = watched.ordered.map(|at| Between { after: at, at });
@@ -65,7 +65,7 @@ fn sinces(watched: &Watched) -> Vec<Since> {
 }
 
 impl Since {
-    /// Seconds until then: between what the attempts before and after allow.
+    /// Seconds from the reference time to `then`, between the attempts before and after.
     fn until(&self, then: Between) -> Estimate {
         let ends = [then.after - self.from.at, then.at - self.from.after].map(|s: f64| s.max(0.0));
         Estimate::between((ends[0] + ends[1]) / 2.0, ends, "between two attempts")
@@ -79,7 +79,7 @@ impl Since {
     }
 }
 
-/// What the table does not say.
+/// The part of the result that is not in the table.
 fn verdict(watched: &Watched, sinces: &[Since]) -> Option<String> {
     let host = &watched.host;
     match (watched.answer(Service::Network), watched.stopped) {

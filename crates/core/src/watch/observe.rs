@@ -1,12 +1,12 @@
-//! The order of what is tried. No service is tried while the machine runs: a server for ssh bars an address that connects again and
-//! again and never logs in.
+//! The order of attempts. No service is tried while the machine runs, because an ssh server bars an address that connects
+//! repeatedly without logging in.
 
 use crate::{
     record::{Answer, Between, Watched},
     units::Service,
 };
 
-/// So long without an answer is a stop, s: a packet may get lost.
+/// Time without an answer that counts as a stop, s. Single packets may get lost.
 const QUIET: f64 = 3.0;
 
 /// The other machine, and the person who restarts it. Times are seconds since the watch began.
@@ -19,19 +19,19 @@ pub trait Host {
     /// One attempt.
     fn answers(&mut self, service: Service) -> bool;
 
-    /// An attempt at the network that fails says nothing of so many seconds before it.
+    /// Seconds before a failed attempt at the network during which an answer could have been missed.
     fn blind(&self) -> f64;
 
-    /// A moment between attempts.
+    /// Waits between attempts.
     fn pause(&mut self);
 }
 
-/// What is said while it is watched.
+/// Events that are reported during the watch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Seen {
     /// It answers from the start.
     Up,
-    /// It doesn't from the start.
+    /// It doesn't answer from the start.
     Down,
     Ordered,
     Stopped,
@@ -46,10 +46,10 @@ pub fn observe(
     stop: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(Seen, &Watched),
 ) -> Watched {
-    // The begin of the last attempt that was answered, and of the first one after it that was not.
+    // The start of the last answered attempt, and of the first unanswered one after it.
     let (mut up, mut missed) = (None, None);
     let mut down = false;
-    // The begin of the last attempt that failed, of each service.
+    // The start of the last failed attempt at each service.
     let mut failed = [0.0; 3];
     while !stop() && host.now() < seconds && !watched.is_complete() {
         if let Some(at) = host.ordered().filter(|_| watched.answers.is_empty()) {

@@ -23,15 +23,15 @@ use crate::{
     units::Service,
 };
 
-/// Between two rounds of attempts.
+/// Pause between two rounds of attempts.
 const PAUSE: Duration = Duration::from_millis(100);
-/// For the answer to a ping or a connection: about what a link over half the world takes.
+/// Time limit for the answer to a ping or a connection: about the round trip of an intercontinental link.
 const ANSWER: Duration = Duration::from_millis(250);
-/// The least that is waited for a reply, however soon earlier ones came.
+/// Minimum time limit for a reply, however fast earlier ones came.
 const LEAST: Duration = Duration::from_millis(100);
 /// How often the kernel asks for the hardware address of a machine that does not answer, s: `retrans_time_ms`.
 const RESOLVES: f64 = 1.0;
-/// For the first bytes of a server that has accepted a connection.
+/// Time limit for the first bytes of a server that has accepted a connection.
 const GREETING: Duration = Duration::from_secs(1);
 
 /// The address of a machine, with port 0; its name is looked up once.
@@ -51,10 +51,10 @@ pub struct Ports {
 pub struct Remote {
     address: SocketAddr,
     ports: Ports,
-    /// None where this user may not ping.
+    /// `None` if this user may not ping.
     ping: Option<OwnedFd>,
     sequence: u16,
-    /// The longest that a reply took; zero before the first one.
+    /// The slowest reply so far; zero before the first one.
     slowest: Duration,
     /// Whether the kernel can be told to ask for its hardware address with each attempt; none if not known yet.
     asks: Option<bool>,
@@ -103,7 +103,7 @@ impl Remote {
                         self.slowest = self.slowest.max(sent.elapsed());
                         return true;
                     }
-                    // Of an earlier request: longer has to be waited for.
+                    // A reply to an earlier request: the limit was too short.
                     self.slowest = ANSWER;
                 }
                 Ok(_) => {}
@@ -112,7 +112,7 @@ impl Remote {
         }
     }
 
-    /// Has the next attempt ask for its hardware address at once, where it is on the local network and this user may do that.
+    /// Lets the next attempt resolve the hardware address at once, if it is on the local network and this user may do that.
     fn forget(&mut self) {
         let (address, system) = (self.address.ip(), System::default());
         let is_local = || {
@@ -139,7 +139,7 @@ impl Remote {
         }
     }
 
-    /// Whether what it says after `request` begins with this.
+    /// Whether its reply to `request` begins with `begin`.
     fn greets(&self, port: u16, request: &[u8], begin: &[u8]) -> bool {
         let said = || -> io::Result<Vec<u8>> {
             let mut stream = self.connect(port)?;
@@ -167,7 +167,7 @@ impl Host for Remote {
     fn answers(&mut self, service: Service) -> bool {
         match service {
             Service::Network => {
-                // Whatever answers pings needs no second way, which takes time.
+                // A machine that answers pings needs no second attempt, which takes time.
                 let answers = self.ping() || self.slowest.is_zero() && self.is_there();
                 if !answers {
                     self.forget();
@@ -212,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    /// Says this to everyone who connects, after what they send if they must send first.
+    /// Sends this to everyone who connects, after their request if they must send first.
     fn listener(says: &'static [u8], hears: bool) -> u16 {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listens");
         let port = listener.local_addr().expect("a port").port();

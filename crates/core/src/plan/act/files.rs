@@ -48,12 +48,12 @@ impl FileSet {
         self.files.saturating_mul(self.size)
     }
 
-    /// What it takes on most filesystems: whole clusters.
+    /// Bytes that the set takes on most filesystems, in whole clusters.
     pub fn on_disk(&self) -> u64 {
         self.files.saturating_mul(self.cluster_bytes())
     }
 
-    /// What one of its files takes.
+    /// Bytes that one of its files takes.
     pub fn cluster_bytes(&self) -> u64 {
         self.size.max(1).checked_next_multiple_of(Self::CLUSTER).unwrap_or(u64::MAX)
     }
@@ -65,15 +65,15 @@ impl FileSet {
 }
 
 impl Files {
-    /// A set is written, then read.
+    /// The steps that write a set and then read it.
     pub fn both(set: FileSet, seed: u64, predict: Option<FileSet>, seconds: f64) -> [Self; 2] {
         [FileWork::Write { seed, predict }, FileWork::Read].map(|work| Self { set, work, seconds })
     }
 
-    /// The filesystem is synced after so many bytes, so that the last sync ends soon after the time limit.
+    /// Bytes after which the filesystem is synced, so that the last sync ends soon after the time limit.
     pub const SYNC: u64 = 64 * MIB;
 
-    /// How often writing so many bytes syncs.
+    /// Number of syncs while this many bytes are written.
     pub fn syncs(bytes: u64) -> u64 {
         bytes.div_ceil(Self::SYNC).max(1)
     }

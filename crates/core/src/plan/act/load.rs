@@ -11,7 +11,7 @@ use crate::{
 
 /// The bytes of a load through the page cache: more than a drive's own cache, few enough to repeat.
 const CACHED: u64 = 256 * MIB;
-/// The same of a round.
+/// As [`CACHED`], for one round.
 const CACHED_ROUND: u64 = 64 * MIB;
 
 /// The minimum number of windows of a load with a fixed size and a time limit.
@@ -40,7 +40,7 @@ pub struct Measure {
     /// Where the range that it may use begins and ends, bytes from the target's start.
     #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub from: u64,
-    /// If not 0: `from` counts from where the target's file first is at a multiple of this on its device, bytes.
+    /// If not 0, `from` counts from the first place in the target's file whose position on the device is a multiple of this, bytes.
     #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub aligned: u64,
     pub reach: u64,
@@ -53,7 +53,7 @@ pub struct Measure {
     pub again: Option<AtLeast>,
 }
 
-/// A load runs again, from the same state, until it took so many seconds in total, unless that would be too many bytes.
+/// A load runs again, from the same state, until it took this time in total, unless that would be too many bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct AtLeast {
     pub seconds: f64,
@@ -89,7 +89,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Fewer operations make no speed.
+    /// Minimum number of operations for a speed.
     pub const OPERATIONS: u64 = 32;
 }
 
@@ -121,7 +121,7 @@ impl Measure {
         }
     }
 
-    /// The same with a share of its time.
+    /// The same rule with a share of its time.
     #[must_use]
     pub fn hurried(&self, share: f64) -> Self {
         let mut hurried = self.clone();
@@ -139,7 +139,7 @@ impl Measure {
         hurried
     }
 
-    /// The same as far as the place of the target's file matters: it begins at `start` on its device.
+    /// The same load for a target whose file begins at `start` on its device.
     #[must_use]
     pub fn placed(&self, start: u64) -> Self {
         let before = match self.aligned {
@@ -218,9 +218,9 @@ impl Measure {
         chunk.next_multiple_of(self.load.block)
     }
 
-    /// The load and when it ends, of all repetitions `same` of one label on one target. Loads that differ only in
-    /// their block size are one line.
-    /// Of the rounds, the last `if_wide` are for wide intervals.
+    /// The description of all repetitions `same` of one label on one target: the load, and when it ends. Loads that differ only in
+    /// their block size share a line.
+    /// The last `if_wide` of the rounds run only if the interval is wide.
     pub(in crate::plan) fn describe_repeated(&self, same: &[&Self], if_wide: usize) -> String {
         let runs = same.len();
         let mut blocks: Vec<u64> = same.iter().map(|o| o.load.block).collect();
@@ -295,7 +295,7 @@ impl Act for Measure {
         if self.load.writes() { self.reach } else { 0 }
     }
 
-    /// A sync at its end takes as long as it takes.
+    /// The duration of a sync at its end is unknown.
     fn is_open_ended(&self) -> bool {
         self.load.writes() && self.load.caching == Caching::BufferedFsync
     }

@@ -82,20 +82,20 @@ impl Changes {
     }
 }
 
-/// What the executor does differently for an act.
+/// Special needs of an act, for the executor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// It measures nothing: what else the machine does meanwhile is of no account.
+    /// Whether it measures nothing, so that other activity of the machine doesn't matter.
     pub measures_nothing: bool,
-    /// It finds or makes its target itself: before, that may not be there.
+    /// Whether it finds or makes its target itself, which may not exist before.
     pub finds_target: bool,
-    /// Its target may lack drives by now.
+    /// Whether its target may lack drives.
     pub takes_what_is_left: bool,
-    /// The kernel or other programs move bytes for it that no result counts.
+    /// Bytes that the kernel or other programs move for it and no result counts.
     pub uncounted: Uncounted,
 }
 
-/// Whether the counters of drives tell what an act moved.
+/// Whether the counters of drives show the bytes that an act moved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Uncounted {
     #[default]
@@ -106,23 +106,23 @@ pub enum Uncounted {
     All,
 }
 
-/// Something that a person must agree to, by an option or at the terminal.
+/// Consent that a person must give, by an option or at the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consent {
     /// The name of the option.
     pub option: &'static str,
     /// What has to be typed, such as the serial of a drive.
     pub word: String,
-    /// What is done then: `take Ultra 4C530001 away`.
+    /// What will be done: `take Ultra 4C530001 away`.
     pub act: String,
-    /// What a person should know before.
+    /// What a person should know first.
     pub warnings: Vec<String>,
 }
 
-/// What a step does. An act owns its life: how it is described, what it costs and changes, and how it is done.
-/// One that only one experiment needs is implemented in that experiment's folder.
+/// What a step does. An act defines how it is described, what it costs and changes, and how it is performed.
+/// An act of one experiment is implemented in that experiment's folder.
 pub trait Act: Kind {
-    /// Such as `write`. Steps with the same label and target are repetitions.
+    /// A label such as `write`. Steps with the same label and target are repetitions.
     fn label(&self) -> String;
 
     /// The maximum cost for each of its targets.
@@ -140,12 +140,12 @@ pub trait Act: Kind {
         Ok(())
     }
 
-    /// The most space that it needs on its target's filesystem, bytes.
+    /// Maximum space that it needs on its target's filesystem, bytes.
     fn space(&self) -> u64 {
         0
     }
 
-    /// Its time and its bytes are a part of what a run took.
+    /// Whether its time and bytes count as those of the run.
     fn is_work(&self) -> bool {
         false
     }
@@ -154,28 +154,28 @@ pub trait Act: Kind {
         Needs::default()
     }
 
-    /// It ends with a sync, which takes as long as it takes.
+    /// Whether it ends with a sync, whose duration is unknown.
     fn is_open_ended(&self) -> bool {
         false
     }
 
-    /// It depends on state that the step before it on the same target left and that is lost when the process ends.
+    /// Whether it depends on state that the step before it on the same target left and that is lost when the process ends.
     fn continues(&self) -> bool {
         false
     }
 
-    /// The step after it on the same target depends on state that it leaves and that is lost when the process ends.
+    /// Whether the next step on the same target depends on state that it leaves and that is lost when the process ends.
     /// After a standby it measures the spin-up.
     fn prepares(&self) -> bool {
         false
     }
 
-    /// Later steps on the same target use what it makes, which is lost when the process ends: a resumed run does it again.
+    /// Whether later steps on the same target use what it makes, which is lost when the process ends. A resumed run repeats it.
     fn sets_up(&self) -> bool {
         false
     }
 
-    /// The numbers of the members that it names of the pool that its target stands for, from 0.
+    /// The numbers, from 0, of the members of the target's pool that it names.
     fn members(&self) -> Vec<u32> {
         Vec::new()
     }
@@ -185,20 +185,20 @@ pub trait Act: Kind {
         None
     }
 
-    /// Refuses, before anything is changed, what can't be done here: a program, a right or room is missing; and what to do. `store` is the
-    /// directory of the results.
+    /// Refuses what can't be done here, before anything is changed: a program, a right or space is missing. The error says what to do.
+    /// `store` is the directory of the results.
     fn require(&self, _on: &Target, _inventory: &Inventory, _store: &Path) -> Result<(), String> {
         Ok(())
     }
 
-    /// Does it, and returns the targets on which it failed.
+    /// Performs it, and returns the targets on which it failed.
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError>;
 }
 
-/// No drive has more bytes.
+/// Upper limit of the bytes of a drive.
 const LARGEST: u64 = i64::MAX as u64;
 
-/// Refuses what lasts longer than any run, or less than nothing; seconds.
+/// Refuses negative durations and those longer than any run; seconds.
 fn duration_fits(seconds: f64) -> Result<(), String> {
     const LONG: f64 = 1e12;
     if (0.0..=LONG).contains(&seconds) { Ok(()) } else { Err(format!("lasts {seconds} s")) }

@@ -16,18 +16,18 @@ pub struct BuildPool {
     pub layout: Layout,
     /// Bytes.
     pub chunk: u64,
-    /// Uses at most so many bytes of each drive.
+    /// Maximum bytes used of each drive.
     pub most: u64,
     /// The drives, by their identity.
     pub drives: Vec<String>,
 }
 
-/// Takes a member out of the pool of the step's target, and has the kernel fill it as if it were a new drive.
+/// Takes a member out of the pool of the step's target, and lets the kernel fill it as a new drive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RebuildPool {
     /// Its number.
     pub member: u32,
-    /// Writes at most so many bytes to it.
+    /// Maximum bytes written to it.
     pub most: u64,
 }
 
@@ -43,27 +43,27 @@ pub struct RemovePool {
 pub struct Predict {
     /// Positions of the pools in the plan's targets.
     pub pools: Vec<u32>,
-    /// What a recommendation is to be for: `capacity`, `speed` or `safety`; none for each of them.
+    /// The aim of the recommendation: `capacity`, `speed` or `safety`; `None` for one of each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub want: Option<String>,
-    /// How many drives may fail.
+    /// Number of drives that may fail.
     #[serde(default)]
     pub survive: u32,
 }
 
-/// What is predicted of one pool.
+/// The prediction for one pool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     /// Its position in the plan's targets.
     pub pool: u32,
-    /// Seconds until its members agree; none where nothing is copied.
+    /// Seconds until its members agree; `None` where nothing is copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill_seconds: Option<f64>,
-    /// Seconds until a member that is replaced has its data; none where that is not measured either.
+    /// Seconds until a replaced member has its data; `None` where nothing is copied or that is not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuild_seconds: Option<f64>,
     pub loads: Vec<PredictedLoad>,
-    /// Labels of the loads that don't follow from what the drives did.
+    /// Labels of loads that can't be predicted from the drives.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not: Vec<String>,
 }

@@ -33,7 +33,7 @@ pub(crate) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> 
             run.ctx.emit(Event::Skipped { step: step.id })?;
             return Ok(Troubles::new());
         }
-        // The time was up before anything was written.
+        // The time ended before anything was written.
         _ if !run.late.is_empty() => {
             run.late.insert(step.id);
             return Ok(Troubles::new());
@@ -102,7 +102,7 @@ fn open(run: &mut Execution<'_, '_>, target: usize, m: &Measure) -> Result<Site,
     Ok(Site { target, extent: m.placed(start).extent(readable) })
 }
 
-/// Where the file of a target begins on its device. Where nobody knows, it is taken to begin on a multiple of anything.
+/// Where the file of a target begins on its device. If that is unknown, it counts as aligned.
 fn start(run: &mut Execution<'_, '_>, target: usize) -> Result<u64, RunError> {
     if let Some(start) = run.starts.get(&target) {
         return Ok(*start);
@@ -137,7 +137,7 @@ fn loads(
         run.ended(m, sites, &outcomes);
         run.cut_off((step, m), sites, &outcomes, since)?;
         totals = totals.iter().zip(&outcomes).map(|(total, outcome)| total.and_then(outcome)).collect();
-        // The shortest of several targets counts.
+        // The target with the shortest time decides.
         let shortest = totals.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let again = shortest.is_some_and(|o| m.runs_again(o.bytes_read + o.bytes_written, o.seconds));
         let whole = totals.iter().all(|o| o.ended == Ended::Finished) && !run.cancel.is_set();
@@ -185,11 +185,11 @@ fn counted(run: &Execution<'_, '_>, target: usize) -> Option<BytesMoved> {
 struct Begun {
     processors: ProcessorWatch,
     since: f64,
-    /// Not modelled: fio could repeat it.
+    /// Whether the engine is real, so that fio could repeat the load.
     real: bool,
-    /// drivebench did not run during one of its windows.
+    /// Whether drivebench was suspended during one of its windows.
     suspended: bool,
-    /// By target.
+    /// Sums by target.
     latencies: BTreeMap<usize, Histogram>,
 }
 
@@ -243,7 +243,7 @@ fn record(
                 begun.latencies.entry(target).or_default().merge(&window.latency);
                 Event::Window { step, target: target as u32, zone, window: window.clone() }
             }
-            // That of a whole load is recorded after its last pass.
+            // The outcome of a whole load is recorded after its last pass.
             Seen::Outcome { zone: None, .. } => return Flow::Continue,
             Seen::Outcome { target, zone, outcome } => {
                 let target = target as u32;
@@ -270,7 +270,7 @@ impl Execution<'_, '_> {
         }
     }
 
-    /// Notes what its time limit cut off, and drives that did not respond before. It began at `since`.
+    /// Notes what its time limit cut off, and drives that did not respond at its end. The load began at `since`.
     fn cut_off(
         &mut self,
         (step, m): (&Step, &Measure),

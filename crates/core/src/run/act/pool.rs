@@ -49,7 +49,7 @@ pub(crate) fn predict(
     Ok(Troubles::new())
 }
 
-/// What is known of the drives.
+/// The measurements of the drives.
 struct Known<'r, 'a, 'c> {
     run: &'r Execution<'a, 'c>,
     members: &'r [usize],
@@ -72,7 +72,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
             let starts: Vec<u64> = same.filter(|(_, m)| m.aligned > 0).map(|(_, m)| m.from).collect();
             let of = |end| self.speed(build, (transfer, &m.load), &starts, end);
             let all = || {
-                // One run of each load gives a speed without an interval.
+                // With one run of each load, a speed has no interval.
                 let ends = [of(End::Low).unwrap_or(0.0), of(End::High).unwrap_or(f64::INFINITY)];
                 Some(PredictedLoad::new(&m.label, of(End::Value)?, ends))
             };
@@ -92,7 +92,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         Some(Prediction { pool, fill_seconds, rebuild_seconds, loads: predicted, not })
     }
 
-    /// Whether a drive moves a head where the pool makes it go to and fro.
+    /// Whether a drive moves a head between distant places in this pool.
     fn seeks(&self, build: &BuildPool, (transfer, load): (Transfer, &Load)) -> bool {
         let moves = |at: &usize| {
             let [(pattern, block), _] = self.blocks(*at, Transfer::Read, Pattern::Random)?;
@@ -102,7 +102,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         on.is_some_and(|on| on.iter().any(|at| moves(at) == Some(true)))
     }
 
-    /// Of operations that begin at each of these places; anywhere if none are given.
+    /// Speed of operations that begin at each of these places, or anywhere if none are given.
     fn speed(
         &self,
         build: &BuildPool,
@@ -111,7 +111,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         end: End,
     ) -> Option<f64> {
         let speed = |pool: Planned<'_>| {
-            // Any drive of a small linear pool may have the file: from the slowest to the fastest.
+            // In a small linear pool, any drive may have the file, so the slowest and the fastest drive are the limits.
             let each = pool.singles().map(|one| one.speed(transfer, load.pattern, load.block));
             match (pool.layout, end) {
                 (Layout::Linear, End::Low) => Some(each.fold(f64::INFINITY, f64::min)),
@@ -161,7 +161,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         Some(with(pool))
     }
 
-    /// What the kernel sends to a drive, as far as it is known.
+    /// The queue of a drive, as far as it is known.
     fn queue(&self, at: usize) -> Queue {
         let known = self.drive(at).map(|drive| drive.queue.clone()).unwrap_or_default();
         Queue::of(known.max_request, known.requests, known.writes, known.drains_writes())
@@ -180,7 +180,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         Cost::of(self.queue(at), (asked.pattern, asked.block), small, large, asked.end)
     }
 
-    /// How often it stalls in such operations; where they were not measured, in all of this direction.
+    /// Stalls of a drive in such operations, or in all operations of this direction if they were not measured.
     fn stalls(&self, at: usize, transfer: Transfer, asked: &Asked) -> Stalls {
         let same = |m: &Measure| is(m, transfer, asked.pattern, asked.block);
         let is_measured = self.measured_on(&[at]).any(|(_, m)| same(m));
@@ -197,7 +197,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
             return Stalls::NONE;
         }
         let operations = operations as f64;
-        // Events that come at random: their number is sure to about twice its root.
+        // Random events: the uncertainty of their number is about twice its square root.
         let times = match asked.end {
             End::Low => 1.0 + 2.0 / operations.sqrt(),
             End::Value => 1.0,
@@ -206,7 +206,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         Stalls { per_byte: seconds / bytes * times, seconds: seconds / operations }
     }
 
-    /// What it takes of a processor; nothing where that was not recorded.
+    /// Processor time of requests; nothing if it was not recorded.
     fn processor(&self, at: usize, transfer: Transfer, pattern: Pattern) -> Cost {
         let Some(blocks) = self.blocks(at, transfer, pattern) else { return Cost::NOTHING };
         let speed = |(pattern, block)| {
@@ -218,7 +218,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         Cost::through(self.queue(at), small, large).unwrap_or(Cost::of_bytes(large.1))
     }
 
-    /// The smallest blocks of the pattern, and the largest sequential ones: what a request costs follows from both.
+    /// The smallest blocks of the pattern and the largest sequential ones, which give the cost of a request.
     fn blocks(&self, at: usize, transfer: Transfer, pattern: Pattern) -> Option<[(Pattern, u64); 2]> {
         let blocks = |wanted: Pattern| {
             let all = self.measured_on(&[at]);
@@ -227,7 +227,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         Some([(pattern, blocks(pattern).min()?), (Pattern::Sequential, blocks(Pattern::Sequential).max()?)])
     }
 
-    /// What these drives, or those behind one of their hubs, move at once, where that is less than they do alone.
+    /// The shared ceilings of these drives, or of those behind one hub, if together they are slower than alone.
     fn shared(&self, on: &[usize], transfer: Transfer, end: End) -> Vec<Shared> {
         let all = self.measured_on(on).filter(|(_, m)| self::transfer(&m.load) == Some(transfer));
         let largest = all.map(|(_, m)| (m.load.pattern, m.load.block)).max_by_key(|(_, block)| *block);
@@ -240,7 +240,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         let drives: Vec<&Drive> = on.iter().filter_map(|at| self.drive(*at)).collect();
         let mut groups: Vec<Vec<usize>> =
             self.run.ctx.inventory.shared_buses(&drives).into_iter().map(|(_, group)| group).collect();
-        // What the inventory does not know of, such as a processor.
+        // A ceiling that the inventory doesn't show, such as a processor.
         if !groups.contains(&everyone) {
             groups.push(everyone.clone());
         }
@@ -264,7 +264,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         self.run.planned.measures().filter(move |(step, m)| same(step) && m.label != crate::plan::FILL)
     }
 
-    /// Of this target without its stalls, from the repetitions.
+    /// Estimate for this target without stalls, from the repetitions.
     fn estimate(&self, at: usize, transfer: Transfer, pattern: Pattern, block: u64) -> Option<Estimate> {
         let steps = self.measured_on(&[at]).filter(|(_, m)| is(m, transfer, pattern, block));
         let speeds = steps.filter_map(|(step, _)| Some(self.run.speeds.get(&(step.id, at))?.even()));
@@ -291,15 +291,15 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
 /// An empty ext4 has no more before its first file (Linux 6.1 and 6.18).
 const BEFORE_FILE: u64 = 128 * MIB;
 
-/// What is to be predicted of a pool.
+/// The question to the model about a pool.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     pattern: Pattern,
     block: u64,
     end: End,
-    /// What its drives do for it.
+    /// Whether its drives are read and written.
     transfers: [bool; 2],
-    /// All of it is on the first drive.
+    /// Whether all data is on the first drive.
     one_drive: bool,
 }
 
@@ -307,19 +307,19 @@ impl Asked {
     fn load(build: &BuildPool, (transfer, load): (Transfer, &Load), end: End) -> Self {
         let is_write = transfer == Transfer::Write;
         let transfers = [!is_write || build.layout.has_parity(), is_write];
-        // The file has a quarter of what is used of a drive.
+        // The file takes a quarter of the used part of a drive.
         let is_on_first = build.layout != Layout::Linear || build.most - build.most / 4 >= BEFORE_FILE;
         let one_drive = build.layout.is_of_one_drive(load.direction) && is_on_first;
         Self { pattern: load.pattern, block: load.block, end, transfers, one_drive }
     }
 
-    /// What makes the drives agree.
+    /// The first sync.
     fn fill(build: &BuildPool) -> Self {
         let transfers = [build.layout.is_redundant(); 2];
         Self { pattern: Pattern::Sequential, block: MIB, end: End::Value, transfers, one_drive: false }
     }
 
-    /// What must be known of a drive.
+    /// The transfers that must be measured on a drive.
     fn needed(&self, is_first: bool) -> &'static [Transfer] {
         match self.transfers {
             _ if self.one_drive && !is_first => &[],
@@ -336,7 +336,7 @@ fn is(m: &Measure, transfer: Transfer, pattern: Pattern, block: u64) -> bool {
     self::transfer(&m.load) == Some(transfer) && same && is_plain(&m.load)
 }
 
-/// One operation at a time.
+/// Whether a load does one operation at a time.
 fn is_plain(load: &Load) -> bool {
     load.depth == 1 && load.streams == 1 && !load.sync
 }

@@ -34,7 +34,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Damage is an error.
+    /// The length of the log; an error if it is damaged.
     pub fn undamaged(self) -> io::Result<u64> {
         self.damage.map_or(Ok(self.complete), |why| Err(io::Error::other(why)))
     }
@@ -136,7 +136,7 @@ pub fn open_trusted(path: &Path, access: OFlags) -> io::Result<File> {
     Ok(file)
 }
 
-/// Locks a log. A process that only reads it has it locked for a moment.
+/// Locks a log, with retries: a reader holds the lock for a moment.
 fn lock_patiently(file: &File) -> io::Result<()> {
     for _ in 0..10 {
         match lock(file) {

@@ -87,7 +87,7 @@ pub struct Journal {
 
 #[derive(Debug)]
 struct Open {
-    /// None for a modelled machine, which leaves nothing behind.
+    /// `None` for a modelled machine, which leaves nothing behind.
     dir: Option<PathBuf>,
     run: String,
     log: Option<AppendLog>,
@@ -100,12 +100,12 @@ struct Open {
 pub struct Entry {
     id: u64,
     undo: Tagged<dyn Undo>,
-    /// Of a file or directory.
+    /// The filesystem of a file or directory.
     place: Option<Place>,
     journal: Journal,
 }
 
-/// The entry of a change is the right to make it, and what was not undone may be undone later.
+/// The entry of a change is the right to make it. What was not undone may be undone later.
 impl Right<State> for Entry {
     fn covers(&self, path: &str) -> Result<(), String> {
         covers(&self.undo, path)
@@ -140,7 +140,7 @@ impl Journal {
         Self { open: Arc::new(Mutex::new(open)) }
     }
 
-    /// What undoes what is in it, after a kill.
+    /// The command that undoes its entries after a kill.
     pub fn cleanup(&self) -> String {
         let dir = self.lock().dir.clone();
         dir.as_deref().and_then(Path::parent).map_or_else(|| "drivebench cleanup".to_owned(), cleanup)
@@ -224,7 +224,7 @@ impl Open {
         }
     }
 
-    /// With sudo, journals belong to the user who called it: not this one.
+    /// With sudo, journals belong to the user who called it, except this one.
     fn keep_for_root(&self) -> io::Result<()> {
         self.log.as_ref().map_or(Ok(()), |log| keep_for_root(log.file()))
     }
@@ -271,7 +271,7 @@ impl Drop for Open {
 }
 
 impl FileId {
-    /// Of an open file or directory.
+    /// The identity of an open file or directory.
     #[allow(clippy::unnecessary_cast, reason = "the type of a filesystem is narrower on 32-bit machines")]
     pub fn of(file: &File) -> io::Result<Self> {
         let data = file.metadata()?;
@@ -403,7 +403,7 @@ mod tests {
         let paths = Abandoned::paths(&store).1.expect("lists");
         let names: Vec<_> = paths.iter().filter_map(|path| path.file_name()).collect();
         assert_eq!(names, ["output-77.0", "rabc.0"]);
-        // Elsewhere the names are nobody's.
+        // Outside the directory of journals, such names mean nothing.
         fs::remove_dir_all(store.join(JOURNALS)).expect("removes");
         symlink(&others, store.join(JOURNALS)).expect("links");
         let refused = Abandoned::paths(&store).1.expect_err("a link").to_string();

@@ -61,8 +61,8 @@ pub fn sweep(store: &Path) -> Vec<Leftover> {
     paths.map_or_else(|e| unreadable(dir, e), |paths| paths.into_iter().flat_map(swept).collect())
 }
 
-/// What has the name of a scratch file or directory in `dir`, but is in no journal of the store and is not in use. A name
-/// is no proof that a run created it, so it is only named.
+/// Files and directories in `dir` that have the name of a scratch file but are in no journal of the store and not in use. A
+/// name doesn't prove that a run created it, so it is only reported.
 pub fn look_alikes(dir: &Path, store: &Path) -> Vec<PathBuf> {
     let journals = Abandoned::paths(store).1.into_iter().flatten().flat_map(Abandoned::read).flatten();
     let known: Vec<Left> = journals.flat_map(|journal| journal.left).collect();
@@ -91,7 +91,7 @@ fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
     let or_else = format!("run `{}`, or if it is gone for good: {rm_journal}", cleanup(store));
     let mut leftovers = Vec::new();
     for left in &journal.left {
-        // After a reboot all drives are there, and nothing swaps.
+        // After a reboot all drives are present, and swap is off.
         if left.undo.is_in_kernel() && !is_this_boot {
             continue;
         }
@@ -135,7 +135,7 @@ pub(in crate::run) fn remedy(path: &Path, command: &str, why: &io::Error) -> Str
     }
 }
 
-/// Before a directory is removed in which others have put something.
+/// Advice before removing a directory in which others have put something.
 fn keeping_theirs(command: &str) -> String {
     format!("what is in it is not drivebench's: keep what you want of it, then {command}")
 }
@@ -173,7 +173,7 @@ pub(in crate::run) fn patiently<T: Send + 'static>(
     within(REMOVAL_LIMIT, remove)
 }
 
-/// The same with another limit.
+/// As above, with another limit.
 fn within<T: Send + 'static>(
     limit: Duration,
     remove: impl FnOnce() -> io::Result<T> + Send + 'static,

@@ -16,10 +16,10 @@ use super::{
 };
 use crate::{record::lock, tagged::Kind};
 
-/// What an entry of the journal announces, as what undoes it. Whoever can write to the store can edit a journal, so each kind
-/// touches only what has the name of the run, or what the kernel says is drivebench's.
+/// The undo of a change that the journal announces. Anybody who can write to the store can edit a journal, so each kind
+/// touches only what has the name of the run, or what the kernel reports as drivebench's.
 pub trait Undo: Kind {
-    /// What the entry names, to people too.
+    /// The path that the entry names, also in messages.
     fn path(&self) -> PathBuf;
 
     /// The change is of a file, on a filesystem that may be unmounted now.
@@ -45,12 +45,12 @@ pub trait Undo: Kind {
     /// Undoes it, and returns what was there.
     fn undo(&self, left: &Left) -> io::Result<Vec<Undone>>;
 
-    /// What to report of a thing that was undone; `ended` says how its run ended.
+    /// The report on something that was undone; `ended` says how its run ended.
     fn report(&self, path: &Path, ended: &str) -> String {
         format!("Removed {}, left by {ended}.", path.display())
     }
 
-    /// What a person is told when it can't be undone: the path, and the command that removes it, if it is known what is there.
+    /// The path and the command for removing it by hand; no command if it is not known what is there.
     fn by_hand(&self) -> (PathBuf, Option<&'static str>) {
         (self.path(), None)
     }
@@ -58,7 +58,7 @@ pub trait Undo: Kind {
 
 crate::family!(Undo);
 
-/// What became of one thing that a killed run left.
+/// The result of undoing one thing that a killed run left.
 #[derive(Debug)]
 pub struct Undone {
     pub path: PathBuf,
@@ -68,7 +68,7 @@ pub struct Undone {
 }
 
 impl Undone {
-    /// A thing of the kernel's that is gone.
+    /// Something in the kernel that is gone.
     pub fn gone(path: impl Into<PathBuf>) -> Vec<Self> {
         vec![Self { path: path.into(), command: None, result: Ok(()) }]
     }

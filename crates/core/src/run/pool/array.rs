@@ -1,4 +1,4 @@
-//! What the kernel does with an array, and what its members say of it.
+//! The kernel's work on an array, and the superblocks of its members.
 
 use std::{cmp::Reverse, fs, thread, time::Duration};
 
@@ -39,11 +39,11 @@ impl Wait<'_> {
     }
 }
 
-/// What a drive that was a member of an array has of it.
+/// What a former member of an array still has of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Former {
     Nothing,
-    /// It has no newer data. `whole`: as far as it knows no other member was ever missing, so that it was not used alone.
+    /// It has no newer data. `whole`: it never recorded a missing member, so it was not used alone.
     Older {
         whole: bool,
     },
@@ -54,7 +54,7 @@ pub enum Former {
     },
 }
 
-/// What the drive whose part is at `part` has of the pool, whose array is at `array`. The error if that can't be read.
+/// The state of the drive whose part is at `part`, compared with the array at `array`. An error if it can't be read.
 pub fn former(build: &Build, part: &str, array: &str, runner: &dyn Runner) -> Result<Former, BuildError> {
     let unknown = |why: String| {
         let name = &build.name;
@@ -75,16 +75,16 @@ pub fn former(build: &Build, part: &str, array: &str, runner: &dyn Runner) -> Re
 /// What keeps md from starting a raid5 or raid6 by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unclean {
-    /// Its writing was cut off, and it has now less than all of its members: what shares a stripe with what was being written can't be
-    /// computed from wrong parity. `complete`: none was missing then. `current`: the parts with the newest data; with `--force` mdadm would take
+    /// The array was interrupted while writing and now lacks members. Stripes that were being written can't be computed from wrong
+    /// parity. `complete`: no member was missing then. `current`: the parts with the newest data. With `--force` mdadm would take
     /// older ones, too.
     Short { complete: bool, current: Vec<String> },
-    /// Too few of those that are plugged in have the newest data: with the others, files that were written since may be damaged. `newest`:
-    /// the parts with the newest data, as many as it needs; empty while one is not plugged in.
+    /// Too few of the present members have the newest data. With the others, files written since may be damaged. `newest`:
+    /// the parts with the newest data, as many as the array needs; empty while one is not plugged in.
     Stale { newest: Vec<String> },
 }
 
-/// Whether md refuses to start the array, of whose members these parts are plugged in. None also where superblocks can't be read.
+/// Whether md refuses to start the array from these parts. `None` also if superblocks can't be read.
 pub fn unclean(build: &Build, parts: &[String], runner: &dyn Runner) -> Option<Unclean> {
     let read = |part: &String| mdadm::superblock(&runner.ask(&mdadm::examine(part)).ok()?).ok()?;
     let found: Vec<_> = parts
@@ -93,7 +93,7 @@ pub fn unclean(build: &Build, parts: &[String], runner: &dyn Runner) -> Option<U
         .filter(|(_, found)| digits(&found.uuid) == digits(&build.uuids[0]))
         .collect();
     let newest = found.iter().map(|(_, found)| found).max_by_key(|found| found.events)?;
-    // mdadm takes one that missed the last change for up to date. One that is being filled has not all of its data.
+    // mdadm accepts a member that missed only the last change. A member that is being filled lacks a part of its data.
     let is_current = |found: &Superblock| found.events + 1 >= newest.events && !found.filling;
     let current: Vec<String> =
         found.iter().filter(|(_, found)| is_current(found)).map(|(part, _)| (*part).clone()).collect();
@@ -114,8 +114,8 @@ pub fn unclean(build: &Build, parts: &[String], runner: &dyn Runner) -> Option<U
     }
 }
 
-/// Lets an array that was just assembled begin the resync that it waits with until the first write, and waits for its end. Nothing else
-/// can be done with it before.
+/// Starts the resync of an array that was just assembled, which otherwise waits for the first write, and waits for its end. Nothing
+/// else can be done with the array before.
 pub fn resync(
     built: &Built,
     log: &mut PoolLog,

@@ -60,7 +60,7 @@ pub enum Line {
     Removing,
 }
 
-/// A drive that takes the place of a member.
+/// A drive that replaces a member.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Replacement {
     /// The number of the member.
@@ -69,7 +69,7 @@ pub struct Replacement {
 }
 
 impl Replacement {
-    /// What the array, if there is one, makes of the drive.
+    /// The state of the drive in the array; `None` if there is no array.
     pub fn state(
         &self,
         built: &Built,
@@ -104,7 +104,7 @@ pub struct Built {
 }
 
 impl Built {
-    /// Members whose drives were changed, with their number: also one that was to replace another.
+    /// Members whose drives were changed, with their numbers, including a replacement.
     pub fn touched(&self) -> Vec<(usize, &Member)> {
         let changed = |at: &usize| self.begun.iter().any(|step| step.member() == Some(*at));
         let members = (0..self.build.members.len()).filter(changed).map(|at| (at, &self.build.members[at]));
@@ -113,7 +113,7 @@ impl Built {
             .collect()
     }
 
-    /// The drives of these members that are here; also of the one that replaces another.
+    /// The drives of these members that are plugged in, including a replacement.
     pub fn find<'a>(&self, members: &[(usize, &Member)], inventory: &'a Inventory) -> Vec<Option<&'a Drive>> {
         let replaces = |member: &Member| self.replacing.iter().any(|new| new.member == *member);
         let holds = |member: &Member| match self.removing {
@@ -126,19 +126,19 @@ impl Built {
         self.build.drives_of(&members, inventory)
     }
 
-    /// A run built it to measure it.
+    /// Whether a run built it for its measurements.
     pub fn is_of_run(&self) -> bool {
         self.mount.as_ref().is_some_and(|dir| dir.starts_with(FOR_RUNS))
     }
 
-    /// Whether the drive is one of the pool.
+    /// Whether the drive belongs to the pool.
     pub fn has(&self, drive: &Drive, inventory: &Inventory) -> bool {
         let new = self.replacing.iter().map(|new| (new.at, &new.member));
         let all: Vec<(usize, &Member)> = self.build.members.iter().enumerate().chain(new).collect();
         self.find(&all, inventory).iter().flatten().any(|found| found.name == drive.name)
     }
 
-    /// A file that it says has lines of the pool, though none of a pool are there. Root doesn't act on such a word.
+    /// A file that the log lists as configured, although it has no lines of a pool. Root doesn't trust such a log.
     pub fn foreign_file(&self) -> Option<&Path> {
         self.configured.iter().map(PathBuf::as_path).find(|file| !has_lines(file, &self.build.name))
     }
@@ -149,7 +149,7 @@ impl Built {
 pub struct PoolLog {
     path: PathBuf,
     log: AppendLog,
-    /// What may be mounted, unmounted and stopped: the paths of the pool.
+    /// The paths of the pool that may be mounted, unmounted and stopped.
     devices: Vec<String>,
 }
 
@@ -204,7 +204,7 @@ impl PoolLog {
         self.find_device(built, inventory).ok_or_else(stopped)
     }
 
-    /// Appends a line and syncs it. What would be done next is not done if that fails.
+    /// Appends a line and syncs it. If that fails, the next step must not be done.
     pub fn append(&mut self, next: &Line) -> Result<(), BuildError> {
         self.log.append(next).map_err(BuildError::Log)
     }

@@ -84,10 +84,10 @@ pub(super) fn covering(mountinfo: &str, path: &str) -> Option<Mount> {
     parse_mountinfo(mountinfo).into_iter().rfind(|mount| mount.path == path)
 }
 
-/// The first block device in a directory of slaves that is no disk of these names and no partition of one.
+/// The first block device in a directory of slaves that is not one of these disks or a partition of one.
 pub(super) fn others(slaves: &Path, drives: &[&str]) -> Option<String> {
     let entries = fs::read_dir(slaves).into_iter().flatten().flatten();
-    // The link of one that is gone leads nowhere.
+    // The link of a missing device leads nowhere.
     let mut paths = entries.filter_map(|entry| entry.path().canonicalize().ok());
     let ours = |path: &Path| path.iter().rev().take(2).any(|name| drives.iter().any(|drive| name == *drive));
     let other = paths.find(|path| !ours(path))?;
@@ -118,7 +118,7 @@ pub(super) fn remove(
     for (at, drive) in drives {
         erase(built, *at, drive, claims, commands)?;
     }
-    // Of a pool that a run built: its directory, and that of the run once it is empty. While the log exists, this can be
+    // A pool that a run built has a directory, and so has the run. While the log exists, removing them can be
     // tried again.
     let below = |dir: &&PathBuf| {
         dir.starts_with(FOR_RUNS) && !dir.components().any(|part| part == Component::ParentDir)

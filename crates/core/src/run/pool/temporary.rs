@@ -38,7 +38,7 @@ pub fn begin_for_run(
     Ok(Begun { planned, claims, log })
 }
 
-/// Whether the pool is one of a run that was killed, which this run, of the same drives, goes on with.
+/// Whether the pool was left by a killed run and can be taken over by this run, which has the same drives.
 pub fn is_left(pool: &Built, name: &str) -> bool {
     pool.build.name == name && !pool.busy && (pool.is_of_run() || !pool.finished && pool.mount.is_none())
 }
@@ -72,7 +72,7 @@ impl Begun {
     }
 }
 
-/// The commands that were run, and how long the kernel took to fill the pool, which `work` returns, s. It is given the time of the
+/// Records the commands that `work` runs, and the time that the kernel took to fill the pool, s. `work` gets the time of the
 /// last command.
 fn recorded(
     work: impl FnOnce(&mut Commands<'_>, &Cell<Instant>) -> Result<Option<f64>, BuildError>,
