@@ -20,7 +20,7 @@ pub struct Ratio {
     pub different: bool,
 }
 
-/// What the interval of a ratio allows to say: whether two numbers differ, or how many times as much one is.
+/// The conclusion that the interval of a ratio permits: whether two numbers differ, or by what factor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
     Found,

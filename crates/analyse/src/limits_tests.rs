@@ -60,7 +60,7 @@ fn a_load_that_looks_for_a_cliff_leaves_room_for_the_same_once_more() {
     assert_eq!(decision, Decision::Continue);
 }
 
-/// What ended so soon after a slow-down that nothing can be judged does not drift: a limit ended it.
+/// A load that ended too soon after a slow-down to be judged is not called drifting: a limit ended it.
 #[test]
 fn too_little_after_a_slow_down_is_no_drift() {
     let mut adaptive = Adaptive::new(&Rules::thorough(), f64::INFINITY);

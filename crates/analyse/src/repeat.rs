@@ -26,7 +26,7 @@ pub fn typical(runs: &[f64]) -> Option<Estimate> {
     typical_of(1, runs)
 }
 
-/// The same for one of `several` results, all of whose intervals are to be right at once (Bonferroni).
+/// The same for one of `several` results whose intervals hold simultaneously (Bonferroni).
 pub fn typical_of(several: usize, runs: &[f64]) -> Option<Estimate> {
     let logs: Vec<f64> = positive(runs).iter().map(|r| r.ln()).collect();
     let ends = |value: f64, half: f64| [value / half.exp(), value * half.exp()];

@@ -1,4 +1,4 @@
-//! What a request costs a drive, from its speeds with two sizes of blocks.
+//! The cost of a request, from the speeds of a drive with two block sizes.
 
 use super::Queue;
 use crate::{Estimate, units::Pattern};

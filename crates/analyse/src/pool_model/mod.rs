@@ -14,7 +14,7 @@ use crate::{
     units::{Layout, Parity, Pattern},
 };
 
-/// What the kernel sends to a drive.
+/// The requests that the kernel sends to a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queue {
     /// Maximum size of a request, bytes. Larger operations are split.
@@ -208,7 +208,7 @@ impl Planned<'_> {
         self.members.chunks(1).map(single)
     }
 
-    /// What a member shares with others.
+    /// The ceiling that a member shares with others.
     fn shared_by(&self, transfer: Transfer, at: usize) -> impl Iterator<Item = &Shared> {
         self.shared.iter().filter(move |shared| shared.transfer == transfer && shared.members.contains(&at))
     }

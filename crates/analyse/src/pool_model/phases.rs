@@ -1,4 +1,4 @@
-//! What md makes of an operation: which members move how much, in which order.
+//! How md divides an operation: members, bytes and order.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -79,7 +79,7 @@ impl Planned<'_> {
         cache: &mut RowCache,
     ) -> Vec<Phase> {
         let parts = match (self.layout, transfer) {
-            // Of raid1, md takes the first member that has nothing to do, and goes on with it where the next read follows.
+            // raid1 reads from the first idle member, and stays on it for sequential reads.
             (Layout::Single | Layout::Linear, _) | (Layout::Raid1, Transfer::Read) => {
                 return vec![Phase::of_one(transfer, 0, bytes)];
             }
@@ -168,8 +168,8 @@ impl Planned<'_> {
         (parity[0] + parity.len() + position as usize) % self.members.len()
     }
 
-    /// What parity takes: for each row of a stripe md reads what it does not have of either what is overwritten with its
-    /// parity, or of the other data, whichever are fewer members, and then writes. Rows whose data is all written go to one
+    /// The phases of a write with parity. For each row of a stripe, md reads either the old data and parity or the rest of the
+    /// data, whichever takes fewer members, except what it has in memory, and then writes. Full rows go to one
     /// member after the other, the last one first.
     fn parity_writes(&self, offset: u64, bytes: u64, cache: &mut RowCache) -> Vec<Phase> {
         let n = self.members.len();
@@ -204,7 +204,7 @@ impl Planned<'_> {
                 let [rewrite, rebuild] = [targets & !known, all & !targets & !known];
                 let is_rewritten = rewrite.count_ones() < rebuild.count_ones();
                 let sources = if is_rewritten { rewrite } else { rebuild };
-                // What was there is taken out of the parity before, or all data is combined.
+                // The old data is removed from the old parity, or all data is combined.
                 combined += ROW * if is_rewritten { 2 * u64::from(touched.count_ones()) } else { data };
                 for at in 0..n {
                     read[at] += if sources >> at & 1 == 1 { ROW } else { 0 };

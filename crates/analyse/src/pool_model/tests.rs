@@ -222,7 +222,7 @@ fn kernels_that_gather_keep_the_first_drive_waiting() {
     let slow_last = [quick, quick, quick, slow];
     for layout in [Layout::Raid1, Layout::Raid10] {
         let waits = if layout == Layout::Raid1 { 3.0 } else { 1.0 } * 0.05e-3;
-        // Of raid10 only each second chunk is on the slow drive.
+        // On raid10 only every second chunk is on the slow drive.
         let share = if layout == Layout::Raid1 { 1.0 } else { 0.5 };
         let [first, last] = [&slow_first, &slow_last].map(|members| took(layout, members, true, 4 * KIB));
         close(first - last, waits * share);
@@ -394,7 +394,7 @@ fn writes_of_copies_and_parity_wait_for_the_stalls_of_each_member() {
     // A read of data and parity before.
     close(took(Layout::Raid5, Pattern::Random), 4e-3 + 2.0 * one);
     close(took(Layout::Raid6, Pattern::Random), 4e-3 + 3.0 * one);
-    // What one does while the other needs longer anyway is not waited for.
+    // A stall of one member is hidden while another needs longer.
     let slow = Speeds { stalls: [Stalls::NONE; 2], ..stick(0.3, f64::INFINITY, f64::INFINITY) };
     let unlike = [slow, four[0]];
     let took = small / planned(Layout::Raid1, &unlike).speed(Transfer::Write, Pattern::Random, 4 * KIB);
