@@ -282,7 +282,7 @@ fn opener(proc: &Path, devices: &[(u32, u32)], mut look: impl FnMut(&str)) -> Re
     Ok(None)
 }
 
-/// What is in a directory of a process; nothing if that has ended.
+/// The entries of a process's directory; none if the process has ended.
 fn entries(directory: &Path) -> Result<Vec<PathBuf>, Why> {
     let read = fs::read_dir(directory).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
     match read {

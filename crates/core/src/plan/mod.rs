@@ -193,7 +193,7 @@ impl Plan {
         self.cuts.iter().find(|cut| cut.target as usize == target)
     }
 
-    /// What a target's time is too short for.
+    /// The pause of a target that was left out because its time is too short.
     pub fn no_pause(&self, target: usize) -> Option<&NoPause> {
         self.no_pauses.iter().find(|left_out| left_out.target as usize == target)
     }

@@ -258,7 +258,7 @@ impl Suite {
     }
 }
 
-/// Refuses a text that is no name of a suite or load: it is printed on plans, pages and terminals.
+/// Refuses text that can't be the name of a suite or load, because it is printed on plans, pages and terminals.
 fn check_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c == ' ' || c.is_alphanumeric() || c.is_ascii_punctuation();
     let fit = (1..=MAX_LABEL).contains(&name.len()) && name.chars().all(plain) && name.trim() == name;

@@ -78,7 +78,7 @@ impl AtomicFile {
         self.file.sync_all()?;
         let (dir, file) = (self.dir.try_clone()?, self.file.try_clone()?);
         self.name_in(&dir)?;
-        // What fails leaves nothing.
+        // A failure leaves nothing behind.
         dir.sync_all().inspect_err(|_| {
             let _ = unlinkat(&dir, &self.name, AtFlags::empty());
         })?;

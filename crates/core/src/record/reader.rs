@@ -94,7 +94,7 @@ impl Reader {
         Self::of(file, bytes, path)
     }
 
-    /// The record in `file`, of so many `bytes` as it is stored; `path` names it in errors.
+    /// The record in `file`, whose stored size is `bytes`; `path` names it in errors.
     pub fn of(file: impl Read + 'static, bytes: u64, path: &Path) -> Result<Self, ReadError> {
         let (lines, packed) =
             lines(file).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;

@@ -144,7 +144,7 @@ impl Store {
         let path = self.dir.join(format!("{run}{PLAIN}"));
         let restore = || {
             make_dir(&self.dir)?;
-            // What can still be read in it may be wanted.
+            // Its readable part may be wanted.
             match set_aside(&path, &self.dir.join(format!("{run}{PLAIN}.damaged"))) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
                 _ => {}

@@ -133,7 +133,7 @@ impl Execution<'_, '_> {
                 if !is_skipped(step, failed) && self.holds(step) {
                     self.late.insert(step.id);
                 }
-                // Nobody is asked to move drives for a comparison that stays incomplete.
+                // No moves are requested for a comparison that stays incomplete.
                 over |= arrangement.is_some();
                 continue;
             }

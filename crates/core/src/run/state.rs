@@ -1,4 +1,4 @@
-//! What acts leave for later acts on the same target, such as a swap area in use.
+//! State that acts set up for later acts on the same target, such as a swap area in use.
 
 use std::any::Any;
 

@@ -1,4 +1,4 @@
-//! What the time limits of a plan leave to each of its steps.
+//! The time that the limits of a plan leave to each step.
 
 use crate::{
     plan::{Plan, Step},

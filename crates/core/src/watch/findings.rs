@@ -7,7 +7,7 @@ use crate::{
     units::{RunStatus, Service, duration},
 };
 
-/// What its records are kept under.
+/// The name of the experiment in its records.
 pub const EXPERIMENT: &str = "watch-boot";
 
 /// The findings of the record of a watch.

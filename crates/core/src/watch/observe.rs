@@ -38,7 +38,7 @@ pub enum Seen {
     Answers(Service),
 }
 
-/// Watches until all services of `watched` have answered after a stop, for so many seconds, or until `stop`.
+/// Watches until all services of `watched` have answered after a stop, until this time is over, or until `stop`.
 pub fn observe(
     host: &mut dyn Host,
     mut watched: Watched,
@@ -196,7 +196,7 @@ mod tests {
         let answers = [Service::Network, Service::Ssh].map(Seen::Answers);
         assert_eq!(seen, [&[Seen::Down, Seen::Ordered][..], &answers].concat());
         assert!(watched.stopped.is_none() && watched.ordered == Some(6.0) && host.tried[2] == 0);
-        // What answers at the first attempt may have done so since the network did not.
+        // A service that answers at the first attempt may have answered at any time since the last failed attempt at the network.
         let (network, ssh) = (watched.answers[0].when, watched.answers[1].when);
         assert_eq!(network.after, ssh.after);
     }

@@ -82,7 +82,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
                 None => not.push(m.label.clone()),
             }
         }
-        // What is filled is smaller by what the partition table and mdadm keep, a few MiB: the difference is small.
+        // The partition table and mdadm's metadata make the filled part a few MiB smaller, which is negligible.
         let fill = |pool: Planned<'_>| pool.first_sync_seconds(build.most);
         let fill_seconds = self.planned(build, Asked::fill(build), fill).flatten();
         let rebuild_seconds = self.run.planned.rebuild(pool as usize).and_then(|(_, act)| {
@@ -171,7 +171,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         self.run.planned.targets[at].drives.first()
     }
 
-    /// What a request costs a drive.
+    /// The cost of a request on a drive.
     fn cost(&self, at: usize, transfer: Transfer, asked: &Asked) -> Option<Cost> {
         let blocks = self.blocks(at, transfer, asked.pattern)?;
         let of = |(pattern, block)| self.estimate(at, transfer, pattern, block);

@@ -27,7 +27,7 @@ pub trait Undo: Kind {
         false
     }
 
-    /// The change is in the kernel, so that a reboot undoes it. Only a journal that nobody but root can write is believed.
+    /// The change is in the kernel, so that a reboot undoes it. Only a journal that root alone can write is trusted.
     fn is_in_kernel(&self) -> bool {
         false
     }

@@ -198,7 +198,7 @@ impl PoolLog {
         Some(device)
     }
 
-    /// The same where the pool must be active.
+    /// The device of the pool, which must be active.
     pub fn device(&mut self, built: &Built, inventory: &Inventory) -> Result<Device, BuildError> {
         let stopped = || BuildError::Array(format!("{} is not active", built.build.name));
         self.find_device(built, inventory).ok_or_else(stopped)

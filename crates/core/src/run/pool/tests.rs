@@ -217,7 +217,7 @@ fn a_log_that_is_cut_off_anywhere_knows_all_that_was_begun() {
         let lines = text[..end].split_inclusive(|b| *b == b'\n').filter(|line| line.ends_with(b"\n"));
         let said = lines.filter(|line| String::from_utf8_lossy(line).contains("\"will\"")).count();
         assert_eq!(begun, said, "{end}");
-        // What is appended later does not become part of the line that was cut off.
+        // A later line does not become part of the line that was cut off.
         let (mut log, _) = patiently(|| PoolLog::open(store.path(), "data"));
         log.append(&Line::Finished).expect("writes");
         assert!(one(store.path()).finished, "{end}");
