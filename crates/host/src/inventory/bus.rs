@@ -79,7 +79,7 @@ pub struct Ceiling {
 pub(super) const INFERRED: &str = "inferred";
 
 impl Ceiling {
-    /// Whether nobody measured or documented its figures.
+    /// Whether its figures were neither measured nor documented.
     pub fn is_inferred(&self) -> bool {
         self.source == INFERRED
     }

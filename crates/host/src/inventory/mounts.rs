@@ -106,7 +106,7 @@ fn unescape(text: &str) -> String {
     decode(text, b"\\", 3, 8)
 }
 
-/// Text in which each `prefix` that so many digits follow is a byte in this radix.
+/// Text in which each `prefix` with this number of digits is decoded to a byte.
 pub(super) fn decode(text: &str, prefix: &[u8], digits: usize, radix: u8) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -119,7 +119,7 @@ impl Archive {
         self.nodes.values().filter(|node| matches!(node, Node::File(_))).count()
     }
 
-    /// What this file holds.
+    /// Content of the file at `path`.
     pub fn file(&self, path: &str) -> Option<&[u8]> {
         match self.node(path)? {
             Node::File(bytes) => Some(bytes),

@@ -69,7 +69,7 @@ fn mount_point_or_node(inventory: &Inventory, block: Block<'_>) -> String {
     let mut mounts: Vec<&Mount> = Vec::new();
     for mount in inventory.mounts.iter().filter(|mount| mount.filesystem != "overlay").filter(carries) {
         match mounts.iter_mut().find(|seen| seen.device == mount.device) {
-            // Of several mounts of a filesystem, take the one closest to its root, not a bind mount.
+            // If a filesystem has several mounts, take the one closest to its root, not a bind mount.
             Some(seen) if seen.root.len() > mount.root.len() => *seen = mount,
             Some(_) => {}
             None => mounts.push(mount),
@@ -81,7 +81,7 @@ fn mount_point_or_node(inventory: &Inventory, block: Block<'_>) -> String {
     }
 }
 
-/// The device node. A btrfs has none: that of its first member.
+/// The device node; for btrfs, which has none, that of its first member.
 fn node(inventory: &Inventory, block: Block<'_>) -> String {
     let Block::Layer(layer) = block else { return block.path() };
     let first = layer.members.first().filter(|_| layer.device == (0, 0));
