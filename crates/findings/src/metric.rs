@@ -120,7 +120,7 @@ pub enum BootPart {
     Graphical,
 }
 
-/// What was exchanged between arrangements.
+/// The things that were exchanged between arrangements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Factor {
