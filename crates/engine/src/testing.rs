@@ -1,4 +1,4 @@
-//! Jobs for the tests of this room.
+//! Jobs for the tests of this crate.
 
 use crate::units::{Caching, Direction, Extent, Load, Pattern};
 
