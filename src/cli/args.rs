@@ -186,8 +186,8 @@ pub struct Advise {
 }
 
 const ADVISE_NOTES: &str = "\
-Answers use the drives of this machine and the stored runs on them. Each names its runs and their load, how sure it is,
-and the experiment that would settle what is open. Nothing is measured, nothing is uploaded.";
+Answers use the drives of this machine and the stored runs on them. Each names its runs, their load, its confidence,
+and an experiment that would settle what is open. Nothing is measured or uploaded.";
 
 #[derive(Debug, Group)]
 pub struct Capture {
@@ -205,11 +205,11 @@ pub struct WatchBoot {
     /// The machine: a name or an address
     pub host: String,
 
-    /// How long it is watched at most
+    /// Longest time to watch
     #[arg(long = "for", value_name = "TIME", default_value = "15m", value_parser = seconds)]
     pub most: f64,
 
-    /// What is waited for, of network, ssh and http
+    /// Services to wait for: network, ssh, http
     #[arg(long, value_name = "LIST", default_value = "network,ssh,http", value_delimiter = ',')]
     #[arg(hide_possible_values = true)]
     pub services: Vec<Service>,
@@ -224,10 +224,9 @@ pub struct WatchBoot {
 }
 
 const WATCH_NOTES: &str = "\
-Run it on another machine than HOST, then restart HOST or switch it on, and
+Run it on a machine other than HOST. Then restart HOST or switch it on, and
 press Enter at that moment: times are counted from then, and from the last
-answer before the restart. Nothing is restarted by it, and only HOST is
-contacted. docs/reference/watch-boot.md";
+answer before the restart. It restarts nothing, and contacts only HOST.";
 
 #[derive(Debug, Group)]
 #[command(after_help = "A name can be a target: drivebench run baseline bay:top-left")]

@@ -8,7 +8,7 @@ use crate::{
 };
 
 pub const LAYOUTS: Opt<Vec<Layout>> =
-    Opt::new("layouts", "LIST", layouts, "Such as raid1,raid5 [default: all that fit]");
+    Opt::new("layouts", "LIST", layouts, "Layouts, such as raid1,raid5 [default: all that fit]");
 
 pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", size, "How much of each drive is used");
 

@@ -20,7 +20,7 @@ pub struct Pool {
 
 #[derive(Debug, Subcommand)]
 pub enum PoolAction {
-    /// Build a pool. What is on its drives is lost
+    /// Build a pool. All data on its drives is lost
     #[command(after_help = EXAMPLES)]
     Create(Create),
     /// Show pools: whether they are complete, and what to do if not
@@ -28,14 +28,14 @@ pub enum PoolAction {
         /// Only this pool
         name: Option<String>,
     },
-    /// Remove a pool. What is on it is lost
+    /// Remove a pool. All its data is lost
     Destroy {
         /// Its name
         name: String,
         /// A drive whose content may be lost, by serial; for each drive of the pool
         #[arg(long, value_name = "SERIAL")]
         erase: Vec<String>,
-        /// Also if drives of it are not plugged in. They keep their part of it
+        /// Remove it although drives are not plugged in; these keep their part
         #[arg(long)]
         missing: bool,
     },
@@ -53,7 +53,7 @@ const REPLACE: &str = "\
 While OLD works, it is copied, and the pool stays protected. If OLD is missing
 or has failed, NEW is filled from the others. The pool can be used meanwhile.
 If this command is stopped, the copy goes on; the same command waits for it.
-A drive that was unplugged and is back takes its own place: OLD and NEW are it.
+A drive that was unplugged and is back takes its own place: name it as OLD and as NEW.
 If it has newer data than the pool, it is refused.";
 
 #[derive(Debug, Group)]

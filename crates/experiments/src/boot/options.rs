@@ -8,7 +8,7 @@ use super::super::{
 pub const NOW: Opt<bool> = Opt::switch("now", "Record the boot that this machine runs from");
 
 pub const TIMES: Opt<u32> =
-    Opt::new("times", "N", |text| within(text, 1..=100), "Restart so many times, and record each boot")
+    Opt::new("times", "N", |text| within(text, 1..=100), "Number of restarts; each boot is recorded")
         .conflicts(&["now", "stop"]);
 
 pub const RESTART: Opt<String> =

@@ -19,7 +19,7 @@ pub const RUNTIME: Opt<f64> = Opt::new("runtime", "TIME", seconds, "Time of each
 pub const RUNS: Opt<u32> = shared::RUNS.default("3").heading("This experiment");
 
 pub const SUITE: Opt<String> =
-    shared::SUITE.help("Loads besides: a suite or a file [default: nas]").conflicts(&["quick"]);
+    shared::SUITE.help("More loads: a suite or a file [default: nas]").conflicts(&["quick"]);
 
 pub const QUICK: Opt<bool> = Opt::switch("quick", "Without the loads of a suite").heading("This experiment");
 

@@ -110,10 +110,10 @@ impl Recommendation {
                 format!("Most capacity: {}, {}.", names(best), decimal_bytes(*bytes))
             }
             Self::Safety(all, 0) => {
-                format!("Safety: with {} any drive that fails takes all data with it.", names(all))
+                format!("Safety: with {}, all data is lost when one drive fails.", names(all))
             }
             Self::Safety(best, n) => {
-                format!("Most safety: {}, any {} may fail. A pool is no backup.", names(best), drives(*n))
+                format!("Most safety: {}, any {} may fail. A pool is not a backup.", names(best), drives(*n))
             }
             Self::Speed(way, Fastest { layout, speed, undecided }) => {
                 let way = match way {

@@ -265,7 +265,7 @@ impl PowerTest<'_> {
             let owners = [geteuid().as_raw(), self.target.metadata()?.uid()];
             match about.is_dir() && owners.contains(&about.uid()) {
                 true => fs::remove_dir_all(&own),
-                false => Err(io::Error::other("it is no directory of this user: check it")),
+                false => Err(io::Error::other("it is not a directory of this user: check it")),
             }
         });
         match removed {

@@ -59,7 +59,7 @@ fn verdict(cut: &PowerCutResult, pool: Option<&Pool>) -> String {
             lacks.map(|lacks| lacks + ". ").unwrap_or_default(),
             match cut.only_drive {
                 true => "After a reset or an error of the filesystem, that shows nothing of a power cut.",
-                false => "That is one power cut: a drive that loses data now and then may need many.",
+                false => "That is one power cut: a drive that loses data occasionally may need many.",
             }
         );
     }

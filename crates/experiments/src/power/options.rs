@@ -11,7 +11,7 @@ pub const SIZE: Opt<u64> =
     Opt::new("size", "SIZE", bytes, "Files that are written before, and checked after it").default("64MiB");
 
 pub const WAIT: Opt<f64> =
-    Opt::new("runtime", "TIME", seconds, "How long the power cut is waited for").default("10m");
+    Opt::new("runtime", "TIME", seconds, "Longest wait for the power cut").default("10m");
 
 /// Small synced writes: a stick writes much more than that inside.
 pub const MAX_BYTES: Opt<u64> = MOST.default("1GiB");

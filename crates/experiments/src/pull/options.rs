@@ -11,16 +11,16 @@ use crate::{pull::PullBy, units::Layout};
 pub const LAYOUTS: Opt<Vec<Layout>> = whole_drives::LAYOUTS;
 
 pub const MEMBERS: Opt<Vec<usize>> =
-    Opt::new("members", "LIST", members, "Such as 1,3 [default: each drive in turn]");
+    Opt::new("members", "LIST", members, "Drives to pull, such as 1,3 [default: each drive in turn]");
 
-pub const SIZE: Opt<u64> = whole_drives::SIZE.help("Used of each drive, or read of files").default("256MiB");
+pub const SIZE: Opt<u64> = whole_drives::SIZE.help("Size used of each drive, or read of files").default("256MiB");
 
 pub const CHUNK: Opt<u64> = whole_drives::CHUNK;
 
 pub const TIME: Opt<f64> =
-    Opt::new("runtime", "TIME", seconds, "Of use before a pull, and after it").default("10s");
+    Opt::new("runtime", "TIME", seconds, "Time of use before and after a pull").default("10s");
 
-pub const BY: Opt<PullBy> = Opt::new("by", "WAY", by, "By usb or scsi, or by hand: you pull it")
+pub const BY: Opt<PullBy> = Opt::new("by", "WAY", by, "usb, scsi, or hand: you pull it")
     .choices(&["usb", "scsi", "hand"])
     .default("usb");
 
@@ -51,7 +51,7 @@ fn by(text: &str) -> Result<PullBy, String> {
 fn members(text: &str) -> Result<Vec<usize>, String> {
     let number = |word: &str| match word.trim().parse::<usize>() {
         Ok(number) if number > 0 => Ok(number - 1),
-        _ => Err(format!("'{word}' is no number of a drive, counted from 1")),
+        _ => Err(format!("'{word}' is not the number of a drive, counted from 1")),
     };
     text.split(',').map(number).collect()
 }

@@ -25,7 +25,7 @@ pub const PROTOCOL: Opt<Protocol> =
         .default("smb");
 
 pub const CLIENT: Opt<RemoteDir> =
-    Opt::new("client", "URL", read, "At ssh://[USER@]HOST[:PORT]/DIR [default: here]").conflicts(&["rate"]);
+    Opt::new("client", "URL", read, "A client: ssh://[USER@]HOST[:PORT]/DIR [default: here]").conflicts(&["rate"]);
 
 /// Takes a few seconds over a slow link.
 pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", size, "The large file").default("64MiB");
@@ -34,7 +34,7 @@ pub const FILES: Opt<u64> =
     Opt::new("files", "N", |text| within(text, 1..=100_000), "Small files, of 16 KiB each").default("1000");
 
 pub const CLIENTS: Opt<u32> =
-    Opt::new("clients", "N", |text| within(text, 1..=64), "At once, after one alone; 1: only that")
+    Opt::new("clients", "N", |text| within(text, 1..=64), "Clients at once, after one alone")
         .default("4");
 
 pub const PROTECTION: Opt<Option<Protection>> =
@@ -43,7 +43,7 @@ pub const PROTECTION: Opt<Option<Protection>> =
         .default("off");
 
 pub const EXISTING: Opt<Existing> =
-    Opt::new("existing", "URL", read, "Your share of it: smb://HOST/SHARE").conflicts(&["client"]);
+    Opt::new("existing", "URL", read, "A share that exists: smb://HOST/SHARE").conflicts(&["client"]);
 
 pub const LOGIN: Opt<PathBuf> =
     Opt::new("login", "FILE", parsed, "User and password for it [default: guest]").requires("existing");

@@ -55,7 +55,7 @@ fn limits(plan: &Plan, at: usize, asked: Option<FileSet>, both: &[Costs; 2]) -> 
     });
     let timed = both.iter().flat_map(|c| &c.sets).filter(|set| !set.is_whole());
     let timed =
-        timed.map(|set| format!("Of {}, fewer were copied: --max-time allows no more.", words(set.set)));
+        timed.map(|set| format!("Fewer than {} were copied: --max-time allows no more.", words(set.set)));
     distinct(cut.into_iter().chain(timed))
 }
 
@@ -301,7 +301,7 @@ mod tests {
         let mut c = measured([0.2; 3], [0.1; 3]);
         c.sets[0].runs[1].files = 340;
         let limits = limits(&Plan::default(), 0, None, &[c, measured([0.2; 3], [0.1; 3])]);
-        assert_eq!(limits, ["Of 512 files of 4 KiB, fewer were copied: --max-time allows no more."]);
+        assert_eq!(limits, ["Fewer than 512 files of 4 KiB were copied: --max-time allows no more."]);
     }
 
     #[test]

@@ -134,7 +134,7 @@ fn check(target: &Target) -> Result<(), PlanError> {
     match &target.mount {
         Some(mount) if SWAPS.contains(&mount.filesystem.as_str()) => Ok(()),
         Some(mount) => refused(format!(
-            "a plain file on {} is no swap area: name a directory on {}",
+            "a plain file on {} cannot be a swap area: name a directory on {}",
             mount.filesystem,
             SWAPS.join(", ")
         )),

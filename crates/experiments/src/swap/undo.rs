@@ -180,7 +180,7 @@ fn end(path: &Path) -> io::Result<()> {
     let file = File::from(openat(CWD, path, flags, Mode::empty())?);
     match file.metadata()?.is_file() {
         true => swap_file::off(&file),
-        false => Err(io::Error::other(format!("{} is no file", path.display()))),
+        false => Err(io::Error::other(format!("{} is not a file", path.display()))),
     }
 }
 

@@ -45,7 +45,7 @@ pub fn received(report: &str) -> Result<(u64, f64), String> {
     // The login shell there may print lines before and after it.
     let at = if report.starts_with('{') { Some(0) } else { report.find("\n{").map(|at| at + 1) };
     let Some(at) = at else {
-        return Err(format!("this is no report: {}", begin(report.lines().next().unwrap_or_default())));
+        return Err(format!("this is not a report: {}", begin(report.lines().next().unwrap_or_default())));
     };
     let first = serde_json::Deserializer::from_str(&report[at..]).into_iter::<Value>().next();
     let report = first.and_then(Result::ok).ok_or("its report is damaged")?;

@@ -96,7 +96,7 @@ fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
             continue;
         }
         if left.undo.is_in_kernel() && left.owner != 0 {
-            let why = "it says that root changed something, but it is no file of root's".to_owned();
+            let why = "it says that root changed something, but root does not own it".to_owned();
             let outcome = Err(Kept { why, remedy: format!("check what it says, then {rm_journal}") });
             leftovers.push(Leftover { path: journal.path.clone(), ended, outcome });
             continue;
