@@ -11,9 +11,9 @@ use crate::{pull::PullBy, units::Layout};
 pub const LAYOUTS: Opt<Vec<Layout>> = whole_drives::LAYOUTS;
 
 pub const MEMBERS: Opt<Vec<usize>> =
-    Opt::new("members", "LIST", members, "Drives to pull, such as 1,3 [default: each drive in turn]");
+    Opt::new("members", "LIST", members, "Drives, such as 1,3 [default: each in turn]");
 
-pub const SIZE: Opt<u64> = whole_drives::SIZE.help("Size used of each drive, or read of files").default("256MiB");
+pub const SIZE: Opt<u64> = whole_drives::SIZE.help("Used of each drive, or read of files").default("256MiB");
 
 pub const CHUNK: Opt<u64> = whole_drives::CHUNK;
 

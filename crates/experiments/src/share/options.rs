@@ -25,7 +25,7 @@ pub const PROTOCOL: Opt<Protocol> =
         .default("smb");
 
 pub const CLIENT: Opt<RemoteDir> =
-    Opt::new("client", "URL", read, "A client: ssh://[USER@]HOST[:PORT]/DIR [default: here]").conflicts(&["rate"]);
+    Opt::new("client", "URL", read, "ssh://[USER@]HOST[:PORT]/DIR [default: here]").conflicts(&["rate"]);
 
 /// Takes a few seconds over a slow link.
 pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", size, "The large file").default("64MiB");
