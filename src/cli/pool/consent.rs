@@ -61,7 +61,14 @@ pub(in crate::cli) fn consent_to(
     if is_free {
         drives.iter().try_for_each(|drive| erasable(inventory, drive))?;
     }
-    say(output, &format!("This erases:\n{}", describe(&drives)));
+    let puts_back = |step: &Step| matches!(step.act.changes(), Changes::PutsBack(_));
+    let what = match plan.steps.iter().any(puts_back) {
+        true => {
+            "This overwrites blocks of these drives and puts them back. A drive that is bad or false may lose data"
+        }
+        false => "This erases",
+    };
+    say(output, &format!("{what}:\n{}", describe(&drives)));
     let areas = plan
         .steps
         .iter()

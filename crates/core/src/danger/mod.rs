@@ -93,6 +93,13 @@ impl Claim {
         &self.drive
     }
 
+    /// Opens the drive to read and write its blocks past the page cache. As long as the file is open, nothing on the drive can be mounted.
+    pub fn open_direct(&self) -> Result<File, Refusal> {
+        open(&self.drive, OFlags::RDWR | OFlags::EXCL | OFlags::DIRECT)
+            .and_then(|file| still(&self.drive, self.sequence.as_deref()).map(|()| file))
+            .map_err(|why| Refusal::new(&self.drive, why))
+    }
+
     fn unlock(&self) -> Result<(), String> {
         flock(&self.locked, FlockOperation::Unlock)
             .map_err(|e| Refusal::new(&self.drive, Why::System(e.into())).to_string())

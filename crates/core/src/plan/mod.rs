@@ -244,10 +244,10 @@ impl Plan {
         self.steps.iter().any(|step| step.is_on(target) && step.act.needs().finds_target)
     }
 
-    /// The identities of the drives that are erased.
+    /// The identities of the drives whose content is lost or at risk.
     pub fn erased(&self) -> Vec<String> {
         let erased = self.steps.iter().flat_map(|step| match step.act.changes() {
-            Changes::Erases(drives) => drives,
+            Changes::Erases(drives) | Changes::PutsBack(drives) => drives,
             _ => Vec::new(),
         });
         distinct(erased)

@@ -68,6 +68,8 @@ pub enum Changes {
     DriveState(&'static str),
     /// The content of these drives is lost; their identities.
     Erases(Vec<String>),
+    /// Blocks of these drives are overwritten and put back; their identities. It needs the same consent, because a bad drive may lose them.
+    PutsBack(Vec<String>),
 }
 
 impl Changes {
@@ -78,6 +80,9 @@ impl Changes {
             Self::OwnFiles => "own files, removed afterwards".to_owned(),
             Self::DriveState(how) => (*how).to_owned(),
             Self::Erases(drives) => format!("erases {}", drives.join(", ")),
+            Self::PutsBack(drives) => {
+                format!("overwrites blocks of {} and puts them back", drives.join(", "))
+            }
         }
     }
 }

@@ -158,7 +158,7 @@ impl Journal {
         let mut open = self.lock();
         let id = open.next;
         open.append(&Line::Will { id, undo: undo.clone(), place: place.clone() })?;
-        if undo.is_in_kernel() {
+        if undo.needs_root() {
             open.keep_for_root()?;
         }
         open.next += 1;

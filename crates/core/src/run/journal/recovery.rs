@@ -95,7 +95,7 @@ fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
         if left.undo.is_in_kernel() && !is_this_boot {
             continue;
         }
-        if left.undo.is_in_kernel() && left.owner != 0 {
+        if left.undo.needs_root() && left.owner != 0 {
             let why = "it says that root changed something, but root does not own it".to_owned();
             let outcome = Err(Kept { why, remedy: format!("check what it says, then {rm_journal}") });
             leftovers.push(Leftover { path: journal.path.clone(), ended, outcome });

@@ -27,9 +27,14 @@ pub trait Undo: Kind {
         false
     }
 
-    /// The change is in the kernel, so that a reboot undoes it. Only a journal that root alone can write is trusted.
+    /// The change is in the kernel, so that a reboot undoes it.
     fn is_in_kernel(&self) -> bool {
         false
+    }
+
+    /// It changes what only root may change. Only a journal that root alone can write is trusted.
+    fn needs_root(&self) -> bool {
+        self.is_in_kernel()
     }
 
     /// The device whose state the entry is the right to change.
