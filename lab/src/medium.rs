@@ -4,6 +4,7 @@ use std::{
     collections::VecDeque,
     fs::{File, OpenOptions},
     io::{self, Write},
+    ops::Range,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -82,9 +83,12 @@ impl Medium {
 
     /// Reads what the drive claims to hold.
     pub fn read(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        let (real, lost) = buffer.split_at_mut(self.stored_bytes(buffer.len(), offset));
-        self.file.read_exact_at(real, offset)?;
-        lost.fill(0);
+        for (range, place) in self.pieces(buffer.len(), offset) {
+            let piece = &mut buffer[range];
+            let (real, lost) = piece.split_at_mut(self.stored_bytes(piece.len(), place));
+            self.file.read_exact_at(real, place)?;
+            lost.fill(0);
+        }
         let mut state = self.state();
         for (at, bytes) in &state.unsaved {
             // Either may begin first, and end first.
@@ -119,21 +123,42 @@ impl Medium {
 
     /// Writes, as far as its faults let it, if the power was on all the time since the operation began.
     pub fn write(&self, bytes: &[u8], offset: u64, power: Power) -> io::Result<()> {
-        let bytes = &bytes[..self.stored_bytes(bytes.len(), offset)];
         let mut state = self.state();
         let is_powered = power.is_on() && state.power == power;
         if !is_powered || state.happens(self.faults.drops) {
             return Ok(());
         }
-        let Some(most) = self.faults.volatile else { return self.file.write_all_at(bytes, offset) };
+        let Some(most) = self.faults.volatile else { return self.store(bytes, offset) };
         state.unsaved_bytes += bytes.len() as u64;
         state.unsaved.push_back((offset, bytes.to_vec()));
         while state.unsaved_bytes > most {
             let Some((at, bytes)) = state.unsaved.pop_front() else { break };
             state.unsaved_bytes -= bytes.len() as u64;
-            self.file.write_all_at(&bytes, at)?;
+            self.store(&bytes, at)?;
         }
         Ok(())
+    }
+
+    fn store(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        for (range, place) in self.pieces(bytes.len(), offset) {
+            let piece = &bytes[range];
+            self.file.write_all_at(&piece[..self.stored_bytes(piece.len(), place)], place)?;
+        }
+        Ok(())
+    }
+
+    /// The parts of an operation that are consecutive on the medium: their range in its buffer, and their place.
+    fn pieces(&self, length: usize, offset: u64) -> Vec<(Range<usize>, u64)> {
+        let wraps = self.faults.wraps.unwrap_or(u64::MAX);
+        let mut pieces = Vec::new();
+        let mut done = 0;
+        while done < length {
+            let place = (offset + done as u64) % wraps;
+            let end = length.min(done + usize::try_from(wraps - place).unwrap_or(usize::MAX - done));
+            pieces.push((done..end, place));
+            done = end;
+        }
+        pieces
     }
 
     /// The state, without what a power cut has lost.
@@ -196,6 +221,17 @@ mod tests {
             assert_eq!(one, all[sector as usize * 512..][..512], "sector {sector}");
         }
         assert_eq!(medium.file.metadata().unwrap().len(), 8192);
+    }
+
+    #[test]
+    fn addresses_wrap_around() {
+        let directory = tempfile::tempdir().unwrap();
+        let medium = medium(&directory, 8192, Faults { wraps: Some(3000), ..Faults::default() });
+        medium.write(&[7; 1000], 5500, medium.power()).unwrap();
+        let all = all(&medium);
+        let written: Vec<usize> = (0..3000).filter(|&i| all[i] == 7).collect();
+        assert_eq!(written, (0..500).chain(2500..3000).collect::<Vec<_>>());
+        assert_eq!((&all[3000..6000], &all[6000..]), (&all[..3000], &all[..2192]));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod bays;
+mod capacity;
 mod cliff;
 mod costs;
 mod machines;

@@ -132,6 +132,8 @@ pub struct Faults {
     pub drops: f64,
     /// The share of reads in which one bit is wrong.
     pub flips: f64,
+    /// Addresses are taken modulo so many bytes.
+    pub wraps: Option<u64>,
 }
 
 impl Model {

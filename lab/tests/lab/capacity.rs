@@ -1,0 +1,84 @@
+//! `drivebench run capacity` on sticks with a false size, and on a good one that is as it was afterwards.
+
+use std::hash::{DefaultHasher, Hasher};
+
+use drivebench::findings::{Metric, Quantity};
+use drivebench_lab::Machine;
+
+use super::{LIMIT, findings, ok, out, scenario, start};
+
+const SECTOR: f64 = 512.0;
+/// The good stick, and its serial.
+const GOOD: usize = 4;
+const SERIAL: &str = "FA4E0005";
+const STORE: &str = "/mnt/store/drivebench";
+
+/// Everything that is stored on a drive, as a number.
+fn hash(machine: &Machine, i: usize) -> u64 {
+    const PART: u64 = 64 << 20;
+    let mut hasher = DefaultHasher::new();
+    let size = machine.scenario().drives[i].sectors * 512;
+    (0..size.div_ceil(PART)).for_each(|n| hasher.write(&ok(machine.stored(i, n * PART, PART))));
+    hasher.finish()
+}
+
+/// Whether there is a stamp on a drive.
+fn is_stamped(machine: &Machine, i: usize) -> bool {
+    const PART: u64 = 64 << 20;
+    let size = machine.scenario().drives[i].sectors * 512;
+    let has = |part: Vec<u8>| part.chunks(512).any(|sector| sector.starts_with(b"drvbench"));
+    (0..size.div_ceil(PART)).any(|n| has(ok(machine.stored(i, n * PART, PART))))
+}
+
+#[test]
+fn each_kind_of_false_stick_is_told_with_its_real_size() {
+    let machine = start(&scenario("fakes"));
+    let bays: Vec<String> = (1..=5).map(|n| format!("bay:1.{n} --erase FA4E000{n}")).collect();
+    let since = std::time::Instant::now();
+    let found = findings(&machine, &format!("capacity {} --store {STORE}", bays.join(" ")));
+    println!("{:.0} s for five sticks\n{}", since.elapsed().as_secs_f64(), found.verdicts.join("\n"));
+    let real = |n: usize| -> Option<&Metric> {
+        let given = format!("bay:1.{n}");
+        found.estimates.iter().find(|m| m.quantity == Quantity::RealSize && m.target == given)
+    };
+    let size = |n: usize| real(n).expect("a size").estimate.value;
+    assert_eq!([size(1), size(2), size(3)], [3_907_584.0 * SECTOR, 3_100_004_352.0, 4_000_002_048.0]);
+    assert!(real(4).is_none(), "{found:#?}");
+    let good = &real(5).expect("a size").estimate;
+    assert!(good.low > 0.99 * good.high && good.high == 15_630_336.0 * SECTOR, "{good:?}");
+    let unfit: Vec<&str> = found.fitness.iter().map(|f| f.target.as_str()).collect();
+    assert_eq!(unfit, ["bay:1.1", "bay:1.2", "bay:1.3", "bay:1.4"]);
+    let starts = ["FAKE", "FAKE", "BAD", "UNSTEADY", "at least"];
+    for (verdict, start) in found.verdicts.iter().zip(starts) {
+        assert!(verdict.contains(&format!(": {start}")), "{verdict}");
+    }
+}
+
+#[test]
+fn after_kills_and_power_cuts_a_drive_is_as_it_was() {
+    let mut machine = start(&scenario("fakes"));
+    out(&machine, &format!("head -c 60000000 /dev/urandom >$(lab-device {SERIAL}); sync"));
+    let before = hash(&machine, GOOD);
+    let run = format!(
+        "exec drivebench --store {STORE} run capacity --wait $(lab-device {SERIAL}) --erase {SERIAL} >/work/said 2>&1"
+    );
+    let mut stamped = 0;
+    for (n, wait) in [0.0, 0.3, 1.0, 3.0, 8.0, 20.0].into_iter().enumerate() {
+        let running = machine.begin(&["sh", "-c", &run]).expect("starts");
+        out(&machine, &format!("until ls {STORE}/journals/*.saved* >/dev/null 2>&1; do usleep 50000; done; usleep {}", wait * 1e6));
+        if n % 2 == 0 {
+            running.signal(9).expect("is there");
+            assert_ne!(running.wait(LIMIT).expect("ends").code, 0);
+        } else {
+            drop(running);
+            ok(machine.cut_power());
+        }
+        let was_stamped = is_stamped(&machine, GOOD);
+        stamped += u32::from(was_stamped);
+        let said = out(&machine, &format!("drivebench --store {STORE} cleanup 2>&1"));
+        println!("after {wait} s: stamped {was_stamped}; {said}");
+        assert_eq!(hash(&machine, GOOD), before, "after {wait} s: {said}");
+        assert_eq!(out(&machine, &format!("ls {STORE}/journals")), "", "after {wait} s");
+    }
+    assert!(stamped > 2, "most kills came before a stamp was written");
+}
