@@ -47,7 +47,8 @@ Examples:
 
 These erase nothing: drivebench writes to a file of its own and removes it.
 Only pool, run layouts, run pull, and run swap of a drive or a partition
-erase, after consent to each.";
+erase, and run capacity overwrites blocks and puts them back, after consent
+to each drive.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {

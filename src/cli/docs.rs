@@ -63,8 +63,9 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
 /// The words of each call of drivebench in a line of a shell.
 fn calls(line: &str) -> Vec<Vec<&str>> {
     let line = line.split(" #").next().unwrap_or_default();
-    let before_file = |part: &'_ str| part.split('>').next().unwrap_or_default();
-    let parts = line.split(['|', ';', '&', '(', ')']).map(|part| before_file(part).split_whitespace());
+    let parts = line
+        .split(['|', ';', '&', '(', ')'])
+        .map(|part| part.split('>').next().unwrap_or_default().split_whitespace());
     let parts = parts.map(|words| words.skip_while(|word| ["$", "sudo"].contains(word)).collect::<Vec<_>>());
     let program = |words: &Vec<&str>| ["drivebench", "./drivebench"].contains(&words[0]);
     parts.filter(|words| !words.is_empty() && program(words)).collect()

@@ -60,6 +60,7 @@ fn is_answer(metric: &Metric) -> bool {
             | Quantity::CostPerFile(_)
             | Quantity::VarianceShare(_)
             | Quantity::MemoryUsed
+            | Quantity::RealSize
     );
     let slowed_down =
         metric.quantity == Quantity::Throughput && matches!(metric.scope, Scope::AfterCliff(None));

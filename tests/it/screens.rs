@@ -1,8 +1,10 @@
 //! The screens that people see, as a terminal of 80 and of 50 columns shows them, with and without colour.
 
 use std::{
+    env,
     fs::{self, File},
     num::NonZero,
+    path::Path,
 };
 
 use crate::support::cli::Cli;
@@ -187,5 +189,9 @@ fn what_people_see() {
             let looks: String = looks.map(|line| line.to_owned() + "\n").collect();
             insta::assert_snapshot!(format!("{name}_{width}"), format!("{text}---- in colour\n{looks}"));
         }
+    }
+    // For scripts/readme-picture.
+    if let Some(keep) = env::var_os("DRIVEBENCH_SCREENS") {
+        fs::copy(desk.cli.store().join("r7xz.jsonl"), Path::new(&keep).join("r7xz.jsonl")).expect("copies");
     }
 }

@@ -78,7 +78,9 @@ impl Experiment {
     /// How a person may name a target, as the help says it.
     pub fn targets(&self) -> &'static str {
         match self.name {
-            name if name == LAYOUTS.name => "Whole drives: /dev paths, serials or bay:PORT",
+            name if name == LAYOUTS.name || name == CAPACITY.name => {
+                "Whole drives: /dev paths, serials or bay:PORT"
+            }
             name if name == PULL.name => "Whole drives: /dev paths, serials or bay:PORT; or a pool in use",
             name if name == SPINUP.name => "Disks: /dev paths, serials or bay:PORT",
             _ => "Directories, files, /dev paths, serials, labels or bay:PORT",
@@ -137,6 +139,7 @@ experiments! {
     cliff::CLIFF,
     spinup::SPINUP,
     smallfiles::SMALLFILES,
+    capacity::CAPACITY,
     layouts::LAYOUTS,
     pull::PULL,
     power::POWER,

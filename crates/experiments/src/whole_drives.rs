@@ -44,9 +44,14 @@ fn chunk(text: &str) -> Result<u64, String> {
 
 /// Refuses fewer than two targets, targets that are no whole drives, and drives that hold less than `size`.
 pub fn check(experiment: &'static str, targets: &[Target], size: u64) -> Result<(), PlanError> {
-    if targets.len() < 2 {
-        return Err(PlanError::TooFew { experiment, least: 2 });
+    match targets.len() {
+        0 | 1 => Err(PlanError::TooFew { experiment, least: 2 }),
+        _ => check_each(&format!("{experiment} erases"), targets, size),
     }
+}
+
+/// The same without a least number. `what` says what is done with whole drives.
+pub fn check_each(what: &str, targets: &[Target], size: u64) -> Result<(), PlanError> {
     for target in targets {
         let drive = match &target.drives[..] {
             [drive] if target.kind == Kind::BlockDevice && target.path.to_str() == Some(&drive.node()) => {
@@ -55,15 +60,15 @@ pub fn check(experiment: &'static str, targets: &[Target], size: u64) -> Result<
             _ => {
                 let why = match &target.mount {
                     Some(mount) if SYSTEM_MOUNTS.contains(&mount.path.as_str()) => format!(
-                        "{experiment} erases whole drives, and the system runs from this one ({}): name others, by bay, serial or path",
+                        "{what} whole drives, and the system runs from this one ({}): name others, by bay, serial or path",
                         mount.path
                     ),
                     Some(mount) if target.kind == Kind::Directory => format!(
-                        "{experiment} erases whole drives, and this one is mounted: unmount it with `sudo umount {}`, then \
+                        "{what} whole drives, and this one is mounted: unmount it with `sudo umount {}`, then \
                          name it by bay, serial or path",
                         shell_word(&mount.path)
                     ),
-                    _ => format!("{experiment} erases drives: name whole drives, by bay, serial or path"),
+                    _ => format!("{what} whole drives: name them, by bay, serial or path"),
                 };
                 return Err(PlanError::Unsuitable { path: target.path.clone(), why });
             }

@@ -52,6 +52,8 @@ pub enum Quantity {
     RebuildTime,
     /// Bytes of acknowledged writes that are not there after a power cut.
     LostBytes,
+    /// The size of a drive of which blocks keep what is written to them.
+    RealSize,
     /// Memory that a program can use before it is ten times as slow, as a multiple of its limit.
     MemoryUsed,
     /// Bytes written to a swap area in an hour of one load.
@@ -287,9 +289,12 @@ impl Quantity {
             | Self::CostPerFile(_)
             | Self::SyncCost
             | Self::CostPerTransfer => Unit::Seconds,
-            Self::CacheSize | Self::Knee | Self::LostBytes | Self::SwappedInAnHour | Self::BootReads => {
-                Unit::Bytes
-            }
+            Self::CacheSize
+            | Self::Knee
+            | Self::LostBytes
+            | Self::RealSize
+            | Self::SwappedInAnHour
+            | Self::BootReads => Unit::Bytes,
             Self::MemoryUsed | Self::VarianceShare(_) | Self::RelativeSpeed(_) | Self::Ratio(_) => Unit::None,
         }
     }

@@ -87,6 +87,7 @@ fn words(quantity: &Quantity, scope: Scope) -> String {
         (Quantity::FirstSyncTime, _) => "first sync".to_owned(),
         (Quantity::RebuildTime, Scope::Predicted) => "rebuild, predicted".to_owned(),
         (Quantity::RebuildTime, _) => "rebuild".to_owned(),
+        (Quantity::RealSize, _) => "real size".to_owned(),
         (Quantity::LostBytes, _) => "acknowledged writes lost".to_owned(),
         (Quantity::MemoryUsed, _) => "memory used, as a multiple of what is allowed".to_owned(),
         (Quantity::SwappedInAnHour, _) => "written in an hour".to_owned(),

@@ -713,7 +713,7 @@ fn decision(experiment: &str) -> (Topic, Findings) {
             found.estimates = vec![number(Quantity::CostPerFile(Direction::Write))];
             Topic::Data
         }
-        "power" | "pull" => {
+        "power" | "pull" | "capacity" => {
             found.judge("sda", kept, &[Use::Safekeeping]);
             Topic::Data
         }
@@ -817,25 +817,4 @@ fn few_of_thousands_of_runs_are_read() {
         }
     }
     assert!(!chosen.iter().any(|run| run[1..].parse::<usize>().is_ok_and(|n| n % 7 == 6 || n % 3 == 2)));
-}
-
-/// The README says that its sample of advice is the output of a test.
-#[test]
-fn the_sample_in_the_readme_is_what_advise_prints() {
-    let (inventory, evidence) = two_sticks();
-    let text = shown(&inventory, &evidence, false);
-    let readme = include_str!("../../../README.md");
-    let sample = |topic: &str| {
-        let lines = readme.lines().map(|line| line.strip_prefix("    ").unwrap_or(""));
-        let from = lines.skip_while(|line| line.split(' ').next() != Some(topic)).enumerate();
-        let lines = from.take_while(|(at, line)| *at == 0 || line.starts_with("        "));
-        lines.map(|(_, line)| format!("{line}\n")).collect::<String>()
-    };
-    for topic in ["data", "limits", "money"] {
-        assert!(
-            sample(topic).starts_with(topic) && text.contains(&sample(topic)),
-            "{}\n{text}",
-            sample(topic)
-        );
-    }
 }

@@ -108,7 +108,8 @@ impl Right<Content> for Claims {
         // Arrays and mappings are named by links.
         let path = Path::new(path).canonicalize().map_err(read)?;
         let data = path.metadata().map_err(read)?;
-        let (major, minor) = device(&data).ok_or_else(|| format!("{} is not a block device", path.display()))?;
+        let (major, minor) =
+            device(&data).ok_or_else(|| format!("{} is not a block device", path.display()))?;
         let dir =
             Path::new("/sys/dev/block").join(format!("{major}:{minor}")).canonicalize().map_err(read)?;
         for claim in self.below(&dir, 8)? {

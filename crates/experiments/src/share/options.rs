@@ -34,8 +34,7 @@ pub const FILES: Opt<u64> =
     Opt::new("files", "N", |text| within(text, 1..=100_000), "Small files, of 16 KiB each").default("1000");
 
 pub const CLIENTS: Opt<u32> =
-    Opt::new("clients", "N", |text| within(text, 1..=64), "Clients at once, after one alone")
-        .default("4");
+    Opt::new("clients", "N", |text| within(text, 1..=64), "Clients at once, after one alone").default("4");
 
 pub const PROTECTION: Opt<Option<Protection>> =
     Opt::new("protection", "WHAT", |text| choice(text, &PROTECTIONS), "off, sign (as Windows 11) or encrypt")

@@ -1,0 +1,182 @@
+//! The act that tests the size of one drive.
+
+use std::{
+    hash::{DefaultHasher, Hasher},
+    io,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    probe::{Keeper, Probed, Saved, Sizes, probe},
+    saved::{self, Device, StampedBlocks},
+    stamp::BLOCK,
+};
+use crate::{
+    danger::Claim,
+    engine::{Cancel, Clock},
+    plan::{Act, Changes, Cost, Needs, Step, Uncounted},
+    record::{ActResult, Observation, lasts},
+    run::{Entry, Execution, Journal, RunContext, RunError, Troubles, Watcher},
+    units::{decimal_bytes, thousands},
+};
+
+/// Replaces blocks of a drive by stamps, reads these back, and restores the blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct ProbeCapacity {
+    /// The identity of the drive.
+    pub drive: String,
+    /// The size that it claims, bytes.
+    pub bytes: u64,
+    pub seed: u64,
+}
+
+/// Rounds of the most thorough test: of a drive with a false size.
+const MOST_ROUNDS: u64 = 8;
+
+impl ProbeCapacity {
+    fn samples(&self) -> u64 {
+        Sizes::USUAL.samples(self.bytes / BLOCK as u64)
+    }
+
+    /// Bytes that a round writes, with what is put back.
+    fn round(&self) -> u64 {
+        (Sizes::USUAL.overflow + 2 * self.samples()) * BLOCK as u64
+    }
+}
+
+crate::kind!("capacity.probe", ProbeCapacity as Act);
+
+impl Act for ProbeCapacity {
+    fn label(&self) -> String {
+        "capacity".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { written: MOST_ROUNDS * self.round(), seconds: None, ..Cost::default() }
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::PutsBack(vec![self.drive.clone()])
+    }
+
+    fn describe(&self) -> Option<String> {
+        Some(format!(
+            "{} blocks of 4 KiB are saved, overwritten, read back and restored; {} written on a good drive",
+            thousands(self.samples() as f64),
+            decimal_bytes(self.round())
+        ))
+    }
+
+    fn is_work(&self) -> bool {
+        true
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { uncounted: Uncounted::Target, ..Needs::default() }
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        run.ctx.watcher.begins(step);
+        let mut troubles = Troubles::new();
+        for target in step.targets() {
+            let since = run.ctx.world.seconds();
+            let RunContext { world, watcher, store, .. } = &mut *run.ctx;
+            let found = match world.system() {
+                None => Ok(modelled(self)),
+                Some(_) => {
+                    let claim = Claim::take(&self.drive, world.erasable())
+                        .map_err(|e| RunError::Act(e.to_string()))?;
+                    let (journal, clock) = (world.journal().clone(), world.clock());
+                    let mut beside = Beside {
+                        drive: &self.drive,
+                        store,
+                        journal,
+                        clock,
+                        watcher: &mut **watcher,
+                        cancel: &run.cancel,
+                        saved: None,
+                        round: 0,
+                    };
+                    // The stamps of each run differ.
+                    let mut hasher = DefaultHasher::new();
+                    hasher.write(beside.journal.run().as_bytes());
+                    let seed = self.seed ^ hasher.finish();
+                    Device::open(&claim)
+                        .and_then(|mut device| probe(&mut device, &mut beside, Sizes::USUAL, seed))
+                }
+            };
+            let seconds = run.ctx.world.seconds() - since;
+            let result = ActResult { seconds, ..ActResult::default() };
+            let result = match found {
+                Ok(probed) => ActResult { observed: Some(probed.into()), ..result },
+                Err(_) if run.cancel.is_set() => ActResult { cut_short: true, ..result },
+                Err(e) => {
+                    troubles.push((target, format!("the test was ended: {e}")));
+                    ActResult { cut_short: true, ..result }
+                }
+            };
+            run.emit_act(step.id, Some(target), result)?;
+        }
+        Ok(troubles)
+    }
+}
+
+/// A good drive.
+fn modelled(act: &ProbeCapacity) -> Probed {
+    let blocks = act.bytes / BLOCK as u64;
+    Probed { blocks, samples: super::probe::good(Sizes::USUAL.samples(blocks), blocks), ..Probed::default() }
+}
+
+crate::kind!("capacity.probe", Probed as Observation);
+
+impl Observation for Probed {
+    fn fits(&self) -> bool {
+        let is_within = |blocks: u64| blocks <= self.blocks;
+        let edges = self.wraps.iter().chain(&self.edge);
+        lasts(self.seconds)
+            && self.blocks < u64::MAX / BLOCK as u64
+            && self.samples.iter().all(|s| is_within(s.block) && lasts(s.seconds))
+            && edges.map(|edge| edge.blocks).all(is_within)
+    }
+}
+
+/// The journal, the clock and the person.
+struct Beside<'a> {
+    drive: &'a str,
+    store: &'a Path,
+    journal: Journal,
+    clock: Clock,
+    watcher: &'a mut dyn Watcher,
+    cancel: &'a Cancel,
+    saved: Option<(Entry, PathBuf)>,
+    round: u32,
+}
+
+impl Keeper for Beside<'_> {
+    fn save(&mut self, salt: u64, blocks: &Saved) -> io::Result<()> {
+        let file = self.store.join("journals").join(format!("{}.saved{}", self.journal.run(), self.round));
+        self.round += 1;
+        let undo = StampedBlocks { drive: self.drive.to_owned(), salt, file: file.clone() };
+        let entry = self.journal.will(undo)?;
+        saved::write(&file, blocks)?;
+        self.saved = Some((entry, file));
+        Ok(())
+    }
+
+    fn restored(&mut self) -> io::Result<()> {
+        let Some((entry, file)) = self.saved.take() else { return Ok(()) };
+        saved::remove(&file)?;
+        entry.done()
+    }
+
+    fn seconds(&self) -> f64 {
+        self.clock.now_ns() as f64 / 1e9
+    }
+
+    fn goes_on(&mut self, what: &str) -> io::Result<()> {
+        self.watcher.waits(what);
+        if self.cancel.is_set() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+    }
+}

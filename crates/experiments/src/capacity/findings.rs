@@ -1,0 +1,171 @@
+//! Findings of capacity.
+
+use super::{
+    probe::{Probed, Sample, State},
+    stamp::BLOCK,
+    verdict::{False, Undecided, Verdict},
+};
+use crate::{
+    analyse::Estimate,
+    common::Series,
+    findings::{
+        Axis, Column, Curve, Figure, Findings, Measures, Metric, Point, Quantity, Style, Table, Unit,
+        fitness::{KeptData, Use},
+    },
+    plan::Plan,
+    record::Run,
+    units::{count, decimal_bytes, percent, thousands},
+};
+
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+    for (step, act) in plan.acts::<super::act::ProbeCapacity>() {
+        let Some(at) = step.targets().next() else { continue };
+        let Some(probed) = run.acts.get(&(step.id, at)).and_then(|act| act.get::<Probed>()) else { continue };
+        let given = &plan.targets[at].given;
+        let verdict = Verdict::of(probed);
+        findings.verdicts.push(format!("{given}: {}", sentence(&verdict, probed)));
+        findings.tables.push(table(given, probed));
+        findings.figures.push(figure(given, probed));
+        findings
+            .estimates
+            .extend(real_size(&verdict, act.bytes).map(|e| Metric::new(given, Quantity::RealSize, e)));
+        if let Some(kept) = loss(&verdict, act.bytes) {
+            findings.judge(given, Measures { kept: Some(kept), ..Measures::default() }, &[Use::Safekeeping]);
+        }
+        let n = probed.samples.len() as f64;
+        findings.details.sentences.push(format!(
+            "{given}: a bad range of {} of the drive or more is always hit; bad blocks anywhere, {} of all, are found with {}.",
+            percent(2.0 / n),
+            percent(0.01),
+            percent(1.0 - 0.99_f64.powf(n))
+        ));
+    }
+}
+
+fn bytes(blocks: u64) -> u64 {
+    blocks * BLOCK as u64
+}
+
+/// Bytes that are real, as far as they are known.
+fn real_size(verdict: &Verdict, claimed: u64) -> Option<Estimate> {
+    let within =
+        |low: f64, high: f64, value: f64| Estimate { low, high, ..Estimate::unbounded(value, "samples") };
+    let all = claimed as f64;
+    Some(match verdict {
+        Verdict::Real { good } => within(all * good, all, all),
+        Verdict::Fake { bytes, .. } | Verdict::Fails { from: bytes } => {
+            within(*bytes as f64, *bytes as f64, *bytes as f64)
+        }
+        Verdict::Faulty { share, low, high, .. } => {
+            within(all * (1.0 - high), all * (1.0 - low), all * (1.0 - share))
+        }
+        Verdict::Unsteady { .. } | Verdict::Undecided(_) => return None,
+    })
+}
+
+/// What a drive would lose of files that fill it.
+fn loss(verdict: &Verdict, claimed: u64) -> Option<KeptData> {
+    let lost = |lost_bytes: u64| KeptData { lost_bytes, wrong_reads: 0 };
+    Some(match verdict {
+        Verdict::Fake { bytes, .. } | Verdict::Fails { from: bytes } => {
+            lost(claimed.saturating_sub(*bytes).max(1))
+        }
+        Verdict::Faulty { share, .. } => lost(((claimed as f64 * share) as u64).max(1)),
+        Verdict::Unsteady { samples } => KeptData { lost_bytes: 0, wrong_reads: *samples },
+        Verdict::Real { .. } | Verdict::Undecided(_) => return None,
+    })
+}
+
+fn sentence(verdict: &Verdict, probed: &Probed) -> String {
+    let claimed = decimal_bytes(bytes(probed.blocks));
+    let samples = count(probed.samples.len() as u64, "sampled block");
+    match verdict {
+        Verdict::Real { good } => format!(
+            "at least {} of {claimed} are real (95 %). All {samples} kept what was written.",
+            decimal_bytes((bytes(probed.blocks) as f64 * good) as u64)
+        ),
+        Verdict::Fake { how, bytes, confirmed } => {
+            let beyond = match how {
+                False::Wraps(_) => "overwrites what was written before",
+                False::Vanishes => "is lost",
+            };
+            let sure = if *confirmed { "A second pass agreed." } else { "A second pass did not agree on its exact size." };
+            format!(
+                "FAKE: it says {claimed} and holds {}. What is written beyond that {beyond}. {sure} Return it; trust no file on it.",
+                decimal_bytes(*bytes)
+            )
+        }
+        Verdict::Fails { from } => format!(
+            "BAD: every sampled block beyond {} of {claimed} fails with an error. It is false or broken: return it.",
+            decimal_bytes(*from)
+        ),
+        Verdict::Faulty { share, low, high, errors } => format!(
+            "BAD: {} ({}–{}) of its blocks {}, all over the drive. Return it.",
+            percent(*share),
+            percent(*low),
+            percent(*high),
+            if *errors { "fail with errors" } else { "lose what is written to them" }
+        ),
+        Verdict::Unsteady { samples } => format!(
+            "UNSTEADY: {} wrong at first and right later, so nothing is known of its size. Clean the contacts, try another port, cable or \
+             reader, and repeat.",
+            match samples {
+                1 => "one block was".to_owned(),
+                n => format!("{} blocks were", thousands(*n as f64)),
+            }
+        ),
+        Verdict::Undecided(why) => match why {
+            Undecided::Nothing => "UNDECIDED: no block could be tested.".to_owned(),
+            Undecided::NoEdge => {
+                "UNDECIDED: blocks are lost beyond some point, but a second pass found another one. Repeat the test.".to_owned()
+            }
+            Undecided::NoPattern => {
+                "UNDECIDED: most blocks are bad, without a pattern. Try another port, and repeat.".to_owned()
+            }
+        },
+    }
+}
+
+const STATES: [(State, &str); 5] = [
+    (State::Good, "good"),
+    (State::Lost, "lost"),
+    (State::Unsteady, "unsteady"),
+    (State::ReadError, "read error"),
+    (State::WriteError, "write error"),
+];
+
+fn table(given: &str, probed: &Probed) -> Table {
+    let count = |state: State| probed.samples.iter().filter(|s| s.state == state).count();
+    let mut columns = vec![Column::new("blocks", false)];
+    columns.extend(STATES.map(|(_, name)| Column::new(name, true)));
+    let first = thousands(probed.samples.len() as f64);
+    let cells = STATES.map(|(state, _)| thousands(count(state) as f64));
+    let rows = vec![[first].into_iter().chain(cells).collect()];
+    Table { title: given.to_owned(), columns, rows }
+}
+
+/// Where samples are, what became of them, and how long reading them took.
+fn figure(given: &str, probed: &Probed) -> Figure {
+    let point = |s: &Sample| Point::new(bytes(s.block) as f64, s.seconds);
+    let curve = |(state, name): (State, &str)| {
+        let own = probed.samples.iter().filter(|s| s.state == state).map(point);
+        Curve::new(name, Style::Dots, own)
+    };
+    let states = STATES.map(|(state, name)| {
+        let own = probed.samples.iter().filter(|s| s.state == state).count();
+        (own > 0).then(|| format!("{} {name}", thousands(own as f64)))
+    });
+    Figure {
+        title: format!("samples over the drive, {given}"),
+        text: format!(
+            "Samples by position: {}.",
+            states.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        ),
+        load: "random read, 4 KiB, direct, depth 1".to_owned(),
+        n: format!("n = {} samples", thousands(probed.samples.len() as f64)),
+        x: Axis::of("position", Unit::Bytes),
+        y: Axis::of("time to read", Unit::Seconds),
+        curves: STATES.map(curve).into_iter().filter(|c| !c.points.is_empty()).collect(),
+        ..Figure::default()
+    }
+}

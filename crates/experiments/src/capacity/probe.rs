@@ -1,0 +1,447 @@
+//! The test: stamps are written to blocks spread over the drive and read back after its cache was overflowed.
+//!
+//! A drive with a false size either maps addresses to blocks that it uses for others, too, or loses what is written beyond its
+//! real size. So each round saves blocks, writes stamps, overflows the cache by writing what is there already, reads the stamps
+//! back and restores the blocks. The kinds of false drives: <https://fight-flash-fraud.readthedocs.io/en/latest/introduction.html>
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    ops::Range,
+    rc::Rc,
+};
+
+use rand::{SeedableRng, seq::SliceRandom};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
+
+use super::stamp::{BLOCK, stamp, stamped};
+
+/// Blocks as they were before, by their position.
+pub(super) type Saved = BTreeMap<u64, Vec<u8>>;
+
+/// A drive under test. Positions are numbers of blocks. Where [`is_of_drive`] holds for an error, the drive can't read or write the blocks;
+/// other errors end the test.
+pub(super) trait Medium {
+    fn blocks(&self) -> u64;
+
+    /// Reads consecutive blocks, past the page cache.
+    fn read(&mut self, at: u64, into: &mut [u8]) -> io::Result<()>;
+
+    fn write(&mut self, at: u64, data: &[u8]) -> io::Result<()>;
+
+    fn flush(&mut self) -> io::Result<()>;
+}
+
+/// What goes on beside a test.
+pub(super) trait Keeper {
+    /// Saves blocks and the salt of the stamps that are about to replace them, so that they are restored after a kill, too.
+    fn save(&mut self, salt: u64, blocks: &Saved) -> io::Result<()>;
+
+    /// All saved blocks are back.
+    fn restored(&mut self) -> io::Result<()>;
+
+    fn seconds(&self) -> f64;
+
+    /// Says how far a round has come. An error ends the test, after the saved blocks were put back.
+    fn goes_on(&mut self, what: &str) -> io::Result<()>;
+}
+
+/// Sizes of the test, in blocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    /// The fewest samples.
+    pub samples: u64,
+    /// What is written to overflow the cache.
+    pub overflow: u64,
+    /// Most blocks in one write or read.
+    pub transfer: u64,
+    /// Stamps of a round that searches for the real size.
+    pub search: u64,
+}
+
+impl Sizes {
+    /// At least one sample in each half of what overflows the cache: wherever the addresses wrap around, a sample beyond that point is
+    /// mapped to a block that is read again.
+    pub const USUAL: Self =
+        Self { samples: 1024, overflow: (512 << 20) / BLOCK as u64, transfer: 256, search: 256 };
+
+    pub fn samples(self, blocks: u64) -> u64 {
+        self.samples.max(blocks.div_ceil(self.overflow / 2)).min(blocks)
+    }
+}
+
+/// What became of a stamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum State {
+    /// It is there.
+    Good,
+    /// Something else is there, each time.
+    Lost,
+    /// Something else was read at first, and the stamp later.
+    Unsteady,
+    /// It can't be read.
+    ReadError,
+    /// It can't be written.
+    WriteError,
+}
+
+/// One sampled block.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Sample {
+    pub block: u64,
+    pub state: State,
+    /// Time to read it, s.
+    pub seconds: f64,
+}
+
+/// From where on blocks are not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Edge {
+    /// Number of blocks before it, which are kept.
+    pub blocks: u64,
+    /// A second pass over both sides of it agreed.
+    pub confirmed: bool,
+}
+
+/// What a test found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Probed {
+    /// The size that the drive claims, in blocks.
+    pub blocks: u64,
+    pub samples: Vec<Sample>,
+    /// Addresses wrap around after this many blocks, and whether a second pass agreed.
+    pub wraps: Option<Edge>,
+    /// Blocks from here on are lost or fail.
+    pub edge: Option<Edge>,
+    /// Blocks that could not be restored.
+    pub not_restored: u64,
+    pub seconds: f64,
+}
+
+/// One round over some blocks.
+#[derive(Default)]
+struct Round {
+    samples: Vec<Sample>,
+    /// Stamps found at another position than theirs: the position, and theirs.
+    foreign: Vec<(u64, u64)>,
+}
+
+/// So many good samples, one in each part.
+pub(super) fn good(samples: u64, blocks: u64) -> Vec<Sample> {
+    let middle = |n: u64| (u128::from(2 * n + 1) * u128::from(blocks) / u128::from(2 * samples)) as u64;
+    (0..samples).map(|n| Sample { block: middle(n), state: State::Good, seconds: 1e-3 }).collect()
+}
+
+/// Whether an error is the drive's answer, not the loss of the drive or the end of the test.
+pub(super) fn is_of_drive(e: &io::Error) -> bool {
+    // EIO, ENODATA, EILSEQ, EREMOTEIO, ETIMEDOUT, EBADMSG, ENOSPC
+    e.raw_os_error().is_some_and(|code| [5, 61, 84, 121, 110, 74, 28].contains(&code))
+}
+
+/// `None` where the drive can't do it.
+fn attempt(result: io::Result<()>) -> io::Result<Option<()>> {
+    match result {
+        Err(e) if is_of_drive(&e) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+pub(super) fn probe(
+    medium: &mut dyn Medium,
+    keeper: &mut dyn Keeper,
+    sizes: Sizes,
+    seed: u64,
+) -> io::Result<Probed> {
+    let since = keeper.seconds();
+    let blocks = medium.blocks();
+    let mut test = Test {
+        medium,
+        keeper,
+        sizes,
+        random: Xoshiro256PlusPlus::seed_from_u64(seed),
+        saved: BTreeMap::new(),
+        not_restored: 0,
+    };
+    let samples = test.sizes.samples(blocks);
+    let place = |n: u64| (u128::from(n) * u128::from(blocks) / u128::from(samples)) as u64;
+    let positions: Vec<u64> = (0..samples).map(|n| test.within(place(n)..place(n + 1))).collect();
+    let overflow = test.sizes.overflow;
+    let Round { mut samples, mut foreign } = test.round("samples", &positions, 0..overflow, false)?;
+    let mut bad: Vec<u64> = samples.iter().filter(|s| s.state != State::Good).map(|s| s.block).collect();
+    let mut probed = Probed { blocks, ..Probed::default() };
+    // Nothing more is written to a drive that is read wrongly.
+    let is_unsteady = samples.iter().any(|s| s.state == State::Unsteady);
+    if is_unsteady {
+        (bad, foreign) = (Vec::new(), Vec::new());
+    }
+    if !bad.is_empty() || !foreign.is_empty() {
+        // The cache is overflowed elsewhere, and what was overwritten there before is only read.
+        let again = if bad.is_empty() { &positions } else { &bad };
+        let second = test.round("bad samples again", again, overflow..3 * overflow, true)?;
+        foreign.extend(second.foreign);
+        for sample in samples.iter_mut().filter(|s| s.state != State::Good) {
+            let now = second.samples.iter().find(|s| s.block == sample.block).map(|s| s.state);
+            if now == Some(State::Good) {
+                sample.state = State::Unsteady;
+            }
+        }
+    }
+    probed.wraps = test.wraps(&foreign)?;
+    // Blocks beyond a wraparound are blocks before it.
+    let known = probed.wraps.map_or(blocks, |wraps| wraps.blocks);
+    let real: Vec<Sample> = samples.iter().filter(|s| s.block < known).copied().collect();
+    if let Some((good, bad)) = tail(&real, probed.wraps.is_some()).filter(|_| !is_unsteady) {
+        probed.edge = test.search(good, bad)?;
+    }
+    let (seconds, not_restored) = (test.keeper.seconds() - since, test.not_restored);
+    Ok(Probed { samples, seconds, not_restored, ..probed })
+}
+
+/// The last good and the first bad sample, where all samples are good up to some point and none beyond it.
+fn tail(samples: &[Sample], overwritten: bool) -> Option<(u64, u64)> {
+    /// Fewer could be bad by chance.
+    const LEAST: usize = 3;
+    let is_bad = |s: &&Sample| !matches!(s.state, State::Good | State::Unsteady);
+    let first = samples.iter().position(|s| is_bad(&s))?;
+    let beyond = &samples[first..];
+    let before = samples[..first].last().map_or(0, |s| s.block);
+    let all = beyond.iter().all(|s| is_bad(&s));
+    // A wraparound overwrites some blocks with others.
+    (all && (beyond.len() >= LEAST || overwritten)).then_some((before, samples[first].block))
+}
+
+struct Test<'m> {
+    medium: &'m mut dyn Medium,
+    keeper: &'m mut dyn Keeper,
+    sizes: Sizes,
+    random: Xoshiro256PlusPlus,
+    /// What the stamps of each round replaced, by the salt of the round.
+    saved: BTreeMap<u64, Rc<Saved>>,
+    not_restored: u64,
+}
+
+impl Test<'_> {
+    fn within(&mut self, range: Range<u64>) -> u64 {
+        use rand::Rng;
+        if range.is_empty() { range.start } else { self.random.random_range(range) }
+    }
+
+    /// Stamps these blocks, overflows the cache, reads them and restores them. With `scan`, stamps are looked for in the range that the
+    /// first round overwrote.
+    fn round(
+        &mut self,
+        what: &str,
+        positions: &[u64],
+        overflow: Range<u64>,
+        scan: bool,
+    ) -> io::Result<Round> {
+        use rand::Rng;
+        let salt = self.random.random();
+        let mut round = Round::default();
+        let mut saved = BTreeMap::new();
+        self.keeper.goes_on(&format!("{what}: saving {} blocks", positions.len()))?;
+        for at in positions.iter().copied().collect::<BTreeSet<u64>>() {
+            let mut block = vec![0; BLOCK];
+            match self.read_twice(at, &mut block)? {
+                // A stamp of an earlier round is what the drive has not replaced yet where two addresses are one block.
+                None => drop(
+                    saved.insert(at, self.original(&block).map_or(block.clone(), |(_, was)| was.clone())),
+                ),
+                Some(state) => round.samples.push(Sample { block: at, state, seconds: 0.0 }),
+            }
+        }
+        // What is read wrongly would be put back wrongly.
+        if round.samples.iter().any(|s| s.state == State::Unsteady) {
+            return Ok(round);
+        }
+        self.keeper.save(salt, &saved)?;
+        let saved = Rc::new(saved);
+        self.saved.insert(salt, Rc::clone(&saved));
+        let tested = self.tested(what, salt, &saved, overflow, scan, &mut round);
+        self.not_restored += restore(self.medium, salt, &saved)?;
+        self.keeper.restored()?;
+        tested?;
+        round.samples.sort_by_key(|s| s.block);
+        Ok(round)
+    }
+
+    fn tested(
+        &mut self,
+        what: &str,
+        salt: u64,
+        saved: &Saved,
+        overflow: Range<u64>,
+        scan: bool,
+        round: &mut Round,
+    ) -> io::Result<()> {
+        let mut order: Vec<u64> = saved.keys().copied().collect();
+        order.shuffle(&mut self.random);
+        self.keeper.goes_on(&format!("{what}: writing {} blocks", order.len()))?;
+        let mut unwritten = BTreeSet::new();
+        for &at in &order {
+            if attempt(self.medium.write(at, &stamp(salt, at)))?.is_none() {
+                unwritten.insert(at);
+            }
+        }
+        attempt(self.medium.flush())?;
+        self.pass(what, salt, overflow, true, round)?;
+        attempt(self.medium.flush())?;
+        if scan {
+            self.pass(what, salt, 0..self.sizes.overflow, false, round)?;
+        }
+        order.shuffle(&mut self.random);
+        self.keeper.goes_on(&format!("{what}: reading them"))?;
+        for at in order {
+            let since = self.keeper.seconds();
+            let mut state = self.state(salt, at)?;
+            let seconds = self.keeper.seconds() - since;
+            if unwritten.contains(&at) {
+                state = State::WriteError;
+            } else if state == State::Lost
+                && (0..3).any(|_| self.state(salt, at).is_ok_and(|s| s == State::Good))
+            {
+                state = State::Unsteady;
+            }
+            round.samples.push(Sample { block: at, state, seconds });
+        }
+        Ok(())
+    }
+
+    /// Reads blocks twice, and says why they can't be written back if so.
+    fn read_twice(&mut self, at: u64, into: &mut [u8]) -> io::Result<Option<State>> {
+        let mut again = vec![0; into.len()];
+        let read = attempt(self.medium.read(at, into))?.is_some()
+            && attempt(self.medium.read(at, &mut again))?.is_some();
+        Ok(match () {
+            () if !read => Some(State::ReadError),
+            () if *into != again[..] => Some(State::Unsteady),
+            () => None,
+        })
+    }
+
+    fn state(&mut self, salt: u64, at: u64) -> io::Result<State> {
+        let mut block = vec![0; BLOCK];
+        Ok(match attempt(self.medium.read(at, &mut block))? {
+            None => State::ReadError,
+            Some(()) if block == stamp(salt, at) => State::Good,
+            Some(()) => State::Lost,
+        })
+    }
+
+    /// Reads a range, notes stamps of other positions, and with `write` writes what it read.
+    fn pass(
+        &mut self,
+        what: &str,
+        salt: u64,
+        range: Range<u64>,
+        write: bool,
+        round: &mut Round,
+    ) -> io::Result<()> {
+        let end = range.end.min(self.medium.blocks());
+        let mut at = range.start;
+        let mut buffer = vec![0; self.sizes.transfer as usize * BLOCK];
+        while at < end {
+            let count = self.sizes.transfer.min(end - at);
+            if (at / self.sizes.transfer).is_multiple_of(64) {
+                let done = 100 * (at - range.start) / (end - range.start);
+                let how = if write { "overflowing its cache" } else { "looking for foreign blocks" };
+                self.keeper.goes_on(&format!("{what}: {how}, {done} %"))?;
+            }
+            let chunk = &mut buffer[..count as usize * BLOCK];
+            let trouble = self.read_twice(at, chunk)?;
+            if trouble == Some(State::Unsteady) {
+                round.samples.push(Sample { block: at, state: State::Unsteady, seconds: 0.0 });
+                return Ok(());
+            }
+            if trouble.is_none() {
+                for (block, here) in chunk.chunks_exact_mut(BLOCK).zip(at..) {
+                    let Some(((of_salt, of), was)) =
+                        self.original(block).filter(|(of, _)| *of != (salt, here))
+                    else {
+                        continue;
+                    };
+                    round.foreign.extend((of_salt == salt).then_some((here, of)));
+                    block.copy_from_slice(was);
+                }
+                if write {
+                    attempt(self.medium.write(at, chunk))?;
+                }
+            }
+            at += count;
+        }
+        Ok(())
+    }
+
+    /// What a stamp of this test in a block says, and what the block held before.
+    fn original(&self, block: &[u8]) -> Option<((u64, u64), &Vec<u8>)> {
+        let (salt, position) = stamped(block)?;
+        Some(((salt, position), self.saved.get(&salt)?.get(&position)?))
+    }
+
+    /// After how many blocks addresses wrap around, from stamps that were found at other positions.
+    fn wraps(&mut self, foreign: &[(u64, u64)]) -> io::Result<Option<Edge>> {
+        let blocks = self.medium.blocks();
+        let gcd_of =
+            |foreign: &[(u64, u64)]| foreign.iter().fold(0, |all, (seen, of)| gcd(all, seen.abs_diff(*of)));
+        let mut found = gcd_of(foreign);
+        if found == 0 || found >= blocks {
+            return Ok(None);
+        }
+        // All differences may be multiples of a smaller number.
+        let smaller = [2, 3, 5, 7].into_iter().filter(|n| found % n == 0).map(|n| found / n);
+        let positions: Vec<u64> =
+            (0..8).map(|n| found + n).chain(smaller).filter(|at| *at < blocks).collect();
+        let overflow = self.sizes.overflow;
+        let round = self.round("wraparound", &positions, overflow..3 * overflow, true)?;
+        found = gcd(found, gcd_of(&round.foreign));
+        let confirmed = round.foreign.iter().any(|(seen, of)| *seen == 0 && *of == found);
+        Ok(Some(Edge { blocks: found, confirmed }))
+    }
+
+    /// The first bad block between a good and a bad one.
+    fn search(&mut self, mut good: u64, mut bad: u64) -> io::Result<Option<Edge>> {
+        let overflow = self.sizes.overflow;
+        while bad - good > 1 {
+            let between = (bad - good - 1).min(self.sizes.search);
+            let place = |n: u64| good + 1 + n * (bad - good - 1) / between;
+            let positions: Vec<u64> = (0..between).map(place).collect();
+            let round = self.round("real size", &positions, 0..overflow, false)?;
+            let first =
+                round.samples.iter().position(|s| s.state != State::Good).unwrap_or(round.samples.len());
+            // Neither all good up to a point nor all bad beyond it.
+            if round.samples[first..].iter().any(|s| s.state == State::Good) {
+                return Ok(None);
+            }
+            bad = round.samples.get(first).map_or(bad, |s| s.block);
+            good = first.checked_sub(1).map_or(good, |last| round.samples[last].block);
+        }
+        let around = bad.saturating_sub(64)..(bad + 64).min(self.medium.blocks());
+        let round = self.round("real size, once more", &around.collect::<Vec<_>>(), 0..overflow, false)?;
+        let confirmed = round.samples.iter().all(|s| (s.state == State::Good) == (s.block < bad));
+        Ok(Some(Edge { blocks: bad, confirmed }))
+    }
+}
+
+/// Puts back the blocks that hold a stamp with this salt, and returns how many could not be written. What holds something else was not
+/// changed, or is not kept by the drive.
+pub(super) fn restore(medium: &mut dyn Medium, salt: u64, saved: &Saved) -> io::Result<u64> {
+    let mut left = 0;
+    for (at, content) in saved {
+        let mut block = vec![0; BLOCK];
+        let is_ours = match attempt(medium.read(*at, &mut block))? {
+            Some(()) => stamped(&block).is_some_and(|(of, _)| of == salt),
+            None => true,
+        };
+        if is_ours && attempt(medium.write(*at, content))?.is_none() {
+            left += 1;
+        }
+    }
+    attempt(medium.flush())?;
+    Ok(left)
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

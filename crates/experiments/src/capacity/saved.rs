@@ -1,0 +1,160 @@
+//! Blocks that the test replaced, kept in the store until they are back on their drive.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Write},
+    os::unix::fs::{FileExt, MetadataExt},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    probe::{Medium, Saved, restore},
+    stamp::BLOCK,
+};
+use crate::{
+    danger::{Claim, consent},
+    engine::Aligned,
+    inventory::Inventory,
+    record::{AtomicFile, PRIVATE, keep_for_root},
+    run::{Left, Undo, Undone, open_trusted},
+    sysroot::Sysroot,
+};
+
+/// Blocks of a drive are about to be replaced by stamps.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct StampedBlocks {
+    /// The identity of the drive.
+    pub drive: String,
+    pub salt: u64,
+    /// The file with the blocks.
+    pub file: PathBuf,
+}
+
+crate::kind!("capacity.blocks", StampedBlocks as Undo);
+
+impl Undo for StampedBlocks {
+    fn path(&self) -> PathBuf {
+        self.file.clone()
+    }
+
+    fn needs_root(&self) -> bool {
+        true
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_secs(1800)
+    }
+
+    fn undo(&self, _: &Left) -> io::Result<Vec<Undone>> {
+        // Stamps are written only once the file is there.
+        let saved = match read(&self.file) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            saved => saved?,
+        };
+        let inventory = Inventory::read(&Sysroot::live());
+        let drive = inventory.drive(&self.drive).ok_or_else(|| {
+            io::Error::other(format!("{} is not plugged in, and blocks of it must be put back", self.drive))
+        })?;
+        let (path, label) = (PathBuf::from(drive.node()), drive.label());
+        let claim = Claim::take(&self.drive, &[consent(drive)]).map_err(io::Error::other)?;
+        let mut device = Device::open(&claim)?;
+        match restore(&mut device, self.salt, &saved)? {
+            0 => fs::remove_file(&self.file)?,
+            n => return Err(io::Error::other(format!("{n} blocks of {label} can't be written"))),
+        }
+        Ok(Undone::gone(path))
+    }
+
+    fn report(&self, path: &Path, ended: &str) -> String {
+        format!("Put back the blocks of {} that were overwritten by {ended}.", path.display())
+    }
+}
+
+/// Writes the blocks to a file that only root can read.
+pub(super) fn write(path: &Path, saved: &Saved) -> io::Result<()> {
+    let new = AtomicFile::create(path, PRIVATE)?;
+    keep_for_root(new.file())?;
+    let mut file = io::BufWriter::new(new.file());
+    for (at, block) in saved {
+        file.write_all(&at.to_le_bytes())?;
+        file.write_all(block)?;
+    }
+    file.flush()?;
+    drop(file);
+    new.keep_new().map(drop)
+}
+
+fn read(path: &Path) -> io::Result<Saved> {
+    let file = open_trusted(path, OFlags::RDONLY)?;
+    if file.metadata()?.uid() != 0 {
+        return Err(io::Error::other("it is no file of root's: check it first"));
+    }
+    let mut all = Vec::new();
+    io::BufReader::new(file).read_to_end(&mut all)?;
+    let entry =
+        |entry: &[u8]| Some((u64::from_le_bytes(entry.get(..8)?.try_into().ok()?), entry[8..].to_vec()));
+    Ok(all.chunks_exact(8 + BLOCK).filter_map(entry).collect())
+}
+
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)
+}
+
+/// A claimed drive, read and written past the page cache.
+pub(super) struct Device {
+    file: File,
+    blocks: u64,
+}
+
+impl Device {
+    pub fn open(claim: &Claim) -> io::Result<Self> {
+        let file = claim.open_direct().map_err(io::Error::other)?;
+        Ok(Self { file, blocks: claim.drive().bytes() / BLOCK as u64 })
+    }
+}
+
+impl Medium for Device {
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn read(&mut self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        let mut aligned = Aligned::new(into.len());
+        self.file.read_exact_at(&mut aligned, at * BLOCK as u64)?;
+        into.copy_from_slice(&aligned);
+        Ok(())
+    }
+
+    fn write(&mut self, at: u64, data: &[u8]) -> io::Result<()> {
+        let mut aligned = Aligned::new(data.len());
+        aligned.copy_from_slice(data);
+        self.file.write_all_at(&aligned, at * BLOCK as u64)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn saved_blocks_are_read_back() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("rabc.saved0");
+        let saved: Saved = [(3, vec![1; BLOCK]), (9, vec![2; BLOCK])].into();
+        write(&path, &saved).expect("writes");
+        assert!(write(&path, &saved).is_err(), "it replaces nothing");
+        let known = read(&path);
+        match rustix::process::geteuid().is_root() {
+            true => assert_eq!(known.expect("reads"), saved),
+            false => assert!(known.is_err(), "only root's files are believed"),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What a test says of a drive's size.
+
+use super::{
+    probe::{Probed, State},
+    stamp::BLOCK,
+};
+use crate::analyse::proportion;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Verdict {
+    /// At least this share of the blocks is real, with 95 % confidence.
+    Real {
+        good: f64,
+    },
+    Fake {
+        how: False,
+        bytes: u64,
+        confirmed: bool,
+    },
+    /// Every block beyond this many bytes fails with an error, which false drives and defects have in common.
+    Fails {
+        from: u64,
+    },
+    /// The share of bad blocks and its 95 % interval.
+    Faulty {
+        share: f64,
+        low: f64,
+        high: f64,
+        errors: bool,
+    },
+    /// Blocks that were wrong at first and right later.
+    Unsteady {
+        samples: u64,
+    },
+    Undecided(Undecided),
+}
+
+/// How a false size is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum False {
+    /// Addresses beyond it are used for other blocks, too: after so many bytes.
+    Wraps(u64),
+    /// What is written beyond it is lost.
+    Vanishes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Undecided {
+    /// Nothing was sampled.
+    Nothing,
+    /// Blocks are bad beyond some point, but a second pass did not agree where.
+    NoEdge,
+    /// Most blocks are bad, without a pattern.
+    NoPattern,
+}
+
+impl Verdict {
+    pub fn of(probed: &Probed) -> Self {
+        let count = |is: &dyn Fn(State) -> bool| probed.samples.iter().filter(|s| is(s.state)).count() as u64;
+        let samples = probed.samples.len() as u64;
+        let unsteady = count(&|state| state == State::Unsteady);
+        let bad = count(&|state| !matches!(state, State::Good | State::Unsteady));
+        let errors = count(&|state| matches!(state, State::ReadError | State::WriteError));
+        let bytes = |blocks: u64| blocks * BLOCK as u64;
+        if samples == 0 {
+            return Self::Undecided(Undecided::Nothing);
+        }
+        if let Some(wraps) = probed.wraps {
+            let real = probed.edge.unwrap_or(wraps);
+            let confirmed = wraps.confirmed && real.confirmed;
+            return Self::Fake {
+                how: False::Wraps(bytes(wraps.blocks)),
+                bytes: bytes(real.blocks),
+                confirmed,
+            };
+        }
+        match probed.edge {
+            Some(edge) if errors == bad => return Self::Fails { from: bytes(edge.blocks) },
+            Some(edge) if edge.confirmed => {
+                return Self::Fake { how: False::Vanishes, bytes: bytes(edge.blocks), confirmed: true };
+            }
+            Some(_) => return Self::Undecided(Undecided::NoEdge),
+            None => {}
+        }
+        if bad > 0 {
+            let (low, high) = proportion(bad, samples, 0.95);
+            let share = bad as f64 / samples as f64;
+            return match share < 0.5 {
+                true => Self::Faulty { share, low, high, errors: errors == bad },
+                false => Self::Undecided(Undecided::NoPattern),
+            };
+        }
+        match unsteady {
+            // One-sided: that more is real harms nobody.
+            0 => Self::Real { good: 0.05_f64.powf(1.0 / samples as f64) },
+            samples => Self::Unsteady { samples },
+        }
+    }
+}
