@@ -9,7 +9,7 @@ mod cleanup;
 mod completions;
 mod consent;
 #[cfg(test)]
-mod docs;
+mod docs_tests;
 mod errors;
 mod export;
 mod headline;
