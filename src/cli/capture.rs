@@ -10,7 +10,7 @@ use crate::{
     inventory::{Inventory, SPACE, read_extra_files},
     record::{AtomicFile, PRIVATE},
     sysroot::{Archive, Sysroot},
-    tools::System,
+    tools::{System, smartctl},
     units::{count, decimal_bytes, shell_word},
 };
 
@@ -56,7 +56,7 @@ fn archive(anonymise: bool) -> io::Result<Archive> {
     archive.add_file(SPACE, serde_json::to_vec(&space)?);
     let system = System::default();
     for drive in &inventory.drives {
-        if let (Some(printed), _) = health::read(drive, &system, false) {
+        if let (Some(printed), _) = smartctl::read(drive, &system, false) {
             archive.add_file(&health::path_in_archive(&drive.name), printed);
         }
     }

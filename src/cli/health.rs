@@ -1,13 +1,12 @@
 //! Reads the health of drives when the command line asks for it.
 
 use crate::{
-    inventory::{Drive, Inventory},
+    inventory::Inventory,
     sysroot::Sysroot,
     tools::{
-        Output, Replay, Runner, ToolError,
-        smartctl::{Answer, ask, kinds, parse},
+        Output, Replay, Runner,
+        smartctl::{self, ask},
     },
-    units::Health,
 };
 
 /// Path in an archive of smartctl's output for a drive.
@@ -31,40 +30,9 @@ pub(super) fn captured(root: &Sysroot, inventory: &Inventory) -> Option<Replay> 
 pub(super) fn fill(inventory: &mut Inventory, runner: &dyn Runner, wake: bool) {
     for drive in &mut inventory.drives {
         if drive.health.is_none() {
-            drive.health = Some(read(drive, runner, wake).1);
+            drive.health = Some(smartctl::read(drive, runner, wake).1);
         }
     }
-}
-
-/// The health of a drive, and the output of smartctl.
-pub(super) fn read(drive: &Drive, runner: &dyn Runner, wake: bool) -> (Option<String>, Health) {
-    let usb = drive.usb.as_ref().map(|usb| usb.id.as_str());
-    let mut why = None;
-    for kind in kinds(drive.bus.as_deref(), usb, drive.removable) {
-        let output = match runner.ask(&ask(&drive.node(), kind, wake)) {
-            Ok(output) => output,
-            Err(e @ ToolError::Missing(_)) => return unknown(&e.to_string()),
-            Err(e) => {
-                why.get_or_insert(e.to_string());
-                continue;
-            }
-        };
-        match parse(kind, &output) {
-            Answer::Health(health) => return (Some(output.stdout), *health),
-            Answer::Asleep => return unknown("asleep; --wake wakes it"),
-            Answer::Denied => return unknown("reading it needs root: sudo drivebench list --health"),
-            Answer::Unreached(complaint) => drop(why.get_or_insert(complaint)),
-        }
-    }
-    unknown(why.as_deref().unwrap_or(match drive.bus.as_deref() {
-        Some("mmc") => "SD cards do not report it",
-        Some("usb") => "USB sticks do not report it",
-        _ => "drives of this kind do not report it",
-    }))
-}
-
-fn unknown(why: &str) -> (Option<String>, Health) {
-    (None, Health { unknown: Some(why.to_owned()), ..Health::default() })
 }
 
 #[cfg(test)]
@@ -72,7 +40,8 @@ mod tests {
     use super::*;
     use crate::{
         inventory::fixtures,
-        tools::{Query, smartctl::SMARTCTL},
+        tools::{Query, ToolError, smartctl::SMARTCTL},
+        units::Health,
     };
 
     const SSD: &str = include_str!("../../tests/fixtures/smartctl/sata-ssd-7.0.json");

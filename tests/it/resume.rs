@@ -21,7 +21,7 @@ use drivebench::{
     analyse::Rules,
     engine::Cancel,
     experiments::{
-        BASELINE, BAYS, BOOT, CLIFF, Experiment, LAYOUTS, LoadName, PAGECACHE, POWER, PULL, REGISTER,
+        ACCEPT, BASELINE, BAYS, BOOT, CLIFF, Experiment, LAYOUTS, LoadName, PAGECACHE, POWER, PULL, REGISTER,
         Request, SIZES, SMALLFILES, SPINUP, SWAP, TOGETHER, Values,
     },
     inventory::Mount,
@@ -298,6 +298,14 @@ fn pull() {
 }
 
 #[test]
+fn accept() {
+    let mut targets: Vec<Target> = (0..3).map(modelled::in_bay).collect();
+    targets.iter_mut().for_each(|target| target.drives[0].sectors = 600_000);
+    let asked = ask(targets, rules(), MIB);
+    Case { experiment: &ACCEPT, ask: asked, board: board(vec![drive(20e6, 30e6); 3]) }.check(6);
+}
+
+#[test]
 fn power() {
     let asked = ask(directories(1), rules(), MIB);
     Case { experiment: &POWER, ask: asked, board: board(vec![drive(20e6, 30e6)]) }.check(6);
@@ -324,7 +332,7 @@ fn swap() {
 }
 
 /// Experiments that have a test of their own above, as they need drives of their own kind.
-const ABOVE: [&str; 13] = [
+const ABOVE: [&str; 14] = [
     "baseline",
     "together",
     "bays",
@@ -333,6 +341,7 @@ const ABOVE: [&str; 13] = [
     "cliff",
     "spinup",
     "smallfiles",
+    "accept",
     "layouts",
     "pull",
     "power",

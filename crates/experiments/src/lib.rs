@@ -18,6 +18,7 @@ pub mod pool_commands;
 mod request;
 mod rounds;
 mod shared_options;
+mod stamped;
 mod target_checks;
 mod test_files;
 #[cfg(test)]
@@ -78,7 +79,7 @@ impl Experiment {
     /// How a person may name a target, as the help says it.
     pub fn targets(&self) -> &'static str {
         match self.name {
-            name if name == LAYOUTS.name || name == CAPACITY.name => {
+            name if [LAYOUTS.name, CAPACITY.name, ACCEPT.name].contains(&name) => {
                 "Whole drives: /dev paths, serials or bay:PORT"
             }
             name if name == PULL.name => "Whole drives: /dev paths, serials or bay:PORT; or a pool in use",
@@ -140,6 +141,7 @@ experiments! {
     spinup::SPINUP,
     smallfiles::SMALLFILES,
     capacity::CAPACITY,
+    accept::ACCEPT,
     layouts::LAYOUTS,
     pull::PULL,
     power::POWER,

@@ -713,7 +713,7 @@ fn decision(experiment: &str) -> (Topic, Findings) {
             found.estimates = vec![number(Quantity::CostPerFile(Direction::Write))];
             Topic::Data
         }
-        "power" | "pull" | "capacity" => {
+        "power" | "pull" | "capacity" | "accept" => {
             found.judge("sda", kept, &[Use::Safekeeping]);
             Topic::Data
         }

@@ -48,7 +48,8 @@ pub(in crate::cli) fn consent_to(
     let find = |identity: String| {
         inventory.drive(&identity).ok_or_else(|| Usage(format!("{} is not plugged in", clean(&identity))))
     };
-    let drives = plan.erased().into_iter().map(find).collect::<Result<Vec<&Drive>, _>>()?;
+    let is_erased = |identity: &String| !plan.takes_what_is_left() || inventory.drive(identity).is_some();
+    let drives = plan.erased().into_iter().filter(is_erased).map(find).collect::<Result<Vec<&Drive>, _>>()?;
     known(&erase, &drives, own.map_or(&[], |own| own.members))?;
     if drives.is_empty() {
         return Ok(erase);

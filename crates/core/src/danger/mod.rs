@@ -100,6 +100,13 @@ impl Claim {
             .map_err(|why| Refusal::new(&self.drive, why))
     }
 
+    /// Whether it is still there: after it was unplugged, all that is read and written fails with errors like those of a bad drive.
+    pub fn is_plugged_in(&self) -> bool {
+        let (major, minor) = self.drive.device;
+        Path::new(&format!("/sys/dev/block/{major}:{minor}")).exists()
+            && still(&self.drive, self.sequence.as_deref()).is_ok()
+    }
+
     fn unlock(&self) -> Result<(), String> {
         flock(&self.locked, FlockOperation::Unlock)
             .map_err(|e| Refusal::new(&self.drive, Why::System(e.into())).to_string())

@@ -64,9 +64,12 @@ impl Plan {
                 0 => "nothing written".to_owned(),
                 bytes => format!("at most {} written", decimal_bytes(bytes)),
             };
-            let time = match cost.seconds {
-                Some(seconds) => format!("at most {}", duration(seconds)),
-                None => "no time limit".to_owned(),
+            let time = match (cost.seconds, self.assumed_rate(Some(at))) {
+                (Some(seconds), Some(speed)) => {
+                    format!("about {} at an assumed {}", duration(seconds), rate(speed))
+                }
+                (Some(seconds), None) => format!("at most {}", duration(seconds)),
+                (None, _) => "no time limit".to_owned(),
             };
             lines.push(format!("  {written} · {time}"));
             lines.extend(self.with_pools(at).map(|bytes| {
@@ -79,7 +82,8 @@ impl Plan {
             }
         }
         if self.targets.len() > 1 && self.arrangements().next().is_none() {
-            lines.extend(self.seconds().map(|seconds| format!("all targets: at most {}", duration(seconds))));
+            let most = if self.assumed_rate(None).is_some() { "about" } else { "at most" };
+            lines.extend(self.seconds().map(|seconds| format!("all targets: {most} {}", duration(seconds))));
         }
         lines.extend(self.predict().map(|_| {
             let known: f64 = self.steps.iter().filter_map(|step| self.most(step)).sum();
@@ -95,6 +99,12 @@ impl Plan {
         }));
         lines.extend(self.moves());
         lines.join("\n") + "\n"
+    }
+
+    /// The speed that the cost of the steps assumes, of those on one target or of all.
+    fn assumed_rate(&self, at: Option<usize>) -> Option<f64> {
+        let steps = self.steps.iter().filter(|step| at.is_none_or(|at| step.is_on(at)));
+        steps.filter_map(|step| step.act.assumed_rate()).reduce(f64::min)
     }
 
     /// Maximum bytes written to a drive that is also a member of pools. A write to a pool is at most one write to each drive.

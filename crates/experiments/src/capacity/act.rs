@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     probe::{Keeper, Probed, Saved, Sizes, probe},
-    saved::{self, Device, StampedBlocks},
-    stamp::BLOCK,
+    saved::{self, StampedBlocks},
 };
 use crate::{
     danger::Claim,
@@ -19,6 +18,7 @@ use crate::{
     plan::{Act, Changes, Cost, Needs, Step, Uncounted},
     record::{ActResult, Observation, lasts},
     run::{Entry, Execution, Journal, RunContext, RunError, Troubles, Watcher},
+    stamped::{BLOCK, Device},
     units::{decimal_bytes, thousands},
 };
 

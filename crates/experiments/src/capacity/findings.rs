@@ -2,7 +2,6 @@
 
 use super::{
     probe::{Probed, Sample, State},
-    stamp::BLOCK,
     verdict::{False, Undecided, Verdict},
 };
 use crate::{
@@ -14,6 +13,7 @@ use crate::{
     },
     plan::Plan,
     record::Run,
+    stamped::BLOCK,
     units::{count, decimal_bytes, percent, thousands},
 };
 

@@ -8,7 +8,6 @@ mod probe;
 mod saved;
 #[cfg(test)]
 mod simulated;
-mod stamp;
 mod verdict;
 
 use super::{Experiment, common};

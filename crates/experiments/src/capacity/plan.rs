@@ -4,9 +4,11 @@ use super::{
     super::{PlanError, Request, whole_drives::check_each},
     act::ProbeCapacity,
     probe::Sizes,
-    stamp::BLOCK,
 };
-use crate::plan::{Plan, Steps};
+use crate::{
+    plan::{Plan, Steps},
+    stamped::BLOCK,
+};
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     // What overflows the cache is a part of the drive.

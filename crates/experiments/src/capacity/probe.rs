@@ -15,23 +15,10 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
-use super::stamp::{BLOCK, stamp, stamped};
+use crate::stamped::{BLOCK, Medium, attempt, stamp, stamped};
 
 /// Blocks as they were before, by their position.
 pub(super) type Saved = BTreeMap<u64, Vec<u8>>;
-
-/// A drive under test. Positions are numbers of blocks. Where [`is_of_drive`] holds for an error, the drive can't read or write the blocks;
-/// other errors end the test.
-pub(super) trait Medium {
-    fn blocks(&self) -> u64;
-
-    /// Reads consecutive blocks, past the page cache.
-    fn read(&mut self, at: u64, into: &mut [u8]) -> io::Result<()>;
-
-    fn write(&mut self, at: u64, data: &[u8]) -> io::Result<()>;
-
-    fn flush(&mut self) -> io::Result<()>;
-}
 
 /// What goes on beside a test.
 pub(super) trait Keeper {
@@ -132,20 +119,6 @@ struct Round {
 pub(super) fn good(samples: u64, blocks: u64) -> Vec<Sample> {
     let middle = |n: u64| (u128::from(2 * n + 1) * u128::from(blocks) / u128::from(2 * samples)) as u64;
     (0..samples).map(|n| Sample { block: middle(n), state: State::Good, seconds: 1e-3 }).collect()
-}
-
-/// Whether an error is the drive's answer, not the loss of the drive or the end of the test.
-pub(super) fn is_of_drive(e: &io::Error) -> bool {
-    // EIO, ENODATA, EILSEQ, EREMOTEIO, ETIMEDOUT, EBADMSG, ENOSPC
-    e.raw_os_error().is_some_and(|code| [5, 61, 84, 121, 110, 74, 28].contains(&code))
-}
-
-/// `None` where the drive can't do it.
-fn attempt(result: io::Result<()>) -> io::Result<Option<()>> {
-    match result {
-        Err(e) if is_of_drive(&e) => Ok(None),
-        other => other.map(Some),
-    }
 }
 
 pub(super) fn probe(

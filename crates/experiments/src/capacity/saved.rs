@@ -1,9 +1,9 @@
 //! Blocks that the test replaced, kept in the store until they are back on their drive.
 
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, Read, Write},
-    os::unix::fs::{FileExt, MetadataExt},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -11,16 +11,13 @@ use std::{
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    probe::{Medium, Saved, restore},
-    stamp::BLOCK,
-};
+use super::probe::{Saved, restore};
 use crate::{
     danger::{Claim, consent},
-    engine::Aligned,
     inventory::Inventory,
     record::{AtomicFile, PRIVATE, keep_for_root},
     run::{Left, Undo, Undone, open_trusted},
+    stamped::{BLOCK, Device},
     sysroot::Sysroot,
 };
 
@@ -102,42 +99,6 @@ fn read(path: &Path) -> io::Result<Saved> {
 
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
-}
-
-/// A claimed drive, read and written past the page cache.
-pub(super) struct Device {
-    file: File,
-    blocks: u64,
-}
-
-impl Device {
-    pub fn open(claim: &Claim) -> io::Result<Self> {
-        let file = claim.open_direct().map_err(io::Error::other)?;
-        Ok(Self { file, blocks: claim.drive().bytes() / BLOCK as u64 })
-    }
-}
-
-impl Medium for Device {
-    fn blocks(&self) -> u64 {
-        self.blocks
-    }
-
-    fn read(&mut self, at: u64, into: &mut [u8]) -> io::Result<()> {
-        let mut aligned = Aligned::new(into.len());
-        self.file.read_exact_at(&mut aligned, at * BLOCK as u64)?;
-        into.copy_from_slice(&aligned);
-        Ok(())
-    }
-
-    fn write(&mut self, at: u64, data: &[u8]) -> io::Result<()> {
-        let mut aligned = Aligned::new(data.len());
-        aligned.copy_from_slice(data);
-        self.file.write_all_at(&aligned, at * BLOCK as u64)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.sync_data()
-    }
 }
 
 #[cfg(test)]

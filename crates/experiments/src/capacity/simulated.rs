@@ -9,10 +9,10 @@ use rand::{Rng, RngCore, SeedableRng, seq::IndexedRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{
-    probe::{Keeper, Medium, Saved, Sizes, probe},
-    stamp::BLOCK,
+    probe::{Keeper, Saved, Sizes, probe},
     verdict::{False, Verdict},
 };
+use crate::stamped::{BLOCK, Medium};
 
 /// Small enough for thousands of drives: a cache is overflowed by 4 MiB.
 pub(super) const SMALL: Sizes = Sizes { samples: 256, overflow: 1024, transfer: 64, search: 64 };

@@ -1,10 +1,7 @@
 //! What a test says of a drive's size.
 
-use super::{
-    probe::{Probed, State},
-    stamp::BLOCK,
-};
-use crate::analyse::proportion;
+use super::probe::{Probed, State};
+use crate::{analyse::proportion, stamped::BLOCK};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Verdict {

@@ -6,8 +6,11 @@ use std::ops::RangeInclusive;
 
 use serde_json::Value;
 
-use super::{Output, Query, Tool};
-use crate::units::{Health, Warning};
+use super::{Output, Query, Runner, Tool, ToolError};
+use crate::{
+    inventory::Drive,
+    units::{Health, Warning},
+};
 use attributes::Ata;
 
 pub const SMARTCTL: Tool = Tool { name: "smartctl", package: "smartmontools" };
@@ -51,6 +54,37 @@ pub fn kinds(bus: Option<&str>, usb_id: Option<&str>, removable: bool) -> Vec<&'
         }
         _ => vec!["auto"],
     }
+}
+
+/// The health of a drive, and the output of smartctl.
+pub fn read(drive: &Drive, runner: &dyn Runner, wake: bool) -> (Option<String>, Health) {
+    let usb = drive.usb.as_ref().map(|usb| usb.id.as_str());
+    let mut why = None;
+    for kind in kinds(drive.bus.as_deref(), usb, drive.removable) {
+        let output = match runner.ask(&ask(&drive.node(), kind, wake)) {
+            Ok(output) => output,
+            Err(e @ ToolError::Missing(_)) => return unknown(&e.to_string()),
+            Err(e) => {
+                why.get_or_insert(e.to_string());
+                continue;
+            }
+        };
+        match parse(kind, &output) {
+            Answer::Health(health) => return (Some(output.stdout), *health),
+            Answer::Asleep => return unknown("asleep; --wake wakes it"),
+            Answer::Denied => return unknown("reading it needs root: sudo drivebench list --health"),
+            Answer::Unreached(complaint) => drop(why.get_or_insert(complaint)),
+        }
+    }
+    unknown(why.as_deref().unwrap_or(match drive.bus.as_deref() {
+        Some("mmc") => "SD cards do not report it",
+        Some("usb") => "USB sticks do not report it",
+        _ => "drives of this kind do not report it",
+    }))
+}
+
+fn unknown(why: &str) -> (Option<String>, Health) {
+    (None, Health { unknown: Some(why.to_owned()), ..Health::default() })
 }
 
 pub fn parse(kind: &str, output: &Output) -> Answer {

@@ -159,6 +159,11 @@ pub trait Act: Kind {
         Needs::default()
     }
 
+    /// The speed that the seconds of its cost assume, bytes per second: it takes as long as the drive takes.
+    fn assumed_rate(&self) -> Option<f64> {
+        None
+    }
+
     /// Whether it ends with a sync, whose duration is unknown.
     fn is_open_ended(&self) -> bool {
         false

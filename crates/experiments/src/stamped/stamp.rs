@@ -4,28 +4,32 @@ use rand::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// Length of a block, bytes.
-pub(super) const BLOCK: usize = 4096;
+pub const BLOCK: usize = 4096;
 const SECTOR: usize = 512;
 const MAGIC: &[u8; 8] = b"drvbench";
 /// Length of the magic number, the salt and the position, bytes.
 const HEAD: usize = 24;
 
 /// The block for this position. The salt tells the blocks of one round from those of another.
-pub(super) fn stamp(salt: u64, position: u64) -> Vec<u8> {
+pub fn stamp(salt: u64, position: u64) -> Vec<u8> {
     let mut block = vec![0; BLOCK];
+    stamp_into(&mut block, salt, position);
+    block
+}
+
+/// The same in a buffer.
+pub fn stamp_into(block: &mut [u8], salt: u64, position: u64) {
     // Content that neither repeats nor compresses.
-    Xoshiro256PlusPlus::seed_from_u64(salt ^ position.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-        .fill_bytes(&mut block);
+    Xoshiro256PlusPlus::seed_from_u64(salt ^ position.wrapping_mul(0x9e37_79b9_7f4a_7c15)).fill_bytes(block);
     for sector in block.chunks_exact_mut(SECTOR) {
         sector[..8].copy_from_slice(MAGIC);
         sector[8..16].copy_from_slice(&salt.to_le_bytes());
         sector[16..HEAD].copy_from_slice(&position.to_le_bytes());
     }
-    block
 }
 
 /// The salt and the position of the stamp that a block holds, whole or in part.
-pub(super) fn stamped(block: &[u8]) -> Option<(u64, u64)> {
+pub fn stamped(block: &[u8]) -> Option<(u64, u64)> {
     let head = |sector: &[u8]| {
         let number = |at: usize| Some(u64::from_le_bytes(sector.get(at..at + 8)?.try_into().ok()?));
         (sector.get(..8)? == MAGIC).then(|| Some((number(8)?, number(16)?))).flatten()

@@ -1,0 +1,139 @@
+//! Drives of one model in the same run: which of them is slower than the others, and where.
+
+use super::act::Pass;
+use crate::analyse::{Estimate, repeat};
+
+/// Drives of one model below which nobody can say which of them is different.
+const LEAST_ALIKE: usize = 3;
+/// A drive is slow where the interval of its ratio to the others is below this.
+const SLOW: f64 = 0.95;
+/// Ranges of a drive that are compared.
+const RANGES: usize = 10;
+
+/// A drive that is slower than its like over a range.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Slower {
+    pub pass: Pass,
+    /// How many drives were compared, with itself.
+    pub alike: usize,
+    /// Its speed over the median of all, in this range.
+    pub ratio: Estimate,
+    /// Begin and end of the range, as shares of the drive.
+    pub from: f64,
+    pub to: f64,
+}
+
+/// What is known of each of some drives of the same model: the speeds of a pass by position, which are equally spaced.
+pub(super) type Speeds = Vec<Option<f64>>;
+
+/// Where each of these drives is slower than the median of all of them.
+///
+/// The ratio of a drive to the median is taken at each position, so that what slows all drives alike cancels. A drive is slow in the
+/// longest run of tenths in which Student's interval over the logarithms of these ratios, with Bonferroni's correction for all
+/// tenths and drives, lies below 95 %.
+pub(super) fn slower(pass: Pass, drives: &[&Speeds]) -> Vec<Option<Slower>> {
+    let positions = drives.iter().map(|speeds| speeds.len()).max().unwrap_or(0);
+    let speed = |drive: usize, at: usize| drives[drive].get(at).copied().flatten().filter(|speed| *speed > 0.0);
+    let median = |at: usize| {
+        let known: Vec<f64> = (0..drives.len()).filter_map(|drive| speed(drive, at)).collect();
+        repeat::median(&known).filter(|_| known.len() >= LEAST_ALIKE).map(|median| median.value)
+    };
+    let medians: Vec<Option<f64>> = (0..positions).map(median).collect();
+    let ratios = |drive: usize, from: usize, to: usize| -> Vec<f64> {
+        let (from, to) = (from * positions / RANGES, to * positions / RANGES);
+        (from..to).filter_map(|at| Some(speed(drive, at)? / medians[at]?)).collect()
+    };
+    let tested = RANGES * drives.len();
+    let is_slow = |drive: usize, range: usize| {
+        let ratio = repeat::typical_of(tested, &ratios(drive, range, range + 1));
+        ratio.is_some_and(|ratio| ratio.is_bounded() && ratio.high < SLOW)
+    };
+    let found = |drive: usize| {
+        let slow: Vec<bool> = (0..RANGES).map(|range| is_slow(drive, range)).collect();
+        let (from, to) = longest(&slow)?;
+        let ratio = repeat::typical_of(tested, &ratios(drive, from, to))?;
+        let share = |range: usize| range as f64 / RANGES as f64;
+        Some(Slower { pass, alike: drives.len(), ratio, from: share(from), to: share(to) })
+    };
+    (0..drives.len()).map(found).collect()
+}
+
+/// Begin and end of the longest run of `true`, the last one if there are several.
+fn longest(of: &[bool]) -> Option<(usize, usize)> {
+    let mut begin = 0;
+    let runs = (0..of.len()).filter_map(|at| {
+        if !of[at] {
+            begin = at + 1;
+        }
+        (begin <= at).then_some((begin, at + 1))
+    });
+    runs.max_by_key(|(from, to)| to - from)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_distr::{Distribution, Normal};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    use super::*;
+
+    const POSITIONS: usize = 56;
+
+    /// Drives whose speed falls to the inside as that of disks, with noise.
+    fn lot(seed: u64, drives: usize, noise: f64) -> Vec<Speeds> {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let noise = Normal::new(1.0, noise).expect("a spread");
+        let speed = |at: usize| 200e6 - 100e6 * at as f64 / POSITIONS as f64;
+        (0..drives).map(|_| (0..POSITIONS).map(|at| Some(speed(at) * noise.sample(&mut random))).collect()).collect()
+    }
+
+    fn compared(drives: &[Speeds]) -> Vec<Option<Slower>> {
+        slower(Pass::Verify, &drives.iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_drive_that_is_slower_from_some_point_on_is_named_with_that_point() {
+        let mut drives = lot(1, 4, 0.02);
+        drives[2].iter_mut().skip(POSITIONS * 6 / 10).flatten().for_each(|speed| *speed *= 0.85);
+        let found = compared(&drives);
+        assert!(found[0].is_none() && found[1].is_none() && found[3].is_none(), "{found:?}");
+        let slow = found[2].as_ref().expect("it is slower");
+        assert_eq!((slow.alike, slow.from, slow.to), (4, 0.6, 1.0));
+        assert!((slow.ratio.value - 0.85).abs() < 0.02 && slow.ratio.high < SLOW, "{slow:?}");
+    }
+
+    #[test]
+    fn good_drives_are_not_called_slow() {
+        let lots = (0..500).filter(|seed| compared(&lot(*seed, 4, 0.03)).iter().any(Option::is_some)).count();
+        assert_eq!(lots, 0);
+    }
+
+    #[test]
+    fn two_drives_are_not_compared_and_small_differences_are_none() {
+        let mut two = lot(1, 2, 0.01);
+        two[0].iter_mut().flatten().for_each(|speed| *speed *= 0.5);
+        assert_eq!(compared(&two), [None, None]);
+        let mut three = lot(1, 3, 0.01);
+        three[0].iter_mut().flatten().for_each(|speed| *speed *= 0.97);
+        assert_eq!(compared(&three), [None, None, None]);
+        three[0].iter_mut().flatten().for_each(|speed| *speed *= 0.8);
+        let slow = compared(&three).remove(0).expect("it is slower");
+        assert_eq!((slow.from, slow.to), (0.0, 1.0));
+    }
+
+    #[test]
+    fn a_drive_that_was_left_out_is_compared_as_far_as_it_came() {
+        let mut drives = lot(1, 4, 0.01);
+        drives[0].truncate(POSITIONS / 2);
+        drives[1].iter_mut().take(POSITIONS / 4).for_each(|speed| *speed = None);
+        assert_eq!(compared(&drives), [None, None, None, None]);
+    }
+
+    #[test]
+    fn the_longest_run() {
+        assert_eq!(longest(&[false, false]), None);
+        assert_eq!(longest(&[true, false, true, true]), Some((2, 4)));
+        assert_eq!(longest(&[true, true, false, true]), Some((0, 2)));
+    }
+}

@@ -1,0 +1,326 @@
+//! Findings of accept.
+
+use super::{
+    act::{CoverPart, Pass},
+    compared::{Speeds, slower},
+    cover::{Bad, Counts, Covered, Damage, PIECES, part},
+    smart::{ReadSmart, Smart},
+    verdict::{Counter, Reason, Tested, Undecided, Verdict},
+};
+use crate::{
+    analyse::Estimate,
+    common::Series,
+    findings::{
+        Axis, Column, Curve, Figure, Findings, Measures, Metric, Point, Quantity, Style, Table, Unit,
+        fitness::{KeptData, Use},
+    },
+    plan::Plan,
+    record::{Run, When},
+    stamped::BLOCK,
+    units::{clean, count, decimal_bytes, percent, rate},
+};
+
+/// Bad blocks of a drive that are listed.
+const LISTED: usize = 100;
+const PASSES: [(Pass, &str); 2] = [(Pass::Write, "writes"), (Pass::Verify, "reads")];
+
+/// The speed of one pass over a drive: of each piece of each part.
+#[derive(Debug, Default)]
+struct Course {
+    speeds: Speeds,
+    bytes: u64,
+    seconds: f64,
+}
+
+impl Course {
+    fn mean(&self) -> Option<f64> {
+        (self.seconds > 0.0).then(|| self.bytes as f64 / self.seconds)
+    }
+}
+
+pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+    let mut drives: Vec<(Tested, [Course; 2])> =
+        (0..plan.targets.len()).map(|at| (tested(run, plan, at), [Pass::Write, Pass::Verify].map(|pass| course(run, plan, at, pass)))).collect();
+    for alike in alike(plan) {
+        for (nth, (pass, _)) in PASSES.into_iter().enumerate() {
+            let speeds: Vec<&Speeds> = alike.iter().map(|at| &drives[*at].1[nth].speeds).collect();
+            let found = slower(pass, &speeds);
+            for (at, slower) in alike.iter().zip(found) {
+                drives[*at].0.slower.extend(slower);
+            }
+        }
+    }
+    let mut rows = Vec::new();
+    for (target, (tested, courses)) in plan.targets.iter().zip(&drives) {
+        let verdict = Verdict::of(tested);
+        findings.verdicts.push(format!("{}: {}", target.given, sentence(&verdict, tested)));
+        rows.push(row(&target.given, &verdict, tested, courses));
+        findings.details.tables.extend(bad_blocks(&target.given, tested));
+        if tested.is_whole() {
+            let real = tested.blocks.saturating_sub(tested.counts.all()) * BLOCK as u64;
+            let exact = Estimate { low: real as f64, high: real as f64, ..Estimate::unbounded(real as f64, "all blocks") };
+            findings.estimates.push(Metric::new(&target.given, Quantity::RealSize, exact));
+        }
+        if let Some(kept) = loss(tested) {
+            findings.judge(&target.given, Measures { kept: Some(kept), ..Measures::default() }, &[Use::Safekeeping]);
+        }
+    }
+    findings.tables.push(Table { title: String::new(), columns: columns(), rows });
+    let figures = PASSES.into_iter().enumerate().map(|(nth, (_, what))| figure(what, plan, drives.iter().map(|(tested, courses)| (tested, &courses[nth]))));
+    findings.figures.extend(figures.filter(|figure| !figure.curves.is_empty()));
+}
+
+/// Targets of the same model and size, where there are several.
+fn alike(plan: &Plan) -> Vec<Vec<usize>> {
+    let kind = |at: usize| plan.targets[at].drives.first().map(|drive| (drive.model.as_deref(), drive.sectors));
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for at in 0..plan.targets.len() {
+        match groups.iter_mut().find(|group| kind(group[0]) == kind(at)) {
+            Some(group) => group.push(at),
+            None => groups.push(vec![at]),
+        }
+    }
+    groups.retain(|group| group.len() > 1);
+    groups
+}
+
+/// The parts of a pass on a target that were finished, in their order, each with its result.
+fn parts<'a>(run: &'a Run<Series>, plan: &'a Plan, at: usize, pass: Pass) -> impl Iterator<Item = (&'a CoverPart, Option<&'a Covered>)> {
+    let acts = plan.acts::<CoverPart>().filter(move |(step, act)| act.pass == pass && step.is_on(at));
+    acts.map(move |(step, act)| (act, run.acts.get(&(step.id, at)).and_then(|result| result.get())))
+}
+
+fn tested(run: &Run<Series>, plan: &Plan, at: usize) -> Tested {
+    let smart = |when: When| {
+        let mut acts = plan.acts::<ReadSmart>().filter(|(_, act)| act.when == when);
+        Some(acts.find_map(|(step, _)| run.acts.get(&(step.id, at)))?.get::<Smart>()?.health.clone())
+    };
+    let mut tested = Tested {
+        blocks: plan.targets[at].drives.first().map_or(0, |drive| drive.bytes() / BLOCK as u64),
+        before: smart(When::Before),
+        after: smart(When::After),
+        ..Tested::default()
+    };
+    let temperature = |health: &Option<_>| health.as_ref().and_then(|health: &crate::units::Health| health.temperature);
+    tested.hottest = temperature(&tested.before).into_iter().chain(temperature(&tested.after)).reduce(f64::max);
+    for (pass, _) in PASSES {
+        for (act, covered) in parts(run, plan, at, pass) {
+            tested.parts = act.parts;
+            // What comes after a failure is no test of the drive.
+            let Some(covered) = covered.filter(|_| tested.failed.is_none()) else { continue };
+            tested.counts = tested.counts.and(covered.counts);
+            tested.bad.extend(&covered.bad);
+            tested.hottest = tested.hottest.into_iter().chain(covered.temperature).reduce(f64::max);
+            match (&covered.failed, pass) {
+                (Some(failure), _) => tested.failed = Some((failure.clone(), pass, act.part)),
+                (None, Pass::Write) => tested.written += 1,
+                (None, Pass::Verify) => tested.verified += 1,
+            }
+        }
+    }
+    tested.bad.sort_by_key(|bad| bad.block);
+    tested
+}
+
+fn course(run: &Run<Series>, plan: &Plan, at: usize, pass: Pass) -> Course {
+    let mut course = Course::default();
+    for (_, covered) in parts(run, plan, at, pass) {
+        let pieces = covered.map_or(&[][..], |covered| &covered.pieces);
+        for nth in 0..PIECES as usize {
+            let piece = pieces.get(nth).filter(|piece| piece.bytes > 0 && piece.seconds > 0.0);
+            course.speeds.push(piece.map(|piece| piece.bytes as f64 / piece.seconds));
+            course.bytes = course.bytes.saturating_add(piece.map_or(0, |piece| piece.bytes));
+            course.seconds += piece.map_or(0.0, |piece| piece.seconds);
+        }
+    }
+    course
+}
+
+/// What the drive lost of files that filled it.
+fn loss(tested: &Tested) -> Option<KeptData> {
+    let rose = |(counter, before, after)| match counter {
+        Counter::Reallocated => 0,
+        Counter::Pending | Counter::Uncorrectable => after - before,
+    };
+    let sectors: u64 = tested.risen().into_iter().map(rose).fold(0, u64::saturating_add);
+    let lost_bytes = (tested.counts.errors().saturating_mul(BLOCK as u64)).max(sectors.saturating_mul(512));
+    let kept = KeptData { lost_bytes, wrong_reads: tested.counts.wrong() };
+    (kept != KeptData::default()).then_some(kept)
+}
+
+fn position(block: u64) -> String {
+    decimal_bytes(block.saturating_mul(BLOCK as u64))
+}
+
+fn sentence(verdict: &Verdict, tested: &Tested) -> String {
+    match verdict {
+        Verdict::Accept => {
+            format!("ACCEPT: all {} keep what was written.", position(tested.blocks))
+        }
+        Verdict::Reject(reasons) => {
+            let reasons: Vec<String> = reasons.iter().map(|reason| self::reason(reason, tested)).collect();
+            format!("REJECT: {}.", reasons.join("; "))
+        }
+        Verdict::Undecided(why) => format!("UNDECIDED: {}", undecided(why, tested.parts)),
+    }
+}
+
+fn undecided(why: &Undecided, parts: u32) -> String {
+    match why {
+        Undecided::Unfinished { left, of } => format!("{left} of {of} parts are not written or verified yet."),
+        Undecided::Gone(pass, part) => format!(
+            "it was gone in part {} of {parts} of the {}. If nobody unplugged it, suspect it, its cable or its port.",
+            part + 1,
+            match pass {
+                Pass::Write => "writing",
+                Pass::Verify => "verification",
+            }
+        ),
+        Undecided::Refused(why) => format!("it could not be used: {}.", clean(why)),
+    }
+}
+
+fn reason(reason: &Reason, tested: &Tested) -> String {
+    match reason {
+        Reason::Blocks(counts) => blocks(*counts, &tested.bad),
+        Reason::TooManyErrors => "its test was ended after too many errors".to_owned(),
+        Reason::Rose { counter, before, after } => {
+            let name = match counter {
+                Counter::Reallocated => "reallocated sectors",
+                Counter::Pending => "unreadable sectors (SMART)",
+                Counter::Uncorrectable => "uncorrectable errors",
+            };
+            format!("{name} rose from {before} to {after}")
+        }
+        Reason::SaysItFails => "its SMART status says that it fails".to_owned(),
+        Reason::Slower(slower) => {
+            let what = if slower.pass == Pass::Write { "writes" } else { "reads" };
+            let share = |share: f64| format!("{:.0} %", share * 100.0);
+            let place = match (slower.from, slower.to) {
+                (from, to) if from <= 0.0 && to >= 1.0 => "everywhere".to_owned(),
+                (from, to) if to >= 1.0 => format!("from {} on", share(from)),
+                (from, to) => format!("from {} to {}", share(from), share(to)),
+            };
+            let less = percent(1.0 - slower.ratio.value);
+            format!("of {} alike, this one {what} {less} slower {place}", slower.alike)
+        }
+    }
+}
+
+/// The bad blocks in words, with the first and the last place and a block that holds what was written to another.
+fn blocks(counts: Counts, bad: &[Bad]) -> String {
+    let kinds = [
+        (counts.unreadable, "unreadable block"),
+        (counts.unwritable, "unwritable block"),
+        (counts.changed, "changed block"),
+        (counts.moved, "block with the content of another one"),
+    ];
+    let named = kinds.iter().filter(|(n, _)| *n > 0).map(|(n, noun)| match *noun {
+        "block with the content of another one" if *n != 1 => format!("{n} blocks with the content of others"),
+        noun => count(*n, noun),
+    });
+    let named = named.collect::<Vec<_>>().join(", ");
+    let place = match (bad.first(), bad.last()) {
+        (Some(first), Some(last)) if position(first.block) != position(last.block) => {
+            format!(" from {} to {}", position(first.block), position(last.block))
+        }
+        (Some(first), _) => format!(" at {}", position(first.block)),
+        _ => String::new(),
+    };
+    let moved = bad.iter().find_map(|bad| match bad.damage {
+        Damage::Moved { of } => Some(format!(
+            ": block {} holds what was written to block {of}",
+            bad.block
+        )),
+        _ => None,
+    });
+    format!("{named}{place}{}", moved.unwrap_or_default())
+}
+
+fn columns() -> Vec<Column> {
+    let mut columns = vec![Column { head: true, ..Column::new("drive", false) }];
+    columns.extend(Column::all([
+        ("verdict", false),
+        ("tested", true),
+        ("writes", true),
+        ("reads", true),
+        ("bad blocks", true),
+        ("hottest", true),
+    ]));
+    columns
+}
+
+fn row(given: &str, verdict: &Verdict, tested: &Tested, courses: &[Course; 2]) -> Vec<String> {
+    let verdict = match verdict {
+        Verdict::Accept => "accept",
+        Verdict::Reject(_) => "reject",
+        Verdict::Undecided(_) => "undecided",
+    };
+    let done = f64::from(tested.written + tested.verified) / f64::from(2 * tested.parts.max(1));
+    let speed = |course: &Course| course.mean().map_or("-".to_owned(), rate);
+    vec![
+        crate::findings::short(given),
+        verdict.to_owned(),
+        format!("{:.0} %", done * 100.0),
+        speed(&courses[0]),
+        speed(&courses[1]),
+        tested.counts.all().to_string(),
+        tested.hottest.map_or("-".to_owned(), |celsius| format!("{celsius:.0} °C")),
+    ]
+}
+
+/// The first bad blocks of a drive.
+fn bad_blocks(given: &str, tested: &Tested) -> Option<Table> {
+    let word = |damage: Damage| match damage {
+        Damage::Unwritable => "can't be written".to_owned(),
+        Damage::Unreadable => "can't be read".to_owned(),
+        Damage::Changed => "holds something else".to_owned(),
+        Damage::Moved { of } => format!("holds block {of}"),
+    };
+    let row = |bad: &Bad| {
+        let byte = bad.block.saturating_mul(BLOCK as u64);
+        vec![bad.block.to_string(), byte.to_string(), word(bad.damage)]
+    };
+    let rows: Vec<Vec<String>> = tested.bad.iter().take(LISTED).map(row).collect();
+    let all = tested.counts.all();
+    let more = match all > rows.len() as u64 {
+        true => format!(", the first {} of {all}", rows.len()),
+        false => String::new(),
+    };
+    (!rows.is_empty()).then(|| Table {
+        title: format!("bad blocks of 4 KiB, {given}{more}"),
+        columns: Column::all([("block", true), ("byte", true), ("what", false)]),
+        rows,
+    })
+}
+
+/// The speed over the position, a curve for each drive.
+fn figure<'a>(what: &str, plan: &Plan, drives: impl Iterator<Item = (&'a Tested, &'a Course)>) -> Figure {
+    let mut pieces = 0;
+    let mut curves = Vec::new();
+    let mut means = Vec::new();
+    for (target, (tested, course)) in plan.targets.iter().zip(drives) {
+        let all = course.speeds.len() as u64;
+        let middle = |nth: u64| {
+            let piece = part(&(0..tested.blocks), nth, all);
+            ((piece.start + piece.end) / 2 * BLOCK as u64) as f64
+        };
+        let points = (0..).zip(&course.speeds).filter_map(|(nth, speed)| Some(Point::new(middle(nth), (*speed)?)));
+        let curve = Curve::new(target.given.clone(), Style::Line, points);
+        if !curve.points.is_empty() {
+            pieces = pieces.max(curve.points.len());
+            means.extend(course.mean().map(|mean| format!("{} {}", target.given, rate(mean))));
+            curves.push(curve);
+        }
+    }
+    Figure {
+        title: format!("speed of {what} over the position"),
+        text: format!("Mean speed of {what}: {}.", means.join(", ")),
+        load: format!("sequential {what}, 4 MiB, direct, depth 1"),
+        n: format!("n = {pieces} places on each drive"),
+        x: Axis::of("position", Unit::Bytes),
+        y: Axis::speed(),
+        curves,
+        ..Figure::default()
+    }
+}

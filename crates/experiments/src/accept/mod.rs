@@ -1,0 +1,29 @@
+//! accept: is a new drive good from end to end?
+
+mod act;
+mod compared;
+mod cover;
+mod findings;
+mod modelled;
+mod options;
+mod plan;
+mod smart;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+use super::{Experiment, common};
+
+/// Every block of whole drives is written and verified, all drives at the same time.
+pub static ACCEPT: Experiment = Experiment {
+    name: "accept",
+    question: "is a new drive good from end to end?",
+    options: options::OPTIONS,
+    examples: &[
+        "accept --plan /dev/sda /dev/sdb    how long it takes; what is erased",
+        "accept bay:1.1 bay:1.2 bay:1.3     a lot of alike drives, after consent",
+    ],
+    default_target: None,
+    plan: plan::plan,
+    findings: |record| common::findings(common::read(record), findings::results),
+};

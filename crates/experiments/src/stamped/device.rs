@@ -1,0 +1,48 @@
+//! A claimed drive, read and written past the page cache.
+
+use std::{fs::File, io, os::unix::fs::FileExt};
+
+use super::{BLOCK, Medium};
+use crate::{danger::Claim, engine::Aligned};
+
+pub struct Device {
+    file: File,
+    blocks: u64,
+    buffer: Aligned,
+}
+
+impl Device {
+    pub fn open(claim: &Claim) -> io::Result<Self> {
+        let file = claim.open_direct().map_err(io::Error::other)?;
+        Ok(Self { file, blocks: claim.drive().bytes() / BLOCK as u64, buffer: Aligned::new(BLOCK) })
+    }
+
+    fn fit(&mut self, bytes: usize) {
+        if self.buffer.len() != bytes {
+            self.buffer = Aligned::new(bytes);
+        }
+    }
+}
+
+impl Medium for Device {
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn read(&mut self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        self.fit(into.len());
+        self.file.read_exact_at(&mut self.buffer, at * BLOCK as u64)?;
+        into.copy_from_slice(&self.buffer);
+        Ok(())
+    }
+
+    fn write(&mut self, at: u64, data: &[u8]) -> io::Result<()> {
+        self.fit(data.len());
+        self.buffer.copy_from_slice(data);
+        self.file.write_all_at(&self.buffer, at * BLOCK as u64)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}

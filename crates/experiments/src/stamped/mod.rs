@@ -1,0 +1,36 @@
+//! Whole drives that are written with stamps: what the stamps are, and where they are written.
+
+mod device;
+mod stamp;
+
+use std::io;
+
+pub use device::Device;
+pub use stamp::{BLOCK, stamp, stamp_into, stamped};
+
+/// A drive under test. Positions are numbers of blocks. Where [`is_of_drive`] holds for an error, the drive can't read or write the blocks;
+/// other errors end the test.
+pub trait Medium {
+    fn blocks(&self) -> u64;
+
+    /// Reads consecutive blocks, past the page cache.
+    fn read(&mut self, at: u64, into: &mut [u8]) -> io::Result<()>;
+
+    fn write(&mut self, at: u64, data: &[u8]) -> io::Result<()>;
+
+    fn flush(&mut self) -> io::Result<()>;
+}
+
+/// Whether an error is the drive's answer, not the loss of the drive or the end of the test.
+pub fn is_of_drive(e: &io::Error) -> bool {
+    // EIO, ENODATA, EILSEQ, EREMOTEIO, ETIMEDOUT, EBADMSG, ENOSPC
+    e.raw_os_error().is_some_and(|code| [5, 61, 84, 121, 110, 74, 28].contains(&code))
+}
+
+/// `None` where the drive can't do it.
+pub fn attempt(result: io::Result<()>) -> io::Result<Option<()>> {
+    match result {
+        Err(e) if is_of_drive(&e) => Ok(None),
+        other => other.map(Some),
+    }
+}
