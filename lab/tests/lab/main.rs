@@ -1,6 +1,7 @@
 //! Tests with machines of the lab. `./test --lab` runs the smoke set, `./test --all` runs all of them.
 #![allow(clippy::disallowed_methods)]
 
+mod accept;
 mod bays;
 mod capacity;
 mod cliff;

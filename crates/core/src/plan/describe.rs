@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::{BuildPool, Changes, Condition, Measure, MoveDrives, Plan, RebuildPool, Repetitions, Step};
 use crate::{
+    inventory::Drive,
     target::Kind,
     units::{clean, count, decimal_bytes, distinct, duration, rate},
 };
@@ -148,7 +149,15 @@ impl Plan {
     }
 
     fn changes(&self, at: usize) -> String {
-        let all = self.steps.iter().filter(|s| s.is_on(at)).map(|s| s.act.changes());
+        let own: Vec<String> = self.targets[at].drives.iter().map(Drive::identity).collect();
+        // A step on several targets erases the drives of all of them.
+        let of_target = |changes| match changes {
+            Changes::Erases(drives) if drives.iter().any(|drive| own.contains(drive)) => {
+                Changes::Erases(drives.into_iter().filter(|drive| own.contains(drive)).collect())
+            }
+            changes => changes,
+        };
+        let all = self.steps.iter().filter(|s| s.is_on(at)).map(|s| of_target(s.act.changes()));
         match &distinct(all.filter(|changes| *changes != Changes::Nothing))[..] {
             [] => Changes::Nothing.describe(),
             all => all.iter().map(Changes::describe).collect::<Vec<_>>().join(" · "),

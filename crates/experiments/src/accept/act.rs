@@ -92,8 +92,10 @@ impl CoverPart {
     fn cover_all(&self, run: &mut Execution<'_, '_>, drives: &[(usize, &WholeDrive)]) -> Vec<Covered> {
         let (world, cancel) = (&run.ctx.world, &run.cancel);
         let (erasable, clock) = (world.erasable().to_vec(), world.clock());
-        let besides: Vec<Thread<'_>> =
-            drives.iter().map(|_| Thread { clock: clock.clone(), cancel, blocks: AtomicU64::new(0) }).collect();
+        let besides: Vec<Thread<'_>> = drives
+            .iter()
+            .map(|_| Thread { clock: clock.clone(), cancel, blocks: AtomicU64::new(0) })
+            .collect();
         let watcher = &mut run.ctx.watcher;
         thread::scope(|scope| {
             let mut threads = Vec::new();
@@ -129,9 +131,8 @@ impl CoverPart {
         if claim.drive().bytes() != drive.bytes {
             return refused("it has another size now".to_owned());
         }
-        let cover = |mut device| {
-            cover(&mut device, self.pass, &self.range(drive), drive.salt(self.seed), beside)
-        };
+        let cover =
+            |mut device| cover(&mut device, self.pass, &self.range(drive), drive.salt(self.seed), beside);
         let covered: io::Result<Covered> = Device::open(&claim).and_then(cover);
         match covered {
             // What failed because there was no drive is no damage.
@@ -255,7 +256,8 @@ impl Act for CoverPart {
                     if covered.failed.is_some() {
                         run.held.put(target, LeftOut);
                     }
-                    covered.temperature = smart::health(run, &drive.identity).and_then(|health| health.temperature);
+                    covered.temperature =
+                        smart::health(run, &drive.identity).and_then(|health| health.temperature);
                     ActResult { observed: Some(covered.into()), ..result }
                 }
             };

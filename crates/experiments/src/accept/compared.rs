@@ -33,7 +33,8 @@ pub(super) type Speeds = Vec<Option<f64>>;
 /// tenths and drives, lies below 95 %.
 pub(super) fn slower(pass: Pass, drives: &[&Speeds]) -> Vec<Option<Slower>> {
     let positions = drives.iter().map(|speeds| speeds.len()).max().unwrap_or(0);
-    let speed = |drive: usize, at: usize| drives[drive].get(at).copied().flatten().filter(|speed| *speed > 0.0);
+    let speed =
+        |drive: usize, at: usize| drives[drive].get(at).copied().flatten().filter(|speed| *speed > 0.0);
     let median = |at: usize| {
         let known: Vec<f64> = (0..drives.len()).filter_map(|drive| speed(drive, at)).collect();
         repeat::median(&known).filter(|_| known.len() >= LEAST_ALIKE).map(|median| median.value)
@@ -85,7 +86,9 @@ mod tests {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let noise = Normal::new(1.0, noise).expect("a spread");
         let speed = |at: usize| 200e6 - 100e6 * at as f64 / POSITIONS as f64;
-        (0..drives).map(|_| (0..POSITIONS).map(|at| Some(speed(at) * noise.sample(&mut random))).collect()).collect()
+        (0..drives)
+            .map(|_| (0..POSITIONS).map(|at| Some(speed(at) * noise.sample(&mut random))).collect())
+            .collect()
     }
 
     fn compared(drives: &[Speeds]) -> Vec<Option<Slower>> {

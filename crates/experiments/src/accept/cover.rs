@@ -85,7 +85,10 @@ impl Observation for Covered {
         let Counts { unwritable, unreadable, changed, moved } = self.counts;
         [unwritable, unreadable, changed, moved].iter().all(|n| *n < MOST)
             && self.pieces.iter().all(|piece| piece.bytes < MOST && lasts(piece.seconds))
-            && self.bad.iter().all(|bad| bad.block < MOST && !matches!(bad.damage, Damage::Moved { of } if of >= MOST))
+            && self
+                .bad
+                .iter()
+                .all(|bad| bad.block < MOST && !matches!(bad.damage, Damage::Moved { of } if of >= MOST))
     }
 }
 

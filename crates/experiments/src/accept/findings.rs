@@ -2,7 +2,7 @@
 
 use super::{
     act::{CoverPart, Pass},
-    compared::{Speeds, slower},
+    compared::{Slower, Speeds, slower},
     cover::{Bad, Counts, Covered, Damage, PIECES, part},
     smart::{ReadSmart, Smart},
     verdict::{Counter, Reason, Tested, Undecided, Verdict},
@@ -17,7 +17,7 @@ use crate::{
     plan::Plan,
     record::{Run, When},
     stamped::BLOCK,
-    units::{clean, count, decimal_bytes, percent, rate},
+    units::{clean, count, decimal_bytes, listed, percent, rate},
 };
 
 /// Bad blocks of a drive that are listed.
@@ -39,8 +39,11 @@ impl Course {
 }
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
-    let mut drives: Vec<(Tested, [Course; 2])> =
-        (0..plan.targets.len()).map(|at| (tested(run, plan, at), [Pass::Write, Pass::Verify].map(|pass| course(run, plan, at, pass)))).collect();
+    let mut drives: Vec<(Tested, [Course; 2])> = (0..plan.targets.len())
+        .map(|at| {
+            (tested(run, plan, at), [Pass::Write, Pass::Verify].map(|pass| course(run, plan, at, pass)))
+        })
+        .collect();
     for alike in alike(plan) {
         for (nth, (pass, _)) in PASSES.into_iter().enumerate() {
             let speeds: Vec<&Speeds> = alike.iter().map(|at| &drives[*at].1[nth].speeds).collect();
@@ -58,21 +61,32 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.details.tables.extend(bad_blocks(&target.given, tested));
         if tested.is_whole() {
             let real = tested.blocks.saturating_sub(tested.counts.all()) * BLOCK as u64;
-            let exact = Estimate { low: real as f64, high: real as f64, ..Estimate::unbounded(real as f64, "all blocks") };
+            let exact = Estimate {
+                low: real as f64,
+                high: real as f64,
+                ..Estimate::unbounded(real as f64, "all blocks")
+            };
             findings.estimates.push(Metric::new(&target.given, Quantity::RealSize, exact));
         }
         if let Some(kept) = loss(tested) {
-            findings.judge(&target.given, Measures { kept: Some(kept), ..Measures::default() }, &[Use::Safekeeping]);
+            findings.judge(
+                &target.given,
+                Measures { kept: Some(kept), ..Measures::default() },
+                &[Use::Safekeeping],
+            );
         }
     }
     findings.tables.push(Table { title: String::new(), columns: columns(), rows });
-    let figures = PASSES.into_iter().enumerate().map(|(nth, (_, what))| figure(what, plan, drives.iter().map(|(tested, courses)| (tested, &courses[nth]))));
+    let figures = PASSES.into_iter().enumerate().map(|(nth, (_, what))| {
+        figure(what, plan, drives.iter().map(|(tested, courses)| (tested, &courses[nth])))
+    });
     findings.figures.extend(figures.filter(|figure| !figure.curves.is_empty()));
 }
 
 /// Targets of the same model and size, where there are several.
 fn alike(plan: &Plan) -> Vec<Vec<usize>> {
-    let kind = |at: usize| plan.targets[at].drives.first().map(|drive| (drive.model.as_deref(), drive.sectors));
+    let kind =
+        |at: usize| plan.targets[at].drives.first().map(|drive| (drive.model.as_deref(), drive.sectors));
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for at in 0..plan.targets.len() {
         match groups.iter_mut().find(|group| kind(group[0]) == kind(at)) {
@@ -85,7 +99,12 @@ fn alike(plan: &Plan) -> Vec<Vec<usize>> {
 }
 
 /// The parts of a pass on a target that were finished, in their order, each with its result.
-fn parts<'a>(run: &'a Run<Series>, plan: &'a Plan, at: usize, pass: Pass) -> impl Iterator<Item = (&'a CoverPart, Option<&'a Covered>)> {
+fn parts<'a>(
+    run: &'a Run<Series>,
+    plan: &'a Plan,
+    at: usize,
+    pass: Pass,
+) -> impl Iterator<Item = (&'a CoverPart, Option<&'a Covered>)> {
     let acts = plan.acts::<CoverPart>().filter(move |(step, act)| act.pass == pass && step.is_on(at));
     acts.map(move |(step, act)| (act, run.acts.get(&(step.id, at)).and_then(|result| result.get())))
 }
@@ -101,8 +120,10 @@ fn tested(run: &Run<Series>, plan: &Plan, at: usize) -> Tested {
         after: smart(When::After),
         ..Tested::default()
     };
-    let temperature = |health: &Option<_>| health.as_ref().and_then(|health: &crate::units::Health| health.temperature);
-    tested.hottest = temperature(&tested.before).into_iter().chain(temperature(&tested.after)).reduce(f64::max);
+    let temperature =
+        |health: &Option<_>| health.as_ref().and_then(|health: &crate::units::Health| health.temperature);
+    tested.hottest =
+        temperature(&tested.before).into_iter().chain(temperature(&tested.after)).reduce(f64::max);
     for (pass, _) in PASSES {
         for (act, covered) in parts(run, plan, at, pass) {
             tested.parts = act.parts;
@@ -167,7 +188,9 @@ fn sentence(verdict: &Verdict, tested: &Tested) -> String {
 
 fn undecided(why: &Undecided, parts: u32) -> String {
     match why {
-        Undecided::Unfinished { left, of } => format!("{left} of {of} parts are not written or verified yet."),
+        Undecided::Unfinished { left, of } => {
+            format!("{left} of {of} parts are not written or verified yet.")
+        }
         Undecided::Gone(pass, part) => format!(
             "it was gone in part {} of {parts} of the {}. If nobody unplugged it, suspect it, its cable or its port.",
             part + 1,
@@ -187,24 +210,29 @@ fn reason(reason: &Reason, tested: &Tested) -> String {
         Reason::Rose { counter, before, after } => {
             let name = match counter {
                 Counter::Reallocated => "reallocated sectors",
-                Counter::Pending => "unreadable sectors (SMART)",
+                Counter::Pending => "pending sectors",
                 Counter::Uncorrectable => "uncorrectable errors",
             };
             format!("{name} rose from {before} to {after}")
         }
         Reason::SaysItFails => "its SMART status says that it fails".to_owned(),
-        Reason::Slower(slower) => {
-            let what = if slower.pass == Pass::Write { "writes" } else { "reads" };
-            let share = |share: f64| format!("{:.0} %", share * 100.0);
-            let place = match (slower.from, slower.to) {
-                (from, to) if from <= 0.0 && to >= 1.0 => "everywhere".to_owned(),
-                (from, to) if to >= 1.0 => format!("from {} on", share(from)),
-                (from, to) => format!("from {} to {}", share(from), share(to)),
-            };
-            let less = percent(1.0 - slower.ratio.value);
-            format!("of {} alike, this one {what} {less} slower {place}", slower.alike)
+        Reason::Slower(passes) => {
+            let alike = passes.first().map_or(0, |slower| slower.alike);
+            let passes: Vec<String> = passes.iter().map(slowness).collect();
+            format!("of {alike} alike, this one {}", listed(&passes))
         }
     }
+}
+
+fn slowness(slower: &Slower) -> String {
+    let what = if slower.pass == Pass::Write { "writes" } else { "reads" };
+    let share = |share: f64| format!("{:.0} %", share * 100.0);
+    let place = match (slower.from, slower.to) {
+        (from, to) if from <= 0.0 && to >= 1.0 => "everywhere".to_owned(),
+        (from, to) if to >= 1.0 => format!("from {} on", share(from)),
+        (from, to) => format!("from {} to {}", share(from), share(to)),
+    };
+    format!("{what} {} slower {place}", percent(1.0 - slower.ratio.value))
 }
 
 /// The bad blocks in words, with the first and the last place and a block that holds what was written to another.
@@ -216,7 +244,9 @@ fn blocks(counts: Counts, bad: &[Bad]) -> String {
         (counts.moved, "block with the content of another one"),
     ];
     let named = kinds.iter().filter(|(n, _)| *n > 0).map(|(n, noun)| match *noun {
-        "block with the content of another one" if *n != 1 => format!("{n} blocks with the content of others"),
+        "block with the content of another one" if *n != 1 => {
+            format!("{n} blocks with the content of others")
+        }
         noun => count(*n, noun),
     });
     let named = named.collect::<Vec<_>>().join(", ");
@@ -228,10 +258,7 @@ fn blocks(counts: Counts, bad: &[Bad]) -> String {
         _ => String::new(),
     };
     let moved = bad.iter().find_map(|bad| match bad.damage {
-        Damage::Moved { of } => Some(format!(
-            ": block {} holds what was written to block {of}",
-            bad.block
-        )),
+        Damage::Moved { of } => Some(format!(": block {} holds what was written to block {of}", bad.block)),
         _ => None,
     });
     format!("{named}{place}{}", moved.unwrap_or_default())
@@ -305,7 +332,8 @@ fn figure<'a>(what: &str, plan: &Plan, drives: impl Iterator<Item = (&'a Tested,
             let piece = part(&(0..tested.blocks), nth, all);
             ((piece.start + piece.end) / 2 * BLOCK as u64) as f64
         };
-        let points = (0..).zip(&course.speeds).filter_map(|(nth, speed)| Some(Point::new(middle(nth), (*speed)?)));
+        let points =
+            (0..).zip(&course.speeds).filter_map(|(nth, speed)| Some(Point::new(middle(nth), (*speed)?)));
         let curve = Curve::new(target.given.clone(), Style::Line, points);
         if !curve.points.is_empty() {
             pieces = pieces.max(curve.points.len());

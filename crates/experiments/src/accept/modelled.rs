@@ -25,7 +25,14 @@ pub(super) fn cover(
             let piece = part(&act.range(drive), nth, PIECES);
             let [offset, end] = [piece.start, piece.end].map(|at| at * BLOCK as u64 / MIB * MIB);
             let bytes = end - offset;
-            Job { target, load: load.clone(), extent: Extent { offset, length: bytes }, begin: 0, bytes, window: bytes }
+            Job {
+                target,
+                load: load.clone(),
+                extent: Extent { offset, length: bytes },
+                begin: 0,
+                bytes,
+                window: bytes,
+            }
         };
         let jobs: Vec<Job> = drives.iter().enumerate().map(job).collect();
         let mut engine = run.ctx.world.engine(None, &load, &targets)?;

@@ -34,7 +34,8 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         None => new_seed()?,
     };
     let on: Vec<usize> = (0..drives.len()).collect();
-    let smart = |when| ReadSmart { when, drives: drives.iter().map(|drive| drive.identity.clone()).collect() };
+    let smart =
+        |when| ReadSmart { when, drives: drives.iter().map(|drive| drive.identity.clone()).collect() };
     let mut steps = Steps::default();
     steps.add(&on, smart(When::Before));
     // All is written before anything is verified, so that no cache can answer for the drive.

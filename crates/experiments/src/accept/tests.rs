@@ -37,7 +37,12 @@ struct Memory {
 impl Memory {
     fn new() -> Self {
         let none = BTreeSet::new;
-        Self { data: vec![0; BLOCKS as usize * BLOCK], unreadable: none(), unwritable: none(), is_gone: false }
+        Self {
+            data: vec![0; BLOCKS as usize * BLOCK],
+            unreadable: none(),
+            unwritable: none(),
+            is_gone: false,
+        }
     }
 
     fn range(&self, at: u64, bytes: usize, bad: &BTreeSet<u64>) -> io::Result<std::ops::Range<usize>> {
@@ -124,7 +129,11 @@ fn blocks_that_were_swapped_are_found_with_their_places() {
     let bad = |block, damage| Bad { block, damage };
     assert_eq!(
         covered.bad,
-        [bad(17, Damage::Moved { of: 2_900 }), bad(500, Damage::Changed), bad(2_900, Damage::Moved { of: 17 })]
+        [
+            bad(17, Damage::Moved { of: 2_900 }),
+            bad(500, Damage::Changed),
+            bad(2_900, Damage::Moved { of: 17 })
+        ]
     );
     assert_eq!(covered.counts, Counts { changed: 1, moved: 2, ..Counts::default() });
 }
@@ -162,7 +171,8 @@ fn a_drive_on_which_too_much_fails_is_given_up_and_one_that_is_gone_is_no_bad_on
 
 #[test]
 fn a_pass_ends_after_a_transfer() {
-    let covered = cover(&mut written(), Pass::Verify, &(0..BLOCKS), SALT, &Until(Cell::new(2))).expect("reads");
+    let covered =
+        cover(&mut written(), Pass::Verify, &(0..BLOCKS), SALT, &Until(Cell::new(2))).expect("reads");
     assert_eq!(covered.pieces.len(), 1);
 }
 
@@ -183,10 +193,7 @@ fn a_drive_is_accepted_only_if_all_of_it_is_good() {
     );
     let failed = |failure| Tested { failed: Some((failure, Pass::Verify, 1)), verified: 1, ..whole() };
     assert_eq!(Verdict::of(&failed(Failure::Gone)), open(Undecided::Gone(Pass::Verify, 1)));
-    assert_eq!(
-        Verdict::of(&failed(Failure::TooManyErrors)),
-        Verdict::Reject(vec![Reason::TooManyErrors])
-    );
+    assert_eq!(Verdict::of(&failed(Failure::TooManyErrors)), Verdict::Reject(vec![Reason::TooManyErrors]));
 }
 
 #[test]

@@ -45,7 +45,8 @@ pub(super) enum Reason {
     Rose { counter: Counter, before: u64, after: u64 },
     /// It says itself that it fails.
     SaysItFails,
-    Slower(Slower),
+    /// Its passes that are slower than those of its like.
+    Slower(Vec<Slower>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +59,10 @@ pub(super) enum Counter {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Undecided {
     /// Parts that are left to be written and verified.
-    Unfinished { left: u32, of: u32 },
+    Unfinished {
+        left: u32,
+        of: u32,
+    },
     Gone(Pass, u32),
     Refused(String),
 }
@@ -71,13 +75,14 @@ impl Tested {
 
     /// The counters that rose, with their values before and after.
     pub fn risen(&self) -> Vec<(Counter, u64, u64)> {
-        let counters: [(Counter, fn(&Health) -> Option<u64>); 3] = [
-            (Counter::Reallocated, |health| health.reallocated),
-            (Counter::Pending, |health| health.pending),
-            (Counter::Uncorrectable, |health| health.uncorrectable),
-        ];
         let (Some(before), Some(after)) = (&self.before, &self.after) else { return Vec::new() };
-        let known = counters.into_iter().filter_map(|(counter, of)| Some((counter, of(before)?, of(after)?)));
+        let counters = [
+            (Counter::Reallocated, before.reallocated, after.reallocated),
+            (Counter::Pending, before.pending, after.pending),
+            (Counter::Uncorrectable, before.uncorrectable, after.uncorrectable),
+        ];
+        let known =
+            counters.into_iter().filter_map(|(counter, before, after)| Some((counter, before?, after?)));
         known.filter(|(_, before, after)| after > before).collect()
     }
 }
@@ -96,7 +101,9 @@ impl Verdict {
         if tested.after.as_ref().is_some_and(|health| health.passed == Some(false)) {
             reasons.push(Reason::SaysItFails);
         }
-        reasons.extend(tested.slower.iter().cloned().map(Reason::Slower));
+        if !tested.slower.is_empty() {
+            reasons.push(Reason::Slower(tested.slower.clone()));
+        }
         if !reasons.is_empty() {
             return Self::Reject(reasons);
         }

@@ -317,7 +317,7 @@ impl Test<'_> {
         let mut buffer = vec![0; self.sizes.transfer as usize * BLOCK];
         while at < end {
             let count = self.sizes.transfer.min(end - at);
-            if (at / self.sizes.transfer).is_multiple_of(64) {
+            if at / self.sizes.transfer % 64 == 0 {
                 let done = 100 * (at - range.start) / (end - range.start);
                 let how = if write { "overflowing its cache" } else { "looking for foreign blocks" };
                 self.keeper.goes_on(&format!("{what}: {how}, {done} %"))?;
