@@ -164,5 +164,5 @@ fn pulls_that_can_not_be_planned_say_why() {
     assert_eq!(refused(2, &[("members", "1,3")]), "there is no drive 3 of 2");
     let directories = Request { targets: vec![directory("a"); 2], ..asked(2, &[]) };
     let why = PULL.plan(&directories).expect_err("refused").to_string();
-    assert!(why.contains("pull erases drives: name whole drives"), "{why}");
+    assert!(why.contains("pull erases whole drives: name them"), "{why}");
 }
