@@ -63,6 +63,8 @@ pub enum Command {
     Bay(Bay),
     /// Build, show, repair and remove pools of drives
     Pool(Pool),
+    /// Check whether drives became slower or report new errors
+    Check(Check),
     /// Time from outside when another machine answers after a restart
     WatchBoot(WatchBoot),
     /// Save the description of this machine for a bug report
@@ -74,6 +76,8 @@ pub enum Command {
     Results(Results),
     /// Show the findings of runs
     Show(Show),
+    /// Show the runs of each drive over time
+    History(History),
     /// Write a report of runs as HTML and Markdown
     Report(Report),
     /// Remove files left by runs that were killed
@@ -189,6 +193,35 @@ pub struct Advise {
 const ADVISE_NOTES: &str = "\
 Answers use the drives of this machine and the stored runs on them. Each names its runs, their load, its confidence,
 and an experiment that would settle what is open. Nothing is measured or uploaded.";
+
+#[derive(Debug, Group)]
+#[command(after_help = CHECK_NOTES)]
+pub struct Check {
+    /// /dev paths, serials, bay:PORT, or directories on them [default: all drives]
+    #[arg(value_name = "DRIVE")]
+    pub drives: Vec<String>,
+
+    /// Check disks that are asleep, or may be
+    #[arg(long)]
+    pub wake: bool,
+
+    /// Measure nothing: the newest check of each drive becomes what it is compared with
+    #[arg(long, conflicts_with_all = ["wake", "on_change", "format"])]
+    pub accept: bool,
+
+    /// When there is something else to look at, hand it to this command as JSON
+    #[arg(long, value_name = "COMMAND")]
+    pub on_change: Option<String>,
+
+    /// text or json
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
+    pub format: ListFormat,
+}
+
+const CHECK_NOTES: &str = "\
+It reads for about 10 s a drive and writes nothing to drives. The first check of
+a drive is what later ones are compared with. Drives in use are skipped.
+Exit codes: 0 fine, 1 something to look at, 2 error.";
 
 #[derive(Debug, Group)]
 pub struct Capture {
@@ -370,6 +403,17 @@ pub struct Export {
     /// Replace an existing file
     #[arg(long, requires = "out")]
     pub force: bool,
+}
+
+#[derive(Debug, Group)]
+pub struct History {
+    /// A /dev path, or a part of a model or serial [default: all drives]
+    #[arg(value_name = "DRIVE")]
+    pub drive: Option<String>,
+
+    /// text or json
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
+    pub format: ListFormat,
 }
 
 #[derive(Debug, Group)]

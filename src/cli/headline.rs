@@ -144,6 +144,11 @@ fn without_unit(text: &str) -> &str {
 /// The place of a load in a list: SEQ1M comes first, few operations in flight before many; others stay as they ran.
 type Order = (bool, u32);
 
+/// The name of a load without its direction, such as `SEQ1M`.
+pub(super) fn load_name(load: &LoadKey) -> String {
+    name(load).1
+}
+
 /// The name of a load without its direction, such as `SEQ1M` or `RND4K Q32`, and its place in a list. The name in an imported file
 /// is used where pattern or block are unknown.
 fn name(load: &LoadKey) -> (Order, String) {

@@ -5,6 +5,7 @@ mod args;
 mod bay;
 mod boot_series;
 mod capture;
+mod check;
 mod cleanup;
 mod completions;
 mod consent;
@@ -14,6 +15,7 @@ mod errors;
 mod export;
 mod headline;
 mod health;
+mod history;
 mod import;
 mod list;
 mod live;
@@ -78,6 +80,7 @@ pub fn main() -> ExitCode {
         Command::List(list) => list::list(list, &args.store, &output),
         Command::Advise(advise) => advise::answer(advise, &args.store, &output),
         Command::Capture(capture) => capture::capture(capture, &output),
+        Command::Check(check) => check::check(check, &args.store, &output),
         Command::Cleanup => stored::store(&args.store).and_then(|store| cleanup::cleanup(&store, &output)),
         Command::Completions { shell } => completions::completions(*shell, &output),
         Command::Names { words } => completions::names(words, &output),
@@ -91,6 +94,7 @@ pub fn main() -> ExitCode {
         Command::Bay(bay) => bay::bay(bay, &output),
         Command::Pool(pool) => pool::pool(pool, &args.store, &output),
         Command::Report(report) => report::report(report, &args.store, &output),
+        Command::History(history) => history::history(history, &args.store, &output),
         Command::Import(import) => import::import(import, &args.store, &output),
         Command::WatchBoot(watch) => watch_boot::watch(watch, &args.store, &output),
         Command::Results(results) => results::results(results, &args.store, &output),

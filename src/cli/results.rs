@@ -197,7 +197,7 @@ fn result(run: &Summary, room: usize) -> String {
 }
 
 /// `22 Nov 07:30`, or `22 Nov 2024` of another year.
-fn short_date(at: &str, now: &str) -> String {
+pub(super) fn short_date(at: &str, now: &str) -> String {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let part = |range| at.get(range);

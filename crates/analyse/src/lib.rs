@@ -11,6 +11,7 @@ use drivebench_units as units;
 
 mod adaptive;
 mod assessment;
+pub mod change;
 pub mod ceiling_fit;
 mod chunks;
 mod cliff;

@@ -29,8 +29,9 @@ pub(super) struct Rounds {
     firm: u32,
     all: u32,
     precision: f64,
-    /// How long each takes.
+    /// How long each takes, and the most on a medium that answers few operations, s.
     seconds: f64,
+    longest: f64,
 }
 
 impl Rounds {
@@ -49,13 +50,18 @@ impl Rounds {
             None if ask.values.is_typed(shared::MAX_TIME.name()) && typed.is_none() => (fit, fit),
             None => ((USUAL * times).min(fit), (2 * USUAL * times).min(fit)),
         };
-        Self { firm, all, precision, seconds: each }
+        Self { firm, all, precision, seconds: each, longest: LONGEST }
+    }
+
+    /// A fixed number of rounds of fixed length, s.
+    pub fn fixed(rounds: u32, seconds: f64, longest: f64) -> Self {
+        Self { firm: rounds, all: rounds, precision: PRECISION, seconds, longest }
     }
 
     /// The rule of a load that moves at most so many bytes in all rounds.
     pub fn rule(&self, bytes: u64, block: u64) -> Rule {
         let bytes = (bytes / u64::from(self.all) / block).max(1) * block;
-        Rule::Round { bytes, seconds: self.seconds, longest: LONGEST, precision: self.precision }
+        Rule::Round { bytes, seconds: self.seconds, longest: self.longest, precision: self.precision }
     }
 
     /// Adds all rounds of these loads, each on its targets.

@@ -61,6 +61,11 @@ pub fn has_module(name: &str) -> Query {
 /// input, so its own is kept as descriptor 3. Temporary directories of root are not usable by a program of another user.
 const UNTIL_INPUT_ENDS: &str = r#"signal=$1; shift; unset TMPDIR TEMP TMP; exec 3<&0; "$@" </dev/null 3<&- & s=$!; { cat <&3; kill -s "$signal" $s; } >/dev/null 2>&1 & wait $s"#;
 
+/// A command that a person wrote for the shell, which may do what that person may.
+pub fn user_command(command: &str) -> Query {
+    Query::new(SH, ["-c", command])
+}
+
 /// Runs a script of the shell, whose arguments are `$1` and so on.
 fn script(text: &str, args: impl IntoIterator<Item = impl Into<OsString>>) -> Query {
     let shell = ["-c", text, "drivebench"].map(OsString::from).into_iter();

@@ -1,0 +1,27 @@
+//! check: has a drive become slower or sick since its reference? The probe is an experiment with a command of its own,
+//! `drivebench check`; what it found is compared here.
+
+mod counters;
+mod decision;
+mod findings;
+mod plan;
+mod probe;
+#[cfg(test)]
+mod simulated;
+
+use super::{Experiment, common};
+
+pub use counters::{Counter, Counters, counters};
+pub use decision::{AGREE, Alarm, Change, Decision, Past, Skipped, Unknown, decide};
+pub use probe::{Probe, probes};
+
+/// Short reads all over a drive.
+pub static CHECK: Experiment = Experiment {
+    name: "check",
+    question: "is each drive as fast and as sound as before?",
+    options: &[],
+    examples: &[],
+    default_target: None,
+    plan: plan::plan,
+    findings: |record| common::findings(common::read(record), findings::results),
+};

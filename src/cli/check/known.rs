@@ -1,0 +1,256 @@
+//! What is kept of drives between checks: a file in the store. What is lost with it is found again in the records, except
+//! what a person accepted.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs,
+    io::{self, Write},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    experiments::check::{AGREE, Alarm, CHECK, Counter, Counters, Decision, Past, Probe, counters, probes},
+    record::{AtomicFile, End, PRIVATE, Store, Summary, make_dir},
+    units::RunStatus,
+};
+
+const FILE: &str = "check.json";
+/// Records that are read at most to find complete checks of a drive, or its peers.
+const READ: usize = 16;
+
+/// What is kept of each drive, by its identity.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Known {
+    pub drives: BTreeMap<String, KnownDrive>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct KnownDrive {
+    /// The runs with which others are compared: the first check or the one that was accepted, and those that joined it.
+    pub reference: Vec<String>,
+    /// The counters that were acknowledged, or those of the first check.
+    pub counters: Counters,
+    /// That it is slower than others of its model was acknowledged.
+    pub peers_accepted: bool,
+    /// What there was to look at after the last check.
+    pub alarms: Vec<Alarm>,
+}
+
+impl Known {
+    pub fn read(store: &Store) -> io::Result<Self> {
+        let path = store.dir().join(FILE);
+        match fs::read(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            read => serde_json::from_slice(&read?)
+                .map_err(|e| io::Error::other(format!("{} is damaged: {e}", path.display()))),
+        }
+    }
+
+    pub fn save(&self, store: &Store) -> io::Result<()> {
+        make_dir(store.dir())?;
+        let file = AtomicFile::create(&store.dir().join(FILE), PRIVATE)?;
+        file.file().write_all(&serde_json::to_vec_pretty(self)?)?;
+        file.keep()
+    }
+}
+
+impl KnownDrive {
+    /// Notes what a check decided. Returns whether what there is to look at has changed. A check that could not judge the
+    /// drive ends no alarm.
+    pub fn note(&mut self, probe: &Probe, past: &Past<'_>, decisions: &[Decision]) -> bool {
+        self.reference = past.reference.iter().map(|probe| probe.run.clone()).collect();
+        if past.lacks(decisions) {
+            self.reference.push(probe.run.clone());
+        }
+        for (counter, value) in counters(&probe.drive) {
+            self.counters.entry(counter).or_insert(value);
+        }
+        let judged = |one: &Decision| !matches!(one, Decision::Unknown { .. });
+        let mut alarms: Vec<Alarm> = decisions.iter().filter_map(Decision::alarm).collect();
+        if !decisions.iter().all(judged) {
+            let stays = |old: &&Alarm| !alarms.iter().any(|new| is_of_same(old, new));
+            let old: Vec<Alarm> = self.alarms.iter().filter(stays).cloned().collect();
+            alarms = [old, alarms].concat();
+        }
+        let changed = alarms != self.alarms;
+        self.alarms = alarms;
+        changed
+    }
+
+    /// Makes a check the reference, and acknowledges what it saw.
+    pub fn accept(&mut self, probe: &Probe) {
+        self.reference = vec![probe.run.clone()];
+        for alarm in self.alarms.drain(..) {
+            match alarm {
+                Alarm::NewErrors { counter, to } => drop(self.counters.insert(counter, to)),
+                Alarm::SlowerThanPeers { .. } => self.peers_accepted = true,
+                Alarm::Slower { .. } | Alarm::ReadFailed => {}
+            }
+        }
+        self.counters.extend(counters(&probe.drive));
+    }
+}
+
+/// Whether both are alarms about the same thing.
+fn is_of_same(a: &Alarm, b: &Alarm) -> bool {
+    let counter = |alarm: &Alarm| -> Option<Counter> {
+        if let Alarm::NewErrors { counter, .. } = alarm { Some(*counter) } else { None }
+    };
+    a == b || (counter(a).is_some() && counter(a) == counter(b))
+}
+
+/// The checks in a store that ended by themselves, read as they are needed.
+pub(super) struct Checks<'a> {
+    store: &'a Store,
+    /// Oldest first.
+    runs: Vec<Summary>,
+    read: HashMap<String, Vec<Probe>>,
+}
+
+/// The earlier checks of one drive that matter.
+#[derive(Debug, Default)]
+pub(super) struct Earlier {
+    reference: Vec<Probe>,
+    recent: Vec<Probe>,
+    looks: usize,
+    peers: Vec<Probe>,
+}
+
+impl<'a> Checks<'a> {
+    pub fn read(store: &'a Store) -> anyhow::Result<Self> {
+        let is_check = |run: &Summary| {
+            run.experiment == CHECK.name
+                && run.copy_of.is_none()
+                && !matches!(
+                    End::status(run.end.as_ref()),
+                    RunStatus::Unfinished | RunStatus::Interrupted
+                )
+        };
+        let runs = store.list()?.0.into_iter().filter(is_check).collect();
+        Ok(Self { store, runs, read: HashMap::new() })
+    }
+
+    /// What a check saw; nothing if its record can't be read.
+    pub fn probes(&mut self, run: &str) -> &[Probe] {
+        let store = self.store;
+        let read = || store.open(run).map(probes).unwrap_or_default();
+        let named = |probe: Probe| Probe { run: run.to_owned(), ..probe };
+        self.read.entry(run.to_owned()).or_insert_with(|| read().into_iter().map(named).collect())
+    }
+
+    fn complete(&mut self, run: &str, identity: &str) -> Option<Probe> {
+        let of_drive = |probe: &&Probe| probe.drive.identity() == identity && probe.is_complete();
+        self.probes(run).iter().find(of_drive).cloned()
+    }
+
+    /// The names of the checks of a drive, oldest first.
+    fn of(&self, identity: &str) -> Vec<String> {
+        let own = self.runs.iter().filter(|run| run.written.contains_key(identity));
+        own.map(|run| run.run.clone()).collect()
+    }
+
+    /// The newest complete check of a drive.
+    pub fn newest(&mut self, identity: &str) -> Option<Probe> {
+        let runs = self.of(identity);
+        runs.iter().rev().take(READ).find_map(|run| self.complete(run, identity))
+    }
+
+    /// What was known of a drive before the check `now`, whose reference was `kept`. If no record of that is left, the oldest
+    /// complete check is the reference.
+    pub fn before(&mut self, now: &Probe, kept: &[String]) -> Earlier {
+        let identity = now.drive.identity();
+        let runs: Vec<String> = self.of(&identity).into_iter().filter(|run| *run != now.run).collect();
+        let mut reference: Vec<Probe> = kept.iter().filter_map(|run| self.complete(run, &identity)).collect();
+        if reference.is_empty() {
+            reference.extend(runs.iter().take(READ).find_map(|run| self.complete(run, &identity)));
+        }
+        let is_of_it = |run: &String| reference.iter().any(|probe| probe.run == *run);
+        let since = runs.iter().position(is_of_it).map_or(&[][..], |at| &runs[at + 1..]);
+        let others: Vec<&String> = since.iter().rev().filter(|run| !is_of_it(run)).take(READ).collect();
+        let recent = others.into_iter().filter_map(|run| self.complete(run, &identity)).take(AGREE - 1);
+        Earlier { recent: recent.collect(), looks: since.len(), peers: self.peers(now), reference }
+    }
+
+    /// The newest complete check of each other drive of the same model.
+    fn peers(&mut self, now: &Probe) -> Vec<Probe> {
+        let model = |probe: &Probe| {
+            let drive = &probe.drive;
+            (drive.vendor.clone(), drive.model.clone(), drive.sectors)
+        };
+        let newest: Vec<String> = self.runs.iter().rev().take(READ).map(|run| run.run.clone()).collect();
+        let mut seen = vec![now.drive.identity()];
+        let mut peers = Vec::new();
+        for run in newest {
+            for probe in self.probes(&run).iter().filter(|probe| probe.is_complete()) {
+                let identity = probe.drive.identity();
+                if now.drive.model.is_some() && model(probe) == model(now) && !seen.contains(&identity) {
+                    seen.push(identity);
+                    peers.push(probe.clone());
+                }
+            }
+        }
+        peers
+    }
+}
+
+impl Earlier {
+    pub fn past(&self, known: &KnownDrive) -> Past<'_> {
+        Past {
+            reference: self.reference.iter().collect(),
+            recent: self.recent.iter().collect(),
+            looks: self.looks,
+            counters: known.counters.clone(),
+            peers: self.peers.iter().collect(),
+            peers_accepted: known.peers_accepted,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::check::Unknown;
+
+    fn errors(to: u64) -> Decision {
+        Decision::NewErrors { counter: Counter::Pending, from: 0, to }
+    }
+
+    #[test]
+    fn what_changed_is_noticed_once() {
+        let mut drive = KnownDrive::default();
+        let noted: Vec<bool> = [
+            vec![Decision::First],
+            vec![errors(1)],
+            vec![errors(1)],
+            vec![Decision::Unknown { why: Unknown::Disturbed }],
+            vec![errors(2), Decision::Unknown { why: Unknown::Disturbed }],
+            vec![Decision::First],
+        ]
+        .iter()
+        .map(|decisions| drive.note(&Probe::default(), &Past::default(), decisions))
+        .collect();
+        assert_eq!(noted, [false, true, false, false, true, true]);
+        assert_eq!(drive.alarms, []);
+    }
+
+    #[test]
+    fn what_was_accepted_is_kept() {
+        let home = tempfile::tempdir().expect("a directory");
+        let store = Store::at(home.path().join("store"));
+        assert_eq!(Known::read(&store).expect("none"), Known::default());
+        let mut drive = KnownDrive::default();
+        drive.note(&Probe::default(), &Past::default(), &[errors(3)]);
+        drive.accept(&Probe { run: "rabc".to_owned(), ..Probe::default() });
+        let counters = [(Counter::Pending, 3)].into();
+        let expected = KnownDrive { reference: vec!["rabc".to_owned()], counters, ..KnownDrive::default() };
+        assert_eq!(drive, expected);
+        let known = Known { drives: [("S1+8".to_owned(), drive)].into() };
+        known.save(&store).expect("saves");
+        assert_eq!(Known::read(&store).expect("reads"), known);
+        fs::write(store.dir().join(FILE), "{").expect("writes");
+        Known::read(&store).expect_err("damaged");
+    }
+}

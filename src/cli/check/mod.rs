@@ -1,0 +1,359 @@
+//! `drivebench check`: whether each drive is as fast and as sound as before.
+
+mod known;
+mod words;
+
+use std::{path::PathBuf, process::ExitCode, thread, time::Duration};
+
+use anyhow::anyhow;
+use serde_json::{Value, json};
+
+use super::{
+    args::{Check, ListFormat},
+    errors::{USAGE, Usage},
+    health,
+    output::Output,
+    pool,
+    progress::Show,
+    run::start,
+    signals::Signals,
+    stored,
+};
+use crate::{
+    conditions::{self, Snapshot, check_before},
+    experiments::{
+        Request, Values,
+        check::{CHECK, Decision, Probe, Skipped, decide},
+    },
+    inventory::{Drive, Inventory, Medium, natural_order},
+    plan::Plan,
+    record::{End, Event, Start, Store},
+    report,
+    run::{self, Local, Lock, LockError, Locks, RunContext, Watcher},
+    sysroot::Sysroot,
+    target::{Kind, Target, TargetError},
+    tools::{Runner, System, hdparm, user_command},
+    units::Power,
+};
+use known::{Checks, Known};
+
+/// How long the counters of drives are watched for other load.
+const WATCHED: Duration = Duration::from_secs(2);
+/// How long the command of `--on-change` may take.
+const COMMAND: Duration = Duration::from_secs(60);
+/// The schema of the JSON, which rises with incompatible changes.
+const SCHEMA: u32 = 1;
+
+/// A drive of this machine, and what a check says of it.
+struct Checked {
+    drive: Drive,
+    decisions: Vec<Decision>,
+    /// Whether there is something else to look at than after the last check.
+    changed: bool,
+}
+
+pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
+    let store = stored::store(store)?;
+    let mut inventory = pool::here(Some(store.dir()), output);
+    let drives = named(&args.drives, &inventory)?;
+    if args.accept {
+        return accept(&drives, &store, output);
+    }
+    let runner = System::default();
+    let (mut targets, mut skipped) = (Vec::new(), Vec::new());
+    let in_use = in_use(&drives, &inventory);
+    for drive in drives {
+        let why = match asleep(&drive, args.wake, &runner) {
+            None if in_use.contains(&drive.name) => Some(Skipped::InUse),
+            asleep => asleep,
+        };
+        match why {
+            Some(why) => skipped.push((drive, why)),
+            None => {
+                let health = health::read(&drive, &runner, args.wake).1;
+                let own = inventory.drives.iter_mut().filter(|own| own.name == drive.name);
+                own.for_each(|own| drop(own.health.get_or_insert_with(|| health.clone())));
+                match Target::resolve(&inventory, &drive.node()) {
+                    Ok(target) => targets.push(target),
+                    Err(TargetError::Permission { .. }) => skipped.push((drive, Skipped::NotPermitted)),
+                    Err(e) => return Err(e.into()),
+                }
+            }
+        }
+    }
+    let locks = Locks::open(store.dir())?;
+    let mut held: Vec<Lock> = Vec::new();
+    let mut free = Vec::new();
+    for target in targets {
+        let keys = target.lock_keys();
+        match keys.iter().map(|(identity, label)| locks.take(identity, label)).collect() {
+            Ok(taken) => {
+                held.extend::<Vec<Lock>>(taken);
+                free.push(target);
+            }
+            Err(LockError::Busy { .. }) => {
+                skipped.extend(target.drives.into_iter().map(|drive| (drive, Skipped::Measured)));
+            }
+            Err(e) => return Err(e.into()),
+        }
+    }
+    let denied = skipped.iter().any(|(_, why)| *why == Skipped::NotPermitted);
+    let nothing = free.is_empty();
+    let run = match nothing {
+        true => None,
+        false => Some(measured(free, inventory, &store, output)?),
+    };
+    drop(held);
+    let (run, interrupted) = run.map_or((None, None), |(run, code)| (Some(run), code));
+    if let Some(code) = interrupted {
+        return Ok(ExitCode::from(code));
+    }
+    let mut all = decided(run.as_deref(), &store)?;
+    all.extend(skipped.into_iter().map(|(drive, why)| {
+        Checked { drive, decisions: vec![Decision::Skipped { why }], changed: false }
+    }));
+    all.sort_by(|a, b| natural_order(&a.drive.name, &b.drive.name));
+    let document = document(run.as_deref(), &all);
+    match args.format {
+        ListFormat::Json => output.result(&report::json(&document))?,
+        ListFormat::Text => show(&all, output)?,
+    }
+    if let Some(command) = args.on_change.as_ref().filter(|_| all.iter().any(|one| one.changed)) {
+        tell(command, &document, &runner)?;
+    }
+    Ok(match all.iter().flat_map(|one| &one.decisions).any(|one| one.alarm().is_some()) {
+        true => ExitCode::FAILURE,
+        // Nothing at all could be looked at.
+        false if nothing && denied => ExitCode::from(USAGE),
+        false => ExitCode::SUCCESS,
+    })
+}
+
+/// The drives that were named, or all with a medium. A directory stands for the drives below it.
+fn named(names: &[String], inventory: &Inventory) -> anyhow::Result<Vec<Drive>> {
+    if names.is_empty() {
+        let all = inventory.hardware(inventory.drives.iter().filter(|drive| drive.sectors > 0));
+        return Ok(all.into_iter().cloned().collect());
+    }
+    let mut drives: Vec<Drive> = Vec::new();
+    for name in names {
+        // Without the right to read a drive, it can still be named.
+        let found = match Target::resolve(inventory, name) {
+            Err(TargetError::Permission { .. }) => {
+                inventory.drives.iter().filter(|drive| drive.node() == *name).cloned().collect()
+            }
+            found => found?.drives,
+        };
+        if found.is_empty() {
+            return Err(Usage(format!("{name} is on no drive that is known here")).into());
+        }
+        drives.extend(found);
+    }
+    drives.dedup_by(|a, b| a.name == b.name);
+    Ok(drives)
+}
+
+/// The names of drives that other programs use now.
+fn in_use(drives: &[Drive], inventory: &Inventory) -> Vec<String> {
+    let root = Sysroot::live();
+    let earlier = Snapshot::take(&root, drives);
+    thread::sleep(WATCHED);
+    let now = Snapshot::take(&root, drives);
+    let is_used = |drive: &&Drive| {
+        let drives = vec![(*drive).clone()];
+        let target = Target { drives, kind: Kind::BlockDevice, ..Target::default() };
+        check_before(inventory, &target, &earlier, &now).iter().any(conditions::Check::saw_other_io)
+    };
+    drives.iter().filter(is_used).map(|drive| drive.name.clone()).collect()
+}
+
+/// Why a disk is not checked now: it is asleep, or it isn't known whether it is.
+fn asleep(drive: &Drive, wake: bool, runner: &dyn Runner) -> Option<Skipped> {
+    let spins = match drive.medium {
+        Medium::Rotating => true,
+        Medium::Flash => false,
+        // Sticks say that they rotate, too.
+        Medium::Unknown => drive.rotational && !drive.removable && drive.bus.as_deref() != Some("virtio"),
+    };
+    if wake || !spins {
+        return None;
+    }
+    let maybe = |because: String| Some(Skipped::MaybeAsleep { because });
+    match runner.ask(&hdparm::power(&drive.node())) {
+        Err(e) => maybe(e.to_string()),
+        Ok(output) if hdparm::denied(&output) => maybe("its power state needs root".to_owned()),
+        Ok(output) => match hdparm::parse_power(&output) {
+            Power::Awake => None,
+            Power::Standby => Some(Skipped::Asleep),
+            Power::Unknown => maybe("it does not report its power state".to_owned()),
+        },
+    }
+}
+
+/// Shows nothing while a check goes on.
+struct Quiet;
+
+impl Watcher for Quiet {}
+
+/// Measures these drives and keeps a record: the name of the run, and the exit code if a signal ended it.
+fn measured(
+    targets: Vec<Target>,
+    inventory: Inventory,
+    store: &Store,
+    output: &Output,
+) -> anyhow::Result<(String, Option<u8>)> {
+    let sysroot = &Sysroot::live();
+    let plan: Plan = CHECK.plan(&Request::new(&CHECK, targets, Values::default())?)?;
+    let signals = Signals::listen()?;
+    let cancel = signals.cancel();
+    let labels = plan.targets.iter().map(|t| format!("{} ({})", t.path.display(), t.label())).collect();
+    let host = run::host(sysroot);
+    let (name, mut writer) =
+        store.create(|run| Start { targets: labels, host, ..start(run, CHECK.name, inventory.clone()) })?;
+    let (mut live, mut quiet) = (Show::new(output, &plan, false), Quiet);
+    let mut world = Local::new(sysroot, &plan.targets, store.dir(), &name);
+    let mut setting = RunContext {
+        run: &name,
+        world: &mut world,
+        inventory: &inventory,
+        store: store.dir(),
+        log: &mut writer,
+        watcher: if output.live { &mut live } else { &mut quiet },
+        cancel: &cancel,
+    };
+    let carried =
+        setting.emit(Event::Plan { plan: plan.clone() }).and_then(|()| run::execute(&plan, &Default::default(), &mut setting));
+    let ended = carried.and_then(|how| {
+        setting.emit(Event::End(End { how, at: run::now() }))?;
+        setting.log.sync()
+    });
+    ended.map_err(|e| anyhow!("the record of {name} can't be written: {e}"))?;
+    stored::pack(store, &name, output);
+    Ok((name, signals.code()))
+}
+
+/// What this check says of each of its drives, which is noted for the next one.
+fn decided(run: Option<&str>, store: &Store) -> anyhow::Result<Vec<Checked>> {
+    let Some(run) = run else { return Ok(Vec::new()) };
+    let mut known = Known::read(store)?;
+    let mut checks = Checks::read(store)?;
+    let probes: Vec<Probe> = checks.probes(run).to_vec();
+    let mut all = Vec::new();
+    for probe in probes {
+        let drive = known.drives.entry(probe.drive.identity()).or_default();
+        let earlier = checks.before(&probe, &drive.reference);
+        let past = earlier.past(drive);
+        let decisions = decide(&probe, &past);
+        let changed = drive.note(&probe, &past, &decisions);
+        all.push(Checked { drive: probe.drive, decisions, changed });
+    }
+    known.save(store)?;
+    Ok(all)
+}
+
+/// Makes the newest check of each drive the reference.
+fn accept(drives: &[Drive], store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
+    let mut known = Known::read(store)?;
+    let mut checks = Checks::read(store)?;
+    let mut accepted = 0;
+    for drive in drives {
+        let identity = drive.identity();
+        match checks.newest(&identity) {
+            Some(probe) => {
+                known.drives.entry(identity).or_default().accept(&probe);
+                accepted += 1;
+                let day = probe.at.get(..10).unwrap_or_default();
+                output.note(&format!("{}: accepted as it was on {day} ({}).", drive.label(), probe.run));
+            }
+            None => output.note(&format!("{}: there is no complete check of it yet.", drive.label())),
+        }
+    }
+    known.save(store)?;
+    match accepted {
+        0 => Err(Usage("nothing was accepted: check the drives first".to_owned()).into()),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn show(all: &[Checked], output: &Output) -> std::io::Result<()> {
+    let name = |one: &Checked| format!("{} {}", one.drive.name, one.drive.label());
+    let width = all.iter().map(|one| name(one).chars().count()).max().unwrap_or(0);
+    let line = |one: &Checked| format!("{:width$}  {}\n", name(one), words::line(&one.decisions));
+    output.result(&all.iter().map(line).collect::<String>())
+}
+
+fn document(run: Option<&str>, all: &[Checked]) -> Value {
+    let drive = |one: &Checked| {
+        json!({
+            "name": one.drive.name,
+            "label": one.drive.label(),
+            "identity": one.drive.identity(),
+            "attention": one.decisions.iter().any(|one| one.alarm().is_some()),
+            "changed": one.changed,
+            "decisions": one.decisions,
+            "text": words::line(&one.decisions),
+        })
+    };
+    json!({
+        "schema": SCHEMA,
+        "drivebench": env!("CARGO_PKG_VERSION"),
+        "at": run::now(),
+        "run": run,
+        "drives": all.iter().map(drive).collect::<Vec<_>>(),
+    })
+}
+
+/// Hands what a check found to a command of the shell.
+fn tell(command: &str, document: &Value, system: &System) -> anyhow::Result<()> {
+    let mut talk = system.talk(&user_command(command))?;
+    // A command that doesn't read has its reasons.
+    let _ = talk.say(&report::json(document));
+    talk.says_no_more();
+    let output = talk.end(COMMAND);
+    match output.code {
+        Some(0) => Ok(()),
+        _ => Err(anyhow!("the command of --on-change failed: {}", output.complaint())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::{Output as Said, Replay};
+
+    fn disk() -> Drive {
+        Drive {
+            name: "sda".to_owned(),
+            medium: Medium::Rotating,
+            bus: Some("ata".to_owned()),
+            ..Drive::default()
+        }
+    }
+
+    fn says(state: &str) -> Replay {
+        let stdout = format!("\n/dev/sda:\n drive state is:  {state}\n");
+        Replay::default().answer("hdparm -C /dev/sda", Said { code: Some(0), stdout, ..Said::default() })
+    }
+
+    #[test]
+    fn a_sleeping_disk_is_left_alone() {
+        assert_eq!(asleep(&disk(), false, &says("standby")), Some(Skipped::Asleep));
+        assert_eq!(asleep(&disk(), false, &says("active/idle")), None);
+        assert_eq!(asleep(&disk(), true, &Replay::default()), None, "nobody is asked");
+        let stick = Drive { medium: Medium::Unknown, rotational: true, removable: true, ..disk() };
+        assert_eq!(asleep(&stick, false, &Replay::default()), None);
+        assert!(matches!(asleep(&disk(), false, &says("unknown")), Some(Skipped::MaybeAsleep { .. })));
+        let denied = Said { code: Some(13), stderr: "/dev/sda: Permission denied".to_owned(), ..Said::default() };
+        let denied = Replay::default().answer("hdparm", denied);
+        assert!(matches!(asleep(&disk(), false, &denied), Some(Skipped::MaybeAsleep { .. })));
+    }
+
+    #[test]
+    fn the_form_of_the_json() {
+        let errors = Decision::NewErrors { counter: crate::experiments::check::Counter::Pending, from: 0, to: 8 };
+        let checked = Checked { drive: disk(), decisions: vec![errors], changed: true };
+        let mut document = document(Some("r2k4"), &[checked]);
+        document["at"] = json!("2026-11-22T10:00:00Z");
+        insta::assert_snapshot!(serde_json::to_string_pretty(&document).expect("JSON"));
+    }
+}

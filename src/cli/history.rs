@@ -1,0 +1,355 @@
+//! `drivebench history`: the runs of each drive over time, and how the speed of each load changed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use serde::Serialize;
+
+use super::{
+    args::{History, ListFormat},
+    headline::{headline, load_name},
+    output::Output,
+    pool,
+    results::short_date,
+    stored,
+};
+use crate::{
+    analyse::Estimate,
+    findings::{Column, Findings, Quantity, Scope},
+    record::{Event, Start, Store},
+    report::{self, Style},
+    run,
+    target::Target,
+    units::{Direction, rate, shortened},
+};
+
+/// The runs of one drive, oldest first.
+#[derive(Debug, Default, PartialEq, Serialize)]
+struct DriveHistory {
+    identity: String,
+    /// Model and serial, as the newest run has them.
+    drive: String,
+    runs: Vec<Entry>,
+    loads: Vec<Series>,
+}
+
+/// One run of a drive.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+struct Entry {
+    run: String,
+    at: String,
+    experiment: String,
+    suite: Option<String>,
+    numbers: Vec<String>,
+    place: Place,
+    /// What differs from the place of the run before.
+    changed: Vec<Changed>,
+}
+
+/// What may explain another speed; `None` where it is unknown or there is none.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+struct Place {
+    kernel: Option<String>,
+    port: Option<String>,
+    filesystem: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Changed {
+    what: &'static str,
+    from: Option<String>,
+    to: Option<String>,
+}
+
+/// The speeds of one load in runs of one experiment with one suite.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Series {
+    experiment: String,
+    suite: Option<String>,
+    load: String,
+    points: Vec<Point>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Point {
+    run: String,
+    at: String,
+    speed: Estimate,
+}
+
+impl Place {
+    /// What differs between two runs. A run on the bare device has no filesystem, which is no change of it.
+    fn since(&self, before: &Self) -> Vec<Changed> {
+        let all = [
+            ("kernel", &before.kernel, &self.kernel),
+            ("port", &before.port, &self.port),
+            ("filesystem", &before.filesystem, &self.filesystem),
+        ];
+        let known = all.into_iter().filter(|(_, from, to)| from.is_some() && to.is_some() && from != to);
+        known.map(|(what, from, to)| Changed { what, from: from.clone(), to: to.clone() }).collect()
+    }
+
+    /// This place, with what is unknown of it as it was before.
+    fn or(self, before: &Self) -> Self {
+        let or = |now: Option<String>, then: &Option<String>| now.or_else(|| then.clone());
+        Self {
+            kernel: or(self.kernel, &before.kernel),
+            port: or(self.port, &before.port),
+            filesystem: or(self.filesystem, &before.filesystem),
+        }
+    }
+}
+
+pub(super) fn history(args: &History, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
+    let store = stored::store(store)?;
+    let identities = match &args.drive {
+        Some(path) if path.starts_with('/') => {
+            let target = Target::resolve(&pool::here(Some(store.dir()), output), path)?;
+            Some(target.drives.iter().map(|drive| drive.identity()).collect::<BTreeSet<_>>())
+        }
+        _ => None,
+    };
+    let part = args.drive.as_ref().map(|text| text.to_lowercase());
+    let is_asked = |one: &DriveHistory| match (&identities, &part) {
+        (Some(identities), _) => identities.contains(&one.identity),
+        (None, Some(part)) => {
+            [&one.identity, &one.drive].iter().any(|name| name.to_lowercase().contains(part))
+        }
+        (None, None) => true,
+    };
+    let mut drives: Vec<DriveHistory> = read(&store)?.into_values().collect();
+    drives.retain(is_asked);
+    if args.format == ListFormat::Json {
+        output.result(&report::json(&drives))?;
+    } else if drives.is_empty() {
+        output.note(&format!("No runs of such a drive in {}.", store.dir().display()));
+    }
+    for one in drives.iter().filter(|_| args.format == ListFormat::Text) {
+        show(one, output)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The history of each drive in the store. Copies of runs, and records that can't be read, are left out.
+fn read(store: &Store) -> anyhow::Result<BTreeMap<String, DriveHistory>> {
+    let mut drives: BTreeMap<String, DriveHistory> = BTreeMap::new();
+    for summary in store.list()?.0.into_iter().filter(|run| run.copy_of.is_none()) {
+        let Ok(findings) = stored::findings(store, &summary.run) else { continue };
+        let places = places(store, &summary.run);
+        for carrier in &findings.origin.carriers {
+            // Of a pool, the speed is not that of one drive.
+            let [drive] = &carrier.drives[..] else { continue };
+            let names = [drive.model.clone(), drive.serial.clone()];
+            let own = drives.entry(drive.identity.clone()).or_default();
+            own.identity.clone_from(&drive.identity);
+            own.drive = names.into_iter().flatten().collect::<Vec<_>>().join(" ");
+            let place = places.get(&drive.identity).cloned().unwrap_or_default();
+            own.add(&findings, &carrier.target, place);
+        }
+    }
+    Ok(drives)
+}
+
+/// The kernel, and the port and filesystem of each drive, by its identity.
+fn places(store: &Store, run: &str) -> BTreeMap<String, Place> {
+    let Ok(mut record) = store.open(run) else { return BTreeMap::new() };
+    let kernel = match record.next() {
+        Some(Event::Start(start)) => {
+            let Start { inventory, .. } = *start;
+            inventory.machine.kernel
+        }
+        _ => None,
+    };
+    let Some(Event::Plan { plan }) = record.next() else { return BTreeMap::new() };
+    let place = |target: &Target| {
+        let [drive] = &target.drives[..] else { return None };
+        let filesystem = target.mount.as_ref().map(|mount| mount.filesystem.clone());
+        let port = drive.bay.as_ref().map(|_| drive.full_bay());
+        Some((drive.identity(), Place { kernel: kernel.clone(), port, filesystem }))
+    };
+    plan.targets.iter().filter_map(place).collect()
+}
+
+impl DriveHistory {
+    /// Adds what a run found of one of its targets.
+    fn add(&mut self, findings: &Findings, target: &str, place: Place) {
+        let own = |all: &[_]| {
+            let own = all.iter().filter(|metric: &&crate::findings::Metric| metric.target == target);
+            own.cloned().collect::<Vec<_>>()
+        };
+        let estimates = own(&findings.estimates);
+        let (run, at) = (findings.run.clone(), findings.origin.at.clone());
+        let (experiment, suite) = (findings.experiment.clone(), findings.origin.suite.clone());
+        for metric in &estimates {
+            let is_speed = metric.quantity == Quantity::Throughput
+                && metric.scope == Scope::Whole
+                && metric.repetition.is_none();
+            let Some(load) = metric.load.as_ref().filter(|_| is_speed) else { continue };
+            let direction = match load.direction {
+                Some(Direction::Read) => " read",
+                Some(Direction::Write) => " write",
+                Some(Direction::Mixed { .. }) | None => "",
+            };
+            let name = load_name(load) + direction;
+            let point = Point { run: run.clone(), at: at.clone(), speed: metric.estimate.clone() };
+            let same = |one: &&mut Series| {
+                (&one.experiment, &one.suite, &one.load) == (&experiment, &suite, &name)
+            };
+            match self.loads.iter_mut().find(same) {
+                Some(series) => series.points.push(point),
+                None => self.loads.push(Series {
+                    experiment: experiment.clone(),
+                    suite: suite.clone(),
+                    load: name,
+                    points: vec![point],
+                }),
+            }
+        }
+        let numbers = headline(&Findings { estimates, ..findings.clone() });
+        let before = self.runs.last().map(|entry| entry.place.clone()).unwrap_or_default();
+        let changed = place.since(&before);
+        let place = place.or(&before);
+        self.runs.push(Entry { run, at, experiment, suite, numbers, place, changed });
+    }
+}
+
+fn show(one: &DriveHistory, output: &Output) -> anyhow::Result<()> {
+    let name = if one.drive.is_empty() { &one.identity } else { &one.drive };
+    output.result(&format!("{name}\n"))?;
+    let now = run::now();
+    let names = ["run", "when (UTC)", "experiment", "suite", "result (read / write)"];
+    let columns = names.iter().map(|name| Column::new(name, false)).collect();
+    let rows = one.runs.iter().map(|entry| {
+        let marks: Vec<String> = entry.changed.iter().map(mark).collect();
+        let result = entry.numbers.iter().take(2).cloned().chain(marks).collect::<Vec<_>>().join(", ");
+        vec![
+            entry.run.clone(),
+            short_date(&entry.at, &now),
+            entry.experiment.clone(),
+            entry.suite.clone().unwrap_or_default(),
+            result,
+        ]
+    });
+    output.table(columns, rows.collect())?;
+    let several = one.loads.iter().filter(|series| series.points.len() > 1);
+    let lines: Vec<Vec<String>> = several.map(|series| cells(series, output.style)).collect();
+    if !lines.is_empty() {
+        output.result("\n")?;
+        let columns = ["load", "from", "first to last", "over time"];
+        output.table(columns.iter().map(|name| Column::new(name, false)).collect(), lines)?;
+    }
+    output.result("\n")?;
+    Ok(())
+}
+
+/// `kernel now 6.12`.
+fn mark(changed: &Changed) -> String {
+    let to = changed.to.as_deref().unwrap_or_default();
+    format!("[{} now {}]", changed.what, shortened(to, 24))
+}
+
+fn cells(series: &Series, style: Style) -> Vec<String> {
+    let speeds: Vec<f64> = series.points.iter().map(|point| point.speed.value).collect();
+    let ends = [speeds.first(), speeds.last()].map(|speed| rate(speed.copied().unwrap_or_default()));
+    let [first, last] = &ends;
+    let first = first.rsplit_once(' ').map_or(first.as_str(), |(number, _)| number);
+    let from = [Some(&series.experiment), series.suite.as_ref()];
+    let from = from.into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+    vec![series.load.clone(), from, format!("{first} to {last}"), sparkline(&speeds, style.unicode)]
+}
+
+/// One character a run, at most 40 of the newest. The scale ends at the highest speed and begins at the lowest, or at 80 % of
+/// the highest if that is lower, so that small differences look small.
+fn sparkline(speeds: &[f64], unicode: bool) -> String {
+    const MOST: usize = 40;
+    let levels = if unicode { "▁▂▃▄▅▆▇█" } else { "12345678" };
+    let levels: Vec<char> = levels.chars().collect();
+    let shown = &speeds[speeds.len().saturating_sub(MOST)..];
+    let high = shown.iter().copied().fold(0.0, f64::max);
+    let low = shown.iter().copied().fold(0.8 * high, f64::min);
+    let level = |speed: &f64| {
+        let share = (speed - low) / (high - low);
+        levels[((share * (levels.len() - 1) as f64).round() as usize).min(levels.len() - 1)]
+    };
+    shown.iter().map(level).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::{LoadKey, Metric, Origin};
+
+    fn found(run: &str, suite: &str, speeds: &[(&str, Direction, f64)]) -> Findings {
+        let metric = |(target, direction, speed): &(&str, Direction, f64)| {
+            let load = LoadKey { name: "SEQ1M".to_owned(), direction: Some(*direction), ..LoadKey::default() };
+            Metric::new(target, Quantity::Throughput, Estimate::unbounded(*speed, "")).of(&load)
+        };
+        let origin = Origin {
+            at: "2026-11-21T07:30:00Z".to_owned(),
+            suite: Some(suite.to_owned()),
+            ..Origin::default()
+        };
+        Findings {
+            run: run.to_owned(),
+            experiment: "baseline".to_owned(),
+            estimates: speeds.iter().map(metric).collect(),
+            origin,
+            ..Findings::default()
+        }
+    }
+
+    fn place(kernel: &str, filesystem: Option<&str>) -> Place {
+        let filesystem = filesystem.map(str::to_owned);
+        Place { kernel: Some(kernel.to_owned()), port: None, filesystem }
+    }
+
+    #[test]
+    fn suites_and_directions_are_told_apart() {
+        use Direction::{Read, Write};
+        let mut one = DriveHistory::default();
+        let both = |speed| [("a", Read, speed), ("a", Write, speed / 2.0), ("b", Read, 1.0)];
+        one.add(&found("r1", "mark", &both(100e6)), "a", place("6.1", Some("ext4")));
+        one.add(&found("r2", "cdm", &both(90e6)), "a", place("6.1", None));
+        one.add(&found("r3", "mark", &both(80e6)), "a", place("6.12", Some("btrfs")));
+        let all: Vec<(&str, &str, Vec<f64>)> = one
+            .loads
+            .iter()
+            .map(|series| {
+                let speeds = series.points.iter().map(|point| point.speed.value).collect();
+                (series.suite.as_deref().unwrap_or_default(), series.load.as_str(), speeds)
+            })
+            .collect();
+        assert_eq!(
+            all,
+            [
+                ("mark", "SEQ1M read", vec![100e6, 80e6]),
+                ("mark", "SEQ1M write", vec![50e6, 40e6]),
+                ("cdm", "SEQ1M read", vec![90e6]),
+                ("cdm", "SEQ1M write", vec![45e6]),
+            ]
+        );
+        let changed: Vec<Vec<&str>> =
+            one.runs.iter().map(|entry| entry.changed.iter().map(|one| one.what).collect()).collect();
+        assert_eq!(changed, [vec![], vec![], vec!["kernel", "filesystem"]]);
+    }
+
+    #[test]
+    fn a_sparkline_has_a_scale_that_keeps_small_differences_small() {
+        assert_eq!(sparkline(&[100.0, 99.0, 98.0], true), "██▇");
+        assert_eq!(sparkline(&[100.0, 50.0, 0.0], false), "851");
+        assert_eq!(sparkline(&[0.0, 0.0], false).len(), 2);
+    }
+
+    #[test]
+    fn the_history_of_a_drive_in_the_terminal() {
+        let mut one = DriveHistory { drive: "WDC WD10JPVX WX61".to_owned(), ..DriveHistory::default() };
+        for (run, speed, kernel) in [("r1", 100e6, "6.1"), ("r2", 95e6, "6.1"), ("r3", 80e6, "6.12")] {
+            one.add(&found(run, "mark", &[("a", Direction::Read, speed)]), "a", place(kernel, None));
+        }
+        let cells = one.loads.iter().map(|series| cells(series, Style::PLAIN).join(" | "));
+        insta::assert_snapshot!(cells.collect::<Vec<_>>().join("\n"), @"SEQ1M read | baseline mark | 100 to 80.0 MB/s | 861");
+    }
+}
