@@ -209,6 +209,19 @@ pub struct Check {
     #[arg(long, conflicts_with_all = ["wake", "on_change", "format"])]
     pub accept: bool,
 
+    /// Check the drives daily or weekly, by a timer of systemd that is shown first
+    #[arg(long, value_name = "WHEN", conflicts_with_all = ["drives", "wake", "accept", "format"])]
+    #[arg(hide_possible_values = true)]
+    pub install: Option<Every>,
+
+    /// Consent to its files, without a question
+    #[arg(long, requires = "install")]
+    pub yes_install: bool,
+
+    /// Remove that timer
+    #[arg(long, conflicts_with_all = ["drives", "wake", "accept", "format", "on_change", "install"])]
+    pub remove: bool,
+
     /// When there is something else to look at, hand it to this command as JSON
     #[arg(long, value_name = "COMMAND")]
     pub on_change: Option<String>,
@@ -216,6 +229,24 @@ pub struct Check {
     /// text or json
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
     pub format: ListFormat,
+}
+
+/// How often drives are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Every {
+    /// Each night
+    Daily,
+    /// Each Monday
+    Weekly,
+}
+
+impl Every {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Daily => "daily",
+            Self::Weekly => "weekly",
+        }
+    }
 }
 
 const CHECK_NOTES: &str = "\

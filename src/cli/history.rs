@@ -195,9 +195,8 @@ impl DriveHistory {
             };
             let name = load_name(load) + direction;
             let point = Point { run: run.clone(), at: at.clone(), speed: metric.estimate.clone() };
-            let same = |one: &&mut Series| {
-                (&one.experiment, &one.suite, &one.load) == (&experiment, &suite, &name)
-            };
+            let same =
+                |one: &&mut Series| (&one.experiment, &one.suite, &one.load) == (&experiment, &suite, &name);
             match self.loads.iter_mut().find(same) {
                 Some(series) => series.points.push(point),
                 None => self.loads.push(Series {
@@ -284,7 +283,8 @@ mod tests {
 
     fn found(run: &str, suite: &str, speeds: &[(&str, Direction, f64)]) -> Findings {
         let metric = |(target, direction, speed): &(&str, Direction, f64)| {
-            let load = LoadKey { name: "SEQ1M".to_owned(), direction: Some(*direction), ..LoadKey::default() };
+            let load =
+                LoadKey { name: "SEQ1M".to_owned(), direction: Some(*direction), ..LoadKey::default() };
             Metric::new(target, Quantity::Throughput, Estimate::unbounded(*speed, "")).of(&load)
         };
         let origin = Origin {

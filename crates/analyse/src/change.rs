@@ -52,11 +52,11 @@ pub fn change(reference: &[&[f64]], recent: &[&[f64]], look: Look) -> Option<Est
     if reference.is_empty() || recent.is_empty() || rounds < LEAST || !all_are_speeds {
         return None;
     }
-    let typical = |days: &[&[f64]], round: usize| {
-        median(&days.iter().map(|day| day[round]).collect::<Vec<_>>()).ln()
-    };
+    let typical =
+        |days: &[&[f64]], round: usize| median(&days.iter().map(|day| day[round]).collect::<Vec<_>>()).ln();
     let usual: Vec<f64> = (0..rounds).map(|round| typical(reference, round)).collect();
-    let ratios = |days: &[&[f64]]| usual.iter().zip(0..).map(|(then, round)| typical(days, round) - then).collect();
+    let ratios =
+        |days: &[&[f64]]| usual.iter().zip(0..).map(|(then, round)| typical(days, round) - then).collect();
     let of_days: Vec<f64> = recent.iter().map(|day| trimmed(ratios(&[day])).0).collect();
     let scatter = if recent.len() > 1 { deviation(&of_days) } else { 0.0 };
     let between =

@@ -11,8 +11,8 @@ use drivebench_units as units;
 
 mod adaptive;
 mod assessment;
-pub mod change;
 pub mod ceiling_fit;
+pub mod change;
 mod chunks;
 mod cliff;
 mod cliff_estimate;

@@ -1,9 +1,12 @@
 //! `drivebench check`: whether each drive is as fast and as sound as before.
 
 mod known;
+#[cfg(test)]
+mod tests;
+mod timer;
 mod words;
 
-use std::{path::PathBuf, process::ExitCode, thread, time::Duration};
+use std::{fs::File, io, path::PathBuf, process::ExitCode, thread, time::Duration};
 
 use anyhow::anyhow;
 use serde_json::{Value, json};
@@ -54,63 +57,47 @@ struct Checked {
 
 pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let store = stored::store(store)?;
+    if args.remove {
+        return timer::remove(output);
+    }
+    if let Some(every) = args.install {
+        return timer::install(every, args.on_change.as_ref(), args.yes_install, &store, output);
+    }
     let mut inventory = pool::here(Some(store.dir()), output);
     let drives = named(&args.drives, &inventory)?;
     if args.accept {
         return accept(&drives, &store, output);
     }
     let runner = System::default();
-    let (mut targets, mut skipped) = (Vec::new(), Vec::new());
     let in_use = in_use(&drives, &inventory);
+    let locks = Locks::open(store.dir())?;
+    let mut ready = Ready::default();
     for drive in drives {
         let why = match asleep(&drive, args.wake, &runner) {
             None if in_use.contains(&drive.name) => Some(Skipped::InUse),
             asleep => asleep,
         };
         match why {
-            Some(why) => skipped.push((drive, why)),
-            None => {
-                let health = health::read(&drive, &runner, args.wake).1;
-                let own = inventory.drives.iter_mut().filter(|own| own.name == drive.name);
-                own.for_each(|own| drop(own.health.get_or_insert_with(|| health.clone())));
-                match Target::resolve(&inventory, &drive.node()) {
-                    Ok(target) => targets.push(target),
-                    Err(TargetError::Permission { .. }) => skipped.push((drive, Skipped::NotPermitted)),
-                    Err(e) => return Err(e.into()),
-                }
-            }
+            Some(why) => ready.skipped.push((drive, why)),
+            None => ready.take(drive, args.wake, &mut inventory, &locks, &runner)?,
         }
     }
-    let locks = Locks::open(store.dir())?;
-    let mut held: Vec<Lock> = Vec::new();
-    let mut free = Vec::new();
-    for target in targets {
-        let keys = target.lock_keys();
-        match keys.iter().map(|(identity, label)| locks.take(identity, label)).collect() {
-            Ok(taken) => {
-                held.extend::<Vec<Lock>>(taken);
-                free.push(target);
-            }
-            Err(LockError::Busy { .. }) => {
-                skipped.extend(target.drives.into_iter().map(|drive| (drive, Skipped::Measured)));
-            }
-            Err(e) => return Err(e.into()),
+    let denied = ready.skipped.iter().any(|(_, why)| *why == Skipped::NotPermitted);
+    let nothing = ready.targets.is_empty() && ready.broken.is_empty();
+    let mut run = None;
+    if !ready.targets.is_empty() {
+        let (name, interrupted) = measured(ready.targets, inventory, &store, output)?;
+        if let Some(code) = interrupted {
+            return Ok(ExitCode::from(code));
         }
+        run = Some(name);
     }
-    let denied = skipped.iter().any(|(_, why)| *why == Skipped::NotPermitted);
-    let nothing = free.is_empty();
-    let run = match nothing {
-        true => None,
-        false => Some(measured(free, inventory, &store, output)?),
-    };
-    drop(held);
-    let (run, interrupted) = run.map_or((None, None), |(run, code)| (Some(run), code));
-    if let Some(code) = interrupted {
-        return Ok(ExitCode::from(code));
-    }
-    let mut all = decided(run.as_deref(), &store)?;
-    all.extend(skipped.into_iter().map(|(drive, why)| {
-        Checked { drive, decisions: vec![Decision::Skipped { why }], changed: false }
+    drop(ready.locks);
+    let mut all = decided(run.as_deref(), ready.broken, &store)?;
+    all.extend(ready.skipped.into_iter().map(|(drive, why)| Checked {
+        drive,
+        decisions: vec![Decision::Skipped { why }],
+        changed: false,
     }));
     all.sort_by(|a, b| natural_order(&a.drive.name, &b.drive.name));
     let document = document(run.as_deref(), &all);
@@ -127,6 +114,57 @@ pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> a
         false if nothing && denied => ExitCode::from(USAGE),
         false => ExitCode::SUCCESS,
     })
+}
+
+/// The drives of a check, once it is known which can be read.
+#[derive(Default)]
+struct Ready {
+    targets: Vec<Target>,
+    locks: Vec<Lock>,
+    /// Drives that can't be opened, though this user may.
+    broken: Vec<Probe>,
+    skipped: Vec<(Drive, Skipped)>,
+}
+
+impl Ready {
+    /// Reads the health of a drive, and locks it.
+    fn take(
+        &mut self,
+        drive: Drive,
+        wake: bool,
+        inventory: &mut Inventory,
+        locks: &Locks,
+        runner: &dyn Runner,
+    ) -> anyhow::Result<()> {
+        match File::open(drive.node()) {
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                self.skipped.push((drive, Skipped::NotPermitted));
+                return Ok(());
+            }
+            Err(e) => {
+                let (at, error) = (run::now(), Some(format!("it can't be opened: {e}")));
+                self.broken.push(Probe { at, drive, error, ..Probe::default() });
+                return Ok(());
+            }
+            Ok(_) => {}
+        }
+        let health = health::read(&drive, runner, wake).1;
+        for own in inventory.drives.iter_mut().filter(|own| own.name == drive.name) {
+            own.health.get_or_insert_with(|| health.clone());
+        }
+        let target = Target::resolve(inventory, &drive.node())?;
+        let keys = target.lock_keys();
+        match keys.iter().map(|(identity, label)| locks.take(identity, label)).collect::<Result<Vec<_>, _>>()
+        {
+            Ok(taken) => {
+                self.locks.extend(taken);
+                self.targets.push(target);
+            }
+            Err(LockError::Busy { .. }) => self.skipped.push((drive, Skipped::Measured)),
+            Err(e) => return Err(e.into()),
+        }
+        Ok(())
+    }
 }
 
 /// The drives that were named, or all with a medium. A directory stands for the drives below it.
@@ -221,8 +259,9 @@ fn measured(
         watcher: if output.live { &mut live } else { &mut quiet },
         cancel: &cancel,
     };
-    let carried =
-        setting.emit(Event::Plan { plan: plan.clone() }).and_then(|()| run::execute(&plan, &Default::default(), &mut setting));
+    let carried = setting
+        .emit(Event::Plan { plan: plan.clone() })
+        .and_then(|()| run::execute(&plan, &Default::default(), &mut setting));
     let ended = carried.and_then(|how| {
         setting.emit(Event::End(End { how, at: run::now() }))?;
         setting.log.sync()
@@ -232,12 +271,15 @@ fn measured(
     Ok((name, signals.code()))
 }
 
-/// What this check says of each of its drives, which is noted for the next one.
-fn decided(run: Option<&str>, store: &Store) -> anyhow::Result<Vec<Checked>> {
-    let Some(run) = run else { return Ok(Vec::new()) };
+/// What this check says of each of its drives and of `broken` ones, which is noted for the next one.
+fn decided(run: Option<&str>, broken: Vec<Probe>, store: &Store) -> anyhow::Result<Vec<Checked>> {
+    if run.is_none() && broken.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut known = Known::read(store)?;
     let mut checks = Checks::read(store)?;
-    let probes: Vec<Probe> = checks.probes(run).to_vec();
+    let mut probes = broken;
+    probes.extend(run.map(|run| checks.probes(run).to_vec()).unwrap_or_default());
     let mut all = Vec::new();
     for probe in probes {
         let drive = known.drives.entry(probe.drive.identity()).or_default();
@@ -275,7 +317,7 @@ fn accept(drives: &[Drive], store: &Store, output: &Output) -> anyhow::Result<Ex
     }
 }
 
-fn show(all: &[Checked], output: &Output) -> std::io::Result<()> {
+fn show(all: &[Checked], output: &Output) -> io::Result<()> {
     let name = |one: &Checked| format!("{} {}", one.drive.name, one.drive.label());
     let width = all.iter().map(|one| name(one).chars().count()).max().unwrap_or(0);
     let line = |one: &Checked| format!("{:width$}  {}\n", name(one), words::line(&one.decisions));
@@ -313,47 +355,5 @@ fn tell(command: &str, document: &Value, system: &System) -> anyhow::Result<()> 
     match output.code {
         Some(0) => Ok(()),
         _ => Err(anyhow!("the command of --on-change failed: {}", output.complaint())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tools::{Output as Said, Replay};
-
-    fn disk() -> Drive {
-        Drive {
-            name: "sda".to_owned(),
-            medium: Medium::Rotating,
-            bus: Some("ata".to_owned()),
-            ..Drive::default()
-        }
-    }
-
-    fn says(state: &str) -> Replay {
-        let stdout = format!("\n/dev/sda:\n drive state is:  {state}\n");
-        Replay::default().answer("hdparm -C /dev/sda", Said { code: Some(0), stdout, ..Said::default() })
-    }
-
-    #[test]
-    fn a_sleeping_disk_is_left_alone() {
-        assert_eq!(asleep(&disk(), false, &says("standby")), Some(Skipped::Asleep));
-        assert_eq!(asleep(&disk(), false, &says("active/idle")), None);
-        assert_eq!(asleep(&disk(), true, &Replay::default()), None, "nobody is asked");
-        let stick = Drive { medium: Medium::Unknown, rotational: true, removable: true, ..disk() };
-        assert_eq!(asleep(&stick, false, &Replay::default()), None);
-        assert!(matches!(asleep(&disk(), false, &says("unknown")), Some(Skipped::MaybeAsleep { .. })));
-        let denied = Said { code: Some(13), stderr: "/dev/sda: Permission denied".to_owned(), ..Said::default() };
-        let denied = Replay::default().answer("hdparm", denied);
-        assert!(matches!(asleep(&disk(), false, &denied), Some(Skipped::MaybeAsleep { .. })));
-    }
-
-    #[test]
-    fn the_form_of_the_json() {
-        let errors = Decision::NewErrors { counter: crate::experiments::check::Counter::Pending, from: 0, to: 8 };
-        let checked = Checked { drive: disk(), decisions: vec![errors], changed: true };
-        let mut document = document(Some("r2k4"), &[checked]);
-        document["at"] = json!("2026-11-22T10:00:00Z");
-        insta::assert_snapshot!(serde_json::to_string_pretty(&document).expect("JSON"));
     }
 }

@@ -101,7 +101,12 @@ mod tests {
         let skipped = |why| Decision::Skipped { why };
         let all = [
             Decision::First,
-            Decision::Fine { change: Change { ratio: Estimate { value: 0.99, low: 0.93, high: 1.06, ..ratio.clone() }, ..change.clone() } },
+            Decision::Fine {
+                change: Change {
+                    ratio: Estimate { value: 0.99, low: 0.93, high: 1.06, ..ratio.clone() },
+                    ..change.clone()
+                },
+            },
             Decision::Slower { change: change.clone() },
             errors(Counter::Failing, 0, 1),
             errors(Counter::Pending, 0, 8),
@@ -116,7 +121,9 @@ mod tests {
             unknown(Unknown::Unconfirmed { change, more: 2 }),
             unknown(Unknown::Incomparable),
             skipped(Skipped::Asleep),
-            skipped(Skipped::MaybeAsleep { because: "hdparm is not installed: apt install hdparm".to_owned() }),
+            skipped(Skipped::MaybeAsleep {
+                because: "hdparm is not installed: apt install hdparm".to_owned(),
+            }),
             skipped(Skipped::InUse),
             skipped(Skipped::Measured),
             skipped(Skipped::NotPermitted),

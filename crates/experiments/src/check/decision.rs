@@ -2,11 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Counter, Counters, Probe, counters,
-    counters::risen,
-    plan::LOADS,
-};
+use super::{Counter, Counters, Probe, counters, counters::risen, plan::LOADS};
 use crate::analyse::{
     Estimate,
     change::{Look, change},
@@ -27,17 +23,35 @@ pub enum Decision {
     /// Later checks are compared with this one.
     First,
     /// No load is slower.
-    Fine { change: Change },
+    Fine {
+        change: Change,
+    },
     /// At least [`AGREE`] checks are slower than the reference.
-    Slower { change: Change },
+    Slower {
+        change: Change,
+    },
     /// A counter of errors rose.
-    NewErrors { counter: Counter, from: u64, to: u64 },
+    NewErrors {
+        counter: Counter,
+        from: u64,
+        to: u64,
+    },
     /// A read failed.
-    ReadFailed { error: String },
+    ReadFailed {
+        error: String,
+    },
     /// Slower than the median of other drives of its model, whose number is `peers`.
-    SlowerThanPeers { load: String, ratio: Estimate, peers: usize },
-    Unknown { why: Unknown },
-    Skipped { why: Skipped },
+    SlowerThanPeers {
+        load: String,
+        ratio: Estimate,
+        peers: usize,
+    },
+    Unknown {
+        why: Unknown,
+    },
+    Skipped {
+        why: Skipped,
+    },
 }
 
 /// The load that lost most.
@@ -70,7 +84,9 @@ pub enum Unknown {
 pub enum Skipped {
     Asleep,
     /// Its power state is unknown, so a check might wake it.
-    MaybeAsleep { because: String },
+    MaybeAsleep {
+        because: String,
+    },
     InUse,
     /// Another run of drivebench measures it.
     Measured,
@@ -186,7 +202,11 @@ fn beside_peers(now: &Probe, past: &Past<'_>) -> Option<Decision> {
         let peers = ratios.len();
         // Of an even number, the slower one of the two in the middle.
         let ratio = ratios.into_iter().nth(peers / 2).filter(|_| peers >= PEERS)?;
-        is_slower(&ratio, LOSS_OF_PEER).then(|| Decision::SlowerThanPeers { load: load.clone(), ratio, peers })
+        is_slower(&ratio, LOSS_OF_PEER).then(|| Decision::SlowerThanPeers {
+            load: load.clone(),
+            ratio,
+            peers,
+        })
     };
     now.speeds.keys().filter(|_| !past.peers_accepted).find_map(beside)
 }
@@ -201,7 +221,12 @@ mod tests {
 
     fn probe(seq: f64, rnd: f64) -> Probe {
         let speeds = [(SEQ, seq), (RND, rnd)].map(|(load, speed)| (load.to_owned(), vec![speed; 7]));
-        Probe { at: "2026-11-12T03:00:00Z".to_owned(), speeds: speeds.into(), whole: true, ..Probe::default() }
+        Probe {
+            at: "2026-11-12T03:00:00Z".to_owned(),
+            speeds: speeds.into(),
+            whole: true,
+            ..Probe::default()
+        }
     }
 
     fn sick(probe: Probe, pending: u64) -> Probe {
@@ -221,8 +246,7 @@ mod tests {
     #[test]
     fn three_checks_must_agree_that_a_drive_is_slower() {
         let (before, now) = (probe(500.0, 40.0), probe(400.0, 40.0));
-        let past =
-            |recent| Past { reference: vec![&before; 3], recent, looks: 5, ..Past::default() };
+        let past = |recent| Past { reference: vec![&before; 3], recent, looks: 5, ..Past::default() };
         let unconfirmed = decide(&now, &past(vec![&now]));
         let [Decision::Unknown { why: Unknown::Unconfirmed { change, more: 1 } }] = &unconfirmed[..] else {
             panic!("{unconfirmed:?}")

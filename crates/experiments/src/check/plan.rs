@@ -39,7 +39,11 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Values, check::CHECK, target::{Kind, Target}};
+    use crate::{
+        Values,
+        check::CHECK,
+        target::{Kind, Target},
+    };
 
     #[test]
     fn it_only_reads_for_about_ten_seconds() {

@@ -127,7 +127,13 @@ fn result(course: Course, others: Others, kinds: &[Kind], drives: usize) -> f64 
         let fell = 26.0 + 26.0 * (drive as f64 * 0.618_034).fract();
         let level = |week: f64| match course {
             Course::Steady => 1.0,
-            Course::Loss => if week < fell { 1.0 } else { 0.85 },
+            Course::Loss => {
+                if week < fell {
+                    1.0
+                } else {
+                    0.85
+                }
+            }
             Course::Decline => 0.98f64.powf(week / WEEKS_OF_MONTH),
         };
         let found = alarms(kind, level, others, seed);

@@ -27,6 +27,11 @@ pub fn disable(unit: &str) -> Query {
     Query::new(SYSTEMCTL, ["disable", unit]).within(Duration::from_secs(60))
 }
 
+/// Starts a unit now.
+pub fn start(unit: &str) -> Query {
+    Query::new(SYSTEMCTL, ["start", unit]).within(Duration::from_secs(60))
+}
+
 /// Stops a unit.
 pub fn stop(unit: &str) -> Query {
     Query::new(SYSTEMCTL, ["stop", unit]).within(Duration::from_secs(120))

@@ -1,0 +1,267 @@
+//! `check --install` and `--remove`: a timer of systemd that checks the drives, or the line of cron where there is none.
+
+use std::{
+    env, fs,
+    io::{self, BufRead, IsTerminal, Write},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::anyhow;
+use rustix::process::geteuid;
+
+use crate::{
+    cli::{args::Every, errors::Usage, output::Output},
+    experiments::has_systemd,
+    record::{AtomicFile, Store, caller, make_dir},
+    tools::{Query, Runner, System, systemctl},
+    units::shell_word,
+};
+
+const SERVICE: &str = "/etc/systemd/system/drivebench-check.service";
+const TIMER: &str = "/etc/systemd/system/drivebench-check.timer";
+const TIMER_NAME: &str = "drivebench-check.timer";
+/// The word that consents at the terminal.
+const WORD: &str = "install";
+
+/// What the timer runs.
+struct Job {
+    program: PathBuf,
+    /// Absolute.
+    store: PathBuf,
+    /// The command of `--on-change`.
+    command: Option<String>,
+    every: Every,
+}
+
+/// Installs the timer after consent, or prints the line of cron.
+pub(super) fn install(
+    every: Every,
+    command: Option<&String>,
+    consented: bool,
+    store: &Store,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    let program = env::current_exe()?.canonicalize()?;
+    let store = std::path::absolute(store.dir())?;
+    let job = Job { program, store, command: command.cloned(), every };
+    if let Err(e) = has_systemd() {
+        output
+            .note(&format!("{e}. As a line of `sudo crontab -e`, this checks the drives {}:", every.word()));
+        output.result(&format!("{}\n", job.cron()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    output.plan(&job.describe())?;
+    job.can_be_installed()?;
+    if !consented {
+        if !io::stdin().is_terminal() {
+            return Err(Usage("to install these files, add --yes-install".to_owned()).into());
+        }
+        output.note(&format!("To install them, type {WORD}; to stop, type nothing:"));
+        let mut typed = String::new();
+        io::stdin().lock().read_line(&mut typed)?;
+        if typed.trim() != WORD {
+            return Err(Usage("stopped; nothing was changed".to_owned()).into());
+        }
+    }
+    let runner = System::default();
+    // The unit may write to its store only, so that must exist.
+    make_dir(&job.store)?;
+    job.write(&runner).map_err(|e| match remove_all(&runner) {
+        Ok(()) => anyhow!("the timer is not installed: {e}"),
+        Err(left) => anyhow!("the timer is not installed: {e}; and not all is removed: {left}"),
+    })?;
+    output.note(&format!("Installed. `systemctl list-timers {TIMER_NAME}` shows when it runs next."));
+    output.command("sudo drivebench check --remove", Some("undoes it"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Removes the timer.
+pub(super) fn remove(output: &Output) -> anyhow::Result<ExitCode> {
+    if ![SERVICE, TIMER].iter().any(|path| Path::new(path).symlink_metadata().is_ok()) {
+        output.note("No timer is installed.");
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !geteuid().is_root() {
+        return Err(Usage("removing the timer needs root: run it with sudo".to_owned()).into());
+    }
+    remove_all(&System::default()).map_err(|e| anyhow!("not all of the timer is removed: {e}"))?;
+    output.note("The timer is removed. Records stay.");
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Job {
+    /// Root runs the program each time, so nobody else may change it.
+    fn can_be_installed(&self) -> anyhow::Result<()> {
+        let path = self.program.display();
+        let is_safe =
+            |path: &Path| path.metadata().is_ok_and(|about| about.uid() == 0 && about.mode() & 0o022 == 0);
+        let why = if !geteuid().is_root() {
+            "installing a timer needs root: run it with sudo".to_owned()
+        } else if !self.program.ancestors().all(is_safe) {
+            format!(
+                "others than root may change {path}, which root would run: copy it first, with `sudo install {} /usr/local/bin/`",
+                shell_word(&self.program)
+            )
+        } else if self.store.to_str().is_none() || self.program.to_str().is_none() {
+            "the store and the program must have names in UTF-8".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(Usage(why).into())
+    }
+
+    fn describe(&self) -> String {
+        let indented = |text: &str| text.lines().map(|line| format!("    {line}\n")).collect::<String>();
+        format!(
+            "The drives are checked {}. Sleeping disks are not woken, and nothing is written to drives but records in {}.\n  \
+             {SERVICE}\n{}  {TIMER}\n{}",
+            self.every.word(),
+            self.store.display(),
+            indented(&self.service()),
+            indented(&self.timer())
+        )
+    }
+
+    fn words(&self) -> Vec<String> {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let words = vec![text(&self.program), "--store".to_owned(), text(&self.store), "check".to_owned()];
+        let command = self.command.iter().flat_map(|command| ["--on-change".to_owned(), command.clone()]);
+        words.into_iter().chain(command).collect()
+    }
+
+    /// Exit code 1 means that there is something to look at, which is no failure of the unit. Only a command that tells
+    /// somebody needs a network.
+    fn service(&self) -> String {
+        let words: Vec<String> = self.words().iter().map(|word| quoted(word)).collect();
+        let network = if self.command.is_some() { "" } else { "PrivateNetwork=yes\n" };
+        // Records belong to the user who called sudo, as always.
+        let owner = caller().map(|(uid, gid)| format!("Environment=SUDO_UID={uid} SUDO_GID={gid}\n"));
+        format!(
+            "[Unit]\n\
+             Description=drivebench checks the drives (remove it with: sudo drivebench check --remove)\n\n\
+             [Service]\n\
+             Type=oneshot\n\
+             {}ExecStart={}\n\
+             SuccessExitStatus=1\n\
+             TimeoutStartSec=2h\n\
+             Nice=10\n\
+             IOSchedulingClass=idle\n\
+             {network}ProtectSystem=strict\n\
+             ReadWritePaths={} -/run/lock\n\
+             ProtectHome=read-only\n\
+             PrivateTmp=yes\n\
+             NoNewPrivileges=yes\n\
+             ProtectKernelModules=yes\n\
+             ProtectControlGroups=yes\n\
+             RestrictSUIDSGID=yes\n\
+             MemoryDenyWriteExecute=yes\n",
+            owner.unwrap_or_default(),
+            words.join(" "),
+            quoted(&self.store.to_string_lossy()),
+        )
+    }
+
+    fn timer(&self) -> String {
+        format!(
+            "[Unit]\n\
+             Description=drivebench checks the drives {0}\n\n\
+             [Timer]\n\
+             OnCalendar={0}\n\
+             RandomizedDelaySec=4h\n\
+             Persistent=yes\n\n\
+             [Install]\n\
+             WantedBy=timers.target\n",
+            self.every.word()
+        )
+    }
+
+    /// `%` ends a command in a crontab.
+    fn cron(&self) -> String {
+        let when = match self.every {
+            Every::Daily => "17 3 * * *",
+            Every::Weekly => "17 3 * * 0",
+        };
+        let words: Vec<String> = self.words().iter().map(|word| shell_word(word)).collect();
+        format!("{when} nice ionice -c 3 {}", words.join(" ").replace('%', "\\%"))
+    }
+
+    fn write(&self, runner: &dyn Runner) -> io::Result<()> {
+        for (path, text) in [(SERVICE, self.service()), (TIMER, self.timer())] {
+            let file = AtomicFile::create(Path::new(path), 0o644)?;
+            file.file().write_all(text.as_bytes())?;
+            file.keep()?;
+        }
+        asked(&systemctl::daemon_reload(), runner)?;
+        asked(&systemctl::enable(TIMER_NAME), runner)?;
+        asked(&systemctl::start(TIMER_NAME), runner)
+    }
+}
+
+fn remove_all(runner: &dyn Runner) -> io::Result<()> {
+    let mut done = Vec::new();
+    if Path::new(TIMER).exists() {
+        done.push(asked(&systemctl::stop(TIMER_NAME), runner));
+        done.push(asked(&systemctl::disable(TIMER_NAME), runner));
+    }
+    for path in [TIMER, SERVICE] {
+        done.push(match fs::remove_file(path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                Err(io::Error::new(e.kind(), format!("{path}: {e}")))
+            }
+            _ => Ok(()),
+        });
+    }
+    done.push(asked(&systemctl::daemon_reload(), runner));
+    done.into_iter().collect()
+}
+
+fn asked(query: &Query, runner: &dyn Runner) -> io::Result<()> {
+    let output = runner.ask(query).map_err(io::Error::other)?;
+    match output.code {
+        Some(0) => Ok(()),
+        _ => Err(io::Error::other(format!("'{query}' failed: {}", output.complaint()))),
+    }
+}
+
+/// A word of a command line of systemd: quoted, without its variables and specifiers.
+fn quoted(word: &str) -> String {
+    let escaped = word.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    format!("\"{}\"", escaped.replace('%', "%%").replace('$', "$$"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(command: Option<&str>) -> Job {
+        Job {
+            program: "/usr/bin/drivebench".into(),
+            store: "/srv/my runs".into(),
+            command: command.map(str::to_owned),
+            every: Every::Weekly,
+        }
+    }
+
+    #[test]
+    fn what_a_person_agrees_to() {
+        insta::assert_snapshot!(job(None).describe());
+    }
+
+    #[test]
+    fn a_command_is_one_word_and_has_a_network() {
+        let with = job(Some("curl -d @- 'https://a/$HOME' 100%"));
+        let service = with.service();
+        let line = service.lines().find_map(|line| line.strip_prefix("ExecStart=")).expect("a command");
+        assert_eq!(
+            line,
+            r#""/usr/bin/drivebench" "--store" "/srv/my runs" "check" "--on-change" "curl -d @- 'https://a/$$HOME' 100%%""#
+        );
+        assert_eq!(service.lines().filter(|line| line.starts_with("PrivateNetwork")).count(), 0);
+        assert_eq!(
+            with.cron(),
+            r"17 3 * * 0 nice ionice -c 3 /usr/bin/drivebench --store '/srv/my runs' check --on-change 'curl -d @- '\''https://a/$HOME'\'' 100\%'"
+        );
+    }
+}
