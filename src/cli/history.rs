@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     analyse::Estimate,
-    findings::{Column, Findings, Quantity, Scope},
+    findings::{Column, Findings, Metric, Quantity, Scope, Table},
     record::{Event, Start, Store},
     report::{self, Style},
     run,
@@ -127,8 +127,10 @@ pub(super) fn history(args: &History, store: &Option<PathBuf>, output: &Output) 
     } else if drives.is_empty() {
         output.note(&format!("No runs of such a drive in {}.", store.dir().display()));
     }
-    for one in drives.iter().filter(|_| args.format == ListFormat::Text) {
-        show(one, output)?;
+    if args.format == ListFormat::Text {
+        let now = run::now();
+        let texts: Vec<String> = drives.iter().map(|one| text(one, &now, output.style)).collect();
+        output.result(&texts.join("\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -177,7 +179,7 @@ impl DriveHistory {
     /// Adds what a run found of one of its targets.
     fn add(&mut self, findings: &Findings, target: &str, place: Place) {
         let own = |all: &[_]| {
-            let own = all.iter().filter(|metric: &&crate::findings::Metric| metric.target == target);
+            let own = all.iter().filter(|metric: &&Metric| metric.target == target);
             own.cloned().collect::<Vec<_>>()
         };
         let estimates = own(&findings.estimates);
@@ -215,33 +217,25 @@ impl DriveHistory {
     }
 }
 
-fn show(one: &DriveHistory, output: &Output) -> anyhow::Result<()> {
-    let name = if one.drive.is_empty() { &one.identity } else { &one.drive };
-    output.result(&format!("{name}\n"))?;
-    let now = run::now();
+/// The runs of a drive, and below them the loads that were measured more than once. `now` is the time, as RFC 3339.
+fn text(one: &DriveHistory, now: &str, style: Style) -> String {
     let names = ["run", "when (UTC)", "experiment", "suite", "result (read / write)"];
-    let columns = names.iter().map(|name| Column::new(name, false)).collect();
     let rows = one.runs.iter().map(|entry| {
-        let marks: Vec<String> = entry.changed.iter().map(mark).collect();
+        let marks = entry.changed.iter().map(mark);
         let result = entry.numbers.iter().take(2).cloned().chain(marks).collect::<Vec<_>>().join(", ");
-        vec![
-            entry.run.clone(),
-            short_date(&entry.at, &now),
-            entry.experiment.clone(),
-            entry.suite.clone().unwrap_or_default(),
-            result,
-        ]
+        let (run, when) = (entry.run.clone(), short_date(&entry.at, now));
+        vec![run, when, entry.experiment.clone(), entry.suite.clone().unwrap_or_default(), result]
     });
-    output.table(columns, rows.collect())?;
+    let columns = Column::all(names.map(|name| (name, false)));
+    let title = if one.drive.is_empty() { one.identity.clone() } else { one.drive.clone() };
+    let runs = report::table(&Table { title, columns, rows: rows.collect() }, style);
     let several = one.loads.iter().filter(|series| series.points.len() > 1);
-    let lines: Vec<Vec<String>> = several.map(|series| cells(series, output.style)).collect();
-    if !lines.is_empty() {
-        output.result("\n")?;
-        let columns = ["load", "from", "first to last", "over time"];
-        output.table(columns.iter().map(|name| Column::new(name, false)).collect(), lines)?;
+    let rows: Vec<Vec<String>> = several.map(|series| cells(series, style)).collect();
+    if rows.is_empty() {
+        return runs;
     }
-    output.result("\n")?;
-    Ok(())
+    let columns = Column::all(["load", "from", "first to last", "over time"].map(|name| (name, false)));
+    runs + "\n" + &report::table(&Table { title: String::new(), columns, rows }, style)
 }
 
 /// `kernel now 6.12`.
@@ -279,7 +273,7 @@ fn sparkline(speeds: &[f64], unicode: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::{LoadKey, Metric, Origin};
+    use crate::findings::{LoadKey, Origin};
 
     fn found(run: &str, suite: &str, speeds: &[(&str, Direction, f64)]) -> Findings {
         let metric = |(target, direction, speed): &(&str, Direction, f64)| {
@@ -349,7 +343,6 @@ mod tests {
         for (run, speed, kernel) in [("r1", 100e6, "6.1"), ("r2", 95e6, "6.1"), ("r3", 80e6, "6.12")] {
             one.add(&found(run, "mark", &[("a", Direction::Read, speed)]), "a", place(kernel, None));
         }
-        let cells = one.loads.iter().map(|series| cells(series, Style::PLAIN).join(" | "));
-        insta::assert_snapshot!(cells.collect::<Vec<_>>().join("\n"), @"SEQ1M read | baseline mark | 100 to 80.0 MB/s | 861");
+        insta::assert_snapshot!(text(&one, "2026-11-29T00:00:00Z", Style::PLAIN));
     }
 }

@@ -9,6 +9,11 @@ mod words;
 use std::{fs::File, io, path::PathBuf, process::ExitCode, thread, time::Duration};
 
 use anyhow::anyhow;
+use rustix::{
+    fs::{Access, access},
+    io::Errno,
+    process::geteuid,
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -36,7 +41,7 @@ use crate::{
     sysroot::Sysroot,
     target::{Kind, Target, TargetError},
     tools::{Runner, System, hdparm, user_command},
-    units::Power,
+    units::{Power, distinct},
 };
 use known::{Checks, Known};
 
@@ -73,9 +78,11 @@ pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> a
     let locks = Locks::open(store.dir())?;
     let mut ready = Ready::default();
     for drive in drives {
-        let why = match asleep(&drive, args.wake, &runner) {
-            None if in_use.contains(&drive.name) => Some(Skipped::InUse),
-            asleep => asleep,
+        // Unlike opening it, this wakes no disk.
+        let why = match access(drive.node(), Access::READ_OK) {
+            Err(Errno::ACCESS) => Some(Skipped::NotPermitted),
+            _ if in_use.contains(&drive.name) => Some(Skipped::InUse),
+            _ => asleep(&drive, args.wake, &runner),
         };
         match why {
             Some(why) => ready.skipped.push((drive, why)),
@@ -104,6 +111,9 @@ pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> a
     match args.format {
         ListFormat::Json => output.result(&report::json(&document))?,
         ListFormat::Text => show(&all, output)?,
+    }
+    if run.is_some() && !geteuid().is_root() {
+        output.note("Root would also read the errors that drives count, and know which disks are asleep.");
     }
     if let Some(command) = args.on_change.as_ref().filter(|_| all.iter().any(|one| one.changed)) {
         tell(command, &document, &runner)?;
@@ -187,8 +197,7 @@ fn named(names: &[String], inventory: &Inventory) -> anyhow::Result<Vec<Drive>> 
         }
         drives.extend(found);
     }
-    drives.dedup_by(|a, b| a.name == b.name);
-    Ok(drives)
+    Ok(distinct(drives))
 }
 
 /// The names of drives that other programs use now.
