@@ -82,7 +82,7 @@ pub enum Command {
     Report(Report),
     /// Remove files left by runs that were killed
     Cleanup,
-    /// Print a script that completes commands, options, runs and suites in a shell
+    /// Print a script that completes commands, options and runs
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// bash, zsh or fish
