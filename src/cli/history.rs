@@ -219,12 +219,12 @@ impl DriveHistory {
 
 /// The runs of a drive, and below them the loads that were measured more than once. `now` is the time, as RFC 3339.
 fn text(one: &DriveHistory, now: &str, style: Style) -> String {
-    let names = ["run", "when (UTC)", "experiment", "suite", "result (read / write)"];
+    let names = ["run", "when (UTC)", "from", "result (read / write)"];
     let rows = one.runs.iter().map(|entry| {
         let marks = entry.changed.iter().map(mark);
         let result = entry.numbers.iter().take(2).cloned().chain(marks).collect::<Vec<_>>().join(", ");
-        let (run, when) = (entry.run.clone(), short_date(&entry.at, now));
-        vec![run, when, entry.experiment.clone(), entry.suite.clone().unwrap_or_default(), result]
+        let from = origin(&entry.experiment, entry.suite.as_deref());
+        vec![entry.run.clone(), short_date(&entry.at, now), from, result]
     });
     let columns = Column::all(names.map(|name| (name, false)));
     let title = if one.drive.is_empty() { one.identity.clone() } else { one.drive.clone() };
@@ -238,7 +238,12 @@ fn text(one: &DriveHistory, now: &str, style: Style) -> String {
     runs + "\n" + &report::table(&Table { title: String::new(), columns, rows }, style)
 }
 
-/// `kernel now 6.12`.
+/// The experiment with its suite: `baseline mark`.
+fn origin(experiment: &str, suite: Option<&str>) -> String {
+    [Some(experiment), suite].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// `[kernel now 6.12]`.
 fn mark(changed: &Changed) -> String {
     let to = changed.to.as_deref().unwrap_or_default();
     format!("[{} now {}]", changed.what, shortened(to, 24))
@@ -249,8 +254,7 @@ fn cells(series: &Series, style: Style) -> Vec<String> {
     let ends = [speeds.first(), speeds.last()].map(|speed| rate(speed.copied().unwrap_or_default()));
     let [first, last] = &ends;
     let first = first.rsplit_once(' ').map_or(first.as_str(), |(number, _)| number);
-    let from = [Some(&series.experiment), series.suite.as_ref()];
-    let from = from.into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+    let from = origin(&series.experiment, series.suite.as_deref());
     vec![series.load.clone(), from, format!("{first} to {last}"), sparkline(&speeds, style.unicode)]
 }
 

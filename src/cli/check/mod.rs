@@ -1,5 +1,6 @@
 //! `drivebench check`: whether each drive is as fast and as sound as before.
 
+pub(super) mod args;
 mod known;
 #[cfg(test)]
 mod tests;
@@ -17,7 +18,7 @@ use rustix::{
 use serde_json::{Value, json};
 
 use super::{
-    args::{Check, ListFormat},
+    args::ListFormat,
     errors::{USAGE, Usage},
     health,
     output::Output,
@@ -43,6 +44,7 @@ use crate::{
     tools::{Runner, System, hdparm, user_command},
     units::{Power, distinct},
 };
+use args::Check;
 use known::{Checks, Known};
 
 /// How long the counters of drives are watched for other load.
@@ -220,7 +222,7 @@ fn asleep(drive: &Drive, wake: bool, runner: &dyn Runner) -> Option<Skipped> {
         Medium::Rotating => true,
         Medium::Flash => false,
         // Sticks say that they rotate, too.
-        Medium::Unknown => drive.rotational && !drive.removable && drive.bus.as_deref() != Some("virtio"),
+        Medium::Unknown => drive.rotational && !drive.removable && drive.has_hardware(),
     };
     if wake || !spins {
         return None;

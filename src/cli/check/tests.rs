@@ -136,3 +136,14 @@ fn the_form_of_the_json() {
     document["at"] = json!("2026-11-22T10:00:00Z");
     insta::assert_snapshot!(serde_json::to_string_pretty(&document).expect("JSON"));
 }
+
+#[test]
+fn a_command_is_told_what_was_found() {
+    let home = tempfile::tempdir().expect("a directory");
+    let file = home.path().join("told");
+    let document = json!({ "drives": [{ "label": "$(touch hostile) `x`" }] });
+    tell(&format!("cat > {}", file.display()), &document, &System::default()).expect("is told");
+    let told: Value = serde_json::from_slice(&std::fs::read(file).expect("a file")).expect("JSON");
+    assert_eq!(told, document);
+    tell("exit 3", &document, &System::default()).expect_err("it failed");
+}

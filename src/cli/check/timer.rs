@@ -12,12 +12,14 @@ use anyhow::anyhow;
 use rustix::process::geteuid;
 
 use crate::{
-    cli::{args::Every, errors::Usage, output::Output},
+    cli::{errors::Usage, output::Output},
     experiments::has_systemd,
     record::{AtomicFile, Store, caller, make_dir},
     tools::{Query, Runner, System, systemctl},
     units::shell_word,
 };
+
+use super::args::Every;
 
 const SERVICE: &str = "/etc/systemd/system/drivebench-check.service";
 const TIMER: &str = "/etc/systemd/system/drivebench-check.timer";

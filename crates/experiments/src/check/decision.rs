@@ -167,7 +167,7 @@ fn speed(now: &Probe, past: &Past<'_>) -> Decision {
     let days: Vec<&Probe> = std::iter::once(now).chain(past.recent.iter().copied()).take(AGREE).collect();
     let look = Look { number: past.looks + 1, loads: LOADS };
     let of = |load: &String| {
-        let ratio = change(&speeds(&past.reference, load)?, &speeds(&days, load)?, look)?;
+        let ratio = ratio(&past.reference, &days, load, look)?;
         Some(Change { load: load.clone(), ratio, since: first.at.clone() })
     };
     let least = |a: &Change, b: &Change| a.ratio.value.total_cmp(&b.ratio.value);
@@ -183,8 +183,17 @@ fn speed(now: &Probe, past: &Past<'_>) -> Decision {
     }
 }
 
-fn speeds<'a>(days: &[&'a Probe], load: &str) -> Option<Vec<&'a [f64]>> {
-    days.iter().map(|day| day.speeds(load)).collect()
+/// The speed of a load in some checks as a multiple of that in others, from the rounds that all of them have.
+fn ratio(reference: &[&Probe], recent: &[&Probe], load: &str, look: Look) -> Option<Estimate> {
+    let all: Vec<_> =
+        reference.iter().chain(recent).map(|probe| probe.speeds.get(load)).collect::<Option<_>>()?;
+    let rounds = all.first()?.keys().filter(|round| all.iter().all(|speeds| speeds.contains_key(round)));
+    let rounds: Vec<&u32> = rounds.collect();
+    let days: Vec<Vec<f64>> =
+        all.iter().map(|speeds| rounds.iter().map(|round| speeds[round]).collect()).collect();
+    let days: Vec<&[f64]> = days.iter().map(Vec::as_slice).collect();
+    let (reference, recent) = days.split_at(reference.len());
+    change(reference, recent, look)
 }
 
 /// Whether the interval excludes that nothing was lost, and the loss is large enough to matter.
@@ -195,12 +204,11 @@ fn is_slower(ratio: &Estimate, loss: f64) -> bool {
 fn beside_peers(now: &Probe, past: &Past<'_>) -> Option<Decision> {
     let look = Look { number: 1, loads: LOADS };
     let beside = |load: &String| {
-        let speeds = now.speeds(load)?;
         let mut ratios: Vec<Estimate> =
-            past.peers.iter().filter_map(|peer| change(&[peer.speeds(load)?], &[speeds], look)).collect();
+            past.peers.iter().filter_map(|peer| ratio(&[peer], &[now], load, look)).collect();
         ratios.sort_by(|a, b| a.value.total_cmp(&b.value));
         let peers = ratios.len();
-        // Of an even number, the slower one of the two in the middle.
+        // Of an even number, the slower peer of the two in the middle.
         let ratio = ratios.into_iter().nth(peers / 2).filter(|_| peers >= PEERS)?;
         is_slower(&ratio, LOSS_OF_PEER).then(|| Decision::SlowerThanPeers {
             load: load.clone(),
@@ -220,7 +228,8 @@ mod tests {
     const RND: &str = "RND4K Q1";
 
     fn probe(seq: f64, rnd: f64) -> Probe {
-        let speeds = [(SEQ, seq), (RND, rnd)].map(|(load, speed)| (load.to_owned(), vec![speed; 7]));
+        let speeds = [(SEQ, seq), (RND, rnd)]
+            .map(|(load, speed)| (load.to_owned(), (1..=7).map(|round| (round, speed)).collect()));
         Probe {
             at: "2026-11-12T03:00:00Z".to_owned(),
             speeds: speeds.into(),

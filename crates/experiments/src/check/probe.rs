@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::{LOADS, ROUNDS};
+use super::plan::LOADS;
 use crate::{
     inventory::Drive,
     record::{Event, Run},
     target::Target,
     units::{Ended, RunStatus},
 };
+
+/// The rounds of a load that are enough: most of them.
+const LEAST: usize = 5;
 
 /// What one check saw of one drive.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,11 +23,11 @@ pub struct Probe {
     pub drive: Drive,
     /// Other programs used it before or meanwhile.
     pub disturbed: bool,
-    /// The speeds of each load, by its label, in the order of the rounds, bytes per second.
-    pub speeds: BTreeMap<String, Vec<f64>>,
+    /// The speeds of each load, by its label and the number of the round, bytes per second.
+    pub speeds: BTreeMap<String, BTreeMap<u32, f64>>,
     /// Why a read failed.
     pub error: Option<String>,
-    /// All rounds were measured.
+    /// Each load was measured in [`LEAST`] rounds at least. Those in which this process did not run are left out.
     pub whole: bool,
 }
 
@@ -32,11 +35,6 @@ impl Probe {
     /// Whether its speeds can be compared.
     pub fn is_complete(&self) -> bool {
         self.whole && !self.disturbed
-    }
-
-    /// The speeds of a load, by its label.
-    pub fn speeds(&self, load: &str) -> Option<&[f64]> {
-        self.speeds.get(load).map(Vec::as_slice)
     }
 }
 
@@ -58,13 +56,13 @@ pub fn probes(record: impl Iterator<Item = Event>) -> Vec<Probe> {
                 of_load.insert(step.measure.repetition, speed);
             }
         }
-        let all = rounds.len() == LOADS && rounds.values().all(|of| of.len() == ROUNDS as usize);
+        let all = rounds.len() == LOADS && rounds.values().all(|of| of.len() >= LEAST);
         Some(Probe {
             run: start.run.clone(),
             at: start.at.clone(),
             drive: drive.clone(),
             disturbed: run.flags.iter().any(|flag| flag.other_io && flag.conditions_of == Some(at)),
-            speeds: rounds.into_iter().map(|(label, of)| (label, of.into_values().collect())).collect(),
+            speeds: rounds,
             error,
             whole: all && run.status() != RunStatus::Unfinished,
         })

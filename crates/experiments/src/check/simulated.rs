@@ -80,7 +80,7 @@ fn probe(kind: Kind, level: f64, others: Others, random: &mut impl Rng) -> Probe
                 *speed *= 1.0 - taken;
             }
         }
-        speeds.push((load.to_owned(), rounds));
+        speeds.push((load.to_owned(), (1..).zip(rounds).collect()));
     }
     Probe { disturbed, whole: true, speeds: speeds.into_iter().collect(), ..Probe::default() }
 }
