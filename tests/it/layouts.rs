@@ -382,7 +382,7 @@ fn layouts_that_can_not_be_planned_say_why() {
     let mut directories = asked(2, &[]);
     directories.targets = vec![modelled::target("a", 1 << 30, false), modelled::target("b", 1 << 30, false)];
     let why = LAYOUTS.plan(&directories).expect_err("refused").to_string();
-    assert!(why.contains("name whole drives"), "{why}");
+    assert!(why.contains("whole drives: name them"), "{why}");
     directories.targets[0].mount = Some(Mount { path: "/mnt/my stick".to_owned(), ..Mount::default() });
     let why = LAYOUTS.plan(&directories).expect_err("refused").to_string();
     assert!(why.contains("is mounted: unmount it with `sudo umount '/mnt/my stick'`"), "{why}");
