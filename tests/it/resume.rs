@@ -21,7 +21,7 @@ use drivebench::{
     analyse::Rules,
     engine::Cancel,
     experiments::{
-        ACCEPT, BASELINE, BAYS, BOOT, CLIFF, Experiment, LAYOUTS, LoadName, PAGECACHE, POWER, PULL, REGISTER,
+        ACCEPT, BASELINE, BAYS, BOOT, CAPACITY, CLIFF, Experiment, LAYOUTS, LoadName, PAGECACHE, POWER, PULL, REGISTER,
         Request, SIZES, SMALLFILES, SPINUP, SWAP, TOGETHER, Values,
     },
     inventory::Mount,
@@ -298,6 +298,12 @@ fn pull() {
 }
 
 #[test]
+fn capacity() {
+    let asked = ask((0..2).map(modelled::in_bay).collect(), rules(), MIB);
+    Case { experiment: &CAPACITY, ask: asked, board: board(vec![drive(20e6, 30e6); 2]) }.check(2);
+}
+
+#[test]
 fn accept() {
     let mut targets: Vec<Target> = (0..3).map(modelled::in_bay).collect();
     targets.iter_mut().for_each(|target| target.drives[0].sectors = 600_000);
@@ -332,7 +338,7 @@ fn swap() {
 }
 
 /// Experiments that have a test of their own above, as they need drives of their own kind.
-const ABOVE: [&str; 14] = [
+const ABOVE: [&str; 15] = [
     "baseline",
     "together",
     "bays",
@@ -341,6 +347,7 @@ const ABOVE: [&str; 14] = [
     "cliff",
     "spinup",
     "smallfiles",
+    "capacity",
     "accept",
     "layouts",
     "pull",
