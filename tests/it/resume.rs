@@ -21,8 +21,8 @@ use drivebench::{
     analyse::Rules,
     engine::Cancel,
     experiments::{
-        ACCEPT, BASELINE, BAYS, BOOT, CAPACITY, CLIFF, Experiment, LAYOUTS, LoadName, PAGECACHE, POWER, PULL, REGISTER,
-        Request, SIZES, SMALLFILES, SPINUP, SWAP, TOGETHER, Values,
+        ACCEPT, BASELINE, BAYS, BOOT, CAPACITY, CLIFF, Experiment, LAYOUTS, LoadName, PAGECACHE, POWER, PULL,
+        REGISTER, Request, SIZES, SMALLFILES, SPINUP, SWAP, TOGETHER, Values,
     },
     inventory::Mount,
     plan::{Plan, ScratchFile, StepId},

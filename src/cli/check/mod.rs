@@ -20,7 +20,6 @@ use serde_json::{Value, json};
 use super::{
     args::ListFormat,
     errors::{USAGE, Usage},
-    health,
     output::Output,
     pool,
     progress::Show,
@@ -41,7 +40,7 @@ use crate::{
     run::{self, Local, Lock, LockError, Locks, RunContext, Watcher},
     sysroot::Sysroot,
     target::{Kind, Target, TargetError},
-    tools::{Runner, System, hdparm, user_command},
+    tools::{Runner, System, hdparm, smartctl, user_command},
     units::{Power, distinct},
 };
 use args::Check;
@@ -160,7 +159,7 @@ impl Ready {
             }
             Ok(_) => {}
         }
-        let health = health::read(&drive, runner, wake).1;
+        let health = smartctl::read(&drive, runner, wake).1;
         for own in inventory.drives.iter_mut().filter(|own| own.name == drive.name) {
             own.health.get_or_insert_with(|| health.clone());
         }
