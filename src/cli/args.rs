@@ -41,14 +41,12 @@ Examples:
   drivebench list                          drives, buses and problems
   drivebench run baseline .                the drive under this directory
   drivebench run baseline /mnt/a /mnt/b    two drives, and whether they differ
-  drivebench run baseline /dev/sda         a whole drive, reading only
   drivebench results                       earlier runs
   drivebench advise                        recommendations from all of it
 
-These erase nothing: drivebench writes to a file of its own and removes it.
-Only pool, run layouts, run pull, and run swap of a drive or a partition
-erase, and run capacity overwrites blocks and puts them back, after consent
-to each drive.";
+These erase nothing. Only pool and run layouts, pull, accept, and swap of a
+drive or partition erase, and run capacity overwrites blocks and puts them
+back, after consent to each drive.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {

@@ -20,8 +20,8 @@ pub static ACCEPT: Experiment = Experiment {
     question: "is a new drive good from end to end?",
     options: options::OPTIONS,
     examples: &[
-        "accept --plan /dev/sda          how long it takes; what is erased",
-        "accept bay:1.1 bay:1.2 bay:1.3  a lot, after consent to each",
+        "accept --plan /dev/sda    how long it takes, what is erased",
+        "accept bay:1.1 bay:1.2    two drives, after consent to each",
     ],
     default_target: None,
     plan: plan::plan,
