@@ -17,10 +17,12 @@ use super::{
 use crate::{
     danger::Claim,
     engine::{Cancel, Clock},
+    inventory::Inventory,
     plan::{Act, Changes, Cost, Needs, Step},
     record::{ActResult, Event},
     run::{Execution, Held, RunError, Troubles},
     stamped::{BLOCK, Device},
+    sysroot::Sysroot,
     tools::Runner,
     units::percent,
 };
@@ -126,6 +128,10 @@ impl CoverPart {
         let refused = |why: String| Covered::failed(Failure::Refused(why));
         let claim = match Claim::take(&drive.identity, erasable) {
             Ok(claim) => claim,
+            // It may have been unplugged between two parts.
+            Err(_) if Inventory::read(&Sysroot::live()).drive(&drive.identity).is_none() => {
+                return Covered::failed(Failure::Gone);
+            }
             Err(e) => return refused(e.to_string()),
         };
         if claim.drive().bytes() != drive.bytes {
