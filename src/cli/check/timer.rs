@@ -185,7 +185,7 @@ impl Job {
             Every::Daily => "17 3 * * *",
             Every::Weekly => "17 3 * * 0",
         };
-        let words: Vec<String> = self.words().iter().map(|word| shell_word(word)).collect();
+        let words: Vec<String> = self.words().iter().map(shell_word).collect();
         format!("{when} nice ionice -c 3 {}", words.join(" ").replace('%', "\\%"))
     }
 
