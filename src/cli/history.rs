@@ -22,7 +22,7 @@ use crate::{
     record::{Event, Start, Store},
     report::{self, Style},
     run,
-    target::Target,
+    target::{Target, TargetError},
     units::{Direction, rate, shortened},
 };
 
@@ -107,8 +107,15 @@ pub(super) fn history(args: &History, store: &Option<PathBuf>, output: &Output) 
     let store = stored::store(store)?;
     let identities = match &args.drive {
         Some(path) if path.starts_with('/') => {
-            let target = Target::resolve(&pool::here(Some(store.dir()), output), path)?;
-            Some(target.drives.iter().map(|drive| drive.identity()).collect::<BTreeSet<_>>())
+            let inventory = pool::here(Some(store.dir()), output);
+            let drives = match Target::resolve(&inventory, path) {
+                // Without the right to read a drive, it can still be named.
+                Err(TargetError::Permission { .. }) => {
+                    inventory.drives.iter().filter(|drive| drive.node() == *path).cloned().collect()
+                }
+                found => found?.drives,
+            };
+            Some(drives.iter().map(|drive| drive.identity()).collect::<BTreeSet<_>>())
         }
         _ => None,
     };
@@ -125,7 +132,8 @@ pub(super) fn history(args: &History, store: &Option<PathBuf>, output: &Output) 
     if args.format == ListFormat::Json {
         output.result(&report::json(&drives))?;
     } else if drives.is_empty() {
-        output.note(&format!("No runs of such a drive in {}.", store.dir().display()));
+        let which = if args.drive.is_some() { "No runs of such a drive" } else { "No runs" };
+        output.note(&format!("{which} in {}.", store.dir().display()));
     }
     if args.format == ListFormat::Text {
         let now = run::now();

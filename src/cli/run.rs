@@ -15,6 +15,7 @@ use super::{
     stored,
 };
 use crate::{
+    danger::erasable,
     engine::Cancel,
     experiments::{self, ERASE, Request, pool_commands::is_pool_command},
     inventory::Inventory,
@@ -64,6 +65,9 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         if let Err(e) = plan.require(&inventory, store.dir()) {
             output.warn(&format!("as things are, it is refused: {e}"));
         }
+        let drives = plan.erased();
+        let in_use = drives.iter().filter_map(|drive| erasable(&inventory, inventory.drive(drive)?).err());
+        in_use.for_each(|e| output.warn(&format!("as things are, it is refused: {e}")));
         return Ok(ExitCode::SUCCESS);
     }
     plan.require(&inventory, store.dir())?;

@@ -66,7 +66,7 @@ impl KnownDrive {
             self.reference.push(probe.run.clone());
         }
         for (counter, value) in counters(&probe.drive) {
-            self.counters.entry(counter).or_insert(value);
+            self.counters.entry(counter).or_insert(counter.at_first(value));
         }
         let judged = |one: &Decision| !matches!(one, Decision::Unknown { .. });
         let mut alarms: Vec<Alarm> = decisions.iter().filter_map(Decision::alarm).collect();
@@ -83,14 +83,17 @@ impl KnownDrive {
     /// Makes a check the reference, and acknowledges what it saw.
     pub fn accept(&mut self, probe: &Probe) {
         self.reference = vec![probe.run.clone()];
+        self.counters.extend(counters(&probe.drive));
         for alarm in self.alarms.drain(..) {
             match alarm {
-                Alarm::NewErrors { counter, to } => drop(self.counters.insert(counter, to)),
+                Alarm::NewErrors { counter, to } => {
+                    let known = self.counters.entry(counter).or_insert(to);
+                    *known = (*known).max(to);
+                }
                 Alarm::SlowerThanPeers { .. } => self.peers_accepted = true,
                 Alarm::Slower { .. } | Alarm::ReadFailed => {}
             }
         }
-        self.counters.extend(counters(&probe.drive));
     }
 }
 

@@ -31,7 +31,7 @@ use crate::{
     conditions::{self, Snapshot, check_before},
     experiments::{
         Request, Values,
-        check::{CHECK, Decision, Probe, Skipped, decide},
+        check::{Alarm, CHECK, Decision, Probe, Skipped, decide},
     },
     inventory::{Drive, Inventory, Medium, natural_order},
     plan::Plan,
@@ -59,6 +59,8 @@ struct Checked {
     decisions: Vec<Decision>,
     /// Whether there is something else to look at than after the last check.
     changed: bool,
+    /// What there was to look at then.
+    before: Vec<Alarm>,
 }
 
 pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -101,11 +103,13 @@ pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> a
         run = Some(name);
     }
     drop(ready.locks);
-    let mut all = decided(run.as_deref(), ready.broken, &store)?;
+    let mut known = Known::read(&store)?;
+    let mut all = decided(run.as_deref(), ready.broken, &store, &mut known)?;
     all.extend(ready.skipped.into_iter().map(|(drive, why)| Checked {
         drive,
         decisions: vec![Decision::Skipped { why }],
         changed: false,
+        before: Vec::new(),
     }));
     all.sort_by(|a, b| natural_order(&a.drive.name, &b.drive.name));
     let document = document(run.as_deref(), &all);
@@ -117,7 +121,15 @@ pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> a
         output.note("Root would also read the errors that drives count, and know which disks are asleep.");
     }
     if let Some(command) = args.on_change.as_ref().filter(|_| all.iter().any(|one| one.changed)) {
-        tell(command, &document, &runner)?;
+        if let Err(e) = tell(command, &document, &runner) {
+            // The next check tells it again.
+            for one in all.iter().filter(|one| one.changed) {
+                known.drives.entry(one.drive.identity()).or_default().alarms.clone_from(&one.before);
+            }
+            known.save(&store)?;
+            output.error(&e, None);
+            return Ok(ExitCode::from(USAGE));
+        }
     }
     Ok(match all.iter().flat_map(|one| &one.decisions).any(|one| one.alarm().is_some()) {
         true => ExitCode::FAILURE,
@@ -282,11 +294,15 @@ fn measured(
 }
 
 /// What this check says of each of its drives and of `broken` ones, which is noted for the next one.
-fn decided(run: Option<&str>, broken: Vec<Probe>, store: &Store) -> anyhow::Result<Vec<Checked>> {
+fn decided(
+    run: Option<&str>,
+    broken: Vec<Probe>,
+    store: &Store,
+    known: &mut Known,
+) -> anyhow::Result<Vec<Checked>> {
     if run.is_none() && broken.is_empty() {
         return Ok(Vec::new());
     }
-    let mut known = Known::read(store)?;
     let mut checks = Checks::read(store)?;
     let mut probes = broken;
     probes.extend(run.map(|run| checks.probes(run).to_vec()).unwrap_or_default());
@@ -296,8 +312,9 @@ fn decided(run: Option<&str>, broken: Vec<Probe>, store: &Store) -> anyhow::Resu
         let earlier = checks.before(&probe, &drive.reference);
         let past = earlier.past(drive);
         let decisions = decide(&probe, &past);
+        let before = drive.alarms.clone();
         let changed = drive.note(&probe, &past, &decisions);
-        all.push(Checked { drive: probe.drive, decisions, changed });
+        all.push(Checked { drive: probe.drive, decisions, changed, before });
     }
     known.save(store)?;
     Ok(all)

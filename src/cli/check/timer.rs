@@ -47,10 +47,17 @@ pub(super) fn install(
 ) -> anyhow::Result<ExitCode> {
     let program = env::current_exe()?.canonicalize()?;
     let store = std::path::absolute(store.dir())?;
+    if command.is_some_and(|command| command.contains('\n')) {
+        return Err(
+            Usage("the command of --on-change has several lines: put it into a script".to_owned()).into()
+        );
+    }
     let job = Job { program, store, command: command.cloned(), every };
-    if let Err(e) = has_systemd() {
-        output
-            .note(&format!("{e}. As a line of `sudo crontab -e`, this checks the drives {}:", every.word()));
+    if has_systemd().is_err() {
+        output.note(&format!(
+            "There is no systemd here. As a line of `sudo crontab -e`, this checks the drives {}:",
+            every.word()
+        ));
         output.result(&format!("{}\n", job.cron()))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -133,16 +140,21 @@ impl Job {
         words.into_iter().chain(command).collect()
     }
 
-    /// Exit code 1 means that there is something to look at, which is no failure of the unit. Only a command that tells
-    /// somebody needs a network.
+    /// Exit code 1 means that there is something to look at, which is no failure of the unit. A command that tells somebody may need
+    /// a network and the spool of a mail server.
     fn service(&self) -> String {
         let words: Vec<String> = self.words().iter().map(|word| quoted(word)).collect();
-        let network = if self.command.is_some() { "" } else { "PrivateNetwork=yes\n" };
+        let (wants, confined) = match self.command {
+            Some(_) => ("Wants=network-online.target\nAfter=network-online.target\n", ""),
+            None => {
+                ("", "PrivateNetwork=yes\nProtectSystem=strict\nNoNewPrivileges=yes\nRestrictSUIDSGID=yes\n")
+            }
+        };
         // Records belong to the user who called sudo, as always.
         let owner = caller().map(|(uid, gid)| format!("Environment=SUDO_UID={uid} SUDO_GID={gid}\n"));
         format!(
             "[Unit]\n\
-             Description=drivebench checks the drives (remove it with: sudo drivebench check --remove)\n\n\
+             Description=drivebench checks the drives (remove it with: sudo drivebench check --remove)\n{wants}\n\
              [Service]\n\
              Type=oneshot\n\
              {}ExecStart={}\n\
@@ -150,14 +162,11 @@ impl Job {
              TimeoutStartSec=2h\n\
              Nice=10\n\
              IOSchedulingClass=idle\n\
-             {network}ProtectSystem=strict\n\
+             {confined}ProtectHome=read-only\n\
              ReadWritePaths={} -/run/lock\n\
-             ProtectHome=read-only\n\
              PrivateTmp=yes\n\
-             NoNewPrivileges=yes\n\
              ProtectKernelModules=yes\n\
              ProtectControlGroups=yes\n\
-             RestrictSUIDSGID=yes\n\
              MemoryDenyWriteExecute=yes\n",
             owner.unwrap_or_default(),
             words.join(" "),
@@ -186,7 +195,8 @@ impl Job {
             Every::Weekly => "17 3 * * 0",
         };
         let words: Vec<String> = self.words().iter().map(shell_word).collect();
-        format!("{when} nice ionice -c 3 {}", words.join(" ").replace('%', "\\%"))
+        let owner = caller().map(|(uid, gid)| format!("SUDO_UID={uid} SUDO_GID={gid} ")).unwrap_or_default();
+        format!("{when} {owner}nice ionice -c 3 {}", words.join(" ").replace('%', "\\%"))
     }
 
     fn write(&self, runner: &dyn Runner) -> io::Result<()> {

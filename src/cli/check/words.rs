@@ -1,5 +1,7 @@
 //! What a check decided, in one line for each drive.
 
+use rustix::process::geteuid;
+
 use crate::{
     analyse::Estimate,
     experiments::check::{Change, Counter, Decision, Skipped, Unknown},
@@ -68,6 +70,9 @@ fn skipped(why: &Skipped) -> String {
         Skipped::MaybeAsleep { because } => format!("it may be asleep ({because}); --wake checks it"),
         Skipped::InUse => "other programs use it now".to_owned(),
         Skipped::Measured => "another run of drivebench measures it".to_owned(),
+        Skipped::NotPermitted if geteuid().is_root() => {
+            "the system does not let even root read it".to_owned()
+        }
         Skipped::NotPermitted => "reading it needs root or the group disk".to_owned(),
     }
 }

@@ -187,6 +187,9 @@ pub(super) fn cover(
                             covered.failed = Some(Failure::TooManyErrors);
                             return Ok(covered);
                         }
+                        if !beside.goes_on(0) {
+                            return Ok(covered);
+                        }
                     }
                 }
             }

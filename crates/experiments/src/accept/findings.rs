@@ -83,10 +83,11 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.figures.extend(figures.filter(|figure| !figure.curves.is_empty()));
 }
 
-/// Targets of the same model and size, where there are several.
+/// Targets of the same model, size and speed of their link, where there are several.
 fn alike(plan: &Plan) -> Vec<Vec<usize>> {
-    let kind =
-        |at: usize| plan.targets[at].drives.first().map(|drive| (drive.model.as_deref(), drive.sectors));
+    let kind = |at: usize| {
+        plan.targets[at].drives.first().map(|drive| (drive.model.as_deref(), drive.sectors, drive.link_mbps))
+    };
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for at in 0..plan.targets.len() {
         match groups.iter_mut().find(|group| kind(group[0]) == kind(at)) {

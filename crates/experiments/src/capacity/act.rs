@@ -1,11 +1,11 @@
 //! The act that tests the size of one drive.
 
 use std::{
-    hash::{DefaultHasher, Hasher},
     io,
     path::{Path, PathBuf},
 };
 
+use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -29,7 +29,6 @@ pub(super) struct ProbeCapacity {
     pub drive: String,
     /// The size that it claims, bytes.
     pub bytes: u64,
-    pub seed: u64,
 }
 
 /// Rounds of the most thorough test: of a drive with a false size.
@@ -97,14 +96,23 @@ impl Act for ProbeCapacity {
                         watcher: &mut **watcher,
                         cancel: &run.cancel,
                         saved: None,
-                        round: 0,
                     };
-                    // The stamps of each run differ.
-                    let mut hasher = DefaultHasher::new();
-                    hasher.write(beside.journal.run().as_bytes());
-                    let seed = self.seed ^ hasher.finish();
-                    Device::open(&claim)
-                        .and_then(|mut device| probe(&mut device, &mut beside, Sizes::USUAL, seed))
+                    // No stamp of another drive or test is taken for one of this.
+                    let mut seed = [0; 8];
+                    let drawn = getrandom(&mut seed[..], GetRandomFlags::empty()).map_err(io::Error::from);
+                    let probed = drawn.and_then(|_| Device::open(&claim)).and_then(|mut device| {
+                        probe(&mut device, &mut beside, Sizes::USUAL, u64::from_le_bytes(seed))
+                    });
+                    if beside.saved.is_some() {
+                        let what =
+                            "blocks of it are saved, and not put back: plug it in, then `drivebench cleanup`";
+                        troubles.push((target, what.to_owned()));
+                    }
+                    match probed {
+                        // Its errors are those of a drive that is not there.
+                        Ok(_) if !claim.is_plugged_in() => Err(io::Error::other("the drive is gone")),
+                        probed => probed,
+                    }
                 }
             };
             let seconds = run.ctx.world.seconds() - since;
@@ -151,17 +159,18 @@ struct Beside<'a> {
     watcher: &'a mut dyn Watcher,
     cancel: &'a Cancel,
     saved: Option<(Entry, PathBuf)>,
-    round: u32,
 }
 
 impl Keeper for Beside<'_> {
     fn save(&mut self, salt: u64, blocks: &Saved) -> io::Result<()> {
-        let file = self.store.join("journals").join(format!("{}.saved{}", self.journal.run(), self.round));
-        self.round += 1;
+        let file = self.store.join("journals").join(format!("{}.saved{salt:x}", self.journal.run()));
         let undo = StampedBlocks { drive: self.drive.to_owned(), salt, file: file.clone() };
         let entry = self.journal.will(undo)?;
-        saved::write(&file, blocks)?;
-        self.saved = Some((entry, file));
+        match saved::write(&file, blocks) {
+            Ok(()) => self.saved = Some((entry, file)),
+            // Nothing is stamped.
+            Err(e) => return entry.done().and(Err(e)),
+        }
         Ok(())
     }
 

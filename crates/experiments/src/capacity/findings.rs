@@ -32,6 +32,12 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         if let Some(kept) = loss(&verdict, act.bytes) {
             findings.judge(given, Measures { kept: Some(kept), ..Measures::default() }, &[Use::Safekeeping]);
         }
+        if probed.not_restored > 0 {
+            findings.verdicts.push(format!(
+                "{given}: {} could not be put back and are saved: `drivebench cleanup` tries again.",
+                count(probed.not_restored, "block")
+            ));
+        }
         let n = probed.samples.len() as f64;
         findings.details.sentences.push(format!(
             "{given}: a bad range of {} of the drive or more is always hit; bad blocks anywhere, {} of all, are found with {}.",
@@ -79,6 +85,7 @@ fn loss(verdict: &Verdict, claimed: u64) -> Option<KeptData> {
 fn sentence(verdict: &Verdict, probed: &Probed) -> String {
     let claimed = decimal_bytes(bytes(probed.blocks));
     let samples = count(probed.samples.len() as u64, "sampled block");
+    let bad = || probed.samples.iter().filter(|s| s.state != State::Good).map(|s| s.block);
     match verdict {
         Verdict::Real { good } => format!(
             "at least {} of {claimed} are real (95 %). All {samples} kept what was written.",
@@ -100,11 +107,13 @@ fn sentence(verdict: &Verdict, probed: &Probed) -> String {
             decimal_bytes(*from)
         ),
         Verdict::Faulty { share, low, high, errors } => format!(
-            "BAD: {} ({}–{}) of its blocks {}, all over the drive. Return it.",
+            "BAD: {} ({}–{}) of its blocks {}, from {} to {}. Return it.",
             percent(*share),
             percent(*low),
             percent(*high),
-            if *errors { "fail with errors" } else { "lose what is written to them" }
+            if *errors { "fail with errors" } else { "lose what is written to them" },
+            decimal_bytes(bytes(bad().min().unwrap_or(0))),
+            decimal_bytes(bytes(bad().max().unwrap_or(0)))
         ),
         Verdict::Unsteady { samples } => format!(
             "UNSTEADY: {} wrong at first and right later, so nothing is known of its size. Clean the contacts, try another port, cable or \
@@ -118,9 +127,6 @@ fn sentence(verdict: &Verdict, probed: &Probed) -> String {
             Undecided::Nothing => "UNDECIDED: no block could be tested.".to_owned(),
             Undecided::NoEdge => {
                 "UNDECIDED: blocks are lost beyond some point, but a second pass found another one. Repeat the test.".to_owned()
-            }
-            Undecided::NoPattern => {
-                "UNDECIDED: most blocks are bad, without a pattern. Try another port, and repeat.".to_owned()
             }
         },
     }

@@ -1,5 +1,5 @@
 //! Options of capacity.
 
-use super::super::{Declared, shared_options::*};
+use super::super::{Declared, shared_options::ERASE};
 
-pub const OPTIONS: &[&dyn Declared] = &[&ERASE, &SEED];
+pub const OPTIONS: &[&dyn Declared] = &[&ERASE];

@@ -17,7 +17,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
         let drive = &target.drives[0];
-        let probe = ProbeCapacity { drive: drive.identity(), bytes: drive.bytes(), seed: ask.seed };
+        let probe = ProbeCapacity { drive: drive.identity(), bytes: drive.bytes() };
         steps.add(&[at], probe);
     }
     Ok(Plan { limit: None, engine: None, ..ask.planned(steps) })

@@ -41,6 +41,8 @@ pub(super) struct Sizes {
     pub samples: u64,
     /// What is written to overflow the cache.
     pub overflow: u64,
+    /// Blocks that are written back one by one, for caches of small writes.
+    pub singles: u64,
     /// Most blocks in one write or read.
     pub transfer: u64,
     /// Stamps of a round that searches for the real size.
@@ -50,8 +52,13 @@ pub(super) struct Sizes {
 impl Sizes {
     /// At least one sample in each half of what overflows the cache: wherever the addresses wrap around, a sample beyond that point is
     /// mapped to a block that is read again.
-    pub const USUAL: Self =
-        Self { samples: 1024, overflow: (512 << 20) / BLOCK as u64, transfer: 256, search: 256 };
+    pub const USUAL: Self = Self {
+        samples: 1024,
+        overflow: (512 << 20) / BLOCK as u64,
+        singles: 4096,
+        transfer: 256,
+        search: 256,
+    };
 
     pub fn samples(self, blocks: u64) -> u64 {
         self.samples.max(blocks.div_ceil(self.overflow / 2)).min(blocks)
@@ -102,7 +109,7 @@ pub(super) struct Probed {
     pub wraps: Option<Edge>,
     /// Blocks from here on are lost or fail.
     pub edge: Option<Edge>,
-    /// Blocks that could not be restored.
+    /// Blocks that could not be put back. They are kept in the store.
     pub not_restored: u64,
     pub seconds: f64,
 }
@@ -144,9 +151,9 @@ pub(super) fn probe(
     let Round { mut samples, mut foreign } = test.round("samples", &positions, 0..overflow, false)?;
     let mut bad: Vec<u64> = samples.iter().filter(|s| s.state != State::Good).map(|s| s.block).collect();
     let mut probed = Probed { blocks, ..Probed::default() };
-    // Nothing more is written to a drive that is read wrongly.
-    let is_unsteady = samples.iter().any(|s| s.state == State::Unsteady);
-    if is_unsteady {
+    // Nothing more is written to a drive that is read wrongly, or does not take back what it held.
+    let ends = samples.iter().any(|s| s.state == State::Unsteady) || test.not_restored > 0;
+    if ends {
         (bad, foreign) = (Vec::new(), Vec::new());
     }
     if !bad.is_empty() || !foreign.is_empty() {
@@ -165,11 +172,11 @@ pub(super) fn probe(
     // Blocks beyond a wraparound are blocks before it.
     let known = probed.wraps.map_or(blocks, |wraps| wraps.blocks);
     let real: Vec<Sample> = samples.iter().filter(|s| s.block < known).copied().collect();
-    if let Some((good, bad)) = tail(&real, probed.wraps.is_some()).filter(|_| !is_unsteady) {
+    if let Some((good, bad)) = tail(&real, probed.wraps.is_some()).filter(|_| !ends) {
         probed.edge = test.search(good, bad)?;
     }
-    let (seconds, not_restored) = (test.keeper.seconds() - since, test.not_restored);
-    Ok(Probed { samples, seconds, not_restored, ..probed })
+    let seconds = test.keeper.seconds() - since;
+    Ok(Probed { samples, seconds, not_restored: test.not_restored, ..probed })
 }
 
 /// The last good and the first bad sample, where all samples are good up to some point and none beyond it.
@@ -233,8 +240,10 @@ impl Test<'_> {
         let saved = Rc::new(saved);
         self.saved.insert(salt, Rc::clone(&saved));
         let tested = self.tested(what, salt, &saved, overflow, scan, &mut round);
-        self.not_restored += restore(self.medium, salt, &saved)?;
-        self.keeper.restored()?;
+        match restore(self.medium, salt, &saved)?.failed {
+            0 => self.keeper.restored()?,
+            failed => self.not_restored += failed,
+        }
         tested?;
         round.samples.sort_by_key(|s| s.block);
         Ok(round)
@@ -259,10 +268,13 @@ impl Test<'_> {
             }
         }
         attempt(self.medium.flush())?;
-        self.pass(what, salt, overflow, true, round)?;
+        self.pass(what, salt, overflow.clone(), self.sizes.transfer, true, round)?;
+        // Large writes may go past a cache of small ones.
+        let from = self.within(overflow.start..overflow.end.saturating_sub(self.sizes.singles));
+        self.pass(what, salt, from..from + self.sizes.singles, 1, true, round)?;
         attempt(self.medium.flush())?;
         if scan {
-            self.pass(what, salt, 0..self.sizes.overflow, false, round)?;
+            self.pass(what, salt, 0..self.sizes.overflow, self.sizes.transfer, false, round)?;
         }
         order.shuffle(&mut self.random);
         self.keeper.goes_on(&format!("{what}: reading them"))?;
@@ -309,15 +321,16 @@ impl Test<'_> {
         what: &str,
         salt: u64,
         range: Range<u64>,
+        transfer: u64,
         write: bool,
         round: &mut Round,
     ) -> io::Result<()> {
         let end = range.end.min(self.medium.blocks());
         let mut at = range.start;
-        let mut buffer = vec![0; self.sizes.transfer as usize * BLOCK];
+        let mut buffer = vec![0; transfer as usize * BLOCK];
         while at < end {
-            let count = self.sizes.transfer.min(end - at);
-            if at / self.sizes.transfer % 64 == 0 {
+            let count = transfer.min(end - at);
+            if at / transfer % 64 == 0 {
                 let done = 100 * (at - range.start) / (end - range.start);
                 let how = if write { "overflowing its cache" } else { "looking for foreign blocks" };
                 self.keeper.goes_on(&format!("{what}: {how}, {done} %"))?;
@@ -397,22 +410,43 @@ impl Test<'_> {
     }
 }
 
-/// Puts back the blocks that hold a stamp with this salt, and returns how many could not be written. What holds something else was not
-/// changed, or is not kept by the drive.
-pub(super) fn restore(medium: &mut dyn Medium, salt: u64, saved: &Saved) -> io::Result<u64> {
-    let mut left = 0;
+/// What was found where blocks are put back.
+#[derive(Debug, Default)]
+pub(super) struct Restored {
+    /// Blocks that held a stamp.
+    pub stamped: u64,
+    /// Blocks that hold what was saved.
+    pub unchanged: u64,
+    /// Blocks that could not be written, or still hold a stamp.
+    pub failed: u64,
+}
+
+/// Puts back the blocks that hold a stamp with this salt. What holds something else was written since, or is not kept by the drive.
+pub(super) fn restore(medium: &mut dyn Medium, salt: u64, saved: &Saved) -> io::Result<Restored> {
+    let mut restored = Restored::default();
     for (at, content) in saved {
         let mut block = vec![0; BLOCK];
-        let is_ours = match attempt(medium.read(*at, &mut block))? {
-            Some(()) => stamped(&block).is_some_and(|(of, _)| of == salt),
-            None => true,
-        };
-        if is_ours && attempt(medium.write(*at, content))?.is_none() {
-            left += 1;
+        let is_stamped = |block: &[u8]| stamped(block).is_some_and(|(of, _)| of == salt);
+        match attempt(medium.read(*at, &mut block))? {
+            Some(()) if *content == block => restored.unchanged += 1,
+            Some(()) if !is_stamped(&block) => {}
+            read => {
+                restored.stamped += u64::from(read.is_some());
+                if attempt(medium.write(*at, content))?.is_none() {
+                    restored.failed += 1;
+                }
+            }
         }
     }
-    attempt(medium.flush())?;
-    Ok(left)
+    if attempt(medium.flush())?.is_none() {
+        restored.failed = restored.failed.max(1);
+    }
+    for at in saved.keys() {
+        let mut block = vec![0; BLOCK];
+        let read = attempt(medium.read(*at, &mut block))?;
+        restored.failed += u64::from(read.is_some() && stamped(&block).is_some_and(|(of, _)| of == salt));
+    }
+    Ok(restored)
 }
 
 fn gcd(a: u64, b: u64) -> u64 {

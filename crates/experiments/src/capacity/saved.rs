@@ -46,7 +46,11 @@ impl Undo for StampedBlocks {
         Duration::from_secs(1800)
     }
 
-    fn undo(&self, _: &Left) -> io::Result<Vec<Undone>> {
+    fn undo(&self, left: &Left) -> io::Result<Vec<Undone>> {
+        let name = self.file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if !name.starts_with(&format!("{}.saved", left.run)) {
+            return Ok(Vec::new());
+        }
         // Stamps are written only once the file is there.
         let saved = match read(&self.file) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -59,10 +63,15 @@ impl Undo for StampedBlocks {
         let (path, label) = (PathBuf::from(drive.node()), drive.label());
         let claim = Claim::take(&self.drive, &[consent(drive)]).map_err(io::Error::other)?;
         let mut device = Device::open(&claim)?;
-        match restore(&mut device, self.salt, &saved)? {
-            0 => fs::remove_file(&self.file)?,
-            n => return Err(io::Error::other(format!("{n} blocks of {label} can't be written"))),
+        let restored = restore(&mut device, self.salt, &saved)?;
+        if restored.failed > 0 {
+            return Err(io::Error::other(format!("{} blocks of {label} can't be put back", restored.failed)));
         }
+        if restored.stamped == 0 && restored.unchanged < saved.len() as u64 {
+            let why = format!("{label} has no such blocks: it is another drive, or was written since");
+            return Err(io::Error::other(why));
+        }
+        fs::remove_file(&self.file)?;
         Ok(Undone::gone(path))
     }
 

@@ -15,7 +15,8 @@ use super::{
 use crate::stamped::{BLOCK, Medium};
 
 /// Small enough for thousands of drives: a cache is overflowed by 4 MiB.
-pub(super) const SMALL: Sizes = Sizes { samples: 256, overflow: 1024, transfer: 64, search: 64 };
+pub(super) const SMALL: Sizes =
+    Sizes { samples: 256, overflow: 1024, singles: 700, transfer: 64, search: 64 };
 
 /// A drive, in blocks.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +30,8 @@ pub(super) struct Model {
     pub fails: bool,
     /// Blocks of a cache that is written back, the oldest first.
     pub cache: usize,
+    /// Only single blocks are cached; larger writes go past it.
+    pub is_for_small: bool,
     /// The share of blocks that lose what is written to them, or fail.
     pub bad: f64,
     /// The share of reads that return something else.
@@ -114,6 +117,13 @@ impl Medium for Simulated {
             if self.model.fails && self.physical(at).is_none() {
                 return Err(io::Error::from_raw_os_error(5));
             }
+            if self.model.is_for_small && data.len() > BLOCK {
+                self.cached.remove(&at);
+                if let Some(physical) = self.physical(at) {
+                    self.flash.insert(physical, block.to_vec());
+                }
+                continue;
+            }
             if self.cached.insert(at, block.to_vec()).is_none() {
                 self.order.push_back(at);
             }
@@ -178,7 +188,8 @@ pub(super) fn drive(kind: Kind, seed: u64) -> Model {
     let blocks = random.random_range(16_384..100_000);
     let real = random.random_range(4096..blocks - blocks / 32);
     let cache = *[0, 8, 64, 500].choose(&mut random).unwrap_or(&0);
-    let whole = Model { blocks, real: blocks, cache, ..Model::default() };
+    let is_for_small = random.random_bool(0.25);
+    let whole = Model { blocks, real: blocks, cache, is_for_small, ..Model::default() };
     match kind {
         Kind::Good => whole,
         Kind::Vanishes => Model { real, ..whole },

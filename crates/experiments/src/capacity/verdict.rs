@@ -47,8 +47,6 @@ pub(super) enum Undecided {
     Nothing,
     /// Blocks are bad beyond some point, but a second pass did not agree where.
     NoEdge,
-    /// Most blocks are bad, without a pattern.
-    NoPattern,
 }
 
 impl Verdict {
@@ -82,10 +80,7 @@ impl Verdict {
         if bad > 0 {
             let (low, high) = proportion(bad, samples, 0.95);
             let share = bad as f64 / samples as f64;
-            return match share < 0.5 {
-                true => Self::Faulty { share, low, high, errors: errors == bad },
-                false => Self::Undecided(Undecided::NoPattern),
-            };
+            return Self::Faulty { share, low, high, errors: errors == bad };
         }
         match unsteady {
             // One-sided: that more is real harms nobody.

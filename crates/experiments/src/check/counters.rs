@@ -23,11 +23,18 @@ pub enum Counter {
     Wear,
 }
 
+impl Counter {
+    /// What a drive is compared with at its first check: one that fails or is worn by then is no better for it.
+    pub fn at_first(self, value: u64) -> u64 {
+        if matches!(self, Self::Failing | Self::Wear) { 0 } else { value }
+    }
+}
+
 /// The counters that a drive reports.
 pub type Counters = BTreeMap<Counter, u64>;
 
 /// More events than any drive that still works has counted: such a raw value has another meaning.
-const MOST: u64 = 1 << 31;
+pub const MOST_EVENTS: u64 = 1 << 31;
 
 /// The counters that a drive reported, without values that can't be.
 pub fn counters(drive: &Drive) -> Counters {
@@ -50,14 +57,14 @@ pub fn counters(drive: &Drive) -> Counters {
         (Counter::Wear, wear),
     ];
     let plausible = all.into_iter().filter_map(|(counter, value)| Some((counter, value?)));
-    plausible.filter(|(_, value)| *value < MOST).collect()
+    plausible.filter(|(_, value)| *value < MOST_EVENTS).collect()
 }
 
 /// The counters that rose: each with what it was and what it is.
 pub(super) fn risen(before: &Counters, now: &Counters) -> Vec<(Counter, u64, u64)> {
     let rise = |(counter, to): (&Counter, &u64)| {
-        let from = before.get(counter)?;
-        (to > from).then_some((*counter, *from, *to))
+        let from = before.get(counter).copied().unwrap_or(counter.at_first(*to));
+        (*to > from).then_some((*counter, from, *to))
     };
     now.iter().filter_map(rise).collect()
 }
@@ -108,5 +115,10 @@ mod tests {
         let state = |passed, warnings| of(Health { passed: Some(passed), warnings, ..Health::default() });
         assert_eq!(risen(&state(true, vec![]), &state(false, vec![])), [(Counter::Failing, 0, 1)]);
         assert_eq!(risen(&state(true, vec![]), &state(false, vec![Warning::Temperature])), []);
+        assert_eq!(
+            risen(&Counters::new(), &state(false, vec![])),
+            [(Counter::Failing, 0, 1)],
+            "at its first check"
+        );
     }
 }
