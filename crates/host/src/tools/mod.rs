@@ -52,9 +52,14 @@ const SH: Tool = Tool { name: "sh", package: "dash" };
 
 const MODPROBE: Tool = Tool { name: "modprobe", package: "kmod" };
 
-/// Succeeds where the running kernel has the module, built in or installed. It loads nothing.
-pub fn has_module(name: &str) -> Query {
-    Query::new(MODPROBE, ["--dry-run", "--quiet", name])
+/// Looks for a module of the running kernel, built in or installed. It loads nothing.
+pub fn find_module(name: &str) -> Query {
+    Query::new(MODPROBE, ["--dry-run", name])
+}
+
+/// Whether the answer is that there is no such module. A modprobe that can't look, such as busybox's, doesn't say so.
+pub fn lacks_module(answer: &Output) -> bool {
+    answer.code != Some(0) && answer.stderr.contains(" not found in directory ")
 }
 
 /// Ends a program by a signal when the standard input ends; ends with that program. A shell gives background programs another
@@ -234,6 +239,19 @@ mod tests {
     fn command_lines_can_be_typed() {
         let query = Query::new(FIO, ["--name=a b", "--bs=4k", "it's", ""]);
         assert_eq!(query.to_string(), r"fio '--name=a b' --bs=4k 'it'\''s' ''");
+    }
+
+    #[test]
+    fn only_what_modprobe_did_not_find_is_missing() {
+        let lacks = |code, stderr: &str| {
+            lacks_module(&Output { code: Some(code), stderr: stderr.to_owned(), ..Output::default() })
+        };
+        // kmod of Debian 12; busybox.
+        assert!(lacks(
+            1,
+            "modprobe: FATAL: Module raid1 not found in directory /lib/modules/6.1.0-18-amd64\n"
+        ));
+        assert!(!lacks(1, "modprobe: unrecognized option '--dry-run'\n") && !lacks(0, ""));
     }
 
     #[test]

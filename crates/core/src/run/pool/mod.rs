@@ -179,7 +179,9 @@ pub fn ready_for(
 ) -> Result<(), ToolError> {
     let module = build.layout.module();
     let is_loaded = Path::new("/sys/module").join(module).exists();
-    if !steps.is_empty() && !is_loaded && system.ask(&tools::has_module(module))?.code != Some(0) {
+    // Without modprobe nothing is known.
+    let lacks = || system.ask(&tools::find_module(module)).is_ok_and(|answer| tools::lacks_module(&answer));
+    if !steps.is_empty() && !is_loaded && lacks() {
         return Err(ToolError::Module(module));
     }
     let paths = vec![String::new(); build.members.len()];
