@@ -83,11 +83,8 @@ fn commands_parse() {
         for line in shell.flat_map(|block| &block.lines) {
             for words in calls(line) {
                 parsed += 1;
-                if let Err(e) = Args::command().try_get_matches_from(&words)
-                    && e.use_stderr()
-                {
-                    wrong.push(format!("{}: {line}\n{e}", page.display()));
-                }
+                let refused = Args::command().try_get_matches_from(&words).err().filter(|e| e.use_stderr());
+                wrong.extend(refused.map(|e| format!("{}: {line}\n{e}", page.display())));
             }
         }
     }

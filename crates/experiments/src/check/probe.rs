@@ -27,7 +27,7 @@ pub struct Probe {
     pub speeds: BTreeMap<String, BTreeMap<u32, f64>>,
     /// Why a read failed.
     pub error: Option<String>,
-    /// Each load was measured in [`LEAST`] rounds at least. Those in which this process did not run are left out.
+    /// Each load was measured in `LEAST` rounds at least. Those in which this process did not run are left out.
     pub whole: bool,
 }
 
