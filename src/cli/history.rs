@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::{
     args::{History, ListFormat},
+    check,
     headline::{headline, load_name},
     output::Output,
     pool,
@@ -22,7 +23,7 @@ use crate::{
     record::{Event, Start, Store},
     report::{self, Style},
     run,
-    target::{Target, TargetError},
+    target::Target,
     units::{Direction, rate, shortened},
 };
 
@@ -107,14 +108,7 @@ pub(super) fn history(args: &History, store: &Option<PathBuf>, output: &Output) 
     let store = stored::store(store)?;
     let identities = match &args.drive {
         Some(path) if path.starts_with('/') => {
-            let inventory = pool::here(Some(store.dir()), output);
-            let drives = match Target::resolve(&inventory, path) {
-                // Without the right to read a drive, it can still be named.
-                Err(TargetError::Permission { .. }) => {
-                    inventory.drives.iter().filter(|drive| drive.node() == *path).cloned().collect()
-                }
-                found => found?.drives,
-            };
+            let drives = check::drives_at(path, &pool::here(Some(store.dir()), output))?;
             Some(drives.iter().map(|drive| drive.identity()).collect::<BTreeSet<_>>())
         }
         _ => None,

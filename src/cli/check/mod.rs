@@ -198,19 +198,23 @@ fn named(names: &[String], inventory: &Inventory) -> anyhow::Result<Vec<Drive>> 
     }
     let mut drives: Vec<Drive> = Vec::new();
     for name in names {
-        // Without the right to read a drive, it can still be named.
-        let found = match Target::resolve(inventory, name) {
-            Err(TargetError::Permission { .. }) => {
-                inventory.drives.iter().filter(|drive| drive.node() == *name).cloned().collect()
-            }
-            found => found?.drives,
-        };
+        let found = drives_at(name, inventory)?;
         if found.is_empty() {
             return Err(Usage(format!("{name} is on no drive that is known here")).into());
         }
         drives.extend(found);
     }
     Ok(distinct(drives))
+}
+
+/// The drives below what is named. Without the right to read a drive, it can still be named.
+pub(super) fn drives_at(name: &str, inventory: &Inventory) -> Result<Vec<Drive>, TargetError> {
+    match Target::resolve(inventory, name) {
+        Err(TargetError::Permission { .. }) => {
+            Ok(inventory.drives.iter().filter(|drive| drive.node() == name).cloned().collect())
+        }
+        found => Ok(found?.drives),
+    }
 }
 
 /// The names of drives that other programs use now.

@@ -150,8 +150,7 @@ impl Job {
                 ("", "PrivateNetwork=yes\nProtectSystem=strict\nNoNewPrivileges=yes\nRestrictSUIDSGID=yes\n")
             }
         };
-        // Records belong to the user who called sudo, as always.
-        let owner = caller().map(|(uid, gid)| format!("Environment=SUDO_UID={uid} SUDO_GID={gid}\n"));
+        let owner = owner().map(|owner| format!("Environment={owner}\n"));
         format!(
             "[Unit]\n\
              Description=drivebench checks the drives (remove it with: sudo drivebench check --remove)\n{wants}\n\
@@ -195,7 +194,7 @@ impl Job {
             Every::Weekly => "17 3 * * 0",
         };
         let words: Vec<String> = self.words().iter().map(shell_word).collect();
-        let owner = caller().map(|(uid, gid)| format!("SUDO_UID={uid} SUDO_GID={gid} ")).unwrap_or_default();
+        let owner = owner().map(|owner| owner + " ").unwrap_or_default();
         format!("{when} {owner}nice ionice -c 3 {}", words.join(" ").replace('%', "\\%"))
     }
 
@@ -209,6 +208,11 @@ impl Job {
         asked(&systemctl::enable(TIMER_NAME), runner)?;
         asked(&systemctl::start(TIMER_NAME), runner)
     }
+}
+
+/// Variables by which records belong to the user who called sudo, as after a check by hand.
+fn owner() -> Option<String> {
+    caller().map(|(uid, gid)| format!("SUDO_UID={uid} SUDO_GID={gid}"))
 }
 
 fn remove_all(runner: &dyn Runner) -> io::Result<()> {

@@ -59,7 +59,7 @@ impl WholeDrive {
         self.bytes / BLOCK as u64
     }
 
-    /// What tells the stamps of this drive in this run from all others.
+    /// The salt of the stamps of this drive in this run.
     fn salt(&self, seed: u64) -> u64 {
         // FNV-1a.
         let hash = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -90,7 +90,7 @@ impl CoverPart {
         self.drives.iter().map(bytes).max().unwrap_or_default()
     }
 
-    /// A thread for each drive. What one drive does is nothing to the others.
+    /// Covers each drive in a thread of its own, so that a slow or failing drive holds up no other.
     fn cover_all(&self, run: &mut Execution<'_, '_>, drives: &[(usize, &WholeDrive)]) -> Vec<Covered> {
         let (world, cancel) = (&run.ctx.world, &run.cancel);
         let (erasable, clock) = (world.erasable().to_vec(), world.clock());
@@ -141,7 +141,7 @@ impl CoverPart {
             |mut device| cover(&mut device, self.pass, &self.range(drive), drive.salt(self.seed), beside);
         let covered: io::Result<Covered> = Device::open(&claim).and_then(cover);
         match covered {
-            // What failed because there was no drive is no damage.
+            // Errors of a drive that was unplugged are not damage.
             Ok(covered) if covered.counts.errors() > 0 && !claim.is_plugged_in() => {
                 Covered { failed: Some(Failure::Gone), ..Covered::default() }
             }
@@ -152,7 +152,7 @@ impl CoverPart {
     }
 }
 
-/// The clock and the end of a thread.
+/// The clock, the progress and the cancellation of one thread.
 struct Thread<'a> {
     clock: Clock,
     cancel: &'a Cancel,

@@ -10,9 +10,9 @@ use crate::{
     stamped::{BLOCK, Medium, attempt, stamp_into, stamped},
 };
 
-/// Blocks of a transfer.
+/// Length of a transfer in blocks.
 const TRANSFER: u64 = 1024;
-/// Speeds of a part.
+/// Pieces of a part, each with a speed of its own.
 pub(super) const PIECES: u64 = 4;
 /// Bad blocks of a part that are listed; more are counted.
 const LISTED: usize = 100;
@@ -134,22 +134,22 @@ impl Counts {
     }
 }
 
-/// Part `at` of so many nearly equal parts of a range.
+/// Part `at` of `parts` nearly equal parts of a range.
 pub(super) fn part(range: &Range<u64>, at: u64, parts: u64) -> Range<u64> {
     let length = u128::from(range.end - range.start);
     let place = |n: u64| range.start + (length * u128::from(n) / u128::from(parts)) as u64;
     place(at)..place(at + 1)
 }
 
-/// What goes on beside a pass.
+/// The clock of a pass, its progress and its end.
 pub(super) trait Beside {
     fn seconds(&self) -> f64;
 
-    /// So many more blocks are done. `false` ends the pass.
+    /// Counts blocks as done. `false` ends the pass.
     fn goes_on(&self, blocks: u64) -> bool;
 }
 
-/// Writes or verifies the stamps of a range of blocks. An error is none of single blocks.
+/// Writes or verifies the stamps of a range of blocks. Bad blocks are counted; an error ends the pass.
 pub(super) fn cover(
     medium: &mut dyn Medium,
     pass: Pass,

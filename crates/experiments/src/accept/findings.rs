@@ -128,7 +128,7 @@ fn tested(run: &Run<Series>, plan: &Plan, at: usize) -> Tested {
     for (pass, _) in PASSES {
         for (act, covered) in parts(run, plan, at, pass) {
             tested.parts = act.parts;
-            // What comes after a failure is no test of the drive.
+            // Results after a failure don't count.
             let Some(covered) = covered.filter(|_| tested.failed.is_none()) else { continue };
             tested.counts = tested.counts.and(covered.counts);
             tested.bad.extend(&covered.bad);

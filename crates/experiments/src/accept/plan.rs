@@ -1,7 +1,5 @@
 //! The plan of accept.
 
-use rustix::rand::{GetRandomFlags, getrandom};
-
 use super::{
     super::{PlanError, Request, whole_drives::check_each},
     act::{CoverPart, Pass, WholeDrive},
@@ -12,6 +10,7 @@ use crate::{
     inventory::Drive,
     plan::{Plan, Steps},
     record::When,
+    stamped::random_seed,
     units::MIB,
 };
 
@@ -31,7 +30,9 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let parts = (least / LEAST_PART).clamp(1, PARTS) as u32;
     let seed = match ask.values.typed(&options::SEED) {
         Some(seed) => seed,
-        None => new_seed()?,
+        None => random_seed().map_err(|e| {
+            PlanError::Options(format!("the kernel has no random numbers: {e}; add --seed N"))
+        })?,
     };
     let on: Vec<usize> = (0..drives.len()).collect();
     let smart =
@@ -58,11 +59,4 @@ fn assumed_rate(drive: &Drive) -> f64 {
     };
     // Half of its link: 30 MB/s of USB 2.0.
     drive.link_mbps.map_or(own, |mbps| own.min(mbps * 1e6 / 8.0 / 2.0).max(1e6))
-}
-
-fn new_seed() -> Result<u64, PlanError> {
-    let mut seed = [0; 8];
-    getrandom(&mut seed[..], GetRandomFlags::empty())
-        .map_err(|e| PlanError::Options(format!("the kernel has no random numbers: {e}; add --seed N")))?;
-    Ok(u64::from_le_bytes(seed))
 }

@@ -5,7 +5,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -18,7 +17,7 @@ use crate::{
     plan::{Act, Changes, Cost, Needs, Step, Uncounted},
     record::{ActResult, Observation, lasts},
     run::{Entry, Execution, Journal, RunContext, RunError, Troubles, Watcher},
-    stamped::{BLOCK, Device},
+    stamped::{BLOCK, Device, random_seed},
     units::{decimal_bytes, thousands},
 };
 
@@ -98,11 +97,8 @@ impl Act for ProbeCapacity {
                         saved: None,
                     };
                     // No stamp of another drive or test is taken for one of this.
-                    let mut seed = [0; 8];
-                    let drawn = getrandom(&mut seed[..], GetRandomFlags::empty()).map_err(io::Error::from);
-                    let probed = drawn.and_then(|_| Device::open(&claim)).and_then(|mut device| {
-                        probe(&mut device, &mut beside, Sizes::USUAL, u64::from_le_bytes(seed))
-                    });
+                    let probed = random_seed()
+                        .and_then(|seed| probe(&mut Device::open(&claim)?, &mut beside, Sizes::USUAL, seed));
                     if beside.saved.is_some() {
                         let what =
                             "blocks of it are saved, and not put back: plug it in, then `drivebench cleanup`";
@@ -143,14 +139,13 @@ impl Observation for Probed {
     fn fits(&self) -> bool {
         let is_within = |blocks: u64| blocks <= self.blocks;
         let edges = self.wraps.iter().chain(&self.edge);
-        lasts(self.seconds)
-            && self.blocks < u64::MAX / BLOCK as u64
+        self.blocks < u64::MAX / BLOCK as u64
             && self.samples.iter().all(|s| is_within(s.block) && lasts(s.seconds))
             && edges.map(|edge| edge.blocks).all(is_within)
     }
 }
 
-/// The journal, the clock and the person.
+/// The journal, the clock and the progress shown to a person.
 struct Beside<'a> {
     drive: &'a str,
     store: &'a Path,

@@ -85,7 +85,7 @@ fn loss(verdict: &Verdict, claimed: u64) -> Option<KeptData> {
 fn sentence(verdict: &Verdict, probed: &Probed) -> String {
     let claimed = decimal_bytes(bytes(probed.blocks));
     let samples = count(probed.samples.len() as u64, "sampled block");
-    let bad = || probed.samples.iter().filter(|s| s.state != State::Good).map(|s| s.block);
+    let bad = || probed.samples.iter().filter(|s| s.state.is_bad()).map(|s| s.block);
     match verdict {
         Verdict::Real { good } => format!(
             "at least {} of {claimed} are real (95 %). All {samples} kept what was written.",

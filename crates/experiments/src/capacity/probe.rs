@@ -20,12 +20,12 @@ use crate::stamped::{BLOCK, Medium, attempt, stamp, stamped};
 /// Blocks as they were before, by their position.
 pub(super) type Saved = BTreeMap<u64, Vec<u8>>;
 
-/// What goes on beside a test.
+/// Keeps what a test replaces, and tells its progress.
 pub(super) trait Keeper {
     /// Saves blocks and the salt of the stamps that are about to replace them, so that they are restored after a kill, too.
     fn save(&mut self, salt: u64, blocks: &Saved) -> io::Result<()>;
 
-    /// All saved blocks are back.
+    /// Removes the saved blocks, which are back on the drive.
     fn restored(&mut self) -> io::Result<()>;
 
     fn seconds(&self) -> f64;
@@ -81,6 +81,13 @@ pub(super) enum State {
     WriteError,
 }
 
+impl State {
+    /// The drive does not keep the block. An unsteady one may be the fault of the port.
+    pub fn is_bad(self) -> bool {
+        !matches!(self, Self::Good | Self::Unsteady)
+    }
+}
+
 /// One sampled block.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Sample {
@@ -90,7 +97,7 @@ pub(super) struct Sample {
     pub seconds: f64,
 }
 
-/// From where on blocks are not kept.
+/// The first block that the drive does not keep, with all after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Edge {
     /// Number of blocks before it, which are kept.
@@ -111,7 +118,6 @@ pub(super) struct Probed {
     pub edge: Option<Edge>,
     /// Blocks that could not be put back. They are kept in the store.
     pub not_restored: u64,
-    pub seconds: f64,
 }
 
 /// One round over some blocks.
@@ -122,7 +128,7 @@ struct Round {
     foreign: Vec<(u64, u64)>,
 }
 
-/// So many good samples, one in each part.
+/// Good samples, one in the middle of each of equal parts.
 pub(super) fn good(samples: u64, blocks: u64) -> Vec<Sample> {
     let middle = |n: u64| (u128::from(2 * n + 1) * u128::from(blocks) / u128::from(2 * samples)) as u64;
     (0..samples).map(|n| Sample { block: middle(n), state: State::Good, seconds: 1e-3 }).collect()
@@ -134,7 +140,6 @@ pub(super) fn probe(
     sizes: Sizes,
     seed: u64,
 ) -> io::Result<Probed> {
-    let since = keeper.seconds();
     let blocks = medium.blocks();
     let mut test = Test {
         medium,
@@ -169,25 +174,23 @@ pub(super) fn probe(
         }
     }
     probed.wraps = test.wraps(&foreign)?;
-    // Blocks beyond a wraparound are blocks before it.
+    // Addresses beyond a wraparound lead to blocks before it.
     let known = probed.wraps.map_or(blocks, |wraps| wraps.blocks);
     let real: Vec<Sample> = samples.iter().filter(|s| s.block < known).copied().collect();
     if let Some((good, bad)) = tail(&real, probed.wraps.is_some()).filter(|_| !ends) {
         probed.edge = test.search(good, bad)?;
     }
-    let seconds = test.keeper.seconds() - since;
-    Ok(Probed { samples, seconds, not_restored: test.not_restored, ..probed })
+    Ok(Probed { samples, not_restored: test.not_restored, ..probed })
 }
 
 /// The last good and the first bad sample, where all samples are good up to some point and none beyond it.
 fn tail(samples: &[Sample], overwritten: bool) -> Option<(u64, u64)> {
     /// Fewer could be bad by chance.
     const LEAST: usize = 3;
-    let is_bad = |s: &&Sample| !matches!(s.state, State::Good | State::Unsteady);
-    let first = samples.iter().position(|s| is_bad(&s))?;
+    let first = samples.iter().position(|s| s.state.is_bad())?;
     let beyond = &samples[first..];
     let before = samples[..first].last().map_or(0, |s| s.block);
-    let all = beyond.iter().all(|s| is_bad(&s));
+    let all = beyond.iter().all(|s| s.state.is_bad());
     // A wraparound overwrites some blocks with others.
     (all && (beyond.len() >= LEAST || overwritten)).then_some((before, samples[first].block))
 }

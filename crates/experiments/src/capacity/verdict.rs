@@ -54,7 +54,7 @@ impl Verdict {
         let count = |is: &dyn Fn(State) -> bool| probed.samples.iter().filter(|s| is(s.state)).count() as u64;
         let samples = probed.samples.len() as u64;
         let unsteady = count(&|state| state == State::Unsteady);
-        let bad = count(&|state| !matches!(state, State::Good | State::Unsteady));
+        let bad = count(&State::is_bad);
         let errors = count(&|state| matches!(state, State::ReadError | State::WriteError));
         let bytes = |blocks: u64| blocks * BLOCK as u64;
         if samples == 0 {

@@ -5,6 +5,8 @@ mod stamp;
 
 use std::io;
 
+use rustix::rand::{GetRandomFlags, getrandom};
+
 pub use device::Device;
 pub use stamp::{BLOCK, stamp, stamp_into, stamped};
 
@@ -25,6 +27,13 @@ pub trait Medium {
 pub fn is_of_drive(e: &io::Error) -> bool {
     // EIO, ENODATA, EILSEQ, EREMOTEIO, ETIMEDOUT, EBADMSG, ENOSPC
     e.raw_os_error().is_some_and(|code| [5, 61, 84, 121, 110, 74, 28].contains(&code))
+}
+
+/// A number that tells the stamps of one test from those of all others.
+pub fn random_seed() -> io::Result<u64> {
+    let mut seed = [0; 8];
+    getrandom(&mut seed[..], GetRandomFlags::empty())?;
+    Ok(u64::from_le_bytes(seed))
 }
 
 /// `None` where the drive can't do it.

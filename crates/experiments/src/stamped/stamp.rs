@@ -17,7 +17,7 @@ pub fn stamp(salt: u64, position: u64) -> Vec<u8> {
     block
 }
 
-/// The same in a buffer.
+/// Writes the stamp of this position into a block.
 pub fn stamp_into(block: &mut [u8], salt: u64, position: u64) {
     // Content that neither repeats nor compresses.
     Xoshiro256PlusPlus::seed_from_u64(salt ^ position.wrapping_mul(0x9e37_79b9_7f4a_7c15)).fill_bytes(block);
