@@ -1,11 +1,11 @@
-//! What a page opens with, and which tables stand before its pictures.
+//! The head of a page, and the tables before its pictures.
 
 use crate::{
     findings::{Findings, LoadKey, Scope, Table},
     units::distinct,
 };
 
-/// Tables of at most so many rows together stand before the sentences.
+/// The most rows of tables before the sentences.
 const ROWS: usize = 12;
 
 /// Lines under the title: experiment and run, machine, drives; none where nothing was run.

@@ -202,12 +202,12 @@ impl<'a> Row<'a> {
     /// What is known of these columns, as text.
     fn texts(&self, columns: &[&'static str]) -> Vec<(&'static str, String)> {
         let wanted = COLUMNS.iter().filter(|(name, _)| columns.contains(name));
-        let texts = wanted.map(|(name, get)| (*name, get.of(self).to_string()));
+        let texts = wanted.map(|(name, get)| (*name, get.cell(self).to_string()));
         texts.filter(|(_, text)| !text.is_empty()).collect()
     }
 
     fn cells(&self) -> impl Iterator<Item = Cell<'a>> {
-        COLUMNS.iter().map(|(_, get)| get.of(self))
+        COLUMNS.iter().map(|(_, get)| get.cell(self))
     }
 }
 
@@ -224,7 +224,7 @@ impl fmt::Display for Cell<'_> {
 }
 
 impl Get {
-    fn of<'a>(&self, row: &Row<'a>) -> Cell<'a> {
+    fn cell<'a>(&self, row: &Row<'a>) -> Cell<'a> {
         match self {
             Self::Text(of) | Self::Time(of) => {
                 of(row).map_or(Cell::None, |text| Cell::Text(clean(&text).into_owned().into()))

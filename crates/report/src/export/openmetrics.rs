@@ -82,7 +82,7 @@ impl<W: Write> Export for OpenMetrics<W> {
                 common.into_iter().chain(instead.map(|t| ("target", t))).chain([("virtual", is_virtual)]),
             ),
         };
-        // As their labels are: what can't be told apart there is one.
+        // Cleaned as labels are: drives with equal labels count as one.
         let shown = |text: &str| clean(text).into_owned();
         let subject = (drive.map(shown), instead.map(shown), shown(experiment));
         let latest = self.latest.entry(subject).or_insert_with(|| fresh(at.clone()));
@@ -98,7 +98,7 @@ impl<W: Write> Export for OpenMetrics<W> {
         let load = load.iter().map(|(name, text)| (*name, text.as_str()));
         let e = &metric.estimate;
         let series = latest.series.entry(metric.quantity.unit()).or_default();
-        // Of two estimates with one name the first is kept.
+        // The first of two estimates with the same labels is kept.
         series.entry(labels(common.into_iter().chain(own).chain(load))).or_insert([e.value, e.low, e.high]);
         Ok(())
     }

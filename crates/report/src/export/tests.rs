@@ -73,7 +73,7 @@ fn metrics(all: &[Findings]) -> String {
 }
 
 fn cells(all: &[Findings]) -> Vec<Vec<Cell<'_>>> {
-    all.iter().flat_map(rows).map(|row| COLUMNS.iter().map(|(_, get)| get.of(&row)).collect()).collect()
+    all.iter().flat_map(rows).map(|row| COLUMNS.iter().map(|(_, get)| get.cell(&row)).collect()).collect()
 }
 
 prop_compose! {

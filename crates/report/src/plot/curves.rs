@@ -12,7 +12,7 @@ use crate::{
     findings::{Curve, Figure, Point, Style},
 };
 
-/// How lines are broken, so that they can be told apart without colour.
+/// Dash patterns, so that lines can be distinguished without colour.
 const DASHES: [Option<&str>; 6] =
     [None, Some("14 6"), Some("4 5"), Some("14 5 4 5"), Some("20 8"), Some("8 8")];
 
@@ -23,7 +23,7 @@ const SAMPLE: f64 = 40.0;
 const BINS: usize = 30;
 
 /// Which colour, dashes and marker each curve has: curves of one name belong together and look alike.
-pub fn looks(curves: &[Curve]) -> Vec<usize> {
+pub fn curve_looks(curves: &[Curve]) -> Vec<usize> {
     let mut names: Vec<&str> = Vec::new();
     let mut looks = Vec::new();
     for curve in curves {
@@ -42,7 +42,7 @@ fn colour(look: usize) -> &'static str {
 
 /// Samples and names of the curves, where there are several, and where what follows begins.
 pub fn legend(figure: &Figure, top: f64, room: f64) -> (Markup, f64) {
-    let looks = looks(&figure.curves);
+    let looks = curve_looks(&figure.curves);
     let all: Vec<(usize, &Curve)> =
         looks.into_iter().zip(&figure.curves).filter(|(_, c)| !c.name.is_empty()).collect();
     let (mut x, mut top) = (EDGE, top);
@@ -127,7 +127,7 @@ pub fn curves(figure: &Figure, frame: &Frame) -> Markup {
     let beside = |c: &Curve| c.style == Style::Dots && !figure.x.names.is_empty();
     let all = figure.curves.iter().filter(|c| beside(c)).count();
     let (mut nth, mut drawn) = (0, Vec::new());
-    for (curve, look) in figure.curves.iter().zip(looks(&figure.curves)) {
+    for (curve, look) in figure.curves.iter().zip(curve_looks(&figure.curves)) {
         let (mut wide, mut shift) = (0.8, 0.0);
         if beside(curve) {
             wide = 0.8 / all as f64;

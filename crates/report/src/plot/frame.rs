@@ -23,7 +23,7 @@ const APART: f64 = 10.0;
 const GAP: f64 = 12.0;
 /// The width of histograms, as a share of that of the drawing.
 const HISTOGRAM: f64 = 0.12;
-/// Names below an axis stand in at most so many rows.
+/// The most rows of names below an axis.
 const ROWS: usize = 3;
 
 pub struct Frame {
@@ -80,7 +80,7 @@ impl Frame {
         self.floor - self.y.share(value) * (self.floor - INSET - self.area.top)
     }
 
-    /// Where the upper of so many equal parts of the scale of y begins, and how high each is.
+    /// The top of the uppermost of `n` equal parts of the y axis, and the height of each.
     pub fn bins(&self, n: usize) -> (f64, f64) {
         let top = self.area.top + INSET;
         (top, (self.floor - top) / n as f64)

@@ -16,9 +16,9 @@ use crate::{
 use frame::Frame;
 use text::{Anchor, Label, SIZE, TITLE, lines};
 
-/// A figure is so wide, and as high as it must be; a page shows it smaller or larger.
+/// The width of a figure, whose height follows from its content; a page scales it.
 const WIDE: f64 = 800.0;
-/// So wide on narrow pages, where text would be too small otherwise.
+/// The width on narrow pages, where text would be too small otherwise.
 const NARROW: f64 = 500.0;
 /// Between the edge and what is drawn.
 const EDGE: f64 = 8.0;
@@ -45,7 +45,7 @@ fn shapes() -> String {
     STYLE.to_owned() + &colours::figure()
 }
 
-/// A figure as a file of its own, on paper of its own: whoever shows it may not know what is dark.
+/// A figure as a file of its own, with its own background: a viewer may not support dark mode.
 pub fn file(figure: &Figure) -> String {
     let paper = html! { style { (PreEscaped(shapes())) } rect.fill.paper width="100%" height="100%" {} };
     document(figure, WIDE, "figure", "f", paper).into_string() + "\n"
@@ -76,7 +76,7 @@ fn document(figure: &Figure, width: f64, class: &str, id: &str, before: Markup) 
     }
 }
 
-/// From the top down: title, legend, curves in their frame. And how high that is.
+/// Title, legend and curves in their frame, from the top down, and the height of all.
 fn body(figure: &Figure, width: f64) -> (Markup, f64) {
     let mut top = EDGE;
     let mut head = Vec::new();
@@ -100,7 +100,7 @@ fn body(figure: &Figure, width: f64) -> (Markup, f64) {
     (drawn, (bottom + EDGE).ceil())
 }
 
-/// The figure without what has no place in it: numbers that are infinite or none.
+/// The figure without infinite numbers and NaN.
 fn drawable(figure: &Figure) -> Figure {
     let mut figure = figure.clone();
     for curve in &mut figure.curves {

@@ -19,7 +19,7 @@ pub struct Scale {
 /// Where a scale begins and ends, and its ticks.
 type Range = (f64, f64, Vec<f64>);
 
-/// At most about so many values are written beside an axis.
+/// The approximate limit of values beside an axis.
 const TICKS: usize = 6;
 
 impl Scale {
@@ -113,7 +113,7 @@ fn decades(low: f64, high: f64) -> Range {
     powers(10.0, f64::log10, low, high)
 }
 
-/// Every or every so many powers of a base.
+/// All, or every n-th, of the powers of a base.
 fn powers(base: f64, log: fn(f64) -> f64, low: f64, high: f64) -> Range {
     let first = log(low).floor() as i32;
     let last = (log(high).ceil() as i32).max(first + 1);
