@@ -20,16 +20,16 @@ pub struct Found {
 }
 
 /// Reads files, and all files below directories. Links inside directories are not followed.
-pub fn files(paths: &[PathBuf], said: &ImportOptions) -> Result<Found, ImportError> {
+pub fn files(paths: &[PathBuf], options: &ImportOptions) -> Result<Found, ImportError> {
     let mut found = Found::default();
     for path in paths {
         let unreadable = |source| ImportError::Unreadable { path: path.clone(), source };
         let meta = fs::metadata(path).map_err(unreadable)?;
         if meta.is_file() {
-            found.imported.push(one(path, said)?);
+            found.imported.push(one(path, options)?);
         } else if meta.is_dir() {
             for file in below(path)? {
-                one(&file, said).map_or_else(|e| found.refused.push(e), |one| found.imported.push(one));
+                one(&file, options).map_or_else(|e| found.refused.push(e), |one| found.imported.push(one));
             }
         } else {
             return Err(ImportError::NoFile { path: path.clone() });
@@ -60,7 +60,7 @@ fn below(top: &Path) -> Result<Vec<PathBuf>, ImportError> {
     Ok(files)
 }
 
-fn one(path: &Path, said: &ImportOptions) -> Result<Imported, ImportError> {
+fn one(path: &Path, options: &ImportOptions) -> Result<Imported, ImportError> {
     let unreadable = |source| ImportError::Unreadable { path: path.to_owned(), source };
     let file = File::open(path).map_err(unreadable)?;
     let bytes = file.metadata().map_err(unreadable)?.len();
@@ -72,6 +72,7 @@ fn one(path: &Path, said: &ImportOptions) -> Result<Imported, ImportError> {
     if bytes > MAX_FILE {
         return Err(ImportError::TooLarge { path: path.to_owned(), bytes });
     }
-    let imported = read(&content, said).map_err(|why| ImportError::Content { path: path.to_owned(), why })?;
+    let imported =
+        read(&content, options).map_err(|why| ImportError::Content { path: path.to_owned(), why })?;
     Ok(Imported { file: path.display().to_string(), ..imported })
 }

@@ -18,10 +18,10 @@ pub(super) struct Group<'a> {
     pub estimate: Estimate,
 }
 
-/// What a load was measured on, as far as anyone says.
+/// The name of the target of a load, as given or reported.
 pub(super) fn target(imported: &Imported, load: &ImportedLoad) -> String {
-    let said = imported.options.drive.as_ref().or(load.on.as_ref()).or(imported.drive.as_ref());
-    said.cloned().unwrap_or_else(|| imported.file.clone())
+    let drive = imported.options.drive.as_ref().or(load.on.as_ref()).or(imported.drive.as_ref());
+    drive.cloned().unwrap_or_else(|| imported.file.clone())
 }
 
 pub(super) fn groups(imported: &Imported) -> Vec<Group<'_>> {
@@ -44,9 +44,8 @@ pub(super) fn groups(imported: &Imported) -> Vec<Group<'_>> {
     named.collect()
 }
 
-/// What groups are called: by fio's name for their load, as drivebench's own loads are called. Where a target has more of
-/// one name, it is left to the one that drivebench measures unasked, and the others say who told them, and if need be
-/// how they differ.
+/// The names of groups: fio's name for the load, as for drivebench's own loads. If several loads of a target would share
+/// a name, the default load keeps it; the others add the job or tool and, if needed, their settings.
 fn names(groups: &[(String, Vec<&ImportedLoad>)]) -> Vec<String> {
     let mut names = vec![String::new(); groups.len()];
     let mut rivals: BTreeMap<(&str, String), Vec<(usize, &ImportedLoad)>> = BTreeMap::new();
@@ -60,7 +59,7 @@ fn names(groups: &[(String, Vec<&ImportedLoad>)]) -> Vec<String> {
             names[rivals.remove(*at).0] = label.clone();
         }
         // Each way of naming that tells some of them apart; the last one counts.
-        let ways: [fn(&ImportedLoad) -> String; 2] = [by, in_full];
+        let ways: [fn(&ImportedLoad) -> String; 2] = [origin_name, settings_name];
         let mut unnamed = rivals;
         for way in ways {
             let mut alike: BTreeMap<String, Vec<(usize, &ImportedLoad)>> = BTreeMap::new();
@@ -75,15 +74,15 @@ fn names(groups: &[(String, Vec<&ImportedLoad>)]) -> Vec<String> {
         let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
         unnamed.sort_by_key(|(at, _)| *at);
         for (at, load) in unnamed {
-            let number = numbers.entry(by(load)).or_default();
+            let number = numbers.entry(origin_name(load)).or_default();
             *number += 1;
-            names[at] = format!("{label} ({}) #{number}", by(load));
+            names[at] = format!("{label} ({}) #{number}", origin_name(load));
         }
     }
     names
 }
 
-/// Whether it is what drivebench would have measured unasked.
+/// Whether it is a load that drivebench measures by default.
 fn usual(load: &ImportedLoad) -> bool {
     let by_itself = !matches!(load.name.as_deref(), Some("rewrite" | "reread" | "cached reads"));
     let asked = (load.block, load.depth, load.jobs, load.caching);
@@ -91,44 +90,44 @@ fn usual(load: &ImportedLoad) -> bool {
 }
 
 /// The name of the job or test, or else of the tool.
-fn by(load: &ImportedLoad) -> String {
+fn origin_name(load: &ImportedLoad) -> String {
     load.name.clone().unwrap_or_else(|| load.tool.clone())
 }
 
-fn in_full(load: &ImportedLoad) -> String {
+fn settings_name(load: &ImportedLoad) -> String {
     let caching = load.caching.map(|c| c.words().to_owned());
     let depth = load.depth.map(|d| format!("depth {d}"));
     let jobs = load.jobs.filter(|j| *j > 1).map(|j| format!("{j} jobs"));
     let differs = [load.block.map(size), depth, jobs, caching];
-    [by(load)].into_iter().chain(differs.into_iter().flatten()).collect::<Vec<_>>().join(", ")
+    [origin_name(load)].into_iter().chain(differs.into_iter().flatten()).collect::<Vec<_>>().join(", ")
 }
 
-/// What must be alike for its numbers to be compared.
-pub(super) fn load(name: &str, told: &ImportedLoad) -> LoadKey {
+/// The properties that must be equal for numbers to be compared.
+pub(super) fn load(name: &str, from: &ImportedLoad) -> LoadKey {
     LoadKey {
         name: name.to_owned(),
-        direction: told.direction,
-        pattern: told.pattern,
-        block: told.block,
-        depth: told.depth,
-        jobs: told.jobs,
-        caching: told.caching,
-        content: told.content,
-        sync: told.sync,
-        engine: told.tool.clone(),
+        direction: from.direction,
+        pattern: from.pattern,
+        block: from.block,
+        depth: from.depth,
+        jobs: from.jobs,
+        caching: from.caching,
+        content: from.content,
+        sync: from.sync,
+        engine: from.tool.clone(),
         ..LoadKey::default()
     }
 }
 
-/// The speed over these repetitions, as far as one can be told.
+/// The speed over these repetitions.
 pub(super) fn estimate(loads: &[&ImportedLoad]) -> Estimate {
     let speeds: Vec<f64> = loads.iter().map(|l| l.speed).collect();
     let tool = loads.first().map(|l| l.tool.clone()).unwrap_or_default();
     match repeat::mean(&speeds).filter(|_| speeds.len() > 1) {
-        Some(mean) => Estimate { how: format!("{}, as {tool} told", mean.how), ..mean },
+        Some(mean) => Estimate { how: format!("{}, as {tool} reported", mean.how), ..mean },
         None => {
             let speed = speeds.first().copied().unwrap_or_default();
-            Estimate::unbounded(speed, &format!("as {tool} told, one run"))
+            Estimate::unbounded(speed, &format!("as {tool} reported, one run"))
         }
     }
 }

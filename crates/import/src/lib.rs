@@ -88,7 +88,7 @@ pub enum ContentError {
 }
 
 /// Reads the content of a file.
-pub fn read(bytes: &[u8], said: &ImportOptions) -> Result<Imported, ContentError> {
+pub fn read(bytes: &[u8], options: &ImportOptions) -> Result<Imported, ContentError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(ContentError::Empty);
     }
@@ -108,9 +108,9 @@ pub fn read(bytes: &[u8], said: &ImportOptions) -> Result<Imported, ContentError
     clean_names(&mut found);
     found.bytes = bytes.len() as u64;
     found.crc32 = crc32fast::hash(bytes);
-    found.options = said.clone();
+    found.options = options.clone();
     for load in found.loads.iter_mut().filter(|l| l.direction.is_none()) {
-        load.direction = said.direction;
+        load.direction = options.direction;
     }
     repetitions(&mut found);
     if found.tool.is_empty() {
@@ -133,7 +133,7 @@ fn is_fio_log(text: &str) -> bool {
 
 /// Notes loads whose operations and bytes don't fit. fio rounds IOPS to whole numbers.
 fn contradictions(found: &mut Imported) {
-    let told = |load: &ImportedLoad| {
+    let contradiction = |load: &ImportedLoad| {
         let (iops, block) = (load.iops?, load.block?);
         let expected = iops * block as f64;
         let fits = (expected - load.speed).abs() <= 0.1 * load.speed.max(expected) + block as f64;
@@ -143,7 +143,7 @@ fn contradictions(found: &mut Imported) {
             format!("'{name}' contradicts itself: {iops:.0} operations a second of {block} are {expected}, its speed is {speed}.")
         })
     };
-    let all: Vec<String> = found.loads.iter().filter_map(told).collect();
+    let all: Vec<String> = found.loads.iter().filter_map(contradiction).collect();
     all.into_iter().for_each(|what| note(found, what));
 }
 

@@ -1,4 +1,4 @@
-//! How the record of an import is read: what other tools told, side by side with what drivebench measures.
+//! Findings of an import: results of other tools in the form of drivebench's own.
 
 use super::{
     distinct,
@@ -31,7 +31,7 @@ pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
         ..Findings::default()
     };
     let Some(imported) = &run.imported else {
-        findings.flags.push("Nothing was kept: the record ends before what was imported.".to_owned());
+        findings.flags.push("Nothing was imported: the record ends before its results.".to_owned());
         return findings;
     };
     findings.origin = origin(imported, &run);
@@ -73,9 +73,9 @@ fn origin(imported: &Imported, run: &Run<()>) -> Origin {
 }
 
 fn context(imported: &Imported, groups: &[Group<'_>], start: Option<&Start>, several: bool) -> Vec<String> {
-    let or = |said: &Option<String>, told: &Option<String>, what: &str| match (said, told) {
-        (Some(said), _) => format!("{what} {said} (given with --{what})"),
-        (None, Some(told)) => format!("{what} {told}"),
+    let or = |given: &Option<String>, reported: &Option<String>, what: &str| match (given, reported) {
+        (Some(given), _) => format!("{what} {given} (given with --{what})"),
+        (None, Some(reported)) => format!("{what} {reported}"),
         (None, None) => format!("{what} unknown"),
     };
     let drive = if several && imported.drive.is_none() {
@@ -103,7 +103,7 @@ fn context(imported: &Imported, groups: &[Group<'_>], start: Option<&Start>, sev
     lines
 }
 
-/// More loads than this are told of together.
+/// The most loads with a sentence each; more are summed up.
 const MOST_SENTENCES: usize = 12;
 
 fn heads(group: &Group<'_>, several: bool, run: Option<usize>) -> Vec<String> {
@@ -175,8 +175,8 @@ fn verdicts(groups: &[Group<'_>], several: bool) -> Vec<String> {
 
 fn flags(imported: &Imported, groups: &[Group<'_>]) -> Vec<String> {
     let mut flags = vec![
-        "Imported, not measured: what the drive, the machine and others on it did meanwhile is not known, nor whether \
-         the load had settled."
+        "Imported, not measured: the conditions on the drive and the machine are unknown, and so is whether the load had \
+         settled."
             .to_owned(),
     ];
     let mut unknown: Vec<(String, Vec<String>)> = Vec::new();
@@ -193,20 +193,17 @@ fn flags(imported: &Imported, groups: &[Group<'_>]) -> Vec<String> {
             1..=4 => format!("'{}'", names.join("', '")),
             n => count(n as u64, "load"),
         };
-        flags.push(format!("Unknown of {of}: {what}."));
+        flags.push(format!("Unknown for {of}: {what}."));
     }
     if imported.loads.iter().any(|l| l.direction.is_none()) {
-        flags.push("Import it with --rw read or --rw write where you know which it was.".to_owned());
+        flags.push("If you know the direction, import it with --rw read or --rw write.".to_owned());
     }
     if groups.iter().any(|g| g.loads.len() > 1) {
-        flags.push("Runs one after the other tell how far they differ, nothing of another day.".to_owned());
+        flags.push("Consecutive runs show how far they differ, not how far days differ.".to_owned());
     }
     flags.extend(imported.notes.iter().cloned());
     if imported.skipped_lines > 0 {
-        flags.push(format!(
-            "Left alone: {} of the file without a result.",
-            count(imported.skipped_lines, "line")
-        ));
+        flags.push(format!("Ignored: {} without a result.", count(imported.skipped_lines, "line")));
     }
     flags
 }
@@ -219,8 +216,9 @@ fn metrics(group: &Group<'_>) -> Vec<Metric> {
         let metric = |quantity, e| Metric { repetition: several.then_some(n), ..metric(quantity, e) };
         all.extend(several.then(|| metric(Quantity::Throughput, estimate(&[load]))));
         for of in Percentile::SHOWN {
-            let told = latency(load, of);
-            let estimate = told.map(|s| Estimate::unbounded(s, &format!("as {} told, one run", load.tool)));
+            let reported = latency(load, of);
+            let estimate =
+                reported.map(|s| Estimate::unbounded(s, &format!("as {} reported, one run", load.tool)));
             all.extend(estimate.map(|e| metric(Quantity::Latency(of), e)));
         }
     }

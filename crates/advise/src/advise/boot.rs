@@ -46,7 +46,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let system = context.system();
     let drives = context.drives();
     let Some(now) = system.first() else {
-        let says = "Not known: the drive that the system runs from was not found.";
+        let says = "Not known: the drive of the running system was not found.";
         return vec![Answer::new(Topic::Boot, Sure::Unknown, says)];
     };
     let pi = drives.iter().any(|d| starts_from(machine, d).is_some());
@@ -126,8 +126,8 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
 struct Boots<'a> {
     /// The median boot from the drive of the system, s.
     here: &'a Estimate,
-    /// Of the others the one to name, and how much longer its boots are than those from here, s: the shortest, of those
-    /// that show a gain where any does.
+    /// The best other drive, and how much longer its boots take than those from here, s: the shortest, if possible among
+    /// those that show a gain.
     best: (&'a str, &'a Estimate),
     from: &'a Evidence,
 }
@@ -135,7 +135,7 @@ struct Boots<'a> {
 impl<'a> Boots<'a> {
     fn of(context: &Context<'a>, now: &Drive) -> Option<Self> {
         let whole = &Quantity::BootTime(BootPart::Whole);
-        context.of(now).rev().find_map(|from| {
+        context.on_drive(now).rev().find_map(|from| {
             let all = |scope| from.numbers.iter().filter(move |m| m.quantity == *whole && m.scope == scope);
             // That of the run itself is the first.
             let here = &all(Scope::OverBoots).next()?.estimate;
@@ -156,7 +156,7 @@ impl<'a> Boots<'a> {
         let (label, longer) = self.best;
         if self.is_gain() {
             let (gain, whole) = (duration(-longer.value), duration(self.here.value));
-            return format!("Boot from {label}: that gained {gain} of {whole}.");
+            return format!("Boot from {label}: it saved {gain} of {whole}.");
         }
         format!("Stay with {name}: no recorded boot shows that another drive is faster.")
     }

@@ -1,4 +1,4 @@
-//! Commands that would settle a question, with targets of this machine and without the program's name.
+//! Commands that answer an open question, with targets of this machine and without the program's name.
 
 use crate::{
     inventory::{Drive, Inventory, Layer, Mount},

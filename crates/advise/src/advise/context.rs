@@ -101,7 +101,7 @@ impl<'a> Context<'a> {
     }
 
     /// Evidence of this drive alone, oldest first.
-    pub fn of(&self, drive: &Drive) -> impl DoubleEndedIterator<Item = &'a Evidence> + use<'a> {
+    pub fn on_drive(&self, drive: &Drive) -> impl DoubleEndedIterator<Item = &'a Evidence> + use<'a> {
         let identity = drive.identity();
         self.all().filter(move |e| is_of(e, &identity))
     }
@@ -115,8 +115,8 @@ impl<'a> Context<'a> {
     /// The newest speed of each drive under the same load: the load that most of the drives were measured with, and of those the
     /// one that fits best.
     pub fn speeds(&self, drives: &[&Drive], wanted: Wanted) -> Vec<Option<Number<'a>>> {
-        let has_speed = |e: &&Evidence| e.is(wanted) && e.speed().is_some();
-        let of = |drive: &&Drive| self.of(drive).filter(has_speed).collect::<Vec<_>>();
+        let has_speed = |e: &&Evidence| e.has_load(wanted) && e.speed().is_some();
+        let of = |drive: &&Drive| self.on_drive(drive).filter(has_speed).collect::<Vec<_>>();
         let all: Vec<Vec<&'a Evidence>> = drives.iter().map(of).collect();
         let shared = |e: &Evidence| all.iter().filter(|own| own.iter().any(|o| o.key() == e.key())).count();
         let best = all.iter().flatten().max_by_key(|e| (shared(e), Reverse(e.fit(wanted)), &e.at));
@@ -128,7 +128,8 @@ impl<'a> Context<'a> {
     /// The longest operation of a drive under any fitting load, s, and its run. One at a time: with more, an operation
     /// also waits for those before it.
     pub fn worst(&self, drive: &Drive, wanted: Wanted) -> Option<(f64, &'a Evidence)> {
-        let all = self.of(drive).filter(|e| e.is(wanted) && e.load.as_ref().is_some_and(is_alone));
+        let all =
+            self.on_drive(drive).filter(|e| e.has_load(wanted) && e.load.as_ref().is_some_and(is_alone));
         let each = all.filter_map(|e| Some((e.worst()?, e)));
         // Of equal ones the load that fits best.
         each.max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.fit(wanted).cmp(&a.1.fit(wanted))))
@@ -252,7 +253,7 @@ impl<'a> Context<'a> {
     /// How long the drive takes to wake, s, where that was measured.
     pub fn wakes(&self, drive: &Drive) -> Option<Number<'a>> {
         let number = |from: &'a Evidence| Some(Number { estimate: from.wake_time()?, from });
-        self.of(drive).rev().find_map(number)
+        self.on_drive(drive).rev().find_map(number)
     }
 
     pub fn failing(&self, drive: &Drive) -> bool {

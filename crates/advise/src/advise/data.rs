@@ -58,14 +58,14 @@ fn array<'a>(context: &Context<'a>, layer: &'a Layer, pool: &Pool, drives: &[&Dr
     let (layout, on) = (pool.layout_in_words(), context.names(drives));
     let lives = match super::layout::survives(context, layer, pool) {
         _ if pool.has_no_copies() => " The failure of any drive loses all of it.".to_owned(),
-        Some(0) => " It survives no loss of a drive.".to_owned(),
+        Some(0) => " It survives no drive failure.".to_owned(),
         Some(n) => format!(" It survives the loss of {}.", count(n, "drive")),
         None => String::new(),
     };
     let says = format!("{name} is available for data: {layout} of {on}{size}{state}.{lives}");
     let numbers: Vec<Number<'_>> =
         [Wanted::READ, Wanted::WRITE].iter().filter_map(|w| context.of_layer(layer, *w)).collect();
-    let verb = |n: &Number<'_>| if n.from.is(Wanted::READ) { "reads" } else { "writes" };
+    let verb = |n: &Number<'_>| if n.from.has_load(Wanted::READ) { "reads" } else { "writes" };
     let each = |n: &Number<'_>| format!("{} {}", verb(n), speed(n.estimate));
     let speeds: Vec<String> = numbers.iter().map(each).collect();
     let (sure, speeds, decide) = match numbers.is_empty() {
@@ -109,7 +109,7 @@ fn none(context: &Context<'_>) -> Answer {
 fn among<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Answer {
     let kept = drives.iter().filter(|drive| !context.is_unfit(drive, Use::Safekeeping));
     let (sunk, drives): (Vec<&'a Drive>, Vec<&'a Drive>) =
-        kept.partition(|d| regression::of(context, d).iter().any(regression::Trend::far_worse));
+        kept.partition(|d| regression::trends(context, d).iter().any(regression::Trend::far_worse));
     let writes = context.speeds(&drives, Wanted::WRITE);
     let written = writes.iter().flatten().count() > 0;
     let speeds = if written { writes } else { context.speeds(&drives, Wanted::READ) };
@@ -131,11 +131,11 @@ fn among<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Answer {
     why.extend(files);
     let unseen = best.worst.is_none();
     if unseen {
-        why.push("How long its writes stall is not measured.".to_owned());
+        why.push("Stalls of its writes are not measured.".to_owned());
     }
     if !unknown.is_empty() {
         let n = count(unknown.len() as u64, "drive");
-        why.push(format!("{n} more not measured in this way."));
+        why.push(format!("{n} more not measured with this load."));
     }
     why.push(second(context, best.drive, &drives));
     let runs = known.iter().flat_map(|c| [Some(c.speed.from), c.worst.map(|w| w.1)]).flatten();
@@ -153,7 +153,7 @@ fn small_files<'a>(
     drives: &[&'a Drive],
 ) -> Option<(String, Vec<&'a Evidence>)> {
     let cost = |drive: &Drive| {
-        let mut all = context.of(drive).rev();
+        let mut all = context.on_drive(drive).rev();
         all.find_map(|from| Some(Number { estimate: from.cost_of_file()?, from }))
     };
     let own = cost(best)?;
@@ -171,7 +171,7 @@ fn small_files<'a>(
         return Some((text, vec![own.from]));
     };
     let (name, cost) = (context.name(drive), with_interval(other.estimate, duration));
-    let text = format!("Many small files rather on {name}: {cost} to write each, not {mine}.");
+    let text = format!("Put many small files on {name}: writing one takes {cost}, not {mine}.");
     Some((text, vec![own.from, other.from]))
 }
 

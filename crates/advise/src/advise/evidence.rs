@@ -33,7 +33,7 @@ pub struct Evidence {
     pub layers: Vec<String>,
     /// The pool that joins the drives, as it was then.
     pub pool: Option<Pool>,
-    /// Something is between that is not the drive's: a loop device, FUSE.
+    /// An indirection lies between target and drive: a loop device, FUSE.
     pub indirect: bool,
     /// The figures are of several targets at once.
     pub at_once: bool,
@@ -53,7 +53,7 @@ pub struct Evidence {
 pub(super) struct Wanted {
     pub reads: bool,
     pub pattern: Pattern,
-    /// Of any block size and depth.
+    /// Accepts any block size and depth.
     pub any: bool,
 }
 
@@ -264,7 +264,7 @@ impl Evidence {
         })
     }
 
-    pub(super) fn is(&self, wanted: Wanted) -> bool {
+    pub(super) fn has_load(&self, wanted: Wanted) -> bool {
         self.fit(wanted).is_some()
     }
 

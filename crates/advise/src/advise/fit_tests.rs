@@ -414,7 +414,7 @@ fn small_files_change_the_advice_for_data() {
     let cheaper = advise(&inventory, &[evidence.clone(), with([30.0, 2.0])].concat());
     let data = answer(&cheaper, Topic::Data);
     let files =
-        "Many small files rather on Cruzer Blade in bay 1.3: 2 ms ±5.0 % to write each, not 30 ms ±5.0 %.";
+        "Put many small files on Cruzer Blade in bay 1.3: writing one takes 2 ms ±5.0 %, not 30 ms ±5.0 %.";
     assert!(data.says.contains("Keep data on Cruzer Blade in bay 1.2"), "{data:?}");
     assert!(data.because.iter().any(|why| why == files), "{data:?}");
     assert!(data.rests_on.contains(&"r9".to_owned()), "{data:?}");

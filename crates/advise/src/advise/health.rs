@@ -33,8 +33,10 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let mut all: Vec<Answer> = bearing
         .map(|f| Answer::new(Topic::Health, Sure::Inferred, f.what).because([f.advice]).problem())
         .collect();
-    let trends: Vec<(&Drive, Trend<'_>)> =
-        drives.iter().flat_map(|d| regression::of(context, d).into_iter().map(move |t| (*d, t))).collect();
+    let trends: Vec<(&Drive, Trend<'_>)> = drives
+        .iter()
+        .flat_map(|d| regression::trends(context, d).into_iter().map(move |t| (*d, t)))
+        .collect();
     let mut slower: Vec<&(&Drive, Trend<'_>)> = trends.iter().filter(|(_, t)| t.worse()).collect();
     // Of several loads of a kind, the one that lost most.
     slower.sort_by(|(_, a), (_, b)| a.loss().total_cmp(&b.loss()));
@@ -67,9 +69,9 @@ fn worse(context: &Context<'_>, drive: &Drive, t: &Trend<'_>) -> Answer {
         e.range(|x| format!("{x:.2}"))
     );
     let advice = if !t.same_place() {
-        "The two runs were made in different places, which may explain the difference: measure again in the first place."
+        "The drive was connected elsewhere in the first run, which may explain the difference: measure it there again."
     } else if t.far_worse() {
-        "Back up what is only there, and don't rely on it; a full or worn flash drive slows down like this."
+        "Back it up and don't rely on it: a full or worn flash drive slows down like this."
     } else {
         "A fuller drive alone may cause this. Measure again in some weeks."
     };
@@ -83,7 +85,7 @@ fn rest(context: &Context<'_>, drives: &[&Drive], trends: &[(&Drive, Trend<'_>)]
     let steady: Vec<&(&Drive, Trend<'_>)> =
         trends.iter().filter(|(_, t)| !t.worse() && !t.unbounded()).collect();
     let open = trends.iter().filter(|(_, t)| t.unbounded()).count();
-    let new = |drive: &&Drive| context.of(drive).all(|e| is_long_ago(e.day(), context.today));
+    let new = |drive: &&Drive| context.on_drive(drive).all(|e| is_long_ago(e.day(), context.today));
     let which: Vec<&Drive> = context.for_data_or_all().into_iter().filter(new).collect();
     let command = commands::baseline(context.inventory, &which);
     let mut answer = if steady.is_empty() {

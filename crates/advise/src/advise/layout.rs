@@ -21,7 +21,7 @@ const PAYS: f64 = 1.3;
 /// Sizes or speeds beyond this ratio waste space or speed.
 const UNLIKE: f64 = 1.1;
 
-/// How many drives a pool can lose, whichever they are. Of a drive that holds several of its members all are lost.
+/// The number of drives that a pool can lose in any combination. A drive may hold several members, which are lost together.
 pub(super) fn survives(context: &Context<'_>, layer: &Layer, pool: &Pool) -> Option<u64> {
     let may_lose = usize::try_from(pool.survives()?).ok()?;
     let inventory = context.inventory;
@@ -244,6 +244,6 @@ fn sentences(gains: &[Gain<'_>]) -> [String; 2] {
     let each: Vec<String> = gains.iter().map(words).collect();
     let pays = gains.iter().any(|gain| gain.ratio >= PAYS);
     let helps = if pays { "helps for data with a copy elsewhere" } else { "hardly helps" };
-    let first = format!("raid0 {helps}: it would {}; it survives no loss of a drive.", each.join(" and "));
+    let first = format!("raid0 {helps}: it would {}; it survives no drive failure.", each.join(" and "));
     [first, published::SMALL_LOADS.to_owned()]
 }

@@ -175,9 +175,9 @@ fn an_array_survives_only_what_its_drives_allow() {
         said(&advise(&inventory, &[]), Topic::Data)
     };
     holds(&members("raid1", &["nvme0n1", "nvme1n1"]), &["survives the loss of 1 drive"]);
-    holds(&members("raid1", &["nvme0n1", "nvme0n2"]), &["survives no loss of a drive"]);
+    holds(&members("raid1", &["nvme0n1", "nvme0n2"]), &["survives no drive failure"]);
     holds(&members("raid1", &["nvme0n1", "nvme0n2", "nvme1n1"]), &["survives the loss of 1 drive"]);
-    holds(&members("raid5", &["nvme0n1", "nvme0n2", "nvme1n1"]), &["survives no loss of a drive"]);
+    holds(&members("raid5", &["nvme0n1", "nvme0n2", "nvme1n1"]), &["survives no drive failure"]);
     holds(
         &members("raid6", &["nvme0n1", "nvme0n2", "nvme1n1", "nvme2n1"]),
         &["survives the loss of 1 drive"],

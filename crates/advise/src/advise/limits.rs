@@ -43,7 +43,7 @@ pub(super) enum Held {
 }
 
 impl<'a> Flow<'a> {
-    /// Of several drives at once where that was measured here, else of an array, else of the fastest drive.
+    /// The flow of several drives at once if that was measured here, otherwise of an array, otherwise of the fastest drive.
     pub fn of(context: &Context<'a>, reads: bool) -> Option<Self> {
         let wanted = if reads { Wanted::READ } else { Wanted::WRITE };
         let array = || {
@@ -146,8 +146,8 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
             Answer::new(Topic::Limits, Sure::Measured, "").because(drives).rests_on(runs(flows))
         }
         ([], link) => by_inventory(context, link.as_ref()),
-        (flows, Some(link)) => over(context, flows, link),
-        (flows, None) => here(context, flows),
+        (flows, Some(link)) => with_network(context, flows, link),
+        (flows, None) => without_network(context, flows),
     };
     if link.is_none() && clients.as_ref().is_none_or(|clients| !clients.is_elsewhere) {
         answer.says = format!("{} {NO_NETWORK}", answer.says);
@@ -169,7 +169,7 @@ pub(super) fn sure(context: &Context<'_>, flows: &[Flow<'_>]) -> Sure {
 }
 
 /// Measured, with a network.
-fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> Answer {
+fn with_network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> Answer {
     let network = &link.called;
     let clause = |held: Held| {
         let those = flows.iter().filter(|f| f.held(link.passes(f.reads)) == held);
@@ -178,7 +178,7 @@ fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> An
         (!those.is_empty()).then(|| match held {
             Held::Network => format!("{network} limits {loads} of clients"),
             Held::Drives => format!("the drives limit {loads}"),
-            Held::Open => format!("whether {network} limits {loads} can't be told"),
+            Held::Open => format!("whether {network} limits {loads} is not clear"),
         })
     };
     let clauses = [Held::Network, Held::Drives, Held::Open].into_iter().filter_map(clause);
@@ -196,7 +196,7 @@ fn over(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> An
 }
 
 /// Measured, without a known network.
-fn here(context: &Context<'_>, flows: &[Flow<'_>]) -> Answer {
+fn without_network(context: &Context<'_>, flows: &[Flow<'_>]) -> Answer {
     let mut local = locally(flows);
     let speeds = capital(&described(flows));
     let says = match local.is_empty() {
@@ -221,7 +221,7 @@ fn locally(flows: &[Flow<'_>]) -> Vec<String> {
                 let limit = match f.ceilings().next() {
                     Some(_) if share >= REACHED => continue,
                     Some(_) => "no bus limits them much",
-                    None => "whether something shared limits them can't be told",
+                    None => "whether something shared limits them is not clear",
                 };
                 sentences.push(format!("At once they {verb} {part} of their sum alone: {limit}."));
                 continue;
@@ -256,8 +256,7 @@ fn by_inventory(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Answer
             format!("Clients get at most {}, the limit of {}.", rate(link.most()), link.called)
         }
         (None, _) => {
-            let says =
-                format!("Not known: no limit of the links to {who} is known, and nothing is measured.");
+            let says = format!("Not known: the link limits of {who} are unknown, and nothing is measured.");
             return Answer::new(Topic::Limits, Sure::Unknown, says)
                 .decide(commands::together(context.inventory, &drives));
         }

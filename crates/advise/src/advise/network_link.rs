@@ -89,7 +89,7 @@ pub(super) fn narrowest<'a>(context: &Context<'a>, drives: &[&Drive]) -> Option<
     };
     let common = context.inventory.buses.iter().filter(|bus| drives.iter().all(|d| below(d, bus)));
     let common = common.filter_map(|bus| Some((bus, usable(bus)?)));
-    // Of equals the outermost, which comes first.
+    // Among equals the outermost, which comes first.
     common.reduce(|best, other| if other.1 < best.1 { other } else { best }).filter(|_| !drives.is_empty())
 }
 

@@ -20,10 +20,7 @@ fn a_pool_that_lacks_a_drive_is_the_first_problem() {
     let degraded = mounted_array("degraded", "raid5", 3, "acd").inventory();
     let (problem, data) = first(&degraded);
     holds(&problem, &["md127 is degraded: it lacks 1 of 3 drives", "sudo mdadm /dev/md127 --add /dev/NEW"]);
-    holds(
-        &data,
-        &["available for data", "degraded: 1 of 3 drives missing", "It survives no loss of a drive."],
-    );
+    holds(&data, &["available for data", "degraded: 1 of 3 drives missing", "It survives no drive failure."]);
     let mut ours = degraded;
     let pool = ours.layers[0].pool.as_mut().expect("a pool");
     (pool.ours, pool.absent) = (true, vec!["4C530002".to_owned()]);

@@ -55,7 +55,7 @@ impl Trend<'_> {
 
 /// All figures of a drive that were measured in the same way on two days at least; short runs, without latencies, don't
 /// count.
-pub(super) fn of<'a>(context: &Context<'a>, drive: &Drive) -> Vec<Trend<'a>> {
+pub(super) fn trends<'a>(context: &Context<'a>, drive: &Drive) -> Vec<Trend<'a>> {
     let mut seen: Vec<(Key<'_>, &str)> = Vec::new();
     let mut trends = Vec::new();
     let long = |e: &&Evidence| !e.at.is_empty() && (e.load.is_none() || e.worst().is_some());

@@ -42,7 +42,7 @@ pub(super) fn times(ratio: f64) -> String {
     if ratio >= 9.95 { format!("{ratio:.0} times") } else { format!("{ratio:.1} times") }
 }
 
-/// The noun for so many drives: `the drive`, `both drives`, `the 4 drives`.
+/// The noun for `n` drives: `the drive`, `both drives`, `the 4 drives`.
 pub(super) fn the_drives(n: usize) -> String {
     match n {
         1 => "the drive".to_owned(),

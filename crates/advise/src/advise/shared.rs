@@ -1,4 +1,4 @@
-//! What a client of a share got, as `run share` measured it.
+//! The speeds of a client of a share, as measured by `run share`.
 
 use super::{context::Context, evidence::Evidence, sentences::speed};
 use crate::{

@@ -91,7 +91,7 @@ struct Wait<'a> {
 
 impl<'a> Wait<'a> {
     fn of(context: &Context<'a>, drive: &Drive) -> Option<Self> {
-        let test = context.of(drive).rev().find_map(|from| {
+        let test = context.on_drive(drive).rev().find_map(|from| {
             let seconds = from.measures.as_ref()?.swap?.longest_wait?;
             Some(Self { seconds, is_tested: true, from })
         });
@@ -113,7 +113,7 @@ impl<'a> Wait<'a> {
 
 /// What `run swap` found of a drive last.
 fn tested<'a>(context: &Context<'a>, drive: &Drive) -> Option<(String, &'a Evidence)> {
-    let (from, used) = context.of(drive).rev().find_map(|e| {
+    let (from, used) = context.on_drive(drive).rev().find_map(|e| {
         let used = e.numbers.iter().find(|m| m.quantity == Quantity::MemoryUsed)?;
         Some((e, &used.estimate))
     })?;

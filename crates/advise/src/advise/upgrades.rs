@@ -87,7 +87,7 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
     }
     if !open.is_empty() {
         let (open, carries) = (verbs(&open), passes(&open));
-        says.push(format!("Whether a faster drive would help {open} can't be told: {carries}."));
+        says.push(format!("Whether a faster drive would help {open} is not clear: {carries}."));
     }
     let held = described(nothing.iter().map(|j| j.flow));
     let held = (!held.is_empty()).then(|| format!("{}.", capital(&held)));
@@ -213,7 +213,7 @@ fn ports(context: &Context<'_>) -> Option<Answer> {
 
 /// A bay in which all drives are slower, by the run of `bays` whose load fits best, and of those the newest.
 fn slow_bay(context: &Context<'_>) -> Option<Answer> {
-    let fits = |e: &Evidence| e.is(Wanted::READ) || e.is(Wanted::WRITE);
+    let fits = |e: &Evidence| e.has_load(Wanted::READ) || e.has_load(Wanted::WRITE);
     let runs = context.all().filter(|e| e.of_bays && !context.other_board(e));
     let run = runs.max_by_key(|e| (fits(e), &e.at))?;
     let slow = |m: &&Metric| m.estimate.high < 1.0 && m.estimate.value * FELT <= 1.0;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Pair, Side, pools};
 use crate::findings::{LoadKey, Metric, On};
 
-/// What differs besides the numbers.
+/// Differences in how the numbers were measured.
 pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str, &str)) -> Vec<String> {
     let mut sentences = Vec::new();
     let (x, y) = (pair.a.run, pair.b.run);
@@ -27,7 +27,7 @@ pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str
         for (run, load) in [(a, load), (b, other)] {
             let unknown = load.unknown();
             if !unknown.is_empty() {
-                sentences.push(format!("Not known of '{label}' in {run}: {}.", unknown.join(", ")));
+                sentences.push(format!("Unknown for '{label}' in {run}: {}.", unknown.join(", ")));
             }
         }
         sentences.extend(claims(label, (a, load.span), (b, other.span)));

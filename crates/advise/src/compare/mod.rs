@@ -144,7 +144,7 @@ fn same_place(a: &Carrier, b: &Carrier) -> bool {
     same_drives(a, b) && !differ_in_layers(a, b) && !pools::are_unlike(a, b)
 }
 
-/// Of an import nothing is known of that.
+/// Whether the layers differ; an import has none.
 fn differ_in_layers(a: &Carrier, b: &Carrier) -> bool {
     let known = a.on.is_some() && b.on.is_some();
     known && (a.indirect != b.indirect || !a.kinds_of_layers().eq(b.kinds_of_layers()))

@@ -36,20 +36,20 @@ pub(super) fn side_by_side(a: (&str, &Carrier), b: (&str, &Carrier)) -> Option<S
     };
     let common = left.identities().filter(|drive| right.identities().any(|other| other == *drive)).count();
     let same = match common {
-        0 => "other drives".to_owned(),
+        0 => "different drives".to_owned(),
         n if n == left.drives.len() && n == right.drives.len() => "the same drives".to_owned(),
-        n => format!("{n} of the drives the same"),
+        n => format!("{} in common", count(n as u64, "drive")),
     };
     Some(format!("{} against {}: {same}", words(a), words(b)))
 }
 
-/// In which runs the pool was not as it should be.
+/// The runs in which the pool was degraded, rebuilding or resyncing.
 pub(super) fn conditions(a: (&str, &Carrier), b: (&str, &Carrier)) -> Vec<String> {
     let sentence = |(run, carrier): (&str, &Carrier)| {
         let pool = carrier.pool.as_ref()?;
         if pool.is_filling() {
             return Some(format!(
-                "In {run} a drive of the pool was being filled or made equal: speeds measured meanwhile can't be compared."
+                "In {run} the pool was rebuilding or resyncing: its speeds can't be compared."
             ));
         }
         let members = count(pool.members, "drive");
@@ -128,6 +128,6 @@ mod tests {
         assert!(are_unlike(&whole, &on(Some(pool("raid0", 3)), "abc")), "another layout is another place");
         let said = conditions(("r1", &whole), ("r2", &filling));
         assert_eq!(said.len(), 1);
-        assert!(said[0].starts_with("In r2 a drive of the pool was being filled"), "{said:?}");
+        assert!(said[0].starts_with("In r2 the pool was rebuilding or resyncing"), "{said:?}");
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Document {
     pub jobs: Option<Vec<Job>>,
     pub client_stats: Option<Vec<Job>>,
     pub disk_util: Option<Vec<Disk>>,
-    /// Of text: whether it is a later report on the run of the document before it.
+    /// For text only: whether it is a later report on the run of the document before it.
     #[serde(skip)]
     pub continues: Option<bool>,
 }
@@ -65,7 +65,7 @@ pub(super) struct Job {
     pub error: Option<f64>,
     /// Since fio 3.36; 0 before the start.
     pub job_start: Option<f64>,
-    /// Of the whole run, s.
+    /// Time since the start of the run, s.
     pub elapsed: Option<f64>,
     /// Missing in old versions and in sums over clients.
     #[serde(rename = "job options")]

@@ -86,7 +86,7 @@ pub(super) fn read(text: &str) -> Result<(Imported, String), ContentError> {
         let reports = count(documents.replaced, "earlier report");
         note(
             &mut found,
-            format!("{reports} of a run that went on (--status-interval): only its last one counts."),
+            format!("{reports} of the same run (--status-interval) left out: only the last one counts."),
         );
     }
     Ok((found, rest))
@@ -314,7 +314,7 @@ fn import_job(context: &DocumentContext<'_>, copies: &[&Job], found: &mut Import
         let what = "read back what it had written, to verify it; these reads are left out";
         note(found, format!("Job '{name}' {what}."));
     } else if both && !as_mix {
-        let what = "read and wrote for different times, so one after the other: they are two loads";
+        let what = "read and wrote one after the other, for different times: these are two loads";
         note(found, format!("Job '{name}' {what}."));
     }
     let mut add = |half: Option<Half>, ways: &[&DirectionStats], way: Option<Direction>| {

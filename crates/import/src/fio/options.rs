@@ -18,7 +18,7 @@ pub(super) struct Known {
     pub share: Option<u8>,
     /// Key of equal options, if fio reports all of them.
     pub key: Option<String>,
-    /// What else the job did than moving bytes as fast as it could; each after the job's name.
+    /// Notes on options that make the job do more, or less, than move bytes at full speed.
     pub notes: Vec<String>,
 }
 
@@ -117,13 +117,10 @@ impl Known {
         let order: Vec<String> = order.collect();
         let mut notes = peculiarities(engine, &set);
         if unlike {
-            let what =
-                "is one of several jobs with other options, reported in one sum: what they did is not known";
+            let what = "was summed with jobs that have other options: its load is unknown";
             notes.push(what.to_owned());
         }
-        notes.extend(
-            order.iter().map(|how| format!("did not choose its offsets by its pattern alone ({how})")),
-        );
+        notes.extend(order.iter().map(|how| format!("changed the order of its offsets ({how})")));
         if let (true, Some(depth @ 2..), Some(engine)) = (one_at_a_time, asked, engine) {
             notes.push(format!(
                 "has iodepth={depth}, but its engine {engine} has one operation in flight: depth 1"
@@ -151,7 +148,7 @@ impl Known {
     }
 }
 
-/// What else a job did than moving bytes as fast as it could.
+/// Options that make a job do more, or less, than move bytes at full speed, as notes.
 fn peculiarities<'a>(engine: Option<&str>, set: &impl Fn(&str) -> Option<&'a str>) -> Vec<String> {
     let options = |names: &'static [&'static str], what: fn(&str) -> String| {
         names.iter().filter_map(move |name| Some(what(&format!("{name}={}", set(name)?))))
@@ -160,7 +157,7 @@ fn peculiarities<'a>(engine: Option<&str>, set: &impl Fn(&str) -> Option<&'a str
     let of_engine = match engine {
         Some(MAPPED) => Some("used mmap: it went through the page cache, whatever 'direct' says".to_owned()),
         Some(engine) if IDLE.contains(&engine) => {
-            Some(format!("used the engine {engine}, which moves no data of a drive: {not_compared}"))
+            Some(format!("used the engine {engine}, which moves no data to or from a drive: {not_compared}"))
         }
         _ => None,
     };
@@ -174,11 +171,9 @@ fn peculiarities<'a>(engine: Option<&str>, set: &impl Fn(&str) -> Option<&'a str
         )
         .chain(zeros)
         .chain(options(&["buffer_compress_percentage", "dedupe_percentage", "buffer_pattern"], |how| {
-            format!("wrote data that can be made smaller ({how})")
+            format!("wrote data that compresses or deduplicates ({how})")
         }))
-        .chain(options(&["verify"], |how| {
-            format!("wrote and checked checksums ({how}), which takes time, too")
-        }))
+        .chain(options(&["verify"], |how| format!("wrote and verified checksums ({how}), which takes time")))
         .chain(options(&["fsync", "fdatasync"], |how| {
             format!("synced while it ran ({how}); drivebench's loads don't")
         }))

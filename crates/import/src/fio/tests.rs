@@ -53,7 +53,7 @@ fn of_reports_on_one_run_the_last_one_counts_once() {
     for text in [sample!("fio-3.33-status-interval.json"), sample!("fio-3.33-status-interval.txt")] {
         let (load, notes) = only(text);
         assert!(load.seconds.is_some_and(|s| (3.0..3.1).contains(&s)), "{load:?}");
-        assert!(has(&notes, "only its last one counts"), "{notes:?}");
+        assert!(has(&notes, "only the last one counts"), "{notes:?}");
     }
     // fio 3.36 and newer say when a job started.
     let report = |start: u64, bytes: u64, ms: u64| {
