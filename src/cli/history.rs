@@ -45,14 +45,14 @@ struct Entry {
     experiment: String,
     suite: Option<String>,
     numbers: Vec<String>,
-    place: Place,
-    /// What differs from the place of the run before.
+    place: Conditions,
+    /// Conditions that changed since the run before.
     changed: Vec<Changed>,
 }
 
-/// What may explain another speed; `None` where it is unknown or there is none.
+/// Conditions that may explain another speed; `None` where unknown or absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-struct Place {
+struct Conditions {
     kernel: Option<String>,
     port: Option<String>,
     filesystem: Option<String>,
@@ -81,9 +81,9 @@ struct Point {
     speed: Estimate,
 }
 
-impl Place {
-    /// What differs between two runs. A run on the bare device has no filesystem, which is no change of it.
-    fn since(&self, before: &Self) -> Vec<Changed> {
+impl Conditions {
+    /// The conditions that changed between two runs. A run on the bare device does not change the filesystem.
+    fn changes_since(&self, before: &Self) -> Vec<Changed> {
         let all = [
             ("kernel", &before.kernel, &self.kernel),
             ("port", &before.port, &self.port),
@@ -93,8 +93,8 @@ impl Place {
         known.map(|(what, from, to)| Changed { what, from: from.clone(), to: to.clone() }).collect()
     }
 
-    /// This place, with what is unknown of it as it was before.
-    fn or(self, before: &Self) -> Self {
+    /// These conditions; unknown ones are taken from `before`.
+    fn or_as_in(self, before: &Self) -> Self {
         let or = |now: Option<String>, then: &Option<String>| now.or_else(|| then.clone());
         Self {
             kernel: or(self.kernel, &before.kernel),
@@ -126,7 +126,7 @@ pub(super) fn history(args: &History, store: &Option<PathBuf>, output: &Output) 
     if args.format == ListFormat::Json {
         output.result(&report::json(&drives))?;
     } else if drives.is_empty() {
-        let which = if args.drive.is_some() { "No runs of such a drive" } else { "No runs" };
+        let which = if args.drive.is_some() { "No runs on a matching drive" } else { "No runs" };
         output.note(&format!("{which} in {}.", store.dir().display()));
     }
     if args.format == ListFormat::Text {
@@ -144,7 +144,7 @@ fn read(store: &Store) -> anyhow::Result<BTreeMap<String, DriveHistory>> {
         let Ok(findings) = stored::findings(store, &summary.run) else { continue };
         let places = places(store, &summary.run);
         for carrier in &findings.origin.carriers {
-            // Of a pool, the speed is not that of one drive.
+            // The speed of a pool is not that of one drive.
             let [drive] = &carrier.drives[..] else { continue };
             let names = [drive.model.clone(), drive.serial.clone()];
             let own = drives.entry(drive.identity.clone()).or_default();
@@ -158,7 +158,7 @@ fn read(store: &Store) -> anyhow::Result<BTreeMap<String, DriveHistory>> {
 }
 
 /// The kernel, and the port and filesystem of each drive, by its identity.
-fn places(store: &Store, run: &str) -> BTreeMap<String, Place> {
+fn places(store: &Store, run: &str) -> BTreeMap<String, Conditions> {
     let Ok(mut record) = store.open(run) else { return BTreeMap::new() };
     let kernel = match record.next() {
         Some(Event::Start(start)) => {
@@ -172,14 +172,14 @@ fn places(store: &Store, run: &str) -> BTreeMap<String, Place> {
         let [drive] = &target.drives[..] else { return None };
         let filesystem = target.mount.as_ref().map(|mount| mount.filesystem.clone());
         let port = drive.bay.as_ref().map(|_| drive.full_bay());
-        Some((drive.identity(), Place { kernel: kernel.clone(), port, filesystem }))
+        Some((drive.identity(), Conditions { kernel: kernel.clone(), port, filesystem }))
     };
     plan.targets.iter().filter_map(place).collect()
 }
 
 impl DriveHistory {
-    /// Adds what a run found of one of its targets.
-    fn add(&mut self, findings: &Findings, target: &str, place: Place) {
+    /// Adds the results of a run on one of its targets.
+    fn add(&mut self, findings: &Findings, target: &str, place: Conditions) {
         let own = |all: &[_]| {
             let own = all.iter().filter(|metric: &&Metric| metric.target == target);
             own.cloned().collect::<Vec<_>>()
@@ -213,15 +213,15 @@ impl DriveHistory {
         }
         let numbers = headline(&Findings { estimates, ..findings.clone() });
         let before = self.runs.last().map(|entry| entry.place.clone()).unwrap_or_default();
-        let changed = place.since(&before);
-        let place = place.or(&before);
+        let changed = place.changes_since(&before);
+        let place = place.or_as_in(&before);
         self.runs.push(Entry { run, at, experiment, suite, numbers, place, changed });
     }
 }
 
 /// The runs of a drive, and below them the loads that were measured more than once. `now` is the time, as RFC 3339.
 fn text(one: &DriveHistory, now: &str, style: Style) -> String {
-    let names = ["run", "when (UTC)", "from", "result (read / write)"];
+    let names = ["run", "when (UTC)", "experiment", "result (read / write)"];
     let rows = one.runs.iter().map(|entry| {
         let marks = entry.changed.iter().map(mark);
         let result = entry.numbers.iter().take(2).cloned().chain(marks).collect::<Vec<_>>().join(", ");
@@ -236,7 +236,7 @@ fn text(one: &DriveHistory, now: &str, style: Style) -> String {
     if rows.is_empty() {
         return runs;
     }
-    let columns = Column::all(["load", "from", "first to last", "over time"].map(|name| (name, false)));
+    let columns = Column::all(["load", "experiment", "first to last", "over time"].map(|name| (name, false)));
     runs + "\n" + &report::table(&Table { title: String::new(), columns, rows }, style)
 }
 
@@ -301,9 +301,9 @@ mod tests {
         }
     }
 
-    fn place(kernel: &str, filesystem: Option<&str>) -> Place {
+    fn place(kernel: &str, filesystem: Option<&str>) -> Conditions {
         let filesystem = filesystem.map(str::to_owned);
-        Place { kernel: Some(kernel.to_owned()), port: None, filesystem }
+        Conditions { kernel: Some(kernel.to_owned()), port: None, filesystem }
     }
 
     #[test]

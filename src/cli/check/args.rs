@@ -15,24 +15,24 @@ pub struct Check {
     #[arg(long)]
     pub wake: bool,
 
-    /// Measure nothing: the newest check of each drive becomes what it is compared with
+    /// Make the newest check of each drive its reference; measures nothing
     #[arg(long, conflicts_with_all = ["wake", "on_change", "format"])]
     pub accept: bool,
 
-    /// Check the drives daily or weekly, by a timer of systemd that is shown first
+    /// Check daily or weekly by a systemd timer, which is shown first
     #[arg(long, value_name = "WHEN", conflicts_with_all = ["drives", "wake", "accept", "format"])]
     #[arg(hide_possible_values = true)]
     pub install: Option<Every>,
 
-    /// Consent to its files, without a question
+    /// Install the timer without asking
     #[arg(long, requires = "install")]
     pub yes_install: bool,
 
-    /// Remove that timer
+    /// Remove the timer
     #[arg(long, conflicts_with_all = ["drives", "wake", "accept", "format", "on_change", "install"])]
     pub remove: bool,
 
-    /// When there is something else to look at, hand it to this command as JSON
+    /// Run this command when the result changes, with its JSON on standard input
     #[arg(long, value_name = "COMMAND")]
     pub on_change: Option<String>,
 
@@ -60,6 +60,6 @@ impl Every {
 }
 
 const CHECK_NOTES: &str = "\
-It reads for about 10 s a drive and writes nothing to drives. The first check of
-a drive is what later ones are compared with. Drives in use are skipped.
+It reads for about 10 s a drive and writes nothing to drives. Later checks
+of a drive are compared with its first one. Drives in use are skipped.
 Exit codes: 0 fine, 1 something to look at, 2 error.";

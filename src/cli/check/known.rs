@@ -1,5 +1,5 @@
-//! What is kept of drives between checks: a file in the store. What is lost with it is found again in the records, except
-//! what a person accepted.
+//! The state of each drive between checks: a file in the store. If it is lost, the records replace it, except for
+//! accepted changes.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -16,30 +16,30 @@ use crate::{
 };
 
 const FILE: &str = "check.json";
-/// Records that are read at most to find complete checks of a drive, or its peers.
+/// Most records that are read to find complete checks of a drive or of its peers.
 const READ: usize = 16;
 
-/// What is kept of each drive, by its identity.
+/// The saved state of each drive, by its identity.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Known {
+pub(super) struct SavedChecks {
     pub drives: BTreeMap<String, KnownDrive>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct KnownDrive {
-    /// The runs with which others are compared: the first check or the one that was accepted, and those that joined it.
+    /// The runs that later checks are compared with: the first or the accepted check, and those that joined it.
     pub reference: Vec<String>,
     /// The counters that were acknowledged, or those of the first check.
     pub counters: Counters,
-    /// That it is slower than others of its model was acknowledged.
+    /// Whether the user accepted that it is slower than others of its model.
     pub peers_accepted: bool,
-    /// What there was to look at after the last check.
+    /// Alarms of the last check.
     pub alarms: Vec<Alarm>,
 }
 
-impl Known {
+impl SavedChecks {
     pub fn read(store: &Store) -> io::Result<Self> {
         let path = store.dir().join(FILE);
         match fs::read(&path) {
@@ -58,9 +58,9 @@ impl Known {
 }
 
 impl KnownDrive {
-    /// Notes what a check decided. Returns whether what there is to look at has changed. A check that could not judge the
-    /// drive ends no alarm.
-    pub fn note(&mut self, probe: &Probe, past: &Past<'_>, decisions: &[Decision]) -> bool {
+    /// Saves the decisions of a check and returns whether the alarms have changed. A check that could not judge the drive
+    /// keeps its alarms.
+    pub fn update(&mut self, probe: &Probe, past: &Past<'_>, decisions: &[Decision]) -> bool {
         self.reference = past.reference.iter().map(|probe| probe.run.clone()).collect();
         if past.lacks(decisions) {
             self.reference.push(probe.run.clone());
@@ -71,7 +71,7 @@ impl KnownDrive {
         let judged = |one: &Decision| !matches!(one, Decision::Unknown { .. });
         let mut alarms: Vec<Alarm> = decisions.iter().filter_map(Decision::alarm).collect();
         if !decisions.iter().all(judged) {
-            let stays = |old: &&Alarm| !alarms.iter().any(|new| is_of_same(old, new));
+            let stays = |old: &&Alarm| !alarms.iter().any(|new| concern_same(old, new));
             let old: Vec<Alarm> = self.alarms.iter().filter(stays).cloned().collect();
             alarms = [old, alarms].concat();
         }
@@ -80,7 +80,7 @@ impl KnownDrive {
         changed
     }
 
-    /// Makes a check the reference, and acknowledges what it saw.
+    /// Makes a check the reference, and accepts its counters and its speed.
     pub fn accept(&mut self, probe: &Probe) {
         self.reference = vec![probe.run.clone()];
         self.counters.extend(counters(&probe.drive));
@@ -98,14 +98,14 @@ impl KnownDrive {
 }
 
 /// Whether both are alarms about the same thing.
-fn is_of_same(a: &Alarm, b: &Alarm) -> bool {
+fn concern_same(a: &Alarm, b: &Alarm) -> bool {
     let counter = |alarm: &Alarm| -> Option<Counter> {
         if let Alarm::NewErrors { counter, .. } = alarm { Some(*counter) } else { None }
     };
     a == b || (counter(a).is_some() && counter(a) == counter(b))
 }
 
-/// The checks in a store that ended by themselves, read as they are needed.
+/// The finished checks in a store, read on demand.
 pub(super) struct Checks<'a> {
     store: &'a Store,
     /// Oldest first.
@@ -133,7 +133,7 @@ impl<'a> Checks<'a> {
         Ok(Self { store, runs, read: HashMap::new() })
     }
 
-    /// What a check saw; nothing if its record can't be read.
+    /// The probes of a check; none if its record can't be read.
     pub fn probes(&mut self, run: &str) -> &[Probe] {
         let store = self.store;
         let read = || store.open(run).map(probes).unwrap_or_default();
@@ -147,22 +147,23 @@ impl<'a> Checks<'a> {
     }
 
     /// The names of the checks of a drive, oldest first.
-    fn of(&self, identity: &str) -> Vec<String> {
+    fn runs_of_drive(&self, identity: &str) -> Vec<String> {
         let own = self.runs.iter().filter(|run| run.written.contains_key(identity));
         own.map(|run| run.run.clone()).collect()
     }
 
     /// The newest complete check of a drive.
     pub fn newest(&mut self, identity: &str) -> Option<Probe> {
-        let runs = self.of(identity);
+        let runs = self.runs_of_drive(identity);
         runs.iter().rev().take(READ).find_map(|run| self.complete(run, identity))
     }
 
-    /// What was known of a drive before the check `now`, whose reference was `kept`. If no record of that is left, the oldest
-    /// complete check is the reference.
+    /// The checks of a drive before `now`, with the reference `kept`. If its records are gone, the oldest complete check is
+    /// the reference.
     pub fn before(&mut self, now: &Probe, kept: &[String]) -> Earlier {
         let identity = now.drive.identity();
-        let runs: Vec<String> = self.of(&identity).into_iter().filter(|run| *run != now.run).collect();
+        let runs: Vec<String> =
+            self.runs_of_drive(&identity).into_iter().filter(|run| *run != now.run).collect();
         let mut reference: Vec<Probe> = kept.iter().filter_map(|run| self.complete(run, &identity)).collect();
         if reference.is_empty() {
             reference.extend(runs.iter().take(READ).find_map(|run| self.complete(run, &identity)));
@@ -230,7 +231,7 @@ mod tests {
             vec![Decision::First],
         ]
         .iter()
-        .map(|decisions| drive.note(&Probe::default(), &Past::default(), decisions))
+        .map(|decisions| drive.update(&Probe::default(), &Past::default(), decisions))
         .collect();
         assert_eq!(noted, [false, true, false, false, true, true]);
         assert_eq!(drive.alarms, []);
@@ -240,17 +241,17 @@ mod tests {
     fn what_was_accepted_is_kept() {
         let home = tempfile::tempdir().expect("a directory");
         let store = Store::at(home.path().join("store"));
-        assert_eq!(Known::read(&store).expect("none"), Known::default());
+        assert_eq!(SavedChecks::read(&store).expect("none"), SavedChecks::default());
         let mut drive = KnownDrive::default();
-        drive.note(&Probe::default(), &Past::default(), &[errors(3)]);
+        drive.update(&Probe::default(), &Past::default(), &[errors(3)]);
         drive.accept(&Probe { run: "rabc".to_owned(), ..Probe::default() });
         let counters = [(Counter::Pending, 3)].into();
         let expected = KnownDrive { reference: vec!["rabc".to_owned()], counters, ..KnownDrive::default() };
         assert_eq!(drive, expected);
-        let known = Known { drives: [("S1+8".to_owned(), drive)].into() };
+        let known = SavedChecks { drives: [("S1+8".to_owned(), drive)].into() };
         known.save(&store).expect("saves");
-        assert_eq!(Known::read(&store).expect("reads"), known);
+        assert_eq!(SavedChecks::read(&store).expect("reads"), known);
         fs::write(store.dir().join(FILE), "{").expect("writes");
-        Known::read(&store).expect_err("damaged");
+        SavedChecks::read(&store).expect_err("damaged");
     }
 }

@@ -44,22 +44,22 @@ use crate::{
     units::{Power, distinct},
 };
 use args::Check;
-use known::{Checks, Known};
+use known::{Checks, SavedChecks};
 
-/// How long the counters of drives are watched for other load.
+/// How long the I/O counters of drives are watched for other load.
 const WATCHED: Duration = Duration::from_secs(2);
-/// How long the command of `--on-change` may take.
+/// Time limit of the `--on-change` command.
 const COMMAND: Duration = Duration::from_secs(60);
 /// The schema of the JSON, which rises with incompatible changes.
 const SCHEMA: u32 = 1;
 
-/// A drive of this machine, and what a check says of it.
+/// A drive of this machine, and the result of its check.
 struct Checked {
     drive: Drive,
     decisions: Vec<Decision>,
-    /// Whether there is something else to look at than after the last check.
+    /// Whether its alarms differ from those of the last check.
     changed: bool,
-    /// What there was to look at then.
+    /// Alarms of the last check.
     before: Vec<Alarm>,
 }
 
@@ -89,7 +89,7 @@ pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> a
         };
         match why {
             Some(why) => ready.skipped.push((drive, why)),
-            None => ready.take(drive, args.wake, &mut inventory, &locks, &runner)?,
+            None => ready.add(drive, args.wake, &mut inventory, &locks, &runner)?,
         }
     }
     let denied = ready.skipped.iter().any(|(_, why)| *why == Skipped::NotPermitted);
@@ -103,7 +103,7 @@ pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> a
         run = Some(name);
     }
     drop(ready.locks);
-    let mut known = Known::read(&store)?;
+    let mut known = SavedChecks::read(&store)?;
     let mut all = decided(run.as_deref(), ready.broken, &store, &mut known)?;
     all.extend(ready.skipped.into_iter().map(|(drive, why)| Checked {
         drive,
@@ -118,11 +118,11 @@ pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> a
         ListFormat::Text => show(&all, output)?,
     }
     if run.is_some() && !geteuid().is_root() {
-        output.note("Root would also read the errors that drives count, and know which disks are asleep.");
+        output.note("With sudo, error counters are read too, and sleeping disks are recognised.");
     }
     if let Some(command) = args.on_change.as_ref().filter(|_| all.iter().any(|one| one.changed)) {
-        if let Err(e) = tell(command, &document, &runner) {
-            // The next check tells it again.
+        if let Err(e) = run_on_change(command, &document, &runner) {
+            // The next check reports the change again.
             for one in all.iter().filter(|one| one.changed) {
                 known.drives.entry(one.drive.identity()).or_default().alarms.clone_from(&one.before);
             }
@@ -139,7 +139,7 @@ pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> a
     })
 }
 
-/// The drives of a check, once it is known which can be read.
+/// The drives that a check can read, and those that it can't.
 #[derive(Default)]
 struct Ready {
     targets: Vec<Target>,
@@ -151,7 +151,7 @@ struct Ready {
 
 impl Ready {
     /// Reads the health of a drive, and locks it.
-    fn take(
+    fn add(
         &mut self,
         drive: Drive,
         wake: bool,
@@ -200,7 +200,7 @@ fn named(names: &[String], inventory: &Inventory) -> anyhow::Result<Vec<Drive>> 
     for name in names {
         let found = drives_at(name, inventory)?;
         if found.is_empty() {
-            return Err(Usage(format!("{name} is on no drive that is known here")).into());
+            return Err(Usage(format!("{name} is not on a known drive")).into());
         }
         drives.extend(found);
     }
@@ -254,7 +254,7 @@ fn asleep(drive: &Drive, wake: bool, runner: &dyn Runner) -> Option<Skipped> {
     }
 }
 
-/// Shows nothing while a check goes on.
+/// A watcher that shows no progress.
 struct Quiet;
 
 impl Watcher for Quiet {}
@@ -297,12 +297,12 @@ fn measured(
     Ok((name, signals.code()))
 }
 
-/// What this check says of each of its drives and of `broken` ones, which is noted for the next one.
+/// The decisions on each drive of this check and on `broken` ones, saved for the next check.
 fn decided(
     run: Option<&str>,
     broken: Vec<Probe>,
     store: &Store,
-    known: &mut Known,
+    known: &mut SavedChecks,
 ) -> anyhow::Result<Vec<Checked>> {
     if run.is_none() && broken.is_empty() {
         return Ok(Vec::new());
@@ -317,7 +317,7 @@ fn decided(
         let past = earlier.past(drive);
         let decisions = decide(&probe, &past);
         let before = drive.alarms.clone();
-        let changed = drive.note(&probe, &past, &decisions);
+        let changed = drive.update(&probe, &past, &decisions);
         all.push(Checked { drive: probe.drive, decisions, changed, before });
     }
     known.save(store)?;
@@ -326,7 +326,7 @@ fn decided(
 
 /// Makes the newest check of each drive the reference.
 fn accept(drives: &[Drive], store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
-    let mut known = Known::read(store)?;
+    let mut known = SavedChecks::read(store)?;
     let mut checks = Checks::read(store)?;
     let mut accepted = 0;
     for drive in drives {
@@ -336,9 +336,13 @@ fn accept(drives: &[Drive], store: &Store, output: &Output) -> anyhow::Result<Ex
                 known.drives.entry(identity).or_default().accept(&probe);
                 accepted += 1;
                 let day = probe.at.get(..10).unwrap_or_default();
-                output.note(&format!("{}: accepted as it was on {day} ({}).", drive.label(), probe.run));
+                output.note(&format!(
+                    "{}: the check of {day} ({}) is now the reference.",
+                    drive.label(),
+                    probe.run
+                ));
             }
-            None => output.note(&format!("{}: there is no complete check of it yet.", drive.label())),
+            None => output.note(&format!("{}: no complete check yet.", drive.label())),
         }
     }
     known.save(store)?;
@@ -376,15 +380,15 @@ fn document(run: Option<&str>, all: &[Checked]) -> Value {
     })
 }
 
-/// Hands what a check found to a command of the shell.
-fn tell(command: &str, document: &Value, system: &System) -> anyhow::Result<()> {
+/// Runs the `--on-change` command with the result of a check on its standard input.
+fn run_on_change(command: &str, document: &Value, system: &System) -> anyhow::Result<()> {
     let mut talk = system.talk(&user_command(command))?;
-    // A command that doesn't read has its reasons.
+    // The command need not read its input.
     let _ = talk.say(&report::json(document));
     talk.says_no_more();
     let output = talk.end(COMMAND);
     match output.code {
         Some(0) => Ok(()),
-        _ => Err(anyhow!("the command of --on-change failed: {}", output.complaint())),
+        _ => Err(anyhow!("the --on-change command failed: {}", output.complaint())),
     }
 }

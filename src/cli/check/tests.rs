@@ -60,8 +60,8 @@ fn checked(store: &Store, number: u64, disks: &[(&str, f64, u64)]) -> Vec<(Vec<A
     let end = Event::End(End { how: How::Finished, at: at.clone() });
     let start = |run| Start { at: at.clone(), ..super::start(run, CHECK.name, Inventory::default()) };
     let run = store.keep(start, &[events, vec![end]].concat()).expect("a record");
-    let all =
-        decided(Some(&run), Vec::new(), store, &mut Known::read(store).expect("reads")).expect("decides");
+    let all = decided(Some(&run), Vec::new(), store, &mut SavedChecks::read(store).expect("reads"))
+        .expect("decides");
     let of = |one: Checked| (one.decisions.iter().filter_map(Decision::alarm).collect(), one.changed);
     all.into_iter().map(of).collect()
 }
@@ -143,8 +143,8 @@ fn a_command_is_told_what_was_found() {
     let home = tempfile::tempdir().expect("a directory");
     let file = home.path().join("told");
     let document = json!({ "drives": [{ "label": "$(touch hostile) `x`" }] });
-    tell(&format!("cat > {}", file.display()), &document, &System::default()).expect("is told");
+    run_on_change(&format!("cat > {}", file.display()), &document, &System::default()).expect("is told");
     let told: Value = serde_json::from_slice(&std::fs::read(file).expect("a file")).expect("JSON");
     assert_eq!(told, document);
-    tell("exit 3", &document, &System::default()).expect_err("it failed");
+    run_on_change("exit 3", &document, &System::default()).expect_err("it failed");
 }

@@ -49,13 +49,13 @@ pub(super) fn install(
     let store = std::path::absolute(store.dir())?;
     if command.is_some_and(|command| command.contains('\n')) {
         return Err(
-            Usage("the command of --on-change has several lines: put it into a script".to_owned()).into()
+            Usage("the --on-change command has several lines: put it into a script".to_owned()).into()
         );
     }
     let job = Job { program, store, command: command.cloned(), every };
     if has_systemd().is_err() {
         output.note(&format!(
-            "There is no systemd here. As a line of `sudo crontab -e`, this checks the drives {}:",
+            "systemd does not run here. This line in `sudo crontab -e` checks the drives {}:",
             every.word()
         ));
         output.result(&format!("{}\n", job.cron()))?;
@@ -79,7 +79,7 @@ pub(super) fn install(
     make_dir(&job.store)?;
     job.write(&runner).map_err(|e| match remove_all(&runner) {
         Ok(()) => anyhow!("the timer is not installed: {e}"),
-        Err(left) => anyhow!("the timer is not installed: {e}; and not all is removed: {left}"),
+        Err(left) => anyhow!("the timer is not installed: {e}; some of its files remain: {left}"),
     })?;
     output.note(&format!("Installed. `systemctl list-timers {TIMER_NAME}` shows when it runs next."));
     output.command("sudo drivebench check --remove", Some("undoes it"));
@@ -95,8 +95,8 @@ pub(super) fn remove(output: &Output) -> anyhow::Result<ExitCode> {
     if !geteuid().is_root() {
         return Err(Usage("removing the timer needs root: run it with sudo".to_owned()).into());
     }
-    remove_all(&System::default()).map_err(|e| anyhow!("not all of the timer is removed: {e}"))?;
-    output.note("The timer is removed. Records stay.");
+    remove_all(&System::default()).map_err(|e| anyhow!("the timer is not removed completely: {e}"))?;
+    output.note("The timer is removed; records are kept.");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -110,7 +110,7 @@ impl Job {
             "installing a timer needs root: run it with sudo".to_owned()
         } else if !self.program.ancestors().all(is_safe) {
             format!(
-                "others than root may change {path}, which root would run: copy it first, with `sudo install {} /usr/local/bin/`",
+                "users other than root can change {path}, which root would run: first copy the program with `sudo install {} /usr/local/bin/`",
                 shell_word(&self.program)
             )
         } else if self.store.to_str().is_none() || self.program.to_str().is_none() {
@@ -124,7 +124,7 @@ impl Job {
     fn describe(&self) -> String {
         let indented = |text: &str| text.lines().map(|line| format!("    {line}\n")).collect::<String>();
         format!(
-            "The drives are checked {}. Sleeping disks are not woken, and nothing is written to drives but records in {}.\n  \
+            "The drives are checked {}. Sleeping disks are not woken; only records are written, to {}.\n  \
              {SERVICE}\n{}  {TIMER}\n{}",
             self.every.word(),
             self.store.display(),
@@ -140,8 +140,8 @@ impl Job {
         words.into_iter().chain(command).collect()
     }
 
-    /// Exit code 1 means that there is something to look at, which is no failure of the unit. A command that tells somebody may need
-    /// a network and the spool of a mail server.
+    /// The text of the service. Exit code 1 reports an alarm and is no failure of the unit. The `--on-change` command may need a
+    /// network and a mail spool.
     fn service(&self) -> String {
         let words: Vec<String> = self.words().iter().map(|word| quoted(word)).collect();
         let (wants, confined) = match self.command {
@@ -210,7 +210,7 @@ impl Job {
     }
 }
 
-/// Variables by which records belong to the user who called sudo, as after a check by hand.
+/// Variables that give records to the user who called sudo, as a check by hand does.
 fn owner() -> Option<String> {
     caller().map(|(uid, gid)| format!("SUDO_UID={uid} SUDO_GID={gid}"))
 }
@@ -241,7 +241,7 @@ fn asked(query: &Query, runner: &dyn Runner) -> io::Result<()> {
     }
 }
 
-/// A word of a command line of systemd: quoted, without its variables and specifiers.
+/// A quoted word of a systemd command line, with variables and specifiers escaped.
 fn quoted(word: &str) -> String {
     let escaped = word.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{}\"", escaped.replace('%', "%%").replace('$', "$$"))

@@ -1,4 +1,4 @@
-//! What a check decided, in one line for each drive.
+//! The decisions of a check in words, one line for each drive.
 
 use rustix::process::geteuid;
 
@@ -8,14 +8,14 @@ use crate::{
     units::{count, percent},
 };
 
-/// All that was decided of a drive.
+/// All decisions on a drive.
 pub(super) fn line(decisions: &[Decision]) -> String {
     decisions.iter().map(words).collect::<Vec<_>>().join("; ")
 }
 
 fn words(decision: &Decision) -> String {
     match decision {
-        Decision::First => "fine so far; later checks are compared with this one".to_owned(),
+        Decision::First => "first check; later ones are compared with it".to_owned(),
         Decision::Fine { change } => format!("fine: {}", changed(change)),
         Decision::Slower { change } => {
             let Change { load, ratio, since } = change;
@@ -55,12 +55,16 @@ fn day(at: &str) -> &str {
 
 fn unknown(why: &Unknown) -> String {
     match why {
-        Unknown::Disturbed => "not judged: other programs used it meanwhile".to_owned(),
-        Unknown::Incomplete => "not judged: not all reads were done".to_owned(),
+        Unknown::Disturbed => "not judged: other programs used the drive".to_owned(),
+        Unknown::Incomplete => "not judged: the check is incomplete".to_owned(),
         Unknown::Unconfirmed { change, more } => {
-            format!("perhaps slower, {}; {} will tell", changed(change), count(*more as u64, "more check"))
+            format!(
+                "perhaps slower, {}; {} needed to confirm",
+                changed(change),
+                count(*more as u64, "more check")
+            )
         }
-        Unknown::Incomparable => "not judged: its reads can't be compared with those before".to_owned(),
+        Unknown::Incomparable => "not judged: its reads can't be compared with the reference".to_owned(),
     }
 }
 
@@ -70,9 +74,7 @@ fn skipped(why: &Skipped) -> String {
         Skipped::MaybeAsleep { because } => format!("it may be asleep ({because}); --wake checks it"),
         Skipped::InUse => "other programs use it now".to_owned(),
         Skipped::Measured => "another run of drivebench measures it".to_owned(),
-        Skipped::NotPermitted if geteuid().is_root() => {
-            "the system does not let even root read it".to_owned()
-        }
+        Skipped::NotPermitted if geteuid().is_root() => "even root may not read it".to_owned(),
         Skipped::NotPermitted => "reading it needs root or the group disk".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! Counters of errors that drives report, as far as a rise of them means something.
+//! Error counters of drives whose rise is meaningful.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub enum Counter {
     Reallocated,
     /// CRC errors between drive and controller.
     Cable,
-    /// Used life: 0, or 90 or 100 once so many percent are used.
+    /// Used life: 0, 90 or 100 percent, rounded down.
     Wear,
 }
 
@@ -41,7 +41,7 @@ pub fn counters(drive: &Drive) -> Counters {
     let Some(health) = drive.health.as_ref().filter(|health| health.unknown.is_none()) else {
         return Counters::new();
     };
-    // Of its sectors of 4 KiB, some may wait or be replaced; in sectors of 512 bytes, eight times as many.
+    // Drives with sectors of 4 KiB may count pending and reallocated sectors in units of 512 bytes.
     let sectors = |count: &u64| *count <= drive.sectors.max(1);
     let wear = health.wear.filter(|wear| (0.0..=2.55).contains(wear)).map(|wear| match wear {
         used if used >= 1.0 => 100,

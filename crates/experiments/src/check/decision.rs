@@ -1,4 +1,4 @@
-//! What a check says of a drive, as a value.
+//! The decisions of a check on a drive.
 
 use serde::{Deserialize, Serialize};
 
@@ -72,7 +72,7 @@ pub enum Unknown {
     Disturbed,
     /// Not all was measured.
     Incomplete,
-    /// It may be slower; so many more checks decide.
+    /// It may be slower; `more` checks are needed to decide.
     Unconfirmed { change: Change, more: usize },
     /// The reads are too few or failed.
     Incomparable,
@@ -94,7 +94,7 @@ pub enum Skipped {
     NotPermitted,
 }
 
-/// What somebody should look at, without numbers that differ each time.
+/// A decision that needs attention, without the numbers that differ each time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "alarm")]
 pub enum Alarm {
@@ -116,7 +116,7 @@ impl Decision {
     }
 }
 
-/// What was known of a drive before a check.
+/// The state of a drive before a check.
 #[derive(Debug, Default)]
 pub struct Past<'a> {
     /// The first complete check or the one that was accepted, and those that were fine after it, [`AGREE`] in all.
@@ -125,11 +125,11 @@ pub struct Past<'a> {
     pub recent: Vec<&'a Probe>,
     /// All checks since the first of the reference.
     pub looks: usize,
-    /// The counters that were acknowledged.
+    /// The accepted counters.
     pub counters: Counters,
     /// The newest check of each other drive of its model.
     pub peers: Vec<&'a Probe>,
-    /// That it is slower than those was acknowledged.
+    /// Whether the user accepted that it is slower than those.
     pub peers_accepted: bool,
 }
 
@@ -141,7 +141,7 @@ impl Past<'_> {
     }
 }
 
-/// What a check says of a drive: one thing at least, and alarms first.
+/// The decisions of a check on a drive: at least one, alarms first.
 pub fn decide(now: &Probe, past: &Past<'_>) -> Vec<Decision> {
     let risen = risen(&past.counters, &counters(&now.drive)).into_iter();
     let mut all: Vec<Decision> =
@@ -208,7 +208,7 @@ fn beside_peers(now: &Probe, past: &Past<'_>) -> Option<Decision> {
             past.peers.iter().filter_map(|peer| ratio(&[peer], &[now], load, look)).collect();
         ratios.sort_by(|a, b| a.value.total_cmp(&b.value));
         let peers = ratios.len();
-        // Of an even number, the slower peer of the two in the middle.
+        // With an even number, the slower of the two in the middle.
         let ratio = ratios.into_iter().nth(peers / 2).filter(|_| peers >= PEERS)?;
         is_slower(&ratio, LOSS_OF_PEER).then(|| Decision::SlowerThanPeers {
             load: load.clone(),

@@ -1,5 +1,5 @@
-//! check: has a drive become slower or sick since its reference? The probe is an experiment with a command of its own,
-//! `drivebench check`; what it found is compared here.
+//! check: has a drive become slower or reported errors since its reference? The probe is an experiment with a command of
+//! its own, `drivebench check`; its results are compared here.
 
 mod counters;
 mod decision;

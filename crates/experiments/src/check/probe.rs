@@ -1,4 +1,4 @@
-//! What one check saw of one drive, read from its record.
+//! The results of one check of one drive, read from its record.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{
 /// The rounds of a load that are enough: most of them.
 const LEAST: usize = 5;
 
-/// What one check saw of one drive.
+/// The results of one check of one drive.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Probe {
     pub run: String,
@@ -38,7 +38,7 @@ impl Probe {
     }
 }
 
-/// What a check saw of each of its drives.
+/// The results of a check, one for each of its drives.
 pub fn probes(record: impl Iterator<Item = Event>) -> Vec<Probe> {
     let run = Run::of(record);
     let (Some(start), Some(plan)) = (&run.start, &run.plan) else { return Vec::new() };
