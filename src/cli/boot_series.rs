@@ -118,7 +118,7 @@ fn can_begin(root: &Sysroot, dir: &Path, host: &str) -> anyhow::Result<()> {
              system that keeps its changes",
             lost.display()
         )
-    } else if let Err(e) = boot_series::is_private() {
+    } else if let Err(e) = boot_series::require_private_dir() {
         e.to_string()
     } else if boot_series::is_armed() {
         format!("a series of restarts is under way already: end it with `{STOP_IT}`")
@@ -165,7 +165,7 @@ pub(super) fn go_on(output: &Output) -> anyhow::Result<ExitCode> {
                 thread::sleep(POLL);
             }
             // The series may have been stopped meanwhile.
-            match signals.code().is_none() && series.goes_on() {
+            match signals.code().is_none() && series.is_unchanged() {
                 true => Ok(boot_series::restart(&runner)?),
                 false => Ok(()),
             }
@@ -185,28 +185,28 @@ pub(super) fn go_on(output: &Output) -> anyhow::Result<ExitCode> {
 fn next(output: &Output, runner: &System, signals: &Signals) -> anyhow::Result<Option<(Series, Next)>> {
     let mut series = Series::read()?.ok_or_else(|| anyhow!("there is no series of restarts"))?;
     let boot_id = run::host(&Sysroot::live()).boot_id.ok_or(experiments::BootError::NoBootId)?;
-    if !series.begins(&boot_id) {
+    if !series.begin_boot(&boot_id) {
         return Ok(None);
     }
     if !series.begun {
         return Err(anyhow!("the series of restarts was interrupted at its beginning"));
     }
     series.save()?;
-    boot_series::has_started(runner)?;
+    boot_series::wait_for_startup(runner)?;
     if signals.code().is_some() {
         return Ok(None);
     }
-    let found = series.finds_store();
+    let found = series.check_store();
     let is_there = found.is_ok();
     if let Err(e) = found.map_err(anyhow::Error::from).and_then(|()| record(&series, output)) {
         output.error(&e, None);
     }
     let store = Store::at(series.store.clone().into());
     let is_recorded = is_there && experiments::is_recorded(&store, BOOT.name, &boot_id);
-    if !series.goes_on() {
+    if !series.is_unchanged() {
         return Ok(None);
     }
-    let next = series.ended(is_recorded);
+    let next = series.finish_boot(is_recorded);
     series.save()?;
     Ok(Some((series, next)))
 }

@@ -48,7 +48,7 @@ fn a_boot_is_recorded_and_shown_again() {
     assert_eq!(done.code, 0, "{}", done.err);
     let said = words(&done.out);
     for part in [
-        " in 39:13, from the start of the kernel until all was started",
+        " in 39:13, from kernel start until startup finished",
         "once.service 357 ms",
         "kernel to basic.target",
     ] {

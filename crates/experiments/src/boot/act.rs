@@ -42,7 +42,7 @@ impl Act for RecordBoot {
     }
 
     fn describe(&self) -> Option<String> {
-        Some("systemd's times of this boot, and what was read until now".to_owned())
+        Some("systemd's times of this boot, and bytes read so far".to_owned())
     }
 
     fn needs(&self) -> Needs {

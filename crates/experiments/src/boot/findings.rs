@@ -65,8 +65,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
 fn times(boot: &Boot) -> Vec<(BootPart, String, f64)> {
     let part = |part, name: &str, seconds| Some((part, name.to_owned(), seconds));
     let parts = [
-        boot.firmware.and_then(|s| part(BootPart::Firmware, "firmware, as it says", s)),
-        boot.loader.and_then(|s| part(BootPart::Loader, "boot loader, as it says", s)),
+        boot.firmware.and_then(|s| part(BootPart::Firmware, "firmware, as reported", s)),
+        boot.loader.and_then(|s| part(BootPart::Loader, "boot loader, as reported", s)),
         part(BootPart::Kernel, "kernel", boot.kernel_seconds()),
         boot.initrd_seconds().and_then(|s| part(BootPart::Initrd, "initrd", s)),
         part(BootPart::Userspace, "userspace", boot.userspace_seconds()),
@@ -84,8 +84,8 @@ fn parts(boot: &Boot) -> Table {
     let mut rows: Vec<Vec<String>> = times(boot).into_iter().map(row).collect();
     if let Some(reads) = boot.reads {
         let until = duration(reads.until);
-        rows.push(vec![format!("all reads until {until}, added up"), duration(reads.seconds)]);
-        rows.push(vec![format!("read until {until}"), decimal_bytes(reads.bytes)]);
+        rows.push(vec![format!("sum of reads until {until}"), duration(reads.seconds)]);
+        rows.push(vec![format!("bytes read until {until}"), decimal_bytes(reads.bytes)]);
     }
     Table { title: String::new(), columns: Column::all([("", false), ("this boot", true)]), rows }
 }
@@ -113,7 +113,7 @@ fn compared(media: &[Medium<'_>]) -> Table {
         ("longer", true),
         ("reads", true),
     ]);
-    // It is what the next two differ by.
+    // It is the difference of the next two columns.
     columns[2].optional = true;
     let mut rows: Vec<Vec<String>> = media.iter().enumerate().map(row).collect();
     if media.len() == 1 {
@@ -135,8 +135,8 @@ fn figure(media: &[Medium<'_>]) -> Figure {
     let initrd = has_initrd.then(|| until("initrd", |boot| boot.userspace));
     Figure {
         title: "Parts of a boot".to_owned(),
-        text: "From the start of the kernel until all was started.".to_owned(),
-        n: "medians of the boots from each".to_owned(),
+        text: "From kernel start until startup finished.".to_owned(),
+        n: "medians of the boots from each drive".to_owned(),
         x: Axis::named("", media.iter().map(|medium| medium.label.clone())),
         y: Axis::of("time", Unit::Seconds),
         curves: [until("userspace", |boot| boot.finish)]

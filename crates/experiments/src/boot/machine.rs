@@ -21,7 +21,7 @@ use crate::{
     units::distinct,
 };
 
-/// Of firmware or a boot loader, s.
+/// The longest plausible time of firmware or boot loader, s.
 const LONGEST: f64 = 86_400.0;
 /// How many of the slowest units are kept.
 const SLOWEST: usize = 10;
@@ -29,29 +29,29 @@ const SLOWEST: usize = 10;
 /// Why a boot can't be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
-    #[error("systemd said nothing of this boot ({0}): only a system that systemd started can be measured")]
+    #[error(
+        "systemd reports no times of this boot ({0}): only a system that systemd started can be measured"
+    )]
     NoSystemd(String),
     #[error("systemd runs in a container here, which does not boot from a drive")]
     Container,
     #[error(
-        "the system is still starting ({state}): wait for its end with `systemctl is-system-running --wait`, then run this again"
+        "the system is still starting ({state}): wait with `systemctl is-system-running --wait`, then run this again"
     )]
     Starting { state: String },
     #[error(
-        "after a soft reboot systemd has no times of a whole boot: restart the machine with `systemctl reboot`"
+        "after a soft reboot systemd has no times of a full boot: restart the machine with `systemctl reboot`"
     )]
     SoftReboot,
-    #[error("the machine was restarted meanwhile (its boot id is another one): run this again")]
+    #[error("the machine was restarted meanwhile (its boot id has changed): run this again")]
     Restarted,
-    #[error(
-        "/proc/sys/kernel/random/boot_id can't be read, so that figures of several boots could not be told apart"
-    )]
+    #[error("/proc/sys/kernel/random/boot_id can't be read, so boots could not be distinguished")]
     NoBootId,
     #[error(transparent)]
     Tool(#[from] ToolError),
 }
 
-/// What systemd says of itself, once it has started all, with the start of userspace and the end.
+/// systemd's own properties once startup has finished, with the start of userspace and the finish.
 pub(super) fn finished(runner: &dyn Runner) -> Result<(Manager, f64, f64), BootError> {
     let output = runner.ask(&systemctl::manager())?;
     let manager = parse_manager(&output).ok_or_else(|| BootError::NoSystemd(output.complaint()))?;
@@ -63,7 +63,7 @@ pub(super) fn finished(runner: &dyn Runner) -> Result<(Manager, f64, f64), BootE
     }
 }
 
-/// How this machine started, without its run and what was started. The boot id is read before and after all else.
+/// The current boot, without its run and its units. The boot id is read first and last.
 pub(super) fn read(root: &Sysroot, runner: &dyn Runner, target: &Target) -> Result<Boot, BootError> {
     let before = host(root);
     let boot_id = before.boot_id.clone().ok_or(BootError::NoBootId)?;
@@ -98,7 +98,7 @@ pub(super) fn read(root: &Sysroot, runner: &dyn Runner, target: &Target) -> Resu
         label: target.drives.iter().map(Drive::model_and_serial).collect::<Vec<_>>().join(" + "),
         systemd: manager.version,
         link: distinct(target.drives.iter().map(link)).join(" + "),
-        // Both count back from the start of the kernel. Some report nonsense.
+        // Both count back from the start of the kernel. Some firmware reports nonsense.
         firmware: manager
             .firmware
             .map(|begun| (begun - manager.loader.unwrap_or(0.0)).max(0.0))
@@ -109,13 +109,13 @@ pub(super) fn read(root: &Sysroot, runner: &dyn Runner, target: &Target) -> Resu
         finish,
         reached: TARGETS.iter().filter_map(reached).collect(),
         slowest: slowest(&units, default),
-        // No boot reads nothing: the kernel does not count then.
+        // Every boot reads: zero means that the kernel does not count.
         reads: counters.uptime.filter(|_| all && reads.bytes > 0).map(|until| RootReads { until, ..reads }),
         ..Boot::default()
     })
 }
 
-/// Such as `usb 480 Mb/s`: a drive is another one in a slower port.
+/// The link, such as `usb 480 Mb/s`: a drive in a slower port counts as another medium.
 fn link(drive: &Drive) -> String {
     let speed = drive.link_mbps.map(|speed| format!("{speed:.0} Mb/s"));
     drive.bus.iter().cloned().chain(speed).collect::<Vec<_>>().join(" ")
@@ -141,7 +141,7 @@ pub fn is_recorded(store: &Store, experiment: &str, boot_id: &str) -> bool {
     same.flat_map(|run| boots(store, &run.run)).any(|boots| boots.this.boot_id == boot_id)
 }
 
-/// What a run has recorded; nothing if it can't be read.
+/// The boots in the record of a run; none if it can't be read.
 fn boots(store: &Store, run: &str) -> impl Iterator<Item = Boots> {
     let record = store.open(run).ok().into_iter();
     record.flat_map(|record| Run::of(record).acts.into_values().filter_map(|act| act.get::<Boots>().cloned()))

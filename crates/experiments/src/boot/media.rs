@@ -32,7 +32,7 @@ impl<'a> Medium<'a> {
         repeat::difference_of_medians(&self.each(|boot| boot.finish), &other.each(|boot| boot.finish))
     }
 
-    /// How long all reads of a boot took, added up, s, of boots whose counters were read soon after.
+    /// Sum of the times of all reads of a boot, s, from boots whose counters were read soon after.
     pub fn reads(&self) -> Option<Estimate> {
         let soon = |boot: &&Boot| boot.reads.filter(|reads| reads.until <= boot.finish + SOON);
         repeat::middle(&self.boots.iter().filter_map(|boot| Some(soon(boot)?.seconds)).collect::<Vec<_>>())
@@ -45,7 +45,7 @@ pub(super) fn media(boots: &Boots) -> Vec<Medium<'_>> {
     for boot in [&boots.this].into_iter().chain(&boots.earlier) {
         match media.iter_mut().find(|medium| medium.boots[0].is_same_medium(boot)) {
             Some(medium) => medium.boots.push(boot),
-            None => media.push(Medium { label: boot.from(), boots: vec![boot] }),
+            None => media.push(Medium { label: boot.drive_and_link(), boots: vec![boot] }),
         }
     }
     let order = |medium: &Medium<'_>| medium.whole().map_or(f64::INFINITY, |whole| whole.value);

@@ -29,7 +29,7 @@ const TARGETS: [(&str, BootPart); 5] = [
     ("graphical.target", BootPart::Graphical),
 ];
 
-/// What systemd says of this boot, beside earlier boots of the same machine from this and other drives.
+/// The times of this boot from systemd, beside earlier boots of the same machine from this and other drives.
 pub static BOOT: Experiment = Experiment {
     name: "boot",
     question: "which medium should it boot from?",

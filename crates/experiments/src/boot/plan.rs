@@ -17,10 +17,12 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let [target] = &ask.targets[..] else { return Err(PlanError::TooMany { experiment: "boot", most: 1 }) };
     let refuse = |why: &str| Err(PlanError::Unsuitable { path: target.path.clone(), why: why.to_owned() });
     if target.path.as_os_str() != "/" {
-        return refuse("a machine boots from the drive that / is on: leave the target out");
+        return refuse("boot always measures the drive that / is on: leave the target out");
     }
     if target.drives.is_empty() {
-        return refuse("no drive is known below it, so its boots can't be told from those of other drives");
+        return refuse(
+            "its drive is not known, so its boots can't be distinguished from those of other drives",
+        );
     }
     let mut steps = Steps::default();
     steps.add(&[0], RecordBoot { earlier: EARLIER });

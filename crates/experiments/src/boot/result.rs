@@ -1,4 +1,4 @@
-//! How a machine started, as systemd says.
+//! A boot as systemd reports it.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::record::{MOST, Observation, lasts};
 #[serde(default)]
 pub struct Boots {
     pub this: Boot,
-    /// Of the same machine, oldest first, without their units.
+    /// Earlier boots of the same machine, oldest first, without their units.
     pub earlier: Vec<Boot>,
 }
 
@@ -20,25 +20,25 @@ pub struct Boot {
     /// The run that recorded it.
     pub run: String,
     pub boot_id: String,
-    /// That of the system that was started; a copy of it on another drive has the same.
+    /// Machine id of the system; a copy of it on another drive has the same.
     pub machine_id: Option<String>,
     /// The serial number of the board, where it reports one.
     pub board_serial: Option<String>,
     /// The identity of the drive of its root, or of several.
     pub root: String,
     pub label: String,
-    /// How it is linked, as far as known: `mmc`, `usb 5000 Mb/s`.
+    /// Its link, as far as known: `mmc`, `usb 5000 Mb/s`.
     pub link: String,
-    /// Such as `Linux 6.1.0-rpi7 aarch64`, and the distribution.
+    /// Kernel, such as `Linux 6.1.0-rpi7 aarch64`, and distribution.
     pub linux: Option<String>,
     /// Board, processors and memory, as far as they are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub computer: Option<String>,
     pub system: Option<String>,
     pub systemd: String,
-    /// How long the firmware took, s, where it says.
+    /// Time of the firmware, s, if it reports one.
     pub firmware: Option<f64>,
-    /// How long the boot loader took, s, where it says.
+    /// Time of the boot loader, s, if it reports one.
     pub loader: Option<f64>,
     /// The start of a systemd in the initrd.
     pub initrd: Option<f64>,
@@ -56,7 +56,7 @@ pub struct Boot {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reached {
-    /// Such as `basic.target`.
+    /// Name of the target, such as `basic.target`.
     pub unit: String,
     pub seconds: f64,
 }
@@ -76,7 +76,7 @@ pub struct SlowUnit {
 #[serde(default)]
 pub struct RootReads {
     pub bytes: u64,
-    /// How long all reads took, added up, s. Reads at the same time count each.
+    /// Sum of the times of all reads, s; concurrent reads each count in full.
     pub seconds: f64,
     /// When these counters were read.
     pub until: f64,
@@ -92,7 +92,7 @@ impl Boot {
     }
 
     /// The drive with its link, which both matter.
-    pub fn from(&self) -> String {
+    pub fn drive_and_link(&self) -> String {
         if self.link.is_empty() { self.label.clone() } else { format!("{} ({})", self.label, self.link) }
     }
 

@@ -1,4 +1,4 @@
-//! A series of restarts: after each, a unit of systemd records the boot and restarts the machine, until there are enough.
+//! A series of restarts: a systemd unit records each boot and restarts the machine, until the number is reached.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ use crate::{
     units::count,
 };
 
-/// What is left of a series between boots. None of it is on the drive of the store.
+/// The state of a series between boots, which is not in the store.
 const DIR: &str = "/var/lib/drivebench";
 const STATE: &str = "/var/lib/drivebench/boot-series.json";
 /// A copy: the program that was run may be changed or moved meanwhile, by others than root, too.
@@ -30,7 +30,7 @@ const FAILURES: u32 = 2;
 /// A person needs time to end a series, s.
 pub const PAUSE: u64 = 30;
 
-/// How far a series is.
+/// The progress of a series.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
     /// The directory of the store, and where that is.
@@ -49,7 +49,7 @@ pub struct Series {
     pub begun: bool,
 }
 
-/// What comes after a boot.
+/// The next action after a boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     Restart,
@@ -58,7 +58,7 @@ pub enum Next {
 }
 
 impl Series {
-    /// Of so many boots, the first of which is the next one.
+    /// A series of `times` boots; the next boot is the first.
     pub fn new(store: &str, times: u32, boot_id: &str) -> Self {
         let place = Place::of(Path::new(store));
         let (store, boot_id) = (store.to_owned(), boot_id.to_owned());
@@ -67,8 +67,8 @@ impl Series {
 
     /// The first restart, unless a person ended it meanwhile. It is noted afterwards: what is interrupted before restarts nothing later.
     pub fn start(&mut self, runner: &dyn Runner) -> io::Result<()> {
-        if !self.goes_on() {
-            return Err(io::Error::other("it was ended meanwhile"));
+        if !self.is_unchanged() {
+            return Err(io::Error::other("the series was ended meanwhile"));
         }
         restart(runner)?;
         self.begun = true;
@@ -76,21 +76,21 @@ impl Series {
     }
 
     /// Refuses a store that is not where it was: its drive may not be mounted yet, and who may write to a directory above it could lead root elsewhere.
-    pub fn finds_store(&self) -> io::Result<()> {
+    pub fn check_store(&self) -> io::Result<()> {
         let store = Path::new(&self.store);
-        let elsewhere = || io::Error::other(format!("the store is not where it was, {}", self.store));
+        let elsewhere = || io::Error::other(format!("the store is no longer at {}", self.store));
         if store.canonicalize().map_err(|_| elsewhere())? != store {
             return Err(elsewhere());
         }
         self.place.as_ref().map_or(Ok(()), |place| place.check(&store.join("run")))
     }
 
-    /// Whether it goes on as it was saved: a person may have ended it.
-    pub fn goes_on(&self) -> bool {
+    /// Whether the saved series is unchanged: the user may have ended it.
+    pub fn is_unchanged(&self) -> bool {
         Self::read().is_ok_and(|saved| saved.as_ref() == Some(self))
     }
 
-    /// None if there is no series.
+    /// The saved series; `None` without one.
     pub fn read() -> io::Result<Option<Self>> {
         match fs::read(STATE) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -107,7 +107,7 @@ impl Series {
 
     /// Whether this boot is one that the series has not seen. It counts as failed until it is recorded: a machine that dies meanwhile
     /// does not restart for ever.
-    pub fn begins(&mut self, boot_id: &str) -> bool {
+    pub fn begin_boot(&mut self, boot_id: &str) -> bool {
         let is_new = self.boot_id != boot_id;
         if is_new {
             boot_id.clone_into(&mut self.boot_id);
@@ -117,30 +117,30 @@ impl Series {
     }
 
     /// After a boot was recorded, or could not be.
-    pub fn ended(&mut self, was_recorded: bool) -> Next {
+    pub fn finish_boot(&mut self, was_recorded: bool) -> Next {
         if was_recorded {
             (self.recorded, self.failed) = (self.recorded + 1, 0);
         }
         let so_far = format!("{} of {} recorded", self.recorded, count(u64::from(self.times), "boot"));
         match (self.recorded >= self.times, self.failed >= FAILURES) {
             (true, _) => Next::End(so_far),
-            (false, true) => Next::End(format!("{so_far}; the last {FAILURES} could not be")),
+            (false, true) => Next::End(format!("{so_far}; the last {FAILURES} could not be recorded")),
             (false, false) => Next::Restart,
         }
     }
 
-    /// What a person agrees to.
+    /// The text that the user agrees to.
     pub fn describe(&self, host: &str) -> String {
         format!(
             "{host} is restarted {}. PROGRAMS END EACH TIME; what they have not saved is lost.\n\
-             After each start it is recorded how long that took, and {PAUSE} s later the machine is restarted.\n\
-             It ends after {}, after {FAILURES} in a row that could not be recorded, or, in the {PAUSE} s after a start, with\n  \
+             Each boot is recorded, and {PAUSE} s later the machine restarts.\n\
+             The series ends after {}, after {FAILURES} in a row that could not be recorded, or within {PAUSE} s of a boot with\n  \
              sudo drivebench run boot --stop\n\
-             Then all of this is removed:\n  \
+             At the end these files are removed:\n  \
              {UNIT}\n{}  \
              {PROGRAM}, a copy of this program\n  \
              {STATE}\n\
-             Records go to {}. Boots from several media are compared where all have the same --store, on a drive that is none of them.\n",
+             Records go to {}. To compare media, use the same --store for all, on another drive.\n",
             if self.times == 1 { "once".to_owned() } else { format!("{} times", self.times) },
             count(u64::from(self.times), "recorded boot"),
             unit().lines().map(|line| format!("    {line}\n")).collect::<String>(),
@@ -148,11 +148,11 @@ impl Series {
         )
     }
 
-    /// From here on the next start of the machine is recorded.
+    /// Installs the unit: from here on the next boot is recorded.
     pub fn arm(&self, runner: &dyn Runner) -> io::Result<()> {
         make_dir(Path::new(DIR))?;
         self.save()?;
-        // What runs now, whatever is at its path by now.
+        // The running program; its path may hold another one by now.
         let program = fs::read("/proc/self/exe")?;
         write(Path::new(PROGRAM), 0o755, &program)?;
         write(Path::new(UNIT), 0o644, unit().as_bytes())?;
@@ -162,7 +162,7 @@ impl Series {
 }
 
 /// Refuses a directory for the program that others may change: what is in it runs as root.
-pub fn is_private() -> io::Result<()> {
+pub fn require_private_dir() -> io::Result<()> {
     match Path::new(DIR).symlink_metadata() {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
         about => match about.map(|about| about.is_dir() && about.uid() == 0 && about.mode() & 0o022 == 0)? {
@@ -188,12 +188,12 @@ pub fn stop_restarts(runner: &dyn Runner) -> io::Result<()> {
     disarm(runner).map_err(|e| {
         io::Error::other(match (removed, stopped) {
             (Err(_), Err(why)) => format!("the machine may be restarted in {PAUSE} s: {why}; {e}"),
-            _ => format!("this restart is prevented, but not all is removed: {e}"),
+            _ => format!("the restart is cancelled, but some files remain: {e}"),
         })
     })
 }
 
-/// It may be gone already.
+/// Removes a file that may be gone already.
 fn remove(path: &str) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => {
@@ -217,7 +217,7 @@ pub fn disarm(runner: &dyn Runner) -> io::Result<()> {
 }
 
 /// Waits until systemd has started all.
-pub fn has_started(runner: &dyn Runner) -> io::Result<()> {
+pub fn wait_for_startup(runner: &dyn Runner) -> io::Result<()> {
     // Its exit code says whether units failed, which is no reason not to record a boot.
     runner.ask(&systemctl::wait_for_start()).map(drop).map_err(io::Error::other)
 }
@@ -226,7 +226,7 @@ pub fn has_started(runner: &dyn Runner) -> io::Result<()> {
 pub fn restart(runner: &dyn Runner) -> io::Result<()> {
     let order = systemctl::restart();
     let output = runner.ask(&order).map_err(io::Error::other)?;
-    // A signal ended it: systemd ends all programs, also the one that told it to.
+    // A signal ended it: systemd ends all programs, including the one that asked for the restart.
     if output.code.is_none() { Ok(()) } else { succeeded(&order, &output) }
 }
 
@@ -247,7 +247,7 @@ fn write(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
     file.keep()
 }
 
-/// It starts when all else has, so that it delays nothing, and systemd does not wait for its end.
+/// The text of the unit. It starts after all others, so it delays nothing, and systemd does not wait for its end.
 fn unit() -> String {
     // Records belong to the user who called sudo, as always.
     let owner =
@@ -277,9 +277,9 @@ mod tests {
             if next != Next::Restart {
                 break;
             }
-            assert!(series.begins(&format!("{}", nth + 1)));
-            assert!(!series.begins(&format!("{}", nth + 1)), "the same boot");
-            next = series.ended(*recorded);
+            assert!(series.begin_boot(&format!("{}", nth + 1)));
+            assert!(!series.begin_boot(&format!("{}", nth + 1)), "the same boot");
+            next = series.finish_boot(*recorded);
             all += 1;
         }
         (all, next)
@@ -290,18 +290,18 @@ mod tests {
         let end = |why: &str| Next::End(why.to_owned());
         assert_eq!(boots(3, &[true; 9]), (3, end("3 of 3 boots recorded")));
         assert_eq!(boots(3, &[true, false, true, true]), (4, end("3 of 3 boots recorded")));
-        let failed = "1 of 3 boots recorded; the last 2 could not be";
+        let failed = "1 of 3 boots recorded; the last 2 could not be recorded";
         assert_eq!(boots(3, &[false, true, false, false, true]), (4, end(failed)));
         // A machine that dies before it is recorded has failed, too.
         let mut series = Series::new("/srv/runs", 5, "0");
-        assert!(series.begins("1") && series.begins("2"));
-        assert!(matches!(series.ended(false), Next::End(_)));
+        assert!(series.begin_boot("1") && series.begin_boot("2"));
+        assert!(matches!(series.finish_boot(false), Next::End(_)));
     }
 
     #[test]
     fn the_next_boot_is_new_and_this_one_is_not() {
         let mut series = Series::new("/srv/runs", 1, "now");
-        assert!(!series.begins("now") && series.begins("next"));
+        assert!(!series.begin_boot("now") && series.begin_boot("next"));
         let json = serde_json::to_vec(&series).expect("is written");
         assert_eq!(serde_json::from_slice::<Series>(&json).expect("is read"), series);
     }

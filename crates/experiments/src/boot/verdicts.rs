@@ -19,24 +19,19 @@ pub(super) fn all(this: &Boot, media: &[Medium<'_>]) -> Vec<String> {
 }
 
 fn took(this: &Boot) -> String {
-    let (kernel, userspace) = (duration(this.kernel_seconds()), duration(this.userspace_seconds()));
-    let initrd = this.initrd_seconds().map(|s| format!(", initrd {}", duration(s))).unwrap_or_default();
-    format!(
-        "Booted from {} in {}, from the start of the kernel until all was started: kernel {kernel}{initrd}, userspace {userspace}.",
-        this.from(),
-        duration(this.finish)
-    )
+    let (from, time) = (this.drive_and_link(), duration(this.finish));
+    format!("Booted from {from} in {time}, from kernel start until startup finished.")
 }
 
-/// What a faster drive would save: a boot waits for reads no longer than all of them took.
+/// The most that a faster drive would save: a boot can't wait for reads longer than all of them took.
 fn at_most(this: &Boot) -> Option<String> {
     let reads = this.reads?;
     Some(match reads.seconds < this.finish {
         true => format!(
-            "A drive that reads faster would save at most {}: all reads since the start of the kernel took that long, added up.",
+            "A faster drive would save at most {}: the sum of all reads since the kernel started.",
             duration(reads.seconds)
         ),
-        false => "How much a drive that reads faster would save does not follow from this boot: all its reads took longer than it, added up."
+        false => "What a faster drive would save is not known: reads overlapped, and their sum is longer than the boot."
             .to_owned(),
     })
 }
@@ -54,12 +49,12 @@ fn beside(here: &Medium<'_>, other: &Medium<'_>) -> Option<String> {
     let text = difference(&longer);
     Some(match () {
         () if !longer.high.is_finite() => {
-            format!("{medians}; one boot of a drive does not show whether they differ.")
+            format!("{medians}; one boot is too few to show a difference.")
         }
-        () if longer.low > 0.0 => format!("{medians}: from {} it takes {text} longer.", other.label),
+        () if longer.low > 0.0 => format!("{medians}: {} takes {text} longer.", other.label),
         () if longer.high < 0.0 => {
             let shorter = difference(&here.longer_than(other)?);
-            format!("{medians}: from {} it takes {shorter} less.", other.label)
+            format!("{medians}: {} takes {shorter} less.", other.label)
         }
         () => format!("{medians}: no difference found, {text}."),
     })
@@ -78,8 +73,7 @@ pub(super) fn unlike(boots: &Boots) -> Vec<String> {
         distinct(boots.earlier.iter().chain([&boots.this]).filter_map(|boot| part(boot).clone()))
     });
     let several = names.iter().filter(|names| names.len() > 1);
-    let said = |names: &Vec<String>| {
-        format!("The boots are of {}: differences need not be those of the drives.", listed(names))
-    };
+    let said =
+        |names: &Vec<String>| format!("The boots are of {}: not only the drives differ.", listed(names));
     several.map(said).collect()
 }
