@@ -28,7 +28,7 @@ pub struct Request {
     pub effort: Effort,
     /// The set of loads that was asked for.
     pub suite: Option<Suite>,
-    /// What was typed; an experiment reads its own options here.
+    /// The options as typed; an experiment reads its own options here.
     pub values: Values,
 }
 
@@ -53,7 +53,7 @@ impl Request {
         })
     }
 
-    /// These steps as a plan for what was asked; [`Experiment::plan`] adds the experiment.
+    /// These steps as the plan of this request; [`Experiment::plan`] adds the experiment.
     pub fn planned(&self, steps: Steps) -> Plan {
         Plan {
             engine: self.engine.clone(),
@@ -99,7 +99,7 @@ impl Effort {
 }
 
 impl LoadName {
-    /// The load of this name with what else was asked.
+    /// The load of this name with the options of a request.
     pub fn load(self, ask: &Request) -> Load {
         let mixed = Direction::Mixed { read_percent: ask.read_percent };
         let (direction, pattern) = match self {
@@ -115,7 +115,7 @@ impl LoadName {
     }
 }
 
-/// Why an experiment can't be planned as asked. Nothing was touched.
+/// Why an experiment can't be planned as requested. Nothing was touched.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     #[error("nothing to measure: name a directory, file or drive")]
@@ -124,23 +124,23 @@ pub enum PlanError {
     TooFew { experiment: &'static str, least: usize },
     #[error("{experiment} takes {}", count(*most as u64, "target"))]
     TooMany { experiment: &'static str, most: usize },
-    #[error("{layout} needs {least} drives or more, {given} given")]
+    #[error("{layout} needs at least {least} drives, {given} given")]
     TooFewDrives { layout: Layout, least: usize, given: usize },
-    #[error("--second: {}; raid6 does, and raid1 of three drives or more", survives(layouts))]
+    #[error("--second: {}; use raid6, or raid1 of three drives or more", survives(layouts))]
     NoSecond { layouts: Vec<Layout> },
-    #[error("--survive {survive}: {} of {}; the most is {most}", survives(layouts), count(*drives as u64, "drive"))]
+    #[error("--survive {survive}: {} with {}; at most {most} may fail", survives(layouts), count(*drives as u64, "drive"))]
     Survive { survive: u32, layouts: Vec<Layout>, drives: usize, most: usize },
     #[error(
         "{target} holds {}, less than --size {}: add --size with at most what the smallest drive holds",
         decimal_bytes(*.holds), size(*.asked)
     )]
     Small { target: String, holds: u64, asked: u64 },
-    #[error("there is no drive {number} of {drives}")]
+    #[error("there is no drive {number}, only {drives}")]
     NoMember { number: usize, drives: usize },
     #[error("{a} and {b} are on one drive ({drive}): name drives in different bays")]
     SameDrive { a: String, b: String, drive: String },
     #[error(
-        "say which boots are measured: --now records the one that this machine runs from, --times N restarts it N times"
+        "choose what to measure: --now records the current boot, --times N restarts this machine N times"
     )]
     WhichBoot,
     /// Options that don't fit together.
@@ -149,8 +149,7 @@ pub enum PlanError {
     #[error(transparent)]
     Load(#[from] LoadError),
     #[error(
-        "writing to {path} would erase {what}, and nothing is erased without explicit consent; \
-         name a directory on it to write to a scratch file, or read it with --rw read",
+        "writing to {path} would erase {what}: name a directory on it to write to a scratch file, or only read with --rw read",
         path = path.display()
     )]
     WouldErase { path: PathBuf, what: String },
@@ -159,7 +158,7 @@ pub enum PlanError {
     #[error("{path} can't be written: {why}", path = path.display())]
     NotWritable { path: PathBuf, why: String },
     #[error(
-        "{path} has {} free; this needs {} and leaves {} free for others: {}", decimal_bytes(*.free), decimal_bytes(*.needed), decimal_bytes(*.reserve),
+        "{path} has {} free; this needs {}, and {} stays free for other programs: {}", decimal_bytes(*.free), decimal_bytes(*.needed), decimal_bytes(*.reserve),
         instead(*.most), path = path.display()
     )]
     NoSpace {
@@ -187,7 +186,7 @@ pub enum PlanError {
     Exact { suite: String, option: &'static str },
     #[error("--max-bytes leaves {} for a load, less than one block of {}", decimal_bytes(*.bytes), size(*.block))]
     Budget { bytes: u64, block: u64 },
-    #[error("--max-bytes {} is too little: this moves {} at least", size(*.bytes), size(*.least))]
+    #[error("--max-bytes {} is too little: at least {} is needed", size(*.bytes), size(*.least))]
     Bytes { bytes: u64, least: u64 },
     #[error("the plan has {steps} steps, more than {most}: choose fewer runs, loads or targets")]
     Steps { steps: usize, most: usize },

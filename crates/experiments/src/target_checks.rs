@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(kept(200 * MIB), 100 * MIB);
         assert_eq!(reserve(&Target::default()), GIB);
         let refused = fits(&directory(100 * GIB, 5 * GIB), MIB).expect_err("too full").to_string();
-        assert!(refused.contains("leaves 5.37 GB free") && refused.contains("free some space"), "{refused}");
+        assert!(refused.contains("5.37 GB stays free") && refused.contains("free some space"), "{refused}");
         assert_eq!(fits(&directory(200 * MIB, 180 * MIB), MIB).expect("room"), 80 * MIB);
     }
 

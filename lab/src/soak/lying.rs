@@ -101,7 +101,7 @@ fn cut(machine: &mut Machine, random: &mut impl Rng) -> Result<Vec<String>, Mach
             let verdict = verdict(machine, &check)?;
             let (kind, expected) = match *i {
                 VOLATILE => ("loses its last writes", "NOT KEPT: "),
-                _ => ("healthy", "Nothing was lost. The power was cut"),
+                _ => ("healthy", "Nothing was lost after a power cut or restart"),
             };
             match verdict.starts_with(expected) {
                 true => Ok(format!("{kind}: {verdict}")),

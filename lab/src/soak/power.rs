@@ -52,7 +52,7 @@ pub fn cut_once(
     let verdict =
         said(machine, dir, store, |machine| machine.cut_power().and_then(|()| again(machine)), random)?;
     let left = sh(machine, &format!("ls {dir}; drivebench cleanup {store}"))?;
-    match verdict.starts_with("Nothing was lost. The power was cut, or the machine started again, after ")
+    match verdict.starts_with("Nothing was lost after a power cut or restart")
         && left.ends_with("Nothing to clean up.\n")
     {
         true => Ok(verdict),
@@ -129,7 +129,7 @@ pub fn write_hole(options: &Options, scenario: &Scenario, times: u32, seed: u64)
         };
         let is_lost = verdict.starts_with("NOT KEPT: ");
         let is_known = is_lost && verdict.contains("the write hole of raid5")
-            || verdict.starts_with("Nothing was lost. ")
+            || verdict.starts_with("Nothing was lost after ")
                 && verdict.contains("came back without 1 of its 4 drives");
         if !is_known {
             return Err(machine.wrong("after the power cut", verdict));

@@ -83,10 +83,10 @@ fn one(
         }
     }
     let kept = match layout {
-        "linear" | "raid0" => verdict.contains("in 4 of 4, no file and no synced writes"),
+        "linear" | "raid0" => verdict.contains("(4 of 4), no file and no synced writes"),
         _ => {
             let twice =
-                "In 4 of them, another drive was pulled while the first one was filled: all was whole";
+                "In 4 of them, a second drive was pulled during the rebuild of the first: nothing was lost";
             verdict.starts_with(&format!("{layout} survived 4 pulls of one drive"))
                 && (by != By::SoftwareTwice || verdict.contains(twice))
         }

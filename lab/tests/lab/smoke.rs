@@ -54,7 +54,7 @@ fn a_drive_is_pulled_while_files_are_used(machine: &Machine) {
     let [raid1, linear] = verdicts[..] else { panic!("{findings}") };
     assert!(raid1.starts_with("raid1 survived 1 pull of one drive"), "{raid1}");
     assert!(linear.contains("files were not whole"), "{linear}");
-    assert!(linear.contains("in 1 of 1, no file and no synced writes"), "{linear}");
+    assert!(linear.contains("(1 of 1), no file and no synced writes"), "{linear}");
     let tables = findings["tables"].as_array().expect("tables");
     let cell = |at: usize, column: &str| {
         let columns = tables[at]["columns"].as_array().expect("columns");

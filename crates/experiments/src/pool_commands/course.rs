@@ -30,16 +30,14 @@ pub enum Course {
 pub enum CannotReplace {
     #[error("{name} is {layout}: without copies or parity no drive of it can be replaced")]
     NotRedundant { name: String, layout: Layout },
-    #[error("{0} is not active and idle. What to do: drivebench pool status {0}")]
+    #[error("{0} must be active and idle; what to do: drivebench pool status {0}")]
     NotReady(String),
     /// Another member is missing, or its replacement was begun.
     #[error("{name}: replace {first} first")]
     NotNext { name: String, first: String },
-    #[error(
-        "{label} is in {name} already. If it failed, to try it again: {remove}, then this command once more"
-    )]
+    #[error("{label} is already in {name}. To retry a drive that failed: {remove}, then this command again")]
     IsMember { label: String, name: String, remove: String },
-    #[error("{label} and {other} are one piece of hardware: it would fail as a whole")]
+    #[error("{label} and {other} are one piece of hardware, and would fail together")]
     OneHardware { label: String, other: String },
     #[error(
         "{label} doesn't fit {name}: it has {} in blocks of {block} bytes, and the pool needs {} in blocks of {old_block}",
@@ -48,7 +46,7 @@ pub enum CannotReplace {
     DoesNotFit { label: String, name: String, bytes: u64, block: u32, needed: u64, old_block: u32 },
     #[error(
         "{label} has newer data than {name}: its event count is {drive}, the pool's is {array}. It was used without the \
-         pool. Nothing was changed. Compare them before you decide: mdadm --examine {part}. To give up what only \
+         pool. Nothing was changed. Compare them before you decide: mdadm --examine {part}. To discard what only \
          {label} has: wipefs --all {part}, then this command again"
     )]
     Newer { label: String, name: String, drive: u64, array: u64, part: String },
@@ -112,7 +110,7 @@ pub fn course(
         let (bytes, needed) = (new.bytes(), needed * 512);
         return Err(CannotReplace::DoesNotFit { label, name, bytes, block, needed, old_block });
     }
-    // What is wiped already has nothing to take back.
+    // A wiped drive can't be re-added.
     let back = match is_member && !(begun.is_some() && built.reached) {
         true => match run::former(build, &part, &array, runner) {
             Ok(Former::Newer { drive, array }) => {
@@ -133,7 +131,7 @@ pub(super) fn is_member(built: &Built, at: usize, drive: &Drive, inventory: &Inv
 
 /// The drive of a replacement that can't be completed.
 fn given_up(built: &Built, health: &Health, named: &Drive, inventory: &Inventory) -> Option<String> {
-    // Of an array that is not active it is not known.
+    // It is known only for an active array.
     let begun = built.replacing.as_ref().filter(|_| health.state == State::Active)?;
     let drive = built.find(&[(begun.at, &begun.member)], inventory)[0];
     let gives_up = match begun.state(built, drive, health.device.as_ref(), &Sysroot::live()) {

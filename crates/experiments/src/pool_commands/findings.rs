@@ -1,4 +1,4 @@
-//! Findings of these runs: what became of the pool, and the commands that were run.
+//! Findings of pool commands: the result, and the commands that were run.
 
 use super::{
     super::common::{self, Series},
@@ -30,7 +30,7 @@ fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     }
 }
 
-/// What became of the pool, and what to do.
+/// The result for the pool, and what to do.
 fn verdict(command: &PoolCommand, outcome: &Outcome) -> String {
     let (build, name) = (&command.build, &command.build.name);
     match (outcome, &command.change) {
@@ -40,15 +40,15 @@ fn verdict(command: &PoolCommand, outcome: &Outcome) -> String {
                 build.members.get(replacement.at).map(|member| clean(&member.label)).unwrap_or_default();
             let rest = match old {
                 OldDrive::Back => String::new(),
-                OldDrive::Kept => format!("; {label} is in no pool now, and keeps what was on it"),
+                OldDrive::Kept => format!("; {label} is no longer in a pool, and keeps its content"),
                 OldDrive::Erased => format!("; {label} is erased"),
             };
-            format!("{new} is a drive of {name} now{rest}.")
+            format!("{new} is now a drive of {name}{rest}.")
         }
         (Outcome::Compared { differ: 0 }, _) => format!("{name}: all copies and parity agree."),
         // md counts pieces of up to 64 KiB.
         (Outcome::Compared { differ }, _) => format!(
-            "{name}: at most {} differ between its drives. Which is right is not known: compare with a backup.",
+            "{name}: at most {} differ between its drives. Which copy is right is not known: compare with a backup.",
             size(*differ)
         ),
         (Outcome::Destroyed { left }, PoolChange::Destroy { erases, absent }) => {
@@ -66,7 +66,7 @@ fn verdict(command: &PoolCommand, outcome: &Outcome) -> String {
         }
         _ => {
             let once = match build.layout.is_redundant() {
-                true => format!(" once its drives agree: drivebench pool status {name}"),
+                true => format!(" after its first sync (drivebench pool status {name})"),
                 false => String::new(),
             };
             format!("{} is built: {}{once}.", build.path(), summary(build))
@@ -74,7 +74,7 @@ fn verdict(command: &PoolCommand, outcome: &Outcome) -> String {
     }
 }
 
-/// What a pool is: layout, name, capacity, and what it survives.
+/// Layout, name, capacity and redundancy of a pool.
 pub fn summary(build: &Build) -> String {
     let members = build.members.len();
     let survives = match build.layout.survives(members) {

@@ -1,4 +1,4 @@
-//! What `drivebench pool` does to pools: an act that builds, mends, compares or removes one. Each command is a run of its own.
+//! The changes of `drivebench pool`: an act that builds, repairs, scrubs or removes a pool. Each command is a run of its own.
 
 mod course;
 mod findings;
@@ -73,7 +73,7 @@ pub fn is_pool_command(name: &str) -> bool {
     name.starts_with("pool-")
 }
 
-/// What became of a pool.
+/// The result of a command on a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -91,11 +91,11 @@ pub enum Outcome {
     },
 }
 
-/// What became of a drive that was replaced.
+/// The state of a drive that was replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OldDrive {
-    /// It took its own place.
+    /// It returned to its own place.
     Back,
     Kept,
     Erased,
@@ -109,7 +109,7 @@ impl Observation for Outcome {
     }
 }
 
-/// What a command is carried out with.
+/// Context of a command.
 struct Site<'a> {
     store: &'a Path,
     /// The serials of the drives that may be erased.
@@ -119,7 +119,7 @@ struct Site<'a> {
     wait: Wait<'a>,
 }
 
-/// What became of the pool, and what failed all the same.
+/// The outcome, and a failure that did not prevent it.
 type Done = Result<(Outcome, Option<String>), BuildError>;
 
 impl PoolCommand {
@@ -233,7 +233,7 @@ impl Act for PoolCommand {
         let PoolChange::Create { keep, .. } = &self.change else { return Ok(()) };
         // An array or mapping of others.
         if run::exists(&build.path()) {
-            return Err(format!("there is {} already: choose another --name", build.path()));
+            return Err(format!("{} already exists: choose another --name", build.path()));
         }
         keep.iter().try_for_each(|lines| {
             let cannot = |e| format!("{} can't be changed: {e}", lines.file);
@@ -271,7 +271,7 @@ impl Act for PoolCommand {
             Ok(done) => done.map_or((None, None), |(outcome, trouble)| (Some(outcome.into()), trouble)),
             Err(e) => {
                 let name = &self.build.name;
-                (None, Some(format!("{e}. The state, and how to go on: drivebench pool status {name}")))
+                (None, Some(format!("{e}. For the state and what to do: drivebench pool status {name}")))
             }
         };
         let result = ActResult { seconds, commands: lines, observed: outcome, ..ActResult::default() };

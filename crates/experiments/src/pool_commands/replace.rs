@@ -66,7 +66,9 @@ pub(super) fn replace(
     };
     let failed = failed.map(|e| {
         let label = clean(&built.build.members[at].label).into_owned();
-        format!("{label} was not erased: {e}. To do so, wipefs --all its partitions, then the drive itself")
+        format!(
+            "{label} was not erased: {e}. To erase it: wipefs --all its partitions, then the drive itself"
+        )
     });
     Ok((Outcome::Replaced { old }, failed))
 }
@@ -105,7 +107,7 @@ fn erase_old(
     Ok(OldDrive::Erased)
 }
 
-/// What an array makes of one of its devices.
+/// The state of a device in an array.
 fn state(array: &Device, path: &str) -> MemberState {
     in_array(&array.name, path.trim_start_matches("/dev/"), &Sysroot::live())
 }
@@ -164,7 +166,7 @@ impl Exchange {
                 (MemberState::InSync, None | Some(MemberState::Failed | MemberState::Unused)) => break,
                 (MemberState::InSync, _) if self.old.as_ref() == Some(&self.new) => break,
                 (MemberState::Failed | MemberState::Unused, _) => {
-                    let why = format!("{} failed while it was filled: name another drive", self.new);
+                    let why = format!("{} failed while it was rebuilt: name another drive", self.new);
                     return Err(BuildError::Array(why));
                 }
                 _ => {}

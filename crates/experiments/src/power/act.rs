@@ -23,11 +23,11 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PowerCut {
     pub tree: FileTree,
-    /// How long the power cut is waited for, s.
+    /// Time limit of the wait for the power cut, s.
     pub seconds: f64,
     /// The most that is written meanwhile, bytes.
     pub most: u64,
-    /// Where the ledger of its writes is; `None` for the store.
+    /// Directory of the ledger on another machine; `None` for the store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<RemoteDir>,
 }

@@ -32,9 +32,9 @@ use crate::{
     units::{decimal_bytes, duration, shell_word},
 };
 
-/// How long the places of a ledger may take to be read: a bad sector takes half a minute.
+/// Time limit of reading the blocks of a ledger: a bad sector takes half a minute.
 const LONG: Duration = Duration::from_secs(3600);
-/// A drive that takes no write for so long is gone.
+/// A drive that takes no write for this long counts as gone.
 const GONE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
@@ -43,12 +43,14 @@ pub enum PowerError {
     Ledger { at: String, source: io::Error },
     #[error("files in {dir} can't be written, read or removed: {source}", dir = dir.display())]
     Files { dir: PathBuf, source: io::Error },
-    #[error("the power was not cut within {within}, so nothing is known; the test files are removed")]
+    #[error("the power was not cut within {within}, so there is no result; the test files are removed")]
     NotCut { within: String },
-    #[error("it takes no more writes. If its power was cut: once it is back and mounted, --resume checks it")]
+    #[error(
+        "the drive takes no more writes. If its power was cut: --resume checks it once it is back and mounted"
+    )]
     Gone,
     #[error(
-        "the ledger must be on another drive than what is written: {0}. Name a directory on another drive with --store DIR, or on another machine with --ledger"
+        "the ledger must be on another drive than the test files: {0}. Name a directory on another drive with --store DIR, or on another machine with --ledger"
     )]
     Together(String),
     #[error("interrupted")]
@@ -111,19 +113,19 @@ impl PowerTest<'_> {
             let is_known = saved.ready || !saved.record.is_empty();
             if is_known && began(&saved.record) != began(&self.record) {
                 return Err(self.ledger(io::Error::other(
-                    "it is of another run with the same name: use another directory",
+                    "it belongs to another run of the same name: use another directory",
                 )));
             }
             if saved.ready && !saved.ended && (saved.gone || saved.boot_id != self.boot_id) {
                 return self.check(&saved);
             }
-            // It was killed, or the power was cut when nothing could be learnt from that.
+            // It was killed, or the power was cut when that could show nothing.
             self.remove(|| saved.remove())?;
         }
         let writer =
             LedgerWriter::begin(self.place(), self.boot_id.as_deref(), &self.own(), &self.record, cancel);
         let writer = Arc::new(writer.map_err(|e| self.ledger(e))?);
-        // What has its name is not this run's.
+        // An existing directory of that name belongs to another run.
         if let Err(e) = fs::create_dir(self.own()) {
             writer.remove().map_err(|e| self.ledger(e))?;
             return Err(self.files(e));
@@ -132,7 +134,7 @@ impl PowerTest<'_> {
         if matches!(ended, Err(PowerError::Gone)) {
             return ended;
         }
-        match (ended, writer.ended()) {
+        match (ended, writer.record_end()) {
             // What was found must not be lost, whatever becomes of the files; `cleanup` names what stays. Without their ledger, files that are
             // gone would be losses.
             (Ok(cut), ended) => {
@@ -140,7 +142,7 @@ impl PowerTest<'_> {
                 Ok(cut)
             }
             (Err(_), Err(e)) => {
-                let stays = format!("{e}. The test files stay: `drivebench cleanup` names them");
+                let stays = format!("{e}. The test files remain: `drivebench cleanup` lists them");
                 Err(self.ledger(io::Error::new(e.kind(), stays)))
             }
             (Err(why), Ok(())) => self.remove(|| writer.remove()).and(Err(why)),
@@ -159,7 +161,7 @@ impl PowerTest<'_> {
         if cancel.is_set() {
             return Err(PowerError::Interrupted);
         }
-        writer.ready().map_err(|e| self.ledger(e))?;
+        writer.record_ready().map_err(|e| self.ledger(e))?;
         let ledger = Arc::new(Mutex::new(ledger));
         let dir = by_descriptor(&held);
         let since = Instant::now();
@@ -169,8 +171,8 @@ impl PowerTest<'_> {
         let load = Load::start(files.clone(), tree.seed, Some(writes)).map_err(|e| self.files(e))?;
         let store = self.store.canonicalize().unwrap_or_else(|_| self.store.to_owned());
         asks(&format!(
-            "Cut the power NOW, of the machine or only of the drive: pull the plug, don't shut down. It can damage other files on \
-             them. Ctrl-C ends the test without harm. Write down this command; it checks once the power is back and the drive or pool is \
+            "Cut the power NOW, of the machine or the drive: pull the plug, don't shut down. This can damage other files on \
+             it. Ctrl-C ends the test safely. Write down this command, to run once the power is back and the drive or pool is \
              mounted:\n  drivebench run power --resume {}{} --store {}",
             self.run,
             act.ledger
@@ -185,10 +187,10 @@ impl PowerTest<'_> {
                 break self.files(e);
             }
             let failing = load.failing();
-            // Also one that is just about to be: its power may have been cut.
+            // On Ctrl-C any failing write counts: the power may just have been cut.
             if failing > GONE || failing > Duration::ZERO && cancel.is_set() {
                 // Before operations that hang are waited for.
-                break writer.gone().map_or_else(|e| self.ledger(e), |()| PowerError::Gone);
+                break writer.record_gone().map_or_else(|e| self.ledger(e), |()| PowerError::Gone);
             }
             if load.is_wrong() {
                 let seconds = since.elapsed().as_secs_f64();
@@ -296,7 +298,7 @@ pub fn is_elsewhere(inventory: &Inventory, target: &Target, store: &Path) -> Res
     match on.drives.iter().find(same) {
         Some(drive) => Err(refused(format!("is on {}", drive.label()))),
         None if on.drives.is_empty() && !is_network => {
-            Err(refused("is on no drive that is known, and memory would lose it".to_owned()))
+            Err(refused("is on no known drive, and memory would lose it".to_owned()))
         }
         None => Ok(()),
     }
@@ -409,7 +411,7 @@ mod tests {
         let writer = begin();
         fs::create_dir(before.own()).expect("makes");
         let (held, ledger) = before.prepare(&Cancel::default()).expect("writes");
-        writer.ready().expect("is noted");
+        writer.record_ready().expect("is noted");
         let path = before.own().join(file_name(AREA));
         let area = OpenOptions::new().write(true).open(path).expect("opens");
         for (nth, offset) in [(1, 0), (2, BLOCK)] {
@@ -447,8 +449,8 @@ mod tests {
         assert!(after.own().exists() && saved(&before).is_none());
         fs::remove_dir(after.own()).expect("removes");
         let writer = begin();
-        writer.ready().expect("is noted");
-        writer.ended().expect("is noted");
+        writer.record_ready().expect("is noted");
+        writer.record_end().expect("is noted");
         drop(writer);
         let at_once = self::act(0.0);
         let after = test(&at_once, &dirs, "b");

@@ -29,7 +29,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     }
 }
 
-/// What is not as promised comes first. That nothing is lost is said of this power cut only.
+/// Losses come first. "Nothing was lost" holds for this power cut only.
 fn verdict(cut: &PowerCutResult, pool: Option<&Pool>) -> String {
     let PowerCutResult { files, ledger, early, .. } = cut;
     let losses = losses(files, ledger).collect::<Vec<String>>().join(", ");
@@ -37,29 +37,27 @@ fn verdict(cut: &PowerCutResult, pool: Option<&Pool>) -> String {
         format!("{} in {}", count(ledger.acknowledged, "acknowledged write"), duration(cut.seconds));
     if let Some(early) = early {
         return format!(
-            "WRONG DATA: {} of {} returned something else than was synced, before any power cut, after {written}; {}. Don't trust the \
-             drive, its port or what is between them with data.",
+            "WRONG DATA: {} of {} returned other data than was synced, before any power cut ({written}); {}. Don't trust the drive, \
+             its port or its cable with data.",
             early.wrong,
             count(early.reads, "read"),
-            if losses.is_empty() { "read again, all is there" } else { &losses }
+            if losses.is_empty() { "a second read was right" } else { &losses }
         );
     }
     let what = match cut.only_drive {
-        true => "The drive took no more writes",
-        false => "The power was cut, or the machine started again,",
+        true => "the drive stopped taking writes",
+        false => "a power cut or restart",
     };
     let lacks = pool.filter(|_| cut.missing > 0).map(|pool| {
         format!("The pool came back without {} of its {}", cut.missing, count(pool.drives, "drive"))
     });
     if cut.is_whole() {
         return format!(
-            "Nothing was lost. {what} after {written}; all {} and all {} of acknowledged writes are there. {}{}",
-            count(files.whole, "file"),
-            decimal_bytes(ledger.kept_bytes),
+            "Nothing was lost after {what} ({written}). {}{}",
             lacks.map(|lacks| lacks + ". ").unwrap_or_default(),
             match cut.only_drive {
-                true => "After a reset or an error of the filesystem, that shows nothing of a power cut.",
-                false => "That is one power cut: a drive that loses data occasionally may need many.",
+                true => "A reset or a filesystem error can look the same, so this may not show a power cut.",
+                false => "Rare losses take many power cuts to find.",
             }
         );
     }
@@ -67,26 +65,26 @@ fn verdict(cut: &PowerCutResult, pool: Option<&Pool>) -> String {
         pool.and_then(|pool| Layout::of_name(pool.layout.as_ref()?)).filter(|layout| layout.has_parity());
     let (head, why) = match (cut.is_stored(), lacks, parity) {
         (true, ..) => {
-            ("WRONG DATA", "Nothing was lost, but data is changed on the way from the drive.".to_owned())
+            ("WRONG DATA", "Nothing was lost, but data is altered on its way from the drive.".to_owned())
         }
         (false, Some(lacks), Some(layout)) => (
             "NOT KEPT",
-            format!("{lacks}: what they had is wrong where a write was cut off, the write hole of {layout}."),
+            format!("{lacks}: their data is wrong where a write was cut off (the write hole of {layout})."),
         ),
         (false, Some(lacks), None) => (
             "NOT KEPT",
             format!(
-                "{lacks}: what only they had is lost, or a drive said that data was stored that was not."
+                "{lacks}: data that only they held is lost, or a drive confirmed writes that it had not stored."
             ),
         ),
         (false, None, _) => (
             "NOT KEPT",
-            "The drive, or what is between it and the filesystem, said that data was stored that was not."
+            "The drive, or a layer between it and the filesystem, confirmed writes that were not stored."
                 .to_owned(),
         ),
     };
     format!(
-        "{head}: {losses}. {what} after {written}. {why} Its files stay for another look (drivebench cleanup names them)."
+        "{head}: {losses}, after {what} ({written}). {why} The test files remain (drivebench cleanup lists them)."
     )
 }
 
@@ -94,7 +92,7 @@ fn table(cut: &PowerCutResult) -> Table {
     let PowerCutResult { files, ledger, .. } = cut;
     Table {
         title: if cut.early.is_some() { "Without a power cut" } else { "After the power cut" }.to_owned(),
-        columns: Column::all([("what", false), ("kept", true), ("lost", true)]),
+        columns: Column::all([("data", false), ("kept", true), ("lost", true)]),
         rows: vec![
             vec![
                 "files synced before".to_owned(),

@@ -44,7 +44,7 @@ enum Line {
     Ready,
     /// A write is about to begin.
     Will { file: u64, offset: u64, length: u64, number: u64 },
-    /// It ended, so many seconds after the first one began.
+    /// A write ended, `at` seconds after the first one began.
     Answer { number: u64, acknowledged: bool, at: f64 },
     /// The drive takes no more writes, and the machine goes on.
     Gone,
@@ -88,7 +88,7 @@ pub struct LedgerWriter {
 }
 
 impl LedgerWriter {
-    /// It is an error if the run has one. `record` are the first events of its record.
+    /// Creates the ledger, which must not exist. `record` holds the first events of the run's record.
     pub fn begin(
         place: LedgerPlace<'_>,
         boot_id: Option<&str>,
@@ -124,16 +124,16 @@ impl LedgerWriter {
         Ok(writer)
     }
 
-    pub fn ready(&self) -> io::Result<()> {
+    pub fn record_ready(&self) -> io::Result<()> {
         self.append_synced(&Line::Ready)
     }
 
-    pub fn gone(&self) -> io::Result<()> {
+    pub fn record_gone(&self) -> io::Result<()> {
         self.append_synced(&Line::Gone)
     }
 
     /// Before the files are removed: a power cut meanwhile says nothing.
-    pub fn ended(&self) -> io::Result<()> {
+    pub fn record_end(&self) -> io::Result<()> {
         let Some((remote, session)) = &self.remote else { return self.log.append(&Line::Ended) };
         // The run may end because the connection was lost: a new one is made.
         locked(session).end();
@@ -202,7 +202,7 @@ impl SavedLedger {
                 None if !path.exists() => Ok(None),
                 // To start again could hide that something was lost.
                 None => Err(io::Error::other(format!(
-                    "it is not there. Is its disk mounted? If the run ended before it was made, remove {}",
+                    "it does not exist. Is its disk mounted? If the run ended before it was created, remove {}",
                     path.display()
                 ))),
             };
@@ -340,7 +340,7 @@ mod tests {
             LedgerWriter::begin(place(store), boot_id, Path::new(dir), &[], &Cancel::default())
         };
         let writer = begin(Some("boot"), "/mnt/a").expect("begins");
-        writer.ready().expect("is written");
+        writer.record_ready().expect("is written");
         for number in AREA_BLOCKS + 1..=AREA_BLOCKS + 3 {
             writer.begins(&write(number)).expect("is written");
             if number < AREA_BLOCKS + 3 {

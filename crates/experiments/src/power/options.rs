@@ -8,7 +8,7 @@ use super::super::{
 use crate::units::RemoteDir;
 
 pub const SIZE: Opt<u64> =
-    Opt::new("size", "SIZE", bytes, "Files that are written before, and checked after it").default("64MiB");
+    Opt::new("size", "SIZE", bytes, "Size of the files written before the cut").default("64MiB");
 
 pub const WAIT: Opt<f64> =
     Opt::new("runtime", "TIME", seconds, "Longest wait for the power cut").default("10m");

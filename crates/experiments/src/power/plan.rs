@@ -18,9 +18,9 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if target.kind != Kind::Directory {
         return Err(PlanError::NoDirectory { path: target.path.clone() });
     }
-    // What is in memory is gone with the power, and says nothing of a drive.
+    // Memory loses its content with the power, and shows nothing about a drive.
     if target.is_memory() || target.drives.is_empty() {
-        let why = "no drive is known below it: name a directory on a mounted drive or pool".to_owned();
+        let why = "it is not on a known drive: name a directory on a mounted drive or pool".to_owned();
         return Err(PlanError::Unsuitable { path: target.path.clone(), why });
     }
     let tree = FileTree { bytes: ask.values.get(&options::SIZE), seed: ask.seed };

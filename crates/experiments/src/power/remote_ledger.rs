@@ -16,7 +16,7 @@ use crate::{
 
 /// How long the other machine may take to sync a line: a disk that sleeps wakes meanwhile.
 const LIMIT: Duration = Duration::from_secs(60);
-/// How long ssh may take to pass on what it was given.
+/// Time limit for ssh to send its input.
 const END: Duration = Duration::from_secs(5);
 
 /// The file of a run on another machine.
@@ -51,7 +51,7 @@ impl RemoteLedger {
         Ok(session)
     }
 
-    /// What is in it, if it exists.
+    /// The content of the ledger, if it exists.
     pub fn read(&self, cancel: &Cancel) -> io::Result<Option<String>> {
         let (mut text, mut size, mut ready) = (String::new(), 0, false);
         let query = ssh::read(&self.at, &self.name);
@@ -88,7 +88,7 @@ impl RemoteLedger {
         self.done(self.tools.ask(query)).map(drop)
     }
 
-    /// What was said; none if there is no such file.
+    /// The output of a command; `None` if there is no such file.
     fn done(&self, output: Result<Output, ToolError>) -> io::Result<Option<Output>> {
         let output = output.map_err(|e| match e {
             ToolError::Slow { seconds, .. } => slow(seconds),

@@ -1,4 +1,4 @@
-//! What was found after a power cut.
+//! The state of files and writes after a power cut.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct PowerCutResult {
     pub only_drive: bool,
     /// Drives that the pool lacked when it was looked at.
     pub missing: u64,
-    /// What was found before any power cut: something that was synced was read back as something else.
+    /// Wrong reads of synced data before any power cut.
     pub early: Option<WrongReads>,
 }
 
@@ -39,7 +39,7 @@ impl PowerCutResult {
         files.wrong + files.failed + files.unread + ledger.lost_bytes == 0
     }
 
-    /// What decides whether the target is fit for data that must not be lost.
+    /// The measure that decides whether the target is fit for data that must not be lost.
     pub fn kept(&self) -> KeptData {
         let Self { files, ledger, early, .. } = self;
         let early = early.map_or(0, |early| early.wrong);

@@ -1,4 +1,4 @@
-//! What a run keeps while it waits for the check after a power cut, and how it is continued.
+//! The files of a run that waits for the check after a power cut, and how the run is resumed.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::{
     units::{RemoteDir, shell_word},
 };
 
-/// What is kept on purpose: files of runs that wait for a power cut, or for the check after it.
+/// Files of runs that wait for a power cut, or for the check after it.
 pub fn waiting(store: &Path) -> Vec<Leftover> {
     let one = |(run, saved): (String, SavedLedger)| {
         let ledger = shell_word(&saved.path);
@@ -27,10 +27,10 @@ pub fn waiting(store: &Path) -> Vec<Leftover> {
         let own = dir.is_absolute() && dir.file_name() == Some(power_dir(&run).as_ref());
         let there = saved.remove_by_hand.as_ref().map(|rm| format!("{rm} && ")).unwrap_or_default();
         let remedy = match own {
-            true => format!("to give it up: rm -rf {} && {there}rm {ledger}", shell_word(dir)),
+            true => format!("to discard it: rm -rf {} && {there}rm {ledger}", shell_word(dir)),
             false => format!("it names no directory of the run, so check it: rm {ledger}"),
         };
-        let why = format!("it is checked by {resume}; or it was, and has a loss: drivebench show {name}");
+        let why = format!("to check it: {resume}; if it was checked and lost data: drivebench show {name}");
         Leftover {
             path: if own { saved.dir } else { saved.path },
             ended: "a run that waits for the check after a power cut",

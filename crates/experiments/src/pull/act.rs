@@ -27,7 +27,7 @@ pub struct Pull {
     pub pool: PulledPool,
 }
 
-/// What may be done with the pool, and what is checked.
+/// The kind of pool, which decides what may be written and checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PulledPool {
@@ -63,7 +63,7 @@ pub struct SecondPull {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PoolInUse {
-    /// What people type to name the drive, and how it is shown: model, serial and bay.
+    /// The serial that the user types, and the label: model, serial and bay.
     pub serial: String,
     pub label: String,
     /// The most that is read of files, bytes.
@@ -89,7 +89,7 @@ pub enum PullBy {
 }
 
 impl PullBy {
-    /// How, in words.
+    /// The way in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Usb => "USB device de-authorised",
@@ -110,7 +110,7 @@ impl Pull {
 }
 
 impl PoolInUse {
-    /// What a person should know before the drive is taken away.
+    /// Warnings before consent.
     pub(super) fn warnings(&self) -> Vec<String> {
         let least = match self.survives {
             0 => "survives no failure".to_owned(),
@@ -118,18 +118,18 @@ impl PoolInUse {
         };
         let back = match self.bitmap {
             Some(true) => {
-                "It has a bitmap: only what changes while the drive is away is copied to it. If mdadm refuses that, all of it is filled again."
+                "It has a bitmap: only what changes while the drive is away is copied to it. If mdadm refuses that, the whole drive is rebuilt."
             }
-            Some(false) => "It has no bitmap: all of the drive is filled again.",
-            None => "If it has no bitmap, all of the drive is filled again.",
+            Some(false) => "It has no bitmap: the whole drive is rebuilt.",
+            None => "If it has no bitmap, the whole drive is rebuilt.",
         };
         vec![
-            format!("takes away {}, of a pool that is in use", self.label),
+            format!("takes away {}, a drive of a pool in use", self.label),
             format!(
-                "Files are only read, at most {} of them: none is written, and no drive is erased. Other programs go on, and wait longer.",
+                "Files are only read, at most {} of them, and no drive is erased. Other programs continue, with longer waits.",
                 decimal_bytes(self.bytes)
             ),
-            format!("Until the drive is filled again, the pool {least}: have a backup."),
+            format!("Until the drive is rebuilt, the pool {least}: have a backup."),
             back.to_owned(),
         ]
     }
@@ -161,9 +161,9 @@ impl Act for Pull {
         Some(match &self.pool {
             PulledPool::Built(pool) => {
                 let drive = pool.member + 1;
-                let back = if pool.as_new { "then back as if it were a new one" } else { "then back" };
+                let back = if pool.as_new { "then back as if it were new" } else { "then back" };
                 let second = pool.second.as_ref().map_or(String::new(), |second| {
-                    format!("; while it is filled, drive {} is away for {seconds}, too", second.member + 1)
+                    format!("; during its rebuild, drive {} is away for {seconds} too", second.member + 1)
                 });
                 let (files, bytes) = (count(pool.tree.files(), "file"), decimal_bytes(pool.tree.bytes));
                 format!(

@@ -1,4 +1,4 @@
-//! What a record has of each pull.
+//! The pulls in a record.
 
 use super::{super::common::Series, BuiltPool, Pull, PullBy, PullResult, PulledPool};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 /// One pull.
 pub(super) struct Case<'a> {
     pub layout: Layout,
-    /// How many drives it has.
+    /// Number of drives of the pool.
     pub drives: usize,
     /// The pool that lost a drive, as the plan names it.
     pub pool: &'a str,

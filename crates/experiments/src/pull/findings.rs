@@ -1,9 +1,9 @@
-//! Findings of pull: what each layout lost, and when it noticed.
+//! Findings of pull: what each layout lost, and how it came back.
 
 use super::{
     super::common::Series,
     cases::{Case, cases},
-    tables::{away, back, probes, second, summary},
+    tables::{away, probes, rejoined, second, summary},
     verdicts::verdict,
 };
 use crate::{
@@ -28,7 +28,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     for cases in layouts {
         findings.tables.extend([away(cases), probes(cases)]);
         findings.tables.extend(second(cases));
-        findings.tables.push(back(cases));
+        findings.tables.push(rejoined(cases));
     }
     for case in &all {
         // How long operations waited; one pull has no interval.
@@ -44,7 +44,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             findings.spent = None;
             findings.context.push("reading only: no file was written".to_owned());
             findings.details.sentences.push(format!(
-                "{} could not be read before the drive was taken away, or changed within the last 3 s: nothing is said of them.",
+                "{} left out: unreadable before the drive was taken away, or changed less than 3 s before.",
                 count(read.left_out, "other file")
             ));
         }

@@ -89,14 +89,14 @@ fn what_is_warned_of_is_shown_before_the_run_begins() {
 #[test]
 fn a_verdict_says_no_more_than_reading_shows() {
     type Change = (&'static dyn Fn(&mut PullResult), &'static str);
-    let lost = "nothing is known of 1 of 1 pull, because another drive was lost meanwhile";
+    let lost = "no result for 1 of 1 pull, because another drive was lost meanwhile";
     let changes: [Change; 13] = [
         (
             &|_| (),
             "raid5 of 3 drives in use survived 1 pull of one drive: 40 files were whole, as far as they were read",
         ),
-        (&|_| (), "they went on. Plugged in again, a drive is not taken back by itself: `mdadm"),
-        (&|pulled| pulled.away.reads = 0, "not all went on before it was back"),
+        (&|_| (), "below /srv/data). A returned drive does not rejoin by itself: after `mdadm"),
+        (&|pulled| pulled.away.reads = 0, "Not all operations continued before it was back."),
         (
             &|pulled| (pulled.files.whole, pulled.files.changed) = (0, 40),
             "because other programs changed all files",
@@ -105,16 +105,16 @@ fn a_verdict_says_no_more_than_reading_shows() {
         (&|pulled| (pulled.missing, pulled.files.failed) = (2, 30), lost),
         (&|pulled| (pulled.lost, pulled.away.failed_reads) = (true, 3), lost),
         (&|pulled| back(pulled, |back| (back.lost, back.files.failed) = (true, 6)), lost),
-        (&|pulled| pulled.back = None, "0 of 1 drive came back into it."),
+        (&|pulled| pulled.back = None, "0 of 1 drive rejoined the pool."),
         (
             &|pulled| {
                 back(pulled, |back| (back.healed, back.refused) = (None, vec!["interrupted".to_owned()]))
             },
-            "0 of 1 drive came back into it. Ultra 4C530001 in bay 1.2: interrupted.",
+            "0 of 1 drive rejoined the pool. Ultra 4C530001 in bay 1.2: interrupted.",
         ),
         (
             &|pulled| back(pulled, |back| (back.by_itself, back.commands) = (true, Vec::new())),
-            "a drive is taken back by itself, in 3 s",
+            "A returned drive rejoins by itself, in 3 s",
         ),
         (&|pulled| back(pulled, |back| back.files.wrong = 1), "1 file silently wrong after it came back"),
         // A second drive that is lost hides no wrong data.

@@ -1,4 +1,4 @@
-//! What is found of a modelled pool: all that its layout promises.
+//! The results of a modelled pool, which keeps what its layout promises.
 
 use super::{FilesRead, Probe, Pull, PullResult, PulledPool, RejoinResult, SecondPullResult};
 use crate::{

@@ -13,12 +13,13 @@ pub const LAYOUTS: Opt<Vec<Layout>> = whole_drives::LAYOUTS;
 pub const MEMBERS: Opt<Vec<usize>> =
     Opt::new("members", "LIST", members, "Drives, such as 1,3 [default: each in turn]");
 
-pub const SIZE: Opt<u64> = whole_drives::SIZE.help("Used of each drive, or read of files").default("256MiB");
+pub const SIZE: Opt<u64> =
+    whole_drives::SIZE.help("Used of each drive, or read from files").default("256MiB");
 
 pub const CHUNK: Opt<u64> = whole_drives::CHUNK;
 
 pub const TIME: Opt<f64> =
-    Opt::new("runtime", "TIME", seconds, "Time of use before and after a pull").default("10s");
+    Opt::new("runtime", "TIME", seconds, "Load time before and after a pull").default("10s");
 
 pub const BY: Opt<PullBy> = Opt::new("by", "WAY", by, "usb, scsi, or hand: you pull it")
     .choices(&["usb", "scsi", "hand"])
@@ -26,13 +27,13 @@ pub const BY: Opt<PullBy> = Opt::new("by", "WAY", by, "usb, scsi, or hand: you p
 
 pub const REPEAT: Opt<u32> = Opt::new("runs", "N", parsed, "Pulls of each drive").default("1");
 
-pub const AS_NEW: Opt<bool> = Opt::switch("as-new", "Fill a drive that is back as if it were new");
+pub const AS_NEW: Opt<bool> = Opt::switch("as-new", "Rebuild a returned drive as if it were new");
 
-pub const SECOND: Opt<bool> = Opt::switch("second", "Pull another one while the first is filled as new");
+pub const SECOND: Opt<bool> = Opt::switch("second", "Pull a second drive during that rebuild");
 
 /// Names the drive, and is the consent to take it away.
 pub const PULL_DRIVE: Opt<String> =
-    Opt::new("pull", "SERIAL", parsed, "The drive to pull of a pool in use; files are only read")
+    Opt::new("pull", "SERIAL", parsed, "Drive to pull from a pool in use; only reads files")
         .conflicts(&["layouts", "members", "erase", "chunk", "as-new", "second", "runs"])
         .also_resumed();
 
@@ -44,7 +45,7 @@ fn by(text: &str) -> Result<PullBy, String> {
         "usb" => Ok(PullBy::Usb),
         "scsi" => Ok(PullBy::Scsi),
         "hand" => Ok(PullBy::Hand),
-        _ => Err("there are usb, scsi, hand".to_owned()),
+        _ => Err("choose from usb, scsi, hand".to_owned()),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
 
 /// The share of a pool that is filled with files: with less, the last drive of a linear pool would hold none.
 const FILLED: f64 = 0.75;
-/// Of each drive, for partition table, superblock and filesystem.
+/// Space of each drive for partition table, superblock and filesystem.
 const OVERHEAD: u64 = 12 * MIB;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
@@ -97,7 +97,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     Ok(Plan { limit: None, targets, ..ask.planned(steps) })
 }
 
-/// How much is filled of a pool that has so much of each drive.
+/// Bytes of test files on a pool that uses `most` bytes of each drive.
 fn tree_bytes(layout: Layout, most: u64, drives: usize, chunk: u64) -> u64 {
     let data = most.saturating_sub(OVERHEAD) / 512;
     let capacity = layout.capacity(&vec![data; drives], (chunk / 512).max(1)) * 512;

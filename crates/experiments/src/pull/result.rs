@@ -1,4 +1,4 @@
-//! What became of a pool when one of its drives was taken away, and when it came back.
+//! The state of a pool while one of its drives was away, and after it came back.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,13 +14,13 @@ pub struct PullResult {
     /// Operations before the drive was taken away, and from then on.
     pub before: Operations,
     pub away: Operations,
-    /// What still worked, in this order.
+    /// Basic operations that were tried, in this order.
     pub probes: Vec<Probe>,
     pub files: FilesFound,
     pub ledger: LedgerFound,
     /// Members that the pool lacked.
     pub missing: u64,
-    /// What was read of a pool in use, whose files are only read.
+    /// The files that were read of a pool in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<FilesRead>,
     pub back: Option<RejoinResult>,

@@ -10,7 +10,7 @@ use crate::{
 /// A column: its name, whether it is aligned to the right, and its cell for a pull.
 type Cell = (&'static str, bool, fn(&Case<'_>) -> String);
 
-/// How each table begins.
+/// The first column of each table.
 const PULLED: Cell = ("pulled", false, |case| short(&case.drive));
 
 /// A table of pulls of one pool, or of pools of one layout.
@@ -60,7 +60,7 @@ fn kept(ledger: &LedgerFound) -> String {
     }
 }
 
-/// How long the longest operation of all of these took, which says little where errors followed.
+/// The longest operation of all of these, or that operations hung.
 fn waits<'a>(all: impl IntoIterator<Item = &'a Operations>) -> String {
     let all: Vec<&Operations> = all.into_iter().collect();
     let longest = all.iter().map(|ops| ops.longest).fold(0.0, f64::max);
@@ -100,18 +100,19 @@ pub(super) fn second(cases: &[Case<'_>]) -> Option<Table> {
             let second = case.built.and_then(|built| built.second.as_ref());
             cell(second, |second| short(&case.member(second.member)))
         }),
-        ("was filled", true, |case| cell(second_of(case), |second| percent(second.filled))),
+        ("rebuilt", true, |case| cell(second_of(case), |second| percent(second.filled))),
         ("intact", true, |case| cell(second_of(case), |second| whole(&second.files))),
         ("wrong", true, |case| cell(second_of(case), |second| second.files.wrong.to_string())),
         ("synced writes", true, |case| cell(second_of(case), |second| kept(&second.ledger))),
         ("longest wait", true, |case| cell(second_of(case), |second| waits([&second.away]))),
     ];
     let is_there = cases.iter().any(|case| second_of(case).is_some());
-    is_there.then(|| table("another drive away, while the first one was filled", &[&[PULLED], &CELLS], cases))
+    is_there
+        .then(|| table("another drive away, during the rebuild of the first", &[&[PULLED], &CELLS], cases))
 }
 
 /// After the drive came back.
-pub(super) fn back(cases: &[Case<'_>]) -> Table {
+pub(super) fn rejoined(cases: &[Case<'_>]) -> Table {
     const BACK: [Cell; 4] = [
         PULLED,
         ("taken back", false, |case| cell(back_of(case), |back| taken_back(case, back))),
@@ -148,7 +149,7 @@ fn taken_back(case: &Case<'_>, back: &RejoinResult) -> String {
     how.to_owned()
 }
 
-/// What still worked.
+/// The operations that still worked.
 pub(super) fn probes(cases: &[Case<'_>]) -> Table {
     let names = distinct(cases.iter().flat_map(|case| &case.pulled.probes).map(|probe| probe.what.clone()));
     let mut columns = Column::all([("pulled", false)]);
@@ -197,13 +198,13 @@ pub(super) fn summary(layouts: &[&[Case<'_>]]) -> Option<Table> {
     let rows: Vec<Vec<String>> = layouts.iter().filter_map(row).collect();
     let mut columns = Column::all([
         ("layout", false),
-        ("what it is", false),
-        ("room", true),
+        ("description", false),
+        ("usable", true),
         ("survives", false),
         ("intact", true),
         ("lost writes", true),
         ("longest wait", true),
-        ("back in", true),
+        ("complete in", true),
     ]);
     columns[1].optional = true;
     let title = "With one drive away, and back again".to_owned();

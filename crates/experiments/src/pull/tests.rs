@@ -48,14 +48,15 @@ fn each_drive_of_each_layout_is_pulled_and_the_plan_says_what_is_erased() {
 fn a_drive_that_is_to_be_filled_as_a_new_one_is_said_to_be() {
     let plan =
         PULL.plan(&asked(3, &[("layouts", "raid5"), ("members", "2"), ("as-new", "true")])).expect("plans");
-    assert!(plan.describe().contains("then back as if it were a new one"), "{}", plan.describe());
+    assert!(plan.describe().contains("then back as if it were new"), "{}", plan.describe());
     let verdict = findings(carry_out(&plan)).verdicts.remove(0);
-    assert!(
-        verdict.ends_with("A drive that was wiped and added as a new one was filled in 3 s."),
-        "{verdict}"
-    );
+    assert!(verdict.ends_with("A drive that was wiped and added as new was rebuilt in 3 s."), "{verdict}");
     let plan = PULL.plan(&asked(3, &[("layouts", "raid0"), ("as-new", "true")])).expect("plans");
-    assert!(!plan.describe().contains("new one"), "without copies nothing fills it: {}", plan.describe());
+    assert!(
+        !plan.describe().contains("as if it were new"),
+        "without copies nothing rebuilds it: {}",
+        plan.describe()
+    );
 }
 
 #[test]
@@ -64,15 +65,15 @@ fn another_drive_is_pulled_where_a_layout_survives_that() {
     let plan = plan.expect("plans");
     let text = plan.describe();
     assert!(
-        text.contains("then back as if it were a new one; while it is filled, drive 1 is away for 10 s, too"),
+        text.contains("then back as if it were new; during its rebuild, drive 1 is away for 10 s too"),
         "{text}"
     );
-    assert_eq!(text.matches(", too").count(), 1, "raid5 would not survive it: {text}");
+    assert_eq!(text.matches("10 s too").count(), 1, "raid5 would not survive it: {text}");
     let found = findings(carry_out(&plan));
     let [raid5, raid6] = &found.verdicts[..] else { panic!("{:?}", found.verdicts) };
-    assert!(!raid5.contains("another drive"), "{raid5}");
+    assert!(!raid5.contains("a second drive"), "{raid5}");
     assert!(
-        raid6.contains("In 1 of them, another drive was pulled while the first one was filled"),
+        raid6.contains("In 1 of them, a second drive was pulled during the rebuild of the first"),
         "{raid6}"
     );
     let table = found.tables.iter().find(|table| table.columns[1].name == "then pulled").expect("a table");
@@ -87,7 +88,7 @@ fn another_drive_is_pulled_where_a_layout_survives_that() {
     assert!(first.contains("1 file silently wrong while another one was away, too"), "{first}");
     let why =
         PULL.plan(&asked(4, &[("layouts", "raid5"), ("second", "true")])).expect_err("refused").to_string();
-    assert_eq!(why, "--second: raid5 does not survive that; raid6 does, and raid1 of three drives or more");
+    assert_eq!(why, "--second: raid5 does not survive that; use raid6, or raid1 of three drives or more");
 }
 
 #[test]
@@ -152,7 +153,7 @@ fn what_was_found_before_the_drive_came_back_is_kept() {
     let first = all.iter().position(is_pull).expect("saved before it is back");
     assert_eq!(all.iter().filter(|event| is_pull(event)).count(), 2);
     let half = findings(all[..=first].to_vec());
-    assert!(half.verdicts[0].contains("0 of 1 drive came back"), "{}", half.verdicts[0]);
+    assert!(half.verdicts[0].contains("0 of 1 drive rejoined"), "{}", half.verdicts[0]);
 }
 
 #[test]
@@ -161,7 +162,7 @@ fn pulls_that_can_not_be_planned_say_why() {
         PULL.plan(&asked(drives, values)).expect_err("refused").to_string()
     };
     assert_eq!(refused(1, &[]), "pull compares drives: name 2 targets or more");
-    assert_eq!(refused(2, &[("members", "1,3")]), "there is no drive 3 of 2");
+    assert_eq!(refused(2, &[("members", "1,3")]), "there is no drive 3, only 2");
     let directories = Request { targets: vec![directory("a"); 2], ..asked(2, &[]) };
     let why = PULL.plan(&directories).expect_err("refused").to_string();
     assert!(why.contains("pull erases whole drives: name them"), "{why}");

@@ -1,4 +1,4 @@
-//! What a layout survived, in a sentence or two.
+//! The verdict on each layout.
 
 use super::{PullResult, RejoinResult, cases::Case};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     units::{capital, count, decimal_bytes, duration, listed},
 };
 
-/// What is said first.
+/// The order of verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
     BrokenPromise,
@@ -14,13 +14,13 @@ pub(super) enum Rank {
     AsPromised,
 }
 
-/// What happened to a layout, and how loud that is.
+/// The verdict on a layout, and its rank.
 pub(super) fn verdict(cases: &[Case<'_>]) -> Option<(Rank, String)> {
     let first = cases.first()?;
     Some(if first.layout.is_redundant() { redundant(first, cases) } else { without_copies(first, cases) })
 }
 
-/// What is not as a layout with copies or parity promises: nothing is lost, and reading and writing go on.
+/// Violations of what a layout with copies or parity promises: no loss, and reads and writes continue.
 fn broken(case: &Case<'_>) -> Vec<String> {
     let PullResult { before, back, .. } = case.pulled;
     let some = |n: u64, noun: &str, what: &str| (n > 0).then(|| format!("{} {what}", count(n, noun)));
@@ -28,7 +28,7 @@ fn broken(case: &Case<'_>) -> Vec<String> {
         .pulled
         .found()
         .flat_map(|(when, _, files, ledger)| losses(files, ledger).map(move |what| format!("{what} {when}")));
-    // Until the drive is filled again.
+    // Until the drive is rebuilt.
     let used = case.pulled.found().map(|(_, used, ..)| used).chain([before]);
     let sum = |number: fn(&Operations) -> u64| used.clone().map(number).sum();
     let differ = back.as_ref().and_then(|back| back.mismatches).unwrap_or(0);
@@ -78,9 +78,9 @@ fn redundant(first: &Case<'_>, cases: &[Case<'_>]) -> (Rank, String) {
     let unknowns: Vec<&str> = cases.iter().filter_map(unknown).collect();
     let unknown_pulls = unknowns
         .first()
-        .map(|why| format!("{name}: nothing is known of {} of {pulls}, because {why}. ", unknowns.len()));
+        .map(|why| format!("{name}: no result for {} of {pulls}, because {why}. ", unknowns.len()));
     let unknown_pulls = unknown_pulls.unwrap_or_default();
-    // What works without a drive is not known where the array had it all the time.
+    // A pull that the array did not notice shows nothing.
     let known: Vec<&Case<'_>> = cases.iter().filter(|case| unknown(case).is_none()).collect();
     let Some(one) = known.first() else {
         return (Rank::BrokenPromise, unknown_pulls + &healed(cases));
@@ -92,36 +92,34 @@ fn redundant(first: &Case<'_>, cases: &[Case<'_>]) -> (Rank, String) {
             format!("all {files} and all synced writes, {}, were whole", decimal_bytes(kept))
         }
         Some(read) => format!(
-            "{files} were whole, as far as they were read ({} of {} of {} below {}). No file was written",
+            "{files} were whole, as far as they were read ({} of {} of {} below {})",
             decimal_bytes(read.bytes),
             read.files,
             count(read.found, "file"),
             one.pool
         ),
     };
-    let longest = known.iter().map(|case| case.pulled.away.longest).fold(0.0, f64::max);
     let went_on = |case: &&Case<'_>| {
         let away = &case.pulled.away;
         if case.built.is_some() { away.writes > 0 } else { away.reads > 0 }
     };
     let text = format!(
-        "{name} survived {} of one drive: {whole}. Operations waited at most {} without the drive; {}. {}{}{unknown_pulls}",
+        "{name} survived {} of one drive: {whole}. {}{}{}{unknown_pulls}",
         count(known.len() as u64, "pull"),
-        duration(longest),
-        if known.iter().all(went_on) { "they went on" } else { "not all went on before it was back" },
+        if known.iter().all(went_on) { "" } else { "Not all operations continued before it was back. " },
         second(&known),
         healed(cases)
     );
     (Rank::AsPromised, text)
 }
 
-/// What a second pull did, with a space after it. One whose first drive was filled before needed no other.
+/// The result of second pulls, with a space after it. A second pull after the rebuild does not count.
 fn second(cases: &[&Case<'_>]) -> String {
     let seconds = cases.iter().filter_map(|case| case.pulled.back.as_ref()?.second.as_ref());
     match seconds.filter(|second| second.filled < 1.0).count() {
         0 => String::new(),
         n => format!(
-            "In {n} of them, another drive was pulled while the first one was filled: all was whole then, too. "
+            "In {n} of them, a second drive was pulled during the rebuild of the first: nothing was lost. "
         ),
     }
 }
@@ -136,18 +134,18 @@ fn healed(cases: &[Case<'_>]) -> String {
             Some(format!(" {}: {}.", capital(&case.drive), back.refused.last()?))
         };
         let why: String = cases.iter().filter_map(why).collect();
-        return format!("{} of {} came back into it.{why}", times.len(), count(cases.len() as u64, "drive"));
+        return format!("{} of {} rejoined the pool.{why}", times.len(), count(cases.len() as u64, "drive"));
     }
     let [least, most] = [f64::min, f64::max].map(|pick| times.iter().copied().reduce(pick).unwrap_or(0.0));
     let [least, most] = [least, most].map(duration);
     let time = if least == most { most } else { format!("{least} to {most}") };
     match backs.iter().find(|back| !back.by_itself).and_then(|back| back.commands.last()) {
         _ if cases.iter().all(|case| case.built.is_some_and(|built| built.as_new)) => {
-            format!("A drive that was wiped and added as a new one was filled in {time}.")
+            format!("A drive that was wiped and added as new was rebuilt in {time}.")
         }
-        None => format!("Plugged in again, a drive is taken back by itself, in {time}."),
+        None => format!("A returned drive rejoins by itself, in {time}."),
         Some(command) => format!(
-            "Plugged in again, a drive is not taken back by itself: `{command}` did it, complete after {time}."
+            "A returned drive does not rejoin by itself: after `{command}` it was complete in {time}."
         ),
     }
 }
@@ -164,18 +162,18 @@ fn without_copies(first: &Case<'_>, cases: &[Case<'_>]) -> (Rank, String) {
     let counts = cases.iter().map(|case| case.pulled.files.all() - case.pulled.files.whole);
     let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
     let range = if least == most { most.to_string() } else { format!("{least} to {most}") };
-    // Of a pool that was not started again, nothing is known.
+    // A pool that was not restarted has no result.
     let backs =
         cases.iter().filter_map(|case| case.pulled.back.as_ref().filter(|back| back.healed.is_some()));
     let after = match backs.clone().count() {
-        0 => "It was not started with all its drives again.".to_owned(),
+        0 => "It was not restarted with all its drives.".to_owned(),
         started => {
             let lost = backs.clone().map(|back| back.files.all() - back.files.whole).sum();
             let bytes = backs.map(|back| back.ledger.lost_bytes).sum();
             let lost = if lost == 0 { "no file".to_owned() } else { count(lost, "file") };
             let bytes = if bytes == 0 { "no".to_owned() } else { format!("{} of", decimal_bytes(bytes)) };
             format!(
-                "Once it was stopped and started with all its drives, in {started} of {n}, {lost} and {bytes} synced writes were lost."
+                "After a restart with all drives ({started} of {n}), {lost} and {bytes} synced writes were lost."
             )
         }
     };

@@ -3,10 +3,10 @@
 use rand::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Content is made in pieces of so many bytes.
+/// Length of a piece of content, bytes.
 pub const PIECE: usize = 4096;
 
-/// Whose content it is.
+/// Identifies the content of one write to one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source {
     pub seed: u64,

@@ -19,9 +19,9 @@ pub const AREA: u64 = 1 << 32;
 pub const AREA_BLOCKS: u64 = 256;
 /// The largest new file, bytes.
 pub const LARGEST: u64 = 64 << 10;
-/// What a drive writes as a whole, bytes.
+/// The unit that a drive writes atomically, bytes.
 const SECTOR: usize = 512;
-/// The number of losses that are told in words.
+/// The number of losses that are described.
 const EXAMPLES: usize = 5;
 
 /// A write: all of a new file, or a block of the area.

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::engine::Aligned;
 
-/// Of so many writes, one makes a new file.
+/// One in this many writes makes a new file.
 const NEW: u64 = 4;
 /// The time until the next try after an error, or without bytes that may be written.
 const AGAIN: Duration = Duration::from_millis(10);
@@ -174,7 +174,7 @@ impl Shared {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Does and times an operation on so many bytes; one without an outcome is not counted.
+    /// Runs and times an operation; one without an outcome is not counted.
     fn time(&self, write: bool, work: impl FnOnce() -> Option<(u64, Outcome)>) {
         let since = |now| locked(&self.since)[usize::from(write)] = now;
         let at = Instant::now();

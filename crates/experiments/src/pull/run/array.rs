@@ -49,7 +49,7 @@ pub struct MemberDevice {
     pub drive: Drive,
 }
 
-/// How a member of an array stands.
+/// The state of a member in its array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// In use, with all its data.
@@ -59,7 +59,7 @@ pub enum Standing {
 }
 
 impl Array {
-    /// What is needed to give a drive back to its array, and to no other.
+    /// Reads what identifies the array and the member of a drive, so that it returns to that array only.
     pub fn read(
         layer: &Layer,
         (drive, member): (&Drive, &str),
@@ -147,7 +147,7 @@ impl Array {
         ))
     }
 
-    /// How many members it lacks, as the kernel says.
+    /// Number of missing members, from the kernel.
     pub fn degraded(&self, root: &Sysroot) -> Option<u64> {
         root.number(&self.file("degraded"))
     }
@@ -175,7 +175,7 @@ impl Array {
         members.filter(|name| !is_known(name)).map(str::to_owned).collect()
     }
 
-    /// What the kernel does with it in the background.
+    /// The kernel's background work on the array.
     pub fn work(&self, root: &Sysroot) -> Option<Work> {
         work(root, &format!("/sys/block/{}/md", self.name))
     }
@@ -184,7 +184,7 @@ impl Array {
         format!("/sys/block/{}/md/{name}", self.name)
     }
 
-    /// What a person does about lost drives, and about the one that was away. Names change with a restart, so people look them up by
+    /// Advice on lost drives, and on the one that was away. Names change with a restart, so people look them up by
     /// serial. A raid10 counts as lost with two drives, although it may have a copy of everything.
     pub fn advice(&self, standing: Standing, root: &Sysroot) -> String {
         const FIND: &str = "Plug in again what was lost, and look up the names of its members by serial with `drivebench list`";
@@ -198,7 +198,7 @@ impl Array {
         if missing <= survives as u64 && !self.is_broken(root) {
             let back = mdadm_advice::re_add(&self.path(), &["MEMBER".to_owned()], &[], "");
             return format!(
-                "{shown} works without {}: leave it running, also while it fills a drive, and back it up. {FIND}. Then: mdadm /dev/{name} --fail detached --remove \
+                "{shown} works without {}: leave it running, also during a rebuild, and back it up. {FIND}. Then: mdadm /dev/{name} --fail detached --remove \
                  failed; and for each member that it lacks, {back}. If mdadm refuses --re-add, as it does without a \
                  bitmap: --add MEMBER, which overwrites it with what the others hold. Erase nothing else before it is complete",
                 listed(&lost)
@@ -221,11 +221,11 @@ impl Array {
         )
     }
 
-    /// What a person does with one that takes no writes, though it lacks nothing.
+    /// Advice on a complete array that takes no writes.
     pub fn restart(&self) -> String {
         let start = mdadm_advice::restart(&self.path(), &self.uuid, "");
         format!(
-            "{} takes no writes until it is started anew, because the last copy of something could not be written: {start}",
+            "{} takes no writes until it is restarted, because the last copy of something could not be written: {start}",
             self.shown
         )
     }

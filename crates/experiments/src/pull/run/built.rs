@@ -91,7 +91,7 @@ impl PoolOfRun {
         let name = build.member_path(member as usize, &drive.name);
         let array = layer.map(|layer| Array::read(layer, (drive, &name), &inventory, &self.tools));
         let mut array = array.transpose()?;
-        // Of two, the first one is being filled.
+        // With two pulled drives, the first one is being rebuilt.
         let first = self.pool.member as usize;
         let first = drives.get(first).copied().flatten().map(|drive| build.member_path(first, &drive.name));
         array.iter_mut().for_each(|array| array.others.retain(|other| Some(&other.name) != first.as_ref()));
@@ -130,7 +130,7 @@ impl PoolUnderTest for PoolOfRun {
         probes(&self.dir, cold)
     }
 
-    /// What can't be written to the drives is lost by then.
+    /// Also drops dirty pages that can't be written.
     fn drop_caches(&self) {
         let dir = self.dir.clone();
         let _ = within(HANG, move || {
@@ -154,9 +154,9 @@ impl PoolUnderTest for PoolOfRun {
         self.pulled((*member, drive), false).map(Some)
     }
 
-    fn restart(&self, said: &mut Vec<String>) -> Result<(), BuildError> {
+    fn restart(&self, commands: &mut Vec<String>) -> Result<(), BuildError> {
         let (build, mut log, root) = (&self.built.build, self.log()?, Sysroot::live());
-        let mut says = |command: &str| said.push(command.to_owned());
+        let mut says = |command: &str| commands.push(command.to_owned());
         let mut commands = Commands { runner: &self.tools, says: &mut says, exists: &exists };
         // What udev made of the drive that came back may be an array of its own.
         for _ in 0..3 {

@@ -72,7 +72,7 @@ pub fn member<'i>(
     let shown = layer.shown();
     if !is_redundant(layer) {
         let words = pool.layout_in_words();
-        return Err(refused(format!("{shown} is {words}, which is no array of md with copies or parity")));
+        return Err(refused(format!("{shown} is {words}, which is not an md array with copies or parity")));
     }
     if !pool.is_quiet() || pool.survives().unwrap_or(0) == 0 {
         let state = pool.state_in_words(layer.work.as_ref());
@@ -116,7 +116,7 @@ fn is_on(drive: &Drive, name: &str) -> bool {
     name == drive.name || drive.partitions.iter().any(|partition| partition.name == name)
 }
 
-/// What a drive carries besides this pool, and what must not be on a pool whose drive is taken away: the system, and swap.
+/// Other use of a drive, or use of its pool by the system or for swap, which forbids taking it away.
 fn carried(drive: &Drive, layer: &Layer, inventory: &Inventory) -> Option<String> {
     let is = |other: &&Drive| other.name == drive.name;
     // Users' files may be on a pool that is in use; programs that are needed to bring the drive back may not.
@@ -161,7 +161,7 @@ fn is_elsewhere(member: &Member<'_>, inventory: &Inventory, store: &Path) -> Res
     let name = member.layer.shown();
     if is_on(store) {
         return Err(refused(format!(
-            "the results are stored on {name}, and so is what brings the drive back after a crash: store them elsewhere with --store DIR"
+            "the store is on {name}, with the journal that brings the drive back after a crash: name another one with --store DIR"
         )));
     }
     // Its own code must be there if the pool hangs.
@@ -182,7 +182,7 @@ pub fn unplug(member: &Member<'_>, act: &Pull, inventory: &Inventory) -> Result<
     }
     if word("array_state").as_deref() == Some("read-auto") {
         return Err(refused(format!(
-            "{} waits for its first write, and fills no drive before: `mdadm --readwrite /dev/{}` lets it",
+            "{} waits for its first write, and rebuilds no drive before it: run `mdadm --readwrite /dev/{}`",
             member.layer.shown(),
             member.layer.name
         )));
@@ -270,7 +270,7 @@ mod tests {
         assert!(why(&inventory).contains("a drive of md127, is spare"), "{}", why(&inventory));
         let mut inventory = tree().inventory();
         inventory.layers[0].kind = "raid0".to_owned();
-        assert!(why(&inventory).contains("no array of md with copies or parity"));
+        assert!(why(&inventory).contains("not an md array with copies or parity"));
     }
 
     #[test]

@@ -88,7 +88,7 @@ impl Tree {
         without_access_time(|flag| Ok(openat(CWD, &path, flags | flag, Mode::empty())?.into()))
     }
 
-    /// What is at a path, which may be a link.
+    /// Metadata of a path, without following a link.
     pub fn about(&self, below: &Path) -> io::Result<Metadata> {
         self.opened(below, OFlags::PATH | OFlags::NOFOLLOW)?.metadata()
     }

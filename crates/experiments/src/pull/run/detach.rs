@@ -1,4 +1,4 @@
-//! Takes a drive away, by a switch of the kernel or by a person's hand, and brings it back whatever happens.
+//! Takes a drive away, by sysfs or by hand, and brings it back even after an error.
 
 use std::{
     fs,
@@ -18,9 +18,9 @@ use crate::{
     tools::{Runner, udevadm},
 };
 
-/// How long a drive may take to appear again.
+/// Time limit for a drive to reappear.
 const APPEARS: Duration = Duration::from_secs(120);
-/// The same where a person plugs it in.
+/// The same if the user plugs it in.
 const FOUND_BY_HAND: Duration = Duration::from_secs(3600);
 /// The time between two looks for it.
 const LOOK: Duration = Duration::from_millis(100);
@@ -45,10 +45,12 @@ impl Unplug {
         let device =
             Path::new("/sys/block").join(&drive.name).canonicalize().map_err(|e| refused(e.to_string()))?;
         let unplug = Self::at(&device, by).ok_or_else(|| {
-            refused("it is not connected so: try another way of --by (usb, scsi, hand)".to_owned())
+            refused("it is not connected that way: try another --by (usb, scsi, hand)".to_owned())
         })?;
         match unplug.carries(inventory, drive) {
-            Some(other) => Err(BuildError::Drives(format!("{other} would go with {}", drive.label()))),
+            Some(other) => {
+                Err(BuildError::Drives(format!("{other} would be disconnected with {}", drive.label())))
+            }
             None => Ok(unplug),
         }
     }
@@ -127,7 +129,7 @@ impl DetachedDrive {
 
     /// Takes it away, or has a person do so; returns since when it is. While a person is waited for, `check` says whether the others are
     /// still complete; `members` are the drives of the pool.
-    pub fn leave(
+    pub fn take_away(
         &self,
         members: &[Drive],
         check: &dyn Fn() -> Result<(), BuildError>,
@@ -138,7 +140,7 @@ impl DetachedDrive {
         if let Unplug::Software { away, .. } = &self.unplug {
             let begun = Instant::now();
             return match away.set() {
-                Err(e) if is_here(drive) => {
+                Err(e) if is_plugged_in(drive) => {
                     Err(BuildError::Array(format!("{} was not taken away: {e}", drive.label())))
                 }
                 _ => Ok(begun),
@@ -150,8 +152,10 @@ impl DetachedDrive {
             "Pull {} {place} NOW. Leave it out until you are asked to plug it in.",
             drive.model_and_serial()
         ));
-        while is_here(drive) {
-            if let Some(other) = members.iter().find(|other| other.name != drive.name && !is_here(other)) {
+        while is_plugged_in(drive) {
+            if let Some(other) =
+                members.iter().find(|other| other.name != drive.name && !is_plugged_in(other))
+            {
                 return Err(BuildError::Drives(format!(
                     "{} is gone, and {} was to be pulled: plug it in again, and start again",
                     other.label(),
@@ -168,7 +172,7 @@ impl DetachedDrive {
     }
 
     /// Plugs the drive in again, or has a person do so unless `cancel` is set; returns the drive as the kernel has it now.
-    pub fn returns(
+    pub fn bring_back(
         &mut self,
         runner: &dyn Runner,
         cancel: &Cancel,
@@ -181,7 +185,7 @@ impl DetachedDrive {
             asks(&format!("Plug {} in again, into {bay}.", self.drive.model_and_serial()));
         }
         self.switch_on()?;
-        // What the kernel was told to bring back comes, also for a person who wants the end; a hand may not.
+        // After Ctrl-C a drive that sysfs brings back is still waited for; one that the user should plug in is not.
         let drive = match by_hand {
             true => self.appears(FOUND_BY_HAND, cancel)?,
             false => self.appears(APPEARS, &Cancel::default())?,
@@ -233,7 +237,7 @@ pub fn interrupted() -> BuildError {
     BuildError::Array("interrupted before the drive was taken away".to_owned())
 }
 
-fn is_here(drive: &Drive) -> bool {
+fn is_plugged_in(drive: &Drive) -> bool {
     Path::new("/sys/block").join(&drive.name).exists()
 }
 

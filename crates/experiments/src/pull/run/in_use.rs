@@ -97,7 +97,7 @@ impl PoolUnderTest for UsedPool {
     fn check_before(&self, load: &Load) -> Result<(), BuildError> {
         if load.ops().iter().any(|op| op.outcome != Outcome::Done) {
             return Err(BuildError::Drives(format!(
-                "files can't be read, or hold something else when they are read again, with all drives there: compare the copies of {} first \
+                "with all drives there, files can't be read, or a second read differs: compare the copies of {} first \
                  (drivebench pool scrub, or mdadm --action=check)",
                 self.array.shown
             )));

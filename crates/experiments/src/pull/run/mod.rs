@@ -54,7 +54,7 @@ trait PoolUnderTest {
         Ok(())
     }
 
-    /// What still works; `cold` after the page cache was emptied.
+    /// Tries basic operations; `cold` after the page cache was emptied.
     fn probes(&self, cold: bool) -> Vec<Probe>;
 
     /// Empties the page cache, so that what is read next comes from drives.
@@ -66,7 +66,7 @@ trait PoolUnderTest {
     /// The number of members that it lacks.
     fn missing(&self) -> u64;
 
-    /// Another member that is to be taken away while the first one is filled.
+    /// Another member that is taken away during the rebuild of the first.
     fn second(&self) -> Result<Option<PulledDrive>, BuildError> {
         Ok(None)
     }
@@ -97,7 +97,7 @@ struct PulledDrive {
     consent: Vec<String>,
 }
 
-/// What all parts of a pull use.
+/// Context of a pull.
 struct Session<'a> {
     journal: &'a Journal,
     runner: &'a dyn Runner,
@@ -174,7 +174,7 @@ fn take_away(
     let others_work = || array.map_or(Ok(()), |array| array.others_work(&root));
     let lost = || array.is_some_and(|array| !array.lost(&root).is_empty());
     let zero = detached
-        .leave(&pulled.drives, &others_work, cancel, &mut |text| watcher.asks(text))
+        .take_away(&pulled.drives, &others_work, cancel, &mut |text| watcher.asks(text))
         .map_err(|e| pulled.may_lack(e, pool))?;
     while zero.elapsed() < time && !cancel.is_set() && !lost() {
         thread::sleep(POLL);

@@ -23,17 +23,17 @@ use crate::{
     units::{Action, MemberState, duration, listed},
 };
 
-/// How long a pool may take to take a drive back without a command.
+/// Time limit for a pool to take a drive back without a command.
 const BY_ITSELF: Duration = Duration::from_secs(3);
 /// The time between two looks at an array that is filled.
 pub const PROGRESS: Duration = Duration::from_millis(100);
-/// How long an array may do nothing before it fills a drive.
+/// Idle time of an array after which its rebuild counts as stopped.
 const IDLE: Duration = Duration::from_secs(30);
 /// The time between two reports of how far a drive is filled.
 const REPORT: Duration = Duration::from_secs(60);
 
-/// Brings the drive back. After that the pool has all its data on all drives again, or the result says why not. For a pool in use, a person
-/// who wants the end of the run is heeded only while the drive is filled.
+/// Brings the drive back. After that the pool has all its data on all drives again, or the result says why not. For a pool in use, Ctrl-C
+/// ends it only during the rebuild.
 pub fn bring_back(
     session: &Session<'_>,
     pool: &dyn PoolUnderTest,
@@ -45,7 +45,7 @@ pub fn bring_back(
     // A pool in use is not left without its drive.
     let cancel = if pool.is_in_use() { &never } else { session.cancel };
     detached
-        .returns(session.runner, cancel, &mut |text| watcher.asks(text))
+        .bring_back(session.runner, cancel, &mut |text| watcher.asks(text))
         .map_err(|e| pulled.may_lack(e, pool))?;
     let mut back = RejoinResult::default();
     let healed = match &pulled.array {
@@ -132,7 +132,7 @@ fn fill_again(
     filled
 }
 
-/// An array that lost another drive, or this one again, is not complete, whatever it was before.
+/// Notes that an array that lost another drive, or this one again, is no longer complete.
 fn note_lost(array: &Array, back: &mut RejoinResult) {
     let (Array { shown, drive, .. }, root) = (array, Sysroot::live());
     let lost = array.lost(&root);
@@ -163,7 +163,7 @@ pub(super) fn join(
     array: &Array,
     pulled: &PulledDrive,
     device: &MemberDevice,
-    said: &mut Vec<String>,
+    commands: &mut Vec<String>,
     refused: &mut Vec<String>,
 ) -> Result<(), BuildError> {
     let (root, path, node) = (Sysroot::live(), array.path(), &device.node);
@@ -176,7 +176,7 @@ pub(super) fn join(
         Err(e) => return Err(array.may_lack(e)),
     };
     lacks_only_this(array, &root)?;
-    let mut says = |command: &str| said.push(command.to_owned());
+    let mut says = |command: &str| commands.push(command.to_owned());
     let mut commands = Commands { runner: session.runner, says: &mut says, exists: &exists };
     if pulled.as_new {
         // Without its superblock nothing says what it has already.
@@ -224,7 +224,7 @@ fn may_be_given(
     let added = array.added(&device.name, root);
     if array.degraded(root) == Some(0) || !added.is_empty() {
         return Err(refused(format!(
-            "another drive was added meanwhile and takes its place ({}). Until that is filled, as `drivebench list` shows, keep {drive} as it is",
+            "another drive was added meanwhile and takes its place ({}). Until that is rebuilt, as `drivebench list` shows, keep {drive} as it is",
             listed(&added)
         )));
     }
@@ -237,12 +237,12 @@ fn may_be_given(
         })?;
     let events = mdadm::events(&detail)
         .ok_or_else(|| refused("mdadm does not say how many events the pool has had".to_owned()))?;
-    // One that only left says that all drives were there. What one that was started elsewhere wrote since, no bitmap marks.
+    // The superblock of a drive that only left shows all drives as present. No bitmap marks what was written if it was started elsewhere.
     match superblock.complete && superblock.events <= events {
         true => Ok(()),
         false => Err(refused(format!(
             "by its superblock it may have been used without the others. What was written to it then is only on it, and in no backup of the \
-             pool: look at that first. To give that up and fill it as a new one: wipefs --all {node}; mdadm /dev/{name} --add {node}"
+             pool: look at that first. To discard that and rebuild it as new: wipefs --all {node}; mdadm /dev/{name} --add {node}"
         ))),
     }
 }
@@ -296,13 +296,13 @@ pub fn wait_until_complete(
         }
         let state = in_array(&array.name, &device.name, &root);
         if matches!(state, MemberState::Failed | MemberState::Unused | MemberState::Absent) {
-            break format!("{drive} was lost while {shown} was filled: {SHOWS}");
+            break format!("{drive} was lost while {shown} was rebuilt: {SHOWS}");
         }
         // Another one failed meanwhile, this one waits as a spare, or the array is frozen.
         if idle.elapsed() >= IDLE {
-            break format!("{shown} is not complete, and no drive is being filled: {SHOWS}");
+            break format!("{shown} is not complete, and no drive is being rebuilt: {SHOWS}");
         }
-        let progress = work.map_or("filling a drive begins".to_owned(), |work| {
+        let progress = work.map_or("the rebuild begins".to_owned(), |work| {
             let left = work.left.map(|left| format!(", {} left", duration(left.round())));
             work.progress() + &left.unwrap_or_default()
         });

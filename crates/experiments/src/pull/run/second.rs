@@ -30,7 +30,7 @@ pub fn pull_second(
     let (root, cancel) = (Sysroot::live(), session.cancel);
     let filled = being_filled(session, array, first)?;
     let mut detached = DetachedDrive::announce(session.journal, &second.drive, &second.unplug)?;
-    let zero = detached.leave(&second.drives, &|| Ok(()), cancel, &mut |text| watcher.asks(text))?;
+    let zero = detached.take_away(&second.drives, &|| Ok(()), cancel, &mut |text| watcher.asks(text))?;
     // A hand takes its time.
     let filled = if array.standing(&first.name, &root) == Standing::Whole { 1.0 } else { filled };
     while zero.elapsed() < session.time && !cancel.is_set() {
@@ -44,7 +44,7 @@ pub fn pull_second(
     back.second = Some(SecondPullResult { filled, away: sum(&ops, &hanging, zero, end), files, ledger });
     let first_is_filled = wait_until_complete(array, first, 1, cancel, &mut |_| ());
     // Also after an error: a pool is removed with all its drives.
-    detached.returns(session.runner, cancel, &mut |text| watcher.asks(text))?;
+    detached.bring_back(session.runner, cancel, &mut |text| watcher.asks(text))?;
     first_is_filled?;
     let Some(array) = &second.array else { return Ok(()) };
     let device = array.member_device(&Inventory::read(&root))?;
@@ -64,7 +64,7 @@ fn being_filled(session: &Session<'_>, array: &Array, member: &MemberDevice) -> 
             (Standing::Whole, _) => return Ok(1.0),
             _ if session.cancel.is_set() => return Err(interrupted()),
             _ if since.elapsed() > HANG => {
-                return Err(BuildError::Array(format!("{} does not fill {}", array.shown, array.drive)));
+                return Err(BuildError::Array(format!("{} does not rebuild {}", array.shown, array.drive)));
             }
             _ => thread::sleep(PROGRESS),
         }

@@ -12,7 +12,7 @@ use crate::{
     test_files::{HANG, within},
 };
 
-/// What is written where in sysfs, to take a drive away or to bring it back.
+/// A file in sysfs and the text that takes a drive away or brings it back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Switch {
     pub file: PathBuf,
