@@ -259,7 +259,7 @@ fn clients_get_what_they_insist_on_and_nothing_is_left_of_a_run_that_ends_early(
         }
     }
     // One run has no interval.
-    assert!(found.verdicts.iter().all(|v| v.contains("can't be told")), "{:#?}", found.verdicts);
+    assert!(found.verdicts.iter().all(|v| v.contains("is not clear")), "{:#?}", found.verdicts);
     assert_eq!(left(&machine), "");
 
     let run = format!("exec drivebench run share --rate 2Mb {SMALL} --runs 3 /mnt/a 2>/work/said");

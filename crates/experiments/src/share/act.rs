@@ -297,7 +297,7 @@ impl ShareTest {
 
     pub fn route_name(&self, route: Route) -> String {
         match route {
-            Route::Whole => "all of the way".to_owned(),
+            Route::Whole => "the whole route".to_owned(),
             Route::Without(part) => format!("without {}", self.part(part)),
             Route::WithoutAll => "without all of these".to_owned(),
             Route::Existing => "your share".to_owned(),
@@ -324,7 +324,7 @@ impl Act for ShareTest {
 
     fn describe(&self) -> Option<String> {
         let link = match (&self.client, self.rate) {
-            (Some(at), _) => format!("on {at} (a plan does not ask it)"),
+            (Some(at), _) => format!("on {at} (not contacted for a plan)"),
             (None, Some(rate)) => {
                 format!("on a network of their own over a link of {} Mb/s", rate as f64 / 1e6)
             }
@@ -336,12 +336,12 @@ impl Act for ShareTest {
             format!("{} with a configuration of its own, and clients {link}", self.protocol.server());
         let mut parts = vec![
             format!("{server}: {}", kinds.join(", ")),
-            format!("each with {}", routes.join(", ")),
+            format!("each over {}", routes.join(", ")),
             count(u64::from(self.runs), "time"),
         ];
-        parts.extend(self.existing.iter().map(|at| format!("what is got comes from {at}, too")));
+        parts.extend(self.existing.iter().map(|at| format!("files are also got from {at}")));
         let over_link = self.over_link().map(duration);
-        parts.extend(over_link.map(|time| format!("what goes over the link takes {time} or more")));
+        parts.extend(over_link.map(|time| format!("transfers over the link take {time} or more")));
         if self.client.is_some() {
             parts.push("if both machines have iperf3, it fills the network for 3 s at a time".to_owned());
         }

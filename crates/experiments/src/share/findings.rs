@@ -1,6 +1,4 @@
-//! Findings of share: what clients get, and what they would get with parts of the way left out.
-
-use std::slice;
+//! Findings of share: what clients get, and what they would get with parts of the route left out.
 
 use super::{
     super::common::Series,
@@ -100,7 +98,8 @@ impl Case<'_> {
 
     fn limit_words(&self, kind: TransferKind, limit: &Limit) -> String {
         let gains = |gains: &[Gain]| {
-            gains.iter().map(|gain| self.gain_words(kind, gain)).collect::<Vec<_>>().join("; ")
+            let words = |gain: &Gain| self.gain_words(kind, gain, self.whole_part(gain.part));
+            gains.iter().map(words).collect::<Vec<_>>().join("; ")
         };
         match limit {
             Limit::Part(gain) => {
@@ -109,7 +108,7 @@ impl Case<'_> {
                     _ => "",
                 };
                 let part = capital(self.whole_part(gain.part));
-                format!("{part} limits: {}{warning}", gains(slice::from_ref(gain)))
+                format!("{part} limits: {}{warning}", self.gain_words(kind, gain, "it"))
             }
             Limit::Alike(all) => format!("No single part limits: {}", gains(all)),
             Limit::Together => "No single part limits".to_owned(),
@@ -121,7 +120,7 @@ impl Case<'_> {
             Limit::Open(sure) => {
                 let larger = if kind.is_small() { "more --files" } else { "a larger --size" };
                 let sure = if sure.is_empty() { String::new() } else { format!(" ({})", gains(sure)) };
-                format!("What limits most can't be told{sure}: more --runs, or {larger}")
+                format!("Which part limits most is not clear{sure}: use more --runs, or {larger}")
             }
         }
     }
@@ -134,10 +133,10 @@ impl Case<'_> {
         }
     }
 
-    fn gain_words(&self, kind: TransferKind, Gain { part, estimate }: &Gain) -> String {
+    fn gain_words(&self, kind: TransferKind, Gain { part, estimate }: &Gain, name: &str) -> String {
         let speed = self.speed(kind, Route::Without(*part)).map_or("-".to_owned(), |e| rate(e.value));
         let (times, least) = (factor(estimate.value), factor(estimate.low));
-        format!("{speed} without {}, {times} times as much (at least {least})", self.whole_part(*part))
+        format!("{speed} without {name}, {times} times as much (at least {least})")
     }
 
     /// Beside the other server of the same directory, from which files were got without the link.

@@ -12,7 +12,7 @@ use crate::{
     units::RemoteDir,
 };
 
-pub const RATE: Opt<u64> = Opt::new("rate", "RATE", rate, "Bits/s of the link: 100Mb [default: no limit]");
+pub const RATE: Opt<u64> = Opt::new("rate", "RATE", rate, "Link rate, such as 100Mb [default: no limit]");
 
 const PROTOCOLS: [(&str, Protocol); 3] =
     [("smb", Protocol::Smb), ("nfs", Protocol::Nfs), ("sftp", Protocol::Sftp)];
@@ -28,7 +28,7 @@ pub const CLIENT: Opt<RemoteDir> =
     Opt::new("client", "URL", read, "ssh://[USER@]HOST[:PORT]/DIR [default: here]").conflicts(&["rate"]);
 
 /// Takes a few seconds over a slow link.
-pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", size, "The large file").default("64MiB");
+pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", size, "Size of the large file").default("64MiB");
 
 pub const FILES: Opt<u64> =
     Opt::new("files", "N", |text| within(text, 1..=100_000), "Small files, of 16 KiB each").default("1000");
@@ -45,12 +45,13 @@ pub const EXISTING: Opt<Existing> =
     Opt::new("existing", "URL", read, "A share that exists: smb://HOST/SHARE").conflicts(&["client"]);
 
 pub const LOGIN: Opt<PathBuf> =
-    Opt::new("login", "FILE", parsed, "User and password for it [default: guest]").requires("existing");
+    Opt::new("login", "FILE", parsed, "User and password for --existing [default: guest]")
+        .requires("existing");
 
 pub const TIMES: Opt<u32> = shared::RUNS.default("6");
 
 /// A link of any speed may be measured.
-pub const MAX_TIME: Opt<f64> = shared::MAX_TIME.without_default("Most time on each target");
+pub const MAX_TIME: Opt<f64> = shared::MAX_TIME.without_default("Time limit per target");
 
 pub const OPTIONS: &[&dyn Declared] =
     &[&PROTOCOL, &RATE, &CLIENT, &SIZE, &FILES, &CLIENTS, &PROTECTION, &EXISTING, &LOGIN, &TIMES, &MAX_TIME];

@@ -32,7 +32,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     }
     if let Some(other) = existing.as_ref().filter(|existing| existing.protocol != protocol) {
         let protocol = other.protocol.name();
-        let why = format!("{other} is of {protocol}: name that with --protocol, or leave it out");
+        let why = format!("{other} uses {protocol}: name that with --protocol, or leave out --existing");
         return Err(PlanError::Options(why));
     }
     for (at, target) in ask.targets.iter().enumerate() {
@@ -54,10 +54,8 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         };
         fits(target, test.on_disk()).map_err(PlanError::without_limit)?;
         if let Some(most) = largest_file(target).filter(|most| *most < test.bytes) {
-            let why = format!(
-                "its filesystem has no files of more than {}: name less with --size",
-                decimal_bytes(most)
-            );
+            let why =
+                format!("its filesystem has no files larger than {}: lower --size", decimal_bytes(most));
             return Err(PlanError::Unsuitable { path: target.path.clone(), why });
         }
         steps.add(&[at], test.clone());

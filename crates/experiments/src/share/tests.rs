@@ -295,7 +295,7 @@ fn a_share_of_another_protocol_is_refused() {
     for (options, why) in [
         (
             &[("existing", "nfs://localhost/srv/data")][..],
-            "nfs://localhost/srv/data is of NFS: name that with --protocol",
+            "nfs://localhost/srv/data uses NFS: name that with --protocol",
         ),
         (
             &[("existing", "nfs://localhost/srv/data"), ("protocol", "nfs"), ("login", "/root/login")],

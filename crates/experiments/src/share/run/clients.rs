@@ -28,7 +28,7 @@ pub(super) struct Moved {
     /// When the last client had finished.
     pub ends: Instant,
     /// Output of the clients.
-    pub said: String,
+    pub output: String,
     /// What random reads returned.
     pub blocks: Vec<u8>,
 }
@@ -97,7 +97,7 @@ impl Setup {
                 return Err(failed(&format!("{called} failed: {said}{why}")));
             }
         }
-        Ok(Moved { begins, ends, said, blocks: Vec::new() })
+        Ok(Moved { begins, ends, output: said, blocks: Vec::new() })
     }
 
     /// Starts a client and waits until it answers.
@@ -142,7 +142,7 @@ impl Setup {
         };
         let query = self.client(server, Route::Whole, ANSWERS, true).ok()?;
         let mut client = self.connected(server, &query, "", &|| false).ok()?;
-        let looks = server.looks().map(|query| self.server.run(&query, &self.tools)).transpose();
+        let looks = server.status_query().map(|query| self.server.run(&query, &self.tools)).transpose();
         let client = client.end(ANSWERS);
         server.negotiated(&looks.ok()?.unwrap_or_default(), &client)
     }

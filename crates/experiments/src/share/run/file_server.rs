@@ -41,7 +41,7 @@ pub(super) struct Access<'a> {
     /// Timeout of each answer of the server.
     pub patience: Duration,
     /// Whether the client reports its connection.
-    pub tells: bool,
+    pub reports_connection: bool,
     /// The share of another server, if this client uses that.
     pub existing: Option<Other<'a>>,
 }
@@ -82,12 +82,12 @@ pub(super) trait FileServer {
     fn all(&self, puts: bool, dir: &str) -> String;
 
     /// Why the server has ended, from its output and its log.
-    fn last_words(&self, server: &Sandbox, said: &Output) -> String;
+    fn end_reason(&self, server: &Sandbox, said: &Output) -> String;
 
     /// The query for connections on the server's side.
-    fn looks(&self) -> Option<Query>;
+    fn status_query(&self) -> Option<Query>;
 
-    /// Protocol and protection from the output of [`Self::looks`] and of a client that reports its connection.
+    /// Protocol and protection from the output of [`Self::status_query`] and of a client that reports its connection.
     fn negotiated(&self, server: &Output, client: &Output) -> Option<Negotiated>;
 }
 

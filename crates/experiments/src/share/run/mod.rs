@@ -70,7 +70,7 @@ pub(super) fn check_prerequisites(root: &Sysroot, act: &ShareTest) -> Result<(),
     let needed = act.kept().saturating_add(2 * act.held()).saturating_add(RESERVE);
     match machine::memory(root, "MemAvailable") {
         Some(free) if free < needed => Err(format!(
-            "{} of memory are free, and this needs {}: name less with --size",
+            "{} of memory are free, and this needs {}: lower --size",
             decimal_bytes(free),
             decimal_bytes(needed)
         )),
@@ -111,7 +111,7 @@ fn login(path: &Path) -> Result<String, String> {
     match fits && has("username=") && has("password=") {
         true => Ok(text),
         false => Err(format!(
-            "--login {}: write username=NAME, and below it password=WORD, without spaces around = and line ends of Windows",
+            "--login {}: write username=NAME, and below it password=WORD, without spaces around = and without Windows line ends",
             path.display()
         )),
     }
@@ -201,7 +201,7 @@ impl Session {
         if !self.has_negotiated {
             shared.negotiated = setup.negotiated();
             self.has_negotiated = shared.negotiated.is_some();
-            agrees(&act, shared.negotiated.as_ref())?;
+            require_protection(&act, shared.negotiated.as_ref())?;
         }
         Ok(())
     }
@@ -229,7 +229,7 @@ fn ended(e: RunError, cancel: &Cancel) -> RunError {
 fn hint_for_existing(act: &ShareTest, route: Route, e: RunError) -> RunError {
     match (&act.existing, e) {
         (Some(at), RunError::Act(why)) if route == Route::Existing => failed(&format!(
-            "{why}. Is {at} the directory that is measured, and may guests, or the user of --login, read in it? If its server insists on signing: --protection sign"
+            "{why}. Is {at} the directory that is measured, and may guests, or the user of --login, read it? If its server insists on signing: --protection sign"
         )),
         (_, e) => e,
     }
@@ -248,14 +248,14 @@ fn order(act: &ShareTest, run: u32) -> Vec<Route> {
 }
 
 /// Refuses to go on if the server reports less protection than clients asked for.
-fn agrees(act: &ShareTest, said: Option<&Negotiated>) -> Result<(), RunError> {
+fn require_protection(act: &ShareTest, said: Option<&Negotiated>) -> Result<(), RunError> {
     let none = |said: &Negotiated| match act.protection {
         Some(Protection::Encryption) => said.encryption == "none",
         Some(Protection::Signing) => said.signing == "none",
         None => false,
     };
     match said.is_some_and(none) {
-        true => Err(failed(&format!("{} was asked for, and smbd has none", act.part(Part::Protection)))),
+        true => Err(failed(&format!("{} was requested, but smbd reports none", act.part(Part::Protection)))),
         false => Ok(()),
     }
 }
@@ -330,7 +330,8 @@ mod tests {
         let said =
             |encryption: &str| Negotiated { encryption: encryption.to_owned(), ..Negotiated::default() };
         let act = |protection| ShareTest { protection, ..ShareTest::least() };
-        let ends = |protection, said: Option<&Negotiated>| agrees(&act(protection), said).is_err();
+        let ends =
+            |protection, said: Option<&Negotiated>| require_protection(&act(protection), said).is_err();
         assert!(ends(Some(Protection::Encryption), Some(&said("none"))));
         assert!(!ends(Some(Protection::Encryption), Some(&said("AES-128-GCM, full"))));
         assert!(!ends(None, Some(&said("none"))));

@@ -38,7 +38,7 @@ pub(super) fn prepare((server, client): (&Sandbox, &Sandbox), tools: &System) ->
     let [room, own, again] = dirs.map(|dir| dir.display().to_string());
     let furnished = server.run(&nfs::furnish(&room, &own, &again), tools);
     furnished.map_err(|e| failed(&format!("{e}; {own} is the directory that is shared")))?;
-    client.run(&nfs::furnish_client(&at(client)), tools).map(drop)
+    client.run(&nfs::furnish_client(&mount_point(client)), tools).map(drop)
 }
 
 /// Starts the server, which ends with this program, however it ends.
@@ -51,7 +51,7 @@ pub(super) fn serve(server: &Sandbox, tools: &System) -> Result<Talk, RunError> 
 }
 
 /// The mount point, as client programs see it.
-fn at(client: &Sandbox) -> PathBuf {
+fn mount_point(client: &Sandbox) -> PathBuf {
     client.room.join(MOUNTED)
 }
 
@@ -72,9 +72,9 @@ impl<'a> Mounted<'a> {
     ) -> Result<Self, RunError> {
         let own = || access.dir.to_owned();
         let dir = access.existing.as_ref().map_or_else(own, |other| other.at.below(&other.folder).1);
-        let mount = nfs::mount((access.address, access.port), &dir, &at(client));
+        let mount = nfs::mount((access.address, access.port), &dir, &mount_point(client));
         let inside = |query: &Query| within(network, client.pid, query, tools);
-        let unmount = inside(&namespace::unmount(&at(client)))?;
+        let unmount = inside(&namespace::unmount(&mount_point(client)))?;
         succeeded(&inside(&mount)?, tools)?;
         Ok(Mounted { client, unmount: Some(unmount), tools })
     }
@@ -101,7 +101,7 @@ impl Drop for Mounted<'_> {
 /// Protocol version by /proc/mounts. With `sec=sys` nothing is protected.
 pub(super) fn negotiated(client: &Sandbox) -> Option<Negotiated> {
     let mounts = fs::read_to_string(format!("/proc/{}/mounts", client.pid)).ok()?;
-    let dialect = nfs::negotiated(&mounts, &at(client))?;
+    let dialect = nfs::negotiated(&mounts, &mount_point(client))?;
     let none = || "none".to_owned();
     Some(Negotiated { dialect, signing: none(), encryption: none() })
 }

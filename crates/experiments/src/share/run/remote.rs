@@ -55,7 +55,7 @@ impl Remote {
         while next().is_some_and(|line| line != ssh::READY) {}
         let (Some(connection), Some(version)) = (next(), next()) else {
             let said = keeps.end(if stop() { Duration::ZERO } else { ENDS });
-            return Err(ended(at, &said));
+            return Err(client_error(at, &said));
         };
         let addresses = addresses(&connection).map_err(refused)?;
         let is_old = || samba::numbers(&version).is_none_or(|version| version < super::smb::OLDEST);
@@ -78,20 +78,20 @@ impl Remote {
     }
 
     /// Sends a file to the client's directory.
-    pub fn give(&self, client: &Sandbox, file: &str, tools: &System) -> Result<(), RunError> {
+    pub fn send_file(&self, client: &Sandbox, file: &str, tools: &System) -> Result<(), RunError> {
         let text = fs::read_to_string(client.file(file));
         let text = text.map_err(|e| failed(&format!("{file} of the client: {e}")))?;
         let mut gives = tools.talk(&ssh::give(&self.at, &self.name, file))?;
         // If the program has ended, its output says why.
         let _ = gives.say(&text);
         let said = gives.end(BEGINS);
-        if said.code == Some(0) { Ok(()) } else { Err(ended(&self.at, &said)) }
+        if said.code == Some(0) { Ok(()) } else { Err(client_error(&self.at, &said)) }
     }
 
     /// Removes all files of one directory there.
     pub fn clear(&self, dir: &str, tools: &System, stop: Stop<'_>) -> Result<(), RunError> {
         let said = tools.stream(&ssh::clear(&self.at, &self.name, dir), stop, &mut |_| ())?;
-        if said.code == Some(0) { Ok(()) } else { Err(ended(&self.at, &said)) }
+        if said.code == Some(0) { Ok(()) } else { Err(client_error(&self.at, &said)) }
     }
 
     /// How files in two directories there differ: by length, and if `read` by their bytes.
@@ -108,13 +108,13 @@ impl Remote {
             Some(0) => Ok(None),
             Some(ssh::OTHER_LENGTHS) => Ok(Some(Differs::Length)),
             Some(ssh::OTHER_BYTES) => Ok(Some(Differs::Bytes)),
-            _ => Err(ended(&self.at, &said)),
+            _ => Err(client_error(&self.at, &said)),
         }
     }
 }
 
 /// The error of a client whose ssh has ended with this output.
-fn ended(at: &RemoteDir, said: &Output) -> RunError {
+fn client_error(at: &RemoteDir, said: &Output) -> RunError {
     failed(&format!("the client on {}: {}", at.host(), ssh::failure(at, said, caller().is_some())))
 }
 
@@ -132,8 +132,9 @@ fn addresses(connection: &str) -> Result<[IpAddr; 2], String> {
         [ours, _, theirs, _] => ours.parse().ok().zip(theirs.parse().ok()),
         _ => None,
     };
-    let (ours, theirs): (IpAddr, IpAddr) =
-        parsed.ok_or_else(|| "its ssh does not say by which address it is reached, or that is one of a single link: name its IPv4 address".to_owned())?;
+    let (ours, theirs): (IpAddr, IpAddr) = parsed.ok_or_else(|| {
+        "its ssh reports no address of this machine, or a link-local one: name its IPv4 address".to_owned()
+    })?;
     if ours == theirs {
         return Err("it is this machine: leave out --client".to_owned());
     }
@@ -141,7 +142,7 @@ fn addresses(connection: &str) -> Result<[IpAddr; 2], String> {
     match TcpListener::bind((ours, 0)) {
         Ok(_) => Ok([ours, theirs]),
         Err(_) => Err(format!(
-            "it sees this machine as {ours}, which is not its address: the client has to reach it without another machine between them"
+            "it sees this machine as {ours}, which is not its address: the client must reach it directly, without another machine between them"
         )),
     }
 }
@@ -159,7 +160,7 @@ mod tests {
         assert!(said("127.0.0.1 40000 127.0.0.1 22").contains("it is this machine"));
         assert!(said("192.0.2.9 40000 192.0.2.7 22").contains("which is not its address"));
         for strange in ["", "a b c d", "127.0.0.1 1 192.0.2.7", "fe80::1%eth0 1 fe80::2%eth0 22"] {
-            assert!(said(strange).contains("does not say"), "{strange}");
+            assert!(said(strange).contains("its ssh reports no address"), "{strange}");
         }
     }
 }

@@ -99,7 +99,7 @@ impl Setup {
             Protocol::Nfs => nfs::prepare(both, tools).map(|()| None)?,
         };
         if let (Some(remote), Some(server)) = (&remote, &programs) {
-            server.client_files().iter().try_for_each(|file| remote.give(&client, file, tools))?;
+            server.client_files().iter().try_for_each(|file| remote.send_file(&client, file, tools))?;
         }
         if let Some(login) = &act.login {
             let given = super::login(login).map_err(|e| failed(&e))?;
@@ -165,7 +165,7 @@ impl Setup {
         let called = self.called(Route::Whole, &query);
         while let Err(e) = self.connected(server, &query, &called, &|| cancel.is_set()) {
             if serves.has_ended() {
-                let last = server.last_words(&self.server, &serves.end(Duration::ZERO));
+                let last = server.end_reason(&self.server, &serves.end(Duration::ZERO));
                 return Err(failed(&format!("{} has ended: {last}", self.act.protocol.server())));
             }
             if cancel.is_set() || since.elapsed() > BEGINS {
@@ -207,11 +207,11 @@ impl Setup {
         server: &dyn FileServer,
         route: Route,
         patience: Duration,
-        tells: bool,
+        reports_connection: bool,
     ) -> Result<Query, RunError> {
         let remote = self.remote(route);
         let (network, address) = self.place(route);
-        let query = server.client(&Access { patience, tells, ..self.access(route, &address) });
+        let query = server.client(&Access { patience, reports_connection, ..self.access(route, &address) });
         match remote {
             Some(remote) => Ok(remote.in_dir(&query)),
             None => Ok(within(network, self.client.pid, &query, &self.tools)?),
@@ -232,7 +232,7 @@ impl Setup {
             protection: self.act.protection.filter(|_| route.has(Part::Protection)),
             room: self.remote(route).is_none().then_some(&self.client.room),
             patience: ANSWERS,
-            tells: false,
+            reports_connection: false,
             existing: existing.map(|at| Other {
                 at,
                 folder: self.folder.clone(),

@@ -55,7 +55,7 @@ impl FileServer for Sftp {
 
     fn client(&self, access: &Access<'_>) -> Query {
         let room = access.room.unwrap_or(Path::new(""));
-        openssh::client((room, access.address), access.port, access.dir, access.tells)
+        openssh::client((room, access.address), access.port, access.dir, access.reports_connection)
     }
 
     fn client_files(&self) -> &[&str] {
@@ -71,11 +71,11 @@ impl FileServer for Sftp {
         format!("lcd {dir}\n{verb} *\n")
     }
 
-    fn last_words(&self, _: &Sandbox, said: &Output) -> String {
+    fn end_reason(&self, _: &Sandbox, said: &Output) -> String {
         said.complaint()
     }
 
-    fn looks(&self) -> Option<Query> {
+    fn status_query(&self) -> Option<Query> {
         None
     }
 

@@ -104,13 +104,13 @@ impl FileServer for Smb {
         format!("lcd {dir}\nprompt\n{verb} *\n")
     }
 
-    fn last_words(&self, server: &Sandbox, said: &Output) -> String {
+    fn end_reason(&self, server: &Sandbox, said: &Output) -> String {
         let log = fs::read_to_string(server.file("log")).unwrap_or_default();
         let last = log.lines().map(str::trim).rfind(|line| !line.is_empty());
         last.map_or_else(|| said.complaint(), str::to_owned)
     }
 
-    fn looks(&self) -> Option<Query> {
+    fn status_query(&self) -> Option<Query> {
         Some(samba::connections(&self.conf.to_string_lossy()))
     }
 

@@ -109,7 +109,7 @@ impl Setup {
             _ if route == Route::Server => files::get(there, count, at_once, stop)?,
             _ => files::put(there, &self.client.file(GOT), count, (at_once, false), stop)?,
         }
-        Ok(Moved { begins, ends: Instant::now(), said: String::new(), blocks })
+        Ok(Moved { begins, ends: Instant::now(), output: String::new(), blocks })
     }
 
     /// Compares what arrived with the original.
@@ -140,11 +140,11 @@ impl Setup {
         match differs {
             None => Ok(()),
             Some(Differs::Length) => {
-                let why = format!("{what}: not all came: {}", moved.said);
+                let why = format!("{what}: not all data arrived: {}", moved.output);
                 Err(failed(why.trim_end_matches([' ', ':'])))
             }
             Some(Differs::Bytes) => {
-                Err(RunError::WrongData(format!("{what}: other bytes came than were sent")))
+                Err(RunError::WrongData(format!("{what}: the data that arrived is not what was sent")))
             }
         }
     }
