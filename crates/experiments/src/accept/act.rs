@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    cover::{Beside, Covered, Failure, cover, part},
+    cover::{Covered, Failure, PassMonitor, cover, part},
     modelled, smart,
 };
 use crate::{
@@ -67,7 +67,7 @@ impl WholeDrive {
     }
 }
 
-/// The test of this drive has failed: it is left out from then on.
+/// Marks a drive whose test has failed: later parts leave it out.
 struct LeftOut;
 
 impl Held for LeftOut {
@@ -101,15 +101,15 @@ impl CoverPart {
         let watcher = &mut run.ctx.watcher;
         thread::scope(|scope| {
             let mut threads = Vec::new();
-            for ((_, drive), beside) in drives.iter().zip(&besides) {
-                threads.push(scope.spawn(|| self.cover_one(drive, &erasable, beside)));
+            for ((_, drive), monitor) in drives.iter().zip(&besides) {
+                threads.push(scope.spawn(|| self.cover_one(drive, &erasable, monitor)));
             }
             let mut said = 0;
             while threads.iter().any(|thread| !thread.is_finished()) {
                 thread::sleep(Duration::from_millis(50));
-                let tenths = drives.iter().zip(&besides).map(|((_, drive), beside)| {
+                let tenths = drives.iter().zip(&besides).map(|((_, drive), monitor)| {
                     let range = self.range(drive);
-                    10 * beside.blocks.load(Ordering::Relaxed) / (range.end - range.start).max(1)
+                    10 * monitor.blocks.load(Ordering::Relaxed) / (range.end - range.start).max(1)
                 });
                 let slowest = tenths.min().unwrap_or_default();
                 if slowest > said {
@@ -124,7 +124,7 @@ impl CoverPart {
         })
     }
 
-    fn cover_one(&self, drive: &WholeDrive, erasable: &[String], beside: &Thread<'_>) -> Covered {
+    fn cover_one(&self, drive: &WholeDrive, erasable: &[String], monitor: &Thread<'_>) -> Covered {
         let refused = |why: String| Covered::failed(Failure::Refused(why));
         let claim = match Claim::take(&drive.identity, erasable) {
             Ok(claim) => claim,
@@ -135,10 +135,10 @@ impl CoverPart {
             Err(e) => return refused(e.to_string()),
         };
         if claim.drive().bytes() != drive.bytes {
-            return refused("it has another size now".to_owned());
+            return refused("its size has changed".to_owned());
         }
         let cover =
-            |mut device| cover(&mut device, self.pass, &self.range(drive), drive.salt(self.seed), beside);
+            |mut device| cover(&mut device, self.pass, &self.range(drive), drive.salt(self.seed), monitor);
         let covered: io::Result<Covered> = Device::open(&claim).and_then(cover);
         match covered {
             // Errors of a drive that was unplugged are not damage.
@@ -160,18 +160,18 @@ struct Thread<'a> {
     blocks: AtomicU64,
 }
 
-impl Beside for Thread<'_> {
+impl PassMonitor for Thread<'_> {
     fn seconds(&self) -> f64 {
         self.clock.now_ns() as f64 / 1e9
     }
 
-    fn goes_on(&self, blocks: u64) -> bool {
+    fn advance(&self, blocks: u64) -> bool {
         self.blocks.fetch_add(blocks, Ordering::Relaxed);
         !self.cancel.is_set()
     }
 }
 
-/// Each act finds the drives by their identity, so that one that is gone does not end the test of the others.
+/// Each act finds the drives by their identity, so that an unplugged one does not end the test of the others.
 pub(super) fn needs() -> Needs {
     Needs { measures_nothing: true, finds_target: true, takes_what_is_left: true, ..Needs::default() }
 }
@@ -213,7 +213,7 @@ impl Act for CoverPart {
         };
         Some(match self.parts {
             1 => format!("{what} the drive"),
-            parts => format!("{what} one part in {parts} of the drive"),
+            parts => format!("{what} one of {parts} parts of the drive"),
         })
     }
 

@@ -3,18 +3,18 @@
 use super::act::Pass;
 use crate::analyse::{Estimate, repeat};
 
-/// Drives of one model below which nobody can say which of them is different.
+/// The fewest drives of one model among which an outlier can be identified.
 const LEAST_ALIKE: usize = 3;
 /// A drive is slow where the interval of its ratio to the others is below this.
 const SLOW: f64 = 0.95;
 /// Ranges of a drive that are compared.
 const RANGES: usize = 10;
 
-/// A drive that is slower than its like over a range.
+/// A range over which a drive is slower than others of its model.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Slower {
     pub pass: Pass,
-    /// How many drives were compared, with itself.
+    /// Number of drives compared, including itself.
     pub alike: usize,
     /// Its speed over the median of all, in this range.
     pub ratio: Estimate,
@@ -23,7 +23,7 @@ pub(super) struct Slower {
     pub to: f64,
 }
 
-/// What is known of each of some drives of the same model: the speeds of a pass by position, which are equally spaced.
+/// The speeds of a pass over a drive at equally spaced positions.
 pub(super) type Speeds = Vec<Option<f64>>;
 
 /// Where each of these drives is slower than the median of all of them.

@@ -19,17 +19,17 @@ const LISTED: usize = 100;
 /// Blocks of a part that fail with errors before the test of the drive ends: each may take minutes.
 const MOST_ERRORS: u64 = 256;
 
-/// What became of a part of a drive.
+/// The result of a pass over a part of a drive.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Covered {
-    /// What was moved without errors, in equal pieces of the part.
+    /// Transfers without errors, in equal pieces of the part.
     pub pieces: Vec<Piece>,
     pub counts: Counts,
     /// The first bad blocks.
     pub bad: Vec<Bad>,
     /// Degrees Celsius.
     pub temperature: Option<f64>,
-    /// Why the part was not finished. The drive is left out from then on.
+    /// Why the part was not finished. Later parts leave the drive out.
     pub failed: Option<Failure>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Bad {
 pub(super) enum Damage {
     Unwritable,
     Unreadable,
-    /// It holds something else than was written.
+    /// It holds other data than was written.
     Changed,
     /// It holds what was written to another block.
     Moved {
@@ -141,12 +141,12 @@ pub(super) fn part(range: &Range<u64>, at: u64, parts: u64) -> Range<u64> {
     place(at)..place(at + 1)
 }
 
-/// The clock of a pass, its progress and its end.
-pub(super) trait Beside {
+/// The clock of a pass, its progress and its cancellation.
+pub(super) trait PassMonitor {
     fn seconds(&self) -> f64;
 
     /// Counts blocks as done. `false` ends the pass.
-    fn goes_on(&self, blocks: u64) -> bool;
+    fn advance(&self, blocks: u64) -> bool;
 }
 
 /// Writes or verifies the stamps of a range of blocks. Bad blocks are counted; an error ends the pass.
@@ -155,7 +155,7 @@ pub(super) fn cover(
     pass: Pass,
     range: &Range<u64>,
     salt: u64,
-    beside: &dyn Beside,
+    monitor: &dyn PassMonitor,
 ) -> io::Result<Covered> {
     let mut buffer = vec![0; TRANSFER as usize * BLOCK];
     let mut covered = Covered::default();
@@ -168,10 +168,10 @@ pub(super) fn cover(
             if pass == Pass::Write {
                 data.chunks_exact_mut(BLOCK).zip(at..).for_each(|(block, at)| stamp_into(block, salt, at));
             }
-            let since = beside.seconds();
+            let since = monitor.seconds();
             match transfer(medium, pass, at, data)? {
                 Some(()) => {
-                    piece.seconds += beside.seconds() - since;
+                    piece.seconds += monitor.seconds() - since;
                     piece.bytes += data.len() as u64;
                     judge(&mut covered, pass, at, data, salt);
                 }
@@ -187,22 +187,22 @@ pub(super) fn cover(
                             covered.failed = Some(Failure::TooManyErrors);
                             return Ok(covered);
                         }
-                        if !beside.goes_on(0) {
+                        if !monitor.advance(0) {
                             return Ok(covered);
                         }
                     }
                 }
             }
             at += blocks;
-            if !beside.goes_on(blocks) {
+            if !monitor.advance(blocks) {
                 return Ok(covered);
             }
         }
         if pass == Pass::Write {
-            let since = beside.seconds();
-            // What was lost is found when it is verified.
+            let since = monitor.seconds();
+            // Losses are found by the verification.
             attempt(medium.flush())?;
-            piece.seconds += beside.seconds() - since;
+            piece.seconds += monitor.seconds() - since;
         }
         covered.pieces.push(piece);
     }

@@ -158,7 +158,7 @@ fn course(run: &Run<Series>, plan: &Plan, at: usize, pass: Pass) -> Course {
     course
 }
 
-/// What the drive lost of files that filled it.
+/// Data that a filled drive would lose.
 fn loss(tested: &Tested) -> Option<KeptData> {
     let rose = |(counter, before, after)| match counter {
         Counter::Reallocated => 0,
@@ -193,21 +193,21 @@ fn undecided(why: &Undecided, parts: u32) -> String {
             format!("{left} of {of} parts are not written or verified yet.")
         }
         Undecided::Gone(pass, part) => format!(
-            "it was gone in part {} of {parts} of the {}. If nobody unplugged it, suspect it, its cable or its port.",
+            "the drive disappeared in part {} of {parts} of the {}. If nobody unplugged it, suspect the drive, its cable or its port.",
             part + 1,
             match pass {
                 Pass::Write => "writing",
                 Pass::Verify => "verification",
             }
         ),
-        Undecided::Refused(why) => format!("it could not be used: {}.", clean(why)),
+        Undecided::Refused(why) => format!("the drive could not be used: {}.", clean(why)),
     }
 }
 
 fn reason(reason: &Reason, tested: &Tested) -> String {
     match reason {
         Reason::Blocks(counts) => blocks(*counts, &tested.bad),
-        Reason::TooManyErrors => "its test was ended after too many errors".to_owned(),
+        Reason::TooManyErrors => "the test ended after too many errors".to_owned(),
         Reason::Rose { counter, before, after } => {
             let name = match counter {
                 Counter::Reallocated => "reallocated sectors",
@@ -216,11 +216,11 @@ fn reason(reason: &Reason, tested: &Tested) -> String {
             };
             format!("{name} rose from {before} to {after}")
         }
-        Reason::SaysItFails => "its SMART status says that it fails".to_owned(),
+        Reason::SaysItFails => "SMART reports that the drive is failing".to_owned(),
         Reason::Slower(passes) => {
-            let alike = passes.first().map_or(0, |slower| slower.alike);
+            let others = passes.first().map_or(0, |slower| slower.alike.saturating_sub(1));
             let passes: Vec<String> = passes.iter().map(slowness).collect();
-            format!("of {alike} alike, this one {}", listed(&passes))
+            format!("unlike {others} others of its model, it {}", listed(&passes))
         }
     }
 }
@@ -230,8 +230,8 @@ fn slowness(slower: &Slower) -> String {
     let share = |share: f64| format!("{:.0} %", share * 100.0);
     let place = match (slower.from, slower.to) {
         (from, to) if from <= 0.0 && to >= 1.0 => "everywhere".to_owned(),
-        (from, to) if to >= 1.0 => format!("from {} on", share(from)),
-        (from, to) => format!("from {} to {}", share(from), share(to)),
+        (from, to) if to >= 1.0 => format!("from {} of the drive on", share(from)),
+        (from, to) => format!("from {} to {} of the drive", share(from), share(to)),
     };
     format!("{what} {} slower {place}", percent(1.0 - slower.ratio.value))
 }
@@ -302,7 +302,7 @@ fn bad_blocks(given: &str, tested: &Tested) -> Option<Table> {
     let word = |damage: Damage| match damage {
         Damage::Unwritable => "can't be written".to_owned(),
         Damage::Unreadable => "can't be read".to_owned(),
-        Damage::Changed => "holds something else".to_owned(),
+        Damage::Changed => "holds other data".to_owned(),
         Damage::Moved { of } => format!("holds block {of}"),
     };
     let row = |bad: &Bad| {
@@ -343,7 +343,7 @@ fn figure<'a>(what: &str, plan: &Plan, drives: impl Iterator<Item = (&'a Tested,
         }
     }
     Figure {
-        title: format!("speed of {what} over the position"),
+        title: format!("speed of {what} by position"),
         text: format!("Mean speed of {what}: {}.", means.join(", ")),
         load: format!("sequential {what}, 4 MiB, direct, depth 1"),
         n: format!("n = {pieces} places on each drive"),

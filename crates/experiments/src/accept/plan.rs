@@ -49,7 +49,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     Ok(Plan { limit: None, engine: None, ..ask.planned(steps) })
 }
 
-/// What drives of a kind do at least, bytes per second: a fair USB 2.0 stick or card, a disk, and an SSD on a slow link.
+/// The least speed to expect of a kind of drive, bytes per second: a fair USB 2.0 stick or card, a disk, and an SSD on a slow link.
 fn assumed_rate(drive: &Drive) -> f64 {
     let own = match drive.bus.as_deref() {
         Some("mmc") => 10e6,

@@ -11,7 +11,7 @@ use crate::{
     units::Health,
 };
 
-/// Reads what drives say of their health.
+/// Reads the SMART values of drives.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ReadSmart {
     pub when: When,
@@ -19,7 +19,7 @@ pub(super) struct ReadSmart {
     pub drives: Vec<String>,
 }
 
-/// What a drive says of its health.
+/// The SMART values of a drive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Smart {
     pub health: Health,
@@ -59,7 +59,7 @@ impl Act for ReadSmart {
     }
 
     fn describe(&self) -> Option<String> {
-        Some("its error counters, where the drive has any".to_owned())
+        Some("error counters, if the drive has any".to_owned())
     }
 
     fn needs(&self) -> Needs {

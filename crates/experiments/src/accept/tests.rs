@@ -5,7 +5,7 @@ use std::{cell::Cell, collections::BTreeSet, io};
 use super::{
     ACCEPT,
     act::{CoverPart, Pass},
-    cover::{Bad, Beside, Counts, Covered, Damage, Failure, cover, part},
+    cover::{Bad, Counts, Covered, Damage, Failure, PassMonitor, cover, part},
     verdict::{Counter, Reason, Tested, Undecided, Verdict},
 };
 use crate::{
@@ -87,12 +87,12 @@ impl Medium for Memory {
 /// A clock, and how many transfers are allowed.
 struct Until(Cell<u64>);
 
-impl Beside for Until {
+impl PassMonitor for Until {
     fn seconds(&self) -> f64 {
         0.0
     }
 
-    fn goes_on(&self, _: u64) -> bool {
+    fn advance(&self, _: u64) -> bool {
         self.0.set(self.0.get().saturating_sub(1));
         self.0.get() > 0
     }

@@ -1,4 +1,4 @@
-//! What a test says of a drive.
+//! The verdict on a drive.
 
 use super::{
     act::Pass,
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{check::MOST_EVENTS, units::Health};
 
-/// What the record has of one drive.
+/// The results of one drive in the record.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Tested {
     pub blocks: u64,
@@ -39,13 +39,13 @@ pub(super) enum Verdict {
 pub(super) enum Reason {
     /// Blocks that can't be read or written, or hold something else than was written.
     Blocks(Counts),
-    /// Its test was ended because too much failed.
+    /// Its test ended after too many errors.
     TooManyErrors,
     /// A count of errors that rose during the test.
     Rose { counter: Counter, before: u64, after: u64 },
-    /// It says itself that it fails.
+    /// Its SMART status reports failure.
     SaysItFails,
-    /// Its passes that are slower than those of its like.
+    /// Its passes that are slower than those of other drives of its model.
     Slower(Vec<Slower>),
 }
 

@@ -87,7 +87,7 @@ impl Act for ProbeCapacity {
                     let claim = Claim::take(&self.drive, world.erasable())
                         .map_err(|e| RunError::Act(e.to_string()))?;
                     let (journal, clock) = (world.journal().clone(), world.clock());
-                    let mut beside = Beside {
+                    let mut session = ProbeSession {
                         drive: &self.drive,
                         store,
                         journal,
@@ -98,10 +98,10 @@ impl Act for ProbeCapacity {
                     };
                     // No stamp of another drive or test is taken for one of this.
                     let probed = random_seed()
-                        .and_then(|seed| probe(&mut Device::open(&claim)?, &mut beside, Sizes::USUAL, seed));
-                    if beside.saved.is_some() {
+                        .and_then(|seed| probe(&mut Device::open(&claim)?, &mut session, Sizes::USUAL, seed));
+                    if session.saved.is_some() {
                         let what =
-                            "blocks of it are saved, and not put back: plug it in, then `drivebench cleanup`";
+                            "its saved blocks are not restored: plug it in, then run `drivebench cleanup`";
                         troubles.push((target, what.to_owned()));
                     }
                     match probed {
@@ -146,7 +146,7 @@ impl Observation for Probed {
 }
 
 /// The journal, the clock and the progress shown to a person.
-struct Beside<'a> {
+struct ProbeSession<'a> {
     drive: &'a str,
     store: &'a Path,
     journal: Journal,
@@ -156,7 +156,7 @@ struct Beside<'a> {
     saved: Option<(Entry, PathBuf)>,
 }
 
-impl Keeper for Beside<'_> {
+impl Keeper for ProbeSession<'_> {
     fn save(&mut self, salt: u64, blocks: &Saved) -> io::Result<()> {
         let file = self.store.join("journals").join(format!("{}.saved{salt:x}", self.journal.run()));
         let undo = StampedBlocks { drive: self.drive.to_owned(), salt, file: file.clone() };
@@ -179,7 +179,7 @@ impl Keeper for Beside<'_> {
         self.clock.now_ns() as f64 / 1e9
     }
 
-    fn goes_on(&mut self, what: &str) -> io::Result<()> {
+    fn report_progress(&mut self, what: &str) -> io::Result<()> {
         self.watcher.waits(what);
         if self.cancel.is_set() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     }

@@ -34,13 +34,13 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         }
         if probed.not_restored > 0 {
             findings.verdicts.push(format!(
-                "{given}: {} could not be put back and are saved: `drivebench cleanup` tries again.",
+                "{given}: {} could not be restored; the content is saved, and `drivebench cleanup` tries again.",
                 count(probed.not_restored, "block")
             ));
         }
         let n = probed.samples.len() as f64;
         findings.details.sentences.push(format!(
-            "{given}: a bad range of {} of the drive or more is always hit; bad blocks anywhere, {} of all, are found with {}.",
+            "{given}: a bad range of {} of the drive or more is always hit; scattered bad blocks, {} of all, are found with a probability of {}.",
             percent(2.0 / n),
             percent(0.01),
             percent(1.0 - 0.99_f64.powf(n))
@@ -69,7 +69,7 @@ fn real_size(verdict: &Verdict, claimed: u64) -> Option<Estimate> {
     })
 }
 
-/// What a drive would lose of files that fill it.
+/// Data that a filled drive would lose.
 fn loss(verdict: &Verdict, claimed: u64) -> Option<KeptData> {
     let lost = |lost_bytes: u64| KeptData { lost_bytes, wrong_reads: 0 };
     Some(match verdict {
@@ -93,17 +93,17 @@ fn sentence(verdict: &Verdict, probed: &Probed) -> String {
         ),
         Verdict::Fake { how, bytes, confirmed } => {
             let beyond = match how {
-                False::Wraps(_) => "overwrites what was written before",
+                False::Wraps(_) => "overwrites earlier data",
                 False::Vanishes => "is lost",
             };
-            let sure = if *confirmed { "A second pass agreed." } else { "A second pass did not agree on its exact size." };
+            let sure = if *confirmed { "A second pass confirmed it." } else { "A second pass found another exact size." };
             format!(
-                "FAKE: it says {claimed} and holds {}. What is written beyond that {beyond}. {sure} Return it; trust no file on it.",
+                "FAKE: it claims {claimed} and holds {}. Data written beyond that {beyond}. {sure} Return it; trust no file on it.",
                 decimal_bytes(*bytes)
             )
         }
         Verdict::Fails { from } => format!(
-            "BAD: every sampled block beyond {} of {claimed} fails with an error. It is false or broken: return it.",
+            "BAD: every sampled block beyond {} of {claimed} fails with an error. Its size is false or it is defective: return it.",
             decimal_bytes(*from)
         ),
         Verdict::Faulty { share, low, high, errors } => format!(
@@ -116,7 +116,7 @@ fn sentence(verdict: &Verdict, probed: &Probed) -> String {
             decimal_bytes(bytes(bad().max().unwrap_or(0)))
         ),
         Verdict::Unsteady { samples } => format!(
-            "UNSTEADY: {} wrong at first and right later, so nothing is known of its size. Clean the contacts, try another port, cable or \
+            "UNSTEADY: {} wrong at first and right later, so its size is not known. Clean the contacts, try another port, cable or \
              reader, and repeat.",
             match samples {
                 1 => "one block was".to_owned(),
@@ -126,7 +126,7 @@ fn sentence(verdict: &Verdict, probed: &Probed) -> String {
         Verdict::Undecided(why) => match why {
             Undecided::Nothing => "UNDECIDED: no block could be tested.".to_owned(),
             Undecided::NoEdge => {
-                "UNDECIDED: blocks are lost beyond some point, but a second pass found another one. Repeat the test.".to_owned()
+                "UNDECIDED: blocks are lost beyond some point, but two passes disagree on it. Repeat the test.".to_owned()
             }
         },
     }

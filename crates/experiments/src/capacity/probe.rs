@@ -20,7 +20,7 @@ use crate::stamped::{BLOCK, Medium, attempt, stamp, stamped};
 /// Blocks as they were before, by their position.
 pub(super) type Saved = BTreeMap<u64, Vec<u8>>;
 
-/// Keeps what a test replaces, and tells its progress.
+/// Saves the blocks that a test replaces, and reports its progress.
 pub(super) trait Keeper {
     /// Saves blocks and the salt of the stamps that are about to replace them, so that they are restored after a kill, too.
     fn save(&mut self, salt: u64, blocks: &Saved) -> io::Result<()>;
@@ -31,7 +31,7 @@ pub(super) trait Keeper {
     fn seconds(&self) -> f64;
 
     /// Says how far a round has come. An error ends the test, after the saved blocks were put back.
-    fn goes_on(&mut self, what: &str) -> io::Result<()>;
+    fn report_progress(&mut self, what: &str) -> io::Result<()>;
 }
 
 /// Sizes of the test, in blocks.
@@ -39,7 +39,7 @@ pub(super) trait Keeper {
 pub(super) struct Sizes {
     /// The fewest samples.
     pub samples: u64,
-    /// What is written to overflow the cache.
+    /// Blocks that are written to overflow the cache.
     pub overflow: u64,
     /// Blocks that are written back one by one, for caches of small writes.
     pub singles: u64,
@@ -65,7 +65,7 @@ impl Sizes {
     }
 }
 
-/// What became of a stamp.
+/// The state of a stamp when it is read back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
@@ -224,7 +224,7 @@ impl Test<'_> {
         let salt = self.random.random();
         let mut round = Round::default();
         let mut saved = BTreeMap::new();
-        self.keeper.goes_on(&format!("{what}: saving {} blocks", positions.len()))?;
+        self.keeper.report_progress(&format!("{what}: saving {} blocks", positions.len()))?;
         for at in positions.iter().copied().collect::<BTreeSet<u64>>() {
             let mut block = vec![0; BLOCK];
             match self.read_twice(at, &mut block)? {
@@ -263,7 +263,7 @@ impl Test<'_> {
     ) -> io::Result<()> {
         let mut order: Vec<u64> = saved.keys().copied().collect();
         order.shuffle(&mut self.random);
-        self.keeper.goes_on(&format!("{what}: writing {} blocks", order.len()))?;
+        self.keeper.report_progress(&format!("{what}: writing {} blocks", order.len()))?;
         let mut unwritten = BTreeSet::new();
         for &at in &order {
             if attempt(self.medium.write(at, &stamp(salt, at)))?.is_none() {
@@ -280,7 +280,7 @@ impl Test<'_> {
             self.pass(what, salt, 0..self.sizes.overflow, self.sizes.transfer, false, round)?;
         }
         order.shuffle(&mut self.random);
-        self.keeper.goes_on(&format!("{what}: reading them"))?;
+        self.keeper.report_progress(&format!("{what}: reading them"))?;
         for at in order {
             let since = self.keeper.seconds();
             let mut state = self.state(salt, at)?;
@@ -336,7 +336,7 @@ impl Test<'_> {
             if at / transfer % 64 == 0 {
                 let done = 100 * (at - range.start) / (end - range.start);
                 let how = if write { "overflowing its cache" } else { "looking for foreign blocks" };
-                self.keeper.goes_on(&format!("{what}: {how}, {done} %"))?;
+                self.keeper.report_progress(&format!("{what}: {how}, {done} %"))?;
             }
             let chunk = &mut buffer[..count as usize * BLOCK];
             let trouble = self.read_twice(at, chunk)?;

@@ -58,14 +58,17 @@ impl Undo for StampedBlocks {
         };
         let inventory = Inventory::read(&Sysroot::live());
         let drive = inventory.drive(&self.drive).ok_or_else(|| {
-            io::Error::other(format!("{} is not plugged in, and blocks of it must be put back", self.drive))
+            io::Error::other(format!(
+                "{} is not plugged in, and its saved blocks must be restored",
+                self.drive
+            ))
         })?;
         let (path, label) = (PathBuf::from(drive.node()), drive.label());
         let claim = Claim::take(&self.drive, &[consent(drive)]).map_err(io::Error::other)?;
         let mut device = Device::open(&claim)?;
         let restored = restore(&mut device, self.salt, &saved)?;
         if restored.failed > 0 {
-            return Err(io::Error::other(format!("{} blocks of {label} can't be put back", restored.failed)));
+            return Err(io::Error::other(format!("{} blocks of {label} can't be restored", restored.failed)));
         }
         if restored.stamped == 0 && restored.unchanged < saved.len() as u64 {
             let why = format!("{label} has no such blocks: it is another drive, or was written since");
@@ -76,7 +79,7 @@ impl Undo for StampedBlocks {
     }
 
     fn report(&self, path: &Path, ended: &str) -> String {
-        format!("Put back the blocks of {} that were overwritten by {ended}.", path.display())
+        format!("Restored the blocks of {} that were overwritten by {ended}.", path.display())
     }
 }
 
@@ -97,7 +100,7 @@ pub(super) fn write(path: &Path, saved: &Saved) -> io::Result<()> {
 fn read(path: &Path) -> io::Result<Saved> {
     let file = open_trusted(path, OFlags::RDONLY)?;
     if file.metadata()?.uid() != 0 {
-        return Err(io::Error::other("it is no file of root's: check it first"));
+        return Err(io::Error::other("root does not own it: check it first"));
     }
     let mut all = Vec::new();
     io::BufReader::new(file).read_to_end(&mut all)?;

@@ -153,7 +153,7 @@ impl Keeper for Idle {
         0.0
     }
 
-    fn goes_on(&mut self, _: &str) -> io::Result<()> {
+    fn report_progress(&mut self, _: &str) -> io::Result<()> {
         Ok(())
     }
 }

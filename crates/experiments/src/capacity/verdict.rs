@@ -1,4 +1,4 @@
-//! What a test says of a drive's size.
+//! The verdict on a drive's size.
 
 use super::probe::{Probed, State};
 use crate::{analyse::proportion, stamped::BLOCK};
@@ -35,7 +35,7 @@ pub(super) enum Verdict {
 /// How a false size is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum False {
-    /// Addresses beyond it are used for other blocks, too: after so many bytes.
+    /// Addresses wrap around after this many bytes.
     Wraps(u64),
     /// What is written beyond it is lost.
     Vanishes,

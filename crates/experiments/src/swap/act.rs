@@ -86,9 +86,9 @@ pub struct SwapWork {
 pub enum SwapWhat {
     /// All pages in order, again and again.
     Sweep,
-    /// One page anywhere at a time.
+    /// One random page at a time.
     Touch,
-    /// Requests: some pages anywhere, and some work of the processor.
+    /// Requests: some random pages, and some processor work.
     Requests,
 }
 
@@ -125,7 +125,7 @@ impl Act for MakeSwapArea {
     fn changes(&self) -> Changes {
         match &self.medium {
             SwapMedium::Device { drive } => Changes::Erases(vec![drive.clone()]),
-            _ => Changes::DriveState("the kernel swaps to an area of ours, which is removed afterwards"),
+            _ => Changes::DriveState("the kernel swaps to a temporary area, which is removed afterwards"),
         }
     }
 
@@ -137,7 +137,7 @@ impl Act for MakeSwapArea {
             SwapMedium::Zram { .. } => "in compressed memory",
         };
         let [area, memory] = [self.area, self.memory].map(decimal_bytes);
-        Some(format!("{area} {on}, for a program that may have {memory} of memory"))
+        Some(format!("{area} {on}, for a program limited to {memory} of memory"))
     }
 
     fn check(&self) -> Result<(), String> {
@@ -168,11 +168,11 @@ impl Act for MakeSwapArea {
         }
         group::place(&root).map_err(|e| e.to_string())?;
         if root.number::<u32>("/proc/sys/vm/swappiness") == Some(0) {
-            let why = "vm.swappiness is 0, and then the kernel swaps no program of a control group: sysctl vm.swappiness=60, until this is done";
+            let why = "vm.swappiness is 0, so the kernel swaps no program in a control group: set it with sysctl vm.swappiness=60 for this test";
             return Err(why.to_owned());
         }
         if area::highest_priority().map_err(|e| e.to_string())? >= Some(i32::from(area::PRIORITY)) {
-            let why = "the kernel swaps to another area of the highest priority, so that both would be filled in turn: /proc/swaps names it. If another run of swap is under way, wait for its end; of one that was killed, `drivebench cleanup` removes it; else swapoff it";
+            let why = "another swap area has the highest priority, so both would be filled in turn: see /proc/swaps. Wait if another run of swap is active; `drivebench cleanup` removes the area of a killed run; otherwise swapoff it";
             return Err(why.to_owned());
         }
         watch::has_room(&root, self)
@@ -274,7 +274,7 @@ impl Act for UseSwap {
             run.account(target, 0, bytes);
             let seconds = run.ctx.world.seconds() - since;
             if let Some(why) = &result.ended {
-                let text = format!("swap was ended: {why}");
+                let text = format!("the swap test was ended: {why}");
                 match result.is_enough {
                     true => run.note(Some(target), text + ".")?,
                     false => troubles.push((target, text)),

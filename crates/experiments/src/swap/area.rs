@@ -47,7 +47,7 @@ pub struct Area {
     medium: Option<Medium>,
 }
 
-/// What the area is made of, which is given back after it.
+/// The medium of the area, which is released after it.
 #[derive(Debug)]
 enum Medium {
     File(Scratch),
@@ -79,7 +79,7 @@ impl Area {
         let about = scratch.file.metadata().map_err(failed)?;
         if about.mode() & 0o077 != 0 || about.uid() != geteuid().as_raw() {
             return Err(RunError::Act(format!(
-                "others may read files on {}, as its filesystem (such as FAT) is mounted: name a directory on another one",
+                "other users may read files on {}, as its filesystem (such as FAT) is mounted: name a directory on another one",
                 dir.display()
             )));
         }
@@ -112,7 +112,7 @@ impl Area {
     ) -> Result<Self, RunError> {
         let no = |why: String| RunError::Act(format!("zram can't be used: {why}"));
         if !Path::new(CONTROL).exists() {
-            done(&swap::load_zram(), runner.ask(&swap::load_zram())?)?;
+            succeeded(&swap::load_zram(), runner.ask(&swap::load_zram())?)?;
         }
         let number = fs::read_to_string(format!("{CONTROL}/hot_add")).map_err(|e| no(e.to_string()))?;
         let number: u32 = number.trim().parse().map_err(|_| no(format!("the kernel calls it '{number}'")))?;
@@ -144,7 +144,7 @@ impl Area {
         let claims = Claims::of(&shown, erase).map_err(|e| RunError::Act(e.to_string()))?;
         let path = target.path.to_string_lossy();
         let make = swap::make_on(&path, bytes);
-        done(&make, make.run(&claims, runner)?)?;
+        succeeded(&make, make.run(&claims, runner)?)?;
         let area = Self::new(target.path.clone(), Medium::Device(claims), journal)?;
         area.run(&swap::on(&path, PRIORITY), runner)?;
         Ok(area)
@@ -153,7 +153,7 @@ impl Area {
     /// Makes a change for which the journal has an entry.
     fn run(&self, change: &Change<State>, runner: &dyn Runner) -> Result<(), RunError> {
         let Some(entry) = &self.entry else { return Ok(()) };
-        done(change, change.run(entry, runner)?)
+        succeeded(change, change.run(entry, runner)?)
     }
 
     /// Where it is now.
@@ -190,7 +190,7 @@ impl Area {
             }
             Some(Medium::Device(claims)) => {
                 let wipe = wipefs::wipe(&self.path.to_string_lossy());
-                done(&wipe, wipe.run(claims, runner)?)?;
+                succeeded(&wipe, wipe.run(claims, runner)?)?;
             }
             _ => {}
         }
@@ -212,7 +212,7 @@ impl Drop for Area {
     }
 }
 
-fn done(change: &impl fmt::Display, said: Output) -> Result<(), RunError> {
+fn succeeded(change: &impl fmt::Display, said: Output) -> Result<(), RunError> {
     match said.code {
         Some(0) => Ok(()),
         _ => Err(RunError::Act(format!("'{change}' failed: {}", said.complaint()))),
@@ -258,7 +258,7 @@ fn unescaped(path: &[u8]) -> PathBuf {
 
 /// Bytes in a swap area, if the kernel uses it.
 pub fn used(path: &Path) -> io::Result<Option<u64>> {
-    // Of a drive that was unplugged.
+    // The kernel's name for the area of an unplugged drive.
     let mut deleted = path.as_os_str().to_owned();
     deleted.push(" (deleted)");
     let mut all = in_use()?.into_iter();

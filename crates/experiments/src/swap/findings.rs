@@ -1,4 +1,4 @@
-//! Findings of swap: how far memory can be overcommitted with each medium, and what that costs.
+//! Findings of swap: how far memory can be overcommitted with each medium, and at what cost.
 
 use super::{
     super::common::Series,
@@ -63,7 +63,7 @@ pub(super) fn results<'p>(findings: &mut Findings, run: &mut Run<Series>, plan: 
         findings.details.sentences.push(format!("{}: {}.", case.given, settings.join(", ")));
         if case.loads.iter().any(|load| load.result.is_unwatched) {
             findings.flags.push(format!(
-                "{}: whether other programs had to wait was not watched: this kernel does not count that (PSI); psi=1 on its command line may help.",
+                "{}: waits of other programs were not watched, because this kernel has no PSI; psi=1 on its command line may help.",
                 case.given
             ));
         }
@@ -188,7 +188,7 @@ fn summary(cases: &[Case<'_>]) -> Table {
     };
     let columns = Column::all([
         ("swap on", false),
-        ("memory, times", true),
+        ("times memory", true),
         ("longest wait", true),
         ("request at 1.5×", true),
         ("99 %", true),
@@ -226,8 +226,7 @@ fn speeds(plan: &Plan, cases: &[Case<'_>]) -> Table {
         std::iter::once(short(case.given)).chain(cells).collect::<Vec<_>>()
     };
     Table {
-        title: "Requests, pages touched and bytes swept, by how many times its memory the program uses"
-            .to_owned(),
+        title: "Requests, pages and bytes per second, by memory use as a multiple of the limit".to_owned(),
         columns,
         rows: cases.iter().map(row).collect(),
     }
@@ -235,7 +234,7 @@ fn speeds(plan: &Plan, cases: &[Case<'_>]) -> Table {
 
 /// The media with which a program can use most memory, then what hangs or was ended early.
 fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
-    // What makes something wait that long is not named first, however much memory a program can use with it; nor is what had to be ended.
+    // A medium with long waits, or whose test had to be ended, is not named first, however much memory it allows.
     let hangs = |case: &Case<'_>| case.was_stopped() || matches!(case.verdict(), Verdict::Unfit(..));
     let known: Vec<&Case<'_>> = cases.iter().filter(|case| case.footprint.is_some()).collect();
     let all_hang = known.iter().all(|case| hangs(case));
@@ -251,16 +250,16 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
         [best] => {
             let longest = best.longest().map_or("not known".to_owned(), duration);
             let (given, times) = (best.given, best.times());
-            let head = if cases.len() == 1 || all_hang { "With swap on" } else { "Swap goes first on" };
+            let head = if cases.len() == 1 || all_hang { "With swap on" } else { "Put swap first on" };
             said.push(format!(
-                "{head} {given}: a program can use {times} times its memory {until}; the longest wait was {longest}."
+                "{head} {given}: a program can use {times} times its memory limit {until}; the longest wait was {longest}."
             ));
         }
         several => {
             let each: Vec<String> =
                 several.iter().map(|case| format!("{} {} times", case.given, case.times())).collect();
             said.push(format!(
-                "No difference was found in how much memory a program can use {until}: {} of what it may have.",
+                "No difference found in the memory that a program can use {until}: {} its limit.",
                 listed(&each)
             ));
         }
@@ -272,7 +271,7 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
         }
         if let Verdict::Unfit(Need::SwapWaits, longest) = case.verdict() {
             let (given, longest) = (case.given, duration(longest));
-            said.push(format!("Not on {given} where something must answer: one wait lasted {longest}."));
+            said.push(format!("Not on {given} for programs that must respond: one wait lasted {longest}."));
         }
     }
     said
@@ -328,11 +327,11 @@ mod tests {
     #[test]
     fn what_makes_something_wait_is_not_named_first() {
         let verdicts = said(&[("stick", 2.0, 2.64), ("card", 1.5, 0.2)]);
-        assert!(verdicts[0].starts_with("Swap goes first on card: a program"), "{verdicts:#?}");
+        assert!(verdicts[0].starts_with("Put swap first on card: a program"), "{verdicts:#?}");
         assert!(verdicts[1].starts_with("Not on stick"), "{verdicts:#?}");
         // What had to be ended is not named first, whatever it could do until then.
         let verdicts = said_of(&[("stick", 2.0, 0.1), ("card", 1.5, 0.2)], Some("it took too long"));
-        assert!(verdicts[0].starts_with("Swap goes first on card: a program"), "{verdicts:#?}");
+        assert!(verdicts[0].starts_with("Put swap first on card: a program"), "{verdicts:#?}");
         assert!(
             verdicts
                 .contains(&"Not on stick: its test was ended early, because it took too long.".to_owned()),
@@ -346,18 +345,18 @@ mod tests {
         assert_eq!(
             verdicts,
             [
-                "No difference was found in how much memory a program can use before its requests take 10 times as long: stick at least 2.00 times, card at \
-              least 1.30 times and zram at least 1.10 times of what it may have."
+                "No difference found in the memory that a program can use before its requests take 10 times as long: stick at least 2.00 times, card at \
+              least 1.30 times and zram at least 1.10 times its limit."
             ]
         );
         let verdicts = said(&[("stick", 2.0, 2.0), ("card", 1.1, 1.5)]);
-        assert!(verdicts[0].starts_with("No difference was found"), "{verdicts:#?}");
-        assert!(verdicts[2].starts_with("Not on card where something must answer"), "{verdicts:#?}");
+        assert!(verdicts[0].starts_with("No difference found"), "{verdicts:#?}");
+        assert!(verdicts[2].starts_with("Not on card for programs that must respond"), "{verdicts:#?}");
         let alone = said(&[("stick", 2.0, 0.1)]);
         assert_eq!(
             alone,
             [
-                "With swap on stick: a program can use at least 2.00 times its memory before its requests take 10 times as long; the longest wait was 100 ms."
+                "With swap on stick: a program can use at least 2.00 times its memory limit before its requests take 10 times as long; the longest wait was 100 ms."
             ]
         );
     }

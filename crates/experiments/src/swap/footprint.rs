@@ -3,10 +3,10 @@
 use super::{act::SwapWhat, findings::Load, result::SwapLoadResult};
 use crate::analyse::{Estimate, repeat};
 
-/// So many times as long.
+/// Requests that take this many times as long mark the limit.
 pub(super) const LONGER: f64 = 10.0;
 
-/// What is used, as a multiple of what is allowed.
+/// Usable memory as a multiple of the limit.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Footprint {
     /// In each run requests took ten times as long at some point.

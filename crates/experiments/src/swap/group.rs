@@ -19,10 +19,10 @@ use crate::{
     sysroot::Sysroot,
 };
 
-/// How long processes may take to end: one that waits for its drive ends after that.
+/// Time limit for processes to end; one that waits for its drive takes longest.
 const ENDS: Duration = Duration::from_secs(60);
 
-/// Its directory in sysfs; removed on drop, with what runs in it.
+/// A control group, removed on drop together with its processes.
 #[derive(Debug)]
 pub struct Group {
     dir: PathBuf,
@@ -49,7 +49,7 @@ impl Group {
         &self.dir
     }
 
-    /// How long nothing in it could go on for want of memory, s.
+    /// Time in which all its processes were stalled on memory, s.
     pub fn stalled(&self) -> Option<f64> {
         full_stalls(&fs::read_to_string(self.dir.join("memory.pressure")).ok()?)
     }
@@ -80,7 +80,7 @@ impl Drop for Group {
     }
 }
 
-/// Its name.
+/// The name of the group of a run.
 pub fn name(run: &str) -> String {
     format!("drivebench-{run}")
 }
@@ -133,7 +133,7 @@ pub fn place(root: &Sysroot) -> io::Result<PathBuf> {
     ))
 }
 
-/// Of a file of the kernel's pressure stall information, s.
+/// Total full stall time of a file of the kernel's pressure stall information, s.
 pub fn full_stalls(text: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix("full "))?;
     let total = line.split_whitespace().find_map(|word| word.strip_prefix("total="))?;

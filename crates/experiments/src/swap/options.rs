@@ -4,25 +4,26 @@ use super::super::{Declared, Opt, options::within, shared_options as shared, sha
 
 /// Little enough for any board, and enough for several seconds of faults.
 pub const MEMORY: Opt<u64> =
-    Opt::new("memory", "SIZE", memory, "Memory that the program may have").default("64MiB");
+    Opt::new("memory", "SIZE", memory, "Memory limit of the test program").default("64MiB");
 
 pub const RANDOM: Opt<u8> = Opt::new(
     "random",
     "PERCENT",
     |text| within(text.trim_end_matches('%'), 1..=100),
-    "How much of each page is incompressible",
+    "Incompressible part of each page",
 )
 .default("50");
 
-pub const RUNTIME: Opt<f64> = Opt::new("runtime", "TIME", shared::seconds, "Time of each load").default("5s");
+pub const RUNTIME: Opt<f64> =
+    Opt::new("runtime", "TIME", shared::seconds, "Duration of each load").default("5s");
 
 pub const TIMES: Opt<u32> = shared::RUNS.default("3");
 
 /// Sticks and cards wear out.
-pub const MOST: Opt<u64> = shared::MAX_BYTES.default("4GiB").help("Most bytes swapped to each medium");
+pub const MOST: Opt<u64> = shared::MAX_BYTES.default("4GiB").help("Limit of bytes swapped per medium");
 
 /// A slow medium takes long to fill memory.
-pub const MAX_TIME: Opt<f64> = shared::MAX_TIME.without_default("Most time on each medium");
+pub const MAX_TIME: Opt<f64> = shared::MAX_TIME.without_default("Time limit per medium");
 
 pub const OPTIONS: &[&dyn Declared] = &[&MEMORY, &RANDOM, &RUNTIME, &TIMES, &MOST, &MAX_TIME, &SEED, &ERASE];
 

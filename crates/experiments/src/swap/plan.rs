@@ -111,7 +111,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
 
 fn too_small(holds: u64, area: u64) -> String {
     let (holds, area) = (decimal_bytes(holds), decimal_bytes(area));
-    format!("holds at most {holds}, and the swap area needs {area}: name less with --memory")
+    format!("holds at most {holds}, and the swap area needs {area}: lower --memory")
 }
 
 fn works() -> Vec<SwapWork> {

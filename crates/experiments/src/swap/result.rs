@@ -1,4 +1,4 @@
-//! What a program saw that used more memory than it may have.
+//! Results of a program that uses more memory than its limit.
 
 use serde::{Deserialize, Serialize};
 

@@ -55,7 +55,7 @@ impl Session {
         let root = Sysroot::live();
         let only = Lock::of_machine("swap").map_err(|e| RunError::Act(e.to_string()))?;
         let behind_zswap = act.medium == SwapMedium::Zswap;
-        let zswap = behind_zswap.then(|| Zswap::on(journal)).transpose()?;
+        let zswap = behind_zswap.then(|| Zswap::turn_on(journal)).transpose()?;
         let area = match &act.medium {
             SwapMedium::Zram { algorithm } => Area::zram(algorithm.as_deref(), act.area, (journal, tools))?,
             SwapMedium::Device { .. } => Area::device(target, act.area, erase, (journal, tools))?,
@@ -106,13 +106,13 @@ impl Session {
             seconds: act.seconds,
             seed: act.seed.wrapping_add(u64::from(act.run)),
         };
-        self.watch.begins();
+        self.watch.begin_load();
         let mut talk = tools.talk(&swap::worker())?;
         let order = serde_json::to_string(&order).unwrap_or_default() + "\n";
         talk.say(&order).map_err(|e| failed("the program did not start", e))?;
         let line = self.hear(&mut talk, FILLS, &group, cancel)?;
         if line != READY {
-            return Err(RunError::Act(format!("the program that uses memory said: {line}")));
+            return Err(RunError::Act(format!("the test program reported: {line}")));
         }
         let before = self.watch.written();
         talk.say("\n").map_err(|e| failed("the program ended", e))?;
@@ -155,10 +155,10 @@ impl Session {
                 Ok(line) => return Ok(line),
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(RunError::Act(match group.was_killed() {
-                        true => "the program needed more than memory and swap together".to_owned(),
+                        true => "the test program needed more than memory and swap together".to_owned(),
                         false => {
                             let said = talk.end(Duration::ZERO).complaint();
-                            format!("the program that uses memory was ended: {said}")
+                            format!("the test program was ended: {said}")
                         }
                     }));
                 }

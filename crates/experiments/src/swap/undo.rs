@@ -72,7 +72,7 @@ impl Undo for SwapInUse {
         match path.starts_with("/dev") && zram_number(path).is_none() {
             true => {
                 format!(
-                    "The kernel no longer swaps to {path_text}, as {ended} had it do; the signature of swap is still on it."
+                    "The kernel no longer swaps to {path_text}, which {ended} had set up; its swap signature remains."
                 )
             }
             false => format!("Removed {path_text}, left by {ended}."),

@@ -1,4 +1,4 @@
-//! Counts what a load with swap costs, and ends it before other programs suffer.
+//! Counts the cost of a load with swap, and ends it before other programs stall.
 
 use std::{
     collections::BTreeMap,
@@ -30,7 +30,7 @@ const SPARE_SHARE: u64 = 20;
 const SUFFERING: f64 = 0.25;
 const OVER: Duration = Duration::from_secs(5);
 
-/// Of the whole machine.
+/// Memory pressure of the whole machine.
 const PRESSURE: &str = "/proc/pressure/memory";
 pub const ZSWAP: &str = "/sys/module/zswap/parameters/enabled";
 
@@ -43,7 +43,7 @@ pub fn has_room(root: &Sysroot, act: &MakeSwapArea) -> Result<(), String> {
     let needed = act.memory + zram + spare(all);
     match available < needed {
         true => Err(format!(
-            "{} of memory are available, and {} are needed, so that other programs keep some: end some of them, or name less with --memory",
+            "{} of memory are available, and {} are needed to leave some for other programs: end some of them, or lower --memory",
             decimal_bytes(available),
             decimal_bytes(needed)
         )),
@@ -67,7 +67,7 @@ fn swapped_out(root: &Sysroot) -> u64 {
     count.unwrap_or(0) * page_size() as u64
 }
 
-/// What decides how the kernel swaps.
+/// Settings that decide how the kernel swaps.
 pub fn settings(root: &Sysroot, area: &Path) -> Vec<(String, String)> {
     let name = area.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let files = [
@@ -104,7 +104,7 @@ impl Watch {
     }
 
     /// Another load begins, in a group whose stalls begin at 0.
-    pub fn begins(&mut self) {
+    pub fn begin_load(&mut self) {
         self.before = None;
     }
 
@@ -133,7 +133,7 @@ impl Watch {
     }
 
     pub fn enough(&self) -> String {
-        format!("{} were written, as much as was allowed (--max-bytes)", decimal_bytes(self.most))
+        format!("{} were written, the limit of --max-bytes", decimal_bytes(self.most))
     }
 
     /// Nearly: what comes next may go to another area.
@@ -193,7 +193,7 @@ pub struct Zswap {
 }
 
 impl Zswap {
-    pub fn on(journal: &Journal) -> Result<Self, RunError> {
+    pub fn turn_on(journal: &Journal) -> Result<Self, RunError> {
         match Sysroot::live().word(ZSWAP).as_deref() {
             None => Err(RunError::Act("this kernel has no zswap".to_owned())),
             Some("Y" | "1") => Ok(Self { entry: None }),

@@ -28,7 +28,7 @@ const REQUEST_PAGES: usize = 16;
 const REQUEST_WORK: usize = 64 << 10;
 const REQUEST_PASSES: usize = 4;
 
-/// What to do, as a line of JSON.
+/// The order to the program, as a line of JSON.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Order {
     /// The control group to be in.
@@ -41,7 +41,7 @@ pub struct Order {
     pub seed: u64,
 }
 
-/// What came of it, as a line of JSON.
+/// The result, as a line of JSON.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Answer {
     pub seconds: f64,
