@@ -171,7 +171,7 @@ fn how_long_a_synced_write_takes_is_said() {
         said.split_once("A synced write of ").and_then(|(_, rest)| rest.split_once(' ')).expect("said");
     assert_eq!((block, said.matches("A synced write of").count()), ("4", 2), "{said}");
     // 20 ms and the time of 4 KiB.
-    assert!(rest.starts_with("KiB typically takes 20 ms, the slowest in a hundred 20 ms or more."), "{said}");
+    assert!(rest.starts_with("KiB typically takes 20 ms; the slowest 1 % take 20 ms or more."), "{said}");
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn what_a_sustained_speed_would_take_is_time_where_the_bytes_suffice() {
     let events = carry_out(&plan(&asked).expect("plans"), &board).expect("runs");
     let text = said(&BASELINE.findings(&mut events.into_iter()));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let takes: Vec<&str> = text.split("It would take ").skip(1).map(|rest| &rest[..7]).collect();
+    let takes: Vec<&str> = text.split("Measuring it takes ").skip(1).map(|rest| &rest[..7]).collect();
     assert!(takes.len() == 2 && takes[0].contains("GB") && takes[1].starts_with("10:"), "{takes:?}: {text}");
 }
 
@@ -312,7 +312,10 @@ fn a_stopped_load_says_what_was_missing() {
     let write = estimate(&findings, "write throughput");
     assert!(write.half_width() < 0.06, "{write:?}");
     let text = said(&findings).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("what it sustains is not known: it was stopped early. It would take"), "{text}");
+    assert!(
+        text.contains("sustained speed is not known, because the load was stopped early. Measuring it takes"),
+        "{text}"
+    );
     assert!(
         findings.estimates.iter().all(|n| n.load.as_ref().is_none_or(|load| load.span == Some(true))),
         "a span: {findings:?}"
@@ -369,8 +372,8 @@ fn a_limit_that_ended_a_load_is_named_before_its_drift() {
         said(&findings).split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let all: Vec<String> = (1..=6).map(said).collect();
-    assert!(all.iter().all(|text| !text.contains("not known: the speed drifts")), "{all:#?}");
-    let limit = "not known: a limit ended it early";
+    assert!(all.iter().all(|text| !text.contains("not known, because the speed drifts")), "{all:#?}");
+    let limit = "not known, because a limit ended the load early";
     assert!(all.iter().any(|text| text.contains(limit)), "{all:#?}");
 }
 

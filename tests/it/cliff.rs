@@ -237,7 +237,7 @@ fn writes_through_the_page_cache_give_no_result() {
         *instead = Some(Box::new(write.through_cache()));
     }
     let findings = CLIFF.findings(&mut events.into_iter());
-    assert!(findings.estimates.is_empty() && findings.verdicts[0].starts_with("Direct writing was refused"));
+    assert!(findings.estimates.is_empty() && findings.verdicts[0].starts_with("Direct I/O was refused"));
     assert!(findings.figures[0].bands.is_empty(), "no sustained speed was said");
 }
 

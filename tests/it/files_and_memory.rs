@@ -92,7 +92,7 @@ fn the_files_asked_for_are_measured_within_the_limits_and_less_is_said() {
     let (files, text, _) = planned(&few);
     // Each takes 49 clusters of 4 KiB.
     assert_eq!(files, Some(498));
-    let cut = "Asked: 1500 files of 200 kB. Fewer were measured: --max-bytes or the free space";
+    let cut = "Requested: 1500 files of 200 kB; fewer were measured, because of --max-bytes or the free";
     assert!(text.contains(cut) && text.contains("200 kB, predicted:"), "{text}");
 
     let mut full = copying(mix);
@@ -100,7 +100,7 @@ fn the_files_asked_for_are_measured_within_the_limits_and_less_is_said() {
     full.targets[0].free = Some((1024 + 136) * MIB);
     let (files, text, _) = planned(&full);
     assert!(files.is_some_and(|files| files * mix.size <= 136 * MIB && files > 600), "{files:?}");
-    assert!(text.contains("Fewer were measured"), "{text}");
+    assert!(text.contains("fewer were measured"), "{text}");
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn pagecache_says_the_least_that_it_moves() {
     };
     assert_eq!(
         refused(100_000).as_deref(),
-        Some("--max-bytes 97.7 KiB is too little: this moves 1 MiB at least")
+        Some("--max-bytes 97.7 KiB is too little: at least 1 MiB is needed")
     );
     assert_eq!(refused(MIB), None);
 }

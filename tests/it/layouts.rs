@@ -203,7 +203,8 @@ fn what_a_drive_did_not_do_alone_is_not_predicted_of_layouts_that_need_it() {
     let all = ["write 1M", "read 1M", "write 4k", "read 4k", "randwrite 4k", "randread 4k"];
     assert_eq!(loads("raid0"), all[..5]);
     assert_eq!(loads("raid1"), all, "which reads from the first");
-    let expected = "Not predicted: randread 4k of raid0: they don't follow from what each drive did alone.";
+    let expected =
+        "Not predicted for raid0: randread 4k, which don't follow from the speeds of single drives.";
     let sentences = &findings.details.sentences;
     assert!(sentences.iter().any(|sentence| sentence == expected), "{sentences:?}");
 }
@@ -318,7 +319,7 @@ fn a_bus_that_limits_the_drives_limits_the_pool() {
     let limits: Vec<(&Quantity, &str)> =
         findings.evidence.iter().filter(is_ceiling).map(|m| (&m.quantity, m.target.as_str())).collect();
     let said = findings.verdicts.join("\n");
-    assert!(said.contains("limited by something shared: all write 24.1 MB/s"), "{said}");
+    assert!(said.contains("limited by something shared: the drives write 24.1 MB/s"), "{said}");
     // These machines have no inventory, which would name the bus.
     assert_eq!(limits, [(&Quantity::Ceiling(Limiter::Unknown), "something shared"); 2]);
 }
@@ -360,13 +361,16 @@ fn layouts_that_can_not_be_planned_say_why() {
         LAYOUTS.plan(&asked(drives, values)).expect_err("refused").to_string()
     };
     assert_eq!(refused(1, &[]), "layouts compares drives: name 2 targets or more");
-    assert_eq!(refused(3, &[("layouts", "raid6")]), "raid6 needs 4 drives or more, 3 given");
+    assert_eq!(refused(3, &[("layouts", "raid6")]), "raid6 needs at least 4 drives, 3 given");
     let survive = |n, layouts| refused(3, &[("survive", n), ("layouts", layouts)]);
     assert_eq!(
         survive("2", "raid0,raid5"),
-        "--survive 2: none of raid0 and raid5 survives that of 3 drives; the most is 1"
+        "--survive 2: none of raid0 and raid5 survives that with 3 drives; at most 1 may fail"
     );
-    assert_eq!(survive("1", "raid0"), "--survive 1: raid0 does not survive that of 3 drives; the most is 0");
+    assert_eq!(
+        survive("1", "raid0"),
+        "--survive 1: raid0 does not survive that with 3 drives; at most 0 may fail"
+    );
     let mut suite = asked(2, &[]);
     suite.suite = Some(Suite::find("dd-256k").expect("is shipped"));
     let why = LAYOUTS.plan(&suite).expect_err("refused").to_string();

@@ -108,8 +108,11 @@ fn a_size_is_recommended_only_if_the_table_has_no_slower_one_above_it() {
     for (model, seed) in (1..=5).flat_map(|seed| [(steady.clone(), seed), (stick(), seed)]) {
         let findings = found(&measured(model, seed));
         let first = &findings.verdicts[0];
-        assert!(first.starts_with("Move ") || first.starts_with("Too noisy"), "the answer first: {first}");
-        let advised = findings.verdicts.iter().find_map(|text| text.strip_prefix("Move "));
+        assert!(
+            first.starts_with("Use transfers of ") || first.starts_with("Too noisy"),
+            "the answer first: {first}"
+        );
+        let advised = findings.verdicts.iter().find_map(|text| text.strip_prefix("Use transfers of "));
         let Some((least, _)) = advised.and_then(|text| text.split_once(" or more")) else {
             assert!(findings.verdicts.iter().any(|text| text.starts_with("Too noisy")), "seed {seed}");
             continue;

@@ -114,9 +114,9 @@ fn positions(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     })
 }
 
-/// How the curve of latency is read.
-const READING: &str = "Of latency: at 99, all but 1 in 100 operations took no longer than the curve shows; further right are \
-     the rarer, slower ones. A curve ends where operations are too few to say.";
+/// How to read the latency curves.
+const READING: &str = "Latency: at 99, 99 of 100 operations took no longer than the curve shows; rarer, slower ones are \
+     further right. A curve ends where there are too few operations.";
 
 /// As many lines as stay distinct.
 const LINES: usize = 6;

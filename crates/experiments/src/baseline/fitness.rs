@@ -23,17 +23,17 @@ fn is_alone(group: &Group<'_>) -> bool {
         && !group.target.is_memory()
 }
 
-/// What a database does to commit.
+/// Whether the load writes as a database commits.
 fn is_commit(load: &Load) -> bool {
     load.sync && (load.direction, load.pattern, load.block) == (Direction::Write, Pattern::Random, 4 * KIB)
 }
 
-/// Shorter loads say too little to judge a drive by.
+/// Whether the load ran long enough to judge a drive by.
 fn is_watched(group: &Group<'_>) -> bool {
     group.runs.iter().map(|run| run.seconds).sum::<f64>() >= LEAST_SECONDS / 2.0
 }
 
-/// What decides what the target of these groups is fit for.
+/// The measures that decide what a target is fit for.
 pub(super) fn measures(groups: &[&Group<'_>]) -> Measures {
     let groups: Vec<&Group<'_>> = groups.iter().copied().filter(|g| is_alone(g) && is_watched(g)).collect();
     let groups = &groups[..];

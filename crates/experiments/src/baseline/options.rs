@@ -22,8 +22,8 @@ pub const OPTIONS: &[&dyn Declared] = &[
     &ENGINE,
     &const { QUICK.help("5 rounds of each load, in half the time") },
     &const { THOROUGH.help("sustained speeds, ±3 % within a run, in 2 h at most") },
-    &const { PRECISION.without_default("Half-width aimed at [default: 10%; sustained: 5%]") },
+    &const { PRECISION.without_default("Target half-width [default: 10%; sustained: 5%]") },
     &ROUNDS,
-    &const { MAX_TIME.without_default("Most time on each target [default: 6m; sustained: 30m]") },
-    &const { MAX_BYTES.without_default("Most bytes per target [default: 3 to 12GiB a write]") },
+    &const { MAX_TIME.without_default("Time limit per target [default: 6m; sustained: 30m]") },
+    &const { MAX_BYTES.without_default("Byte limit per target [default: 3 to 12GiB a write]") },
 ];

@@ -92,7 +92,7 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
         let gapless = |l: &SuiteLoad| {
             (l.load.direction, l.load.pattern, l.load.streams) == (Direction::Write, Pattern::Sequential, 1)
         };
-        // A procedure that is followed exactly does nothing besides.
+        // A procedure that is followed exactly has no other steps.
         let thorough = ask.values.get(&shared::THOROUGH);
         let fills =
             files && !exact && !loads.first().is_some_and(|l| gapless(l) && !is_in_rounds(l, thorough));

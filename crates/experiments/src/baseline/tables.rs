@@ -128,7 +128,7 @@ pub(super) fn worst_stop(groups: &[&Group<'_>], writes: bool) -> Option<f64> {
     alone(groups, writes).filter_map(stop).max().map(|ns| ns as f64 / 1e9)
 }
 
-/// How long loads were watched for stops, s.
+/// Time for which loads were watched for stalls, s.
 pub(super) fn seconds_alone(groups: &[&Group<'_>], writes: bool) -> f64 {
     alone(groups, writes).map(|(_, run)| run.seconds).sum()
 }

@@ -14,10 +14,10 @@ use crate::{
     },
 };
 
-/// Nobody measures longer for a better number, s.
+/// The longest run that is suggested for a narrower interval, s.
 const MOST_SECONDS: f64 = 6.0 * 3600.0;
 
-/// The verdicts, and what a reader finds behind them.
+/// The verdicts, and the details behind them.
 pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], fit: &[Fitness]) -> (Vec<String>, Vec<String>) {
     let several = plan.targets.len() > 1;
     let mut short = if several { rankings(plan, groups) } else { Vec::new() };
@@ -49,7 +49,7 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], fit: &[Fitness]) -> (V
     (short, full)
 }
 
-/// What was not the drive's speed.
+/// Loads whose bytes did not all reach the drive.
 fn missed(groups: &[&Group<'_>]) -> Option<String> {
     let missed: Vec<&&Group<'_>> = groups.iter().filter(|g| g.load.missed.is_some()).collect();
     let most = missed.iter().filter_map(|g| g.load.missed).max()?;
@@ -65,7 +65,7 @@ fn aim_of(group: &Group<'_>) -> Option<f64> {
     if let Rule::Round { precision, .. } = group.measure.rule { Some(precision) } else { None }
 }
 
-/// The load in rounds that is known least, if it is wider than was aimed at, and how long it would take to know all.
+/// The load with the widest interval, if it misses the target, and the time that would bring all loads to it.
 fn widest(groups: &[&Group<'_>]) -> Option<String> {
     let wide = |g: &&Group<'_>| aim_of(g).is_some() && !g.estimate.converged && g.load.missed.is_none();
     let wide: Vec<&Group<'_>> = groups.iter().copied().filter(wide).collect();
@@ -87,8 +87,8 @@ fn widest(groups: &[&Group<'_>]) -> Option<String> {
     let range = Estimate::between(low, [low, high], "").range(rate);
     let others = match wide.len() - 1 {
         0 => String::new(),
-        1 => format!("; 1 other load is wider than ±{}, too", aim(aim_at)),
-        n => format!("; {n} other loads are wider than ±{}, too", aim(aim_at)),
+        1 => format!("; 1 other load is also wider than ±{}", aim(aim_at)),
+        n => format!("; {n} other loads are also wider than ±{}", aim(aim_at)),
     };
     let seconds_a_round = |g: &&Group<'_>| {
         let runs = g.runs.iter().filter(|run| !run.rounds.is_empty());
@@ -101,13 +101,13 @@ fn widest(groups: &[&Group<'_>]) -> Option<String> {
     let needed = match (60.0..MOST_SECONDS).contains(&needed) {
         true => {
             let minutes = (needed / 60.0).ceil();
-            format!(" About {minutes} min would show all to ±{} (--max-time {minutes}m).", aim(aim_at))
+            format!(" About {minutes} min would narrow all to ±{} (--max-time {minutes}m).", aim(aim_at))
         }
         false => String::new(),
     };
     let name = load_name(group);
     let (known, most) = (percent(half(group)), all - 2 * out);
-    Some(format!("{name} are known to ±{known} only: {range} in {most} of {all} rounds{others}.{needed}"))
+    Some(format!("{name} are known only to ±{known}: {range} in {most} of {all} rounds{others}.{needed}"))
 }
 
 /// How long a write takes until it is safe, which is what a database waits for.
@@ -117,7 +117,7 @@ fn synced(group: &Group<'_>) -> Option<String> {
     let (half, most) = (latency(0.5)?, latency(0.99)?);
     let block = size(load.block);
     (load.sync && load.depth == 1).then(|| {
-        format!("A synced write of {block} typically takes {half}, the slowest in a hundred {most} or more.")
+        format!("A synced write of {block} typically takes {half}; the slowest 1 % take {most} or more.")
     })
 }
 
@@ -182,15 +182,15 @@ fn stalls(name: &str, stalls: &StallSummary) -> Option<String> {
     })
 }
 
-/// Why the sustained speed is not known, and what it would take.
+/// Why the sustained speed is not known, and how much would have to be measured.
 fn unsettled(name: &str, group: &Group<'_>, run: &Summary) -> Option<String> {
     let t = &run.throughput;
     let Rule::Adaptive { bytes: most, .. } = &group.measure.rule else { return None };
     let why = match t.reason? {
         Reason::TooShort => return None,
-        Reason::Interrupted | Reason::Failed => "it was stopped early",
-        Reason::Budget => "a limit ended it early",
-        Reason::Drifting if run.rule.is_cut_by_limit() => "a limit ended it early",
+        Reason::Interrupted | Reason::Failed => "the load was stopped early",
+        Reason::Budget => "a limit ended the load early",
+        Reason::Drifting if run.rule.is_cut_by_limit() => "a limit ended the load early",
         Reason::Drifting | Reason::Noisy => "the speed varies",
         Reason::IrregularStalls => "stalls are rare or irregular",
     };
@@ -199,18 +199,18 @@ fn unsettled(name: &str, group: &Group<'_>, run: &Summary) -> Option<String> {
         // There are bytes enough, but no time.
         false => duration(t.seconds * bytes as f64 / t.bytes as f64),
     });
-    let needed = needed.map(|what| format!(" It would take {what} or more.")).unwrap_or_default();
-    Some(format!("{name}: what it sustains is not known: {why}.{needed}"))
+    let needed = needed.map(|what| format!(" Measuring it takes {what} or more.")).unwrap_or_default();
+    Some(format!("{name}: the sustained speed is not known, because {why}.{needed}"))
 }
 
-/// What a sustained speed can't exclude.
+/// Stalls that a sustained speed does not exclude.
 fn unseen(name: &str, run: &Summary) -> Option<String> {
     let unseen =
         run.throughput.unseen.as_ref().filter(|_| run.zoned.is_none() && run.throughput.sustained)?;
     let (rare, each) = (size(unseen.rarer_than), duration(Unseen::STALL_SECONDS));
     let cost = percent(unseen.cost_share);
     Some(format!(
-        "{name}: stalls rarer than one in {rare} can't be excluded; of {each} each they cost up to {cost}."
+        "{name}: stalls rarer than one in {rare} can't be excluded; at {each} each they would cost up to {cost}."
     ))
 }
 
@@ -250,7 +250,7 @@ struct Ranking<'a> {
 impl<'a> Ranking<'a> {
     fn of_load(load: &'a str, groups: &[&'a Group<'a>]) -> Option<Self> {
         let same: Vec<&Group<'_>> = groups.iter().copied().filter(|g| g.measure.label == load).collect();
-        // What one run shows may be otherwise in the next.
+        // Runs of a load differ, so one run does not decide.
         let estimate = |g: &&Group<'_>| match g.runs.len() {
             1 => compare::across_runs(&g.estimate, None),
             _ => g.estimate.clone(),
@@ -276,7 +276,7 @@ impl<'a> Ranking<'a> {
             true => format!(" ({})", self.ratio.range(|x| format!("{x:.2}"))),
             false => String::new(),
         };
-        let times = format!("the first is {:.2} times the last{interval}", self.ratio.value);
+        let times = format!("the fastest is {:.2} times the slowest{interval}", self.ratio.value);
         if let [all] = &self.places[..] {
             let names = listed(&all.iter().map(name).collect::<Vec<_>>());
             return match Difference::of(&self.ratio) {

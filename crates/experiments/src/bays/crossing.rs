@@ -47,7 +47,7 @@ pub(super) fn crossing(plan: &Plan, groups: &[Group<'_>], label: &str) -> Crossi
 
 impl Crossing {
     /// The speeds of a target in one bay, or in all bays.
-    pub fn of(&self, at: usize, bay: Option<usize>) -> Vec<f64> {
+    pub fn speeds_of(&self, at: usize, bay: Option<usize>) -> Vec<f64> {
         let rows = self.design.iter().zip(&self.speeds);
         let rows = rows.filter(|(a, _)| bay.is_none_or(|bay| a.get(at) == Some(&bay)));
         rows.filter_map(|(_, row)| row.get(at).copied().flatten()).collect()

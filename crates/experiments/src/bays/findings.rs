@@ -33,13 +33,13 @@ fn speeds(plan: &Plan, c: &Crossing) -> Table {
     columns.extend(bays.iter().map(|bay| Column::new(&short(bay), true)));
     columns.push(Column::new("all, 95 %", false));
     let row = |at: usize| {
-        let cell = |bay: usize| match &c.of(at, Some(bay))[..] {
+        let cell = |bay: usize| match &c.speeds_of(at, Some(bay))[..] {
             [] => "-".to_owned(),
             speeds => format!("{:.3}", speeds.iter().sum::<f64>() / speeds.len() as f64 / 1e6),
         };
         let mut row = vec![name(plan, at)];
         row.extend((0..bays.len()).map(cell));
-        row.push(repeat::mean(&c.of(at, None)).map_or("-".to_owned(), |e| e.text(rate)));
+        row.push(repeat::mean(&c.speeds_of(at, None)).map_or("-".to_owned(), |e| e.text(rate)));
         row
     };
     let rows = (0..plan.targets.len()).map(row).collect();
@@ -50,7 +50,7 @@ fn metrics(plan: &Plan, c: &Crossing) -> Vec<Metric> {
     let metric = |target: &str, quantity, estimate| Metric::new(target, quantity, estimate).of(&c.load);
     let mut all = Vec::new();
     for (at, target) in plan.targets.iter().enumerate() {
-        let speed = repeat::mean(&c.of(at, None));
+        let speed = repeat::mean(&c.speeds_of(at, None));
         all.extend(speed.map(|e| metric(&target.given, Quantity::Throughput, e)));
     }
     let Some(crossed) = &c.crossed else { return all };

@@ -61,14 +61,14 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
 fn movable(target: &Target) -> Result<Target, PlanError> {
     let no = |why: &str| PlanError::Unsuitable { path: target.path.clone(), why: why.to_owned() };
     if !target.layers.is_empty() || target.drives.len() > 1 {
-        return Err(no("it is on several drives or on a layer above a drive; name one drive"));
+        return Err(no("it spans several drives or a layer above a drive; name one drive"));
     }
     let by_path = target.given.contains('/');
     let target = match target.kind {
         Kind::File => return Err(no("it is a file; name its directory, or the drive")),
         Kind::Directory if by_path && target.mount.is_some() => target.clone(),
         Kind::Directory | Kind::BlockDevice => {
-            target.whole_drive().ok_or_else(|| no("no drive was found below it"))?
+            target.whole_drive().ok_or_else(|| no("it is not on a known drive"))?
         }
     };
     match target.drives.first() {
@@ -77,7 +77,7 @@ fn movable(target: &Target) -> Result<Target, PlanError> {
             "{} can't be identified after a move: it has no serial of its own",
             drive.label()
         ))),
-        None => Err(no("no drive was found below it")),
+        None => Err(no("it is not on a known drive")),
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn verdicts(plan: &Plan, crossings: &[Crossing], there: &[Drive], run
             "Try another cable or hub for a slow bay, or use it for the least important drive.".to_owned(),
         ),
         (_, true, true) => {
-            Some(format!("Another port makes no drive more than {} faster: choose by drive.", percent(ALIKE)))
+            Some(format!("No port makes a drive more than {} faster: choose by drive.", percent(ALIKE)))
         }
         (_, true, false) => Some("Whether another port is faster is not known. Raise --runs.".to_owned()),
         _ => None,
@@ -56,7 +56,7 @@ fn furthest(factor: &Factor) -> f64 {
 fn open(c: &Crossing, run: &str) -> String {
     let done = c.speeds.iter().filter(|row| row.iter().all(Option::is_some)).count();
     if done == c.design.len() && balanced(&c.design) {
-        return "no answer: all measurements are equal, or there are too few to judge chance. Raise --runs."
+        return "no answer: all measurements are equal, or there are too few for a test. Raise --runs."
             .to_owned();
     }
     let all = count(c.design.len() as u64, "arrangement");

@@ -15,8 +15,8 @@ pub(super) fn written(written: &Written<'_>) -> Vec<String> {
     let first = &written.first;
     if written.cached {
         return vec![
-            "Direct writing was refused, and writes through the page cache do not show the drive's own cache: try \
-             another filesystem of that drive."
+            "Direct I/O was refused, and writes through the page cache do not show the drive's own cache: try \
+             another filesystem on that drive."
                 .to_owned(),
         ];
     }
@@ -26,7 +26,7 @@ pub(super) fn written(written: &Written<'_>) -> Vec<String> {
             let end = ended(written).filter(|_| first.run.throughput.reason.is_some());
             sentences.extend(end.map(|end| {
                 let bytes = decimal_bytes(first.run.bytes);
-                format!("The last speed was not settled after {bytes}: {end}.")
+                format!("The final speed had not settled after {bytes}: {end}.")
             }));
             sentences.extend(recovered(written, fall));
         }
@@ -41,9 +41,7 @@ pub(super) fn written(written: &Written<'_>) -> Vec<String> {
 fn fell(fall: &CliffEstimate) -> String {
     let (before, after) = (speed(&fall.before), speed(&fall.after));
     match fall.gradual {
-        true => format!(
-            "Writes slow down gradually, from {before} to {after}, as from heat, not at a certain point."
-        ),
+        true => format!("Writes slow down gradually from {before} to {after}, as when a drive gets hot."),
         false => {
             let at = fall.at.sentence(|bytes| decimal_bytes(bytes as u64), "");
             format!("Writes slow down after {at}: from {before} to {after}.")
@@ -108,7 +106,7 @@ fn none(written: &Written<'_>) -> Vec<String> {
     let end = end.unwrap_or("the speed was settled");
     vec![
         format!("{found} within {bytes}; writes {}.", speed(&run.estimate)),
-        format!("A fast part larger than that or smaller than {least} can't be excluded: {end}."),
+        format!("A cache larger than that or smaller than {least} can't be excluded: {end}."),
     ]
 }
 
@@ -118,7 +116,7 @@ pub(super) fn is_fast(again: &Writing, fall: &CliffEstimate) -> Option<bool> {
     Some(again.run.estimate.value >= (fall.before.value * fall.after.value).sqrt())
 }
 
-/// What a pause restored of the fast part, where enough was written after it.
+/// The share of the fast part that a pause restored, if enough was written after it.
 fn recovered(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
     let (again, pause) = (written.again.as_ref()?, duration(written.pause?));
     let fast = match (again.falls.last(), is_fast(again, fall)) {
@@ -126,7 +124,7 @@ fn recovered(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
             let bytes = second.at.text(|bytes| decimal_bytes(bytes as u64));
             let share = match second.at.high >= fall.at.low {
                 true => "all of it recovered".to_owned(),
-                false => format!("{} of the first time", percent(second.at.value / fall.at.value)),
+                false => format!("{} of the first run", percent(second.at.value / fall.at.value)),
             };
             format!("{bytes} were fast again: {share}")
         }

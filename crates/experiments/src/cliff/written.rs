@@ -1,4 +1,4 @@
-//! What writing to a directory showed.
+//! The results of writing to a directory.
 
 use super::{
     super::common::{Group, Series, Summary},

@@ -19,14 +19,14 @@ pub(in super::super) struct Series {
     bytes: u64,
     seconds: f64,
     operations: u64,
-    /// Of a round, until it follows those before it.
+    /// Windows of a round, until it is appended to those before it.
     round: Option<Vec<Window>>,
     rounds: Vec<Piece>,
 }
 
 pub(in super::super) struct Summary {
     pub repetition: u32,
-    /// Of a load in rounds; nothing of others.
+    /// One piece for each round; empty for loads without rounds.
     pub rounds: Vec<Piece>,
     pub estimate: Estimate,
     pub throughput: Throughput,

@@ -20,12 +20,12 @@ pub(in super::super) struct Group<'a> {
     /// Position of the target in the plan.
     pub at: usize,
     pub target: &'a Target,
-    /// What was measured, which may differ from the plan.
+    /// The measure that ran, which may differ from the plan.
     pub measure: Measure,
     /// The measured load is the planned one.
     pub as_planned: bool,
     pub load: LoadKey,
-    /// How many bytes from the start of the target it could use.
+    /// Bytes from the start of the target that the load could use.
     extent: u64,
     /// Over all runs.
     pub estimate: Estimate,

@@ -1,4 +1,4 @@
-//! What all experiments do with a record: summarise its loads, and describe what was measured.
+//! Common to all experiments: summaries of the loads of a record, and the description of what was measured.
 
 mod file_sets;
 mod load_summary;

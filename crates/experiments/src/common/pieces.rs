@@ -11,9 +11,9 @@ use crate::{
     findings::{Curve, Point, Style},
 };
 
-/// How figures with these curves are read.
+/// How to read figures with these curves.
 pub(in super::super) const READING: &str = "A dot is a piece of a load. The line is the mean speed over time with its 95 % \
-     interval; it is level where the means vary no more than those of shuffled pieces. At the right edge: how often each speed came.";
+     interval; it is level where a permutation test finds no change. The histogram at the right shows the same pieces.";
 
 /// The most means of a curve.
 const MEANS: usize = 12;

@@ -1,11 +1,11 @@
-//! What was predicted of layouts beside what was measured: how far off it was, and what was not predicted.
+//! Predicted and measured speeds of layouts: how far predictions were off, and which loads have none.
 
 use std::collections::BTreeMap;
 
 use super::{super::common::Group, compared::Compared};
 use crate::{
     plan::{FILL, Plan, Prediction, Rule},
-    units::{Layout, count, duration, listed, percent, signed_percent},
+    units::{Layout, count, duration, listed, percent},
 };
 
 /// The layout of a target.
@@ -13,23 +13,17 @@ fn layout(plan: &Plan, at: usize) -> Layout {
     plan.build(at).map_or(Layout::Single, |build| build.layout)
 }
 
-/// How good the predictions were. What is predicted from one drive is what was measured of it, and is left out.
+/// The error of the predictions, without those of layouts that use one drive: these repeat a measurement.
 pub(super) fn quality(compared: &[Compared], plan: &Plan, drives: usize) -> Option<String> {
     let is_of_one =
         |c: &Compared, at: usize| c.load.direction.is_some_and(|way| layout(plan, at).is_of_one_drive(way));
     let all = compared.iter().flat_map(|c| (drives..plan.targets.len()).map(move |at| (c, at)));
     let all = all.filter(|(c, at)| !is_of_one(c, *at));
-    let errors: Vec<_> = all.filter_map(|(c, at)| Some((c.error(at)?, c, at))).collect();
-    let (worst, c, at) = errors.iter().max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()))?;
-    let mean = errors.iter().map(|(error, ..)| error.abs()).sum::<f64>() / errors.len() as f64;
-    Some(format!(
-        "Predictions were off by {} on average over {}; the worst is {} of {}, {}.",
-        percent(mean),
-        count(errors.len() as u64, "speed"),
-        c.label,
-        plan.targets[*at].given,
-        signed_percent(*worst)
-    ))
+    let errors: Vec<f64> = all.filter_map(|(c, at)| c.error(at)).map(f64::abs).collect();
+    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    let speeds = count(errors.len() as u64, "speed");
+    (!errors.is_empty())
+        .then(|| format!("Predictions were off by {} on average over {speeds}.", percent(mean)))
 }
 
 /// Single operations that took a large part of a run: so short a run can't say how often they come.
@@ -60,7 +54,7 @@ pub(super) fn not_predicted(predictions: &[Prediction], plan: &Plan) -> Vec<Stri
     }
     let sentence = |(loads, layouts): (&[String], Vec<&str>)| {
         let (loads, layouts) = (listed(loads), listed(&layouts));
-        format!("Not predicted: {loads} of {layouts}: they don't follow from what each drive did alone.")
+        format!("Not predicted for {layouts}: {loads}, which don't follow from the speeds of single drives.")
     };
     layouts.into_iter().map(sentence).collect()
 }

@@ -1,4 +1,4 @@
-//! What the drives move at once, and what limits that: evidence for advice.
+//! The speed of all drives at once and its limit: evidence for advice.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::{
     units::{Direction, distinct, listed, rate},
 };
 
-/// What the drives share and what that carries, where they are slower at once than alone: layouts that use all of them can't exceed it.
+/// The shared limit of drives that are slower at once than alone: layouts that use all of them can't exceed it.
 pub(super) fn limit(evidence: &[Metric]) -> Option<String> {
     let mut limits = Vec::new();
     for ceiling in evidence {
@@ -35,7 +35,7 @@ pub(super) fn limit(evidence: &[Metric]) -> Option<String> {
     let (names, speeds): (Vec<String>, Vec<String>) = limits.into_iter().unzip();
     let names = listed(&distinct(names));
     (!speeds.is_empty())
-        .then(|| format!("Layouts of these drives are limited by {names}: all {}.", listed(&speeds)))
+        .then(|| format!("Layouts of these drives are limited by {names}: the drives {}.", listed(&speeds)))
 }
 
 /// What the processors did during each load on several drives at once, by its label.

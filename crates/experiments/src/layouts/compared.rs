@@ -1,4 +1,4 @@
-//! One load on each drive alone and on each layout: predicted beside measured.
+//! One load on each drive alone and on each layout: predicted and measured.
 
 use crate::{analyse::Estimate, findings::LoadKey, units::PredictedLoad};
 

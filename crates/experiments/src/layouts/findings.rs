@@ -85,7 +85,7 @@ fn predictions(run: &Run<Series>, plan: &Plan) -> Vec<Prediction> {
     act.map(|act| act.predictions.clone()).unwrap_or_default()
 }
 
-/// What the kernel's filling of a layout took, once, and what was predicted.
+/// The measured and the predicted time of the first sync and of the rebuild.
 fn time_metrics(layout: &str, times: &[Timed; 2]) -> Vec<Metric> {
     let both = [Quantity::FirstSyncTime, Quantity::RebuildTime].into_iter().zip(times);
     both.flat_map(|(quantity, timed)| {
@@ -98,7 +98,7 @@ fn time_metrics(layout: &str, times: &[Timed; 2]) -> Vec<Metric> {
     .collect()
 }
 
-/// How long something took, and how long it was predicted to take, s.
+/// The measured and the predicted time of one operation, s.
 #[derive(Debug, Clone, Copy)]
 struct Timed {
     measured: Option<f64>,
@@ -151,7 +151,7 @@ fn candidates(plan: &Plan, drives: usize, compared: &[Compared]) -> Vec<Candidat
     pools.into_iter().map(candidate).collect()
 }
 
-/// Where one drive alone was faster than each layout, which few expect.
+/// The verdict where one drive alone was faster than every layout.
 fn slower_than_a_drive(c: &Compared, way: &str, names: &[String], drives: usize) -> Option<String> {
     let known = |range: Range<usize>| {
         let each = range.filter_map(|at| Some((at, c.measured.get(at)?.as_ref()?.value)));
@@ -161,7 +161,7 @@ fn slower_than_a_drive(c: &Compared, way: &str, names: &[String], drives: usize)
     let (layout, fastest) = known(drives..c.measured.len())?;
     (fastest < alone).then(|| {
         format!(
-            "No layout was faster at sequential 1 MiB {way} than {} alone: {}; the fastest, {}, {}.",
+            "No layout was faster at sequential 1 MiB {way} than {} alone ({}); the fastest, {}, reached {}.",
             names[drive],
             rate(alone),
             names[layout],
@@ -170,7 +170,7 @@ fn slower_than_a_drive(c: &Compared, way: &str, names: &[String], drives: usize)
     })
 }
 
-/// What the layouts are, without speeds.
+/// Capacity, redundancy and sync times of the layouts.
 fn about(candidates: &[Candidate], times: &[[Timed; 2]], drives: usize) -> Option<Table> {
     let columns = Column::all([
         ("layout", false),
@@ -202,8 +202,8 @@ fn table(c: &Compared, names: &[String], drives: usize) -> Table {
         ("measured", false),
         ("predicted", false),
         ("error", true),
-        ("of all drives", true),
-        ("of best layout", true),
+        ("vs all drives", true),
+        ("vs best layout", true),
     ]);
     let known = c.measured.iter().enumerate().filter_map(|(at, e)| Some((at, e.as_ref()?)));
     columns[1].mark(&known.clone().filter(|(at, _)| *at >= drives).collect::<Vec<_>>());
@@ -284,13 +284,13 @@ fn processor(all: &[Compared], used: &PerByte, names: &[String], drives: usize) 
     known.then(|| Table { title: "Processor time for each GB".to_owned(), columns, rows })
 }
 
-/// As seconds, however many.
+/// A time in seconds, also above a minute.
 fn seconds(seconds: f64) -> String {
     // From a minute on, a duration has colons.
     if seconds < 59.5 { duration(seconds) } else { format!("{} s", thousands(seconds)) }
 }
 
-/// What the drives do at once.
+/// The speeds of all drives at once.
 fn table_at_once(groups: &[Group<'_>], names: &[String]) -> Option<Table> {
     let drives = names.len();
     let all: Vec<String> = labels_at_once().collect();
@@ -314,7 +314,7 @@ fn table_at_once(groups: &[Group<'_>], names: &[String]) -> Option<Table> {
     (!labels.is_empty()).then(|| Table { title: String::new(), columns, rows })
 }
 
-/// An end of an interval beyond so many times its value is drawn as open: it would leave no room for what was measured.
+/// An interval that reaches beyond this multiple of its value is drawn open, so that the measured values stay visible.
 const FAR: f64 = 3.0;
 
 fn point(x: usize, e: &Estimate) -> Point {

@@ -14,19 +14,19 @@ pub const SIZE: Opt<u64> = whole_drives::SIZE.default("1GiB");
 
 pub const CHUNK: Opt<u64> = whole_drives::CHUNK;
 
-pub const RUNTIME: Opt<f64> = Opt::new("runtime", "TIME", seconds, "Time of each load").default("4s");
+pub const RUNTIME: Opt<f64> = Opt::new("runtime", "TIME", seconds, "Duration of each load").default("4s");
 
 pub const RUNS: Opt<u32> = shared::RUNS.default("3").heading("This experiment");
 
 pub const SUITE: Opt<String> =
     shared::SUITE.help("More loads: a suite or a file [default: nas]").conflicts(&["quick"]);
 
-pub const QUICK: Opt<bool> = Opt::switch("quick", "Without the loads of a suite").heading("This experiment");
+pub const QUICK: Opt<bool> = Opt::switch("quick", "Skip the loads of the suite").heading("This experiment");
 
 pub const WANT: Opt<String> =
     Opt::new("want", "WHAT", parsed, "capacity, speed or safety").choices(&["capacity", "speed", "safety"]);
 
-pub const SURVIVE: Opt<u32> = Opt::new("survive", "N", parsed, "Drives that may fail").default("0");
+pub const SURVIVE: Opt<u32> = Opt::new("survive", "N", parsed, "Number of drives that may fail").default("0");
 
 pub const OPTIONS: &[&dyn Declared] =
     &[&LAYOUTS, &ERASE, &SIZE, &CHUNK, &RUNTIME, &RUNS, &QUICK, &SUITE, &WANT, &SURVIVE, &SEED, &ENGINE];

@@ -25,9 +25,9 @@ const LOADS: [(&str, Direction, Pattern, u64); 6] = [
     ("randwrite 4k", Direction::Write, Pattern::Random, 4 * KIB),
     ("randread 4k", Direction::Read, Pattern::Random, 4 * KIB),
 ];
-/// Of these the drives also do at once.
+/// Number of these loads that also run on all drives at once.
 const AT_ONCE: usize = 2;
-/// Filling a file may take as long as so many loads.
+/// Time limit of filling a file, as a multiple of a load's.
 const FILL_LOADS: f64 = 6.0;
 /// Most bytes of a load: more would only wear the drives.
 const MOST: u64 = 1024 * MIB;
@@ -120,7 +120,7 @@ fn prepare(steps: &mut Steps, ask: &Request, at: usize, build: BuildPool) {
     steps.add(&[at], Measure::new(FILL, load, Rule::Fixed { bytes, seconds }, bytes));
 }
 
-/// What follows the label of a load on all drives at once, and on those behind one of several hubs.
+/// Suffixes of the label of a load on all drives at once, and on those behind one of several hubs.
 const AT_ONCE_ALL: &str = " at once";
 const AT_ONE_HUB: &str = " at once, one hub";
 
@@ -169,7 +169,7 @@ fn from(ask: &Request, repetition: u32) -> u64 {
     u64::from(repetition - 1) * part / PAGE * PAGE
 }
 
-/// What is measured besides the loads of the posts, on one target at a time.
+/// The other loads of the suite, on one target at a time.
 fn further(steps: &mut Steps, ask: &Request, at: usize, (repetition, aligned): (u32, u64), suite: &Suite) {
     let runtime = ask.values.get(&options::RUNTIME);
     for l in &suite.loads {

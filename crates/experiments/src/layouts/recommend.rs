@@ -28,7 +28,7 @@ impl Candidate {
 pub(super) enum Recommendation {
     /// These hold the most, this many bytes.
     Capacity(Vec<Layout>, u64),
-    /// These survive the failure of so many drives, the most.
+    /// These survive the most failures, with their number.
     Safety(Vec<Layout>, usize),
     Speed(Way, Fastest),
 }
@@ -48,7 +48,7 @@ pub(super) struct Fastest {
     pub undecided: Vec<Layout>,
 }
 
-/// What is recommended for what is wanted, or for all that could be, among layouts that survive so many failures.
+/// The recommendations for one wish, or for all, among layouts that survive this number of failures.
 pub(super) fn recommend(all: &[Candidate], want: Option<&str>, survive: usize) -> Vec<Recommendation> {
     let is_measured = |one: &&Candidate| one.read.is_some() || one.write.is_some();
     let fit: Vec<&Candidate> =
@@ -60,7 +60,7 @@ pub(super) fn recommend(all: &[Candidate], want: Option<&str>, survive: usize) -
     let mut found: Vec<Recommendation> = wanted("capacity").then(|| capacity(&fit)).into_iter().collect();
     let most = fit.iter().map(|one| one.survives()).max().unwrap_or(0);
     let safest: Vec<&Candidate> = fit.iter().filter(|one| one.survives() == most).copied().collect();
-    // Of layouts that are equally safe, the fastest is wanted.
+    // Among equally safe layouts the fastest is recommended.
     let compared = match want {
         Some("safety") => &safest,
         _ => &fit,

@@ -134,11 +134,11 @@ fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
     let Some(ratio) = compare::ratio(claim, real) else { return "no comparison".to_owned() };
     let e = &ratio.estimate;
     match Difference::in_multiples(e) {
-        Difference::TooWide => "too noisy to say how far that is off".to_owned(),
+        Difference::TooWide => "too noisy to compare".to_owned(),
         Difference::Found if e.value > 1.0 => {
             format!("{} too high ({})", times_of(e.value), e.range(|x| format!("{x:.1}")))
         }
-        Difference::Found => format!("{:.2} of it ({})", e.value, e.range(|x| format!("{x:.2}"))),
+        Difference::Found => format!("{:.2} times that ({})", e.value, e.range(|x| format!("{x:.2}"))),
         Difference::NotFound => format!("no difference found ({} times)", e.range(|x| format!("{x:.1}"))),
         Difference::Unknown => {
             format!("{}, with too few or too irregular runs for an interval", times_of(e.value))
@@ -154,7 +154,7 @@ fn memory(groups: &[Group<'_>], drives: usize) -> Option<String> {
         return (drives > 0)
             .then(|| "The speed of memory was not measured: no tmpfs with room was found.".to_owned());
     };
-    Some(format!("Memory writes {write} and reads {read}: a figure near these may be memory's."))
+    Some(format!("Memory writes {write} and reads {read}: a similar figure may be that of memory."))
 }
 
 fn advice(groups: &[Group<'_>]) -> Option<String> {
@@ -191,7 +191,7 @@ mod tests {
         assert!(of(1.1, 0.9, 1.3).starts_with("no difference found (0."), "{}", of(1.1, 0.9, 1.3));
         for (value, low, high) in [(14.0, 1.3, 152.3), (3.9, 0.5, 30.0)] {
             let said = of(value, low, high);
-            assert!(said.starts_with("too noisy to say") && !said.contains("times"), "{said}");
+            assert!(said.starts_with("too noisy to compare") && !said.contains("times"), "{said}");
         }
     }
 }

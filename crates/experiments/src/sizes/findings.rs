@@ -117,13 +117,13 @@ impl Advice {
 
     fn sentence(&self, largest: u64) -> String {
         let amount = |block: u64| match block == largest {
-            true => format!("{}, the largest that was measured,", size(block)),
+            true => format!("{} (the largest measured)", size(block)),
             false => format!("{} or more (measured up to {})", size(block), size(largest)),
         };
         match self {
             Self::From(block) => {
                 format!(
-                    "Move {} at a time: every measured mode is then within a tenth of its best.",
+                    "Use transfers of {}: every measured mode is then within a tenth of its best.",
                     amount(*block)
                 )
             }
@@ -176,13 +176,13 @@ fn costs(curve: &Curve) -> String {
     let costs = match (curve.misfit(), curve.cost(), curve.rate(), curve.knee()) {
         (Some((point, off)), ..) => {
             let (off, at) = (percent(off), size(point.block));
-            format!("a fixed time for each transfer and a time for each byte do not fit, {at} is {off} off")
+            format!("a fixed cost per transfer and a cost per byte do not fit: {at} is off by {off}")
         }
         (_, Some(cost), Some(bytes), Some(knee)) => {
             let (cost, speed) = (cost.sentence(duration, ""), bytes.sentence(rate, ""));
             let knee = knee.sentence(|bytes| size(bytes.round() as u64), "");
             format!(
-                "each transfer costs {cost}, its bytes move at {speed}; the cost is most of the time up to {knee}"
+                "each transfer costs {cost}, its bytes move at {speed}; the fixed cost dominates up to {knee}"
             )
         }
         _ => "the fixed cost of a transfer could not be determined".to_owned(),

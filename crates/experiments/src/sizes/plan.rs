@@ -124,7 +124,7 @@ fn wanted(caching: Caching, block: u64) -> (u64, f64) {
     (most.max(2 * block), seconds)
 }
 
-/// That `--max-bytes` or `--max-time` took bytes or time from repetitions.
+/// The flag for repetitions that `--max-bytes` or `--max-time` made shorter.
 pub(super) fn limits(plan: &Plan) -> Option<String> {
     let is_cut = |m: &Measure| match m.rule {
         Rule::Fixed { bytes, seconds: Some(seconds) } if m.label != FILL => {

@@ -18,7 +18,7 @@ const NO_INTERVAL: &str = " (no interval)";
 /// An interval whose ends differ by more than this factor is given without a value.
 const NOISY: f64 = 2.0;
 
-/// What to do where nothing is predicted, or hardly anything.
+/// Advice where no useful prediction is possible.
 const MEASURE_OWN: &str = "To know the time of your own files, name them: --files 20000 --size 1MB.";
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<()>, plan: &Plan) {
@@ -47,15 +47,14 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<()>, plan: &Plan) {
     }
 }
 
-/// That less was measured than asked or planned.
+/// Flags for fewer files than requested or planned.
 fn limits(plan: &Plan, at: usize, asked: Option<FileSet>, both: &[Costs; 2]) -> Vec<String> {
     let is_planned = |set: &FileSet| plan.files().any(|(step, files)| step.is_on(at) && files.set == *set);
     let cut = asked.filter(|set| !is_planned(set)).map(|set| {
-        format!("Asked: {}. Fewer were measured: --max-bytes or the free space allows no more.", words(set))
+        format!("Requested: {}; fewer were measured, because of --max-bytes or the free space.", words(set))
     });
     let timed = both.iter().flat_map(|c| &c.sets).filter(|set| !set.is_whole());
-    let timed =
-        timed.map(|set| format!("Fewer than {} were copied: --max-time allows no more.", words(set.set)));
+    let timed = timed.map(|set| format!("Fewer than {} were copied, because of --max-time.", words(set.set)));
     distinct(cut.into_iter().chain(timed))
 }
 
@@ -87,7 +86,7 @@ fn cell(e: Option<Estimate>) -> String {
 }
 
 fn table(title: &str, both: &[Costs; 2]) -> Table {
-    let mut columns = Column::all([("files", true), ("of", true), ("write", false), ("speed", true)]);
+    let mut columns = Column::all([("files", true), ("size", true), ("write", false), ("speed", true)]);
     columns.extend(Column::all([("read, cold", false), ("speed", true)]));
     let mut sets: Vec<FileSet> = both.iter().flat_map(|c| c.sets.iter().map(|s| s.set)).collect();
     sets.sort_by_key(|s| (s.size, s.files));
@@ -124,7 +123,7 @@ fn copying(costs: &Costs, set: FileSet) -> Option<String> {
             ..times.clone()
         };
         let longer = match () {
-            () if times.low <= 1.0 => "whether separate files take longer is too noisy to say".to_owned(),
+            () if times.low <= 1.0 => "too noisy to say whether separate files take longer".to_owned(),
             () if is_noisy(&more) => format!("separate files take longer ({})", more.range(percent)),
             () => format!("separate files take {} longer", more.with_ends(percent)),
         };
@@ -159,12 +158,12 @@ fn costs(costs: &Costs) -> String {
         None => "not known".to_owned(),
     };
     let sync = costs.sync().filter(|sync| sync.value > 0.0);
-    let sync = sync.map(|sync| format!(", cost of a sync {}", cost(&sync))).unwrap_or_default();
+    let sync = sync.map(|sync| format!(", cost per sync {}", cost(&sync))).unwrap_or_default();
     let misfit = costs
         .misfit()
-        .map(|(set, share)| format!(" This is off for {} by {}.", set.describe(), percent(share)));
+        .map(|(set, share)| format!(" For {} this is off by {}.", set.describe(), percent(share)));
     format!(
-        "{verb}: cost of a file {}, speed of bytes {bytes}{sync}.{}",
+        "{verb}: cost per file {}, speed of the bytes {bytes}{sync}.{}",
         cost(&file),
         misfit.unwrap_or_default()
     )
@@ -175,7 +174,7 @@ fn costs(costs: &Costs) -> String {
 enum Archive {
     /// A file of this many bytes takes twice as long as its bytes alone.
     TwiceAsLong(Estimate),
-    /// One file is faster; from which size on that hardly matters is too noisy to say.
+    /// One file is faster; too noisy to say up to which size.
     FasterAsOne(Vec<&'static str>),
     Unknown,
 }
@@ -210,7 +209,7 @@ impl Archive {
                 even.sentence(bytes, "")
             ),
             Self::FasterAsOne(verbs) => format!(
-                "One big file is faster than many small ones in {}; from which size on that hardly matters is too noisy to say.",
+                "One big file is faster than many small ones in {}; too noisy to say up to which size that matters.",
                 verbs.join(" and ")
             ),
             Self::Unknown => {
@@ -301,7 +300,7 @@ mod tests {
         let mut c = measured([0.2; 3], [0.1; 3]);
         c.sets[0].runs[1].files = 340;
         let limits = limits(&Plan::default(), 0, None, &[c, measured([0.2; 3], [0.1; 3])]);
-        assert_eq!(limits, ["Fewer than 512 files of 4 KiB were copied: --max-time allows no more."]);
+        assert_eq!(limits, ["Fewer than 512 files of 4 KiB were copied, because of --max-time."]);
     }
 
     #[test]

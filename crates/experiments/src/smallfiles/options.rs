@@ -6,7 +6,7 @@ use super::super::{Declared, Opt, options::within, shared_options as shared, sha
 pub const RUNS: Opt<u32> = shared::RUNS.default("3");
 
 pub const FILES: Opt<u64> =
-    Opt::new("files", "N", |text| within(text, 1..=u64::MAX), "Files to copy, measured within the limits")
+    Opt::new("files", "N", |text| within(text, 1..=u64::MAX), "Number of files, measured within the limits")
         .requires("size");
 
 pub const SIZE: Opt<u64> =

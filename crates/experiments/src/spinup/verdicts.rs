@@ -7,10 +7,12 @@ pub(super) fn verdicts(woken: &Woken<'_>) -> Vec<String> {
     let (slept, all) = (woken.wakings().len() as u64, woken.reads.len() as u64);
     let mut sentences = vec![spin_up(woken)];
     if slept == 0 {
-        sentences.push("Allow its own timer more time with --pause, or find what keeps it awake.".to_owned());
+        sentences.push(
+            "Wait longer for the drive's own timer with --pause, or find what keeps it awake.".to_owned(),
+        );
     } else if slept < all {
         let all = count(all, "read");
-        sentences.push(format!("It was in standby before only {slept} of {all}; the others are left out."));
+        sentences.push(format!("Only {slept} of {all} followed a standby; the others are left out."));
     }
     let timeout = woken.direct().filter(|e| e.high.is_finite());
     sentences.extend(timeout.map(|e| format!("Set timeouts to at least {}.", duration(2.0 * e.high))));

@@ -1,4 +1,4 @@
-//! What limits loads that run at the same time.
+//! The limit of loads that run at the same time.
 
 use super::{
     cpu_limits::{Level, ProcessorLoad},
@@ -40,7 +40,7 @@ pub(super) struct Open {
 
 pub(super) struct Limit {
     pub what: Limiter,
-    /// What it is called: `hub 1`, `drives`, `processor`, `something shared`.
+    /// Its name: `hub 1`, `drives`, `processor`, `something shared`.
     pub name: String,
     /// The targets that it limits, as positions in the plan.
     pub members: Vec<usize>,
@@ -77,7 +77,7 @@ const NEAR: f64 = 0.92;
 /// With a half width beyond this share the confidence is at most moderate.
 const WIDE: f64 = 0.1;
 
-/// What limits the load; `None` where it wasn't measured at once and each alone.
+/// The limits of the load; `None` unless it was measured both at once and on each target alone.
 pub(super) fn answer<'a>(group: &'a Group, shared: &[Shared]) -> Option<Answer<'a>> {
     let all = group.at_once().filter(|_| group.members.len() > 1)?;
     let singles: Vec<&Set> = group.members.iter().map(|&m| group.alone(m)).collect::<Option<_>>()?;

@@ -10,7 +10,7 @@ pub(in super::super) enum Level {
     Limit,
 }
 
-/// How much the processors limit, and what shows it.
+/// Whether the processors limit, and the evidence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in super::super) struct ProcessorLoad {
     pub level: Level,

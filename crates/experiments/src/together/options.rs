@@ -6,7 +6,7 @@ use super::super::{Declared, Opt, shared_options as shared, shared_options::*};
 pub const BS: Opt<u64> = shared::BS.default("1M");
 
 /// Drives are measured one after the other, and at once.
-pub const MAX_TIME: Opt<f64> = shared::MAX_TIME.help("Most time for all targets together");
+pub const MAX_TIME: Opt<f64> = shared::MAX_TIME.help("Time limit for all targets together");
 
 pub const RUNS: Opt<u32> = shared::RUNS.default("3");
 

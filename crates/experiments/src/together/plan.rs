@@ -13,7 +13,7 @@ use crate::{
 
 /// Most seconds of a load: some hundred operations of a slow stick.
 const SECONDS: f64 = 10.0;
-/// Filling may take as long as so many loads.
+/// Time limit of filling, as a multiple of a load's.
 const FILL_LOADS: f64 = 3.0;
 /// Most bytes of a load that writes, and of filling: more would only wear the drive.
 const WRITTEN: u64 = 1024 * MIB;

@@ -36,7 +36,7 @@ pub(super) fn open(answer: &Answer<'_>, open: &Open, targets: &[Target]) -> Stri
         false => "one run has no interval".to_owned(),
     };
     format!(
-        "{what}: what limits {who} is not known: at once they {verb} {} ({interval}) of their sum alone. Measure longer: \
+        "{what}: the limit of {who} is not known: at once they {verb} {} ({interval}) of their sum alone. Measure longer: \
          --runs {}.",
         percent(open.share.value),
         (2 * runs).max(3)
@@ -72,7 +72,7 @@ pub(super) fn verdict(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) ->
         Limiter::Drive => format!("{} limits {who} to {passes}; their sum alone is {own}.", limit.name),
         Limiter::Processor => format!("the processor is the limit: {at_once}."),
         Limiter::Unknown => format!(
-            "a shared limit that the inventory does not show holds {who} to {passes}; their sum alone is {own}."
+            "a shared limit that the inventory does not show limits {who} to {passes}; their sum alone is {own}."
         ),
     };
     let hint = if limit.confidence == Confidence::Low { "; more --runs may raise it" } else { "" };

@@ -1,4 +1,4 @@
-//! What targets share, by the inventory: buses, or one drive below several targets.
+//! Shared links of targets, by the inventory: buses, or one drive below several targets.
 
 use std::collections::BTreeSet;
 
@@ -12,21 +12,21 @@ use crate::{
 pub(in super::super) struct Shared {
     /// The targets, as positions in the plan.
     pub members: Vec<usize>,
-    /// What it is: `the USB2 bus`.
+    /// Its name: `the USB2 bus`.
     pub name: String,
-    /// What it carries, where known.
+    /// Its capacity, where known.
     pub ceiling: Option<Ceiling>,
-    /// It is a drive that several targets are on.
+    /// Whether it is a drive with several targets.
     pub drive: bool,
 }
 
 impl Shared {
-    /// What it carries in practice, bytes per second, where known.
+    /// Usable capacity, bytes per second, where known.
     pub fn usable(&self) -> Option<f64> {
         self.ceiling.as_ref().map(Ceiling::usable)
     }
 
-    /// What it carries by its signalling rate, bytes per second, where known.
+    /// Capacity by the signalling rate, bytes per second, where known.
     pub fn theory(&self) -> Option<f64> {
         self.ceiling.as_ref().map(|c| c.theory * 1e6)
     }
@@ -40,7 +40,7 @@ pub(in super::super) fn shared(inventory: &Inventory, targets: &[Target], member
             return;
         }
         match all.iter_mut().find(|other| other.members == one.members) {
-            // A shared drive comes before any bus. Of two links in a row the slower one limits.
+            // A shared drive comes before any bus. The slower of two links in a row limits.
             Some(other) => {
                 let carries = |link: &Shared| link.usable().unwrap_or(f64::INFINITY);
                 if !other.drive && carries(&one) < carries(other) {
