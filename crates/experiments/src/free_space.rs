@@ -1,4 +1,4 @@
-//! What stays free on a filesystem, and the scratch files that are smaller for it.
+//! The space that stays free on a filesystem, and scratch files that are smaller because of it.
 
 use crate::{
     plan::{Cut, CutBy, WantedFile},

@@ -53,9 +53,9 @@ pub struct Experiment {
     pub question: &'static str,
     /// In the order of its help.
     pub options: &'static [&'static dyn Declared],
-    /// What people type after `drivebench run`.
+    /// Arguments of `drivebench run`, with an explanation each.
     pub examples: &'static [&'static str],
-    /// What is measured if no target is named.
+    /// The target if none is named.
     pub default_target: Option<&'static str>,
     plan: fn(&Request) -> Result<Plan, PlanError>,
     findings: fn(&mut dyn Iterator<Item = Event>) -> Findings,
@@ -152,7 +152,7 @@ experiments! {
     #[cfg(test)] synctime::SYNCTIME,
 }
 
-/// What runs keep in a store on purpose, until they are resumed.
+/// Files that runs keep in a store until they are resumed.
 pub fn waiting(store: &Path) -> Vec<Leftover> {
     power::waiting(store)
 }

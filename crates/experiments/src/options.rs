@@ -8,7 +8,7 @@ pub struct Spec {
     /// `runs` for `--runs`.
     pub name: &'static str,
     pub alias: Option<&'static str>,
-    /// What follows it, such as `SIZE`; empty for a switch.
+    /// The name of its value in help, such as `SIZE`; empty for a switch.
     pub value: &'static str,
     pub help: &'static str,
     pub heading: &'static str,
@@ -139,7 +139,7 @@ impl<T: fmt::Debug> Declared for Opt<T> {
     }
 }
 
-/// What was typed, by the names of the options, as text that each option's parser has accepted.
+/// The typed values by the names of their options, as text that each option's parser has accepted.
 #[derive(Debug, Clone, Default)]
 pub struct Values(BTreeMap<String, String>);
 
@@ -157,18 +157,18 @@ impl Values {
         self.0.get(name).map(String::as_str)
     }
 
-    /// What was typed; `None` where nothing was.
+    /// The typed value, if any.
     pub fn typed<T>(&self, option: &Opt<T>) -> Option<T> {
         self.0.get(option.spec.name).map(|text| option.read(text))
     }
 
-    /// What was typed, or the default, which the option must have.
+    /// The typed value, or the default, which the option must have.
     pub fn get<T>(&self, option: &Opt<T>) -> T {
         self.typed(option)
             .unwrap_or_else(|| option.read(option.spec.default.expect("declared with a default")))
     }
 
-    /// What was typed, or the default that an experiment with these options gives to it.
+    /// The typed value, or the default that an experiment with these options gives to it.
     pub(super) fn get_among<T>(&self, options: &[&dyn Declared], option: &Opt<T>) -> T {
         let own = options.iter().map(|o| o.spec()).find(|spec| spec.name == option.spec.name);
         let own = own.and_then(|spec| spec.default).map(|text| option.read(text));
@@ -192,12 +192,12 @@ pub fn within<T: FromStr + PartialOrd + fmt::Display>(
     number.ok_or_else(|| format!("a whole number from {} to {}", range.start(), range.end()))
 }
 
-/// What a type reads, with its own words for what is wrong.
+/// A parser for types whose `FromStr` explains its errors.
 pub fn read<T: FromStr<Err = String>>(text: &str) -> Result<T, String> {
     text.parse()
 }
 
-/// What the standard library reads: a number, a name, true or false.
+/// A parser for types of the standard library: a number, a name, true or false.
 pub fn parsed<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| "not a valid number".to_owned())
 }

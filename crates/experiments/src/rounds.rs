@@ -14,12 +14,12 @@ const SECONDS: f64 = 1.3;
 const LONGEST: f64 = 8.0;
 /// The least where little time was given.
 const SHORTEST: f64 = 0.2;
-/// What a round of a load takes besides, s.
+/// Overhead of a round of a load, s.
 const START: f64 = 0.05;
 const USUAL: u32 = 7;
 const QUICK: u32 = 5;
 const PRECISION: f64 = 0.1;
-/// Whoever asks for more precision gets at most so many times as many rounds.
+/// Limit of the rounds for a higher precision, as a multiple of the usual number.
 const MOST: f64 = 8.0;
 
 /// How often each load is measured.
@@ -29,7 +29,7 @@ pub(super) struct Rounds {
     firm: u32,
     all: u32,
     precision: f64,
-    /// How long each takes, and the most on a medium that answers few operations, s.
+    /// Length of a round, and its limit on a medium that answers few operations, s.
     seconds: f64,
     longest: f64,
 }

@@ -78,17 +78,15 @@ pub const PRECISION: Opt<f64> =
         .default("5%");
 
 pub const MAX_TIME: Opt<f64> =
-    Opt::new("max-time", "TIME", seconds, "Most time on each target").heading(EFFORT).default("30m");
+    Opt::new("max-time", "TIME", seconds, "Time limit per target").heading(EFFORT).default("30m");
 
-pub const MAX_BYTES: Opt<u64> = Opt::new("max-bytes", "SIZE", bytes, "Most bytes of a load on each target")
+pub const MAX_BYTES: Opt<u64> = Opt::new("max-bytes", "SIZE", bytes, "Byte limit of each load per target")
     .heading(EFFORT)
     .default("3GiB");
 
 /// Consent, for experiments that erase drives.
 pub const ERASE: Opt<Vec<String>> =
-    Opt::new("erase", "SERIAL", serials, "A drive whose content may be lost; once for each")
-        .many()
-        .also_resumed();
+    Opt::new("erase", "SERIAL", serials, "Serial of a drive to erase; repeat for each").many().also_resumed();
 
 pub const ROUNDS: Opt<u32> = Opt::new(
     "rounds",
@@ -99,7 +97,7 @@ pub const ROUNDS: Opt<u32> = Opt::new(
 .heading(EFFORT)
 .conflicts(&["quick", "thorough", "precision"]);
 
-/// How often each thing is repeated; what is enough depends on the experiment.
+/// Repetitions; how many are enough depends on the experiment.
 pub const RUNS: Opt<u32> =
     Opt::new("runs", "N", |text| within(text, 1..=1000), "Repetitions").heading(EFFORT);
 
@@ -112,7 +110,7 @@ fn loads(text: &str) -> Result<Vec<LoadName>, String> {
     let mut loads = Vec::new();
     for name in text.split(',') {
         let load =
-            LoadName::ALL.into_iter().find(|l| l.name() == name).ok_or(format!("there are {known}"))?;
+            LoadName::ALL.into_iter().find(|l| l.name() == name).ok_or(format!("choose from {known}"))?;
         if loads.contains(&load) {
             return Err(format!("'{name}' is named twice"));
         }
@@ -141,7 +139,7 @@ fn precision(text: &str) -> Result<f64, String> {
     if (1.5..=50.0).contains(&percent) {
         Ok(percent / 100.0)
     } else {
-        Err("from 1.5 to 50 percent; what runs differ by, 4 %, is added to it".to_owned())
+        Err("from 1.5 to 50 percent; 4 % for differences between runs is added".to_owned())
     }
 }
 

@@ -1,4 +1,4 @@
-//! What experiments share that erase whole drives and build pools of them.
+//! Options and checks of the experiments that erase whole drives and build pools of them.
 
 use super::{Opt, PlanError, shared_options::bytes};
 use crate::{
@@ -10,16 +10,15 @@ use crate::{
 pub const LAYOUTS: Opt<Vec<Layout>> =
     Opt::new("layouts", "LIST", layouts, "Layouts, such as raid1,raid5 [default: all that fit]");
 
-pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", size, "How much of each drive is used");
+pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", size, "Bytes used of each drive");
 
-pub const CHUNK: Opt<u64> =
-    Opt::new("chunk", "SIZE", chunk, "Bytes on one drive before the next").default("512k");
+pub const CHUNK: Opt<u64> = Opt::new("chunk", "SIZE", chunk, "Chunk size of striped arrays").default("512k");
 
 fn layouts(text: &str) -> Result<Vec<Layout>, String> {
     let known = Layout::ALL.map(Layout::name).join(", ");
     let mut layouts = Vec::new();
     for name in text.split(',') {
-        let layout = Layout::of_name(name).ok_or(format!("there are {known}"))?;
+        let layout = Layout::of_name(name).ok_or(format!("choose from {known}"))?;
         if layouts.contains(&layout) {
             return Err(format!("'{name}' is named twice"));
         }
@@ -42,7 +41,7 @@ fn chunk(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Refuses fewer than two targets, targets that are no whole drives, and drives that hold less than `size`.
+/// Refuses fewer than two targets, targets other than whole drives, and drives smaller than `size`.
 pub fn check(experiment: &'static str, targets: &[Target], size: u64) -> Result<(), PlanError> {
     match targets.len() {
         0 | 1 => Err(PlanError::TooFew { experiment, least: 2 }),
@@ -50,7 +49,7 @@ pub fn check(experiment: &'static str, targets: &[Target], size: u64) -> Result<
     }
 }
 
-/// The same without a least number. `what` says what is done with whole drives.
+/// The same for any number of targets. `what` is the beginning of the refusal, such as `accept erases`.
 pub fn check_each(what: &str, targets: &[Target], size: u64) -> Result<(), PlanError> {
     for target in targets {
         let drive = match &target.drives[..] {
@@ -80,7 +79,7 @@ pub fn check_each(what: &str, targets: &[Target], size: u64) -> Result<(), PlanE
     Ok(())
 }
 
-/// The layouts that were asked for, or all that so many drives are enough for.
+/// The requested layouts, or all that this number of drives allows.
 pub fn layouts_of(asked: Option<Vec<Layout>>, drives: usize) -> Result<Vec<Layout>, PlanError> {
     let fits = |layout: &Layout| layout.least() <= drives;
     let Some(asked) = asked else {
@@ -94,7 +93,7 @@ pub fn layouts_of(asked: Option<Vec<Layout>>, drives: usize) -> Result<Vec<Layou
     }
 }
 
-/// Refuses layouts of which none survives that so many drives fail.
+/// Refuses layouts if none of them survives this number of failures.
 pub fn check_survival(layouts: &[Layout], drives: usize, survive: u32) -> Result<(), PlanError> {
     let most = layouts.iter().map(|layout| layout.survives(drives)).max().unwrap_or(0);
     match most < survive as usize {
@@ -103,7 +102,7 @@ pub fn check_survival(layouts: &[Layout], drives: usize, survive: u32) -> Result
     }
 }
 
-/// A name for the pools of these drives, which no other run may use at the same time.
+/// A name for the pools of these drives, unique among concurrent runs.
 pub fn name(experiment: &str, identities: &[String]) -> String {
     let mut sorted = identities.to_vec();
     sorted.sort();
