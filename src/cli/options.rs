@@ -8,6 +8,7 @@ use clap::{
 use super::{args::RUN, output::Color};
 use crate::{
     experiments::{self, Declared, Experiment, REGISTER, Values},
+    findings::fitness::Use,
     report::Format,
 };
 
@@ -49,6 +50,10 @@ pub struct Options {
     /// Write events as JSON lines, the findings last
     #[arg(long, conflicts_with_all = ["format", "plan"])]
     pub events: bool,
+
+    /// The use that decides the exit code
+    #[arg(skip)]
+    pub judged: Option<Use>,
 }
 
 impl Subcommand for Run {

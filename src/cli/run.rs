@@ -5,6 +5,7 @@ use std::{io, iter, path::PathBuf, process::ExitCode};
 use anyhow::anyhow;
 
 use super::{
+    check::gate,
     cleanup, consent,
     errors::Usage,
     options::{Options, Run},
@@ -227,11 +228,6 @@ pub(super) fn carry_out(
         let show = stored::command(store, &format!("show {name}"));
         anyhow!("the record of {name} can't be written: {e}; `{show}` shows what was saved")
     })?;
-    let code = match how {
-        How::Finished | How::TimeUp => ExitCode::SUCCESS,
-        How::Interrupted => ExitCode::from(signals.code().unwrap_or(1)),
-        How::Failed(_) => ExitCode::FAILURE,
-    };
     let findings = stored::findings(store, &name).map_err(|e| match e.downcast_ref() {
         Some(StoreError::NoSuchRun { path, .. }) => {
             anyhow!("the record of {name} was removed during the run from {}: measure again", path.display())
@@ -260,17 +256,27 @@ pub(super) fn carry_out(
             output.command(&resume, Some("continues it"));
         }
     }
-    match how {
-        How::Failed(why) => output.error(&anyhow!("{why}"), None),
+    Ok(match how {
+        How::Failed(why) => {
+            output.error(&anyhow!("{why}"), None);
+            ExitCode::FAILURE
+        }
         // The flags say why.
         How::TimeUp if without => {
             let why = format!("no result: the time was up before there was one; `{resume}` continues it");
             output.error(&why, None);
-            return Ok(ExitCode::FAILURE);
+            ExitCode::FAILURE
         }
-        _ => {}
-    }
-    Ok(code)
+        How::Interrupted => ExitCode::from(signals.code().unwrap_or(1)),
+        How::Finished | How::TimeUp => match args.judged {
+            Some(purpose) => {
+                let (sentences, code) = gate::judged(&findings, purpose);
+                sentences.iter().for_each(|sentence| output.note(sentence));
+                ExitCode::from(code)
+            }
+            None => ExitCode::SUCCESS,
+        },
+    })
 }
 
 /// Locks every drive of the plan, each once.

@@ -270,6 +270,12 @@ impl Need {
     }
 }
 
+impl Verdict {
+    pub fn is_decided(self) -> bool {
+        !matches!(self, Self::Undecided(..))
+    }
+}
+
 impl Use {
     fn threshold(self, need: Need) -> f64 {
         self.needs().iter().find(|(own, _)| *own == need).map_or(0.0, |(_, threshold)| *threshold)
@@ -310,8 +316,8 @@ impl Use {
     }
 }
 
-/// The uses for which one target is fit, unfit or undecided, with the numbers; `None` if no use is decided.
-pub fn sentence<'a>(all: impl Iterator<Item = &'a Fitness> + Clone) -> Option<String> {
+/// The uses for which one target is fit, unfit or undecided, with the numbers.
+pub fn sentence<'a>(all: impl Iterator<Item = &'a Fitness> + Clone) -> String {
     let fit: Vec<&str> =
         all.clone().filter(|f| f.verdict == Verdict::Fit).map(|f| f.purpose.name()).collect();
     let mut unfit: Vec<(String, Vec<&str>)> = Vec::new();
@@ -330,9 +336,8 @@ pub fn sentence<'a>(all: impl Iterator<Item = &'a Fitness> + Clone) -> Option<St
     let fit = (!fit.is_empty()).then(|| format!("Fit for {}.", listed(&fit)));
     let unfit: Vec<String> = unfit.iter().map(|(why, uses)| format!("{} ({why})", listed(uses))).collect();
     let unfit = (!unfit.is_empty()).then(|| format!("Not fit for {}.", unfit.join(", ")));
-    let decided = [fit, unfit].into_iter().flatten().collect::<Vec<_>>();
     let open = (!open.is_empty()).then(|| format!("Undecided: {}.", open.join(", ")));
-    (!decided.is_empty()).then(|| decided.into_iter().chain(open).collect::<Vec<_>>().join(" "))
+    [fit, unfit, open].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -432,12 +437,9 @@ mod tests {
             verdict: slow.verdict(purpose),
         });
         assert_eq!(
-            sentence(all.iter()).as_deref(),
-            Some(
-                "Fit for backups. Not fit for a system and swap (operations stop for up to 2.6 s). \
-                 Undecided: media (reads 4.00–6.00 MB/s, 5.00 MB/s needed), databases (synced writes not measured: --suite db)."
-            )
+            sentence(all.iter()),
+            "Fit for backups. Not fit for a system and swap (operations stop for up to 2.6 s). \
+             Undecided: media (reads 4.00–6.00 MB/s, 5.00 MB/s needed), databases (synced writes not measured: --suite db)."
         );
-        assert_eq!(sentence([].iter()), None);
     }
 }

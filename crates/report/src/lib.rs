@@ -11,13 +11,13 @@ mod head;
 mod html;
 mod markdown;
 pub mod plot;
-mod style;
+mod terminal;
 mod text;
 
 pub use export::{Export, RowFormat, csv, export, rows};
 pub use html::html;
 pub use markdown::markdown;
-pub use style::{Style, ascii};
+pub use terminal::{Style, ascii};
 pub use text::{table, text, wrapped};
 
 use clap::ValueEnum;

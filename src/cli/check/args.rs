@@ -2,6 +2,7 @@
 
 use clap::{Args as Group, ValueEnum};
 
+use super::gate::Gate;
 use crate::cli::args::ListFormat;
 
 #[derive(Debug, Group)]
@@ -14,6 +15,12 @@ pub struct Check {
     /// Check disks that are asleep, or may be
     #[arg(long)]
     pub wake: bool,
+
+    /// Measure directories as `run baseline` does, and exit with 0 (fit), 1 (not fit) or 3 (undecided):
+    /// media, backups, system, swap or databases
+    #[arg(long = "for", value_name = "USE", hide_possible_values = true)]
+    #[arg(conflicts_with_all = ["wake", "accept", "install", "remove", "on_change", "format"])]
+    pub purpose: Option<Gate>,
 
     /// Make the newest check of each drive its reference; measures nothing
     #[arg(long, conflicts_with_all = ["wake", "on_change", "format"])]
@@ -62,4 +69,4 @@ impl Every {
 const CHECK_NOTES: &str = "\
 It reads for about 10 s a drive and writes nothing to drives. Later checks
 of a drive are compared with its first one. Drives in use are skipped.
-Exit codes: 0 fine, 1 something to look at, 2 error.";
+Exit codes: 0 fine, 1 something to look at, 2 error, 3 undecided (--for).";

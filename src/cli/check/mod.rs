@@ -1,6 +1,7 @@
 //! `drivebench check`: whether each drive is as fast and as sound as before.
 
 pub(super) mod args;
+pub(super) mod gate;
 mod known;
 #[cfg(test)]
 mod tests;
@@ -70,6 +71,9 @@ pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> a
     }
     if let Some(every) = args.install {
         return timer::install(every, args.on_change.as_ref(), args.yes_install, &store, output);
+    }
+    if let Some(purpose) = args.purpose {
+        return gate::gate(purpose, &args.drives, &Some(store.dir().to_owned()), output);
     }
     let mut inventory = pool::here(Some(store.dir()), output);
     let drives = named(&args.drives, &inventory)?;

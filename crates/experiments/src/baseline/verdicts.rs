@@ -25,7 +25,9 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], fit: &[Fitness]) -> (V
     for (at, target) in plan.targets.iter().enumerate() {
         let own: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
         let say = |text| named(several, target, text);
-        short.extend(fitness::sentence(fit.iter().filter(|f| f.target == target.given)).map(say));
+        let own_fit = fit.iter().filter(|f| f.target == target.given);
+        let is_decided = own_fit.clone().any(|f| f.verdict.is_decided());
+        short.extend(is_decided.then(|| say(fitness::sentence(own_fit))));
         short.extend(missed(&own).map(say));
         short.extend(own.iter().filter_map(|g| synced(g)).map(say));
         short.extend(widest(&own).map(say));

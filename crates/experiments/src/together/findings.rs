@@ -5,8 +5,8 @@ use super::{
     bottleneck::{Answer, Held, answer},
     headroom,
     samples::{Group, Times, groups},
-    sentences,
     shared_links::shared,
+    verdicts,
 };
 use crate::{
     analyse::{Estimate, compare},
@@ -34,12 +34,12 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan
 
     findings.tables = answers.iter().map(|a| speeds(a, plan)).collect();
     let limits = answers.iter().flat_map(|a| a.limits.iter().map(move |limit| (a, limit)));
-    findings.verdicts = limits.map(|(a, limit)| sentences::verdict(a, limit, &plan.targets)).collect();
-    findings.details.sentences.extend(answers.iter().map(sentences::processors));
+    findings.verdicts = limits.map(|(a, limit)| verdicts::verdict(a, limit, &plan.targets)).collect();
+    findings.details.sentences.extend(answers.iter().map(verdicts::processors));
     let open = answers.iter().flat_map(|a| a.open.iter().map(move |open| (a, open)));
-    findings.verdicts.extend(open.map(|(a, open)| sentences::open(a, open, &plan.targets)));
+    findings.verdicts.extend(open.map(|(a, open)| verdicts::open(a, open, &plan.targets)));
     let one_drive = shared.iter().filter(|s| s.drive);
-    findings.flags.extend(one_drive.map(|s| sentences::on_one_drive(s, &plan.targets)));
+    findings.flags.extend(one_drive.map(|s| verdicts::on_one_drive(s, &plan.targets)));
     for group in groups.iter().filter(|g| !answers.iter().any(|a| a.group.load.name == g.load.name)) {
         let name = capital(&group.load.name);
         let open = format!("{name}: no answer; it needs each target measured alone and all of them at once.");

@@ -7,8 +7,8 @@ mod headroom;
 mod options;
 mod plan;
 mod samples;
-mod sentences;
 mod shared_links;
+mod verdicts;
 
 pub(super) use bottleneck::{Held, added};
 pub(super) use cpu_limits::{Level, ProcessorLoad};
