@@ -134,6 +134,10 @@ pub struct Report {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
+    /// Pages of all drives and their runs over time, in this directory; written anew each time
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "out", "anonymise"])]
+    pub site: Option<PathBuf>,
+
     /// Replace serials, UUIDs, hardware addresses and the host name, consistently
     #[arg(long)]
     pub anonymise: bool,

@@ -19,7 +19,10 @@ use super::{
 };
 use crate::{
     analyse::Estimate,
-    findings::{Column, Findings, Metric, Quantity, Scope, Table},
+    findings::{
+        Column, Findings, Metric, Quantity, Scope, Table,
+        fitness::{Use, Verdict},
+    },
     record::{Event, Start, Store},
     report::{self, Style},
     run,
@@ -29,56 +32,60 @@ use crate::{
 
 /// The runs of one drive, oldest first.
 #[derive(Debug, Default, PartialEq, Serialize)]
-struct DriveHistory {
-    identity: String,
+pub(super) struct DriveHistory {
+    pub identity: String,
     /// Model and serial, as the newest run has them.
-    drive: String,
-    runs: Vec<Entry>,
-    loads: Vec<Series>,
+    pub drive: String,
+    /// The board that the newest run was on.
+    pub machine: String,
+    /// Data that it lost in a test, in words.
+    pub lost: Option<String>,
+    pub runs: Vec<Entry>,
+    pub loads: Vec<Series>,
 }
 
 /// One run of a drive.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-struct Entry {
-    run: String,
-    at: String,
-    experiment: String,
-    suite: Option<String>,
-    numbers: Vec<String>,
-    place: Conditions,
-    /// Conditions that changed since the run before.
-    changed: Vec<Changed>,
+pub(super) struct Entry {
+    pub run: String,
+    pub at: String,
+    pub experiment: String,
+    pub suite: Option<String>,
+    pub numbers: Vec<String>,
+    pub place: Conditions,
+    /// What differs from the place of the run before.
+    pub changed: Vec<Changed>,
 }
 
 /// Conditions that may explain another speed; `None` where unknown or absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-struct Conditions {
+pub(super) struct Conditions {
     kernel: Option<String>,
     port: Option<String>,
     filesystem: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-struct Changed {
-    what: &'static str,
-    from: Option<String>,
-    to: Option<String>,
+pub(super) struct Changed {
+    pub what: &'static str,
+    pub from: Option<String>,
+    pub to: Option<String>,
 }
 
 /// The speeds of one load in runs of one experiment with one suite.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-struct Series {
-    experiment: String,
-    suite: Option<String>,
-    load: String,
-    points: Vec<Point>,
+pub(super) struct Series {
+    pub experiment: String,
+    pub suite: Option<String>,
+    pub load: String,
+    pub points: Vec<Point>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-struct Point {
-    run: String,
-    at: String,
-    speed: Estimate,
+pub(super) struct Point {
+    pub run: String,
+    pub at: String,
+    pub speed: Estimate,
 }
 
 impl Conditions {
@@ -138,7 +145,7 @@ pub(super) fn history(args: &History, store: &Option<PathBuf>, output: &Output) 
 }
 
 /// The history of each drive in the store. Copies of runs, and records that can't be read, are left out.
-fn read(store: &Store) -> anyhow::Result<BTreeMap<String, DriveHistory>> {
+pub(super) fn read(store: &Store) -> anyhow::Result<BTreeMap<String, DriveHistory>> {
     let mut drives: BTreeMap<String, DriveHistory> = BTreeMap::new();
     for summary in store.list()?.0.into_iter().filter(|run| run.copy_of.is_none()) {
         let Ok(findings) = stored::findings(store, &summary.run) else { continue };
@@ -150,6 +157,8 @@ fn read(store: &Store) -> anyhow::Result<BTreeMap<String, DriveHistory>> {
             let own = drives.entry(drive.identity.clone()).or_default();
             own.identity.clone_from(&drive.identity);
             own.drive = names.into_iter().flatten().collect::<Vec<_>>().join(" ");
+            let machine = findings.origin.board.as_ref().or(findings.origin.lab.as_ref());
+            own.machine = machine.cloned().unwrap_or_default();
             let place = places.get(&drive.identity).cloned().unwrap_or_default();
             own.add(&findings, &carrier.target, place);
         }
@@ -211,6 +220,15 @@ impl DriveHistory {
                 }),
             }
         }
+        let lost = findings.fitness.iter().filter(|fitness| fitness.target == target);
+        let lost = lost.filter(|fitness| fitness.purpose == Use::Safekeeping);
+        let mut lost = lost.filter_map(|fitness| match fitness.verdict {
+            Verdict::Unfit(need, value) => {
+                Some(format!("{} ({run})", fitness.purpose.shortfall(need, value)))
+            }
+            Verdict::Fit | Verdict::Undecided(..) => None,
+        });
+        self.lost = lost.next().or(self.lost.take());
         let numbers = headline(&Findings { estimates, ..findings.clone() });
         let before = self.runs.last().map(|entry| entry.place.clone()).unwrap_or_default();
         let changed = place.changes_since(&before);
@@ -241,12 +259,12 @@ fn text(one: &DriveHistory, now: &str, style: Style) -> String {
 }
 
 /// The experiment with its suite: `baseline mark`.
-fn origin(experiment: &str, suite: Option<&str>) -> String {
+pub(super) fn origin(experiment: &str, suite: Option<&str>) -> String {
     [Some(experiment), suite].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// `[kernel now 6.12]`.
-fn mark(changed: &Changed) -> String {
+pub(super) fn mark(changed: &Changed) -> String {
     let to = changed.to.as_deref().unwrap_or_default();
     format!("[{} now {}]", changed.what, shortened(to, 24))
 }
@@ -262,7 +280,7 @@ fn cells(series: &Series, style: Style) -> Vec<String> {
 
 /// One character a run, at most 40 of the newest. The scale ends at the highest speed and begins at the lowest, or at 80 % of
 /// the highest if that is lower, so that small differences look small.
-fn sparkline(speeds: &[f64], unicode: bool) -> String {
+pub(super) fn sparkline(speeds: &[f64], unicode: bool) -> String {
     const MOST: usize = 40;
     let levels = if unicode { "▁▂▃▄▅▆▇█" } else { "12345678" };
     let levels: Vec<char> = levels.chars().collect();

@@ -29,6 +29,7 @@ mod results;
 mod run;
 mod shell_lines;
 mod signals;
+mod site;
 mod stored;
 mod tree;
 mod watch_boot;

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf, process::ExitCode};
 
-use super::{args::Report, capture, errors::Usage, output::Output, stored};
+use super::{args::Report, capture, errors::Usage, output::Output, site, stored};
 use crate::{
     compare::compare,
     findings::{CarrierDrive, Findings},
@@ -14,6 +14,9 @@ use crate::{
 
 pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let store = stored::store(store)?;
+    if let Some(dir) = &args.site {
+        return site::site(dir, &store, output);
+    }
     let names = stored::names(&store, &args.runs)?;
     stored::each_once(&names)?;
     let runs = names.iter().map(|run| stored::findings(&store, run));

@@ -20,6 +20,7 @@ p,li{max-width:48rem;overflow-wrap:anywhere}\
 .answer{font-size:1.1rem}.note{background:var(--note);padding:.5rem .8rem;border-left:4px solid var(--warn)}\
 .figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,30rem),1fr));gap:1.5rem 1rem;margin:1.5rem 0}\
 figure{margin:0;break-inside:avoid}svg{width:100%;height:auto;display:block}\
+.bar{min-width:4rem;height:.4rem;fill:currentColor}.site table{width:100%}a{color:inherit}\
 .wide{overflow-x:auto;margin:1rem 0;background:linear-gradient(to right,var(--paper) 50%,transparent) left/4rem 100% local,\
 linear-gradient(to left,var(--paper) 50%,transparent) right/4rem 100% local,\
 linear-gradient(to right,var(--edge),transparent) left/1rem 100% scroll,\
@@ -33,6 +34,23 @@ pre code{display:block;padding-left:2ch;text-indent:-2ch}article+article{border-
 
 pub fn html(all: &[Findings]) -> String {
     let title = if let [one] = all { &one.question } else { "Measurements of drives" };
+    page(
+        title,
+        html! {
+            @if let [one] = all {
+                article { h1 { (capital(&one.question)) } (body(one, 0, true)) }
+            } @else {
+                h1 { (title) }
+                @for (i, one) in all.iter().enumerate() {
+                    article { h2 { (capital(&one.question)) } (body(one, i, false)) }
+                }
+            }
+        },
+    )
+}
+
+/// A page with this content.
+pub(super) fn page(title: &str, content: Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -45,14 +63,7 @@ pub fn html(all: &[Findings]) -> String {
             }
             body {
                 main {
-                    @if let [one] = all {
-                        article { h1 { (capital(&one.question)) } (body(one, 0, true)) }
-                    } @else {
-                        h1 { (title) }
-                        @for (i, one) in all.iter().enumerate() {
-                            article { h2 { (capital(&one.question)) } (body(one, i, false)) }
-                        }
-                    }
+                    (content)
                     footer { p { "Written by drivebench from its records. MB/s means 10⁶ bytes per second." } }
                 }
             }

@@ -11,6 +11,7 @@ mod head;
 mod html;
 mod markdown;
 pub mod plot;
+pub mod site;
 mod terminal;
 mod text;
 

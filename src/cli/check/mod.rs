@@ -8,7 +8,7 @@ mod tests;
 mod timer;
 mod words;
 
-use std::{fs::File, io, path::PathBuf, process::ExitCode, thread, time::Duration};
+use std::{collections::BTreeMap, fs::File, io, path::PathBuf, process::ExitCode, thread, time::Duration};
 
 use anyhow::anyhow;
 use rustix::{
@@ -354,6 +354,12 @@ fn accept(drives: &[Drive], store: &Store, output: &Output) -> anyhow::Result<Ex
         0 => Err(Usage("nothing was accepted: check the drives first".to_owned()).into()),
         _ => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// What there still is to look at of each drive after the last checks, by its identity.
+pub(super) fn alarms(store: &Store) -> io::Result<BTreeMap<String, Vec<String>>> {
+    let known = Known::read(store)?.drives.into_iter();
+    Ok(known.map(|(identity, drive)| (identity, drive.alarms.iter().map(words::alarm).collect())).collect())
 }
 
 fn show(all: &[Checked], output: &Output) -> io::Result<()> {

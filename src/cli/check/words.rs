@@ -4,7 +4,7 @@ use rustix::process::geteuid;
 
 use crate::{
     analyse::Estimate,
-    experiments::check::{Change, Counter, Decision, Skipped, Unknown},
+    experiments::check::{Alarm, Change, Counter, Decision, Skipped, Unknown},
     units::{count, percent},
 };
 
@@ -26,7 +26,7 @@ fn words(decision: &Decision) -> String {
                 interval(ratio)
             )
         }
-        Decision::NewErrors { counter, from, to } => new_errors(*counter, *from, *to),
+        Decision::NewErrors { counter, from, to } => new_errors(*counter, Some(*from), *to),
         Decision::ReadFailed { error } => format!("READ ERROR: {error}; back it up now"),
         Decision::SlowerThanPeers { load, ratio, peers } => format!(
             "SLOWER than its peers by {}: {load} at {} of {} of its model",
@@ -79,8 +79,19 @@ fn skipped(why: &Skipped) -> String {
     }
 }
 
-fn new_errors(counter: Counter, from: u64, to: u64) -> String {
-    let rose = |name: &str| format!("NEW ERRORS: {to} {name}, {from} before");
+/// What there still is to look at after the last check.
+pub(super) fn alarm(alarm: &Alarm) -> String {
+    match alarm {
+        Alarm::Slower { load } => format!("slower than its first checks ({load})"),
+        Alarm::SlowerThanPeers { load } => format!("slower than others of its model ({load})"),
+        Alarm::ReadFailed => "a read failed; back it up now".to_owned(),
+        Alarm::NewErrors { counter, to } => new_errors(*counter, None, *to),
+    }
+}
+
+fn new_errors(counter: Counter, from: Option<u64>, to: u64) -> String {
+    let before = from.map(|from| format!(", {from} before")).unwrap_or_default();
+    let rose = |name: &str| format!("NEW ERRORS: {to} {name}{before}");
     match counter {
         Counter::Failing => "FAILING: the drive itself reports that it fails; back it up now".to_owned(),
         Counter::Pending => rose("sectors can't be read") + "; what is in them may be lost",

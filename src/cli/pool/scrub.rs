@@ -25,7 +25,7 @@ pub(super) fn scrub(name: &str, store: &Store, output: &Output) -> anyhow::Resul
     let inventory = bay::here(output);
     let before = built.build.health(&Sysroot::live(), &inventory);
     let why = match before.missing {
-        _ if before.work.is_some() => "is busy",
+        _ if before.work.is_some() => "is being filled or compared; try again when that is done",
         0 => "",
         _ => "lacks members, so there is nothing to compare",
     };

@@ -79,7 +79,7 @@ pub(super) fn open(difference: Difference, of: &[(&Metric, Estimate)]) -> Option
         Difference::Found => return None,
         Difference::NotFound => ("No difference found", "Repeat both to see smaller differences."),
         Difference::TooWide => ("Too noisy to judge", "Repeat both when nothing else runs."),
-        Difference::Unknown => ("Can't be judged without intervals", "Repeat both."),
+        Difference::Unknown => ("Too few or too unsteady to judge", "Repeat both when nothing else runs."),
     };
     let one = |(metric, ratio): &(&Metric, Estimate)| match difference {
         Difference::Unknown => format!("{} ({:.2} times)", metric.row(), ratio.value),

@@ -37,7 +37,7 @@ struct Latest {
 type Family = (&'static str, &'static str, &'static str);
 
 /// The metric of all numbers with this unit.
-const FAMILIES: [(Unit, Family); 4] = [
+pub(super) const FAMILIES: [(Unit, Family); 4] = [
     (
         Unit::BytesPerSecond,
         ("drivebench_throughput_bytes_per_second", "bytes_per_second", "Measured throughput."),
@@ -47,7 +47,7 @@ const FAMILIES: [(Unit, Family); 4] = [
     (Unit::None, ("drivebench_ratio", "ratio", "Measured ratio or share.")),
 ];
 
-const STARTED: Family = (
+pub(super) const STARTED: Family = (
     "drivebench_run_started_timestamp_seconds",
     "seconds",
     "Start of the run that the drive's other metrics come from.",

@@ -321,3 +321,20 @@ fn the_columns_are_documented() {
     };
     assert_eq!(told, COLUMNS.iter().map(|(name, get)| (*name, kind(get))).collect::<Vec<_>>());
 }
+
+#[test]
+fn rules_and_dashboard_name_only_metrics_that_exist() {
+    let files = [
+        include_str!("../../../../contrib/prometheus/drivebench.rules.yml"),
+        include_str!("../../../../contrib/prometheus/drivebench-dashboard.json"),
+    ];
+    let known = openmetrics::FAMILIES.iter().map(|(_, family)| family.0).chain([openmetrics::STARTED.0]);
+    let known: BTreeSet<&str> = known.collect();
+    let is_part = |c: char| c.is_ascii_lowercase() || c == '_';
+    let named = |text: &'static str| {
+        let ends = |at: usize| text[at..].find(|c| !is_part(c)).map_or(text.len(), |length| at + length);
+        text.match_indices("drivebench_").map(move |(at, _)| &text[at..ends(at)])
+    };
+    let named: BTreeSet<&str> = files.into_iter().flat_map(named).collect();
+    assert!(named.len() >= 3 && named.is_subset(&known), "{named:?}");
+}

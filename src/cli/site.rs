@@ -1,0 +1,187 @@
+//! `drivebench report --site DIR`: pages of the whole store.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::{self, Write},
+    path::Path,
+    process::ExitCode,
+};
+
+use super::{
+    check,
+    errors::Usage,
+    history::{self, DriveHistory, Entry, Series, origin, sparkline},
+    output::Output,
+    results::short_date,
+    stored,
+};
+use crate::{
+    findings::{At, Axis, Curve, Figure, Mark, Point, Style, Unit},
+    record::{AtomicFile, Store, keep_new_dir},
+    report::{html, site},
+    run,
+    units::{count, decimal_bytes, shortened},
+};
+
+/// The first page; an existing directory without it is not ours.
+const INDEX: &str = "index.html";
+/// How such a page is recognised.
+const MARK: &str = "<meta name=\"generator\" content=\"drivebench\">";
+/// Curves that a figure shows at most.
+const CURVES: usize = 6;
+
+pub(super) fn site(dir: &Path, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
+    is_free(dir)?;
+    let mut drives: Vec<DriveHistory> = history::read(store)?.into_values().collect();
+    drives.sort_by(|a, b| a.drive.cmp(&b.drive));
+    let alarms = check::alarms(store)?;
+    let now = run::now();
+    let mut pages = BTreeMap::new();
+    let mut rows = Vec::new();
+    let shown: BTreeSet<&str> = drives.iter().flat_map(|one| with_pages(&one.runs)).collect();
+    for (at, one) in drives.iter().enumerate() {
+        let row = row(one, at, alarms.get(&one.identity).cloned().unwrap_or_default(), &now);
+        let runs: Vec<site::Run> = one.runs.iter().rev().map(|entry| line(entry, &shown, &now)).collect();
+        let heads = ["run", "when (UTC)", "from", "result (read / write)"];
+        pages.insert(row.page.clone(), site::drive(&row, &figures(one), &heads, &runs));
+        rows.push(row);
+    }
+    for run in &shown {
+        pages.insert(page(run), html(&[stored::findings(store, run)?]));
+    }
+    let runs: BTreeSet<&str> =
+        drives.iter().flat_map(|one| &one.runs).map(|entry| entry.run.as_str()).collect();
+    pages.insert(INDEX.to_owned(), site::index(&rows, !alarms.is_empty(), runs.len(), &short_date(&now, "")));
+    write(dir, &pages).map_err(|e| anyhow::anyhow!("{} can't be written: {e}", dir.display()))?;
+    let bytes: usize = pages.values().map(String::len).sum();
+    output.note(&format!(
+        "Wrote {}: {} in {}, {}. It contains serials and paths.",
+        dir.join(INDEX).display(),
+        count(drives.len() as u64, "drive"),
+        count(pages.len() as u64, "page"),
+        decimal_bytes(bytes as u64)
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses a directory that holds something else than such pages.
+fn is_free(dir: &Path) -> anyhow::Result<()> {
+    let is_empty = match fs::read_dir(dir) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => true,
+        entries => entries.map_err(|e| Usage(format!("{}: {e}", dir.display())))?.next().is_none(),
+    };
+    let is_ours = || fs::read_to_string(dir.join(INDEX)).is_ok_and(|page| page.contains(MARK));
+    match is_empty || is_ours() {
+        true => Ok(()),
+        false => {
+            Err(Usage(format!("{} holds other files: name a directory of its own", dir.display())).into())
+        }
+    }
+}
+
+/// Pages of runs and drives that are gone stay, without a link to them.
+fn write(dir: &Path, pages: &BTreeMap<String, String>) -> io::Result<()> {
+    if !dir.exists() {
+        keep_new_dir(dir, &[(INDEX.to_owned(), format!("{MARK}\n"))])?;
+    }
+    for (name, text) in pages {
+        let file = AtomicFile::create(&dir.join(name), 0o644)?;
+        file.file().write_all(text.as_bytes())?;
+        file.keep()?;
+    }
+    Ok(())
+}
+
+fn page(run: &str) -> String {
+    format!("{run}.html")
+}
+
+/// The runs that get a page: the newest of each experiment with its suite.
+fn with_pages(runs: &[Entry]) -> impl Iterator<Item = &str> {
+    let newest: BTreeMap<_, _> =
+        runs.iter().map(|entry| ((&entry.experiment, &entry.suite), entry.run.as_str())).collect();
+    newest.into_values()
+}
+
+fn row(one: &DriveHistory, at: usize, mut alarms: Vec<String>, now: &str) -> site::Drive {
+    alarms.extend(one.lost.clone());
+    let newest = |direction: &str| {
+        let own = one.loads.iter().filter(|series| series.load.ends_with(direction));
+        let last = own.filter_map(|series| Some((series, series.points.last()?)));
+        let best = last.max_by_key(|(series, point)| (is_sequential(series), &point.at));
+        best.map(|(_, point)| point.speed.value)
+    };
+    let several = one.loads.iter().filter(|series| series.points.len() > 1);
+    let longest = several.max_by_key(|series| (is_sequential(series), series.points.len()));
+    let trend = longest.map(|series| {
+        let speeds: Vec<f64> = series.points.iter().map(|point| point.speed.value).collect();
+        (series.load.clone(), sparkline(&speeds, true))
+    });
+    site::Drive {
+        page: format!("drive-{}.html", at + 1),
+        name: if one.drive.is_empty() { one.identity.clone() } else { one.drive.clone() },
+        machine: one.machine.clone(),
+        alarms,
+        read: newest(" read"),
+        write: newest(" write"),
+        trend,
+        newest: one.runs.last().map(|entry| short_date(&entry.at, now)).unwrap_or_default(),
+    }
+}
+
+fn is_sequential(series: &Series) -> bool {
+    series.load.starts_with("SEQ")
+}
+
+fn line(entry: &Entry, shown: &BTreeSet<&str>, now: &str) -> site::Run {
+    let changes = entry.changed.iter().map(history::mark);
+    let result = entry.numbers.iter().take(2).cloned().chain(changes).collect::<Vec<_>>().join(", ");
+    site::Run {
+        name: entry.run.clone(),
+        page: shown.contains(entry.run.as_str()).then(|| page(&entry.run)),
+        cells: vec![short_date(&entry.at, now), origin(&entry.experiment, entry.suite.as_deref()), result],
+    }
+}
+
+/// A figure for each experiment with its suite that ran more than once.
+fn figures(one: &DriveHistory) -> Vec<Figure> {
+    let mut groups: BTreeMap<String, Vec<&Series>> = BTreeMap::new();
+    for series in one.loads.iter().filter(|series| series.points.len() > 1) {
+        groups.entry(origin(&series.experiment, series.suite.as_deref())).or_default().push(series);
+    }
+    groups.into_iter().map(|(name, all)| figure(one, &name, &all[..all.len().min(CURVES)])).collect()
+}
+
+fn figure(one: &DriveHistory, name: &str, all: &[&Series]) -> Figure {
+    let first = all.iter().filter_map(|series| series.points.first()).map(|point| point.at.as_str()).min();
+    let first = first.unwrap_or_default();
+    let point = |point: &history::Point| Point::of(days(first, &point.at), &point.speed);
+    let curve = |series: &&Series| Curve::new(&series.load, Style::Line, series.points.iter().map(point));
+    let marks = one.runs.iter().flat_map(|entry| {
+        let at = days(first, &entry.at);
+        let label = move |one: &history::Changed| {
+            let to = one.to.as_deref().unwrap_or_default();
+            Mark { label: format!("{} {}", one.what, shortened(to, 24)), at: At::X(at) }
+        };
+        entry.changed.iter().map(label)
+    });
+    Figure {
+        title: format!("speeds over time, {name}"),
+        text: "Each point is a run; the band is its 95 % interval.".to_owned(),
+        n: count(all.iter().map(|series| series.points.len()).max().unwrap_or(0) as u64, "run"),
+        x: Axis::of(&format!("days since {}", first.get(..10).unwrap_or(first)), Unit::None),
+        y: Axis::speed().log(),
+        curves: all.iter().map(curve).collect(),
+        marks: marks.filter(|mark| matches!(mark.at, At::X(x) if x >= 0.0)).collect(),
+        ..Figure::default()
+    }
+}
+
+/// Days from one time to another; infinite, which no figure shows, where one is no time.
+fn days(from: &str, to: &str) -> f64 {
+    let time = |text| humantime::parse_rfc3339_weak(text).ok();
+    let (Some(from), Some(to)) = (time(from), time(to)) else { return f64::INFINITY };
+    let seconds = to.duration_since(from).map_or_else(|e| -e.duration().as_secs_f64(), |d| d.as_secs_f64());
+    seconds / 86_400.0
+}
