@@ -342,6 +342,10 @@ pub struct Filter {
     #[arg(long, value_name = "TEXT")]
     pub board: Option<String>,
 
+    /// Only runs on the machine with this name
+    #[arg(long, value_name = "NAME")]
+    pub host: Option<String>,
+
     /// Only runs of this experiment
     #[arg(long, value_name = "NAME")]
     pub experiment: Option<String>,

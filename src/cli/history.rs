@@ -36,7 +36,7 @@ pub(super) struct DriveHistory {
     pub identity: String,
     /// Model and serial, as the newest run has them.
     pub drive: String,
-    /// The board that the newest run was on.
+    /// The machine that the newest run was on: its name and board.
     pub machine: String,
     /// Data that it lost in a test, in words.
     pub lost: Option<String>,
@@ -157,8 +157,9 @@ pub(super) fn read(store: &Store) -> anyhow::Result<BTreeMap<String, DriveHistor
             let own = drives.entry(drive.identity.clone()).or_default();
             own.identity.clone_from(&drive.identity);
             own.drive = names.into_iter().flatten().collect::<Vec<_>>().join(" ");
-            let machine = findings.origin.board.as_ref().or(findings.origin.lab.as_ref());
-            own.machine = machine.cloned().unwrap_or_default();
+            let origin = &findings.origin;
+            let machine = [origin.host_name.as_ref(), origin.board.as_ref().or(origin.lab.as_ref())];
+            own.machine = machine.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" · ");
             let place = places.get(&drive.identity).cloned().unwrap_or_default();
             own.add(&findings, &carrier.target, place);
         }

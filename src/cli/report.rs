@@ -44,6 +44,8 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
         first.context.extend(in_common);
     }
     if args.anonymise {
+        // Short names of machines are not found in text.
+        all.iter_mut().for_each(|one| one.origin.host_name = None);
         all = anonymised(&all, &store, &names)?;
     }
     let files = files(&all);

@@ -93,6 +93,7 @@ fn matches(run: &Summary, filter: &Filter) -> bool {
     let day = run.at.get(..10).unwrap_or_default();
     filter.drive.as_ref().is_none_or(|part| names.any(|name| holds(name, part)))
         && filter.board.as_ref().is_none_or(|part| run.board.as_ref().is_some_and(|b| holds(b, part)))
+        && filter.host.as_ref().is_none_or(|name| run.host.as_ref() == Some(name))
         && filter.experiment.as_ref().is_none_or(|name| *name == run.experiment)
         && filter.since.as_deref().is_none_or(|since| day >= since)
         && filter.until.as_deref().is_none_or(|until| day <= until)

@@ -128,16 +128,21 @@ pub fn ratio_of_runs(a: &[f64], b: &[f64]) -> Option<Ratio> {
     Some(Ratio { estimate, different })
 }
 
-/// Positions in `estimates` from the largest value to the smallest, in groups: within a group nothing differs significantly
-/// from its first.
+/// Whether two estimates differ significantly.
+pub fn differ(a: &Estimate, b: &Estimate) -> bool {
+    ratio(a, b).is_some_and(|r| r.different)
+}
+
+/// Positions in `estimates` from the largest value to the smallest, in groups: each one differs significantly from every one
+/// of the group before.
 pub fn rank(estimates: &[Estimate]) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..estimates.len()).collect();
     order.sort_by(|&a, &b| estimates[b].value.total_cmp(&estimates[a].value));
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for i in order {
         match groups.last_mut() {
-            Some(group) if !ratio(&estimates[group[0]], &estimates[i]).is_some_and(|r| r.different) => {
-                group.push(i);
+            Some(group) if !group.iter().all(|&other| differ(&estimates[other], &estimates[i])) => {
+                group.push(i)
             }
             _ => groups.push(vec![i]),
         }
@@ -261,6 +266,8 @@ mod tests {
     fn ranks_in_groups() {
         let all = [of(10.0, 0.2), of(20.0, 0.5), of(10.1, 0.2), of(19.8, 0.5)];
         assert_eq!(rank(&all), [vec![1, 3], vec![2, 0]]);
+        // The second may be as slow as the third.
+        assert_eq!(rank(&[of(15.0, 0.1), of(13.0, 5.0), of(11.0, 0.1)]), [vec![0, 1, 2]]);
         assert_eq!(rank(&[]), Vec::<Vec<usize>>::new());
     }
 }

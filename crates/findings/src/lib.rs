@@ -133,6 +133,11 @@ pub struct Origin {
     pub ended: RunStatus,
     /// The board, or what else the machine is called.
     pub board: Option<String>,
+    /// The name of the machine, and its machine-id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine_id: Option<String>,
     /// The lab's scenario, where it ran in the lab.
     pub lab: Option<String>,
     #[serde(alias = "protocol")]

@@ -12,7 +12,7 @@ const PAGE: [Colour; 9] = [
     ("warn", "#D55E00", "#FF9D57"),
     ("note", "#FFF6E0", "#3A3118"),
     ("code", "#F4F6F8", "#22262B"),
-    ("edge", "#A8A8A8", "#707070"),
+    ("edge", "#A8A8A8", "#3A3E44"),
 ];
 
 /// Okabe and Ito's colours, which people with any colour vision can tell apart, and brighter ones for dark paper.

@@ -5,8 +5,9 @@ use crate::{
     units::distinct,
 };
 
-/// The most rows of tables before the sentences.
+/// The most rows of tables, and the most tables, before the sentences.
 const ROWS: usize = 12;
+const TABLES: usize = 2;
 
 /// Lines under the title: experiment and run, machine, drives; none where nothing was run.
 pub(super) fn lines(findings: &Findings) -> Vec<String> {
@@ -15,8 +16,10 @@ pub(super) fn lines(findings: &Findings) -> Vec<String> {
     }
     let origin = &findings.origin;
     let machine = origin.board.as_ref().or(origin.lab.as_ref());
-    let run =
-        [Some(&findings.experiment), Some(&findings.run), machine, Some(&origin.at)].into_iter().flatten();
+    let host = origin.host_name.as_ref();
+    let run = [Some(&findings.experiment), Some(&findings.run), host, machine, Some(&origin.at)]
+        .into_iter()
+        .flatten();
     let run = run.map(String::as_str).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" · ");
     [run].into_iter().chain(findings.context.iter().cloned()).filter(|line| !line.is_empty()).collect()
 }
@@ -52,5 +55,5 @@ pub(super) fn tables(all: &[Table]) -> (&[Table], &[Table]) {
         rows += table.rows.len();
         rows <= ROWS
     };
-    all.split_at(all.iter().take_while(fits).count().max(1).min(all.len()))
+    all.split_at(all.iter().take(TABLES).take_while(fits).count().max(1).min(all.len()))
 }

@@ -27,7 +27,7 @@ linear-gradient(to right,var(--edge),transparent) left/1rem 100% scroll,\
 linear-gradient(to left,var(--edge),transparent) right/1rem 100% scroll;background-repeat:no-repeat}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.95rem}\
 caption{text-align:left;font-weight:600;padding:.3rem 0}th,td{padding:.25rem .9rem .25rem 0;text-align:left;border-bottom:1px solid var(--line);white-space:nowrap}\
 .n{text-align:right}th:last-child,td:last-child{padding-right:0}\
-@media(max-width:32rem){table{font-size:.85rem}th,td{padding-right:.5rem;white-space:normal;vertical-align:top}}\
+@media(max-width:32rem){table{font-size:.8rem}th,td{padding-right:.4rem;white-space:normal;vertical-align:top}}\
 pre{background:var(--code);padding:.7rem;font-size:.85rem;white-space:pre-wrap;overflow-wrap:anywhere}\
 pre code{display:block;padding-left:2ch;text-indent:-2ch}article+article{border-top:2px solid var(--line);margin-top:3rem}\
 @media print{main{max-width:none;padding:0}.wide{overflow:visible;background:none}}";
@@ -82,10 +82,10 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
             p.note { "Virtual: these figures come from modelled drives, not from real ones." }
         }
         @for one in first { (table(one)) }
-        @for verdict in &findings.verdicts { p.answer { (glued(verdict)) } }
+        @for verdict in &findings.verdicts { p.answer { (prose(verdict)) } }
         @if !findings.flags.is_empty() {
             (heading("Flags"))
-            ul { @for flag in &findings.flags { li { (glued(flag)) } } }
+            ul { @for flag in &findings.flags { li { (prose(flag)) } } }
         }
         @for reading in head::readings(findings) { p.soft { (glued(reading)) } }
         @if !findings.figures.is_empty() {
@@ -102,7 +102,7 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
         @for one in rest { (table(one)) }
         @if !findings.details.sentences.is_empty() {
             (heading("Details"))
-            ul { @for line in &findings.details.sentences { li { (glued(line)) } } }
+            ul { @for line in &findings.details.sentences { li { (prose(line)) } } }
         }
         @for one in &findings.details.tables { (table(one)) }
         @if !findings.conditions.is_empty() {
@@ -120,12 +120,22 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
     }
 }
 
+/// Text with what stands between backticks as code.
+fn prose(text: &str) -> Markup {
+    let parts: Vec<&str> = text.split('`').collect();
+    // An odd one is no mark.
+    if parts.len() % 2 == 0 {
+        return html! { (glued(text)) };
+    }
+    html! { @for (i, part) in parts.iter().enumerate() { @if i % 2 == 0 { (glued(part)) } @else { code { (part) } } } }
+}
+
 fn table(table: &Table) -> Markup {
     let class = |i: usize| table.columns.get(i).filter(|c| c.right).map(|_| "n");
     html! {
         div.wide tabindex="0" role="region" aria-label=(if table.title.is_empty() { "figures" } else { &table.title }) {
             table {
-                @if !table.title.is_empty() { caption { (capital(&table.title)) } }
+                @if !table.title.is_empty() { caption { (table.title) } }
                 thead { tr { @for (i, c) in table.columns.iter().enumerate() { th scope="col" class=[class(i)] { (c.name) } } } }
                 tbody {
                     @for row in &table.rows {

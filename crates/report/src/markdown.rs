@@ -14,7 +14,7 @@ pub fn markdown(findings: &Findings, pictures: &[String]) -> String {
         if items.is_empty() { String::new() } else { format!("\n{title}{lines}") }
     };
     out += &list("", &head::lines(findings), "- ");
-    if findings.modelled && !pictures.is_empty() {
+    if findings.modelled {
         out += "\n**Virtual: these figures come from modelled drives, not from real ones.**\n";
     }
     let (first, rest) = head::tables(&findings.tables);
@@ -66,7 +66,18 @@ fn fence(text: &str) -> String {
 }
 
 /// Names of drives must not become markup.
+/// Text with all marks as plain characters, except what stands between backticks, which is code.
 fn escape(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len() % 2 == 0 {
+        return plain(text);
+    }
+    let part =
+        |(i, part): (usize, &&str)| if i % 2 == 0 { plain(part) } else { format!("`{}`", clean(part)) };
+    parts.iter().enumerate().map(part).collect()
+}
+
+fn plain(text: &str) -> String {
     let escaped = |(at, c): (usize, char)| {
         let markup = matches!(c, '\\' | '`' | '*' | '_' | '<' | '>' | '[' | ']' | '#' | '&' | '~' | '$');
         // At the beginning of a line these begin a list.

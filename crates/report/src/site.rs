@@ -139,7 +139,12 @@ mod tests {
             read: Some(25e6),
             ..Drive::default()
         };
-        let fine = Drive { page: "drive-1.html".to_owned(), name: "Ultra".to_owned(), read: Some(100e6), ..sick.clone() };
+        let fine = Drive {
+            page: "drive-1.html".to_owned(),
+            name: "Ultra".to_owned(),
+            read: Some(100e6),
+            ..sick.clone()
+        };
         [Drive { alarms: Vec::new(), ..fine }, sick]
     }
 

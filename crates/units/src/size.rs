@@ -124,17 +124,19 @@ pub fn aim(share: f64) -> String {
 
 /// A number of operations with separated thousands: `1,510`; numbers below ten have one decimal.
 pub fn thousands(n: f64) -> String {
-    if n < 9.95 {
-        return format!("{n:.1}");
-    }
-    let digits = format!("{n:.0}");
+    if n < 9.95 { format!("{n:.1}") } else { whole(n.round() as u64) }
+}
+
+/// A whole number with separated thousands: `1,510`.
+pub fn whole(n: u64) -> String {
+    let digits = n.to_string();
     let groups: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
     groups.iter().map(|group| String::from_utf8_lossy(group)).collect::<Vec<_>>().join(",")
 }
 
-/// A count with its noun: `1 stall`, `17 stalls`.
+/// A count with its noun: `1 stall`, `1,510 stalls`.
 pub fn count(n: u64, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+    if n == 1 { format!("1 {noun}") } else { format!("{} {noun}s", whole(n)) }
 }
 
 #[cfg(test)]

@@ -799,6 +799,7 @@ fn few_of_thousands_of_runs_are_read() {
         drives: Vec::new(),
         headline: None,
         pool: None,
+        host: None,
         board: None,
         lab: false,
         end: None,

@@ -160,7 +160,7 @@ fn numbers_without_an_interval_share_a_sentence() {
     let (a, mut b) = (run("rA", &loads, 6e6), run("rB", &loads, 6.1e6));
     b.estimates.iter_mut().for_each(|m| m.estimate.high = f64::INFINITY);
     let [sentence] = &of(&a, &b, false).expect("alike").verdicts[..] else { panic!("one sentence") };
-    assert!(sentence.ends_with("and 9 more. Repeat both."), "{sentence}");
+    assert!(sentence.ends_with("and 9 more. Repeat both when nothing else runs."), "{sentence}");
     // Neither has one: the ratio is said, but not that they are alike.
     let mut none = a.clone();
     [&mut none, &mut b].into_iter().flat_map(|run| &mut run.estimates).for_each(|m| {

@@ -228,13 +228,15 @@ pub struct StandbyResult {
     pub others: u64,
 }
 
-/// Machine id and boot id, which distinguish a reboot from a crash.
+/// Which machine it is, and since which boot, which distinguishes a reboot from a crash.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_id: Option<String>,
+    #[serde(default, rename = "host_name", skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

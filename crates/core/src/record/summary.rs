@@ -27,6 +27,8 @@ pub struct Summary {
     pub pool: Option<Pool>,
     /// The board, or another name of the machine.
     pub board: Option<String>,
+    #[serde(default)]
+    pub host: Option<String>,
     pub lab: bool,
     /// How it ended; `None` if it is running or was cut off.
     pub end: Option<End>,
@@ -71,6 +73,7 @@ impl Summary {
             experiment: start.experiment,
             targets: start.targets,
             board: machine.board,
+            host: start.host.name,
             lab: machine.lab.is_some(),
             end: run.end,
             written,

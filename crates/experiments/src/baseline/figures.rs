@@ -143,9 +143,10 @@ fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) 
         };
         Percentile::ALL.iter().enumerate().filter_map(point).collect::<Vec<_>>()
     };
-    let longest = |run: &Summary| Some(run.tail.histogram().max()? as f64 / 1e9);
+    let longest =
+        |g: &Group<'_>| Some(g.runs.iter().filter_map(|run| run.tail.histogram().max()).max()? as f64 / 1e9);
     let mut shown: Vec<(String, &Summary, f64)> =
-        groups.iter().filter_map(|g| Some((name(g), g.runs.first()?, longest(g.runs.first()?)?))).collect();
+        groups.iter().filter_map(|g| Some((name(g), g.runs.first()?, longest(g)?))).collect();
     let all = shown.len();
     if all > LINES {
         shown.sort_by(|a, b| b.2.total_cmp(&a.2));

@@ -177,7 +177,7 @@ fn stalls(name: &str, stalls: &StallSummary) -> Option<String> {
     let (mean, share) = (duration(stalls.mean_seconds), percent(stalls.time_share));
     (!stalls.each.is_empty()).then(|| {
         format!(
-            "{name} stalled {} for about {mean}{every}: {share} of the time; longest operation {}.",
+            "{name} almost stopped {}, for about {mean} each{every}: {share} of the time. The longest operation took {}.",
             count(stalls.each.len() as u64, "time"),
             duration(longest)
         )
@@ -282,6 +282,11 @@ impl<'a> Ranking<'a> {
         if let [all] = &self.places[..] {
             let names = listed(&all.iter().map(name).collect::<Vec<_>>());
             return match Difference::of(&self.ratio) {
+                // Something between them is too uncertain to stand beside either.
+                Difference::Found if all.len() > 2 => {
+                    let (first, last) = (name(&all[0]), name(&all[all.len() - 1]));
+                    format!("{load}: {first} > {last}; the others can't be ranked; {times}.")
+                }
                 Difference::Found | Difference::NotFound => {
                     format!("{load}: no difference found between {names}.")
                 }
@@ -317,9 +322,9 @@ mod tests {
         assert_eq!((difference(&unknown), unknown.ratio.value), ((1, Difference::Unknown), 149.0));
         let wide = ranking(&[(3e6, 1e6, 9e6), (1e6, 0.3e6, 3e6)]);
         assert_eq!(difference(&wide), (1, Difference::TooWide));
-        // Without an interval, the second is no worse than the first.
+        // Without an interval, the second may be as fast as the first or as slow as the third.
         let tied = ranking(&[(9e6, 8.9e6, 9.1e6), (8e6, open.0, open.1), (1e6, 0.9e6, 1.1e6)]);
-        assert_eq!(tied.places, [vec![0, 1], vec![2]]);
+        assert_eq!(tied.places, [vec![0, 1, 2]]);
         insta::assert_snapshot!([equal, unknown, wide, tied].map(|r| r.sentence()).join("\n"));
     }
 }

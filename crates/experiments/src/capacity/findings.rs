@@ -14,14 +14,19 @@ use crate::{
     plan::Plan,
     record::Run,
     stamped::BLOCK,
-    units::{count, decimal_bytes, percent, thousands},
+    units::{count, decimal_bytes, percent, whole},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     for (step, act) in plan.acts::<super::act::ProbeCapacity>() {
         let Some(at) = step.targets().next() else { continue };
-        let Some(probed) = run.acts.get(&(step.id, at)).and_then(|act| act.get::<Probed>()) else { continue };
         let given = &plan.targets[at].given;
+        let Some(probed) = run.acts.get(&(step.id, at)).and_then(|act| act.get::<Probed>()) else {
+            findings.verdicts.push(format!(
+                "{given}: UNDECIDED: the test ended before all samples were read. `drivebench cleanup` puts back what is not back yet."
+            ));
+            continue;
+        };
         let verdict = Verdict::of(probed);
         findings.verdicts.push(format!("{given}: {}", sentence(&verdict, probed)));
         findings.tables.push(table(given, probed));
@@ -38,13 +43,16 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
                 count(probed.not_restored, "block")
             ));
         }
-        let n = probed.samples.len() as f64;
-        findings.details.sentences.push(format!(
-            "{given}: a bad range of {} of the drive or more is always hit; scattered bad blocks, {} of all, are found with a probability of {}.",
-            percent(2.0 / n),
-            percent(0.01),
-            percent(1.0 - 0.99_f64.powf(n))
-        ));
+        if let Verdict::Real { .. } = verdict {
+            let n = probed.samples.len() as f64;
+            findings.details.sentences.push(format!(
+                "{given}: a bad range of {} of the drive or more is always hit; of scattered bad blocks, {} of all, {} in 100,000 \
+                 tests find none.",
+                percent(2.0 / n),
+                percent(0.01),
+                whole((1e5 * 0.99_f64.powf(n)).ceil() as u64)
+            ));
+        }
     }
 }
 
@@ -120,7 +128,7 @@ fn sentence(verdict: &Verdict, probed: &Probed) -> String {
              reader, and repeat.",
             match samples {
                 1 => "one block was".to_owned(),
-                n => format!("{} blocks were", thousands(*n as f64)),
+                n => format!("{} blocks were", whole(*n)),
             }
         ),
         Verdict::Undecided(why) => match why {
@@ -141,11 +149,11 @@ const STATES: [(State, &str); 5] = [
 ];
 
 fn table(given: &str, probed: &Probed) -> Table {
-    let count = |state: State| probed.samples.iter().filter(|s| s.state == state).count();
+    let count = |state: State| probed.samples.iter().filter(|s| s.state == state).count() as u64;
     let mut columns = vec![Column::new("blocks", false)];
     columns.extend(STATES.map(|(_, name)| Column::new(name, true)));
-    let first = thousands(probed.samples.len() as f64);
-    let cells = STATES.map(|(state, _)| thousands(count(state) as f64));
+    let first = whole(probed.samples.len() as u64);
+    let cells = STATES.map(|(state, _)| whole(count(state)));
     let rows = vec![[first].into_iter().chain(cells).collect()];
     Table { title: given.to_owned(), columns, rows }
 }
@@ -159,7 +167,7 @@ fn figure(given: &str, probed: &Probed) -> Figure {
     };
     let states = STATES.map(|(state, name)| {
         let own = probed.samples.iter().filter(|s| s.state == state).count();
-        (own > 0).then(|| format!("{} {name}", thousands(own as f64)))
+        (own > 0).then(|| format!("{} {name}", whole(own as u64)))
     });
     Figure {
         title: format!("samples over the drive, {given}"),
@@ -168,7 +176,7 @@ fn figure(given: &str, probed: &Probed) -> Figure {
             states.into_iter().flatten().collect::<Vec<_>>().join(", ")
         ),
         load: "random read, 4 KiB, direct, depth 1".to_owned(),
-        n: format!("n = {} samples", thousands(probed.samples.len() as f64)),
+        n: format!("n = {} samples", whole(probed.samples.len() as u64)),
         x: Axis::of("position", Unit::Bytes),
         y: Axis::of("time to read", Unit::Seconds),
         curves: STATES.map(curve).into_iter().filter(|c| !c.points.is_empty()).collect(),

@@ -7,12 +7,10 @@ use crate::{
     findings::{Carrier, CarrierDrive, Findings, On, Origin, Spent},
     inventory::Drive,
     plan::{FileWork, Plan, Rule},
-    record::{Event, Run},
+    record::{Event, How, Run},
     target::{Kind, Target},
     units::{Ended, EngineInfo, RunStatus, count, decimal_bytes, distinct, listed},
 };
-
-const STOPPED: &str = "Interrupted: the rest of the plan was not measured.";
 
 pub(in super::super) fn read(record: &mut dyn Iterator<Item = Event>) -> Run<Series> {
     Run::read(record, |_, _, measure| Series::new(measure))
@@ -25,7 +23,13 @@ pub(in super::super) fn findings<T>(
 ) -> Findings {
     let mut flags: Vec<String> = run.flags.iter().map(|flag| flag.text.clone()).collect();
     flags.dedup();
-    flags.extend((run.status() == RunStatus::Interrupted).then(|| STOPPED.to_owned()));
+    flags.extend(match run.end.as_ref().map(|end| &end.how) {
+        Some(How::Interrupted) => Some("Interrupted: the rest of the plan was not measured.".to_owned()),
+        Some(How::Failed(why)) => {
+            Some(format!("It failed, and the rest of the plan was not measured: {why}"))
+        }
+        _ => None,
+    });
     let command = run.start.iter().filter(|_| run.plan.is_some()).map(|s| s.command.join(" "));
     let origin = origin(&run);
     let mut findings = Findings {
@@ -109,6 +113,8 @@ fn origin<T>(run: &Run<T>) -> Origin {
         version: start.version.clone(),
         ended: run.status(),
         board: start.inventory.machine.board.clone(),
+        host_name: start.host.name.clone(),
+        machine_id: start.host.machine_id.clone(),
         lab: start.inventory.machine.lab.clone(),
         suite: run.plan.as_ref().and_then(|plan| plan.suite.clone()),
         carriers: targets

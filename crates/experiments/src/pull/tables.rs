@@ -186,7 +186,7 @@ pub(super) fn summary(layouts: &[&[Case<'_>]]) -> Option<Table> {
             layout.words().to_owned(),
             format!("{room} of {n}"),
             match layout.survives(n) {
-                0 => "no loss".to_owned(),
+                0 => "no drive".to_owned(),
                 drives => count(drives as u64, "drive"),
             },
             whole(least),

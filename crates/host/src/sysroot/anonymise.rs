@@ -21,8 +21,19 @@ const SHORTEST: usize = 4;
 const NAMES: [&str; 9] =
     ["serial", "wwid", "address", "serial-number", "uuid", "unique_id", "nguid", "eui", "hostname"];
 /// Keys of JSON, and parts of udev's keys, whose values are names.
-const KEYS: [&str; 9] =
-    ["serial", "serial_number", "uuid", "partuuid", "ptuuid", "wwid", "wwn", "logical_unit_id", "eui64"];
+const KEYS: [&str; 11] = [
+    "serial",
+    "serial_number",
+    "uuid",
+    "partuuid",
+    "ptuuid",
+    "wwid",
+    "wwn",
+    "logical_unit_id",
+    "eui64",
+    "host_name",
+    "machine_id",
+];
 
 impl Archive {
     /// The archive without serials, UUIDs, world-wide names, hardware addresses and the host name. `seed` should be

@@ -85,7 +85,7 @@ enum Cell<'a> {
 }
 
 /// Every column, in order. Names are lower case and no words of SQL's.
-const COLUMNS: [(&str, Get); 37] = [
+const COLUMNS: [(&str, Get); 39] = [
     ("run", Get::Text(|r| known(&r.findings.run))),
     ("started_at", Get::Time(|r| known(&r.findings.origin.at))),
     ("version", Get::Text(|r| known(&r.findings.origin.version))),
@@ -126,6 +126,8 @@ const COLUMNS: [(&str, Get); 37] = [
     ("streams", Get::Whole(|r| r.load()?.streams.map(u64::from))),
     ("missed_percent", Get::Whole(|r| r.load()?.missed.map(u64::from))),
     ("engine", Get::Text(|r| known(&r.load()?.engine))),
+    ("host", Get::Text(|r| known(r.findings.origin.host_name.as_ref()?))),
+    ("machine_id", Get::Text(|r| known(r.findings.origin.machine_id.as_ref()?))),
 ];
 
 /// Columns that are labels of metrics, too.

@@ -281,7 +281,11 @@ impl FileId {
 }
 
 pub fn host(root: &Sysroot) -> Host {
-    Host { boot_id: root.word("/proc/sys/kernel/random/boot_id"), machine_id: root.word("/etc/machine-id") }
+    Host {
+        boot_id: root.word("/proc/sys/kernel/random/boot_id"),
+        machine_id: root.word("/etc/machine-id"),
+        name: root.word("/proc/sys/kernel/hostname"),
+    }
 }
 
 /// The journal of a run that has ended, read back.
