@@ -53,10 +53,10 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             }
         }
     }
-    let mut rows = Vec::new();
+    let (mut rows, mut verdicts) = (Vec::new(), Vec::new());
     for (target, (tested, courses)) in plan.targets.iter().zip(&drives) {
         let verdict = Verdict::of(tested);
-        findings.verdicts.push(format!("{}: {}", target.given, sentence(&verdict, tested)));
+        verdicts.push((severity(&verdict), format!("{}: {}", target.given, sentence(&verdict, tested))));
         rows.push(row(&target.given, &verdict, tested, courses));
         findings.details.tables.extend(bad_blocks(&target.given, tested));
         if tested.is_whole() {
@@ -76,7 +76,14 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             );
         }
     }
-    findings.tables.push(Table { title: String::new(), columns: columns(), rows });
+    verdicts.sort_by_key(|(severity, _)| *severity);
+    findings.verdicts.extend(verdicts.into_iter().map(|(_, sentence)| sentence));
+    let mut columns = columns();
+    if drives.iter().all(|(tested, _)| tested.hottest.is_none()) {
+        columns.pop();
+        rows.iter_mut().for_each(|row: &mut Vec<String>| drop(row.pop()));
+    }
+    findings.tables.push(Table { title: String::new(), columns, rows });
     let figures = PASSES.into_iter().enumerate().map(|(nth, (_, what))| {
         figure(what, plan, drives.iter().map(|(tested, courses)| (tested, &courses[nth])))
     });
@@ -168,6 +175,15 @@ fn loss(tested: &Tested) -> Option<KeptData> {
     let lost_bytes = (tested.counts.errors().saturating_mul(BLOCK as u64)).max(sectors.saturating_mul(512));
     let kept = KeptData { lost_bytes, wrong_reads: tested.counts.wrong() };
     (kept != KeptData::default()).then_some(kept)
+}
+
+/// What calls for action comes first.
+fn severity(verdict: &Verdict) -> u8 {
+    match verdict {
+        Verdict::Reject(_) => 0,
+        Verdict::Undecided(_) => 1,
+        Verdict::Accept => 2,
+    }
 }
 
 fn position(block: u64) -> String {

@@ -47,7 +47,9 @@ impl Frame {
         let ys = points().flat_map(|p| p.interval.map_or([p.y; 3], |(low, high)| [low, p.y, high]));
         let upright = |at| if let At::X(x) = at { Some(x) } else { None };
         let level = |at| if let At::Y(y) = at { Some(y) } else { None };
-        let x = Scale::new(&figure.x, xs.chain(marks(upright)), false);
+        let xs: Vec<f64> = xs.chain(marks(upright)).collect();
+        let x =
+            Scale::new(&figure.x, xs.iter().copied(), false).up_to(xs.iter().copied().fold(0.0, f64::max));
         let ys: Vec<f64> = ys.chain(marks(level)).filter(|y| y.is_finite()).collect();
         // Dots can be compared without zero, if their differences are not blown up.
         let dots = !figure.curves.is_empty() && figure.curves.iter().all(|c| c.style == Style::Dots);

@@ -49,6 +49,18 @@ impl Scale {
         Self { from, to, log, ticks, unit: (unit.0, unit.1.to_owned()), axis: axis.clone() }
     }
 
+    /// This axis, if it has numbers at equal distances, up to its largest value: what is empty beyond looks as if it was
+    /// not measured.
+    #[must_use]
+    pub fn up_to(mut self, largest: f64) -> Self {
+        let inside = |tick: &f64| *tick <= largest;
+        if !self.log && !self.named() && self.ticks.iter().filter(|tick| inside(tick)).count() > 1 {
+            self.ticks.retain(inside);
+            self.to = self.to.min(largest);
+        }
+        self
+    }
+
     /// Where a value stands, from 0 to 1; values beyond an end stand there.
     pub fn share(&self, value: f64) -> f64 {
         let on = |v: f64| if self.log { v.max(1e-300).log10() } else { v };
