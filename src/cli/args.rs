@@ -447,6 +447,29 @@ pub enum ResultsAction {
     },
     /// Export estimates as CSV, JSON or OpenMetrics
     Export(Export),
+    /// Write one run as a file that others can check and import
+    Pack {
+        /// Name of the run
+        #[arg(value_name = RUN)]
+        run: String,
+        /// The new file [default: RUN.drivebench]
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// Keep serials, UUIDs and the name of the machine
+        #[arg(long)]
+        identities: bool,
+        /// Sign it with this key of ssh
+        #[arg(long, value_name = "KEY")]
+        sign: Option<PathBuf>,
+    },
+    /// Check a pack: its digest, its findings computed again, its signature
+    Verify {
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Who may have signed it, in the format of ssh-keygen's allowed signers
+        #[arg(long, value_name = "FILE")]
+        signers: Option<PathBuf>,
+    },
     /// Remove runs
     Rm {
         /// Names of runs

@@ -10,6 +10,7 @@ use super::{
     args::{Import, Way},
     errors::Usage,
     output::Output,
+    pack,
     run::start,
     stored,
 };
@@ -33,7 +34,17 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
     });
     let options = ImportOptions { drive: args.drive.clone(), board: args.board.clone(), direction };
     let store = stored::store(store)?;
-    let found = files(&args.files, &options)?;
+    let mut others = Vec::new();
+    for file in &args.files {
+        match pack::import(file, &store)? {
+            Some(run) => output.note(&format!("{}: imported as {run}.", file.display())),
+            None => others.push(file.clone()),
+        }
+    }
+    if others.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let found = files(&others, &options)?;
     let mut refused: Vec<String> = found.refused.iter().map(|e| format!("{e}.")).collect();
     let _alone = if found.imported.is_empty() { None } else { Some(store.import_alone()?) };
     let mut earlier = earlier_imports(&store)?;

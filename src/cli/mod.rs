@@ -22,6 +22,7 @@ mod live;
 mod mistakes;
 mod options;
 mod output;
+mod pack;
 mod pool;
 mod progress;
 mod report;

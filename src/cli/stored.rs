@@ -14,7 +14,7 @@ use crate::{
     },
     findings::Findings,
     import,
-    record::{End, Event, ReadError, Store, Summary},
+    record::{End, Event, ReadError, Reader, Store, Summary},
     units::{RunStatus, shell_word},
     watch,
 };
@@ -42,12 +42,19 @@ pub(super) fn findings(store: &Store, run: &str) -> anyhow::Result<Findings> {
 
 /// The findings of a stored run, and damage in its record.
 pub(super) fn read(store: &Store, run: &str) -> anyhow::Result<(Findings, Option<String>)> {
-    let mut record = store.open(run)?;
+    of(store.open(run)?, Some(run))
+}
+
+/// The findings of a record, and damage in it; `run` is its name in a store.
+pub(super) fn of(mut record: Reader, run: Option<&str>) -> anyhow::Result<(Findings, Option<String>)> {
     let Some(Event::Start(mut start)) = record.next() else {
-        anyhow::bail!("the record of {run} has no start");
+        anyhow::bail!("the record{} has no start", run.map(|run| format!(" of {run}")).unwrap_or_default());
     };
     // Files of reports are named after the run, so the name inside the record is not trusted.
-    start.run = run.to_owned();
+    if let Some(run) = run {
+        run.clone_into(&mut start.run);
+    }
+    let run = start.run.clone();
     let name = start.experiment.clone();
     let mut events = std::iter::once(Event::Start(start)).chain(record.by_ref());
     let mut findings = if name == import::EXPERIMENT {
