@@ -20,9 +20,8 @@ fn interrupted(machine: &Machine, what: &str, results: usize) -> String {
     out(
         machine,
         &format!(
-            "for n in $(seq 1200); do \
-             [ \"$(cat {STORE}/*.jsonl 2>/dev/null | grep -c '\"event\":\"act\"')\" -lt {results} ] || exit 0; usleep 250000; \
-             done; cat /work/said; exit 1"
+            "while [ \"$(cat {STORE}/*.jsonl 2>/dev/null | grep -c '\"event\":\"act\"')\" -lt {results} ]; do \
+             pidof drivebench >/dev/null || {{ cat /work/said; exit 1; }}; usleep 250000; done"
         ),
     );
     running.signal(2).expect("is there");
