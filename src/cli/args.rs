@@ -464,6 +464,7 @@ pub enum ResultsAction {
     },
     /// Check a pack: its digest, its findings computed again, its signature
     Verify {
+        /// The pack
         #[arg(value_name = "FILE")]
         file: PathBuf,
         /// Who may have signed it, in the format of ssh-keygen's allowed signers

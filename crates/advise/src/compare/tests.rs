@@ -167,8 +167,8 @@ fn numbers_without_an_interval_share_a_sentence() {
         m.estimate = Estimate::unbounded(m.estimate.value, "");
     });
     let found = of(&none, &b, false).expect("alike");
-    assert!(found.verdicts[0].contains("intervals: read 0 (0.98 times)"), "{:?}", found.verdicts);
-    assert!(found.verdicts[0].ends_with("Repeat both."), "{:?}", found.verdicts);
+    assert!(found.verdicts[0].contains("to judge: read 0 (0.98 times)"), "{:?}", found.verdicts);
+    assert!(found.verdicts[0].ends_with("Repeat both when nothing else runs."), "{:?}", found.verdicts);
 }
 
 #[test]

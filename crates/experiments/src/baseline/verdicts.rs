@@ -232,8 +232,14 @@ fn rankings(plan: &Plan, groups: &[Group<'_>]) -> Vec<String> {
     let rankings: Vec<Ranking<'_>> =
         labels(groups).into_iter().filter_map(|label| Ranking::of_load(label, &ranked)).collect();
     sentences.extend(rankings.iter().map(Ranking::sentence));
-    let tied = rankings.iter().any(|r| r.places.len() > 1 && r.places.iter().any(|place| place.len() > 1));
+    let tied = rankings.iter().any(|r| {
+        let mut shared =
+            r.places.iter().zip(&r.differ).filter(|(place, differ)| place.len() > 1 && !**differ);
+        r.places.len() > 1 && shared.next().is_some()
+    });
     sentences.extend(tied.then(|| "'=' means no difference found.".to_owned()));
+    let chained = rankings.iter().any(|r| r.differ.contains(&true));
+    sentences.extend(chained.then(|| "'≥' means that neighbours may be equal.".to_owned()));
     sentences
 }
 
@@ -243,8 +249,10 @@ struct Ranking<'a> {
     load: &'a str,
     /// Names and speeds, bytes per second.
     speeds: Vec<(&'a str, f64)>,
-    /// Positions in `speeds`, the fastest first; those in one place can't be told apart.
+    /// Positions in `speeds`, the fastest first; each in a place can't be told apart from another one there.
     places: Vec<Vec<usize>>,
+    /// For each place, whether some in it differ.
+    differ: Vec<bool>,
     /// The first as a multiple of the last.
     ratio: Estimate,
 }
@@ -267,8 +275,13 @@ impl<'a> Ranking<'a> {
         let places = compare::rank(&estimates);
         let (best, worst) = (*places.first()?.first()?, *places.last()?.last()?);
         let ratio = compare::ratio(&estimates[best], &estimates[worst])?.estimate;
+        let differ = |place: &Vec<usize>| {
+            let pairs = place.iter().flat_map(|a| place.iter().map(move |b| (*a, *b)));
+            pairs.into_iter().any(|(a, b)| compare::differ(&estimates[a], &estimates[b]))
+        };
+        let differ = places.iter().map(differ).collect();
         let speeds = speeds.iter().map(|(name, e)| (*name, e.value)).collect();
-        (estimates.len() > 1).then_some(Self { load, speeds, places, ratio })
+        (estimates.len() > 1).then_some(Self { load, speeds, places, differ, ratio })
     }
 
     fn sentence(&self) -> String {
@@ -279,14 +292,9 @@ impl<'a> Ranking<'a> {
             false => String::new(),
         };
         let times = format!("the fastest is {:.2} times the slowest{interval}", self.ratio.value);
-        if let [all] = &self.places[..] {
+        if let ([all], [false]) = (&self.places[..], &self.differ[..]) {
             let names = listed(&all.iter().map(name).collect::<Vec<_>>());
             return match Difference::of(&self.ratio) {
-                // Something between them is too uncertain to stand beside either.
-                Difference::Found if all.len() > 2 => {
-                    let (first, last) = (name(&all[0]), name(&all[all.len() - 1]));
-                    format!("{load}: {first} > {last}; the others can't be ranked; {times}.")
-                }
                 Difference::Found | Difference::NotFound => {
                     format!("{load}: no difference found between {names}.")
                 }
@@ -295,8 +303,10 @@ impl<'a> Ranking<'a> {
                 }
             };
         }
-        let tied = |place: &Vec<usize>| place.iter().map(name).collect::<Vec<_>>().join(" = ");
-        let order = self.places.iter().map(tied).collect::<Vec<_>>().join(" > ");
+        let tied = |(place, differ): (&Vec<usize>, &bool)| {
+            place.iter().map(name).collect::<Vec<_>>().join(if *differ { " ≥ " } else { " = " })
+        };
+        let order = self.places.iter().zip(&self.differ).map(tied).collect::<Vec<_>>().join(" > ");
         format!("{load}: {order}; {times}.")
     }
 }
