@@ -458,7 +458,7 @@ pub enum ResultsAction {
         /// Keep serials, UUIDs and the name of the machine
         #[arg(long)]
         identities: bool,
-        /// Sign it with this key of ssh
+        /// Sign with this ssh key
         #[arg(long, value_name = "KEY")]
         sign: Option<PathBuf>,
     },
@@ -467,7 +467,7 @@ pub enum ResultsAction {
         /// The pack
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// Who may have signed it, in the format of ssh-keygen's allowed signers
+        /// File of allowed signers (see ssh-keygen)
         #[arg(long, value_name = "FILE")]
         signers: Option<PathBuf>,
     },

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     findings::Column,
-    import::{EXPERIMENT, files},
+    import::{EXPERIMENT, Found, files},
     inventory::{Inventory, Machine},
     record::{End, Event, How, ImportOptions, Imported, Run, Start, Store},
     report::{Format, render},
@@ -34,17 +34,28 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
     });
     let options = ImportOptions { drive: args.drive.clone(), board: args.board.clone(), direction };
     let store = stored::store(store)?;
-    let mut others = Vec::new();
+    let (mut packs, mut others) = (Vec::new(), Vec::new());
     for file in &args.files {
-        match pack::import(file, &store)? {
-            Some(run) => output.note(&format!("{}: imported as {run}.", file.display())),
+        match pack::events(file)? {
+            Some(_) if options != ImportOptions::default() => {
+                return Err(Usage(format!(
+                    "{} says itself what was measured: leave out --drive, --board and --rw",
+                    file.display()
+                ))
+                .into());
+            }
+            Some(events) => packs.push((file, events)),
             None => others.push(file.clone()),
         }
+    }
+    let found = if others.is_empty() { Found::default() } else { files(&others, &options)? };
+    for (file, events) in &packs {
+        let run = pack::keep(events, &store, output)?;
+        output.note(&format!("{}: imported as {run}.", file.display()));
     }
     if others.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    let found = files(&others, &options)?;
     let mut refused: Vec<String> = found.refused.iter().map(|e| format!("{e}.")).collect();
     let _alone = if found.imported.is_empty() { None } else { Some(store.import_alone()?) };
     let mut earlier = earlier_imports(&store)?;

@@ -4,15 +4,13 @@
 //! everything before. Whoever has the file can compute the findings again from its windows.
 
 use std::{
-    fs,
     io::{self, Cursor, Read, Write},
     path::Path,
     process::ExitCode,
-    time::Duration,
 };
 
 use anyhow::{anyhow, bail};
-use flate2::{Compression, read::GzDecoder, write::GzEncoder};
+use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -27,11 +25,12 @@ use crate::{
 
 /// The version of the seal.
 const FORMAT: u32 = 1;
-/// The largest pack that is read, before and after it is unpacked, bytes.
+/// The largest pack that is read, bytes.
 const LARGEST: u64 = 64 << 20;
-const LARGEST_UNPACKED: u64 = 1 << 30;
-/// How long a person may take to type a passphrase.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Records shrink to a tenth when they are compressed; what grows far more is refused.
+const MOST_GROWTH: u64 = 200;
+/// The longest signature, bytes.
+const LONGEST_SIGNATURE: usize = 16 << 10;
 
 /// The last line of a pack.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,7 +57,8 @@ struct Pack {
 impl Seal {
     fn digest(record: &[u8], version: &str, findings: &str) -> String {
         let mut digest = Sha256::new();
-        for part in [record, version.as_bytes(), b"\n", findings.as_bytes()] {
+        for part in [record, version.as_bytes(), findings.as_bytes()] {
+            digest.update((part.len() as u64).to_le_bytes());
             digest.update(part);
         }
         digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
@@ -90,29 +90,30 @@ impl Pack {
         packed.finish()?.flush()
     }
 
-    /// `None` where it is something else than a pack.
-    fn read(file: impl Read) -> io::Result<Option<Self>> {
+    /// `None` where these bytes are something else than a pack.
+    fn read(bytes: &[u8]) -> Option<Self> {
         let mut record = Vec::new();
-        let unpacked = GzDecoder::new(file.take(LARGEST)).take(LARGEST_UNPACKED).read_to_end(&mut record);
-        match unpacked {
-            Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) => {
-                return Ok(None);
-            }
-            unpacked => unpacked?,
-        };
+        let mut unpacked = GzDecoder::new(bytes).take(MOST_GROWTH * bytes.len() as u64 + (1 << 20));
+        unpacked.read_to_end(&mut record).ok()?;
+        if unpacked.limit() == 0 || !unpacked.into_inner().into_inner().is_empty() {
+            return None;
+        }
         let text = record.strip_suffix(b"\n").unwrap_or(&record);
         let last = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let seal: Option<Seal> = serde_json::from_slice(&text[last..]).ok();
+        let seal: Seal = serde_json::from_slice(&text[last..]).ok()?;
         record.truncate(last);
-        Ok(seal.filter(|seal| seal.drivebench_pack == FORMAT).map(|seal| Self { record, seal }))
+        let is_short =
+            |text: &String| text.len() <= LONGEST_SIGNATURE && text.is_ascii() && !text.contains('\0');
+        let fits = seal.drivebench_pack == FORMAT && seal.signature.as_ref().is_none_or(is_short);
+        fits.then_some(Self { record, seal })
+    }
+
+    fn digest(&self) -> String {
+        Seal::digest(&self.record, &self.seal.version, &self.seal.findings)
     }
 
     fn is_unchanged(&self) -> bool {
-        Seal::digest(&self.record, &self.seal.version, &self.seal.findings) == self.seal.sha256
-    }
-
-    fn events(&self) -> anyhow::Result<Reader> {
-        reader(&self.record)
+        self.digest() == self.seal.sha256
     }
 }
 
@@ -131,8 +132,10 @@ fn findings(record: &[u8]) -> anyhow::Result<String> {
 
 /// Opens a pack; `None` where the file is something else.
 fn open(path: &Path) -> anyhow::Result<Option<Pack>> {
-    let read = open_regular(path).and_then(Pack::read);
-    read.map_err(|e| Usage(format!("{} can't be read: {e}", path.display())).into())
+    let mut bytes = Vec::new();
+    let read = open_regular(path).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
+    read.map_err(|e| Usage(format!("{} can't be read: {e}", path.display())))?;
+    Ok(Pack::read(&bytes))
 }
 
 pub(super) fn pack(
@@ -172,7 +175,8 @@ pub(super) fn pack(
     output.note(if identities {
         "It contains serials, paths and the name of the machine."
     } else {
-        "Serials, UUIDs and the name of the machine were replaced; models, labels and paths were not."
+        "Serials, UUIDs and hardware addresses were replaced, and the name of the machine removed. Models, labels, paths, \
+         users, servers and names of less than four characters may still be in it."
     });
     Ok(ExitCode::SUCCESS)
 }
@@ -180,30 +184,36 @@ pub(super) fn pack(
 /// The events without what identifies the machine and its drives.
 fn anonymised(mut events: Vec<Event>) -> anyhow::Result<Vec<Event>> {
     const RECORD: &str = "/drivebench/record.json";
-    for event in &mut events {
-        if let Event::Start(start) = event {
-            // Short names are not found in text.
-            start.host.name = None;
-        }
-    }
     let mut archive = Archive::default();
     archive.add_file(RECORD, serde_json::to_vec(&events)?);
-    Ok(serde_json::from_slice(archive.anonymise(capture::seed()?).file(RECORD).unwrap_or_default())?)
+    let archive = archive.anonymise(capture::seed()?);
+    events = serde_json::from_slice(archive.file(RECORD).unwrap_or_default()).map_err(|e| {
+        anyhow!("a serial is like a word of the record, so it can't be replaced ({e}): --identities keeps it")
+    })?;
+    // A short name is not replaced.
+    for event in &mut events {
+        match event {
+            Event::Start(start) => start.host.name = None,
+            Event::Resume(resume) => resume.host.name = None,
+            _ => {}
+        }
+    }
+    Ok(events)
 }
 
 fn sign(key: &Path, digest: &str) -> anyhow::Result<String> {
-    let mut talk = System::default().talk(&ssh_keygen::sign(key))?;
-    let said = talk.say(&format!("{digest}\n"));
-    talk.says_no_more();
-    let lines: Vec<String> = std::iter::from_fn(|| talk.next_line(&|| false)).collect();
-    let output = talk.end(PATIENCE);
-    match (output.code, said) {
-        (Some(0), Ok(())) => Ok(lines.join("\n")),
-        _ => Err(anyhow!("ssh-keygen did not sign with {}: {}", key.display(), output.complaint())),
+    let said = System::default().ask(&ssh_keygen::sign(key, digest))?;
+    match said.code {
+        Some(0) => Ok(said.stdout.trim_end().to_owned()),
+        _ => Err(anyhow!(
+            "ssh-keygen did not sign with {}: {} (a key with a passphrase must be in ssh-agent)",
+            key.display(),
+            said.complaint()
+        )),
     }
 }
 
-/// What became of a signature.
+/// Whether a pack is signed, and by whom.
 enum Signed {
     Not,
     /// There is one, and no file of signers to check it by.
@@ -224,14 +234,19 @@ pub(super) fn verify(path: &Path, signers: Option<&Path>, output: &Output) -> an
         (None, _) => Signed::Not,
         (Some(_), None) => Signed::Unchecked,
         (Some(signature), Some(signers)) => {
-            let said = System::default().ask(&ssh_keygen::verify(signers, signature, &pack.seal.sha256))?;
+            open_regular(signers).map_err(|e| Usage(format!("{} can't be read: {e}", signers.display())))?;
+            let said = System::default().ask(&ssh_keygen::verify(signers, signature, &pack.digest()))?;
             match said.code {
                 Some(0) => Signed::By(clean(said.stdout.trim()).into_owned()),
                 _ => Signed::Wrong(said.complaint()),
             }
         }
     };
-    let content = if unchanged { "unchanged since it was packed" } else { "CHANGED since it was packed" };
+    let content = match (unchanged, &signed) {
+        (false, _) => "CHANGED since it was packed",
+        (true, Signed::By(_)) => "unchanged since it was signed",
+        (true, _) => "as its digest says, which anyone can compute again",
+    };
     let found = match &again {
         Ok(_) if alike => "the same, computed again from its windows".to_owned(),
         Ok(again) => format!("DIFFERENT when computed again{}", differences(again, &pack.seal)),
@@ -241,12 +256,10 @@ pub(super) fn verify(path: &Path, signers: Option<&Path>, output: &Output) -> an
         Signed::Not => "none".to_owned(),
         Signed::Unchecked => "not checked: name the file of allowed signers with --signers".to_owned(),
         Signed::By(whom) => whom.clone(),
-        Signed::Wrong(why) => format!("WRONG: {why}"),
+        Signed::Wrong(why) => format!("NOT by any of the signers: {why}"),
     };
     output.result(&format!("content    {content}\nfindings   {found}\nsignature  {signature}\n"))?;
-    output.note(
-        "A signature shows who packed it and that nothing changed since. Nothing shows that the run happened as recorded.",
-    );
+    output.note("Nothing shows that the run happened as recorded.");
     let fine = unchanged
         && alike
         && !matches!(signed, Signed::Wrong(_))
@@ -270,30 +283,30 @@ fn differences(again: &str, seal: &Seal) -> String {
     format!(": {}{by}", clean(&names.join(", ")))
 }
 
-/// Takes a pack into the store: the name of its run there. `None` where the file is something else.
-pub(super) fn import(path: &Path, store: &Store) -> anyhow::Result<Option<String>> {
-    // Other files than compressed ones are read elsewhere, if at all.
-    let is_packed = fs::File::open(path).and_then(|mut file| {
-        let mut magic = [0; 2];
-        file.read_exact(&mut magic).map(|()| magic == [0x1f, 0x8b])
-    });
-    if !path.is_file() || !is_packed.unwrap_or(false) {
+/// The events of a pack; `None` where the file is something else.
+pub(super) fn events(path: &Path) -> anyhow::Result<Option<Vec<Event>>> {
+    if !path.is_file() {
         return Ok(None);
     }
     let Some(pack) = open(path)? else { return Ok(None) };
+    let name = path.display();
     if !pack.is_unchanged() {
-        return Err(Usage(format!("{} was changed since it was packed", path.display())).into());
+        return Err(Usage(format!("{name} was changed since it was packed")).into());
     }
-    let mut record = pack.events()?;
-    let mut events: Vec<Event> = record.by_ref().collect();
-    if let Some(why) = record.damage() {
-        return Err(Usage(format!("{}: the record {why}", path.display())).into());
+    let mut record = reader(&pack.record)?;
+    let events: Vec<Event> = record.by_ref().collect();
+    match record.damage() {
+        Some(why) => Err(Usage(format!("{name}: the record {why}")).into()),
+        None => Ok(Some(events)),
     }
-    if events.is_empty() {
-        return Ok(None);
-    }
-    let Event::Start(start) = events.remove(0) else { return Ok(None) };
-    Ok(Some(store.keep(|run| Start { run, ..*start }, &events)?))
+}
+
+/// Keeps the events of a pack as a run of the store, and returns its name.
+pub(super) fn keep(events: &[Event], store: &Store, output: &Output) -> anyhow::Result<String> {
+    let [Event::Start(start), rest @ ..] = events else { bail!("the record has no start") };
+    let run = store.keep(|run| Start { run, ..(**start).clone() }, rest)?;
+    stored::pack(store, &run, output);
+    Ok(run)
 }
 
 #[cfg(test)]
@@ -314,10 +327,12 @@ mod tests {
     #[test]
     fn a_pack_gives_the_same_findings_again() {
         let pack = Pack::new(&events()).expect("a whole record");
-        let back = Pack::read(&written(&pack)[..]).expect("memory").expect("a pack");
+        let back = Pack::read(&written(&pack)).expect("a pack");
         assert!(back.is_unchanged() && back.seal == pack.seal);
         assert_eq!(findings(&back.record).expect("findings"), pack.seal.findings);
-        assert_eq!(back.events().expect("a record").collect::<Vec<_>>(), events());
+        assert_eq!(reader(&back.record).expect("a record").collect::<Vec<_>>(), events());
+        let longer = [written(&pack), vec![0]].concat();
+        assert!(Pack::read(&longer).is_none(), "nothing may follow");
     }
 
     #[test]
@@ -338,26 +353,46 @@ mod tests {
     fn mutated_packs_are_refused_or_are_what_they_say() {
         use rand::{Rng, SeedableRng};
         let pack = Pack::new(&events()).expect("a whole record");
-        let bytes = written(&pack);
+        let mut plain = pack.record.clone();
+        serde_json::to_writer(&mut plain, &pack.seal).expect("JSON");
         let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(48);
-        for _ in 0..200 {
-            let mut bytes = bytes.clone();
-            let at = random.random_range(0..bytes.len());
-            bytes[at] ^= 1 << random.random_range(0..8);
-            if let Ok(Some(read)) = Pack::read(&bytes[..]) {
-                assert!(!read.is_unchanged() || read.seal.sha256 == pack.seal.sha256);
-            }
+        for _ in 0..300 {
+            let mut plain = plain.clone();
+            let at = random.random_range(0..plain.len());
+            plain[at] ^= 1 << random.random_range(0..7);
+            let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+            packed.write_all(&plain).expect("memory");
+            let Some(read) = Pack::read(&packed.finish().expect("memory")) else { continue };
+            let same = read.record == pack.record && read.seal.findings == pack.seal.findings;
+            assert!(!read.is_unchanged() || same, "byte {at}");
         }
     }
 
     #[test]
-    fn names_of_the_machine_are_replaced() {
-        let text = serde_json::to_string(&anonymised(events()).expect("events")).expect("JSON");
-        let serial = "\"serial\":\"";
-        let own: Vec<String> =
-            events().iter().map(|event| serde_json::to_string(event).expect("JSON")).collect();
-        let at = own.iter().find_map(|line| Some(line.split_once(serial)?.1.split('"').next()?.to_owned()));
-        assert!(at.filter(|serial| serial.len() >= 4).is_none_or(|serial| !text.contains(&serial)));
-        assert!(!text.contains("host_name"));
+    fn names_of_the_machine_are_replaced_and_numbers_are_not() {
+        let mut events = events();
+        let Some(Event::Start(start)) = events.first_mut() else { panic!("a start") };
+        start.host.name = Some("attic-server".to_owned());
+        start.command.push("ATTIC-server".to_owned());
+        let serial = "4096000";
+        start.inventory.drives.iter_mut().for_each(|drive| drive.serial = Some(serial.to_owned()));
+        let text = serde_json::to_string(&events).expect("JSON");
+        let replaced = anonymised(events).expect("events");
+        let hidden = serde_json::to_string(&replaced).expect("JSON");
+        assert!(text.contains("attic-server") && !hidden.to_lowercase().contains("attic-server"));
+        assert!(
+            text.contains("\"4096000\"") && !hidden.contains("\"4096000\"") && !hidden.contains("host_name")
+        );
+        let windows = |events: &[Event]| {
+            events.iter().filter(|event| matches!(event, Event::Window { .. })).cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(windows(&replaced), windows(&self::events()));
+    }
+
+    #[test]
+    fn a_run_starts_only_once() {
+        let mut events = events();
+        events.insert(2, events[0].clone());
+        assert!(Pack::new(&events).is_err());
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
         "Serials, UUIDs, hardware addresses and the host name were replaced; models, labels and paths were not: check \
          the report before you publish it."
     } else {
-        "The report contains serials and paths: check it before you publish it; --anonymise replaces serials."
+        "The report contains serials, paths and the name of the machine: check it before you publish it; --anonymise replaces serials."
     });
     Ok(ExitCode::SUCCESS)
 }

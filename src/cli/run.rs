@@ -256,16 +256,18 @@ pub(super) fn carry_out(
             output.command(&resume, Some("continues it"));
         }
     }
+    // A gate that could not be measured is undecided.
+    let failure = args.judged.map_or(ExitCode::FAILURE, |_| ExitCode::from(gate::UNDECIDED));
     Ok(match how {
         How::Failed(why) => {
             output.error(&anyhow!("{why}"), None);
-            ExitCode::FAILURE
+            failure
         }
         // The flags say why.
         How::TimeUp if without => {
             let why = format!("no result: the time was up before there was one; `{resume}` continues it");
             output.error(&why, None);
-            ExitCode::FAILURE
+            failure
         }
         How::Interrupted => ExitCode::from(signals.code().unwrap_or(1)),
         How::Finished | How::TimeUp => match args.judged {

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    io::{self, Write},
+    io::{self, Read, Write},
     path::Path,
     process::ExitCode,
 };
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     findings::{At, Axis, Curve, Figure, Mark, Point, Style, Unit},
-    record::{AtomicFile, Store, keep_new_dir},
+    record::{AtomicFile, Store, is_name, keep_new_dir, open_regular},
     report::{html, site},
     run,
     units::{count, decimal_bytes, shortened},
@@ -28,6 +28,7 @@ use crate::{
 const INDEX: &str = "index.html";
 /// How such a page is recognised.
 const MARK: &str = "<meta name=\"generator\" content=\"drivebench\">";
+const PAGE: &str = ".html";
 /// Curves that a figure shows at most.
 const CURVES: usize = 6;
 
@@ -40,10 +41,10 @@ pub(super) fn site(dir: &Path, store: &Store, output: &Output) -> anyhow::Result
     let mut pages = BTreeMap::new();
     let mut rows = Vec::new();
     let shown: BTreeSet<&str> = drives.iter().flat_map(|one| with_pages(&one.runs)).collect();
-    for (at, one) in drives.iter().enumerate() {
-        let row = row(one, at, alarms.get(&one.identity).cloned().unwrap_or_default(), &now);
+    for one in &drives {
+        let row = row(one, alarms.get(&one.identity).cloned().unwrap_or_default(), &now);
         let runs: Vec<site::Run> = one.runs.iter().rev().map(|entry| line(entry, &shown, &now)).collect();
-        let heads = ["run", "when (UTC)", "from", "result (read / write)"];
+        let heads = ["run", "when (UTC)", "experiment", "result (read / write)"];
         pages.insert(row.page.clone(), site::drive(&row, &figures(one), &heads, &runs));
         rows.push(row);
     }
@@ -56,7 +57,7 @@ pub(super) fn site(dir: &Path, store: &Store, output: &Output) -> anyhow::Result
     write(dir, &pages).map_err(|e| anyhow::anyhow!("{} can't be written: {e}", dir.display()))?;
     let bytes: usize = pages.values().map(String::len).sum();
     output.note(&format!(
-        "Wrote {}: {} in {}, {}. It contains serials and paths.",
+        "Wrote {}: {} in {}, {}. It contains serials, paths and names of machines.",
         dir.join(INDEX).display(),
         count(drives.len() as u64, "drive"),
         count(pages.len() as u64, "page"),
@@ -71,30 +72,43 @@ fn is_free(dir: &Path) -> anyhow::Result<()> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => true,
         entries => entries.map_err(|e| Usage(format!("{}: {e}", dir.display())))?.next().is_none(),
     };
-    let is_ours = || fs::read_to_string(dir.join(INDEX)).is_ok_and(|page| page.contains(MARK));
-    match is_empty || is_ours() {
-        true => Ok(()),
-        false => {
-            Err(Usage(format!("{} holds other files: name a directory of its own", dir.display())).into())
-        }
+    let is_ours = || {
+        let mut head = Vec::new();
+        let read = open_regular(&dir.join(INDEX)).and_then(|file| file.take(4096).read_to_end(&mut head));
+        read.is_ok() && String::from_utf8_lossy(&head).contains(MARK)
+    };
+    if is_empty || is_ours() {
+        return Ok(());
     }
+    Err(Usage(format!("{} holds other files: name a directory of its own", dir.display())).into())
 }
 
-/// Pages of runs and drives that are gone stay, without a link to them.
+/// Writes the pages, and removes those of runs and drives that are gone.
 fn write(dir: &Path, pages: &BTreeMap<String, String>) -> io::Result<()> {
+    // With the first page, a directory is ours.
+    let first = pages.iter().filter(|(name, _)| *name == INDEX);
     if !dir.exists() {
-        keep_new_dir(dir, &[(INDEX.to_owned(), format!("{MARK}\n"))])?;
+        let first: Vec<_> = first.clone().map(|(name, text)| (name.clone(), text.clone())).collect();
+        keep_new_dir(dir, &first)?;
     }
-    for (name, text) in pages {
+    for (name, text) in first.chain(pages) {
         let file = AtomicFile::create(&dir.join(name), 0o644)?;
         file.file().write_all(text.as_bytes())?;
         file.keep()?;
     }
+    for entry in fs::read_dir(dir)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let own = name.strip_suffix(PAGE).map(|own| own.strip_prefix("drive-").unwrap_or(own));
+        if own.is_some_and(is_name) && !pages.contains_key(&name) {
+            fs::remove_file(dir.join(name))?;
+        }
+    }
     Ok(())
 }
 
-fn page(run: &str) -> String {
-    format!("{run}.html")
+/// The page of a run or a drive.
+fn page(name: &str) -> String {
+    format!("{name}{PAGE}")
 }
 
 /// The runs that get a page: the newest of each experiment with its suite.
@@ -104,7 +118,7 @@ fn with_pages(runs: &[Entry]) -> impl Iterator<Item = &str> {
     newest.into_values()
 }
 
-fn row(one: &DriveHistory, at: usize, mut alarms: Vec<String>, now: &str) -> site::Drive {
+fn row(one: &DriveHistory, mut alarms: Vec<String>, now: &str) -> site::Drive {
     alarms.extend(one.lost.clone());
     let newest = |direction: &str| {
         let own = one.loads.iter().filter(|series| series.load.ends_with(direction));
@@ -119,7 +133,7 @@ fn row(one: &DriveHistory, at: usize, mut alarms: Vec<String>, now: &str) -> sit
         (series.load.clone(), sparkline(&speeds, true))
     });
     site::Drive {
-        page: format!("drive-{}.html", at + 1),
+        page: page(&format!("drive-{:08x}", crc32fast::hash(one.identity.as_bytes()))),
         name: if one.drive.is_empty() { one.identity.clone() } else { one.drive.clone() },
         machine: one.machine.clone(),
         alarms,

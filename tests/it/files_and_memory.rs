@@ -83,7 +83,7 @@ fn the_files_asked_for_are_measured_within_the_limits_and_less_is_said() {
     let ask = copying(mix);
     let (files, text, plan) = planned(&ask);
     assert_eq!(files, Some(mix.files));
-    assert!(text.contains("Writing 1500 files of 200 kB, measured:"), "{text}");
+    assert!(text.contains("Writing 1,500 files of 200 kB, measured:"), "{text}");
     assert!(!text.contains("Asked:"), "{text}");
     assert!(plan.cost(0).seconds.expect("bounded") <= ask.effort.max_seconds * 1.001, "{:?}", plan.cost(0));
 
@@ -92,7 +92,7 @@ fn the_files_asked_for_are_measured_within_the_limits_and_less_is_said() {
     let (files, text, _) = planned(&few);
     // Each takes 49 clusters of 4 KiB.
     assert_eq!(files, Some(498));
-    let cut = "Requested: 1500 files of 200 kB; fewer were measured, because of --max-bytes or the free";
+    let cut = "Requested: 1,500 files of 200 kB; fewer were measured, because of --max-bytes or the free";
     assert!(text.contains(cut) && text.contains("200 kB, predicted:"), "{text}");
 
     let mut full = copying(mix);
@@ -117,8 +117,8 @@ fn files_that_the_time_did_not_suffice_for_are_not_counted() {
     });
     let findings = SMALLFILES.findings(&mut half.into_iter());
     let text = words(&said(&findings));
-    assert_eq!(text.matches("Fewer than 1500 files of 200 kB were copied").count(), 1, "{text}");
-    assert!(text.contains("Writing 1500 files of 200 kB, predicted:"), "{text}");
+    assert_eq!(text.matches("Fewer than 1,500 files of 200 kB were copied").count(), 1, "{text}");
+    assert!(text.contains("Writing 1,500 files of 200 kB, predicted:"), "{text}");
     let row = findings.tables[0].rows.iter().find(|row| row[1] == "195 KiB").expect("a row");
     assert_eq!((row[0].as_str(), row[2].as_str()), ("750", "-"), "{row:?}");
 }
@@ -135,7 +135,7 @@ fn a_prediction_from_scattered_copies_is_too_noisy_to_say() {
         });
         let text = words(&said(&SMALLFILES.findings(&mut scattered.into_iter())));
         for verb in ["Writing", "Reading"] {
-            let noisy = format!("{verb} 20000 files of 1.00 MB, predicted: too noisy to say");
+            let noisy = format!("{verb} 20,000 files of 1.00 MB, predicted: too noisy to say");
             noisy_ones += usize::from(text.contains(&noisy));
             assert!(text.contains(&noisy) || text.contains("could not be determined"), "seed {seed}: {text}");
         }

@@ -79,7 +79,7 @@ impl Machines {
             match lines.next() {
                 Some(line) => said.extend([&line.expect("UTF-8"), "\n"]),
                 // On an overlay, all that can be tested is the refusal.
-                None if words(&said).contains("no drive is known below it") => {
+                None if words(&said).contains("its drive is not known") => {
                     assert_eq!(child.wait().expect("ends").code(), Some(2), "{said}");
                     assert!(names(self.drive.path()).is_empty() && !self.ledgers().exists());
                     return None;

@@ -12,7 +12,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 # The names that drivebench gives to records.
-NAME = re.compile(r"([A-Za-z0-9]{1,31})(\.jsonl(?:\.gz)?)")
+NAME = re.compile(r"(?!last\.)([A-Za-z0-9]{1,31})(\.jsonl(?:\.gz)?)")
 # The longest first line of a record, which holds the inventory, in bytes.
 LONGEST_START = 16 << 20
 
@@ -77,6 +77,7 @@ class ActionModule(ActionBase):
                 "label": {"type": "str", "required": True},
                 "limit": {"type": "int", "required": True},
                 "about": {"type": "dict", "default": {}},
+                "optional": {"type": "bool", "default": False},
             }
         )[1]
         src, store, limit = args["src"], args["store"], args["limit"]
@@ -93,6 +94,8 @@ class ActionModule(ActionBase):
             for file in found["files"]
         ]
         files = [file for file in files if file[2]]
+        if not files and args["optional"]:
+            return {"changed": False}
         if not files:
             raise AnsibleActionFail("the host has no record of this run")
         _time, size, name = max(files, key=lambda file: file[0])

@@ -27,6 +27,10 @@ options:
     description: The largest record that is fetched, in bytes.
     type: int
     required: true
+  optional:
+    description: Whether the host may have no record, because all of its drives were skipped.
+    type: bool
+    default: false
   about:
     description: What else is written to the file of the host.
     type: dict

@@ -133,17 +133,17 @@ pub fn differ(a: &Estimate, b: &Estimate) -> bool {
     ratio(a, b).is_some_and(|r| r.different)
 }
 
-/// Positions in `estimates` from the largest value to the smallest, in groups: each one differs significantly from every one
-/// of the group before.
+/// Positions in `estimates` from the largest value to the smallest, in groups: all of a group differ significantly from all of
+/// the groups before.
 pub fn rank(estimates: &[Estimate]) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..estimates.len()).collect();
     order.sort_by(|&a, &b| estimates[b].value.total_cmp(&estimates[a].value));
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    for i in order {
+    for (at, &i) in order.iter().enumerate() {
+        let (before, after) = order.split_at(at);
+        let apart = |a: &usize| after.iter().all(|b| differ(&estimates[*a], &estimates[*b]));
         match groups.last_mut() {
-            Some(group) if !group.iter().all(|&other| differ(&estimates[other], &estimates[i])) => {
-                group.push(i)
-            }
+            Some(group) if !before.iter().all(apart) => group.push(i),
             _ => groups.push(vec![i]),
         }
     }
@@ -268,6 +268,7 @@ mod tests {
         assert_eq!(rank(&all), [vec![1, 3], vec![2, 0]]);
         // The second may be as slow as the third.
         assert_eq!(rank(&[of(15.0, 0.1), of(13.0, 5.0), of(11.0, 0.1)]), [vec![0, 1, 2]]);
+        assert_eq!(rank(&[of(20.0, 0.5), of(15.0, 0.2), of(14.9, 10.0)]), [vec![0, 1, 2]]);
         assert_eq!(rank(&[]), Vec::<Vec<usize>>::new());
     }
 }

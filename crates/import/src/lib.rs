@@ -21,7 +21,7 @@ mod damage;
 
 use std::{borrow::Cow, collections::BTreeSet, io, path::PathBuf};
 
-pub use files::files;
+pub use files::{Found, files};
 pub use results::{EXPERIMENT, findings};
 
 use crate::{

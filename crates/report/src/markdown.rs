@@ -69,7 +69,8 @@ fn fence(text: &str) -> String {
 /// Text with all marks as plain characters, except what stands between backticks, which is code.
 fn escape(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
-    if parts.len() % 2 == 0 {
+    // Two that touch would be another mark.
+    if parts.len() % 2 == 0 || parts.iter().skip(1).rev().skip(1).any(|part| part.is_empty()) {
         return plain(text);
     }
     let part =

@@ -135,7 +135,7 @@ mod tests {
             page: "drive-2.html".to_owned(),
             name: "<script>alert(1)</script>".to_owned(),
             machine: "Raspberry Pi 4".to_owned(),
-            alarms: vec!["slower than its first checks (SEQ1M)".to_owned()],
+            alarms: vec!["slower than its reference (SEQ1M)".to_owned()],
             read: Some(25e6),
             ..Drive::default()
         };

@@ -181,7 +181,7 @@ fn layouts_are_predicted_built_measured_and_removed(machine: &Machine) {
     assert!(rebuilds.len() == 2 && rebuilds.iter().all(|seconds| *seconds > 0.0), "{findings}");
     let tables = || findings["tables"].as_array().expect("tables").iter();
     let files: Vec<_> =
-        tables().filter(|table| table["columns"][0]["name"] == "1000 files of 16 KiB").collect();
+        tables().filter(|table| table["columns"][0]["name"] == "1,000 files of 16 KiB").collect();
     assert!(files.len() == 1 && !files[0]["rows"].to_string().contains("\"-\""), "{files:?}");
     let processors: Vec<_> =
         tables().filter(|table| table["title"] == "Processor time for each GB").collect();

@@ -21,7 +21,7 @@ use crate::{
 /// Exit codes. One unfit directory among several is enough; wrong use is 2, as everywhere.
 const FIT: u8 = 0;
 const UNFIT: u8 = 1;
-const UNDECIDED: u8 = 3;
+pub const UNDECIDED: u8 = 3;
 
 /// What directories are checked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -63,7 +63,11 @@ pub(super) fn gate(
     values.set("suite", if gate == Gate::Databases { "db" } else { "mark" });
     let options =
         Options { targets: targets.to_vec(), judged: Some(gate.purpose()), wait: true, ..Options::default() };
-    run(&Run { experiment: &BASELINE, values, options }, store, output)
+    run(&Run { experiment: &BASELINE, values, options }, store, output).or_else(|e| {
+        // No space, for instance: 1 would say that the drive is not fit.
+        output.error(&e, None);
+        Ok(ExitCode::from(UNDECIDED))
+    })
 }
 
 /// What a run says of a use: a sentence for each target, and the exit code.

@@ -82,7 +82,7 @@ fn skipped(why: &Skipped) -> String {
 /// What there still is to look at after the last check.
 pub(super) fn alarm(alarm: &Alarm) -> String {
     match alarm {
-        Alarm::Slower { load } => format!("slower than its first checks ({load})"),
+        Alarm::Slower { load } => format!("slower than its reference ({load})"),
         Alarm::SlowerThanPeers { load } => format!("slower than others of its model ({load})"),
         Alarm::ReadFailed => "a read failed; back it up now".to_owned(),
         Alarm::NewErrors { counter, to } => new_errors(*counter, None, *to),

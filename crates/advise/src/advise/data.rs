@@ -180,11 +180,12 @@ fn choose<'a, 'b>(known: &'b [Candidate<'a>]) -> Option<&'b Candidate<'a>> {
     let steady: Vec<&Candidate<'_>> = known.iter().filter(|c| c.steady()).collect();
     let field = if steady.is_empty() { known.iter().collect() } else { steady };
     let estimates: Vec<Estimate> = field.iter().map(|c| c.speed.estimate.clone()).collect();
-    let first = compare::rank(&estimates).into_iter().next()?;
-    let fastest = first[0];
-    let alike = first.into_iter().filter(|&i| !compare::differ(&estimates[fastest], &estimates[i]));
+    let mut order: Vec<usize> = (0..field.len()).collect();
+    order.sort_by(|&a, &b| estimates[b].value.total_cmp(&estimates[a].value));
+    let fastest = *order.first()?;
+    let alike = order.into_iter().filter(|&i| !compare::differ(&estimates[fastest], &estimates[i]));
     let in_order = alike.map(|i| field[i]);
-    // Rank gives the fastest first; only a clearly larger one replaces it.
+    // The fastest comes first; only a clearly larger one replaces it.
     let larger = |a: &Drive, b: &Drive| a.sectors as f64 > b.sectors as f64 * LARGER;
     in_order.reduce(|best, other| if larger(other.drive, best.drive) { other } else { best })
 }

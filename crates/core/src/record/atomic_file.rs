@@ -130,6 +130,9 @@ pub(super) fn set_aside(path: &Path, to: &Path) -> io::Result<()> {
 pub fn keep_new_dir(path: &Path, files: &[(String, String)]) -> io::Result<()> {
     let (above, name) = place(path)?;
     let names: Vec<&OsStr> = files.iter().map(|(name, _)| name.as_ref()).collect();
+    if let Some(name) = names.iter().find(|name| Path::new(name).file_name() != Some(name)) {
+        return Err(io::Error::other(format!("{} is no name of a file", Path::new(name).display())));
+    }
     sweep_of(&above, &name, &names);
     let begin = |(name, text): &(String, String)| {
         let begun = AtomicFile::begin(above.try_clone()?, name.into(), 0o666)?;

@@ -228,7 +228,7 @@ pub struct StandbyResult {
     pub others: u64,
 }
 
-/// Which machine it is, and since which boot, which distinguishes a reboot from a crash.
+/// Name, machine id and boot id, which distinguishes a reboot from a crash.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
     #[serde(default, skip_serializing_if = "Option::is_none")]

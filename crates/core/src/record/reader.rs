@@ -183,6 +183,11 @@ impl Iterator for Reader {
         let event = event.map_err(|e| e.to_string()).and_then(Event::checked);
         let ended = line.last() == Some(&b'\n');
         let long = !ended && line.len() as u64 >= MAX_LINE;
+        // Names in a second start would be trusted like those of the first.
+        let event = event.and_then(|event| match event {
+            Event::Start(_) if self.number > 1 => Err("a run starts only once".to_owned()),
+            event => Ok(event),
+        });
         match event {
             Ok(event) => {
                 self.accepted = (self.accepted.0 + line.len() as u64, ended);

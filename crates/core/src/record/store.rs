@@ -381,7 +381,8 @@ fn holds_the_same(packed: &Path, plain: &Path) -> io::Result<bool> {
 
 /// Whether this can be the name of a run.
 pub fn is_name(run: &str) -> bool {
-    !run.is_empty() && run.len() < 32 && run.bytes().all(|b| b.is_ascii_alphanumeric())
+    // `last` is the newest run.
+    !run.is_empty() && run.len() < 32 && run != "last" && run.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
 /// A random name. It begins with `r`, so that it can't be mistaken for a number.

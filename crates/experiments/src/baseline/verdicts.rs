@@ -233,13 +233,11 @@ fn rankings(plan: &Plan, groups: &[Group<'_>]) -> Vec<String> {
         labels(groups).into_iter().filter_map(|label| Ranking::of_load(label, &ranked)).collect();
     sentences.extend(rankings.iter().map(Ranking::sentence));
     let tied = rankings.iter().any(|r| {
-        let mut shared =
-            r.places.iter().zip(&r.differ).filter(|(place, differ)| place.len() > 1 && !**differ);
-        r.places.len() > 1 && shared.next().is_some()
+        r.places.len() > 1 && r.places.iter().zip(&r.differ).any(|(place, differ)| place.len() > 1 && !differ)
     });
     sentences.extend(tied.then(|| "'=' means no difference found.".to_owned()));
     let chained = rankings.iter().any(|r| r.differ.contains(&true));
-    sentences.extend(chained.then(|| "'≥' means that neighbours may be equal.".to_owned()));
+    sentences.extend(chained.then(|| "'≥' means that the order of these is not certain.".to_owned()));
     sentences
 }
 
@@ -276,8 +274,8 @@ impl<'a> Ranking<'a> {
         let (best, worst) = (*places.first()?.first()?, *places.last()?.last()?);
         let ratio = compare::ratio(&estimates[best], &estimates[worst])?.estimate;
         let differ = |place: &Vec<usize>| {
-            let pairs = place.iter().flat_map(|a| place.iter().map(move |b| (*a, *b)));
-            pairs.into_iter().any(|(a, b)| compare::differ(&estimates[a], &estimates[b]))
+            let mut pairs = place.iter().flat_map(|a| place.iter().map(move |b| (*a, *b)));
+            pairs.any(|(a, b)| compare::differ(&estimates[a], &estimates[b]))
         };
         let differ = places.iter().map(differ).collect();
         let speeds = speeds.iter().map(|(name, e)| (*name, e.value)).collect();

@@ -46,8 +46,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         if let Verdict::Real { .. } = verdict {
             let n = probed.samples.len() as f64;
             findings.details.sentences.push(format!(
-                "{given}: a bad range of {} of the drive or more is always hit; of scattered bad blocks, {} of all, {} in 100,000 \
-                 tests find none.",
+                "{given}: a bad range of {} of the drive or more is always hit; if {} of all blocks are bad, {} in 100,000 tests \
+                 miss them.",
                 percent(2.0 / n),
                 percent(0.01),
                 whole((1e5 * 0.99_f64.powf(n)).ceil() as u64)

@@ -65,7 +65,13 @@ impl Archive {
         let mut archive = Self::default();
         for (path, node) in self.nodes() {
             let node = match node {
-                Node::File(bytes) => Node::File(replaced(&without_numbers(path, bytes), &pairs)),
+                Node::File(bytes) => Node::File(match own_json(path, bytes) {
+                    Some(mut json) => {
+                        strings(&mut json, &text);
+                        serde_json::to_vec(&json).unwrap_or_default()
+                    }
+                    None => replaced(bytes, &pairs),
+                }),
                 Node::Link(target) => Node::Link(text(target)),
                 Node::Directory => Node::Directory,
             };
@@ -127,11 +133,23 @@ fn collect_json(json: &Value, names: &mut BTreeSet<String>) {
     }
 }
 
-/// Removes the world-wide name that smartctl writes as numbers, which text replacement does not find.
-fn without_numbers(path: &str, bytes: &[u8]) -> Vec<u8> {
-    let json = path.starts_with("/drivebench/").then(|| serde_json::from_slice(bytes).ok()).flatten();
-    let Some(Value::Object(mut map)) = json else { return bytes.to_vec() };
-    if map.remove("wwn").is_some() { serde_json::to_vec(&map).unwrap_or_default() } else { bytes.to_vec() }
+/// A file of drivebench or smartctl as JSON, without the world-wide name that smartctl writes as numbers.
+fn own_json(path: &str, bytes: &[u8]) -> Option<Value> {
+    let mut json = path.starts_with("/drivebench/").then(|| serde_json::from_slice(bytes).ok()).flatten()?;
+    if let Value::Object(map) = &mut json {
+        map.remove("wwn");
+    }
+    Some(json)
+}
+
+/// Changes all strings of a JSON value. Numbers and keys may look like a serial and are none.
+fn strings(json: &mut Value, change: &impl Fn(&str) -> String) {
+    match json {
+        Value::String(text) => *text = change(text),
+        Value::Array(list) => list.iter_mut().for_each(|value| strings(value, change)),
+        Value::Object(map) => map.values_mut().for_each(|value| strings(value, change)),
+        _ => {}
+    }
 }
 
 /// Whether a word has hexadecimal fields of these lengths.
@@ -172,7 +190,10 @@ fn replaced(bytes: &[u8], pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
     while let Some(first) = rest.first() {
-        let found = pairs.iter().find(|(name, _)| name[0] == *first && rest.starts_with(name));
+        // Exact spellings come first; of others, the case is lost.
+        let begins = |name: &[u8]| rest.get(..name.len()).is_some_and(|part| part.eq_ignore_ascii_case(name));
+        let exact = pairs.iter().find(|(name, _)| name[0] == *first && rest.starts_with(name));
+        let found = exact.or_else(|| pairs.iter().find(|(name, _)| begins(name)));
         let (taken, put) = found.map_or((1, &rest[..1]), |(name, other)| (name.len(), &other[..]));
         out.extend_from_slice(put);
         rest = &rest[taken..];
