@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 
 use super::{capture, errors::Usage, output::Output, stored};
 use crate::{
-    record::{AtomicFile, Event, Reader, Start, Store, open_regular},
+    record::{AtomicFile, Event, Reader, Start, Store, Summary, open_regular},
     sysroot::Archive,
     tools::{Runner, System, ssh_keygen},
     units::{clean, decimal_bytes},
@@ -304,6 +304,12 @@ pub(super) fn events(path: &Path) -> anyhow::Result<Option<Vec<Event>>> {
 /// Keeps the events of a pack as a run of the store, and returns its name.
 pub(super) fn keep(events: &[Event], store: &Store, output: &Output) -> anyhow::Result<String> {
     let [Event::Start(start), rest @ ..] = events else { bail!("the record has no start") };
+    let is_same = |run: &Summary| {
+        (&run.at, &run.experiment, &run.targets) == (&start.at, &start.experiment, &start.targets)
+    };
+    if let Some(same) = store.list()?.0.iter().find(|run| is_same(run)) {
+        return Err(Usage(format!("this run is in the store already: {}", same.run)).into());
+    }
     let run = store.keep(|run| Start { run, ..(**start).clone() }, rest)?;
     stored::pack(store, &run, output);
     Ok(run)

@@ -33,7 +33,7 @@ const PAGE: &str = ".html";
 const CURVES: usize = 6;
 
 pub(super) fn site(dir: &Path, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
-    is_free(dir)?;
+    refuse_foreign(dir)?;
     let mut drives: Vec<DriveHistory> = history::read(store)?.into_values().collect();
     drives.sort_by(|a, b| a.drive.cmp(&b.drive));
     let alarms = check::alarms(store)?;
@@ -67,7 +67,7 @@ pub(super) fn site(dir: &Path, store: &Store, output: &Output) -> anyhow::Result
 }
 
 /// Refuses a directory that holds something else than such pages.
-fn is_free(dir: &Path) -> anyhow::Result<()> {
+fn refuse_foreign(dir: &Path) -> anyhow::Result<()> {
     let is_empty = match fs::read_dir(dir) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => true,
         entries => entries.map_err(|e| Usage(format!("{}: {e}", dir.display())))?.next().is_none(),
@@ -198,4 +198,44 @@ fn days(from: &str, to: &str) -> f64 {
     let (Some(from), Some(to)) = (time(from), time(to)) else { return f64::INFINITY };
     let seconds = to.duration_since(from).map_or_else(|e| -e.duration().as_secs_f64(), |d| d.as_secs_f64());
     seconds / 86_400.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages(names: &[&str]) -> BTreeMap<String, String> {
+        names.iter().map(|name| ((*name).to_owned(), format!("{MARK}{name}"))).collect()
+    }
+
+    #[test]
+    fn pages_of_what_is_gone_are_removed_and_other_files_stay() {
+        let above = tempfile::tempdir().expect("a directory");
+        let dir = above.path().join("site");
+        write(&dir, &pages(&[INDEX, "r1.html", "drive-0a.html"])).expect("new");
+        fs::write(dir.join("a note.html"), "").expect("written");
+        assert!(refuse_foreign(&dir).is_ok());
+        write(&dir, &pages(&[INDEX, "r2.html"])).expect("anew");
+        let mut names: Vec<String> = fs::read_dir(&dir)
+            .expect("a directory")
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["a note.html", INDEX, "r2.html"]);
+    }
+
+    #[test]
+    fn directories_of_others_are_refused() {
+        let dir = tempfile::tempdir().expect("a directory");
+        assert!(refuse_foreign(dir.path()).is_ok() && refuse_foreign(&dir.path().join("new")).is_ok());
+        fs::write(dir.path().join(INDEX), "<html>").expect("written");
+        assert!(refuse_foreign(dir.path()).is_err());
+    }
+
+    #[test]
+    fn days_count_from_the_first_run() {
+        assert_eq!(days("2026-11-01T00:00:00Z", "2026-11-02T12:00:00Z"), 1.5);
+        assert_eq!(days("2026-11-02T00:00:00Z", "2026-11-01T00:00:00Z"), -1.0);
+        assert!(days("no time", "2026-11-01T00:00:00Z").is_infinite());
+    }
 }
