@@ -21,10 +21,11 @@ p,li{max-width:48rem;overflow-wrap:anywhere}\
 .figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,30rem),1fr));gap:1.5rem 1rem;margin:1.5rem 0}\
 figure{margin:0;break-inside:avoid}svg{width:100%;height:auto;display:block}\
 .bar{min-width:4rem;height:.4rem;fill:currentColor}.site table{width:100%}a{color:inherit}\
-.wide{overflow-x:auto;margin:1rem 0;background:linear-gradient(to right,var(--paper) 50%,transparent) left/4rem 100% local,\
+.wide{overflow-x:auto;margin:1rem 0}@media(max-width:74rem){.wide{background:linear-gradient(to right,var(--paper) 50%,transparent) left/4rem 100% local,\
 linear-gradient(to left,var(--paper) 50%,transparent) right/4rem 100% local,\
 linear-gradient(to right,var(--edge),transparent) left/1rem 100% scroll,\
-linear-gradient(to left,var(--edge),transparent) right/1rem 100% scroll;background-repeat:no-repeat}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.95rem}\
+linear-gradient(to left,var(--edge),transparent) right/1rem 100% scroll;background-repeat:no-repeat}}\
+table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.95rem}\
 caption{text-align:left;font-weight:600;padding:.3rem 0}th,td{padding:.25rem .9rem .25rem 0;text-align:left;border-bottom:1px solid var(--line);white-space:nowrap}\
 .n{text-align:right}th:last-child,td:last-child{padding-right:0}\
 @media(max-width:32rem){table{font-size:.8rem}th,td{padding-right:.4rem;white-space:normal;vertical-align:top}}\
