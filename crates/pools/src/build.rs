@@ -92,7 +92,7 @@ impl Step {
 
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum PoolError {
-    #[error("{layout} needs {} or more, {given} given", count(layout.least() as u64, "drive"))]
+    #[error("{layout} needs at least {}, {given} given", count(layout.least() as u64, "drive"))]
     Few { layout: Layout, given: usize },
     #[error("{0} and {1} are one piece of hardware: it would fail as a whole")]
     One(String, String),
