@@ -30,6 +30,9 @@ use crate::{
     units::{Direction, rate, shortened},
 };
 
+/// The heads of the table of runs.
+pub(super) const HEADS: [&str; 4] = ["run", "when (UTC)", "experiment", "result (read / write)"];
+
 /// The runs of one drive, oldest first.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(super) struct DriveHistory {
@@ -187,7 +190,20 @@ fn places(store: &Store, run: &str) -> BTreeMap<String, Conditions> {
     plan.targets.iter().filter_map(place).collect()
 }
 
+impl Entry {
+    /// The cells of its row after the name.
+    pub(super) fn cells(&self, now: &str) -> Vec<String> {
+        let marks = self.changed.iter().map(mark);
+        let result = self.numbers.iter().take(2).cloned().chain(marks).collect::<Vec<_>>().join(", ");
+        vec![short_date(&self.at, now), origin(&self.experiment, self.suite.as_deref()), result]
+    }
+}
+
 impl DriveHistory {
+    pub(super) fn name(&self) -> &str {
+        if self.drive.is_empty() { &self.identity } else { &self.drive }
+    }
+
     /// Adds the results of a run on one of its targets.
     fn add(&mut self, findings: &Findings, target: &str, place: Conditions) {
         let own = |all: &[_]| {
@@ -240,15 +256,9 @@ impl DriveHistory {
 
 /// The runs of a drive, and below them the loads that were measured more than once. `now` is the time, as RFC 3339.
 fn text(one: &DriveHistory, now: &str, style: Style) -> String {
-    let names = ["run", "when (UTC)", "experiment", "result (read / write)"];
-    let rows = one.runs.iter().map(|entry| {
-        let marks = entry.changed.iter().map(mark);
-        let result = entry.numbers.iter().take(2).cloned().chain(marks).collect::<Vec<_>>().join(", ");
-        let from = origin(&entry.experiment, entry.suite.as_deref());
-        vec![entry.run.clone(), short_date(&entry.at, now), from, result]
-    });
-    let columns = Column::all(names.map(|name| (name, false)));
-    let title = if one.drive.is_empty() { one.identity.clone() } else { one.drive.clone() };
+    let rows = one.runs.iter().map(|entry| [vec![entry.run.clone()], entry.cells(now)].concat());
+    let columns = Column::all(HEADS.map(|name| (name, false)));
+    let title = one.name().to_owned();
     let runs = report::table(&Table { title, columns, rows: rows.collect() }, style);
     let several = one.loads.iter().filter(|series| series.points.len() > 1);
     let rows: Vec<Vec<String>> = several.map(|series| cells(series, style)).collect();
@@ -265,7 +275,7 @@ pub(super) fn origin(experiment: &str, suite: Option<&str>) -> String {
 }
 
 /// `[kernel now 6.12]`.
-pub(super) fn mark(changed: &Changed) -> String {
+fn mark(changed: &Changed) -> String {
     let to = changed.to.as_deref().unwrap_or_default();
     format!("[{} now {}]", changed.what, shortened(to, 24))
 }

@@ -11,7 +11,7 @@ use std::{
 use super::{
     check,
     errors::Usage,
-    history::{self, DriveHistory, Entry, Series, origin, sparkline},
+    history::{self, DriveHistory, Entry, HEADS, Series, origin, sparkline},
     output::Output,
     results::short_date,
     stored,
@@ -19,15 +19,13 @@ use super::{
 use crate::{
     findings::{At, Axis, Curve, Figure, Mark, Point, Style, Unit},
     record::{AtomicFile, Store, is_name, keep_new_dir, open_regular},
-    report::{html, site},
+    report::{MARK, html, site},
     run,
     units::{count, decimal_bytes, shortened},
 };
 
 /// The first page; an existing directory without it is not ours.
 const INDEX: &str = "index.html";
-/// How such a page is recognised.
-const MARK: &str = "<meta name=\"generator\" content=\"drivebench\">";
 const PAGE: &str = ".html";
 /// Curves that a figure shows at most.
 const CURVES: usize = 6;
@@ -44,8 +42,7 @@ pub(super) fn site(dir: &Path, store: &Store, output: &Output) -> anyhow::Result
     for one in &drives {
         let row = row(one, alarms.get(&one.identity).cloned().unwrap_or_default(), &now);
         let runs: Vec<site::Run> = one.runs.iter().rev().map(|entry| line(entry, &shown, &now)).collect();
-        let heads = ["run", "when (UTC)", "experiment", "result (read / write)"];
-        pages.insert(row.page.clone(), site::drive(&row, &figures(one), &heads, &runs));
+        pages.insert(row.page.clone(), site::drive(&row, &figures(one), &HEADS, &runs));
         rows.push(row);
     }
     for run in &shown {
@@ -85,7 +82,7 @@ fn refuse_foreign(dir: &Path) -> anyhow::Result<()> {
 
 /// Writes the pages, and removes those of runs and drives that are gone.
 fn write(dir: &Path, pages: &BTreeMap<String, String>) -> io::Result<()> {
-    // With the first page, a directory is ours.
+    // A directory is recognised by its first page.
     let first = pages.iter().filter(|(name, _)| *name == INDEX);
     if !dir.exists() {
         let first: Vec<_> = first.clone().map(|(name, text)| (name.clone(), text.clone())).collect();
@@ -134,7 +131,7 @@ fn row(one: &DriveHistory, mut alarms: Vec<String>, now: &str) -> site::Drive {
     });
     site::Drive {
         page: page(&format!("drive-{:08x}", crc32fast::hash(one.identity.as_bytes()))),
-        name: if one.drive.is_empty() { one.identity.clone() } else { one.drive.clone() },
+        name: one.name().to_owned(),
         machine: one.machine.clone(),
         alarms,
         read: newest(" read"),
@@ -149,13 +146,8 @@ fn is_sequential(series: &Series) -> bool {
 }
 
 fn line(entry: &Entry, shown: &BTreeSet<&str>, now: &str) -> site::Run {
-    let changes = entry.changed.iter().map(history::mark);
-    let result = entry.numbers.iter().take(2).cloned().chain(changes).collect::<Vec<_>>().join(", ");
-    site::Run {
-        name: entry.run.clone(),
-        page: shown.contains(entry.run.as_str()).then(|| page(&entry.run)),
-        cells: vec![short_date(&entry.at, now), origin(&entry.experiment, entry.suite.as_deref()), result],
-    }
+    let page = shown.contains(entry.run.as_str()).then(|| page(&entry.run));
+    site::Run { name: entry.run.clone(), page, cells: entry.cells(now) }
 }
 
 /// A figure for each experiment with its suite that ran more than once.

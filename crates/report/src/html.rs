@@ -33,6 +33,9 @@ pre{background:var(--code);padding:.7rem;font-size:.85rem;white-space:pre-wrap;o
 pre code{display:block;padding-left:2ch;text-indent:-2ch}article+article{border-top:2px solid var(--line);margin-top:3rem}\
 @media print{main{max-width:none;padding:0}.wide{overflow:visible;background:none}}";
 
+/// Stands at the head of each page, which is recognised by it.
+pub const MARK: &str = r#"<meta name="generator" content="drivebench">"#;
+
 pub fn html(all: &[Findings]) -> String {
     let title = if let [one] = all { &one.question } else { "Measurements of drives" };
     page(
@@ -58,7 +61,7 @@ pub(super) fn page(title: &str, content: Markup) -> String {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="generator" content="drivebench";
+                (PreEscaped(MARK))
                 title { (capital(title)) }
                 style { (PreEscaped(colours::page())) (PreEscaped(STYLE)) (PreEscaped(plot::style())) }
             }
@@ -121,10 +124,10 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
     }
 }
 
-/// Text with what stands between backticks as code.
+/// Text in which the parts between backticks are code.
 fn prose(text: &str) -> Markup {
     let parts: Vec<&str> = text.split('`').collect();
-    // An odd one is no mark.
+    // A backtick without a second one is a character.
     if parts.len() % 2 == 0 {
         return html! { (glued(text)) };
     }

@@ -16,7 +16,7 @@ mod terminal;
 mod text;
 
 pub use export::{Export, RowFormat, csv, export, rows};
-pub use html::html;
+pub use html::{MARK, html};
 pub use markdown::markdown;
 pub use terminal::{Style, ascii};
 pub use text::{table, text, wrapped};

@@ -66,10 +66,10 @@ fn fence(text: &str) -> String {
 }
 
 /// Names of drives must not become markup.
-/// Text with all marks as plain characters, except what stands between backticks, which is code.
+/// Text in which the parts between backticks are code, and all other marks are characters.
 fn escape(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
-    // Two that touch would be another mark.
+    // Adjacent backticks would begin another code span.
     if parts.len() % 2 == 0 || parts.iter().skip(1).rev().skip(1).any(|part| part.is_empty()) {
         return plain(text);
     }

@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::ValueEnum;
 
 use super::super::{
-    errors::Usage,
+    errors::{self, USAGE, Usage},
     options::{Options, Run},
     output::Output,
     run::run,
@@ -64,6 +64,9 @@ pub(super) fn gate(
     let options =
         Options { targets: targets.to_vec(), judged: Some(gate.purpose()), wait: true, ..Options::default() };
     run(&Run { experiment: &BASELINE, values, options }, store, output).or_else(|e| {
+        if errors::code(&e) == USAGE {
+            return Err(e);
+        }
         // No space, for instance: 1 would say that the drive is not fit.
         output.error(&e, None);
         Ok(ExitCode::from(UNDECIDED))

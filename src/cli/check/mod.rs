@@ -356,7 +356,7 @@ fn accept(drives: &[Drive], store: &Store, output: &Output) -> anyhow::Result<Ex
     }
 }
 
-/// What there still is to look at of each drive after the last checks, by its identity.
+/// The alarms of each drive after its last check, in words, by its identity.
 pub(super) fn alarms(store: &Store) -> io::Result<BTreeMap<String, Vec<String>>> {
     let known = SavedChecks::read(store)?.drives.into_iter();
     Ok(known.map(|(identity, drive)| (identity, drive.alarms.iter().map(words::alarm).collect())).collect())

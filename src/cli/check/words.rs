@@ -79,7 +79,7 @@ fn skipped(why: &Skipped) -> String {
     }
 }
 
-/// What there still is to look at after the last check.
+/// An alarm of the last check.
 pub(super) fn alarm(alarm: &Alarm) -> String {
     match alarm {
         Alarm::Slower { load } => format!("slower than its reference ({load})"),

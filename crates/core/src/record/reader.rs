@@ -18,7 +18,7 @@ use super::{Event, SCHEMA};
 const MAX_LINE: u64 = 96 * 1024 * 1024;
 const TOO_LONG: &str = "it is longer than 96 MiB";
 /// Records shrink to a tenth when they are compressed. What grows far more would be read for minutes.
-pub(super) const MOST_GROWTH: u64 = 200;
+pub const MOST_GROWTH: u64 = 200;
 const TOO_DENSE: &str = "it unpacks to more than 200 times its size";
 
 #[derive(Debug, thiserror::Error)]

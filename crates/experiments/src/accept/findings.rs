@@ -177,7 +177,7 @@ fn loss(tested: &Tested) -> Option<KeptData> {
     (kept != KeptData::default()).then_some(kept)
 }
 
-/// What calls for action comes first.
+/// The order of verdicts: rejected drives first.
 fn severity(verdict: &Verdict) -> u8 {
     match verdict {
         Verdict::Reject(_) => 0,
