@@ -3,6 +3,7 @@
 
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
+    hash::{BuildHasher, Hasher, RandomState},
     ops::{Deref, DerefMut},
     ptr::NonNull,
 };
@@ -14,11 +15,10 @@ use super::op_sequence::Rng;
 /// An alignment of memory that every drive and filesystem accepts, bytes.
 pub(super) const ALIGN: usize = 4096;
 
-/// Content repeats after this many bytes, 244 KiB: more than the windows of zlib and LZ4, and than the 128 KiB that btrfs and
-/// ZFS compress at a time, but small enough to stay in the processor's cache, as the single buffer of other programs does
-/// (5 MiB slowed 1 MiB writes by 4 to 10 % at 3 GB/s). It is a prime number of pages, so that blocks of any size use all of
-/// it before one repeats.
-const PERIOD: usize = 61 * ALIGN;
+/// Random bytes are used again after this many pages, 244 KiB: more than the windows of zlib and LZ4, and than the 128 KiB that
+/// btrfs and ZFS compress at a time, but small enough to stay in the processor's cache (5 MiB slowed 1 MiB writes by 4 to 10 % at
+/// 3 GB/s). It is prime, so that blocks of any size use all of it before one begins at the same place.
+const PERIOD: usize = 61;
 
 /// Zeroed memory that begins on a page.
 #[derive(Debug)]
@@ -41,13 +41,6 @@ impl Aligned {
             Some(start) => Self { start, layout },
             None => handle_alloc_error(layout),
         }
-    }
-
-    /// Writes to every page, so that no page fault occurs during a load.
-    pub(super) fn touched(len: usize) -> Self {
-        let mut memory = Self::new(len);
-        memory.iter_mut().step_by(ALIGN).for_each(|byte| *byte = 1);
-        memory
     }
 }
 
@@ -74,49 +67,77 @@ impl Drop for Aligned {
     }
 }
 
-/// The data that a load writes: one pool for all operations, each using the next piece.
-pub(super) struct Pool {
-    pub(super) memory: Aligned,
+/// A piece of memory for each operation in flight, which are `pieces` at most and use them in turn.
+///
+/// A piece has room for what is read, then the content of writes. Each page that is written begins with a number of its own, so
+/// that no drive or filesystem finds the same page twice.
+pub(super) struct Buffers {
+    memory: Aligned,
+    pieces: usize,
     block: usize,
+    /// Bytes for what is read, and of the whole piece.
+    room: usize,
+    stride: usize,
+    /// Content begins anew after this many bytes; 0 for zeros, which are not numbered.
     period: usize,
+    /// Differs between all loads that were ever written.
+    salt: u64,
 }
 
-impl Pool {
-    /// The content of `load`, ready to be written; `None` if it only reads.
-    pub(super) fn new(load: &Load) -> Option<Self> {
-        if !load.writes() {
-            return None;
-        }
+impl Buffers {
+    pub(super) fn new(load: &Load, pieces: usize) -> Self {
         let block = load.block as usize;
-        let period = if load.content == Content::Random { PERIOD } else { 0 };
-        let mut memory = Aligned::touched(period + block);
+        let rounded = block.next_multiple_of(ALIGN);
+        let room = if load.reads() { rounded } else { 0 };
+        let period = match load.writes() && load.content == Content::Random {
+            true => (PERIOD.div_ceil(pieces) | 1) * ALIGN,
+            false => 0,
+        };
+        let stride = room + if load.writes() { rounded + period } else { 0 };
+        let mut memory = Aligned::new(pieces * stride);
+        // Writes to every page, so that no page fault occurs during a load.
         memory.fill(0);
-        if load.content == Content::Random {
+        if period > 0 {
             // A different random stream from the one for offsets.
             let mut rng = Rng::new(load.seed ^ 0x6472_6976_6562_656e);
             for word in memory.chunks_mut(8) {
                 word.copy_from_slice(&rng.next().to_le_bytes()[..word.len()]);
             }
         }
-        Some(Self { memory, block, period })
+        Self { memory, pieces, block, room, stride, period, salt: RandomState::new().build_hasher().finish() }
     }
 
-    /// The offset in the pool of the bytes of operation `number`.
-    pub(super) fn start(&self, number: u64) -> usize {
-        (u128::from(number) * self.block as u128 % self.period.max(1) as u128) as usize
+    pub(super) fn memory(&self) -> &[u8] {
+        &self.memory
     }
 
-    /// The bytes that operation `number` writes.
-    pub(super) fn block(&self, number: u64) -> &[u8] {
-        let start = self.start(number);
-        &self.memory[start..start + self.block]
+    /// Where the block is that a piece reads.
+    pub(super) fn read(&mut self, piece: usize) -> &mut [u8] {
+        &mut self.memory[piece * self.stride..][..self.block]
+    }
+
+    /// What operation `number` writes from a piece.
+    pub(super) fn write(&mut self, piece: usize, number: u64) -> &mut [u8] {
+        let turn = number / self.pieces as u64;
+        let period = self.period.max(1) as u64;
+        let shift = (turn % period * self.block as u64 % period) as usize;
+        let content = &mut self.memory[piece * self.stride + self.room + shift..][..self.block];
+        if self.period > 0 {
+            for (page, bytes) in (number << 12..).zip(content.chunks_mut(ALIGN)) {
+                let numbers = [self.salt.to_le_bytes(), page.to_le_bytes()];
+                bytes.iter_mut().zip(numbers.as_flattened()).for_each(|(byte, new)| *byte = *new);
+            }
+        }
+        content
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
-    use crate::testing::job;
+    use crate::{testing::job, units::Direction};
 
     #[test]
     fn memory_is_aligned_and_zero() {
@@ -128,34 +149,64 @@ mod tests {
     }
 
     #[test]
-    fn content_repeats_only_after_the_whole_pool() {
-        for block in [64, 4096, 128 << 10, 1 << 20, 3 << 20] {
+    fn no_page_is_written_twice() {
+        let mut seen = HashSet::new();
+        for (block, pieces) in [(64, 1), (4096, 1), (4096, 64), (128 << 10, 4), (1 << 20, 8), (3 << 20, 1)] {
             let load = job(block, block).load;
-            let pool = Pool::new(&load).expect("it writes");
-            let blocks = (PERIOD as u64 / block).clamp(30, 61);
-            let mut heads: Vec<_> = (0..blocks).map(|number| &pool.block(number)[..16]).collect();
-            heads.sort_unstable();
-            assert!(heads.windows(2).all(|pair| pair[0] != pair[1]), "blocks of {block} B repeat");
+            // The same load again, too.
+            for mut buffers in [Buffers::new(&load, pieces), Buffers::new(&load, pieces)] {
+                for number in 0..100 {
+                    let content = buffers.write(number as usize % pieces, number);
+                    assert_eq!(content.len(), block as usize);
+                    let new =
+                        content.chunks(ALIGN).all(|page| seen.insert(page[..page.len().min(64)].to_vec()));
+                    assert!(new, "blocks of {block} B at depth {pieces}");
+                }
+            }
         }
     }
 
     #[test]
-    fn direct_loads_stay_aligned_and_consecutive_large_blocks_differ() {
-        let load = job(16 << 20, 1).load;
-        let pool = Pool::new(&load).expect("it writes");
-        for number in [0, 1, 2, 1_000_003] {
-            assert_eq!(pool.start(number) % ALIGN, 0);
-            assert_ne!(pool.block(number)[..4096], pool.block(number + 1)[..4096]);
+    fn what_is_written_in_a_row_is_random() {
+        for (block, pieces) in [(4096, 1), (4096, 2), (4096, 8), (4096, 64), (16 << 10, 3)] {
+            let mut buffers = Buffers::new(&job(block, 1).load, pieces);
+            let blocks = (128 << 10) / block;
+            // Past the numbers at the head of a page.
+            let tails: HashSet<Vec<u8>> = (1000..1000 + blocks)
+                .map(|number| buffers.write(number as usize % pieces, number)[16..64].to_vec())
+                .collect();
+            assert_eq!(tails.len() as u64, blocks, "blocks of {block} B at depth {pieces}");
         }
     }
 
     #[test]
-    fn zeros_are_zeros_and_readers_have_no_pool() {
+    fn direct_loads_stay_aligned() {
+        let mut load = job(16 << 20, 1).load;
+        load.direction = Direction::Mixed { read_percent: 50 };
+        for pieces in [1, 3] {
+            let mut buffers = Buffers::new(&load, pieces);
+            for number in [0, 1, 2, 1_000_003] {
+                let piece = number as usize % pieces;
+                assert_eq!(buffers.write(piece, number).as_ptr() as usize % ALIGN, 0);
+                assert_eq!(buffers.read(piece).as_ptr() as usize % ALIGN, 0);
+            }
+        }
+    }
+
+    #[test]
+    fn reading_leaves_what_is_written_as_it_was() {
+        let mut load = job(4096, 4096).load;
+        load.direction = Direction::Mixed { read_percent: 50 };
+        let mut buffers = Buffers::new(&load, 2);
+        let before = buffers.write(1, 1).to_vec();
+        (0..2).for_each(|piece| buffers.read(piece).fill(0));
+        assert_eq!(buffers.write(1, 1), before);
+    }
+
+    #[test]
+    fn zeros_are_zeros() {
         let mut load = job(4096, 4096).load;
         load.content = Content::Zeros;
-        let pool = Pool::new(&load).expect("it writes");
-        assert!(pool.block(17).iter().all(|&byte| byte == 0));
-        load.direction = crate::units::Direction::Read;
-        assert!(Pool::new(&load).is_none());
+        assert!(Buffers::new(&load, 1).write(0, 17).iter().all(|&byte| byte == 0));
     }
 }

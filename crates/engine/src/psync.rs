@@ -4,7 +4,6 @@ use std::{
     fs::File,
     io::{self, ErrorKind, IoSlice},
     os::unix::fs::FileExt,
-    sync::Arc,
 };
 
 use rustix::io::{ReadWriteFlags, pwritev2};
@@ -13,7 +12,7 @@ use crate::units::Load;
 
 use super::{
     Cancel, Engine, EngineInfo, FileTarget, Job, Outcomes, Watch,
-    buffers::{Aligned, Pool},
+    buffers::Buffers,
     op_sequence::Op,
     verify,
     workers::{self, Clock, Lane, Worker},
@@ -38,25 +37,16 @@ impl Engine for Psync {
 
     fn run(&mut self, jobs: &[Job], cancel: &Cancel, watch: &mut Watch<'_>) -> Outcomes {
         workers::run(jobs, &self.targets, cancel, watch, |job| {
-            let load = &job.load;
-            let pool = Pool::new(load).map(Arc::new);
-            let own = if load.reads() || load.verify { load.block as usize } else { 0 };
             let worker = |_| {
-                let memory = ThreadBuffers { own: Aligned::touched(own), pool: pool.clone() };
-                Box::new(move |lane: &Lane| work(lane, memory)) as Worker
+                let buffers = Buffers::new(&job.load, 1);
+                Box::new(move |lane: &Lane| work(lane, buffers)) as Worker
             };
-            (0..load.depth).map(worker).collect()
+            (0..job.load.depth).map(worker).collect()
         })
     }
 }
 
-struct ThreadBuffers {
-    /// For reads or stamped blocks.
-    own: Aligned,
-    pool: Option<Arc<Pool>>,
-}
-
-fn work(lane: &Lane, mut memory: ThreadBuffers) -> Option<Clock> {
+fn work(lane: &Lane, mut buffers: Buffers) -> Option<Clock> {
     let clock = lane.ready()?;
     // With one thread, the end of one operation is the start of the next. Several threads wait for each other in between.
     let alone = lane.load.depth == 1;
@@ -65,15 +55,19 @@ fn work(lane: &Lane, mut memory: ThreadBuffers) -> Option<Clock> {
     let mut next = lane.progress().next();
     while let Some(op) = next {
         let generation = lane.writes.begin(op, &lane.load);
+        let block = match op.read {
+            true => buffers.read(0),
+            false => buffers.write(0, op.number),
+        };
         if lane.load.verify && !op.read {
-            memory.stamp(op, &lane.load, generation);
+            verify::stamp(block, op.offset, lane.load.seed, generation);
             before = clock.now();
         }
-        let moved = memory.transfer(&lane.file, op, &lane.load);
+        let moved = transfer(&lane.file, block, op, &lane.load);
         let now = clock.now();
         let checked = match moved {
             Ok(()) if lane.load.verify && op.read => {
-                verify::check(&memory.own, op.offset, lane.load.seed, generation)
+                verify::check(block, op.offset, lane.load.seed, generation)
                     .map_err(|why| ("verify", io::Error::other(why)))
             }
             Ok(()) => {
@@ -97,33 +91,23 @@ fn work(lane: &Lane, mut memory: ThreadBuffers) -> Option<Clock> {
     Some(clock)
 }
 
-impl ThreadBuffers {
-    fn stamp(&mut self, op: Op, load: &Load, generation: u64) {
-        if let Some(pool) = &self.pool {
-            self.own.copy_from_slice(pool.block(op.number));
-            verify::stamp(&mut self.own, op.offset, load.seed, generation);
+/// Transfers the whole block, continuing short transfers.
+fn transfer(file: &File, block: &mut [u8], op: Op, load: &Load) -> io::Result<()> {
+    let mut done = 0;
+    while done < block.len() {
+        let at = op.offset + done as u64;
+        let moved = match op.read {
+            true => file.read_at(&mut block[done..], at),
+            false => write(file, &block[done..], at, load),
+        };
+        match moved {
+            Ok(0) => return Err(nothing_moved(op)),
+            Ok(n) => done += n,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
         }
     }
-
-    /// Transfers the whole block, continuing short transfers.
-    fn transfer(&mut self, file: &File, op: Op, load: &Load) -> io::Result<()> {
-        let mut done = 0;
-        while done < load.block as usize {
-            let at = op.offset + done as u64;
-            let moved = match (&self.pool, op.read) {
-                (Some(pool), false) if !load.verify => write(file, &pool.block(op.number)[done..], at, load),
-                (_, false) => write(file, &self.own[done..], at, load),
-                (_, true) => file.read_at(&mut self.own[done..], at),
-            };
-            match moved {
-                Ok(0) => return Err(nothing_moved(op)),
-                Ok(n) => done += n,
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 fn write(file: &File, from: &[u8], at: u64, load: &Load) -> io::Result<usize> {

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::{
+    collections::VecDeque,
     io,
     mem::ManuallyDrop,
     os::fd::{AsRawFd, RawFd},
@@ -13,7 +14,7 @@ use crate::units::Load;
 
 use super::{
     Cancel, Engine, EngineError, EngineInfo, FileTarget, Job, Outcomes, Watch,
-    buffers::{ALIGN, Aligned, Pool},
+    buffers::Buffers,
     op_sequence::Op,
     psync::nothing_moved,
     verify,
@@ -56,42 +57,18 @@ impl Engine for Uring {
 
     fn run(&mut self, jobs: &[Job], cancel: &Cancel, watch: &mut Watch<'_>) -> Outcomes {
         workers::run(jobs, &self.targets, cancel, watch, |job| {
-            let memory = RingBuffers::new(&job.load);
+            let memory = Buffers::new(&job.load, job.load.depth as usize);
             vec![Box::new(move |lane: &Lane| work(lane, memory)) as Worker]
         })
     }
 }
 
-fn work(lane: &Lane, memory: RingBuffers) -> Option<Clock> {
+fn work(lane: &Lane, memory: Buffers) -> Option<Clock> {
     let refuse = |source| lane.refuse(EngineError::System { what: "setting up io_uring".to_owned(), source });
     let mut ring = Ring::new(lane, memory).map_err(refuse).ok()?;
     let clock = lane.ready()?;
     ring.work(lane, clock);
     Some(clock)
-}
-
-struct RingBuffers {
-    /// One piece per operation in flight, for reads or stamped blocks; empty if the pool is sufficient.
-    own: Option<Aligned>,
-    stride: usize,
-    pool: Option<Pool>,
-}
-
-impl RingBuffers {
-    fn new(load: &Load) -> Self {
-        let stride = (load.block as usize).next_multiple_of(ALIGN);
-        let own = (load.reads() || load.verify).then(|| Aligned::touched(stride * load.depth as usize));
-        Self { own, stride, pool: Pool::new(load) }
-    }
-
-    fn iovecs(&self) -> Vec<libc::iovec> {
-        let iovec = |memory: &[u8]| libc::iovec {
-            iov_base: memory.as_ptr().cast_mut().cast(),
-            iov_len: memory.len(),
-        };
-        let pool = self.pool.as_ref().map(|pool| &pool.memory[..]);
-        self.own.as_deref().into_iter().chain(pool).map(iovec).collect()
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -103,20 +80,20 @@ struct Slot {
     /// What [`LastWrites::begin`](verify::LastWrites::begin) returned.
     generation: u64,
     memory: *mut u8,
-    buffer: u16,
 }
 
 struct Ring {
     ring: IoUring,
     /// Freed only after the kernel has finished all operations on it.
-    memory: ManuallyDrop<RingBuffers>,
+    memory: ManuallyDrop<Buffers>,
     file: RawFd,
     block: u32,
     write_flags: i32,
     fixed_file: bool,
     fixed_buffers: bool,
     slots: Vec<Slot>,
-    free: Vec<u32>,
+    /// Used in turn, so that the content of writes repeats late.
+    free: VecDeque<u32>,
     /// Slots to be submitted, new or continued.
     pending: Vec<u32>,
     in_flight: usize,
@@ -154,22 +131,17 @@ fn ring(depth: u32) -> io::Result<IoUring> {
 }
 
 impl Ring {
-    fn new(lane: &Lane, memory: RingBuffers) -> io::Result<Self> {
+    fn new(lane: &Lane, memory: Buffers) -> io::Result<Self> {
         let depth = lane.load.depth;
         let ring = ring(depth)?;
         let file = lane.file.as_raw_fd();
         let fixed_file = ring.submitter().register_files(&[file]).is_ok();
+        let whole = memory.memory();
+        let iovec = libc::iovec { iov_base: whole.as_ptr().cast_mut().cast(), iov_len: whole.len() };
         // SAFETY: the memory outlives the ring's use of it, see Drop. If the memory lock limit is too low, buffers stay unregistered.
-        let fixed_buffers = unsafe { ring.submitter().register_buffers(&memory.iovecs()) }.is_ok();
+        let fixed_buffers = unsafe { ring.submitter().register_buffers(&[iovec]) }.is_ok();
         let nothing = Op { number: 0, offset: 0, read: true };
-        let slot = Slot {
-            op: nothing,
-            started: 0,
-            moved: 0,
-            generation: 0,
-            memory: std::ptr::null_mut(),
-            buffer: 0,
-        };
+        let slot = Slot { op: nothing, started: 0, moved: 0, generation: 0, memory: std::ptr::null_mut() };
         Ok(Self {
             ring,
             memory: ManuallyDrop::new(memory),
@@ -211,31 +183,20 @@ impl Ring {
 
     /// Assigns the next operation to every free slot.
     fn take(&mut self, turn: &mut Turn<'_>, lane: &Lane) {
-        while let Some(&index) = self.free.last() {
+        while let Some(&index) = self.free.front() {
             let Some(op) = turn.next() else { return };
-            self.free.pop();
+            self.free.pop_front();
             let generation = lane.writes.begin(op, &lane.load);
-            let (memory, buffer) = self.place(index, op, &lane.load, generation);
-            self.slots[index as usize] = Slot { op, started: 0, moved: 0, generation, memory, buffer };
-            self.pending.push(index);
-        }
-    }
-
-    /// The memory for an operation: (start, registered buffer).
-    fn place(&mut self, index: u32, op: Op, load: &Load, generation: u64) -> (*mut u8, u16) {
-        let RingBuffers { own, stride, pool } = &mut *self.memory;
-        let written = pool.as_ref().filter(|_| !op.read);
-        match (own, written) {
-            (Some(own), written) if op.read || load.verify => {
-                let piece = &mut own[index as usize * *stride..][..load.block as usize];
-                if let Some(pool) = written {
-                    piece.copy_from_slice(pool.block(op.number));
-                    verify::stamp(piece, op.offset, load.seed, generation);
-                }
-                (piece.as_mut_ptr(), 0)
+            let block = match op.read {
+                true => self.memory.read(index as usize),
+                false => self.memory.write(index as usize, op.number),
+            };
+            if lane.load.verify && !op.read {
+                verify::stamp(block, op.offset, lane.load.seed, generation);
             }
-            (own, Some(pool)) => (pool.block(op.number).as_ptr().cast_mut(), u16::from(own.is_some())),
-            (_, None) => unreachable!("reads have memory of their own"),
+            let memory = block.as_mut_ptr();
+            self.slots[index as usize] = Slot { op, started: 0, moved: 0, generation, memory };
+            self.pending.push(index);
         }
     }
 
@@ -264,8 +225,8 @@ impl Ring {
             false => (types::Fd(self.file), squeue::Flags::empty()),
         };
         let entry = match (slot.op.read, self.fixed_buffers) {
-            (true, true) => opcode::ReadFixed::new(file, memory, len, slot.buffer).offset(offset).build(),
-            (false, true) => opcode::WriteFixed::new(file, memory, len, slot.buffer)
+            (true, true) => opcode::ReadFixed::new(file, memory, len, 0).offset(offset).build(),
+            (false, true) => opcode::WriteFixed::new(file, memory, len, 0)
                 .offset(offset)
                 .rw_flags(self.write_flags)
                 .build(),
@@ -303,7 +264,7 @@ impl Ring {
                 n => Some(io::Error::from_raw_os_error(-n)),
             };
             let (started, generation) = (slot.started, slot.generation);
-            self.free.push(index);
+            self.free.push_back(index);
             match (error, self.verify(index, &lane.load)) {
                 (None, Ok(())) => {
                     lane.writes.end(op, &lane.load, generation);
@@ -316,14 +277,11 @@ impl Ring {
         self.reaped = reaped;
     }
 
-    fn verify(&self, index: u32, load: &Load) -> Result<(), String> {
-        let slot = &self.slots[index as usize];
-        match &self.memory.own {
-            Some(own) if load.verify && slot.op.read && slot.moved == self.block => {
-                let piece = &own[index as usize * self.memory.stride..][..self.block as usize];
-                verify::check(piece, slot.op.offset, load.seed, slot.generation)
-            }
-            _ => Ok(()),
+    fn verify(&mut self, index: u32, load: &Load) -> Result<(), String> {
+        let slot = self.slots[index as usize];
+        if !load.verify || !slot.op.read || slot.moved < self.block {
+            return Ok(());
         }
+        verify::check(self.memory.read(index as usize), slot.op.offset, load.seed, slot.generation)
     }
 }
