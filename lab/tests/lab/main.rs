@@ -4,6 +4,7 @@
 mod accept;
 mod bays;
 mod capacity;
+mod checks;
 mod cliff;
 mod costs;
 mod machines;
