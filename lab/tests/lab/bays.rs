@@ -5,7 +5,7 @@ use drivebench_lab::{Machine, ledger};
 use drivebench_lab_agent::Kind;
 use serde_json::Value;
 
-use super::{LIMIT, out, scenario, start};
+use super::{LIMIT, out, scenario, start_unhurried};
 
 /// The block size: large enough that emulation time is negligible.
 const BLOCK: u64 = 64 << 10;
@@ -89,7 +89,7 @@ fn truth(machine: &Machine, i: usize, since: u64) -> f64 {
 
 #[test]
 fn moves_are_followed_and_drives_are_distinguished_from_bays() {
-    let mut machine = start(&scenario("pi-zero"));
+    let mut machine = start_unhurried(&scenario("pi-zero"));
     // Mounted drives must not be pulled.
     out(&machine, "umount /mnt/a /mnt/b /mnt/c /mnt/d");
     let serials: Vec<String> = machine.scenario().drives.iter().map(|d| d.serial.clone()).collect();
