@@ -82,7 +82,7 @@ impl Sandbox {
         let apart = Self { pid, room: room.to_owned(), dir: dir.into(), keeps };
         if let Some(folder) = folder {
             let own = open(&apart.dir, OWN).and_then(fstat).map_err(|e| cannot(e.into()))?;
-            if !folder.is(&own).map_err(cannot)? {
+            if !folder.is_same(&own).map_err(cannot)? {
                 return Err(failed(&format!("{} was replaced by something else", path.display())));
             }
         }
