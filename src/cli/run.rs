@@ -127,8 +127,8 @@ fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyh
         if plan.is_found_by_act(at) {
             continue;
         }
-        let found = match plan.takes_what_is_left() {
-            true => target.find_what_is_left(inventory),
+        let found = match plan.accepts_missing_drives() {
+            true => target.find_degraded(inventory),
             false => target.find_again(inventory),
         };
         match found {
@@ -139,7 +139,7 @@ fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyh
                 let now = Target::resolve(inventory, &target.path.to_string_lossy());
                 let now = now.map_or_else(|e| e.to_string(), |now| format!("it is on {} now", now.label()));
                 let path = target.path.display();
-                let lost = match plan.takes_what_is_left() {
+                let lost = match plan.accepts_missing_drives() {
                     true => {
                         "; a filesystem that can't be mounted any more (dmesg says why) has lost all that was acknowledged"
                     }

@@ -384,7 +384,7 @@ fn a_line_over_the_limit_is_damage_and_not_a_run_that_was_killed() {
         fs::write(&path, content).expect("writes");
         let shown = cli.run(["show", &run]);
         let said = words(&(shown.out + &shown.err));
-        assert!(said.contains(&format!("damaged at line {at}: it is longer than 96 MiB")), "{said}");
+        assert!(said.contains(&format!("damaged at line {at}: longer than 96 MiB")), "{said}");
         assert!(!said.contains("cut off"), "{said}");
     }
     fs::write(&path, format!("{{\"event\":\"start\",\"x\":\"{long}\"}}\n")).expect("writes");

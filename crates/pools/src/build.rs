@@ -15,21 +15,21 @@ use crate::{
     units::{KIB, Layout, MIB, count, decimal_bytes, size},
 };
 
-/// What was asked for.
+/// A pool that was asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     pub name: String,
     pub layout: Layout,
-    /// Bytes.
+    /// Chunk size, bytes.
     pub chunk: u64,
     pub bitmap: bool,
     pub filesystem: Filesystem,
     pub label: String,
-    /// Drives by identity that reads avoid.
+    /// Identities of drives that reads avoid.
     pub write_mostly: Vec<String>,
-    /// Uses at most so many bytes of each drive; none for all.
+    /// Maximum bytes used of each drive; `None` for the whole drive.
     pub most: Option<u64>,
-    /// Of the array and the filesystem.
+    /// UUIDs of the array and the filesystem.
     pub uuids: [String; 2],
 }
 
@@ -38,36 +38,36 @@ pub struct Member {
     pub identity: String,
     /// Model, serial and bay.
     pub label: String,
-    /// Of the drive from its start, in sectors of 512 bytes: the pool uses no others.
+    /// Number of sectors of 512 bytes that the pool uses, from the start of the drive.
     pub sectors: u64,
     pub logical_block: u32,
-    /// None if the pool has the whole drive.
+    /// The partition; `None` if the pool uses the whole drive.
     pub part: Option<Part>,
     pub write_mostly: bool,
 }
 
-/// A pool, complete: whatever a tool would choose by itself is stated.
+/// A pool as it is built. Whatever a tool would choose by itself is given explicitly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Build {
     pub name: String,
     pub layout: Layout,
-    /// Bytes.
+    /// Chunk size, bytes.
     pub chunk: u64,
     pub bitmap: bool,
     pub members: Vec<Member>,
-    /// Where data starts on a member, bytes.
+    /// Start of the data on a member, bytes.
     pub data_offset: u64,
-    /// What each member contributes, bytes; none where members may differ.
+    /// What each member contributes, bytes; `None` where members may differ.
     pub size: Option<u64>,
-    /// Sectors of 512 bytes.
+    /// Capacity in sectors of 512 bytes.
     pub capacity: u64,
     pub filesystem: Filesystem,
     pub label: String,
-    /// Of the array and the filesystem.
+    /// UUIDs of the array and the filesystem.
     pub uuids: [String; 2],
 }
 
-/// A step of building, in their order. Members are numbered as in [`Build::members`].
+/// A step of building, in this order. Members are numbered as in [`Build::members`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -81,7 +81,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The member whose drive it prepares; none for steps of the whole pool.
+    /// The member whose drive it prepares; `None` for steps of the whole pool.
     pub fn member(self) -> Option<usize> {
         match self {
             Self::Wipe(at) | Self::Partition(at) | Self::WipePart(at) => Some(at),
@@ -104,17 +104,17 @@ pub enum PoolError {
     Name(String),
     #[error("a label of {} has up to {} characters without spaces", .0.name(), .0.longest_label())]
     Label(Filesystem),
-    #[error("there is a pool or device with the name {0} already")]
+    #[error("the name {0} is used by another pool or device")]
     Taken(String),
     #[error("only raid1 can have members that reads avoid")]
     WriteMostly,
-    #[error("the drive of --write-mostly is none of the pool's")]
+    #[error("the drive of --write-mostly is not a member of the pool")]
     NoMember,
-    #[error(
-        "{0} has no serial of its own, and nothing on it would say which part of a linear pool it has: use raid0"
-    )]
+    #[error("{0} has no serial of its own, so its place in a linear pool could not be recognised: use raid0")]
     Unnamed(String),
-    #[error("{0} has blocks of {1} bytes and {2} has blocks of {3}: in one line they would be misaligned")]
+    #[error(
+        "{0} has blocks of {1} bytes and {2} has blocks of {3}: a linear pool of both would be misaligned"
+    )]
     Blocks(String, u32, String, u32),
 }
 
@@ -125,7 +125,7 @@ pub fn is_name(name: &str) -> bool {
 }
 
 impl Request {
-    /// The pool over these drives. Which of them may be erased is checked when they are claimed.
+    /// The pool over these drives. Whether they may be erased is checked when they are claimed.
     pub fn plan(self, inventory: &Inventory, drives: &[&Drive]) -> Result<Build, PoolError> {
         self.check(inventory, drives)?;
         let used = |drive: &Drive| self.most.map_or(drive.sectors, |most| drive.sectors.min(most / 512));
@@ -239,7 +239,7 @@ impl Build {
         steps
     }
 
-    /// The path of what the pool has of a member whose drive is at `drive`.
+    /// The path of the part of a member's drive that the pool uses; `drive` is the path of the drive.
     pub fn member_path(&self, at: usize, drive: &str) -> String {
         match self.members[at].part {
             None => drive.to_owned(),
@@ -282,7 +282,7 @@ impl Build {
     }
 
     /// The command that starts the pool again, which changes nothing on its drives; `drives` are the paths of those that
-    /// are plugged in. None if too many are missing.
+    /// are plugged in. `None` if too many are missing.
     pub fn start(&self, drives: &[Option<String>]) -> Option<String> {
         let absent: Vec<bool> = drives.iter().map(Option::is_none).collect();
         if !self.layout.starts_without(&absent) {

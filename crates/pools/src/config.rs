@@ -1,4 +1,4 @@
-//! Lines in the system's configuration that bring a pool back after a reboot, and files without them, to the byte.
+//! Lines in the system's configuration that bring a pool back after a reboot. Removing them restores each file to the byte.
 
 use std::path::Path;
 
@@ -14,9 +14,9 @@ const DEVICE_TIMEOUT: u32 = 90;
 const LAST_RESORT: u32 = 30;
 
 pub const FSTAB: &str = "/etc/fstab";
-/// Where Debian has it.
+/// The configuration of mdadm on Debian.
 pub const MDADM_CONF: &str = "/etc/mdadm/mdadm.conf";
-/// Where other distributions have it.
+/// The configuration of mdadm on other distributions.
 pub const MDADM_CONF_ELSEWHERE: &str = "/etc/mdadm.conf";
 
 /// The directory of systemd's units.
@@ -27,13 +27,13 @@ fn unit(name: &str) -> String {
     format!("drivebench-pool-{name}.service")
 }
 
-/// Whether this is one of the files that have lines of a pool.
+/// Whether this is one of the files that may have lines of a pool.
 pub fn has_lines(file: &Path, name: &str) -> bool {
     let unit = Path::new(UNITS).join(unit(name));
     [FSTAB, MDADM_CONF, MDADM_CONF_ELSEWHERE].map(Path::new).contains(&file) || file == unit
 }
 
-/// A file with lines of ours.
+/// Lines of a pool, and the file that has them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lines {
     pub file: String,
@@ -43,7 +43,7 @@ pub struct Lines {
 impl Build {
     /// The line of `/etc/fstab` that mounts the pool on `dir`. Without the pool the machine boots all the same. An array is
     /// found by the UUID of its filesystem. A linear pool is named by its mapping, because its first drive seems to have the
-    /// same filesystem. `unit`: its unit of systemd is needed, too.
+    /// same filesystem. With `unit`, the mount requires the pool's systemd unit.
     pub fn fstab(&self, dir: &str, unit: bool) -> Lines {
         let linear = self.layout == Layout::Linear;
         let source = if linear { self.path() } else { format!("UUID={}", self.uuids[1]) };
@@ -56,15 +56,14 @@ impl Build {
         Lines { file: FSTAB.to_owned(), lines: vec![line] }
     }
 
-    /// The line that names an array. Without it, md would assemble it under a name of its own choice.
+    /// The line that names an array. Without it, the array could be assembled under another name.
     pub fn mdadm_conf(&self, file: &str) -> Option<Lines> {
         let (path, name, uuid) = (self.path(), &self.name, md_uuid(&self.uuids[0]));
         let line = format!("ARRAY {path} metadata=1.2 name=any:{name} UUID={uuid}");
         (self.layout != Layout::Linear).then(|| Lines { file: file.to_owned(), lines: vec![line] })
     }
 
-    /// The unit that a pool needs at boot, if any. `links` are names of the drives of a linear pool that don't depend on the
-    /// order in which they appear.
+    /// The systemd unit that a pool needs at boot, if any. `links` are persistent names of the drives of a linear pool.
     pub fn systemd_unit(&self, links: &[String]) -> Option<Lines> {
         let lines = match self.layout {
             Layout::Linear => self.joining(links),
@@ -167,7 +166,7 @@ fn escaped(path: &str) -> String {
 
 const MARK: &str = "# drivebench pool ";
 
-/// What was before the lines of a pool. It is in the comment above them, so that removing them restores it.
+/// What precedes the lines of a pool, as the comment above them says, so that removing them restores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     Line,
@@ -197,7 +196,7 @@ fn end(name: &str) -> String {
 }
 
 impl Lines {
-    /// The text of the file, if there is one, with the lines at its end; none if it has lines of this pool already.
+    /// The text of the file, if there is one, with the lines at its end; `None` if it has lines of this pool already.
     pub fn add(&self, name: &str, file: Option<&str>) -> Option<String> {
         let text = file.unwrap_or_default();
         if Before::ALL.iter().any(|before| text.contains(&before.begin(name))) {
@@ -217,10 +216,10 @@ impl Lines {
 /// A file without the lines of a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Without {
-    /// It has none.
+    /// It has no such lines.
     Same,
     Text(String),
-    /// It was made for lines of pools, and no others are in it.
+    /// It was made for lines of pools, and has no others.
     NoFile,
 }
 
@@ -234,7 +233,7 @@ pub fn without(name: &str, text: &str) -> Result<Without, String> {
     let head = &text[..from];
     Ok(match before {
         Before::NoFile if head.is_empty() && rest.is_empty() => Without::NoFile,
-        // Where other lines follow by now, the one before needs its end.
+        // The newline stays if other lines follow by now.
         Before::Unended if rest.is_empty() => {
             Without::Text(head.strip_suffix('\n').unwrap_or(head).to_owned())
         }
@@ -242,7 +241,7 @@ pub fn without(name: &str, text: &str) -> Result<Without, String> {
     })
 }
 
-/// What follows the lines of a pool; lines of another pool now have before them what those had.
+/// What follows the lines of a pool. Directly following lines of another pool inherit what preceded those.
 fn handed_on(before: Before, rest: &str) -> String {
     let (first, others) = rest.split_at(rest.find('\n').map_or(rest.len(), |at| at + 1));
     let next = first.strip_prefix(MARK).and_then(|first| first.split(':').next());

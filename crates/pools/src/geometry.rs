@@ -16,15 +16,15 @@ pub struct Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Geometry {
     pub parts: Vec<Part>,
-    /// Bytes from the start of a partition.
+    /// Start of the data on a partition, bytes.
     pub data_offset: u64,
-    /// What each member contributes, bytes; none where members may differ.
+    /// What each member contributes, bytes; `None` where members may differ.
     pub size: Option<u64>,
-    /// Of the array, sectors of 512 bytes.
+    /// Capacity of the array, sectors of 512 bytes.
     pub capacity: u64,
 }
 
-/// A thousandth, whole MiB, within these limits in MiB.
+/// A thousandth in whole MiB, within these limits in MiB; returns sectors.
 fn thousandth(sectors: u64, least: u64, most: u64) -> u64 {
     (sectors / 1000 / ALIGNMENT).clamp(least, most) * ALIGNMENT
 }
@@ -37,7 +37,7 @@ fn part(drive: u64) -> Part {
     Part { start: ALIGNMENT, sectors: end.saturating_sub(ALIGNMENT) }
 }
 
-/// The geometry of an md array over drives of these sizes; `chunk` in bytes. None if a drive is too small.
+/// The geometry of an md array over drives of these sizes; `chunk` in bytes. `None` if a drive is too small.
 pub fn of_array(layout: Layout, drives: &[u64], chunk: u64) -> Option<Geometry> {
     let mut parts: Vec<Part> = drives.iter().map(|drive| part(*drive)).collect();
     let least = parts.iter().map(|part| part.sectors).min()?;
@@ -45,11 +45,11 @@ pub fn of_array(layout: Layout, drives: &[u64], chunk: u64) -> Option<Geometry> 
         // Equal partitions: what is left on larger drives stays usable.
         parts.iter_mut().for_each(|part| part.sectors = least);
     }
-    // In front of the data is room for the superblock, the bitmap, and later changes of the layout.
+    // Room for the superblock, the bitmap, and later changes of the layout.
     let offset = thousandth(least, 1, 128);
     let step = (chunk / 512).max(ALIGNMENT);
     let data: Vec<u64> = parts.iter().map(|part| part.sectors.saturating_sub(offset) / step * step).collect();
-    // Less than this is no pool, and mdadm has minimums of its own.
+    // Minimum data of a member; mdadm has minimums of its own.
     const LEAST: u64 = 32 * ALIGNMENT;
     data.iter().all(|sectors| *sectors >= LEAST).then(|| Geometry {
         data_offset: offset * 512,

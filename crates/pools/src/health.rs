@@ -37,22 +37,21 @@ impl Device {
 pub struct Health {
     pub device: Option<Device>,
     pub state: State,
-    /// Members without their data: missing, or not filled yet.
+    /// Number of members without their data: missing, or not filled yet.
     pub degraded: u64,
-    /// Members that the pool lacks. One that is being filled is none of them.
+    /// Number of missing members; one that is being filled doesn't count.
     pub missing: u64,
     pub work: Option<Work>,
-    /// Sectors that differed at the last check.
+    /// Number of sectors that differed at the last check.
     pub mismatches: Option<u64>,
-    /// By member of the pool.
+    /// The state of each member, in their order.
     pub members: Vec<MemberState>,
-    /// Block devices that the array uses, on drives that are none of its members by their serials: in another USB case a
-    /// drive has another one.
+    /// Block devices that the array uses, on drives whose serials match no member: a USB case may replace the serial.
     pub others: Vec<String>,
 }
 
 impl Build {
-    /// The device of the pool now, by the UUID in its superblocks or mapping; whatever its name is.
+    /// The device of the pool, found by the UUID in its superblocks or mapping.
     pub fn device(&self, root: &Sysroot, inventory: &Inventory) -> Option<Device> {
         let ours = |name: &String| {
             let uuid = match self.layout {
@@ -103,7 +102,7 @@ impl Build {
         let members = members.map(|(at, drive)| self.member(at, drive, device.as_ref(), root));
         let array_state = word("array_state");
         let inactive = matches!(array_state.as_deref(), Some("clear" | "inactive"));
-        // All that an array has before its start look like spares.
+        // Before an array starts, all of its members look like spares.
         let members: Vec<MemberState> = members
             .map(|state| if inactive && state == MemberState::Spare { MemberState::Waiting } else { state })
             .collect();
@@ -125,7 +124,7 @@ impl Build {
             (_, Some("broken")) => State::Broken,
             _ if !self.layout.is_redundant() && degraded > 0 => State::Broken,
             _ if in_sync == 0 => State::Broken,
-            // Whether a raid10 of which two are missing is broken depends on which: then its array_state has it.
+            // Whether a raid10 without two members is broken depends on which; its array_state tells.
             _ if self.layout.has_parity() && degraded > self.layout.survives(members.len()) as u64 => {
                 State::Broken
             }
@@ -139,7 +138,7 @@ impl Build {
             _ => State::Active,
         };
         let work = md.as_ref().and_then(|md| work(root, md));
-        // The kernel counts in other actions, too.
+        // The kernel counts mismatches in other actions, too.
         let compared = work.is_none() && word("last_sync_action").is_some_and(|action| action == "check");
         let mismatches = number("mismatch_cnt").filter(|n| compared && *n > 0);
         Health {
@@ -179,7 +178,7 @@ impl Build {
     }
 }
 
-/// The block devices that are here and that the array has data on.
+/// The present block devices with data of the array.
 fn used_by(device: &Device, root: &Sysroot, inventory: &Inventory) -> Vec<String> {
     let files = root.list(&format!("/sys/block/{}/md", device.name));
     let names = files.iter().filter_map(|file| file.strip_prefix("dev-"));

@@ -18,7 +18,7 @@ impl Build {
             State::Stopped => *state == MemberState::Absent,
             _ => matches!(state, MemberState::Absent | MemberState::Failed | MemberState::Unused),
         };
-        // Which member a drive with another serial is, isn't known.
+        // It is unknown which member a drive with another serial is.
         let is_known = health.others.is_empty();
         let away = health.members.iter().enumerate().filter(|(_, state)| is_known && is_away(state));
         let absent = away.map(|(at, _)| self.name_of(at).to_owned()).collect();

@@ -4,7 +4,7 @@ use super::{Build, Member, health::digits};
 use crate::inventory::{Drive, Inventory, name_in, without_bay};
 
 impl Member {
-    /// Whether the drive has the member's serial and size. Others may have them, too.
+    /// Whether the drive has the member's serial and size, which other drives may have, too.
     pub fn resembles(&self, drive: &Drive) -> bool {
         without_bay(&self.identity) == without_bay(&drive.identity())
     }
@@ -17,7 +17,7 @@ pub enum Holds {
     Pool,
     /// The pool, or nothing: what building left is being removed.
     PoolOrNothing,
-    /// Anything: its preparation was at most begun.
+    /// Anything: its preparation is not finished.
     Anything,
 }
 
@@ -30,8 +30,7 @@ impl Build {
         if named == 1 && without_bay(identity) == identity { name } else { identity }
     }
 
-    /// The drives of the members of a complete pool. A drive that holds something else or nothing is none, although its serial
-    /// says so.
+    /// The drives of the members of a complete pool. A drive that holds something else or nothing is not a member.
     pub fn drives<'a>(&self, inventory: &'a Inventory) -> Vec<Option<&'a Drive>> {
         let members: Vec<(&Member, Holds)> =
             self.members.iter().map(|member| (member, Holds::Pool)).collect();
@@ -45,7 +44,7 @@ impl Build {
         inventory: &'a Inventory,
     ) -> Vec<Option<&'a Drive>> {
         let mut found: Vec<Option<&Drive>> = vec![None; members.len()];
-        // First those that are where they were, then those whose serials have become shared or are it no more.
+        // First the drives that are where they were, then those whose serials have become shared or unique.
         for in_place in [true, false] {
             for (at, (member, holds)) in members.iter().enumerate() {
                 let free = |drive: &&Drive| !found.iter().flatten().any(|other| other.name == drive.name);
@@ -65,8 +64,8 @@ impl Build {
         found
     }
 
-    /// Whether nothing speaks against this drive, whose identity is that of the member. The next stick without a serial in
-    /// a bay, or one with the same serial, isn't the member if it holds something else.
+    /// Whether a drive with the member's identity may be the member. Another stick without a serial in the same bay, or with the
+    /// same serial, isn't the member if it holds something else.
     fn fits(&self, member: &Member, drive: &Drive, holds: Holds) -> bool {
         // What a drive of a linear pool shows may be from the middle of a file, or nothing.
         let holds = if self.layout.is_mapped() { Holds::Anything } else { holds };

@@ -395,7 +395,7 @@ fn run_on_change(command: &str, document: &Value, system: &System) -> anyhow::Re
     let mut talk = system.talk(&user_command(command))?;
     // The command need not read its input.
     let _ = talk.say(&report::json(document));
-    talk.says_no_more();
+    talk.close_stdin();
     let output = talk.end(COMMAND);
     match output.code {
         Some(0) => Ok(()),

@@ -48,7 +48,7 @@ pub(in crate::cli) fn consent_to(
     let find = |identity: String| {
         inventory.drive(&identity).ok_or_else(|| Usage(format!("{} is not plugged in", clean(&identity))))
     };
-    let is_erased = |identity: &String| !plan.takes_what_is_left() || inventory.drive(identity).is_some();
+    let is_erased = |identity: &String| !plan.accepts_missing_drives() || inventory.drive(identity).is_some();
     let drives = plan.erased().into_iter().filter(is_erased).map(find).collect::<Result<Vec<&Drive>, _>>()?;
     known(&erase, &drives, own.map_or(&[], |own| own.members))?;
     if drives.is_empty() {

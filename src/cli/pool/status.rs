@@ -248,7 +248,7 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
         states.extend(out.map(|at| to_complete(pool, at, health, inventory)));
     }
     states.extend(health.work.as_ref().map(|now| match now.action {
-        Action::Frozen => format!("{}; to let it go on: {}", now.describe(), mdadm::go_on(&device)),
+        Action::Frozen => format!("{}; to let it go on: {}", now.describe(), mdadm::unfreeze(&device)),
         Action::Pending => format!("{}; to begin it: {}", now.describe(), mdadm::read_write(&device)),
         _ => now.describe(),
     }));

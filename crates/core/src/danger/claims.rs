@@ -11,7 +11,6 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use super::{
     Claim, Locked, Refusal, Why,
     refusal::{device, holds, holds_no_more},
-    still,
 };
 use crate::{
     inventory::Drive,
@@ -28,11 +27,10 @@ impl Claims {
         drives.iter().map(|drive| Locked::new(&drive.identity())).collect()
     }
 
-    /// Locks and claims these drives, or none; see [`Claim::take`]. They were shown as they are here: one that holds something
-    /// else by now is refused.
+    /// Locks and claims these drives, or none; see [`Claim::take`]. Refuses a drive whose content has changed since it was shown.
     pub fn of(shown: &[&Drive], erase: &[String]) -> Result<Self, Refusal> {
         let claims = Self::take(Self::lock(shown)?, erase)?;
-        claims.0.iter().zip(shown).try_for_each(|(claim, shown)| as_shown(shown, claim.drive()))?;
+        claims.0.iter().zip(shown).try_for_each(|(claim, shown)| check_unchanged(shown, claim.drive()))?;
         Ok(claims)
     }
 
@@ -73,8 +71,8 @@ impl Claims {
     }
 }
 
-/// Refuses a drive that holds something else than when it was shown.
-pub(super) fn as_shown(shown: &Drive, now: &Drive) -> Result<(), Refusal> {
+/// Refuses a drive whose content has changed since it was shown.
+pub(super) fn check_unchanged(shown: &Drive, now: &Drive) -> Result<(), Refusal> {
     match holds_no_more(shown, now) {
         true => Ok(()),
         false => Err(Refusal::new(now, Why::Changed(holds(now).join(", ")))),
@@ -83,8 +81,8 @@ pub(super) fn as_shown(shown: &Drive, now: &Drive) -> Result<(), Refusal> {
 
 /// The right to change drives, which can let udev look at them in between.
 pub trait Claimed: Right<Content> {
-    /// Unlocks the drives until udev has handled what happened to them so far. Events of a locked drive wait: udev would
-    /// hear later that partitions are gone, and take new ones with the same names out of their array.
+    /// Unlocks the drives until udev has handled their events. Events of a locked drive wait: udev would learn later that
+    /// partitions are gone, and remove new ones with the same names from their array.
     fn settle(&self, runner: &dyn Runner) -> Result<(), String>;
 }
 
@@ -113,9 +111,9 @@ impl Right<Content> for Claims {
         let dir =
             Path::new("/sys/dev/block").join(format!("{major}:{minor}")).canonicalize().map_err(read)?;
         for claim in self.below(&dir, 8)? {
-            still(&claim.drive, claim.sequence.as_deref()).map_err(|why| why.to_string())?;
+            claim.check_sequence().map_err(|why| why.to_string())?;
         }
-        // It is mounted or part of something else by now, so the kernel refuses.
+        // With EXCL, the kernel refuses a device that is mounted or part of something else by now.
         let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = fs::File::from(openat(CWD, &path, flags, Mode::empty()).map_err(|e| read(e.into()))?);
         let same = file.metadata().map_err(read)?;

@@ -27,8 +27,8 @@ const PROC: &str = "/proc";
 const TRIES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The right to change what is stored on one drive. While it lives, udev and other claims leave the drive alone. It is not open
-/// exclusively all the time: the programs that change it open it so themselves.
+/// The right to change what is stored on one drive. While it lives, udev and other claims leave the drive alone. The drive is
+/// not held open exclusively, because the programs that change it open it so.
 #[derive(Debug)]
 pub struct Claim {
     drive: Drive,
@@ -44,7 +44,7 @@ impl Right<Content> for Claim {
             return Err(format!("the claim is on {own}"));
         }
         open(&self.drive, OFlags::RDWR | OFlags::EXCL)
-            .and_then(|_exclusive| still(&self.drive, self.sequence.as_deref()))
+            .and_then(|_exclusive| self.check_sequence())
             .map_err(|why| Refusal::new(&self.drive, why).to_string())
     }
 }
@@ -73,17 +73,17 @@ impl Claim {
         }
         // An array that was stopped, or a program that looked at it, may hold it for a moment.
         let exclusive = patiently(|| open(&drive, OFlags::RDWR | OFlags::EXCL)).map_err(refused)?;
-        if !is(&locked, &drive) {
+        if !is_drive(&locked, &drive) {
             return Err(refused(Why::Replaced));
         }
         // It could have been mounted or replaced between the check and the exclusive open. After the open it can't.
         let now = look();
         let same = refusal::find(&now, identity)?;
         refusal::check(&now, same, erase).map_err(refused)?;
-        if (same.device, &same.name) != (drive.device, &drive.name) {
+        let is_same = (same.device, &same.name) == (drive.device, &drive.name);
+        if !is_same || self::sequence(same) != sequence {
             return Err(refused(Why::Replaced));
         }
-        still(same, sequence.as_deref()).map_err(refused)?;
         patiently(|| unopened(proc, &now, same)).map_err(refused)?;
         drop(exclusive);
         Ok(Self { drive: same.clone(), sequence, locked })
@@ -96,15 +96,19 @@ impl Claim {
     /// Opens the drive to read and write its blocks past the page cache. As long as the file is open, nothing on the drive can be mounted.
     pub fn open_direct(&self) -> Result<File, Refusal> {
         open(&self.drive, OFlags::RDWR | OFlags::EXCL | OFlags::DIRECT)
-            .and_then(|file| still(&self.drive, self.sequence.as_deref()).map(|()| file))
+            .and_then(|file| self.check_sequence().map(|()| file))
             .map_err(|why| Refusal::new(&self.drive, why))
     }
 
-    /// Whether it is still there: after it was unplugged, all that is read and written fails with errors like those of a bad drive.
+    /// Whether the drive is still plugged in. I/O errors of an unplugged drive look like those of a bad one.
     pub fn is_plugged_in(&self) -> bool {
         let (major, minor) = self.drive.device;
-        Path::new(&format!("/sys/dev/block/{major}:{minor}")).exists()
-            && still(&self.drive, self.sequence.as_deref()).is_ok()
+        Path::new(&format!("/sys/dev/block/{major}:{minor}")).exists() && self.check_sequence().is_ok()
+    }
+
+    /// Refuses another drive that has taken the device number.
+    fn check_sequence(&self) -> Result<(), Why> {
+        if sequence(&self.drive) == self.sequence { Ok(()) } else { Err(Why::Replaced) }
     }
 
     fn unlock(&self) -> Result<(), String> {
@@ -112,7 +116,7 @@ impl Claim {
             .map_err(|e| Refusal::new(&self.drive, Why::System(e.into())).to_string())
     }
 
-    /// Locks it again. That it is the same drive and not in use is checked before each change.
+    /// Locks the drive again. [`Right::covers`] checks before each change that it is the same drive and not in use.
     fn lock(&self) -> Result<(), String> {
         lock(&self.locked).map_err(|why| Refusal::new(&self.drive, why).to_string())
     }
@@ -152,7 +156,7 @@ pub fn erasable(inventory: &Inventory, drive: &Drive) -> Result<(), Refusal> {
     }
 }
 
-fn is(file: &File, drive: &Drive) -> bool {
+fn is_drive(file: &File, drive: &Drive) -> bool {
     file.metadata().is_ok_and(|data| refusal::device(&data) == Some(drive.device))
 }
 
@@ -165,8 +169,8 @@ fn unopened(proc: &Path, inventory: &Inventory, drive: &Drive) -> Result<(), Why
     refusal::user(&Sysroot::live(), proc, inventory, drive)?.map_or(Ok(()), |user| Err(Why::Opened(user)))
 }
 
-/// An error if a block device is used as a mount, as swap, in an array or mapping, or by what the inventory doesn't know, such as ZFS.
-pub fn unused(node: &Path) -> io::Result<()> {
+/// Refuses a block device that is mounted, used as swap, part of an array or mapping, or used otherwise, such as by ZFS.
+pub fn check_unused(node: &Path) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     Ok(openat(CWD, node, flags, Mode::empty()).map(drop)?)
 }
@@ -181,7 +185,7 @@ fn open(drive: &Drive, how: OFlags) -> Result<File, Why> {
         Err(Errno::ACCESS | Errno::PERM) => return Err(Why::NotRoot),
         Err(e) => return Err(Why::System(e.into())),
     };
-    if is(&file, drive) { Ok(file) } else { Err(Why::Replaced) }
+    if is_drive(&file, drive) { Ok(file) } else { Err(Why::Replaced) }
 }
 
 /// Locks a drive. As long as it is locked, udev does not read what is on it, so nothing on it is mounted automatically.
@@ -207,8 +211,4 @@ fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Why>) -> Result<T, Why> {
 fn sequence(drive: &Drive) -> Option<String> {
     let (major, minor) = drive.device;
     Sysroot::live().word(&format!("/sys/dev/block/{major}:{minor}/diskseq"))
-}
-
-fn still(drive: &Drive, before: Option<&str>) -> Result<(), Why> {
-    if sequence(drive).as_deref() == before { Ok(()) } else { Err(Why::Replaced) }
 }

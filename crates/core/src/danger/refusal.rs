@@ -110,7 +110,7 @@ pub(super) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> R
     }
     let stands_on = |layer: &&Layer| inventory.stack_of([Block::Layer(layer)]).drives.iter().any(is);
     let mut built: Vec<String> = inventory.layers.iter().filter(stands_on).map(describe).collect();
-    // Other holders, which are not known as layers.
+    // Holders that are not known as layers.
     let is_layer = |name: &&String| inventory.layers.iter().any(|layer| layer.name == **name);
     let paths = inventory.drives.iter().filter(is);
     built.extend(paths.flat_map(|path| &path.holders).filter(|name| !is_layer(name)).cloned());
@@ -175,8 +175,7 @@ pub fn erase_option(consent: &str) -> String {
     format!("--erase{joint}{}", shell_word(consent))
 }
 
-/// Whether a drive holds nothing that was not there when it was shown. Its name may have changed. Missing content is no loss:
-/// udev may have reported late that it was removed.
+/// Whether a drive holds nothing new since it was shown. Content may be missing: udev may report late that it was removed.
 pub(super) fn holds_no_more(shown: &Drive, now: &Drive) -> bool {
     let was = |now: &Signature, shown: &Signature| now.filesystem.is_none() || now == shown;
     let was_there = |now: &Partition| {
@@ -229,7 +228,7 @@ pub(super) fn user(
             Ok(behind) if devices.contains(&(major(behind), minor(behind))) => return Ok(Some(path)),
             Ok(_) => {}
             // It was detached meanwhile.
-            Err(e) if e.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {}
+            Err(e) if Errno::from_io_error(&e) == Some(Errno::NXIO) => {}
             Err(_) => return Err(Why::Unseen(path)),
         }
     }
@@ -255,12 +254,6 @@ enum Look {
     /// The directory whose files it examines next.
     At(String),
     Done(Result<Option<String>, Why>),
-}
-
-/// Whether a filesystem gave this error, not the kernel.
-fn is_of_filesystem(e: &io::Error) -> bool {
-    let errno = e.raw_os_error().map(Errno::from_raw_os_error);
-    matches!(errno, Some(Errno::ACCESS | Errno::STALE | Errno::NOTCONN))
 }
 
 /// Another process that has one of these devices open.
@@ -293,13 +286,16 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, Why> {
 
 /// Whether one of these devices is among the open `files` of a thread.
 fn has_open(files: &Path, devices: &[(u32, u32)]) -> Result<bool, Why> {
+    let is_of_filesystem = |e: &io::Error| {
+        matches!(Errno::from_io_error(e), Some(Errno::ACCESS | Errno::STALE | Errno::NOTCONN))
+    };
     for file in entries(files)? {
         match fs::metadata(&file) {
             Ok(data) if device(&data).is_some_and(|device| devices.contains(&device)) => return Ok(true),
             Ok(_) => {}
             // It was closed meanwhile.
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            // It is on a user's FUSE filesystem, or on one that is gone. A process that may not be examined hides its path, too.
+            // The file is on a user's FUSE filesystem, or on one that is gone. A process that may not be examined hides its path, too.
             Err(e) if is_of_filesystem(&e) && fs::read_link(&file).is_ok() => {}
             Err(_) => return Err(Why::Unseen(files.display().to_string())),
         }

@@ -223,15 +223,15 @@ fn a_drive_that_holds_something_else_than_was_shown_is_refused() {
     let shown = complete(&fixtures::mini_pc()).drives.into_iter().find(|d| d.name == "sdb").expect("sdb");
     let mut now = shown.clone();
     now.name = "sdx".to_owned();
-    claims::as_shown(&shown, &now).expect("it has another name only");
+    claims::check_unchanged(&shown, &now).expect("it has another name only");
     now.partitions.clear();
-    claims::as_shown(&shown, &now).expect("it was wiped");
-    let blank = claims::as_shown(&now, &shown).expect_err("it has a partition now").why.to_string();
+    claims::check_unchanged(&shown, &now).expect("it was wiped");
+    let blank = claims::check_unchanged(&now, &shown).expect_err("it has a partition now").why.to_string();
     assert!(blank.starts_with("it holds ext4 on sdb1 now"), "{blank}");
     let refused = |change: fn(&mut Drive)| {
         let mut now = shown.clone();
         change(&mut now);
-        claims::as_shown(&shown, &now).expect_err("refused").why.to_string()
+        claims::check_unchanged(&shown, &now).expect_err("refused").why.to_string()
     };
     let again = "now, which is not what was shown: nothing was changed, try again";
     let other = refused(|now| now.partitions[0].content.filesystem = Some("btrfs".to_owned()));

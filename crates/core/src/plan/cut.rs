@@ -1,4 +1,4 @@
-//! Limits of a plan below what was asked.
+//! What a plan leaves out of what was asked, and why.
 
 use serde::{Deserialize, Serialize};
 

@@ -29,7 +29,7 @@ impl Plan {
         let mut lines = Vec::new();
         let mut before: Vec<String> = Vec::new();
         // The list of erased single drives covers their pools, too.
-        let says = self.builds().any(|(_, build)| build.drives.len() == 1);
+        let erases_singles = self.builds().any(|(_, build)| build.drives.len() == 1);
         for (at, target) in self.targets.iter().enumerate() {
             let pool = self.build(at).filter(|build| build.drives.len() > 1);
             lines.push(match pool {
@@ -78,7 +78,7 @@ impl Plan {
             }));
             lines.extend(self.cut(at).map(|cut| format!("  {}", cut.describe())));
             lines.extend(self.no_pause(at).map(|left_out| format!("  {}", left_out.describe())));
-            if pool.is_none() || !says {
+            if pool.is_none() || !erases_singles {
                 lines.push(format!("  changes: {}", self.changes(at)));
             }
         }

@@ -24,7 +24,6 @@ use crate::{inventory::Inventory, target::Target, units::distinct};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub experiment: String,
-    #[serde(alias = "protocol")]
     pub suite: Option<String>,
     /// The requested engine; `None` leaves the choice to the run.
     pub engine: Option<String>,
@@ -35,7 +34,7 @@ pub struct Plan {
     pub cuts: Vec<Cut>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub no_pauses: Vec<NoPause>,
-    /// The time limit of the run. Older plans and published procedures have none.
+    /// The time limit of the run; published procedures have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<TimeLimit>,
 }
@@ -45,7 +44,7 @@ pub struct Plan {
 #[error("{0}")]
 pub struct Impossible(String);
 
-/// Which repetition each step is, from 1, and how many there are.
+/// The number of each step among those with the same label and targets, from 1, and how many there are.
 pub type Repetitions = BTreeMap<StepId, (u32, u32)>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -230,8 +229,8 @@ impl Plan {
     }
 
     /// Whether its targets may lack drives.
-    pub fn takes_what_is_left(&self) -> bool {
-        self.steps.iter().any(|step| step.act.needs().takes_what_is_left)
+    pub fn accepts_missing_drives(&self) -> bool {
+        self.steps.iter().any(|step| step.act.needs().accepts_missing_drives)
     }
 
     /// Whether it measures nothing, so that other activity of the machine doesn't matter.
@@ -269,7 +268,6 @@ impl Plan {
         self.steps.iter().filter_map(|step| Some((step, step.act.get()?)))
     }
 
-    /// Which repetition each step is, from 1, among those with the same label and targets, and how many there are.
     pub fn repetitions(&self) -> Repetitions {
         let mut same: BTreeMap<(&[u32], String), Vec<StepId>> = BTreeMap::new();
         for step in &self.steps {

@@ -238,7 +238,7 @@ impl Suite {
             return Err(format!("two loads are labelled '{}'", twice[0].0));
         }
         if !form.files.is_empty() && loads.iter().any(|l| matches!(l.until, Until::Bytes(_))) {
-            return Err("[[files]] beside a load with a size, which is followed exactly".to_owned());
+            return Err("[[files]] and a load with a size can't be combined".to_owned());
         }
         let files = form
             .files
@@ -263,7 +263,7 @@ fn check_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c == ' ' || c.is_alphanumeric() || c.is_ascii_punctuation();
     let fit = (1..=MAX_LABEL).contains(&name.len()) && name.chars().all(plain) && name.trim() == name;
     fit.then_some(()).ok_or_else(|| {
-        format!("{name:?} is no name: 1 to {MAX_LABEL} bytes of letters, digits, spaces between them and ASCII punctuation")
+        format!("{name:?} is not a name: 1 to {MAX_LABEL} bytes of letters, digits, spaces between them and ASCII punctuation")
     })
 }
 
@@ -288,7 +288,7 @@ fn load(form: LoadForm) -> Result<SuiteLoad, String> {
         FioName::RandRw => (mixed, Pattern::Random),
     };
     if form.rwmixread.is_some_and(|percent| percent > 100 || direction != mixed) {
-        return Err("rwmixread is a percentage, of rw and randrw only".to_owned());
+        return Err("rwmixread is a percentage for rw and randrw only".to_owned());
     }
     let load = Load {
         depth: form.depth,

@@ -8,7 +8,7 @@ use super::{Measure, Plan, Step};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TimeLimit {
     pub seconds: f64,
-    /// For all targets together, not for each.
+    /// Whether the limit is for all targets together, not for each.
     pub together: bool,
 }
 

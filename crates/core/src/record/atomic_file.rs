@@ -18,8 +18,7 @@ use rustix::{
 
 use super::owner::{hand_over, lock};
 
-/// A file that gets its name once it is complete, and disappears if dropped earlier. Links are never followed: one that
-/// has its name is replaced.
+/// A file that gets its name once it is complete, and disappears if dropped earlier. A link of that name is replaced, not followed.
 #[derive(Debug)]
 pub struct AtomicFile {
     file: File,
@@ -73,7 +72,7 @@ impl AtomicFile {
         dir.sync_all()
     }
 
-    /// The same, but nothing is replaced: the error is `AlreadyExists`. Returns the file, still locked.
+    /// Names the file if the name is free; else the error is `AlreadyExists`. Returns the file, still locked.
     pub fn keep_new(mut self) -> io::Result<File> {
         self.file.sync_all()?;
         let (dir, file) = (self.dir.try_clone()?, self.file.try_clone()?);
@@ -131,7 +130,7 @@ pub fn keep_new_dir(path: &Path, files: &[(String, String)]) -> io::Result<()> {
     let (above, name) = place(path)?;
     let names: Vec<&OsStr> = files.iter().map(|(name, _)| name.as_ref()).collect();
     if let Some(name) = names.iter().find(|name| Path::new(name).file_name() != Some(name)) {
-        return Err(io::Error::other(format!("{} is no name of a file", Path::new(name).display())));
+        return Err(io::Error::other(format!("{} is not a file name", Path::new(name).display())));
     }
     sweep_of(&above, &name, &names);
     let begin = |(name, text): &(String, String)| {
@@ -159,7 +158,7 @@ pub fn keep_new_dir(path: &Path, files: &[(String, String)]) -> io::Result<()> {
     })
 }
 
-/// Removes these files of a directory, those of its owner, and the directory.
+/// Removes a directory and those of these files in it that belong to its owner.
 fn remove_dir(above: &File, name: &OsStr, dir: &File, files: &[&OsStr]) -> io::Result<()> {
     let owner = dir.metadata()?.uid();
     let is_own = |file: &&&OsStr| {
@@ -186,7 +185,7 @@ fn sweep_of(dir: &File, name: &OsStr, files: &[&OsStr]) {
     let is_left = |found: &str| left_for(found).is_some_and(|left_for| left_for == name);
     for entry in entries {
         let Some(found) = entry.file_name().to_str().ok().filter(|found| is_left(found)) else { continue };
-        // The caller writes something else; the next one tries again.
+        // The next sweep tries again.
         let _ = remove_left(dir, found.as_ref(), files);
     }
 }
@@ -253,24 +252,19 @@ fn free<T>(name: &OsStr, make: impl Fn(&OsStr) -> io::Result<T>) -> io::Result<(
 
 /// The name for which a temporary one stands, if the process that made it is gone.
 pub(super) fn left_for(temporary: &str) -> Option<&str> {
-    let name = of_temporary(temporary)?;
-    let process = process_of(temporary)?;
-    // Numbers of processes are used again: after a reboot, one of that number may be anything.
+    let (name, process) = of_temporary(temporary)?;
+    // Process ids are used again: another program may have this one by now.
     let program = |process: &str| fs::read(format!("/proc/{process}/comm")).ok();
-    let lives = program(&process.to_string()).is_some_and(|name| Some(name) == program("self"));
+    let lives = program(process).is_some_and(|name| Some(name) == program("self"));
     (!lives).then_some(name)
 }
 
-fn process_of(temporary: &str) -> Option<u32> {
-    temporary.rsplit('.').nth(1)?.parse().ok()
-}
-
-/// The name for which a temporary one stands.
-fn of_temporary(temporary: &str) -> Option<&str> {
+/// The name for which a temporary one stands, and the id of the process that made it.
+fn of_temporary(temporary: &str) -> Option<(&str, &str)> {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let (rest, last) = temporary.strip_prefix('.')?.rsplit_once('.')?;
     let (name, process) = rest.rsplit_once('.')?;
-    (number(process) && number(last)).then_some(name)
+    (number(process) && number(last)).then_some((name, process))
 }
 
 #[cfg(test)]
@@ -330,11 +324,13 @@ mod tests {
     #[test]
     fn a_temporary_name_that_is_taken_is_left_alone() {
         let home = tempfile::tempdir().expect("a directory");
-        let other = home.path().join(format!(".file.{}.0", std::process::id()));
+        let process = std::process::id().to_string();
+        let other = home.path().join(format!(".file.{process}.0"));
         fs::write(&other, "mine").expect("writes");
         AtomicFile::create(&home.path().join("file"), 0o644).expect("begins").keep().expect("keeps");
         assert_eq!(fs::read_to_string(&other).expect("is left alone"), "mine");
-        assert_eq!(of_temporary(&other.file_name().expect("a name").to_string_lossy()), Some("file"));
+        let name = other.file_name().expect("a name").to_string_lossy();
+        assert_eq!(of_temporary(&name), Some(("file", &*process)));
         for name in ["file.1.0", ".file.1", ".file.1.x", ".file..1", ".1.1"] {
             assert_eq!(of_temporary(name), None, "{name}");
         }

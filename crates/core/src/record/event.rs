@@ -120,11 +120,8 @@ impl Event {
             Self::Imported(imported) => imported.loads.iter().all(|load| load.seconds.is_none_or(lasts)),
             _ => true,
         };
-        if fits {
-            Ok(self)
-        } else {
-            Err("a count or a time is larger than any drive can reach, or negative".to_owned())
-        }
+        let unfit = || "a count or a time is larger than any drive can reach, or negative".to_owned();
+        fits.then_some(self).ok_or_else(unfit)
     }
 }
 
@@ -147,7 +144,6 @@ pub trait Observation: Kind {
     }
 }
 
-/// An observation of some kind.
 pub type Observed = Tagged<dyn Observation>;
 
 crate::family!(Observation);
@@ -169,7 +165,7 @@ pub struct ActResult {
     /// It was cancelled before it was done.
     #[serde(skip_serializing_if = "is_default")]
     pub cut_short: bool,
-    /// Time for which drivebench was suspended meanwhile, s. The act is then cut short, because its time is not the drive's.
+    /// Time for which drivebench was suspended, s. The act is then cut short, because its time is not the drive's.
     #[serde(skip_serializing_if = "is_default")]
     pub suspended: f64,
     /// Bytes moved.
@@ -224,7 +220,7 @@ pub struct StandbyResult {
     /// It accepted the standby command; otherwise its own timer was awaited.
     pub told: bool,
     pub power: Power,
-    /// Bytes that other programs moved on it meanwhile, which keep it awake.
+    /// Bytes that other programs moved on it, which keep it awake.
     pub others: u64,
 }
 
@@ -243,7 +239,6 @@ pub struct Host {
 pub struct Start {
     pub schema: u32,
     pub run: String,
-    /// When, as RFC 3339.
     pub at: String,
     /// drivebench's version.
     pub version: String,
@@ -269,7 +264,6 @@ pub struct Resume {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     pub how: How,
-    /// When, as RFC 3339.
     pub at: String,
 }
 

@@ -24,7 +24,7 @@ pub struct Imported {
     pub drive: Option<String>,
     pub options: ImportOptions,
     pub loads: Vec<ImportedLoad>,
-    /// Number of lines that are no results and were skipped.
+    /// Number of lines without a result, which were skipped.
     pub skipped_lines: u64,
     /// Notes for readers, as full sentences.
     pub notes: Vec<String>,
@@ -70,9 +70,9 @@ pub struct ImportedLoad {
     pub sync: Option<bool>,
     pub bytes: Option<u64>,
     pub seconds: Option<f64>,
-    /// Bytes a second.
+    /// Bytes per second.
     pub speed: f64,
-    /// Operations a second.
+    /// Operations per second.
     pub iops: Option<f64>,
     /// Shares of the operations, 0 to 1, and the latency that they stayed below, s.
     pub latencies: Vec<(f64, f64)>,

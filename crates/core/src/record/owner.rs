@@ -1,4 +1,4 @@
-//! Whose files are: private, with `sudo` those of the user who called it, and locked by the process that writes them.
+//! Owner, permissions and locks of the store's files. With `sudo`, they belong to the user who called it.
 
 use std::{
     env,
@@ -23,7 +23,7 @@ pub fn caller() -> Option<(u32, u32)> {
     Some((uid, id("SUDO_GID")?))
 }
 
-/// The home of the user who called.
+/// The home directory of the user who called `sudo`, or else of this user.
 pub fn home() -> Option<PathBuf> {
     let of_caller = || home_of(caller()?.0, &fs::read_to_string("/etc/passwd").ok()?);
     let own = || env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);

@@ -16,7 +16,7 @@ use super::{Event, SCHEMA};
 
 /// The maximum length of a line. The longest lines hold an inventory or a plan.
 const MAX_LINE: u64 = 96 * 1024 * 1024;
-const TOO_LONG: &str = "it is longer than 96 MiB";
+const TOO_LONG: &str = "longer than 96 MiB";
 /// Records shrink to a tenth when they are compressed. What grows far more would be read for minutes.
 pub const MOST_GROWTH: u64 = 200;
 const TOO_DENSE: &str = "it unpacks to more than 200 times its size";
@@ -34,7 +34,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// There is no such file, or no more.
+    /// Whether the file doesn't exist.
     pub(super) fn is_gone(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
@@ -50,7 +50,7 @@ pub struct Reader {
     /// Bytes that may still be read.
     left: u64,
     complete: bool,
-    /// Without the full stop.
+    /// Why the rest can't be read, without a full stop.
     broken: Option<String>,
     /// The length of the lines that were accepted, bytes, and whether the last of them has its newline.
     pub(super) accepted: (u64, bool),
@@ -66,8 +66,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file that this program made, by the path it had. What others may have put in its place is refused: a link, a device, or a
-/// pipe, which would be waited for.
+/// Opens a file that this program made. Refuses what others may have put in its place: a link, a device, or a pipe.
 pub fn open_own(path: &Path, how: OFlags) -> io::Result<File> {
     let replaced = || io::Error::other("it was replaced: it is not a regular file");
     let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -119,16 +118,12 @@ impl Reader {
         match schema(&line) {
             None if line.is_empty() => Err(not("it is empty")),
             _ if reader.left == 0 => Err(not(TOO_DENSE)),
-            None if line.len() as u64 >= MAX_LINE => Err(not(&format!("of its first line, {TOO_LONG}"))),
+            None if line.len() as u64 >= MAX_LINE => Err(not(&format!("its first line is {TOO_LONG}"))),
             None => Err(not("its first line is not the start of a run")),
             Some(found) if found != u64::from(SCHEMA) => {
                 Err(ReadError::OtherSchema { path: path.to_owned(), found })
             }
-            Some(_) => {
-                reader.first = Some(line);
-                reader.number = 0;
-                Ok(reader)
-            }
+            Some(_) => Ok(Self { first: Some(line), ..reader }),
         }
     }
 
@@ -141,14 +136,13 @@ impl Reader {
             .then(|| "The record was cut off: the run was killed or the machine lost power.".to_owned())
     }
 
-    /// After the last event: which part of the record can't be read, if more than its end is missing; after "the record".
+    /// After the last event: why more than the end of the record can't be read, as words that follow "the record".
     pub fn damage(&self) -> Option<&str> {
         self.broken.as_deref()
     }
 
     fn line(&mut self) -> Result<Option<Vec<u8>>, ReadError> {
         if let Some(first) = self.first.take() {
-            self.number += 1;
             return Ok(Some(first));
         }
         let mut line = Vec::new();

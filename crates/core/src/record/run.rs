@@ -71,7 +71,7 @@ pub struct Load<T> {
     pub kept: T,
     /// Longest time for which drivebench was suspended in one of its windows, ns. Those windows are left out.
     pub suspended_ns: u64,
-    /// Seconds of those windows before the outcome.
+    /// Total length of those windows before the outcome, s.
     left_out: f64,
     /// Its outcome; the positions of a zone measurement are summed. `None` if the record ends earlier.
     pub outcome: Option<Outcome>,
@@ -241,14 +241,12 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 } else {
                     run.acted.insert(step);
                 }
+                let act = run.plan.as_ref().and_then(|plan| plan.step(step)).map(|step| &step.act);
                 if result.suspended > 0.0 {
-                    let what =
-                        run.plan.as_ref().and_then(|plan| plan.step(step)).map(|step| step.act.label());
-                    run.flags.extend(what.map(|what| suspended(&what, result.suspended)));
+                    run.flags.extend(act.map(|act| suspended(&act.label(), result.suspended)));
                 }
                 run.arranged.extend(result.drives.iter().cloned());
                 let Some(target) = target.map(|target| target as usize) else { return };
-                let act = run.plan.as_ref().and_then(|plan| plan.step(step)).map(|step| &step.act);
                 // A resumed run fills its scratch files again.
                 if act.is_some_and(|act| act.cost().written > 0 || act.is::<ScratchFile>()) {
                     wrote(&mut run.written, target, result.bytes);

@@ -25,7 +25,7 @@ pub struct Done {
     pub processors: BTreeMap<StepId, ProcessorUse>,
 }
 
-/// The speed of a load.
+/// The bytes, seconds and stalls of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadSpeed {
     pub bytes: f64,
@@ -173,12 +173,11 @@ impl Done {
     /// A pool that was not measured to the end is built again: nothing of it counts.
     fn pools(&mut self, plan: &Plan) {
         for (at, _) in plan.builds() {
-            let of = || plan.steps.iter().filter(|step| step.is_on(at) && !step.act.is::<Predict>());
-            if of().any(|step| !self.steps.contains(&step.id)) {
-                let ids: Vec<StepId> = of().map(|step| step.id).collect();
-                ids.iter().for_each(|id| {
-                    self.steps.remove(id);
-                });
+            let steps = || plan.steps.iter().filter(|step| step.is_on(at) && !step.act.is::<Predict>());
+            if steps().any(|step| !self.steps.contains(&step.id)) {
+                for step in steps() {
+                    self.steps.remove(&step.id);
+                }
             }
         }
     }

@@ -29,7 +29,7 @@ pub enum StoreError {
     #[error("no directory for results: neither XDG_DATA_HOME nor HOME is set")]
     NoHome,
     #[error(
-        "{path} leads to {real}, which is not of the user who called sudo: name a directory with --store"
+        "{path} leads to {real}, which does not belong to the user who called sudo: name a directory with --store"
     )]
     Elsewhere { path: PathBuf, real: PathBuf },
     #[error("results can't be stored in {path}: {source}")]
@@ -125,7 +125,7 @@ impl Store {
     }
 
     /// Locks the store against other imports until the file is closed: each sees what the one before it kept.
-    pub fn import_alone(&self) -> Result<File, StoreError> {
+    pub fn lock_for_import(&self) -> Result<File, StoreError> {
         let alone = || {
             make_dir(&self.dir)?;
             let dir = File::open(&self.dir)?;
@@ -136,7 +136,7 @@ impl Store {
         alone().map_err(|source| StoreError::Unwritable { path: self.dir.clone(), source })
     }
 
-    /// Replaces a record that was lost or damaged by these events.
+    /// Writes a lost or damaged record anew, from these events.
     pub fn restore(&self, run: &str, events: &[Event]) -> Result<(), StoreError> {
         if !is_name(run) {
             return Err(StoreError::NoSuchRun { run: run.to_owned(), path: self.dir.clone() });
@@ -222,8 +222,7 @@ impl Store {
         if is_name(run) { fs::metadata(self.path(run)).map_or(0, |meta| meta.len()) } else { 0 }
     }
 
-    /// Refuses to remove a run that doesn't exist, or that is being written or may be. Nothing can continue it as long as
-    /// the returned files are open.
+    /// Refuses to remove a run that doesn't exist or may be in use. Nothing can continue it while the returned files are open.
     pub fn removable(&self, run: &str) -> Result<Vec<File>, StoreError> {
         let open = |path: PathBuf| match open_regular(&path) {
             Ok(file) => Some(lock_record(&file, run).map(|()| file)),
@@ -319,8 +318,7 @@ impl Store {
         Ok(written)
     }
 
-    /// Compresses the record of a run that has ended; reading it gives the same events. One that shrinks so far that it could not be read
-    /// stays as it is.
+    /// Compresses the record of a run that has ended, unless it would shrink by more than [`MOST_GROWTH`], which no reader accepts.
     pub fn pack(&self, run: &str) -> Result<(), StoreError> {
         let (plain, packed) =
             (self.dir.join(format!("{run}{PLAIN}")), self.dir.join(format!("{run}{PACKED}")));

@@ -50,22 +50,21 @@ impl Summary {
         };
         let machine = start.inventory.machine;
         let mut written = BTreeMap::new();
-        for (at, target) in run.plan.iter().flat_map(|plan| plan.targets.iter().enumerate()) {
+        let targets = || run.plan.iter().flat_map(|plan| &plan.targets);
+        for (at, target) in targets().enumerate() {
             for drive in &target.drives {
                 let sum: &mut u64 = written.entry(drive.identity()).or_default();
                 *sum = sum.saturating_add(run.written.get(&at).copied().unwrap_or(0));
             }
         }
-        let targets = run.plan.iter().flat_map(|plan| &plan.targets);
-        let drives = targets.map(|target| match (&target.pool, &target.drives[..]) {
+        let drives = targets().map(|target| match (&target.pool, &target.drives[..]) {
             (Some(pool), _) => pool.describe(),
             (None, []) => target.given.clone(),
             (None, drives) => drives.iter().map(Drive::model_and_serial).collect::<Vec<_>>().join(" + "),
         });
-        let first = run.plan.iter().flat_map(|plan| &plan.targets).next();
         Ok(Self {
             drives: drives.collect(),
-            pool: first.and_then(|target| target.pool.clone()),
+            pool: targets().next().and_then(|target| target.pool.clone()),
             headline: None,
             copy_of: None,
             run: start.run,
@@ -104,7 +103,7 @@ pub type Headline<'a> = dyn Fn(&str) -> Option<Vec<String>> + 'a;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Its name in the store.
+/// The name of the index in the store.
 pub(super) const INDEX: &str = "index";
 
 /// The index: summaries of unchanged records. It may be deleted at any time; it is rebuilt from the records.

@@ -11,8 +11,8 @@ use super::Event;
 /// How long a line may stay unsynced, unless syncing would disturb a measurement.
 const SYNC_EVERY: Duration = Duration::from_secs(5);
 
-/// Appends events to a record. Each line is handed to the kernel at once, so it survives the process; it is synced
-/// to the drive every few seconds so that little is lost to a power cut.
+/// Each line is handed to the kernel at once, so it survives the process. It is synced to the drive every few seconds, so that
+/// little is lost to a power cut.
 #[derive(Debug)]
 pub struct Writer {
     file: File,
@@ -23,7 +23,6 @@ pub struct Writer {
 
 /// A destination of events.
 pub trait Log {
-    /// Appends one event.
     fn append(&mut self, event: &Event) -> io::Result<()>;
 
     /// Syncs all appended events.

@@ -32,8 +32,8 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         if planned.is_found_by_act(at) {
             continue;
         }
-        let found = match planned.takes_what_is_left() {
-            true => ctx.world.find_what_is_left(target, ctx.inventory),
+        let found = match planned.accepts_missing_drives() {
+            true => ctx.world.find_degraded(target, ctx.inventory),
             false => ctx.world.find(target, ctx.inventory),
         };
         match found {
@@ -57,19 +57,18 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         processors: done.processors.clone(),
         readable: BTreeMap::new(),
         starts: BTreeMap::new(),
-        fell: BTreeSet::new(),
+        steps_with_cliff: BTreeSet::new(),
         noted: BTreeSet::new(),
     };
     let before = if planned.measures_nothing() { None } else { Some(run.look_before()?) };
     if failed.is_empty() && !done.steps.is_empty() {
         act::wake(&mut run);
     }
-    let ended = run.steps(&mut failed);
-    if ended.is_err() {
+    if let Err(e) = run.steps(&mut failed) {
         // The record can't be written, but what was opened and built is removed.
         run.remove_all(&mut failed);
+        return Err(e);
     }
-    ended?;
     let counts = planned.steps.iter().all(|step| step.act.needs().uncounted != Uncounted::All);
     if let Some(before) = before.filter(|_| counts) {
         run.look_after(&before)?;
@@ -189,7 +188,7 @@ impl Execution<'_, '_> {
     fn holds(&self, step: &Step) -> bool {
         match step.needs {
             None => true,
-            Some(Condition::Cliff { of }) => step.targets().all(|t| self.fell.contains(&(of, t))),
+            Some(Condition::Cliff { of }) => step.targets().all(|t| self.steps_with_cliff.contains(&(of, t))),
             Some(Condition::Wide) => step.targets().any(|t| self.is_wide(step, t)),
         }
     }

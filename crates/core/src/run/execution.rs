@@ -36,7 +36,7 @@ pub struct Execution<'a, 'c> {
     /// Where the file of a target begins on its device, where that is known.
     pub starts: BTreeMap<usize, u64>,
     /// Loads that had a cliff, by step and target.
-    pub fell: BTreeSet<(StepId, usize)>,
+    pub steps_with_cliff: BTreeSet<(StepId, usize)>,
     /// Speeds of loads that ended well.
     pub speeds: BTreeMap<(StepId, usize), LoadSpeed>,
     /// Processor time of a step's loads.

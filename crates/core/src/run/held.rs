@@ -1,5 +1,4 @@
-//! Removes what is held open, wherever it is by now, and nothing else: people move directories during a run, and others
-//! may put something in their place.
+//! Removes open files and directories, wherever they were moved, and nothing that was put in their place.
 
 use std::{
     fs::{self, File},
@@ -52,7 +51,7 @@ pub(super) fn remove_file(held: &File, dir: &File, path: &Path) -> io::Result<()
 
 /// Removes an empty directory that was created with this name; `NotFound` if it was removed before.
 pub(super) fn remove_dir(held: &File, path: &Path) -> io::Result<()> {
-    // It is found through itself.
+    // Opened through the directory itself, because it may have been moved.
     let above = File::from(openat(held, "..", directory(), Mode::empty())?);
     if let Some(name) = path.file_name().filter(|name| is(held, &above, *name).unwrap_or(false)) {
         return Ok(unlinkat(&above, name, AtFlags::REMOVEDIR)?);
@@ -64,7 +63,7 @@ pub(super) fn remove_dir(held: &File, path: &Path) -> io::Result<()> {
             return Ok(unlinkat(&above, entry.file_name(), AtFlags::REMOVEDIR)?);
         }
     }
-    // Some filesystems let a removed directory have a parent.
+    // On some filesystems, a removed directory still has a parent.
     Err(if fstat(held)?.st_nlink == 0 { io::ErrorKind::NotFound.into() } else { moved() })
 }
 

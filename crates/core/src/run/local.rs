@@ -89,8 +89,8 @@ impl World for Local<'_> {
         was.find_again(inventory)
     }
 
-    fn find_what_is_left(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
-        was.find_what_is_left(inventory)
+    fn find_degraded(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
+        was.find_degraded(inventory)
     }
 
     fn sysroot(&self) -> &Sysroot {
@@ -216,7 +216,7 @@ impl World for Local<'_> {
     }
 
     fn parity(&mut self) -> Parity {
-        // Where the module is part of the kernel, or can't be loaded, what was said before counts.
+        // If the module is built in or can't be loaded, the kernel's earlier messages count.
         let _loaded = self.tools.ask(&dmesg::load_parity());
         let said = self.tools.ask(&dmesg::messages());
         said.map(|output| dmesg::parity(&output.stdout)).unwrap_or_default()
@@ -279,8 +279,7 @@ fn unless_cancelled<T: Send + 'static>(
     }
 }
 
-/// Runs a call that may hang in the kernel on its own thread, and waits for it until `cancel` is set. A drive that does not
-/// respond in time is an error.
+/// Like [`unless_cancelled`], but a drive that does not respond in time is an error.
 pub fn in_time<T: Send + 'static>(
     cancel: &Cancel,
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
@@ -319,7 +318,7 @@ pub fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
-/// Opens an existing file or block device for reading, and its length.
+/// Opens an existing file or block device for reading; returns it and its length, bytes.
 fn open_existing(target: &Target) -> io::Result<(File, u64)> {
     // Opening must not wait for the writer of a FIFO, nor make a terminal the controlling one.
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;

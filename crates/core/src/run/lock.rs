@@ -143,7 +143,7 @@ fn private(path: &Path, owner: u32) -> io::Result<OwnedFd> {
     let about = dir.metadata()?;
     match about.uid() == owner && about.permissions().mode() & 0o077 == 0 {
         true => Ok(dir.into()),
-        false => Err(io::Error::other(format!("{} is not of this user alone", path.display()))),
+        false => Err(io::Error::other(format!("{} is also accessible to other users", path.display()))),
     }
 }
 

@@ -56,8 +56,8 @@ impl Place {
         (&self.filesystem, &self.id) == (&other.filesystem, &other.id)
     }
 
-    /// Whether this filesystem and the directory of `path` are where they were: an error with what is elsewhere, or `NotFound`
-    /// if the filesystem was in memory and is gone.
+    /// Checks that this filesystem and the directory of `path` are where they were. The error is [`Away`], or `NotFound` if
+    /// the filesystem was in memory and is gone.
     pub fn check(&self, path: &Path) -> io::Result<()> {
         let away = |why, first| Err(io::Error::other(Away { why, first }));
         let Self { mount, root, filesystem, source, .. } = self;

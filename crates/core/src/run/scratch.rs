@@ -7,7 +7,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{FallocateFlags, IFlags, Mode, OFlags, fallocate, fstatfs, ioctl_setflags, openat},
+    fs::{CWD, FallocateFlags, IFlags, Mode, OFlags, fallocate, fstatfs, ioctl_setflags, openat},
     io::Errno,
 };
 
@@ -29,12 +29,8 @@ pub struct Scratch {
 impl Scratch {
     /// Creates a file in `dir` for the `at`th target. A file that needs a name gets a journal entry first.
     pub(super) fn create(dir: &Path, journal: &Journal, at: usize) -> io::Result<Self> {
-        match openat(
-            rustix::fs::CWD,
-            dir,
-            OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC,
-            Mode::RUSR | Mode::WUSR,
-        ) {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        match openat(CWD, dir, flags, Mode::RUSR | Mode::WUSR) {
             Ok(fd) => Ok(Self { file: File::from(fd), named: None }),
             // Filesystems without O_TMPFILE return different errors; kernels without the flag return EISDIR.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT | Errno::NOSYS) => {
@@ -44,7 +40,7 @@ impl Scratch {
         }
     }
 
-    /// A file with a name, which the kernel can be given.
+    /// Creates a file with a name, for calls of the kernel that take a path.
     pub fn named(dir: &Path, journal: &Journal, at: usize) -> io::Result<Self> {
         let path = journal.scratch_path(dir, at, scratch_name::FILE)?;
         let (above, name) = (held::above(&path)?, path.file_name().unwrap_or_default());
@@ -87,7 +83,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Errors can't be reported from drop. The journal entry stays, and the next run removes both.
+        // After an error the journal entry stays, and the next run removes both.
         let _ = self.clear_away();
     }
 }

@@ -48,7 +48,7 @@ pub struct Folder {
     path: PathBuf,
     /// Open and locked, so that a cleanup that does not see the journal leaves it alone.
     dir: Arc<File>,
-    /// None after removal.
+    /// `None` after removal.
     entry: Option<Entry>,
     /// Its files have the numbers below this.
     files: u64,
@@ -114,8 +114,8 @@ impl Folder {
         }
     }
 
-    /// Whether it is the directory with these properties.
-    pub fn is(&self, other: &Stat) -> io::Result<bool> {
+    /// Whether this is its `stat`.
+    pub fn is_same(&self, other: &Stat) -> io::Result<bool> {
         let own = fstat(&self.dir)?;
         Ok((own.st_dev, own.st_ino) == (other.st_dev, other.st_ino))
     }
@@ -141,7 +141,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Errors can't be reported from drop. The journal entry stays, and the next run removes both.
+        // After an error the journal entry stays, and the next run removes both.
         let _ = self.clear_away();
     }
 }

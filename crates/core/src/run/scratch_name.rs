@@ -1,4 +1,4 @@
-//! Names and locks of scratch files and directories.
+//! Names of scratch files and directories.
 
 use std::path::Path;
 

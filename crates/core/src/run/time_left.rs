@@ -20,7 +20,7 @@ struct Share {
 }
 
 impl TimeLeft {
-    /// For the steps that are not done. A plan without a limit leaves any time.
+    /// For the steps that are not done. A plan without a limit leaves infinite time.
     pub fn new(plan: &Plan, done: &Done) -> Self {
         let left = done.left(plan);
         let to_come = || plan.steps.iter().filter(|step| !done.steps.contains(&step.id));

@@ -22,8 +22,8 @@ pub trait World {
     /// Finds a target's current path.
     fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound>;
 
-    /// As [`Self::find`], for a run that only checks what is left; see [`Target::find_what_is_left`].
-    fn find_what_is_left(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
+    /// As [`Self::find`], for a pool that may lack drives; see [`Target::find_degraded`].
+    fn find_degraded(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
         self.find(was, inventory)
     }
 
@@ -33,7 +33,6 @@ pub trait World {
     /// The programs of a real machine; `None` for a modelled one.
     fn system(&self) -> Option<&System>;
 
-    /// The runner of other programs.
     fn runner(&self) -> &dyn Runner;
 
     /// The serials of drives that may be erased.
@@ -41,7 +40,6 @@ pub trait World {
         &[]
     }
 
-    /// The undo journal of the run.
     fn journal(&self) -> &Journal;
 
     /// The time now, as RFC 3339 in UTC.
@@ -70,7 +68,7 @@ pub trait World {
     /// Opens an existing file or device; returns its length in bytes.
     fn open(&mut self, at: usize, target: &Target, cancel: &Cancel) -> Result<u64, RunError>;
 
-    /// Where an existing file begins on its device, bytes; none if that can't be found out.
+    /// Where an existing file begins on its device, bytes; `None` if unknown.
     fn file_start(&self, at: usize) -> Option<u64>;
 
     /// Syncs a target's file and drops it from the page cache, so that the next read is cold.

@@ -20,7 +20,7 @@ pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
         ..Findings::default()
     };
     let Some(watched) = &run.watched else {
-        findings.flags.push("Nothing was kept: the record ends before what was seen.".to_owned());
+        findings.flags.push("The record ends before the result of the watch.".to_owned());
         return findings;
     };
     let ended = End::status(run.end.as_ref());
@@ -32,18 +32,18 @@ pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
     }
     let by = if watched.by_ping { "by ping and TCP" } else { "by TCP only: this user may not ping" };
     findings.context = vec![format!("{} ({}), {by}", watched.host, watched.address)];
-    let sinces = sinces(watched);
-    findings.verdicts = verdict(watched, &sinces).into_iter().collect();
+    let references = references(watched);
+    findings.verdicts = verdict(watched, &references).into_iter().collect();
     if ended == RunStatus::Interrupted {
         findings.flags.push("Interrupted: the watch ended early.".to_owned());
     }
-    findings.tables = vec![table(watched, &sinces)];
-    findings.estimates = sinces.iter().flat_map(|since| since.metrics(watched)).collect();
+    findings.tables = vec![table(watched, &references)];
+    findings.estimates = references.iter().flat_map(|since| since.metrics(watched)).collect();
     findings
 }
 
-/// A reference time.
-struct Since {
+/// A time from which answers are counted.
+struct Reference {
     /// `None` for the start of the watch, which says nothing about the machine.
     scope: Option<Scope>,
     words: &'static str,
@@ -51,20 +51,20 @@ struct Since {
 }
 
 /// The order, if a person gave its time, and the last answer; if neither is known, the start of the watch.
-fn sinces(watched: &Watched) -> Vec<Since> {
-    let since = |scope, words, from| Since { scope, words, from };
+fn references(watched: &Watched) -> Vec<Reference> {
+    let since = |scope, words, from| Reference { scope, words, from };
     let order = watched.ordered.map(|at| Between { after: at, at });
     let order = order.map(|from| since(Some(Scope::SinceOrder), "since the order", from));
     let stop = watched.stopped;
     let stop = stop.map(|from| since(Some(Scope::SinceStop), "since it stopped answering", from));
-    let known: Vec<Since> = order.into_iter().chain(stop).collect();
+    let known: Vec<Reference> = order.into_iter().chain(stop).collect();
     match known.is_empty() {
         true => vec![since(None, "since the watch began", Between::default())],
         false => known,
     }
 }
 
-impl Since {
+impl Reference {
     /// Seconds from the reference time to `then`, between the attempts before and after.
     fn until(&self, then: Between) -> Estimate {
         let ends = [then.after - self.from.at, then.at - self.from.after].map(|s: f64| s.max(0.0));
@@ -80,24 +80,24 @@ impl Since {
 }
 
 /// The part of the result that is not in the table.
-fn verdict(watched: &Watched, sinces: &[Since]) -> Option<String> {
+fn verdict(watched: &Watched, references: &[Reference]) -> Option<String> {
     let host = &watched.host;
     match (watched.answer(Service::Network), watched.stopped) {
         (None, Some(_)) => Some(format!("{host} stopped answering and did not answer again.")),
         (None, None) => Some(format!("{host} was not seen to restart.")),
-        _ if sinces.iter().all(|since| since.scope.is_none()) => Some(format!(
+        _ if references.iter().all(|since| since.scope.is_none()) => Some(format!(
             "{host} did not answer at first: press Enter when it is switched on, so that times have a start."
         )),
         _ => None,
     }
 }
 
-fn table(watched: &Watched, sinces: &[Since]) -> Table {
+fn table(watched: &Watched, references: &[Reference]) -> Table {
     let mut columns = vec![Column::new("answers", false)];
-    columns.extend(sinces.iter().map(|since| Column::new(since.words, true)));
+    columns.extend(references.iter().map(|since| Column::new(since.words, true)));
     let row = |service: &Service| {
         let when = watched.answer(*service);
-        let cells = sinces.iter().map(|since| match when {
+        let cells = references.iter().map(|since| match when {
             Some(when) => since.until(when).range(duration),
             None => "no answer".to_owned(),
         });

@@ -13,7 +13,7 @@ const QUIET: f64 = 3.0;
 pub trait Host {
     fn now(&self) -> f64;
 
-    /// When the person said so, if that was since the last call.
+    /// When the person reported the restart, if that was since the last call.
     fn ordered(&mut self) -> Option<f64>;
 
     /// One attempt.

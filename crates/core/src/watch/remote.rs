@@ -1,4 +1,4 @@
-//! One attempt at a service of another machine. Nothing else is contacted, but for the name server that knows its name.
+//! One attempt at a service of another machine. Only that machine and the name server are contacted.
 
 use std::{
     io::{self, Read, Write},
@@ -56,7 +56,7 @@ pub struct Remote {
     sequence: u16,
     /// The slowest reply so far; zero before the first one.
     slowest: Duration,
-    /// Whether the kernel can be told to ask for its hardware address with each attempt; none if not known yet.
+    /// Whether the kernel can be told to ask for its hardware address with each attempt; `None` if not known yet.
     asks: Option<bool>,
     began: Instant,
     pressed: Receiver<Instant>,
@@ -79,7 +79,7 @@ impl Remote {
         let Some(ping) = &self.ping else { return false };
         self.sequence = self.sequence.wrapping_add(1);
         let mut packet = [0_u8; 64];
-        // Replies that came too late answer nothing any more.
+        // Discards replies to earlier requests.
         while recv(ping, &mut packet[..], RecvFlags::DONTWAIT).is_ok() {}
         let [high, low] = self.sequence.to_be_bytes();
         let (request, reply) = if self.address.is_ipv4() { (8, 0) } else { (128, 129) };

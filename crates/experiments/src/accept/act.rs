@@ -173,7 +173,7 @@ impl PassMonitor for Thread<'_> {
 
 /// Each act finds the drives by their identity, so that an unplugged one does not end the test of the others.
 pub(super) fn needs() -> Needs {
-    Needs { measures_nothing: true, finds_target: true, takes_what_is_left: true, ..Needs::default() }
+    Needs { measures_nothing: true, finds_target: true, accepts_missing_drives: true, ..Needs::default() }
 }
 
 crate::kind!("accept.part", CoverPart as Act);

@@ -178,7 +178,7 @@ impl Exchange {
             match (health.work.as_ref().map(|work| work.action), copied) {
                 _ if now != MemberState::Spare => {}
                 // A mdadm that was killed while it added the drive left it like this.
-                (Some(Action::Frozen), _) => site.commands.alter(&mdadm::go_on(&array), log)?,
+                (Some(Action::Frozen), _) => site.commands.alter(&mdadm::unfreeze(&array), log)?,
                 // The kernel takes no replacement while it does something else with the array.
                 (None | Some(Action::Pending), Some(old)) => {
                     site.commands.alter(&mdadm::replace(&array, old, &self.new), log)?;

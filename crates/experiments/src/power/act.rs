@@ -106,7 +106,7 @@ impl Act for PowerCut {
     }
 
     fn needs(&self) -> Needs {
-        Needs { takes_what_is_left: true, ..Needs::default() }
+        Needs { accepts_missing_drives: true, ..Needs::default() }
     }
 
     fn require(&self, on: &Target, inventory: &Inventory, store: &Path) -> Result<(), String> {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{inventory::Drive, sysroot::Sysroot, units::rate};
 
-/// The least that the control groups of this process allow for reads or writes of a drive.
+/// The lowest limit of this process's control groups on reads or writes of a drive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IoLimit {
     /// Kernel name of the drive.

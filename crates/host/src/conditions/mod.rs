@@ -235,7 +235,7 @@ fn arrays(inventory: &Inventory, target: &Target, now: &Snapshot) -> Check {
     let flag = now.resyncs.iter().find(|resync| touches(&resync.array));
     let flag = flag.map(|r| {
         format!(
-            "{} runs a {} on this drive: what is measured meanwhile can't be compared. Wait until it ends.",
+            "{} runs a {} on this drive: wait until it ends, because results meanwhile can't be compared.",
             r.array, r.what
         )
     });
@@ -245,8 +245,7 @@ fn arrays(inventory: &Inventory, target: &Target, now: &Snapshot) -> Check {
 fn control_group(target: &Target, now: &Snapshot) -> Check {
     let on_it = |limit: &&IoLimit| target.drives.iter().any(|drive| drive.name == limit.drive);
     let limits: Vec<String> = now.limits.iter().filter(on_it).map(IoLimit::describe).collect();
-    let flag =
-        (!limits.is_empty()).then(|| format!("A limit of the control group holds {}.", listed(&limits)));
+    let flag = (!limits.is_empty()).then(|| format!("The control group limits {}.", listed(&limits)));
     check("control group", joined(&limits, "no limit"), flag)
 }
 

@@ -136,18 +136,14 @@ fn waits(root: &Sysroot) -> Vec<(String, u64)> {
 /// Throttled time of the control group or one above it, the largest, µs.
 fn throttled(root: &Sysroot) -> Option<u64> {
     let text = root.text("/proc/self/cgroup")?;
-    let mut group = text.lines().find_map(|line| line.strip_prefix("0::"))?.trim_end_matches('/');
-    let mut most = None;
-    loop {
-        let stat = root.text(&format!("/sys/fs/cgroup{group}/cpu.stat")).unwrap_or_default();
-        let us = stat.lines().find_map(|line| line.strip_prefix("throttled_usec ")?.trim().parse().ok());
-        // Nested limits throttle at the same time: take the largest.
-        most = most.max(us);
-        match group.rfind('/') {
-            Some(above) => group = &group[..above],
-            None => return most,
-        }
-    }
+    let group = text.lines().find_map(|line| line.strip_prefix("0::"))?.trim_end_matches('/');
+    let up = std::iter::successors(Some(group), |group| Some(group.rsplit_once('/')?.0));
+    let throttled_us = |group: &str| {
+        let stat = root.text(&format!("/sys/fs/cgroup{group}/cpu.stat"))?;
+        stat.lines().find_map(|line| line.strip_prefix("throttled_usec ")?.trim().parse().ok())
+    };
+    // Nested limits throttle at the same time: take the largest.
+    up.filter_map(throttled_us).max()
 }
 
 #[cfg(test)]

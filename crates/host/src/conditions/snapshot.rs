@@ -24,7 +24,7 @@ pub struct Snapshot {
     pub memory_available: Option<u64>,
     /// Arrays that the kernel resynchronises, rebuilds, reshapes or checks.
     pub resyncs: Vec<Resync>,
-    /// What control groups allow.
+    /// Limits of control groups.
     pub limits: Vec<IoLimit>,
 }
 
@@ -91,7 +91,7 @@ pub fn bytes_written(root: &Sysroot, name: &str) -> Option<u64> {
     activity(root, name).map(|activity| activity.written)
 }
 
-/// What these drives moved since they were connected, by their own counters; `None` without drives, or of unknown ones.
+/// Bytes that these drives moved since they were connected, by the kernel's counters; `None` without drives, or if one is unknown.
 pub fn counted(root: &Sysroot, drives: &[Drive]) -> Option<BytesMoved> {
     let each = drives.iter().map(|drive| activity(root, &drive.name));
     let moved = each.map(|a| a.map(|a| BytesMoved { read: a.read, written: a.written }));

@@ -168,7 +168,7 @@ fn read_btrfs(root: &Sysroot) -> Vec<Layer> {
     root.list("/sys/fs/btrfs").into_iter().filter_map(filesystem).collect()
 }
 
-/// Devices that the mounted btrfs lacks.
+/// Number of devices that the mounted btrfs lacks.
 pub(super) fn btrfs_missing(root: &Sysroot, uuid: &str) -> u64 {
     let dir = format!("/sys/fs/btrfs/{uuid}/devinfo");
     let is_missing = |id: &String| root.number::<u8>(&format!("{dir}/{id}/missing")) == Some(1);

@@ -72,7 +72,7 @@ pub(super) fn read(root: &Sysroot) -> Machine {
 }
 
 impl Machine {
-    /// A description that tells computers apart: board, processors and memory, as far as they are known.
+    /// Board, processors and memory, as far as they are known, to distinguish computers.
     pub fn computer(&self) -> Option<String> {
         let name = self.board.clone().or_else(|| self.soc.clone());
         let cpus = self.cpus.map(|cpus| count(u64::from(cpus), "processor"));

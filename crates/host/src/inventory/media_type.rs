@@ -36,7 +36,7 @@ const VIRTUAL: [&str; 8] = [
 ];
 
 impl Drive {
-    /// The kernel's devices for tests: what is on them is lost with the next boot.
+    /// Whether it is a test device of the kernel, whose content is lost at the next boot.
     pub fn is_for_tests(&self) -> bool {
         self.name.starts_with("nullb") || self.model.as_deref() == Some("scsi_debug")
     }

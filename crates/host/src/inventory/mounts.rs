@@ -11,7 +11,7 @@ pub const SPACE: &str = "/drivebench/space.json";
 /// The most mounts of a captured machine, which may be hostile: the time to match mounts with drives grows with their number.
 const MOST: usize = 4096;
 
-/// Mounted filesystems, the paths of swap, and those of the two procfs files that could not be read completely.
+/// Mounted filesystems, paths of swap, and paths of the procfs files that could not be read completely.
 pub(super) fn read(root: &Sysroot) -> (Vec<Mount>, Vec<String>, Vec<String>) {
     let mut unread = Vec::new();
     let (mounted, swapped) = ("/proc/self/mountinfo", "/proc/swaps");

@@ -29,7 +29,7 @@ pub struct NetworkPort {
     pub carried: Option<Carried>,
 }
 
-/// Bytes per second that went through a network port and the network behind it, without files, as an earlier run measured them.
+/// Throughput of a network port and the network behind it, without files, measured by an earlier run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Carried {

@@ -50,8 +50,8 @@ impl Target {
         }
     }
 
-    /// As [`Target::find_again`], for a run that only checks what is left: its pool may lack drives now.
-    pub fn find_what_is_left(&self, inventory: &Inventory) -> Result<Self, NotFound> {
+    /// As [`Target::find_again`], but its pool may lack drives now.
+    pub fn find_degraded(&self, inventory: &Inventory) -> Result<Self, NotFound> {
         let path = self.path.to_str().unwrap_or_default();
         let left = || Self::at(inventory, &self.given, path).ok().filter(|now| now.is_left_of(self));
         self.find_again(inventory).or_else(|e| left().ok_or(e))

@@ -59,7 +59,7 @@ pub fn received(report: &str) -> Result<(u64, f64), String> {
         lasts.contains(seconds) && *bytes > 0 && (*bytes as f64) < FASTEST * seconds
     };
     let sum = sum["bytes"].as_u64().zip(sum["seconds"].as_f64()).filter(fits);
-    sum.ok_or_else(|| "its report has no sum of what came in so many seconds".to_owned())
+    sum.ok_or_else(|| "its report has no plausible sum of received bytes".to_owned())
 }
 
 #[cfg(test)]

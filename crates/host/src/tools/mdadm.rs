@@ -87,8 +87,8 @@ pub fn assemble(path: &str, uuid: &str, without: Without) -> Change<State> {
     Change::of(Query::new(MDADM, args), [path])
 }
 
-/// Assembles an array from these members alone, although it was not stopped properly, so that its parity may be wrong. By its UUID, mdadm would
-/// take members that missed what was written without them, too, and call them current.
+/// Assembles an unclean array, whose parity may be wrong, from these members alone. By its UUID, mdadm would also take members
+/// that missed writes, and call them current.
 pub fn assemble_unclean(path: &str, members: &[String]) -> Change<State> {
     let args = ["--assemble", "--force", "--run", path].into_iter().chain(members.iter().map(String::as_str));
     Change::of(Query::new(MDADM, args), [path])
@@ -120,13 +120,13 @@ pub fn add(path: &str, new: &str, keeps: MemberFlags) -> Change<Content> {
 /// Settings of a member that must be repeated when it is added again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemberFlags {
-    /// Reads go to other members if there are some.
+    /// Whether reads go to other members where possible.
     pub write_mostly: bool,
-    /// Failed requests are reported without a retry.
+    /// Whether failed requests are reported without a retry.
     pub failfast: bool,
 }
 
-/// Takes a former member at `member` into the array at `path` again: with a write-intent bitmap, only what was written meanwhile is
+/// Adds the former member at `member` to the array at `path` again. With a write-intent bitmap, only what was written since is
 /// copied. mdadm refuses where that is not possible.
 pub fn re_add(path: &str, member: &str) -> Change<Content> {
     Change::of(Query::new(MDADM, [path, "--re-add", member]), [member])
@@ -157,8 +157,7 @@ pub fn check(path: &str) -> Change<State> {
     Change::new(MDADM, &["--action=check"], path)
 }
 
-/// Unfreezes the array at `path`, if it is frozen.
-pub fn go_on(path: &str) -> Change<State> {
+pub fn unfreeze(path: &str) -> Change<State> {
     Change::new(MDADM, &["--action=idle"], path)
 }
 
@@ -182,7 +181,7 @@ pub fn examine(path: &str) -> Query {
     Query::new(MDADM, ["--examine", path])
 }
 
-/// The superblock that [`examine`] printed; `None` if there is none. The error tells why that is not known.
+/// The superblock that [`examine`] printed; `None` if there is none. The error says why it can't be read.
 pub fn superblock(output: &Output) -> Result<Option<Superblock>, String> {
     let field = |name: &str| field(&output.stdout, name);
     let Some(uuid) = field("Array UUID") else {
@@ -192,7 +191,7 @@ pub fn superblock(output: &Output) -> Result<Option<Superblock>, String> {
     let events = field("Events").and_then(|events| events.parse().ok());
     let members = field("Array State").and_then(|state| state.split(' ').next());
     let (Some(events), Some(members), Some(state)) = (events, members, field("State")) else {
-        return Err("mdadm --examine says nothing of its state, events and members".to_owned());
+        return Err("mdadm --examine shows no state, events or members".to_owned());
     };
     let complete = members.chars().all(|member| member == 'A');
     let clean = state.split(' ').next() == Some("clean");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Change, Content, Tool};
 
-/// A sixtieth of the pool is written: of disks of 16 TB on a slow port that takes hours.
+/// Time limit of mkfs. It writes a sixtieth of the pool, which takes hours for disks of 16 TB on a slow port.
 const LIMIT: Duration = Duration::from_secs(24 * 3600);
 
 const EXT4: Tool = Tool { name: "mkfs.ext4", package: "e2fsprogs" };
@@ -22,7 +22,7 @@ pub enum Filesystem {
 /// How data is striped below a filesystem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stripe {
-    /// Bytes.
+    /// Chunk size, bytes.
     pub chunk: u64,
     /// The members that hold data in a stripe.
     pub data_members: u64,

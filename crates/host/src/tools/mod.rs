@@ -213,7 +213,7 @@ pub enum ToolError {
     Module(&'static str),
     #[error("'{command}' did not end within {seconds} s and was ended")]
     Slow { command: String, seconds: u64 },
-    #[error("running '{command}': {source}")]
+    #[error("'{command}' can't be run: {source}")]
     System { command: String, source: std::io::Error },
     #[error("'{command}' was not run: {why}")]
     Refused { command: String, why: String },

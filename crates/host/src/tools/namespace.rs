@@ -23,7 +23,7 @@ pub const TC: Tool = Tool { name: "tc", package: "iproute2" };
 
 /// A shell in its own mount and PID namespaces, and with `alone` in its own network namespace. It ends with this program, and the
 /// kernel ends all processes of its PID namespace with it. What is unmounted elsewhere is unmounted there, too.
-pub fn apart(alone: bool, script: &str, args: &[&OsStr]) -> Query {
+pub fn sandbox(alone: bool, script: &str, args: &[&OsStr]) -> Query {
     let network: &[&str] = if alone { &["--net"] } else { &[] };
     let others = "--mount --propagation slave --pid --fork --kill-child -- sh -c".split(' ');
     let unshare = ["--pdeathsig", "KILL", "unshare"].iter().chain(network).copied().chain(others);
@@ -112,7 +112,7 @@ mod tests {
             "tc qdisc add dev server root tbf rate 100000000bit burst 6250b latency 50ms overhead 24"
         );
         assert!(
-            apart(true, "echo \"$1\"", &[OsStr::new("a b")])
+            sandbox(true, "echo \"$1\"", &[OsStr::new("a b")])
                 .to_string()
                 .ends_with(r#"-- sh -c 'echo "$1"' drivebench 'a b'"#)
         );

@@ -71,12 +71,12 @@ fn in_brackets(address: &str) -> String {
 }
 
 /// A client that begins in a directory of the server, and reads commands line by line from its standard input until that ends. With
-/// `tells`, it reports how it is connected.
-pub fn client((room, address): (&Path, &str), port: u16, dir: &str, tells: bool) -> Query {
+/// `verbose`, it reports how it is connected.
+pub fn client((room, address): (&Path, &str), port: u16, dir: &str, verbose: bool) -> Query {
     let known_hosts = format!("UserKnownHostsFile={}", room.join("known").display());
     let key = format!("IdentityFile={}", room.join("key").display());
     let alias = format!("HostKeyAlias={SERVER}");
-    let level = format!("LogLevel={}", if tells { "DEBUG1" } else { "ERROR" });
+    let level = format!("LogLevel={}", if verbose { "DEBUG1" } else { "ERROR" });
     let options = [
         "BatchMode=yes",
         "StrictHostKeyChecking=yes",
@@ -115,7 +115,7 @@ pub fn name(output: &Output) -> String {
     name.trim().replace('_', " ")
 }
 
-/// Protocol, integrity protection and encryption, from the output of a client with `tells`.
+/// Protocol, integrity protection and encryption, from the output of a `verbose` client.
 pub fn negotiated(log: &str) -> Option<[String; 3]> {
     let after = |words: &str| log.lines().find_map(|line| line.split_once(words)).map(|(_, rest)| rest);
     let version = after("Remote protocol version ")?.split(',').next()?;

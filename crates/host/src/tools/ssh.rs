@@ -1,5 +1,5 @@
-//! ssh: files, and a client of a share, on another machine. A POSIX shell with the usual small programs is all that is needed there, and for
-//! a share the client of its protocol.
+//! ssh: files, and a client of a share, on another machine. It needs a POSIX shell with the usual small programs, and for a share
+//! the client of its protocol.
 
 use std::time::Duration;
 

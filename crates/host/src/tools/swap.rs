@@ -36,7 +36,7 @@ pub fn off(path: &str) -> Change<State> {
     Change::new(SWAPOFF, &[], path).within(LIMIT)
 }
 
-/// The node of a device of zram, before its number.
+/// The path of a zram device, without its number.
 pub const ZRAM: &str = "/dev/zram";
 
 /// Loads zram without devices.

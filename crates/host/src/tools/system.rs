@@ -120,8 +120,7 @@ impl Talk {
         self.lines.recv_timeout(limit)
     }
 
-    /// Closes its standard input.
-    pub fn says_no_more(&mut self) {
+    pub fn close_stdin(&mut self) {
         drop(self.stdin.take());
     }
 
@@ -141,7 +140,7 @@ impl Talk {
 
     /// Closes its standard input and waits for its end; kills it after the time limit.
     pub fn end(&mut self, limit: Duration) -> Output {
-        drop(self.stdin.take());
+        self.close_stdin();
         let until = Instant::now() + limit;
         let code = loop {
             match self.child.try_wait() {

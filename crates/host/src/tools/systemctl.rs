@@ -27,12 +27,10 @@ pub fn disable(unit: &str) -> Query {
     Query::new(SYSTEMCTL, ["disable", unit]).within(Duration::from_secs(60))
 }
 
-/// Starts a unit now.
 pub fn start(unit: &str) -> Query {
     Query::new(SYSTEMCTL, ["start", unit]).within(Duration::from_secs(60))
 }
 
-/// Stops a unit.
 pub fn stop(unit: &str) -> Query {
     Query::new(SYSTEMCTL, ["stop", unit]).within(Duration::from_secs(120))
 }
@@ -52,7 +50,7 @@ pub fn manager() -> Query {
     Query::new(SYSTEMCTL, ["show", OF_MANAGER])
 }
 
-/// Prints when it started each unit that it has loaded, also of those that have ended. There are hundreds, and small boards are slow.
+/// Prints when it started each loaded unit, including those that have ended. There are hundreds, and small boards are slow.
 pub fn units() -> Query {
     Query::new(SYSTEMCTL, ["show", "--all", OF_UNITS, "*"]).within(Duration::from_secs(30))
 }

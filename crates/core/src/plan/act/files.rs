@@ -35,7 +35,7 @@ pub enum FileWork {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FileSet {
     pub files: u64,
-    /// How large each is, bytes.
+    /// Size of each file, bytes.
     pub size: u64,
 }
 
@@ -53,7 +53,7 @@ impl FileSet {
         self.files.saturating_mul(self.cluster_bytes())
     }
 
-    /// Bytes that one of its files takes.
+    /// Bytes that one file takes.
     pub fn cluster_bytes(&self) -> u64 {
         self.size.max(1).checked_next_multiple_of(Self::CLUSTER).unwrap_or(u64::MAX)
     }

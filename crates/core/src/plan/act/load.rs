@@ -11,7 +11,7 @@ use crate::{
 
 /// The bytes of a load through the page cache: more than a drive's own cache, few enough to repeat.
 const CACHED: u64 = 256 * MIB;
-/// As [`CACHED`], for one round.
+/// The bytes of one round through the page cache.
 const CACHED_ROUND: u64 = 64 * MIB;
 
 /// The minimum number of windows of a load with a fixed size and a time limit.
@@ -68,7 +68,7 @@ pub enum Rule {
     Fixed { bytes: u64, seconds: Option<f64> },
     /// Until the interval is narrow enough or a limit is reached.
     Adaptive { rules: Rules, bytes: u64, seconds: f64 },
-    /// One piece of a load in rounds: ends after these seconds, on a slow medium after [`Rule::OPERATIONS`] of them or `longest`.
+    /// One round of a load: ends after `seconds` and [`Rule::OPERATIONS`] operations, or after `longest` seconds.
     Round {
         bytes: u64,
         seconds: f64,
@@ -76,8 +76,7 @@ pub enum Rule {
         /// The half-width aimed at over all rounds, as a share of the value.
         precision: f64,
     },
-    /// Repeats the load of an earlier step: continues at its end, moves at most as many bytes, within the same
-    /// bytes.
+    /// Continues the load of an earlier step at its end, for at most as many bytes.
     Again { of: StepId, rules: Rules, seconds: f64 },
     /// Equally spaced positions over the whole target, for rotating disks.
     Zones {
@@ -163,7 +162,7 @@ impl Measure {
         }
     }
 
-    /// How many bytes into its extent a load in order begins: each round at another place, spread evenly.
+    /// Offset in its extent at which a sequential load begins, bytes: by the golden ratio, rounds are spread evenly.
     pub fn begin(&self, extent: Extent) -> u64 {
         const GOLDEN: f64 = 0.618_033_988_749_894_9;
         match self.rule {
@@ -186,8 +185,8 @@ impl Measure {
         if gapless { extent.offset + written.min(whole) } else { 0 }
     }
 
-    /// The same through the page cache. Its windows measure memory until the end, so an adaptive rule can't use
-    /// them. It moves a fixed amount: writes end with `fsync`, reads begin cold.
+    /// The same load through the page cache. It moves a fixed amount, because its windows measure memory until the end:
+    /// writes end with `fsync`, reads begin cold.
     pub fn through_cache(&self) -> Self {
         let (bytes, seconds) = match self.rule {
             Rule::Fixed { bytes, seconds } => (bytes, seconds),
@@ -211,7 +210,7 @@ impl Measure {
     pub fn window(&self) -> u64 {
         let chunk = match self.rule {
             Rule::Fixed { bytes, seconds: Some(_) } => (bytes / WINDOWS).clamp(1, MIB),
-            // Slow media answer few operations in a piece, and each counts; windows of fast ones grow.
+            // Slow media complete few operations in a round, and each counts; windows of fast ones grow.
             Rule::Round { .. } => 1,
             _ => MIB,
         };
@@ -219,8 +218,7 @@ impl Measure {
     }
 
     /// The description of all repetitions `same` of one label on one target: the load, and when it ends. Loads that differ only in
-    /// their block size share a line.
-    /// The last `if_wide` of the rounds run only if the interval is wide.
+    /// their block size share a line. The last `if_wide` rounds run only if the interval is wide.
     pub(in crate::plan) fn describe_repeated(&self, same: &[&Self], if_wide: usize) -> String {
         let runs = same.len();
         let mut blocks: Vec<u64> = same.iter().map(|o| o.load.block).collect();

@@ -95,7 +95,7 @@ pub struct Needs {
     /// Whether it finds or makes its target itself, which may not exist before.
     pub finds_target: bool,
     /// Whether its target may lack drives.
-    pub takes_what_is_left: bool,
+    pub accepts_missing_drives: bool,
     /// Bytes that the kernel or other programs move for it and no result counts.
     pub uncounted: Uncounted,
 }
@@ -159,7 +159,7 @@ pub trait Act: Kind {
         Needs::default()
     }
 
-    /// The speed that the seconds of its cost assume, bytes per second: it takes as long as the drive takes.
+    /// The speed that the seconds of its cost assume, bytes per second, if it takes as long as the drive needs.
     fn assumed_rate(&self) -> Option<f64> {
         None
     }
@@ -214,7 +214,6 @@ fn duration_fits(seconds: f64) -> Result<(), String> {
     if (0.0..=LONG).contains(&seconds) { Ok(()) } else { Err(format!("lasts {seconds} s")) }
 }
 
-/// An act of some kind.
 pub type AnyAct = Tagged<dyn Act>;
 
 crate::family!(Act);

@@ -109,7 +109,7 @@ fn start(run: &mut Execution<'_, '_>, target: usize) -> Result<u64, RunError> {
     }
     let found = run.ctx.world.file_start(target);
     if found.is_none() {
-        let text = "Where its file is was not found out (filefrag, package e2fsprogs): at which places of a chunk loads begin is not known.";
+        let text = "filefrag (package e2fsprogs) did not find the file's position on the device: where in a chunk loads begin is not known.";
         run.note(Some(target), text.to_owned())?;
     }
     Ok(*run.starts.entry(target).or_insert(found.unwrap_or(0)))
@@ -154,7 +154,8 @@ fn loads(
     let ctx = &mut run.ctx;
     if let (Some(Begun { real, .. }), false) = (&begun, matches!(m.rule, Rule::Zones { .. })) {
         for (site, outcome) in sites.iter().zip(&totals) {
-            let again = real.then(|| again(&run.plan.targets[site.target], m, site.extent.length, outcome));
+            let again =
+                real.then(|| fio_command(&run.plan.targets[site.target], m, site.extent.length, outcome));
             let (target, outcome) = (site.target as u32, outcome.clone());
             ctx.emit(Event::Outcome { step: step.id, target, zone: None, outcome, again })?;
         }
@@ -202,7 +203,7 @@ fn record(
     engine: &mut dyn Engine,
     begun: &mut Option<Begun>,
 ) -> Result<Vec<Outcome>, RunError> {
-    let Execution { plan, ctx, fell, cancel, .. } = run;
+    let Execution { plan, ctx, steps_with_cliff, cancel, .. } = run;
     let step = step.id;
     let mut info = engine.info();
     // A modelled load has no fio command.
@@ -228,8 +229,8 @@ fn record(
         let event = match seen {
             Seen::Progress(progress) => {
                 match progress.cliffs {
-                    0 => fell.remove(&(step, progress.target)),
-                    _ => fell.insert((step, progress.target)),
+                    0 => steps_with_cliff.remove(&(step, progress.target)),
+                    _ => steps_with_cliff.insert((step, progress.target)),
                 };
                 ctx.watcher.progress(&progress);
                 if ctx.world.seconds() - looked >= GLANCE {
@@ -301,7 +302,7 @@ fn failure(m: &Measure, outcome: &Outcome) -> Option<String> {
     }
 }
 
-fn again(target: &Target, m: &Measure, reach: u64, outcome: &Outcome) -> String {
+fn fio_command(target: &Target, m: &Measure, reach: u64, outcome: &Outcome) -> String {
     let path = match target.kind {
         Kind::Directory => target.path.join("testfile"),
         Kind::File | Kind::BlockDevice => target.path.clone(),

@@ -88,16 +88,15 @@ pub fn movable(plan: &Plan, inventory: &Inventory, store: &Path) -> Result<(), R
     Ok(())
 }
 
-/// Waits until all drives are in their bays, and updates the plan's targets. `step` is given if the plan's step moves
-/// the drives: then files are closed first, and the step is recorded. Returns false if it was
-/// cancelled.
+/// Waits until all drives are in their bays, and updates the plan's targets; returns false if cancelled. With `step`, which
+/// moves the drives, files are closed first, and the step is recorded.
 pub(in crate::run) fn settle(
     run: &mut Execution<'_, '_>,
     arrange: &MoveDrives,
     step: Option<StepId>,
 ) -> io::Result<bool> {
     let since = run.ctx.world.seconds();
-    let mut said = None;
+    let mut shown = None;
     let mut seen: Option<Vec<Target>> = None;
     if step.is_some() {
         close(run)?;
@@ -107,7 +106,7 @@ pub(in crate::run) fn settle(
         let (wanted, targets) =
             look(run.planned, &run.plan, arrange, &inventory, &|was| run.ctx.world.find(was, &inventory));
         // After a move, two equal readings are needed: drives appear before they are ready.
-        let calm = said.is_none() || seen.as_ref() == Some(&targets);
+        let calm = shown.is_none() || seen.as_ref() == Some(&targets);
         if wanted.moves.is_empty() && wanted.waits.is_empty() && calm {
             if targets.iter().zip(&run.plan.targets).any(|(now, was)| now.path != was.path) && step.is_none()
             {
@@ -120,9 +119,9 @@ pub(in crate::run) fn settle(
         if run.ctx.cancel.is_set() {
             return Ok(false);
         }
-        if said.as_ref() != Some(&wanted) {
+        if shown.as_ref() != Some(&wanted) {
             run.ctx.watcher.arrange(&wanted);
-            said = Some(wanted);
+            shown = Some(wanted);
         }
         run.ctx.world.wait(GLANCE, run.ctx.cancel);
     }

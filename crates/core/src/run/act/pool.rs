@@ -32,7 +32,7 @@ pub(crate) fn each(
     Ok(Troubles::new())
 }
 
-/// Writes the predictions into the record and brings them to the drive, before anything is built.
+/// Records the predictions and syncs them before anything is built.
 pub(crate) fn predict(
     run: &mut Execution<'_, '_>,
     step: &Step,
@@ -41,8 +41,8 @@ pub(crate) fn predict(
     let members: Vec<usize> = step.targets().collect();
     let computes = |pool: &u32| run.planned.build(*pool as usize).is_some_and(|b| b.layout.has_parity());
     let parity = if predict.pools.iter().any(computes) { run.ctx.world.parity() } else { Parity::default() };
-    let known = Known { run, members: &members, parity };
-    let predictions = predict.pools.iter().filter_map(|pool| known.of(*pool)).collect();
+    let inputs = ModelInputs { run, members: &members, parity };
+    let predictions = predict.pools.iter().filter_map(|pool| inputs.predict(*pool)).collect();
     let result = ActResult { predictions, ..ActResult::default() };
     run.emit_act(step.id, members.first().copied(), result)?;
     run.ctx.log.sync()?;
@@ -50,14 +50,14 @@ pub(crate) fn predict(
 }
 
 /// The measurements of the drives.
-struct Known<'r, 'a, 'c> {
+struct ModelInputs<'r, 'a, 'c> {
     run: &'r Execution<'a, 'c>,
     members: &'r [usize],
     parity: Parity,
 }
 
-impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
-    fn of(&self, pool: u32) -> Option<Prediction> {
+impl<'r, 'a, 'c> ModelInputs<'r, 'a, 'c> {
+    fn predict(&self, pool: u32) -> Option<Prediction> {
         let build = self.run.planned.build(pool as usize)?;
         let mut loads: Vec<&Measure> = Vec::new();
         for (_, m) in self.measured_on(&[pool as usize]) {
@@ -227,7 +227,7 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
         Some([(pattern, blocks(pattern).min()?), (Pattern::Sequential, blocks(Pattern::Sequential).max()?)])
     }
 
-    /// The shared ceilings of these drives, or of those behind one hub, if together they are slower than alone.
+    /// The ceilings that all of these drives share, or those behind one hub, if together they are slower than alone.
     fn shared(&self, on: &[usize], transfer: Transfer, end: End) -> Vec<Shared> {
         let all = self.measured_on(on).filter(|(_, m)| self::transfer(&m.load) == Some(transfer));
         let largest = all.map(|(_, m)| (m.load.pattern, m.load.block)).max_by_key(|(_, block)| *block);
@@ -288,10 +288,10 @@ impl<'r, 'a, 'c> Known<'r, 'a, 'c> {
     }
 }
 
-/// An empty ext4 has no more before its first file (Linux 6.1 and 6.18).
+/// Maximum bytes before the first file on an empty ext4 (Linux 6.1 and 6.18).
 const BEFORE_FILE: u64 = 128 * MIB;
 
-/// The question to the model about a pool.
+/// A question to the model about a pool.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     pattern: Pattern,

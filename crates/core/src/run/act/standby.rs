@@ -21,7 +21,7 @@ use crate::{
 /// when their power state is read.
 const FIRST: f64 = 5.0;
 
-/// Sends a target's drive to standby, and records other I/O on it meanwhile.
+/// Sends the drives of a step's targets to standby, and records other I/O on them.
 pub(crate) fn perform(
     run: &mut Execution<'_, '_>,
     step: &Step,

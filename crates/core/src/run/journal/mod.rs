@@ -158,8 +158,9 @@ impl Journal {
         let mut open = self.lock();
         let id = open.next;
         open.append(&Line::Will { id, undo: undo.clone(), place: place.clone() })?;
-        if undo.needs_root() {
-            open.keep_for_root()?;
+        // With sudo, other journals belong to the user who called it.
+        if let Some(log) = open.log.as_ref().filter(|_| undo.needs_root()) {
+            keep_for_root(log.file())?;
         }
         open.next += 1;
         open.left.insert(id);
@@ -211,22 +212,14 @@ impl Open {
     /// Errors name the journal, because callers know only the drive.
     fn append(&mut self, line: &Line) -> io::Result<()> {
         let Some(dir) = self.dir.clone() else { return Ok(()) };
-        self.append_in(&dir, line).map_err(|e| {
+        let mut append = || match &self.log {
+            Some(log) => log.append(line),
+            None => self.log.insert(self.create(&dir)?).append(line),
+        };
+        append().map_err(|e| {
             let text = format!("the undo journal in {} can't be written: {e}", dir.display());
             io::Error::new(e.kind(), text)
         })
-    }
-
-    fn append_in(&mut self, dir: &Path, line: &Line) -> io::Result<()> {
-        match &self.log {
-            Some(log) => log.append(line),
-            None => self.log.insert(self.create(dir)?).append(line),
-        }
-    }
-
-    /// With sudo, journals belong to the user who called it, except this one.
-    fn keep_for_root(&self) -> io::Result<()> {
-        self.log.as_ref().map_or(Ok(()), |log| keep_for_root(log.file()))
     }
 
     /// Names are numbered, because a resumed run may have left a journal earlier.
@@ -309,7 +302,7 @@ pub struct Left {
     pub undo: Tagged<dyn Undo>,
     place: Option<Place>,
     pub run: String,
-    /// The user who owns the journal: what it says counts only for files of this user.
+    /// The user who owns the journal, which is trusted only for files of this user.
     pub owner: u32,
     /// The file or directory, if the run recorded it.
     pub made: Option<FileId>,

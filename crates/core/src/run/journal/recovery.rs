@@ -165,15 +165,14 @@ fn leftover(left: &Left, one: Undone, ended: &'static str, or_else: &str) -> Opt
     Some(Leftover { path, ended, outcome })
 }
 
-/// Removes with a time limit: a removal hangs in the kernel while the drive does not respond,
-/// and cleanup must not wait for a failed drive.
+/// Removes with a time limit: a removal hangs in the kernel while the drive does not respond.
 pub(in crate::run) fn patiently<T: Send + 'static>(
     remove: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     within(REMOVAL_LIMIT, remove)
 }
 
-/// As above, with another limit.
+/// [`patiently`] with another limit.
 fn within<T: Send + 'static>(
     limit: Duration,
     remove: impl FnOnce() -> io::Result<T> + Send + 'static,

@@ -17,18 +17,18 @@ use crate::{
     },
 };
 
-/// The time between two looks at the progress of an array.
+/// How often the progress of an array is read.
 const PROGRESS: Duration = Duration::from_millis(500);
 
 /// A wait for the kernel to fill or compare an array.
 pub struct Wait<'a> {
-    /// Receives each look at the array.
+    /// Receives the health of the array at each poll.
     pub shows: &'a mut dyn FnMut(&Health),
     pub cancel: &'a Cancel,
 }
 
 impl Wait<'_> {
-    /// Waits until the next look. The kernel goes on when the wait is cancelled.
+    /// Waits until the next poll. Cancelling ends the wait, not the kernel's work.
     pub fn until_next(&mut self, health: &Health) -> Result<(), BuildError> {
         (self.shows)(health);
         thread::sleep(PROGRESS);
@@ -75,8 +75,8 @@ pub fn former(build: &Build, part: &str, array: &str, runner: &dyn Runner) -> Re
 /// What keeps md from starting a raid5 or raid6 by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unclean {
-    /// The array was interrupted while writing and now lacks members. Stripes that were being written can't be computed from wrong
-    /// parity. `complete`: no member was missing then. `current`: the parts with the newest data. With `--force` mdadm would take
+    /// The array was interrupted while writing and now lacks members: the parity of the stripes being written may be wrong.
+    /// `complete`: no member was missing then. `current`: the parts with the newest data. With `--force` mdadm would take
     /// older ones, too.
     Short { complete: bool, current: Vec<String> },
     /// Too few of the present members have the newest data. With the others, files written since may be damaged. `newest`:
@@ -114,8 +114,7 @@ pub fn unclean(build: &Build, parts: &[String], runner: &dyn Runner) -> Option<U
     }
 }
 
-/// Starts the resync of an array that was just assembled, which otherwise waits for the first write, and waits for its end. Nothing
-/// else can be done with the array before.
+/// Starts the resync of an array that was just assembled, which otherwise waits for the first write, and waits for its end.
 pub fn resync(
     built: &Built,
     log: &mut PoolLog,
@@ -139,8 +138,8 @@ pub fn resync(
     Ok(())
 }
 
-/// Compares the copies or the parity of a pool, and returns the sectors that differ, at most. The error if the comparison was
-/// not of the whole pool: it says nothing.
+/// Compares the copies or the parity of a pool, and returns the maximum number of sectors that differ. A comparison of less than
+/// the whole pool is an error.
 pub fn scrub(
     built: &Built,
     log: &mut PoolLog,
@@ -171,7 +170,7 @@ pub fn scrub(
             _ => break health,
         }
     };
-    // Where one was interrupted is known only after its first sixteenth: before, too little was read. In KiB.
+    // The kernel doesn't record an interruption in the first sixteenth, so at least half must have been read: 1 KiB is 2 sectors.
     let half = root.number::<u64>(&format!("{md}/component_size")).unwrap_or(u64::MAX);
     let read = |(part, before): (&String, &u64)| sectors_read(&root, part).saturating_sub(*before) >= half;
     let is_whole = health.device.as_ref() == Some(&device)
@@ -186,7 +185,7 @@ pub fn scrub(
     differ.ok_or_else(|| {
         let name = &build.name;
         BuildError::Array(format!(
-            "the comparison of {name} was interrupted, so it says nothing: drivebench pool status {name}"
+            "the comparison of {name} was interrupted, so its result is not known: drivebench pool status {name}"
         ))
     })
 }

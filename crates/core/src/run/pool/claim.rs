@@ -11,8 +11,8 @@ use crate::{
     units::shell_word,
 };
 
-/// Claims drives to erase them, as they were shown. If an earlier call for the pool `own` has `begun` to change them, they may hold
-/// something else: a program that it left running goes on.
+/// Claims drives to erase them, if they hold what was shown. If an earlier call for the pool `own` has `begun` to change them, they
+/// may hold something else: a program that it started may still run.
 ///
 /// Refuses drives of another pool: another drivebench may have built it since they were looked at. The log of a pool is written while
 /// its drives are claimed, so one that is begun later can't have these.
@@ -43,7 +43,7 @@ pub fn in_no_pool(
     if let Some((path, why)) = damaged.first() {
         let (word, old) = (shell_word(path), shell_word(&format!("{}.old", path.display())));
         return Err(BuildError::Drives(format!(
-            "{} can't be read: {why}. So it is not known which drives are of this pool. If it is needed no more: mv {word} {old}",
+            "{} can't be read ({why}), so the drives of this pool are not known; if it is no longer needed: mv {word} {old}",
             path.display()
         )));
     }

@@ -23,8 +23,7 @@ fn copy_of(file: &Path, name: &str) -> PathBuf {
     copy.into()
 }
 
-/// Adds the lines of a pool to a file; a file that does not exist is made. The lines of a drivebench that does so at the same
-/// time would be lost, so one waits for the other.
+/// Adds the lines of a pool to a file, which is created if needed. A lock keeps another drivebench from losing them.
 pub(super) fn add(name: &str, lines: &Lines) -> io::Result<()> {
     let _turn = Lock::of_configuration()?;
     insert(name, lines)
@@ -42,7 +41,7 @@ fn insert(name: &str, lines: &Lines) -> io::Result<()> {
     write(path, &with, mode(path).unwrap_or(0o644))
 }
 
-/// Whether the lines of a pool can be added, as far as that is known before.
+/// Checks whether the lines of a pool could be added.
 pub fn can_keep(name: &str, lines: &Lines) -> io::Result<()> {
     let path = Path::new(&lines.file);
     let text = read(path)?;
@@ -50,7 +49,7 @@ pub fn can_keep(name: &str, lines: &Lines) -> io::Result<()> {
     let copy = copy_of(path, name);
     if copy.symlink_metadata().is_ok() {
         let (copy, to) = (shell_word(&copy), shell_word(&format!("{}.old", copy.display())));
-        let why = format!("its copy would replace {copy}. To keep that: mv --no-clobber {copy} {to}");
+        let why = format!("its copy would replace {copy}; to keep that: mv --no-clobber {copy} {to}");
         return Err(io::Error::other(why));
     }
     let dir = followed(path);
@@ -60,7 +59,7 @@ pub fn can_keep(name: &str, lines: &Lines) -> io::Result<()> {
 
 fn taken(name: &str) -> io::Error {
     io::Error::other(format!(
-        "it has lines of a pool {name} already: remove those between the marks of that name, if no such pool is there"
+        "it has lines of a pool {name} already: if there is no such pool, remove the lines between its marks"
     ))
 }
 
@@ -72,7 +71,7 @@ pub(super) fn remove(name: &str, file: &Path) -> io::Result<()> {
 
 fn take_out(name: &str, file: &Path) -> io::Result<()> {
     let copy = copy_of(file, name);
-    // Where nothing is written below, nothing else removes it.
+    // If nothing is written below, nothing else removes what killed processes left.
     [&followed(file), &copy].into_iter().for_each(|path| sweep_beside(path));
     let text = read(file)?.unwrap_or_default();
     let missing =
@@ -118,7 +117,7 @@ fn followed(path: &Path) -> PathBuf {
 fn begun(path: &Path, text: &str, mode: u32) -> io::Result<AtomicFile> {
     let file = AtomicFile::create(path, mode)?;
     file.file().write_all(text.as_bytes())?;
-    // Not less the umask: others read this file.
+    // Whatever the umask: others read this file.
     file.file().set_permissions(fs::Permissions::from_mode(mode))?;
     Ok(file)
 }

@@ -29,6 +29,7 @@ use crate::{
 
 /// The directory of the logs in the store.
 const POOLS: &str = "pools";
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "line")]
 pub enum Line {
@@ -51,12 +52,12 @@ pub enum Line {
     Replacing {
         replacement: Box<Replacement>,
     },
-    /// It is the member now.
+    /// The other drive is the member now.
     Replaced,
-    /// It failed or is gone, and is not to be the member any more.
+    /// The other drive failed or is gone, and will not become the member.
     GivenUp,
     Finished,
-    /// It is about to be removed. Once it is gone, so is its log.
+    /// The pool is about to be removed, and its log with it.
     Removing,
 }
 
@@ -186,7 +187,7 @@ impl PoolLog {
         Ok((Self { path, log, devices: vec![built.build.path()] }, built))
     }
 
-    /// The layer is this pool, by whatever name the kernel assembled it.
+    /// Allows changes of the pool at this path, which the kernel chose.
     pub fn found(&mut self, path: &str) {
         self.devices.push(path.to_owned());
     }
@@ -209,7 +210,7 @@ impl PoolLog {
         self.log.append(next).map_err(BuildError::Log)
     }
 
-    /// The pool is gone, and its log with it.
+    /// Removes the log of a pool that is gone.
     pub(super) fn removed(self) -> Result<(), BuildError> {
         let above = self.path.parent().unwrap_or(&self.path);
         // A power cut must not bring it back: its drives may have other uses soon.
@@ -273,7 +274,7 @@ fn apply(pool: &mut Option<Built>, line: Line) -> Result<(), String> {
         }
         (Line::GivenUp, Some(built)) => built.replacing = None,
         (Line::Removing, Some(built)) => built.removing = true,
-        _ => return Err("it is not in order".to_owned()),
+        _ => return Err("its lines are not in order".to_owned()),
     }
     Ok(())
 }
@@ -283,7 +284,7 @@ fn whole(pool: Option<Built>, path: &Path) -> io::Result<Built> {
     let built = pool.ok_or_else(|| io::Error::other("it ends before the plan of the pool"))?;
     let name = &built.build.name;
     if !is_name(name) || path.file_stem().is_none_or(|stem| stem != name.as_str()) {
-        return Err(io::Error::other("it is of a pool with another name"));
+        return Err(io::Error::other("it belongs to a pool with another name"));
     }
     Ok(built)
 }

@@ -43,7 +43,7 @@ const APPEARS: Duration = Duration::from_secs(180);
 /// Where pools are mounted that a run builds and removes.
 const FOR_RUNS: &str = "/run/drivebench";
 const POLL: Duration = Duration::from_millis(20);
-/// The time between two looks at an array that is filled.
+/// How often an array that is filled is read.
 const PROGRESS: Duration = Duration::from_millis(100);
 
 #[derive(Debug, thiserror::Error)]
@@ -158,13 +158,11 @@ fn succeeded<Altered>(change: &Change<Altered>, output: Output) -> Result<(), Bu
     }
 }
 
-/// A new UUID.
 pub fn uuid() -> Result<String, BuildError> {
     const RANDOM: &str = "/proc/sys/kernel/random/uuid";
     Ok(fs::read_to_string(RANDOM).map_err(BuildError::file(RANDOM))?.trim().to_owned())
 }
 
-/// Whether a path exists on this machine.
 pub fn exists(path: &str) -> bool {
     Path::new(path).exists()
 }
@@ -179,7 +177,7 @@ pub fn ready_for(
 ) -> Result<(), ToolError> {
     let module = build.layout.module();
     let is_loaded = Path::new("/sys/module").join(module).exists();
-    // Without modprobe nothing is known.
+    // Without modprobe, the module counts as present.
     let lacks = || system.ask(&tools::find_module(module)).is_ok_and(|answer| tools::lacks_module(&answer));
     if !steps.is_empty() && !is_loaded && lacks() {
         return Err(ToolError::Module(module));

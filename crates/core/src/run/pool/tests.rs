@@ -360,7 +360,7 @@ fn a_drive_that_became_part_of_a_pool_meanwhile_is_refused() {
     assert_eq!(refused(1, Some("data")), "", "it is for this pool");
     assert_eq!(refused(4, None), "");
     std::fs::write(store.path().join("pools/broken.jsonl"), "{").expect("writes");
-    assert!(refused(4, None).contains("it is not known which drives are of this pool"));
+    assert!(refused(4, None).contains("the drives of this pool are not known"));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use rustix::process::geteuid;
 
 use super::detach::Unplug;
 use crate::{
-    danger::{opened_by, unused},
+    danger::{check_unused, opened_by},
     inventory::{Block, Drive, Inventory, Layer, SYSTEM_MOUNTS},
     pull::{PoolInUse, Pull},
     run::BuildError,
@@ -144,7 +144,7 @@ pub fn is_free(member: &Member<'_>, inventory: &Inventory) -> Result<(), BuildEr
     }
     for part in member.drive.partitions.iter().filter(|part| part.name != member.name) {
         let node = format!("/dev/{}", part.name);
-        if let Err(e) = unused(Path::new(&node)) {
+        if let Err(e) = check_unused(Path::new(&node)) {
             return Err(refused(format!("{node} of {label} is in use, or can't be looked at: {e}")));
         }
     }

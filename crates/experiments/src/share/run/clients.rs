@@ -75,7 +75,7 @@ impl Setup {
         let begins = Instant::now();
         for (client, commands) in all.iter_mut().zip(commands) {
             client.say(&format!("{commands}pwd\n")).map_err(gone)?;
-            client.says_no_more();
+            client.close_stdin();
         }
         let (mut said, mut ends, mut all_done) = (String::new(), begins, Vec::new());
         let stop = || cancel.is_set() || begins.elapsed() > longest;

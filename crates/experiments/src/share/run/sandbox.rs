@@ -68,7 +68,7 @@ impl Sandbox {
         let alone_or_not = if alone { "alone" } else { "" };
         let args =
             [room.as_os_str(), path.as_os_str(), bytes.as_ref(), files.as_ref(), alone_or_not.as_ref()];
-        let mut keeps = tools.talk(&namespace::apart(alone, KEEP, &args))?;
+        let mut keeps = tools.talk(&namespace::sandbox(alone, KEEP, &args))?;
         let said = keeps.hear(BEGINS).unwrap_or_default();
         let Some(pid) = said.strip_prefix(READY).and_then(|pid| pid.parse().ok()) else {
             return Err(failed(&format!("no network for tests: {}", keeps.end(Duration::ZERO).complaint())));
@@ -82,7 +82,7 @@ impl Sandbox {
         let apart = Self { pid, room: room.to_owned(), dir: dir.into(), keeps };
         if let Some(folder) = folder {
             let own = open(&apart.dir, OWN).and_then(fstat).map_err(|e| cannot(e.into()))?;
-            if !folder.is(&own).map_err(cannot)? {
+            if !folder.is_same(&own).map_err(cannot)? {
                 return Err(failed(&format!("{} was replaced by something else", path.display())));
             }
         }

@@ -77,14 +77,15 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
         ),
         PoolState::ReadOnly if pool.missing > 0 && is_md(pool) => {
             let says = format!("{what} was started read-only, and lacks {missing}. {}", survives(pool));
-            let advice = "Look at its files first, and give it no drive before that. If one that it lacks has more Events, or had more before --force was used \
-                          (sudo mdadm --examine DRIVE), that is newer: stop this one, and put it together with that."
+            let advice = "Look at its files before you add a drive. A missing drive is newer if it has more Events (sudo mdadm --examine DRIVE), or had \
+                          more before --force was used: then stop this array, and assemble it with that drive."
                 .to_owned();
             (Code::Degraded, says, advice)
         }
         PoolState::Active if pool.kind == "raid1" && complete > 1 && pool.missing > complete => {
             let says = format!("{what} has {complete} of {} copies. {}", pool.members, survives(pool));
-            let advice = "Where it was made so, as over all bays of a NAS for its system, nothing is wrong.";
+            let advice =
+                "Nothing is wrong if it was made so, such as for the system of a NAS over all of its bays.";
             (Code::Degraded, says, advice.to_owned())
         }
         _ if pool.missing > 0 || is_frozen && pool.degraded > 0 => {
@@ -95,7 +96,7 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
             let says = format!("{what} is degraded: {lacks}. {}", survives(pool));
             let node = &layer.name;
             let frozen = is_frozen.then(|| {
-                format!("Nothing is filled while it is frozen. If no other mdadm than a monitor runs: sudo mdadm --action=idle /dev/{node}.")
+                format!("Nothing is filled while it is frozen. If no mdadm but a monitor runs: sudo mdadm --action=idle /dev/{node}.")
             });
             let re_add = take_back(inventory, layer, pool, &former(inventory, layer));
             let n = spares.len() as u64;
@@ -107,16 +108,16 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
             });
             let other = (filled.is_none() && !is_frozen).then(|| replace(layer, pool));
             let killed = (is_md(pool) && re_add.is_none() && other.is_some()).then(|| {
-                "If a run of drivebench that took a drive away was killed: sudo drivebench cleanup."
-                    .to_owned()
+                "If a drivebench run that took a drive away was killed: sudo drivebench cleanup.".to_owned()
             });
             let advice = frozen.into_iter().chain(re_add).chain(filled).chain(killed).chain(other);
             (Code::Degraded, says, advice.collect::<Vec<_>>().join(" "))
         }
         _ if !failed.is_empty() && pool.degraded == 0 => {
-            let says = format!("{what} lacks nothing, but still lists what failed: {}.", listed(&failed));
+            let says =
+                format!("{what} has all its drives, but still lists failed ones: {}.", listed(&failed));
             let array = format!("/dev/{}", layer.name);
-            let advice = format!("To take that out: sudo mdadm {array} --remove {}.", failed.join(" "));
+            let advice = format!("To remove them: sudo mdadm {array} --remove {}.", failed.join(" "));
             (Code::FailedMember, says, advice)
         }
         _ => return None,
@@ -132,7 +133,7 @@ fn is_md(pool: &Pool) -> bool {
 fn survives(pool: &Pool) -> String {
     match pool.survives() {
         Some(0) => "It survives no further failure.".to_owned(),
-        Some(n) => format!("It survives the failure of {} more.", count(n, "drive")),
+        Some(n) => format!("It survives the failure of {}.", count(n, "more drive")),
         None => "How many more may fail is not known.".to_owned(),
     }
 }
@@ -147,7 +148,7 @@ fn start(inventory: &Inventory, layer: &Layer) -> String {
     let name = &layer.name;
     if let Some(other) = working_array(inventory, layer) {
         return format!(
-            "Don't start it: /dev/{other} works without what is in it, which is older. The advice for that one takes it back."
+            "Don't start it: /dev/{other} works without these drives, whose data is older. Follow the advice for /dev/{other}."
         );
     }
     // The kernel does not say how many it lacks.
@@ -329,8 +330,8 @@ mod tests {
             take_back(&inventory, layer, &pool, &former(&inventory, layer))
         };
         let back = "/dev/sdb1 was part of it. To take that back, unless it was used elsewhere, or `mdadm --assemble --force` was used since it left: sudo mdadm \
-                    /dev/md0 --re-add /dev/sdb1. If --force was used, and files lack what was written last, or it had more Events before that: stop the array, and put \
-                    it together with what had more. Else, once all that matters is copied, as new, which overwrites what it holds: sudo mdadm --zero-superblock \
+                    /dev/md0 --re-add /dev/sdb1. If --force was used, and files lack the last writes, or it had more Events before that: stop the array, and assemble \
+                    it with what had more. Otherwise, once all that matters is copied, overwrite it as new: sudo mdadm --zero-superblock \
                     /dev/sdb1; sudo mdadm /dev/md0 --add /dev/sdb1.";
         assert_eq!(said("a").as_deref(), Some(back));
         assert_eq!(said("b"), None, "another array's");

@@ -1,5 +1,5 @@
 //! SMART attributes of ATA drives. Each vendor numbers and counts them in its own way, so they are found by the names that
-//! smartmontools gives them, and believed only where its drive database knows the drive.
+//! smartmontools gives them, and used only where its drive database has the drive.
 
 use serde_json::Value;
 
