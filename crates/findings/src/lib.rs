@@ -140,7 +140,6 @@ pub struct Origin {
     pub machine_id: Option<String>,
     /// The lab's scenario, where it ran in the lab.
     pub lab: Option<String>,
-    #[serde(alias = "protocol")]
     pub suite: Option<String>,
     /// The most rounds of a load; `None` where nothing was measured in rounds.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -158,7 +158,6 @@ pub enum Scope {
     #[default]
     Whole,
     /// With the interval of a span, where a published procedure reports the whole load without an interval.
-    #[serde(alias = "sustained")]
     Span,
     /// Operations or transfers of this size, bytes, in a load with several sizes.
     Block(u64),
@@ -243,7 +242,7 @@ pub struct LoadKey {
     /// The engine or tool that moved the bytes.
     pub engine: String,
     /// The suite that it belongs to.
-    #[serde(alias = "protocol", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
 }
 
