@@ -307,7 +307,7 @@ fn a_read_only_filesystem_is_refused() {
     let (cli, fs) = (Cli::new(), FaultFs::mount_read_only());
     let done = cli.run(short(fs.path()));
     assert_eq!(done.code, 1, "{}", done.out);
-    assert!(done.err.contains("is mounted read-only"), "{}", done.err);
+    assert!(words(&done.err).contains("is mounted read-only"), "{}", done.err);
 }
 
 #[test]
