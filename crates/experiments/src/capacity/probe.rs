@@ -187,7 +187,8 @@ pub(super) fn probe(
         foreign.extend(second.foreign);
         for sample in samples.iter_mut().filter(|s| s.state != State::Good) {
             let now = second.samples.iter().find(|s| s.block == sample.block).map(|s| s.state);
-            if now == Some(State::Good) {
+            // In files, only some of what wraps around is overwritten each time.
+            if now == Some(State::Good) && (sizes.file.is_none() || foreign.is_empty()) {
                 sample.state = State::Unsteady;
             }
         }
