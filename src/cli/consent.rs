@@ -10,7 +10,7 @@ pub(super) fn ask(plan: &Plan, values: &Values, output: &Output) -> anyhow::Resu
     for consent in plan.steps.iter().filter_map(|step| step.act.consent()) {
         let option = format!("--{} {}", consent.option, shell_word(&consent.word));
         match values.text(consent.option) {
-            Some(word) if word == consent.word => continue,
+            Some(words) if words.split(',').chain([words]).any(|word| word == consent.word) => continue,
             None if io::stdin().is_terminal() => {}
             _ => return Err(Usage(format!("to {}, add {option}", consent.act)).into()),
         }

@@ -9,6 +9,7 @@ use drivebench::{
         Claim, Extreme, Findings, Quantity,
         fitness::{Need, Use, Verdict},
     },
+    inventory::Drive,
     plan::{Rule, Suite},
     record::Event,
     report::{Format, Style, render},
@@ -113,6 +114,22 @@ fn a_stick_by_the_default_suite() {
     assert!(write.low <= truth && truth <= write.high, "{write:?} holds {truth}");
     let read = estimate(&findings, "SEQ1M read throughput");
     assert!(read.converged && read.low <= 6.65e6 && 6.65e6 <= read.high, "{read:?}");
+}
+
+#[test]
+fn a_large_stick_without_a_makers_name_is_to_be_tested() {
+    let next = |vendor: &str, model: &str| {
+        let mut target = target("A", 62 * GB, false);
+        let drive = Drive {
+            vendor: Some(vendor.to_owned()),
+            model: Some(model.to_owned()),
+            ..target.drives[0].clone()
+        };
+        target.drives = vec![Drive { bus: Some("usb".to_owned()), ..drive }];
+        let (findings, _) = measured(vec![target], vec![stick(20e6, 30e6)], Rules::quick());
+        findings.next.iter().any(|next| next.command == "run capacity A")
+    };
+    assert_eq!([next("General", "UDisk"), next("Samsung", "Flash Drive")], [true, false]);
 }
 
 #[test]

@@ -8,8 +8,9 @@ use super::{
     regression::{self, Trend},
 };
 use crate::{
+    findings::{Quantity, Scope},
     inventory::{Code, Drive},
-    units::{capital, distinct, duration, listed, rate},
+    units::{capital, decimal_bytes, distinct, duration, listed, rate, shell_word},
 };
 
 /// Findings of the inventory about pools that lack drives, about failing drives, and about conditions that change their numbers.
@@ -48,8 +49,21 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         }
     }
     let quiet = all.is_empty();
+    all.extend(drives.iter().filter_map(|drive| unproven(context, drive)));
     all.push(rest(context, &drives, &trends, quiet));
     all
+}
+
+/// A drive that may hold less than it claims, until a test found its size.
+fn unproven(context: &Context<'_>, drive: &Drive) -> Option<Answer> {
+    let why = drive.unproven_size()?;
+    if context.runs_of(drive).any(|e| e.number(Quantity::RealSize, Scope::Whole).is_some()) {
+        return None;
+    }
+    let (name, size) = (context.name(drive), decimal_bytes(drive.bytes()));
+    let says = format!("Whether {name} holds the {size} it claims is not known: {why}.");
+    let command = format!("run capacity {}", shell_word(&drive.node()));
+    Some(Answer::new(Topic::Health, Sure::Unknown, says).decide(Some(command)))
 }
 
 fn shown(trend: &Trend<'_>, value: f64) -> String {

@@ -470,6 +470,21 @@ fn a_failing_drive_gets_no_data() {
 }
 
 #[test]
+fn a_large_stick_without_a_makers_name_is_named_until_its_size_is_known() {
+    let (mut inventory, mut evidence) = four_sticks();
+    let at = inventory.drives.iter().position(|d| d.name == "sdc").expect("a drive");
+    let names = ["General", "UDisk"].map(|name| Some(name.to_owned()));
+    let stick = &mut inventory.drives[at];
+    ([stick.vendor, stick.model], stick.sectors) = (names, 250_000_000);
+    let asks =
+        |answers: &[Answer]| answers.iter().any(|a| a.decide.as_deref() == Some("run capacity /dev/sdc"));
+    assert!(asks(&advise(&inventory, &evidence)));
+    let size = vec![metric(Quantity::RealSize, within(128e9, 0.0))];
+    evidence.push(Evidence { numbers: size, ..of(&inventory, "r9", &["sdc"]) });
+    assert!(!asks(&advise(&inventory, &evidence)));
+}
+
+#[test]
 fn models_count_only_in_the_lab_and_are_marked() {
     let (mut inventory, evidence) = four_sticks();
     let modelled: Vec<Evidence> = evidence.iter().map(|e| Evidence { modelled: true, ..e.clone() }).collect();

@@ -88,17 +88,29 @@ impl Drop for Scratch {
     }
 }
 
-/// Reserves bytes for an empty file, if its filesystem supports that. On btrfs it is written in place: direct I/O on files with checksums
-/// goes through the page cache.
+/// Reserves bytes for an empty file, if its filesystem supports that.
 pub(super) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    write_in_place(file);
+    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Reserves bytes beyond the end of an empty file, or none of them. Nothing is written until blocks are: FAT then writes all
+/// that lies before them.
+pub(super) fn reserve_unwritten(file: &File, bytes: u64) -> io::Result<()> {
+    write_in_place(file);
+    fallocate(file, FallocateFlags::KEEP_SIZE, 0, bytes)
+        .map_err(|e| file.set_len(0).err().unwrap_or(e.into()))
+}
+
+/// On btrfs, direct I/O on files with checksums goes through the page cache, and each write takes new blocks.
+fn write_in_place(file: &File) {
     const BTRFS: u64 = 0x9123_683e;
     if fstatfs(file).is_ok_and(|fs| fs.f_type as u64 & 0xffff_ffff == BTRFS) {
         // Where it is refused, the drive's counters show what never reached the drive.
         let _ = ioctl_setflags(file, IFlags::NOCOW);
-    }
-    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
-        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
-        Err(e) => Err(e.into()),
     }
 }
 

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     findings::{Column, Findings, Metric, Next, Quantity, Scope, Table, fitness::Use, short},
+    inventory::Drive,
     plan::{Plan, Rule},
     record::Run,
     target::Kind,
@@ -38,6 +39,12 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.estimates.extend(file_metrics(&target.given, sets));
     }
     findings.evidence = groups.iter().filter_map(Group::longest).collect();
+    for target in &plan.targets {
+        if let [Some(why)] = &target.drives.iter().map(Drive::unproven_size).collect::<Vec<_>>()[..] {
+            let command = format!("run capacity {}", shell_word(&target.given));
+            findings.next.push(Next { command, question: format!("does it hold what it claims? ({why})") });
+        }
+    }
     let fills = |g: &&Group<'_>| g.target.kind == Kind::Directory && g.measure.load.writes();
     if let Some(group) = groups.iter().find(fills) {
         let path = shell_word(&group.target.given);

@@ -28,6 +28,9 @@ pub(super) trait Keeper {
     /// Removes the saved blocks, which are back on the drive.
     fn restored(&mut self) -> io::Result<()>;
 
+    /// Has the drive unplugged and plugged in again between writing and reading, if that was asked for.
+    fn replug(&mut self, medium: &mut dyn Medium) -> io::Result<()>;
+
     fn seconds(&self) -> f64;
 
     /// Says how far a round has come. An error ends the test, after the saved blocks were put back.
@@ -47,6 +50,8 @@ pub(super) struct Sizes {
     pub transfer: u64,
     /// Stamps of a round that searches for the real size.
     pub search: u64,
+    /// Blocks of each file in a test of free space, a multiple of a transfer; `None` for a whole drive.
+    pub file: Option<u64>,
 }
 
 impl Sizes {
@@ -58,7 +63,15 @@ impl Sizes {
         singles: 4096,
         transfer: 256,
         search: 256,
+        file: None,
     };
+
+    /// For files in the free space, which has this many blocks: a sample is the first block of a file, and there are as many as on a
+    /// drive of that size.
+    pub fn of_files(self, blocks: u64) -> Self {
+        let file = blocks / self.samples(blocks).max(1) / self.transfer * self.transfer;
+        Self { file: Some(file.max(self.transfer)), ..self }
+    }
 
     pub fn samples(self, blocks: u64) -> u64 {
         self.samples.max(blocks.div_ceil(self.overflow / 2)).min(blocks)
@@ -118,6 +131,9 @@ pub(super) struct Probed {
     pub edge: Option<Edge>,
     /// Blocks that could not be put back. They are kept in the store.
     pub not_restored: u64,
+    /// Whether stamps were found in the place of others, in a test of free space: its positions are not those of the drive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign: Option<bool>,
 }
 
 /// One round over some blocks.
@@ -151,7 +167,10 @@ pub(super) fn probe(
     };
     let samples = test.sizes.samples(blocks);
     let place = |n: u64| (u128::from(n) * u128::from(blocks) / u128::from(samples)) as u64;
-    let positions: Vec<u64> = (0..samples).map(|n| test.within(place(n)..place(n + 1))).collect();
+    let positions: Vec<u64> = match sizes.file {
+        Some(file) => (0..blocks / file).map(|n| n * file).collect(),
+        None => (0..samples).map(|n| test.within(place(n)..place(n + 1))).collect(),
+    };
     let overflow = test.sizes.overflow;
     let Round { mut samples, mut foreign } = test.round("samples", &positions, 0..overflow, false)?;
     let mut bad: Vec<u64> = samples.iter().filter(|s| s.state != State::Good).map(|s| s.block).collect();
@@ -168,10 +187,14 @@ pub(super) fn probe(
         foreign.extend(second.foreign);
         for sample in samples.iter_mut().filter(|s| s.state != State::Good) {
             let now = second.samples.iter().find(|s| s.block == sample.block).map(|s| s.state);
-            if now == Some(State::Good) {
+            // In files, only some of what wraps around is overwritten each time.
+            if now == Some(State::Good) && (sizes.file.is_none() || foreign.is_empty()) {
                 sample.state = State::Unsteady;
             }
         }
+    }
+    if sizes.file.is_some() {
+        return Ok(Probed { samples, foreign: Some(!foreign.is_empty()), ..probed });
     }
     probed.wraps = test.wraps(&foreign)?;
     // Addresses beyond a wraparound lead to blocks before it.
@@ -243,7 +266,9 @@ impl Test<'_> {
         let saved = Rc::new(saved);
         self.saved.insert(salt, Rc::clone(&saved));
         let tested = self.tested(what, salt, &saved, overflow, scan, &mut round);
-        match restore(self.medium, salt, &saved)?.failed {
+        // Files are removed.
+        let failed = if self.sizes.file.is_none() { restore(self.medium, salt, &saved)?.failed } else { 0 };
+        match failed {
             0 => self.keeper.restored()?,
             failed => self.not_restored += failed,
         }
@@ -276,6 +301,7 @@ impl Test<'_> {
         let from = self.within(overflow.start..overflow.end.saturating_sub(self.sizes.singles));
         self.pass(what, salt, from..from + self.sizes.singles, 1, true, round)?;
         attempt(self.medium.flush())?;
+        self.keeper.replug(self.medium)?;
         if scan {
             self.pass(what, salt, 0..self.sizes.overflow, self.sizes.transfer, false, round)?;
         }
@@ -288,7 +314,7 @@ impl Test<'_> {
             if unwritten.contains(&at) {
                 state = State::WriteError;
             } else if state == State::Lost
-                && (0..3).any(|_| self.state(salt, at).is_ok_and(|s| s == State::Good))
+                && (0..6).any(|_| self.state(salt, at).is_ok_and(|s| s == State::Good))
             {
                 state = State::Unsteady;
             }

@@ -1,7 +1,7 @@
 //! Drives of known real size, as people have met them: <https://github.com/AltraMayor/f3/issues>.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     io,
 };
 
@@ -16,7 +16,7 @@ use crate::stamped::{BLOCK, Medium};
 
 /// Small enough for thousands of drives: a cache is overflowed by 4 MiB.
 pub(super) const SMALL: Sizes =
-    Sizes { samples: 256, overflow: 1024, singles: 700, transfer: 64, search: 64 };
+    Sizes { samples: 256, overflow: 1024, singles: 700, transfer: 64, search: 64, file: None };
 
 /// A drive, in blocks.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +36,10 @@ pub(super) struct Model {
     pub bad: f64,
     /// The share of reads that return something else.
     pub misread: f64,
+    /// What lies beyond the real size is kept until it is unplugged.
+    pub forgets: bool,
+    /// It does not come back once it is unplugged.
+    pub stays_away: bool,
 }
 
 pub(super) struct Simulated {
@@ -61,7 +65,7 @@ impl Simulated {
 
     fn physical(&self, at: u64) -> Option<u64> {
         let at = self.model.wraps.map_or(at, |wraps| at % wraps);
-        (at < self.model.real && !self.is_bad(at)).then_some(at)
+        ((at < self.model.real || self.model.forgets) && !self.is_bad(at)).then_some(at)
     }
 
     fn is_bad(&self, at: u64) -> bool {
@@ -135,18 +139,87 @@ impl Medium for Simulated {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+
+    fn reopen(&mut self) -> io::Result<()> {
+        if self.model.stays_away {
+            self.model = Model { real: 0, fails: true, cache: 0, forgets: false, ..self.model };
+            self.evict();
+            return Err(io::Error::other("it did not come back"));
+        }
+        let (model, cache) = (self.model.clone(), std::mem::take(&mut self.model.cache));
+        self.evict();
+        self.model.cache = cache;
+        self.flash.retain(|at, _| *at < model.real);
+        Ok(())
+    }
 }
 
-/// Nothing is saved: the model is not killed.
-struct Idle;
+/// Files in the free space of a drive. The filesystem fills it from one of its blocks on, and goes on at its beginning.
+struct InFiles {
+    drive: Simulated,
+    used: u64,
+    first: u64,
+    blocks: u64,
+    written: HashSet<u64>,
+}
+
+impl InFiles {
+    fn place(&self, at: u64) -> u64 {
+        self.used + (self.first + at) % (self.drive.blocks() - self.used)
+    }
+}
+
+impl Medium for InFiles {
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn read(&mut self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        for (block, at) in into.chunks_exact_mut(BLOCK).zip(at..) {
+            block.fill(0);
+            if self.written.contains(&at) {
+                self.drive.read(self.place(at), block)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, at: u64, data: &[u8]) -> io::Result<()> {
+        let blocks = (data.len() / BLOCK) as u64;
+        self.written.extend(at..at + blocks);
+        match self.place(at) + blocks == self.place(at + blocks - 1) + 1 {
+            true => self.drive.write(self.place(at), data),
+            false => {
+                data.chunks(BLOCK).zip(at..).try_for_each(|(one, at)| self.drive.write(self.place(at), one))
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.drive.flush()
+    }
+}
+
+/// The model is not killed: only the number of rounds that are not restored is kept.
+#[derive(Default)]
+struct Idle {
+    replugs: bool,
+    saved: u32,
+}
 
 impl Keeper for Idle {
     fn save(&mut self, _: u64, _: &Saved) -> io::Result<()> {
+        self.saved += 1;
         Ok(())
     }
 
     fn restored(&mut self) -> io::Result<()> {
+        self.saved -= 1;
         Ok(())
+    }
+
+    fn replug(&mut self, medium: &mut dyn Medium) -> io::Result<()> {
+        if self.replugs { medium.reopen() } else { Ok(()) }
     }
 
     fn seconds(&self) -> f64 {
@@ -206,7 +279,7 @@ pub(super) fn drive(kind: Kind, seed: u64) -> Model {
 pub(super) fn test(kind: Kind, seed: u64) -> (bool, Verdict, usize) {
     let model = drive(kind, seed);
     let mut simulated = Simulated::new(model.clone(), seed);
-    let probed = probe(&mut simulated, &mut Idle, SMALL, seed).expect("the model goes on");
+    let probed = probe(&mut simulated, &mut Idle::default(), SMALL, seed).expect("the model goes on");
     let verdict = Verdict::of(&probed);
     let bytes = |blocks: u64| blocks * BLOCK as u64;
     let is_right = match (&verdict, kind) {
@@ -242,4 +315,66 @@ fn each_kind_is_told_and_nothing_is_left_changed() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The verdict on the free space of a drive of a kind, whose first file begins at this share of it.
+fn test_in_files(kind: Kind, seed: u64, first: f64) -> Verdict {
+    let model = drive(kind, seed);
+    let used = model.blocks / 64;
+    let free = model.blocks - used;
+    let sizes = SMALL.of_files(free);
+    let blocks = sizes.file.map_or(0, |file| free / file * file);
+    let first = (free as f64 * first) as u64;
+    let drive = Simulated::new(model, seed);
+    let mut files = InFiles { drive, used, first, blocks, written: HashSet::new() };
+    Verdict::of(&probe(&mut files, &mut Idle::default(), sizes, seed).expect("the model goes on"))
+}
+
+#[test]
+fn free_space_of_each_kind_is_told() {
+    let mut wrong = Vec::new();
+    for kind in KINDS {
+        for seed in 0..6 {
+            let verdict = test_in_files(kind, seed, 0.0);
+            let is_right = match kind {
+                Kind::Good => matches!(verdict, Verdict::Real { .. }),
+                Kind::Vanishes => matches!(verdict, Verdict::FakeSomewhere { overwrites: false, .. }),
+                Kind::Wraps => {
+                    matches!(verdict, Verdict::FakeSomewhere { overwrites: true, share } if share > 0.0)
+                }
+                Kind::Chain => matches!(verdict, Verdict::FakeSomewhere { .. }),
+                Kind::FailsBeyond | Kind::ScatteredErrors => {
+                    matches!(verdict, Verdict::Faulty { errors: true, .. })
+                }
+                Kind::Scattered => matches!(verdict, Verdict::Faulty { errors: false, .. }),
+                Kind::Misreads => matches!(verdict, Verdict::Unsteady { .. }),
+            };
+            if !is_right {
+                wrong.push(format!("{kind:?} {seed}: {verdict:?}, {:?}", drive(kind, seed)));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // Wherever the first file is, what vanishes is one part of the free space.
+    for (seed, first) in (0..).zip([0.2, 0.5, 0.8]) {
+        let verdict = test_in_files(Kind::Vanishes, seed, first);
+        assert!(matches!(verdict, Verdict::FakeSomewhere { overwrites: false, .. }), "{first}: {verdict:?}");
+    }
+}
+
+#[test]
+fn a_drive_that_forgets_when_it_is_unplugged_needs_that() {
+    let model = Model { blocks: 40_000, real: 9000, forgets: true, ..Model::default() };
+    let verdict = |replugs| {
+        let mut drive = Simulated::new(model.clone(), 1);
+        let mut keeper = Idle { replugs, saved: 0 };
+        Verdict::of(&probe(&mut drive, &mut keeper, SMALL, 1).expect("the model goes on"))
+    };
+    assert!(matches!(verdict(false), Verdict::Real { .. }));
+    let real = 9000 * BLOCK as u64;
+    assert_eq!(verdict(true), Verdict::Fake { how: False::Vanishes, bytes: real, confirmed: true });
+    let mut gone = Simulated::new(Model { stays_away: true, ..model.clone() }, 1);
+    let mut keeper = Idle { replugs: true, saved: 0 };
+    let e = probe(&mut gone, &mut keeper, SMALL, 1).expect_err("it is away");
+    assert_eq!((e.to_string().as_str(), keeper.saved), ("it did not come back", 1), "its blocks stay saved");
 }

@@ -1,6 +1,6 @@
 //! The verdict on a drive's size.
 
-use super::probe::{Probed, State};
+use super::probe::{Probed, Sample, State};
 use crate::{analyse::proportion, stamped::BLOCK};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +13,11 @@ pub(super) enum Verdict {
         how: False,
         bytes: u64,
         confirmed: bool,
+    },
+    /// A part of the free space overwrites other blocks or loses what is written, so the size is false: the share of bad blocks.
+    FakeSomewhere {
+        overwrites: bool,
+        share: f64,
     },
     /// Every block beyond this many bytes fails with an error, which false drives and defects have in common.
     Fails {
@@ -69,6 +74,11 @@ impl Verdict {
                 confirmed,
             };
         }
+        let share = bad as f64 / samples as f64;
+        let foreign = probed.foreign.unwrap_or(false);
+        if foreign || probed.foreign.is_some() && errors == 0 && is_one_part(&probed.samples) {
+            return Self::FakeSomewhere { overwrites: foreign, share };
+        }
         match probed.edge {
             Some(edge) if errors == bad => return Self::Fails { from: bytes(edge.blocks) },
             Some(edge) if edge.confirmed => {
@@ -79,7 +89,6 @@ impl Verdict {
         }
         if bad > 0 {
             let (low, high) = proportion(bad, samples, 0.95);
-            let share = bad as f64 / samples as f64;
             return Self::Faulty { share, low, high, errors: errors == bad };
         }
         match unsteady {
@@ -88,4 +97,11 @@ impl Verdict {
             samples => Self::Unsteady { samples },
         }
     }
+}
+
+/// Whether three samples or more are bad, and follow each other: filesystems fill free space in order, from any point on.
+fn is_one_part(samples: &[Sample]) -> bool {
+    let bad: Vec<bool> = samples.iter().map(|sample| sample.state.is_bad()).collect();
+    let ends = bad.iter().zip(bad.iter().cycle().skip(1)).filter(|(one, next)| **one && !**next).count();
+    ends <= 1 && bad.iter().filter(|bad| **bad).count() >= 3
 }

@@ -3,18 +3,29 @@
 use std::{fs::File, io, os::unix::fs::FileExt};
 
 use super::{BLOCK, Medium};
-use crate::{danger::Claim, engine::Aligned};
+use crate::{
+    danger::{Claim, consent},
+    engine::Aligned,
+};
 
-pub struct Device {
+pub struct Device<'c> {
+    first: &'c Claim,
+    /// The claim after the drive was unplugged.
+    second: Option<Claim>,
     file: File,
     blocks: u64,
     buffer: Aligned,
 }
 
-impl Device {
-    pub fn open(claim: &Claim) -> io::Result<Self> {
+impl<'c> Device<'c> {
+    pub fn open(claim: &'c Claim) -> io::Result<Self> {
         let file = claim.open_direct().map_err(io::Error::other)?;
-        Ok(Self { file, blocks: claim.drive().bytes() / BLOCK as u64, buffer: Aligned::new(BLOCK) })
+        let blocks = claim.drive().bytes() / BLOCK as u64;
+        Ok(Self { first: claim, second: None, file, blocks, buffer: Aligned::new(BLOCK) })
+    }
+
+    pub fn is_plugged_in(&self) -> bool {
+        self.second.as_ref().unwrap_or(self.first).is_plugged_in()
     }
 
     fn fit(&mut self, bytes: usize) {
@@ -24,7 +35,7 @@ impl Device {
     }
 }
 
-impl Medium for Device {
+impl Medium for Device<'_> {
     fn blocks(&self) -> u64 {
         self.blocks
     }
@@ -44,5 +55,13 @@ impl Medium for Device {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.sync_data()
+    }
+
+    fn reopen(&mut self) -> io::Result<()> {
+        let was = self.first.drive();
+        let claim = Claim::take(&was.identity(), &[consent(was)]).map_err(io::Error::other)?;
+        self.file = claim.open_direct().map_err(io::Error::other)?;
+        self.second = Some(claim);
+        Ok(())
     }
 }

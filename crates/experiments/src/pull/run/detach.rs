@@ -215,7 +215,10 @@ impl DetachedDrive {
                     return Ok(now.clone());
                 }
                 None if is_late => {
-                    return Err(BuildError::Drives(format!("{} did not come back", self.drive.label())));
+                    return Err(BuildError::Drives(format!(
+                        "{} did not come back, or not with its serial",
+                        self.drive.label()
+                    )));
                 }
                 _ => thread::sleep(LOOK),
             }

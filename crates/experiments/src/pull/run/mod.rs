@@ -17,13 +17,9 @@ use std::{
 };
 
 pub use check::can_pull;
+pub use detach::{DetachedDrive, Unplug};
 
-use self::{
-    array::Array,
-    built::PoolOfRun,
-    detach::{DetachedDrive, Unplug, interrupted},
-    in_use::UsedPool,
-};
+use self::{array::Array, built::PoolOfRun, detach::interrupted, in_use::UsedPool};
 use super::{Probe, Pull, PullResult, PulledPool};
 use crate::{
     engine::Cancel,

@@ -8,6 +8,7 @@ mod storage;
 #[cfg(test)]
 mod tests;
 mod uas;
+mod unproven;
 
 use serde::Serialize;
 
@@ -49,6 +50,8 @@ pub enum Code {
     NoSerial,
     MadeUpSerial,
     SharedSerial,
+    /// A drive under no maker's name, which may hold less than it claims.
+    UnprovenSize,
     /// A partition that begins between two blocks of the drive.
     MisalignedPartition,
     Full,
@@ -93,6 +96,7 @@ impl Inventory {
             all.extend(uas::driver(self, drive));
             all.extend(power::autosuspend(drive));
             all.extend(storage::serial(drive));
+            all.extend(unproven::size(drive));
             all.extend(storage::alignment(drive));
         }
         all.extend(storage::twins(self));
