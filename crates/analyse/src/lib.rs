@@ -35,6 +35,9 @@ mod timeline;
 mod zones;
 
 #[cfg(test)]
+#[allow(dead_code, reason = "the rule follows its kinds")]
+mod change_point_tests;
+#[cfg(test)]
 mod limits_tests;
 #[cfg(test)]
 mod tests;
