@@ -13,6 +13,7 @@ mod adaptive;
 mod assessment;
 pub mod ceiling_fit;
 pub mod change;
+mod change_point;
 mod chunks;
 mod cliff;
 mod cliff_estimate;
@@ -35,7 +36,6 @@ mod timeline;
 mod zones;
 
 #[cfg(test)]
-#[allow(dead_code, reason = "the rule follows its kinds")]
 mod change_point_tests;
 #[cfg(test)]
 mod limits_tests;
@@ -43,6 +43,7 @@ mod limits_tests;
 mod tests;
 
 pub use adaptive::Adaptive;
+pub use change_point::{ChangePoint, change_point};
 pub use cliff::past_cliffs;
 pub use cliff_estimate::CliffEstimate;
 pub use cost_fit::{CostFit, CostSample};
