@@ -81,14 +81,15 @@ pub fn index(drives: &[Drive], checked: bool, runs: usize, now: &str) -> String 
     )
 }
 
-/// The page of one drive: what to look at, its speeds over time, its runs.
-pub fn drive(drive: &Drive, figures: &[Figure], heads: &[&str], runs: &[Run]) -> String {
+/// The page of one drive: what to look at, its speeds over time with their changes in sentences, its runs.
+pub fn drive(drive: &Drive, changes: &[String], figures: &[Figure], heads: &[&str], runs: &[Run]) -> String {
     page(
         &drive.name,
         html! {
             p.head.soft { a href="index.html" { "All drives" } @if !drive.machine.is_empty() { " · " (drive.machine) } }
             h1 { (drive.name) }
             @for alarm in &drive.alarms { p.answer.note { (glued(alarm)) } }
+            @for change in changes { p.answer { (glued(change)) } }
             @if !figures.is_empty() {
                 div.figures {
                     @for (i, figure) in figures.iter().enumerate() {
@@ -161,7 +162,7 @@ mod tests {
     fn names_stay_text_and_nothing_is_loaded() {
         let [_, sick] = drives();
         let run = Run { name: "r1".to_owned(), page: None, cells: vec!["<img src=x>".to_owned()] };
-        for page in [index(&drives(), false, 0, ""), super::drive(&sick, &[], &["run"], &[run])] {
+        for page in [index(&drives(), false, 0, ""), super::drive(&sick, &[], &[], &["run"], &[run])] {
             assert!(page.contains("&lt;script&gt;") && !page.contains("<script"), "{page}");
             assert!(!page.contains("<img") && !page.contains("http:") && !page.contains("https:"), "{page}");
         }
