@@ -29,6 +29,7 @@ mod report;
 mod results;
 mod run;
 mod shell_lines;
+mod side_by_side;
 mod signals;
 mod site;
 mod stored;

@@ -14,12 +14,16 @@ use super::{
     history::{self, DriveHistory, Entry, HEADS, Series, days, origin, sparkline},
     output::Output,
     results::short_date,
+    side_by_side::rankings,
     stored,
 };
 use crate::{
     findings::{At, Axis, Curve, Figure, Mark, Point, Style, Unit},
     record::{AtomicFile, Store, is_name, keep_new_dir, open_regular},
-    report::{MARK, html, site},
+    report::{
+        MARK, html,
+        site::{self, SIDE_BY_SIDE},
+    },
     run,
     units::{count, decimal_bytes, shortened, signed_percent},
 };
@@ -69,6 +73,7 @@ fn pages(store: &Store) -> anyhow::Result<BTreeMap<String, String>> {
     let runs: BTreeSet<&str> =
         drives.iter().flat_map(|one| &one.runs).map(|entry| entry.run.as_str()).collect();
     pages.insert(INDEX.to_owned(), site::index(&rows, !alarms.is_empty(), runs.len(), &short_date(&now, "")));
+    pages.insert(SIDE_BY_SIDE.to_owned(), site::side_by_side(&rows, &rankings(store, &drives)?));
     Ok(pages)
 }
 
