@@ -28,6 +28,7 @@ mod progress;
 mod report;
 mod results;
 mod run;
+mod serve;
 mod shell_lines;
 mod side_by_side;
 mod signals;

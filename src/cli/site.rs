@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// The first page; an existing directory without it is not ours.
-const INDEX: &str = "index.html";
+pub(super) const INDEX: &str = "index.html";
 const PAGE: &str = ".html";
 const DRIVE: &str = "drive-";
 /// Curves that a figure shows at most.
@@ -52,7 +52,7 @@ pub(super) fn site(dir: &Path, store: &Store, output: &Output) -> anyhow::Result
 }
 
 /// The pages of a store by their file names.
-fn pages(store: &Store) -> anyhow::Result<BTreeMap<String, String>> {
+pub(super) fn pages(store: &Store) -> anyhow::Result<BTreeMap<String, String>> {
     let mut drives: Vec<DriveHistory> = history::read(store)?.into_values().collect();
     drives.sort_by(|a, b| a.drive.cmp(&b.drive));
     let alarms = check::alarms(store)?;

@@ -1,6 +1,12 @@
-//! `report --site`: the pages of a store.
+//! `report --site`: the pages of a store, in a directory and for browsers.
 
-use std::{collections::BTreeSet, fs};
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::Stdio,
+};
 
 use crate::support::cli::Cli;
 use crate::support::modelled::{self, ask, only, plan, target};
@@ -75,4 +81,73 @@ fn drives_side_by_side_differ_as_compare_says() {
         differ += usize::from(found[0]);
     }
     assert!(differ > 0 && differ < 6, "{differ}");
+}
+
+#[test]
+fn pages_are_served_to_this_machine_only() {
+    let cli = Cli::new();
+    let first = keep(&cli, "2026-11-01T10:00:00Z", "4C01", 20e6);
+    let mut command = cli.command(["report", "--site", "--serve", "0"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    let address =
+        line.trim().strip_prefix("http://").and_then(|rest| rest.strip_suffix('/')).expect("an address");
+    assert!(address.starts_with("127.0.0.1:"), "{address}");
+    let port = address.rsplit_once(':').expect("a port").1;
+    let ask = |request: &str, host: &str| {
+        let mut stream = TcpStream::connect(address).expect("connects");
+        write!(stream, "{request} HTTP/1.1\r\nHost: {host}\r\n\r\n").expect("asks");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("answers");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        (head.split(' ').nth(1).expect("a status").to_owned(), head.to_owned(), body.to_owned())
+    };
+    // A client that says nothing keeps nobody waiting.
+    let _silent = TcpStream::connect(address).expect("connects");
+    let (status, head, page) = ask("GET /", &format!("localhost:{port}"));
+    assert!(status == "200" && page.contains("4C01") && !page.contains("4C02"), "{head}\n{page}");
+    for field in [
+        "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline';",
+        "X-Content-Type-Options: nosniff",
+        "Referrer-Policy: no-referrer",
+        "Cache-Control: no-store",
+        &format!("Content-Length: {}", page.len()),
+    ] {
+        assert!(head.contains(field), "{field}: {head}");
+    }
+    let run = format!("GET /{first}.html");
+    let cases = [
+        (run.as_str(), "127.0.0.1", "200"),
+        ("GET /side-by-side.html", "[::1]:1", "200"),
+        ("GET /", "evil.example", "421"),
+        ("GET /check.json", "localhost", "404"),
+        ("GET /../../etc/passwd", "localhost", "404"),
+        ("POST /", "localhost", "405"),
+    ];
+    for (request, host, expected) in cases {
+        assert_eq!(ask(request, host).0, expected, "{request} {host}");
+    }
+    let (status, _, body) = ask("HEAD /", "localhost");
+    assert_eq!((status.as_str(), body.as_str()), ("200", ""));
+    // A new run is shown at the next request.
+    keep(&cli, "2026-11-02T10:00:00Z", "4C02", 20e6);
+    assert!(ask("GET /", "localhost").2.contains("4C02"));
+    let taken = cli.run(["report", "--site", "--serve", port]);
+    assert!(taken.code == 2 && taken.err.contains(port), "{}", taken.err);
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("signals");
+    assert_eq!(child.wait().expect("ends").code(), Some(0));
+}
+
+#[test]
+fn a_site_needs_a_place_or_serves() {
+    let cli = Cli::new();
+    for args in
+        [&["--site"][..], &["--site", "dir", "--serve"], &["--serve"], &["--site", "--serve", "70000"]]
+    {
+        let done = cli.run([&["report"], args].concat());
+        assert_eq!(done.code, 2, "{args:?}: {}", done.err);
+    }
+    assert!(!cli.store().exists());
 }
