@@ -135,8 +135,12 @@ pub struct Report {
     pub out: Option<PathBuf>,
 
     /// Pages of all drives and their runs over time, in this directory; written anew each time
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "out", "anonymise"])]
-    pub site: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", num_args = 0..=1, conflicts_with_all = ["runs", "out", "anonymise"])]
+    pub site: Option<Option<PathBuf>>,
+
+    /// Show the pages of --site to browsers on this machine instead of writing them; 0 is any port
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "8321", requires = "site")]
+    pub serve: Option<u16>,
 
     /// Replace serials, UUIDs, hardware addresses and the host name, consistently
     #[arg(long)]

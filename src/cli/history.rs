@@ -18,16 +18,16 @@ use super::{
     stored,
 };
 use crate::{
-    analyse::Estimate,
+    analyse::{ChangePoint, Estimate, change_point},
     findings::{
-        Column, Findings, Metric, Quantity, Scope, Table,
+        Column, Findings, LoadKey, Metric, Quantity, Scope, Table,
         fitness::{Use, Verdict},
     },
     record::{Event, Start, Store},
     report::{self, Style},
     run,
     target::Target,
-    units::{Direction, rate, shortened},
+    units::{Direction, percent, rate, shortened},
 };
 
 /// The heads of the table of runs.
@@ -82,6 +82,19 @@ pub(super) struct Series {
     pub suite: Option<String>,
     pub load: String,
     pub points: Vec<Point>,
+    pub change: Option<SpeedChange>,
+}
+
+/// A change of a load's speed, at the first run at the new one. It happened after one run and until another.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct SpeedChange {
+    pub since: String,
+    pub after: String,
+    pub until: String,
+    /// The new speed as a multiple of the old one.
+    pub ratio: Estimate,
+    /// What else changed meanwhile.
+    pub beside: Vec<Changed>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -167,7 +180,16 @@ pub(super) fn read(store: &Store) -> anyhow::Result<BTreeMap<String, DriveHistor
             own.add(&findings, &carrier.target, place);
         }
     }
+    drives.values_mut().for_each(DriveHistory::find_changes);
     Ok(drives)
+}
+
+/// Days from one time to another; infinite where one is no time.
+pub(super) fn days(from: &str, to: &str) -> f64 {
+    let time = |text| humantime::parse_rfc3339_weak(text).ok();
+    let (Some(from), Some(to)) = (time(from), time(to)) else { return f64::INFINITY };
+    let seconds = to.duration_since(from).map_or_else(|e| -e.duration().as_secs_f64(), |d| d.as_secs_f64());
+    seconds / 86_400.0
 }
 
 /// The kernel, and the port and filesystem of each drive, by its identity.
@@ -218,12 +240,7 @@ impl DriveHistory {
                 && metric.scope == Scope::Whole
                 && metric.repetition.is_none();
             let Some(load) = metric.load.as_ref().filter(|_| is_speed) else { continue };
-            let direction = match load.direction {
-                Some(Direction::Read) => " read",
-                Some(Direction::Write) => " write",
-                Some(Direction::Mixed { .. }) | None => "",
-            };
-            let name = load_name(load) + direction;
+            let name = speed_name(load);
             let point = Point { run: run.clone(), at: at.clone(), speed: metric.estimate.clone() };
             let same =
                 |one: &&mut Series| (&one.experiment, &one.suite, &one.load) == (&experiment, &suite, &name);
@@ -234,6 +251,7 @@ impl DriveHistory {
                     suite: suite.clone(),
                     load: name,
                     points: vec![point],
+                    change: None,
                 }),
             }
         }
@@ -252,6 +270,44 @@ impl DriveHistory {
         let place = place.or_as_in(&before);
         self.runs.push(Entry { run, at, experiment, suite, numbers, place, changed });
     }
+
+    /// Looks for a change in the speed of each load.
+    fn find_changes(&mut self) {
+        let position = |point: &Point| self.runs.iter().position(|entry| entry.run == point.run).unwrap_or(0);
+        for series in &mut self.loads {
+            let points = &series.points;
+            let run = |point: &Point| (days(&points[0].at, &point.at), point.speed.clone());
+            let found = change_point(&points.iter().map(run).collect::<Vec<_>>());
+            series.change = found.map(|ChangePoint { first, range: [earliest, latest], ratio }| {
+                let [after, until] = [&points[earliest - 1], &points[latest]];
+                let meanwhile = &self.runs[position(after) + 1..=position(until)];
+                SpeedChange {
+                    since: points[first].at.clone(),
+                    after: after.at.clone(),
+                    until: until.at.clone(),
+                    ratio,
+                    beside: meanwhile.iter().flat_map(|entry| entry.changed.clone()).collect(),
+                }
+            });
+        }
+    }
+}
+
+impl Series {
+    /// When and by how much its speed changed, in a sentence.
+    pub fn change_in_words(&self) -> Option<String> {
+        let SpeedChange { since, after, until, ratio, beside } = self.change.as_ref()?;
+        let [since, after, until] = [since, after, until].map(|at| at.get(..10).unwrap_or(at));
+        let ends =
+            [after, until].map(|day| day.strip_prefix(since.get(..5).unwrap_or_default()).unwrap_or(day));
+        let (sign, how) = if ratio.value < 1.0 { (-1.0, "slower") } else { (1.0, "faster") };
+        let mut by = [ratio.low, ratio.high].map(|ratio| sign * (ratio - 1.0));
+        by.sort_by(f64::total_cmp);
+        let by = Estimate::between(sign * (ratio.value - 1.0), by, "").with_ends(percent);
+        let beside = beside.iter().map(|changed| format!(" {}", mark(changed))).collect::<String>();
+        let (load, from) = (&self.load, origin(&self.experiment, self.suite.as_deref()));
+        Some(format!("{load} ({from}): {how} by {by} since {since} ({} to {}){beside}", ends[0], ends[1]))
+    }
 }
 
 /// The runs of a drive, and below them the loads that were measured more than once. `now` is the time, as RFC 3339.
@@ -266,12 +322,25 @@ fn text(one: &DriveHistory, now: &str, style: Style) -> String {
         return runs;
     }
     let columns = Column::all(["load", "experiment", "first to last", "over time"].map(|name| (name, false)));
-    runs + "\n" + &report::table(&Table { title: String::new(), columns, rows }, style)
+    let changes = one.loads.iter().filter_map(Series::change_in_words);
+    let changes: String = changes.map(|change| report::wrapped(&change, "", style)).collect();
+    let gap = if changes.is_empty() { "" } else { "\n" };
+    runs + "\n" + &report::table(&Table { title: String::new(), columns, rows }, style) + gap + &changes
 }
 
 /// The experiment with its suite: `baseline mark`.
 pub(super) fn origin(experiment: &str, suite: Option<&str>) -> String {
     [Some(experiment), suite].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// A load with its direction: `SEQ1M read`.
+pub(super) fn speed_name(load: &LoadKey) -> String {
+    let direction = match load.direction {
+        Some(Direction::Read) => " read",
+        Some(Direction::Write) => " write",
+        Some(Direction::Mixed { .. }) | None => "",
+    };
+    load_name(load) + direction
 }
 
 /// `[kernel now 6.12]`.
@@ -308,7 +377,7 @@ pub(super) fn sparkline(speeds: &[f64], unicode: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::{LoadKey, Origin};
+    use crate::findings::Origin;
 
     fn found(run: &str, suite: &str, speeds: &[(&str, Direction, f64)]) -> Findings {
         let metric = |(target, direction, speed): &(&str, Direction, f64)| {
@@ -373,11 +442,37 @@ mod tests {
     }
 
     #[test]
+    fn days_count_from_the_first_run() {
+        assert_eq!(days("2026-11-01T00:00:00Z", "2026-11-02T12:00:00Z"), 1.5);
+        assert_eq!(days("2026-11-02T00:00:00Z", "2026-11-01T00:00:00Z"), -1.0);
+        assert!(days("no time", "2026-11-01T00:00:00Z").is_infinite());
+    }
+
+    #[test]
     fn the_history_of_a_drive_in_the_terminal() {
         let mut one = DriveHistory { drive: "WDC WD10JPVX WX61".to_owned(), ..DriveHistory::default() };
         for (run, speed, kernel) in [("r1", 100e6, "6.1"), ("r2", 95e6, "6.1"), ("r3", 80e6, "6.12")] {
             one.add(&found(run, "mark", &[("a", Direction::Read, speed)]), "a", place(kernel, None));
         }
         insta::assert_snapshot!(text(&one, "2026-11-29T00:00:00Z", Style::PLAIN));
+    }
+
+    #[test]
+    fn a_change_of_speed_is_named_with_what_changed_beside_it() {
+        let mut one = DriveHistory { drive: "WDC WD10JPVX WX61".to_owned(), ..DriveHistory::default() };
+        for at in 0..12 {
+            let speed = if at < 7 { 100e6 } else { 80e6 } * (1.0 + 0.01 * f64::from(at % 3));
+            let mut run = found(&format!("r{at}"), "mark", &[("a", Direction::Read, speed)]);
+            run.origin.at = format!("2026-{:02}-03T07:30:00Z", at + 1);
+            let speed = &mut run.estimates[0].estimate;
+            (speed.low, speed.high) = (0.95 * speed.value, 1.05 * speed.value);
+            one.add(&run, "a", place(if at < 7 { "6.1" } else { "6.12" }, None));
+        }
+        one.find_changes();
+        let change = one.loads[0].change.as_ref().expect("a change");
+        let times = [&change.after, &change.since, &change.until].map(|at| &at[..10]);
+        assert_eq!(times, ["2026-07-03", "2026-08-03", "2026-08-03"]);
+        assert_eq!(change.beside.iter().map(|one| one.what).collect::<Vec<_>>(), ["kernel"]);
+        insta::assert_snapshot!(text(&one, "2026-12-29T00:00:00Z", Style::PLAIN));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf, process::ExitCode};
 
-use super::{args::Report, capture, errors::Usage, output::Output, site, stored};
+use super::{args::Report, capture, errors::Usage, output::Output, serve, site, stored};
 use crate::{
     compare::compare,
     findings::{CarrierDrive, Findings},
@@ -14,8 +14,13 @@ use crate::{
 
 pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let store = stored::store(store)?;
-    if let Some(dir) = &args.site {
-        return site::site(dir, &store, output);
+    match (&args.site, args.serve) {
+        (None, _) => {}
+        (Some(Some(dir)), None) => return site::site(dir, &store, output),
+        (Some(None), Some(port)) => return serve::serve(port, store, output),
+        (Some(_), _) => {
+            return Err(Usage("--site needs either a directory, or --serve to write none".to_owned()).into());
+        }
     }
     let names = stored::names(&store, &args.runs)?;
     stored::each_once(&names)?;

@@ -11,27 +11,48 @@ use std::{
 use super::{
     check,
     errors::Usage,
-    history::{self, DriveHistory, Entry, HEADS, Series, origin, sparkline},
+    history::{self, DriveHistory, Entry, HEADS, Series, days, origin, sparkline},
     output::Output,
     results::short_date,
+    side_by_side::rankings,
     stored,
 };
 use crate::{
     findings::{At, Axis, Curve, Figure, Mark, Point, Style, Unit},
     record::{AtomicFile, Store, is_name, keep_new_dir, open_regular},
-    report::{MARK, html, site},
+    report::{
+        MARK, html,
+        site::{self, SIDE_BY_SIDE},
+    },
     run,
-    units::{count, decimal_bytes, shortened},
+    units::{count, decimal_bytes, shortened, signed_percent},
 };
 
 /// The first page; an existing directory without it is not ours.
-const INDEX: &str = "index.html";
+pub(super) const INDEX: &str = "index.html";
 const PAGE: &str = ".html";
+const DRIVE: &str = "drive-";
 /// Curves that a figure shows at most.
 const CURVES: usize = 6;
 
 pub(super) fn site(dir: &Path, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
     refuse_foreign(dir)?;
+    let pages = pages(store)?;
+    write(dir, &pages).map_err(|e| anyhow::anyhow!("{} can't be written: {e}", dir.display()))?;
+    let bytes: usize = pages.values().map(String::len).sum();
+    let drives = pages.keys().filter(|name| name.starts_with(DRIVE)).count();
+    output.note(&format!(
+        "Wrote {}: {} in {}, {}. It contains serials, paths and names of machines.",
+        dir.join(INDEX).display(),
+        count(drives as u64, "drive"),
+        count(pages.len() as u64, "page"),
+        decimal_bytes(bytes as u64)
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The pages of a store by their file names.
+pub(super) fn pages(store: &Store) -> anyhow::Result<BTreeMap<String, String>> {
     let mut drives: Vec<DriveHistory> = history::read(store)?.into_values().collect();
     drives.sort_by(|a, b| a.drive.cmp(&b.drive));
     let alarms = check::alarms(store)?;
@@ -41,8 +62,9 @@ pub(super) fn site(dir: &Path, store: &Store, output: &Output) -> anyhow::Result
     let shown: BTreeSet<&str> = drives.iter().flat_map(|one| with_pages(&one.runs)).collect();
     for one in &drives {
         let row = row(one, alarms.get(&one.identity).cloned().unwrap_or_default(), &now);
+        let changes: Vec<String> = one.loads.iter().filter_map(Series::change_in_words).collect();
         let runs: Vec<site::Run> = one.runs.iter().rev().map(|entry| line(entry, &shown, &now)).collect();
-        pages.insert(row.page.clone(), site::drive(&row, &figures(one), &HEADS, &runs));
+        pages.insert(row.page.clone(), site::drive(&row, &changes, &figures(one), &HEADS, &runs));
         rows.push(row);
     }
     for run in &shown {
@@ -51,16 +73,8 @@ pub(super) fn site(dir: &Path, store: &Store, output: &Output) -> anyhow::Result
     let runs: BTreeSet<&str> =
         drives.iter().flat_map(|one| &one.runs).map(|entry| entry.run.as_str()).collect();
     pages.insert(INDEX.to_owned(), site::index(&rows, !alarms.is_empty(), runs.len(), &short_date(&now, "")));
-    write(dir, &pages).map_err(|e| anyhow::anyhow!("{} can't be written: {e}", dir.display()))?;
-    let bytes: usize = pages.values().map(String::len).sum();
-    output.note(&format!(
-        "Wrote {}: {} in {}, {}. It contains serials, paths and names of machines.",
-        dir.join(INDEX).display(),
-        count(drives.len() as u64, "drive"),
-        count(pages.len() as u64, "page"),
-        decimal_bytes(bytes as u64)
-    ));
-    Ok(ExitCode::SUCCESS)
+    pages.insert(SIDE_BY_SIDE.to_owned(), site::side_by_side(&rows, &rankings(store, &drives)?));
+    Ok(pages)
 }
 
 /// Refuses a directory that holds something else than such pages.
@@ -95,7 +109,7 @@ fn write(dir: &Path, pages: &BTreeMap<String, String>) -> io::Result<()> {
     }
     for entry in fs::read_dir(dir)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        let own = name.strip_suffix(PAGE).map(|own| own.strip_prefix("drive-").unwrap_or(own));
+        let own = name.strip_suffix(PAGE).map(|own| own.strip_prefix(DRIVE).unwrap_or(own));
         if own.is_some_and(is_name) && !pages.contains_key(&name) {
             fs::remove_file(dir.join(name))?;
         }
@@ -130,7 +144,7 @@ fn row(one: &DriveHistory, mut alarms: Vec<String>, now: &str) -> site::Drive {
         (series.load.clone(), sparkline(&speeds, true))
     });
     site::Drive {
-        page: page(&format!("drive-{:08x}", crc32fast::hash(one.identity.as_bytes()))),
+        page: page(&format!("{DRIVE}{:08x}", crc32fast::hash(one.identity.as_bytes()))),
         name: one.name().to_owned(),
         machine: one.machine.clone(),
         alarms,
@@ -172,6 +186,11 @@ fn figure(one: &DriveHistory, name: &str, all: &[&Series]) -> Figure {
         };
         entry.changed.iter().map(label)
     });
+    let changes = all.iter().filter_map(|series| {
+        let change = series.change.as_ref()?;
+        let label = format!("{} {}", series.load, signed_percent(change.ratio.value - 1.0));
+        Some(Mark { label, at: At::X(days(first, &change.since)) })
+    });
     Figure {
         title: format!("speeds over time, {name}"),
         text: "Each point is a run; the band is its 95 % interval.".to_owned(),
@@ -179,17 +198,9 @@ fn figure(one: &DriveHistory, name: &str, all: &[&Series]) -> Figure {
         x: Axis::of(&format!("days since {}", first.get(..10).unwrap_or(first)), Unit::None),
         y: Axis::speed().log(),
         curves: all.iter().map(curve).collect(),
-        marks: marks.filter(|mark| matches!(mark.at, At::X(x) if x >= 0.0)).collect(),
+        marks: changes.chain(marks).filter(|mark| matches!(mark.at, At::X(x) if x >= 0.0)).collect(),
         ..Figure::default()
     }
-}
-
-/// Days from one time to another; infinite, which no figure shows, where one is no time.
-fn days(from: &str, to: &str) -> f64 {
-    let time = |text| humantime::parse_rfc3339_weak(text).ok();
-    let (Some(from), Some(to)) = (time(from), time(to)) else { return f64::INFINITY };
-    let seconds = to.duration_since(from).map_or_else(|e| -e.duration().as_secs_f64(), |d| d.as_secs_f64());
-    seconds / 86_400.0
 }
 
 #[cfg(test)]
@@ -222,12 +233,5 @@ mod tests {
         assert!(refuse_foreign(dir.path()).is_ok() && refuse_foreign(&dir.path().join("new")).is_ok());
         fs::write(dir.path().join(INDEX), "<html>").expect("written");
         assert!(refuse_foreign(dir.path()).is_err());
-    }
-
-    #[test]
-    fn days_count_from_the_first_run() {
-        assert_eq!(days("2026-11-01T00:00:00Z", "2026-11-02T12:00:00Z"), 1.5);
-        assert_eq!(days("2026-11-02T00:00:00Z", "2026-11-01T00:00:00Z"), -1.0);
-        assert!(days("no time", "2026-11-01T00:00:00Z").is_infinite());
     }
 }

@@ -137,6 +137,15 @@ pub(super) fn command(store: &Store, command: &str) -> String {
 
 /// The newest other finished runs of the same experiment on the drives of these: they tell how much runs differ.
 pub(super) fn others(store: &Store, compared: &[impl Borrow<Findings>]) -> anyhow::Result<Vec<Findings>> {
+    Ok(others_of(&store.list()?.0, compared, |run| findings(store, run).ok()))
+}
+
+/// The same of the runs of a list. A record that can't be read tells nothing.
+pub(super) fn others_of(
+    runs: &[Summary],
+    compared: &[impl Borrow<Findings>],
+    mut read: impl FnMut(&str) -> Option<Findings>,
+) -> Vec<Findings> {
     const NEWEST: usize = 16;
     let is_comparable = |run: &&Summary| {
         compared.iter().map(Borrow::borrow).any(|findings| {
@@ -146,10 +155,7 @@ pub(super) fn others(store: &Store, compared: &[impl Borrow<Findings>]) -> anyho
         }) && !compared.iter().any(|findings| findings.borrow().run == run.run)
             && End::status(run.end.as_ref()) == RunStatus::Finished
     };
-    let (runs, _) = store.list()?;
-    let newest = runs.iter().rev().filter(is_comparable).take(NEWEST);
-    // A record that can't be read tells nothing.
-    Ok(newest.filter_map(|run| findings(store, &run.run).ok()).collect())
+    runs.iter().rev().filter(is_comparable).take(NEWEST).filter_map(|run| read(&run.run)).collect()
 }
 
 /// `RUN` or `RUN:TARGET`.

@@ -140,6 +140,17 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
         &["io::stdout", "io::stderr", "ProgressDrawTarget"],
         &["src/cli/export.rs", "src/cli/output.rs"],
     ),
+    (
+        "listens on the network",
+        &["TcpListener", "UnixListener"],
+        &[
+            // These only look for a free port.
+            "crates/experiments/src/share/run/mod.rs",
+            "crates/experiments/src/share/run/remote.rs",
+            "crates/experiments/src/share/run/setup.rs",
+            "src/cli/serve.rs",
+        ],
+    ),
     ("renames files", &["fs::rename", "renameat*"], &["crates/core/src/record/atomic_file.rs"]),
     (
         "changes who may use files",

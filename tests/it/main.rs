@@ -29,6 +29,7 @@ mod records;
 mod resume;
 mod screens;
 mod share;
+mod site;
 mod sizes;
 mod spinup;
 mod support;

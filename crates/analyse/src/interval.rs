@@ -45,12 +45,7 @@ pub(crate) fn correlated_half_width(x: &[f64]) -> f64 {
             return 0.0;
         }
         let means: Vec<f64> = x[x.len() - batches * length..].chunks_exact(length).map(average).collect();
-        let (mean, n) = (average(&means), batches as f64);
-        let squares: f64 = means.iter().map(|m| (m - mean).powi(2)).sum();
-        let products: f64 = means.windows(2).map(|w| (w[0] - mean) * (w[1] - mean)).sum();
-        let seen = if squares > 0.0 { products / squares } else { 0.0 };
-        // Corrected for its bias in short series.
-        let correlation = (seen + (1.0 + 3.0 * seen) / n).clamp(0.0, 0.9);
+        let (correlation, n) = (correlation(&means), batches as f64);
         if correlation <= 0.2 {
             return 0.0;
         }
@@ -136,6 +131,15 @@ pub(crate) fn stall_share(events: &[StallSpan], n: usize) -> StallShare {
 /// Chunks from each event's beginning to the next one's.
 pub(crate) fn spacings(events: &[StallSpan]) -> Vec<f64> {
     events.windows(2).map(|w| (w[1].first - w[0].first) as f64).collect()
+}
+
+/// The correlation of each value with the next, corrected for its bias in short series; at least 0 and at most 0.9.
+pub(crate) fn correlation(x: &[f64]) -> f64 {
+    let mean = average(x);
+    let squares: f64 = x.iter().map(|v| (v - mean).powi(2)).sum();
+    let products: f64 = x.windows(2).map(|w| (w[0] - mean) * (w[1] - mean)).sum();
+    let seen = if squares > 0.0 { products / squares } else { 0.0 };
+    (seen + (1.0 + 3.0 * seen) / x.len() as f64).clamp(0.0, 0.9)
 }
 
 /// The mean; NaN of an empty slice.

@@ -13,6 +13,7 @@ mod adaptive;
 mod assessment;
 pub mod ceiling_fit;
 pub mod change;
+mod change_point;
 mod chunks;
 mod cliff;
 mod cliff_estimate;
@@ -35,11 +36,14 @@ mod timeline;
 mod zones;
 
 #[cfg(test)]
+mod change_point_tests;
+#[cfg(test)]
 mod limits_tests;
 #[cfg(test)]
 mod tests;
 
 pub use adaptive::Adaptive;
+pub use change_point::{ChangePoint, change_point};
 pub use cliff::past_cliffs;
 pub use cliff_estimate::CliffEstimate;
 pub use cost_fit::{CostFit, CostSample};

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::{html::page, plot, text::glued};
 use crate::{
+    analyse::Estimate,
     findings::Figure,
     units::{count, distinct, rate},
 };
@@ -35,6 +36,26 @@ pub struct Run {
     pub cells: Vec<String>,
 }
 
+/// Drives in one load, the fastest first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranking {
+    /// The load, and the experiment with its suite.
+    pub title: String,
+    pub rows: Vec<Ranked>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranked {
+    /// Position of the drive among all.
+    pub drive: usize,
+    pub speed: Estimate,
+    /// Positions of the rows whose drives are slower than this one.
+    pub slower: Vec<usize>,
+}
+
+/// The name of the page with all drives side by side.
+pub const SIDE_BY_SIDE: &str = "side-by-side.html";
+
 /// The first page: what to look at, then all drives by machine, with bars on one scale.
 ///
 /// `checked`: whether any drive was checked.
@@ -49,7 +70,7 @@ pub fn index(drives: &[Drive], checked: bool, runs: usize, now: &str) -> String 
         "Drives",
         html! {
             h1 { "Drives" }
-            p.head.soft { (sum) " · " (now) }
+            p.head.soft { (sum) " · " (now) " · " a href=(SIDE_BY_SIDE) { "Side by side" } }
             @if alarmed().next().is_some() {
                 h2 { "Look at first" }
                 ul { @for drive in alarmed() { li.answer { (link(drive)) ": " (glued(&drive.alarms.join("; "))) } } }
@@ -81,14 +102,15 @@ pub fn index(drives: &[Drive], checked: bool, runs: usize, now: &str) -> String 
     )
 }
 
-/// The page of one drive: what to look at, its speeds over time, its runs.
-pub fn drive(drive: &Drive, figures: &[Figure], heads: &[&str], runs: &[Run]) -> String {
+/// The page of one drive: what to look at, its speeds over time with their changes in sentences, its runs.
+pub fn drive(drive: &Drive, changes: &[String], figures: &[Figure], heads: &[&str], runs: &[Run]) -> String {
     page(
         &drive.name,
         html! {
-            p.head.soft { a href="index.html" { "All drives" } @if !drive.machine.is_empty() { " · " (drive.machine) } }
+            p.head.soft { a href="index.html" { "All drives" } " · " a href=(SIDE_BY_SIDE) { "Side by side" } @if !drive.machine.is_empty() { " · " (drive.machine) } }
             h1 { (drive.name) }
             @for alarm in &drive.alarms { p.answer.note { (glued(alarm)) } }
+            @for change in changes { p.answer { (glued(change)) } }
             @if !figures.is_empty() {
                 div.figures {
                     @for (i, figure) in figures.iter().enumerate() {
@@ -111,6 +133,68 @@ pub fn drive(drive: &Drive, figures: &[Figure], heads: &[&str], runs: &[Run]) ->
             }
         },
     )
+}
+
+/// All drives side by side: a table for each load, with bars on one scale.
+pub fn side_by_side(drives: &[Drive], rankings: &[Ranking]) -> String {
+    page(
+        "Drives side by side",
+        html! {
+            p.head.soft { a href="index.html" { "All drives" } }
+            h1 { "Drives side by side" }
+            @if rankings.is_empty() {
+                p.answer { "No two drives were measured in the same way." }
+            } @else {
+                p {
+                    "A drive is faster than those whose numbers stand beside it, as " code { "drivebench results compare" }
+                    (glued(
+                        " decides from the newest run of each. Between others no difference was found, or their loads \
+                         differ. The pale part of a bar is the 95 % interval."
+                    ))
+                }
+            }
+            @for ranking in rankings { (table(drives, ranking)) }
+        },
+    )
+}
+
+fn table(drives: &[Drive], Ranking { title, rows }: &Ranking) -> Markup {
+    let most = rows.iter().map(|row| row.speed.value).fold(0.0, f64::max);
+    let end = |row: &Ranked| row.speed.high.clamp(row.speed.value, 1.5 * most);
+    let scale = 100.0 / rows.iter().map(end).fold(0.0, f64::max);
+    html! {
+        div.wide.site tabindex="0" role="region" aria-label=(title) {
+            table {
+                caption { (title) }
+                thead { tr { @for head in ["", "drive", "speed", "faster than"] { th scope="col" { (head) } } } }
+                tbody {
+                    @for (at, row) in rows.iter().enumerate() {
+                        tr {
+                            td { (at + 1) }
+                            td { (link(&drives[row.drive])) }
+                            td {
+                                (glued(&row.speed.text(rate)))
+                                svg.bar viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" {
+                                    rect width=(format!("{:.1}", row.speed.low * scale)) height="4" {}
+                                    rect width=(format!("{:.1}", end(row) * scale)) height="4" fill-opacity=".35" {}
+                                }
+                            }
+                            td { (ranges(&row.slower)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Positions as numbers from 1: `2, 4–6`.
+fn ranges(positions: &[usize]) -> String {
+    let text = |run: &[usize]| match [run[0] + 1, run[run.len() - 1] + 1] {
+        [first, last] if first < last => format!("{first}–{last}"),
+        [only, _] => only.to_string(),
+    };
+    positions.chunk_by(|a, b| a + 1 == *b).map(text).collect::<Vec<_>>().join(", ")
 }
 
 fn link(drive: &Drive) -> Markup {
@@ -158,10 +242,27 @@ mod tests {
     }
 
     #[test]
+    fn drives_side_by_side_say_which_are_slower() {
+        let rows = [(1, 50e6, vec![1]), (0, 25e6, vec![])];
+        let row = |(drive, speed, slower)| Ranked {
+            drive,
+            speed: Estimate::between(speed, [0.8 * speed, 2.0 * speed], ""),
+            slower,
+        };
+        let title = "SEQ1M read (baseline mark)".to_owned();
+        let page = side_by_side(&drives(), &[Ranking { title, rows: rows.map(row).to_vec() }]);
+        let widths =
+            page.split("width=\"").skip(1).filter_map(|rest| rest.split('"').next()?.parse::<f64>().ok());
+        // The scale ends at one and a half times the highest speed.
+        assert_eq!(widths.collect::<Vec<_>>(), [53.3, 100.0, 26.7, 66.7], "{page}");
+        assert_eq!(ranges(&[1, 3, 4, 5]), "2, 4–6");
+    }
+
+    #[test]
     fn names_stay_text_and_nothing_is_loaded() {
         let [_, sick] = drives();
         let run = Run { name: "r1".to_owned(), page: None, cells: vec!["<img src=x>".to_owned()] };
-        for page in [index(&drives(), false, 0, ""), super::drive(&sick, &[], &["run"], &[run])] {
+        for page in [index(&drives(), false, 0, ""), super::drive(&sick, &[], &[], &["run"], &[run])] {
             assert!(page.contains("&lt;script&gt;") && !page.contains("<script"), "{page}");
             assert!(!page.contains("<img") && !page.contains("http:") && !page.contains("https:"), "{page}");
         }

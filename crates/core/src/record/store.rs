@@ -1,10 +1,12 @@
 //! The store: a directory with one file per run.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
+    ffi::OsString,
     fs::{self, File, OpenOptions},
     io::{self, BufRead, BufReader, Write},
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
@@ -54,6 +56,9 @@ pub enum StoreError {
 const PLAIN: &str = ".jsonl";
 const PACKED: &str = ".jsonl.gz";
 
+/// The sizes and times of the files of a store.
+pub type StoreState = BTreeMap<OsString, (u64, SystemTime)>;
+
 #[derive(Debug, Clone)]
 pub struct Store {
     dir: PathBuf,
@@ -81,6 +86,14 @@ impl Store {
 
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Equal while no record changed. The index, which follows from the records, is left out.
+    pub fn state(&self) -> StoreState {
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let records = entries.filter(|entry| entry.file_name() != INDEX);
+        let state = |meta: fs::Metadata| Some((meta.len(), meta.modified().ok()?));
+        records.filter_map(|entry| Some((entry.file_name(), state(entry.metadata().ok()?)?))).collect()
     }
 
     /// Creates a record: returns the name of the run and the writer. It appears in the store with its first line.
