@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{capture, errors::Usage, output::Output, stored};
+use super::{errors::Usage, output::Output, stored};
 use crate::{
     record::{AtomicFile, Event, MOST_GROWTH, Reader, Start, Store, Summary, open_regular},
     sysroot::Archive,
@@ -152,7 +152,7 @@ pub(super) fn pack(
         bail!("the record of {run} {why}");
     }
     if !identities {
-        events = anonymised(events)?;
+        events = anonymised(events, store)?;
     }
     let mut pack = Pack::new(&events)?;
     if let Some(key) = key {
@@ -180,11 +180,11 @@ pub(super) fn pack(
 }
 
 /// The events without what identifies the machine and its drives.
-fn anonymised(mut events: Vec<Event>) -> anyhow::Result<Vec<Event>> {
+fn anonymised(mut events: Vec<Event>, store: &Store) -> anyhow::Result<Vec<Event>> {
     const RECORD: &str = "/drivebench/record.json";
     let mut archive = Archive::default();
     archive.add_file(RECORD, serde_json::to_vec(&events)?);
-    let archive = archive.anonymise(capture::seed()?);
+    let archive = archive.anonymise(&store.pseudonym_key()?);
     events = serde_json::from_slice(archive.file(RECORD).unwrap_or_default()).map_err(|e| {
         anyhow!("a serial is like a word of the record, so it can't be replaced ({e}): --identities keeps it")
     })?;
@@ -378,7 +378,15 @@ mod tests {
         let serial = "4096000";
         start.inventory.drives.iter_mut().for_each(|drive| drive.serial = Some(serial.to_owned()));
         let text = serde_json::to_string(&events).expect("JSON");
-        let replaced = anonymised(events).expect("events");
+        let dirs = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+        let [one, other] = dirs.each_ref().map(|dir| Store::at(dir.path().to_owned()));
+        let replaced = anonymised(events.clone(), &one).expect("events");
+        assert_eq!(
+            replaced,
+            anonymised(events.clone(), &one).expect("events"),
+            "a store's names stay the same"
+        );
+        assert_ne!(replaced, anonymised(events, &other).expect("events"));
         let hidden = serde_json::to_string(&replaced).expect("JSON");
         assert!(text.contains("attic-server") && !hidden.to_lowercase().contains("attic-server"));
         assert!(

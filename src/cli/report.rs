@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf, process::ExitCode};
 
-use super::{args::Report, capture, errors::Usage, output::Output, site, stored};
+use super::{args::Report, errors::Usage, output::Output, site, stored};
 use crate::{
     compare::compare,
     findings::{CarrierDrive, Findings},
@@ -95,7 +95,7 @@ fn anonymised(all: &[Findings], store: &Store, runs: &[String]) -> anyhow::Resul
         archive.add_file(&format!("/drivebench/{run}.json"), serde_json::to_vec(&described)?);
     }
     archive.add_file(FINDINGS, serde_json::to_vec(all)?);
-    let archive = archive.anonymise(capture::seed()?);
+    let archive = archive.anonymise(&store.pseudonym_key()?);
     Ok(serde_json::from_slice(archive.file(FINDINGS).unwrap_or_default())?)
 }
 
