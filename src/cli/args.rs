@@ -420,7 +420,8 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   drivebench results compare r2k4 r7xz           drives measured by both
   drivebench results compare r2k4:/mnt/a r7xz    one target of the first run
-  drivebench results compare r2k4                the drives of one run";
+  drivebench results compare r2k4                the drives of one run
+  drivebench results compare r2k4 packs/         its place among packs of its model";
 
 #[derive(Debug, Subcommand)]
 pub enum ResultsAction {
@@ -432,7 +433,7 @@ pub enum ResultsAction {
         /// A run, or one target of it
         #[arg(value_name = SIDE)]
         first: String,
-        /// The other run [default: compare the targets of the first]
+        /// The other run, or a directory of packs of the same model [default: compare the targets of the first]
         #[arg(value_name = SIDE)]
         second: Option<String>,
         /// Compare unlike loads too

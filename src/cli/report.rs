@@ -86,7 +86,7 @@ fn in_common(all: &[Findings]) -> Vec<String> {
 }
 
 /// Findings without what identifies the machines of these runs and their drives, as in a captured archive.
-fn anonymised(all: &[Findings], store: &Store, runs: &[String]) -> anyhow::Result<Vec<Findings>> {
+pub(super) fn anonymised(all: &[Findings], store: &Store, runs: &[String]) -> anyhow::Result<Vec<Findings>> {
     const FINDINGS: &str = "/drivebench/findings.json";
     let mut archive = Archive::default();
     for run in runs {
