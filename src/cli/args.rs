@@ -377,6 +377,10 @@ pub struct Export {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
+    /// Add a file for each finished run to this directory, in partitions by month and machine
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "out"])]
+    pub dataset: Option<PathBuf>,
+
     /// Replace an existing file
     #[arg(long, requires = "out")]
     pub force: bool,
@@ -412,6 +416,7 @@ const EXPORT_EXAMPLES: &str = "\
 Examples:
   drivebench results export > all.csv            for a spreadsheet or DuckDB
   drivebench results export --format json        for a program
+  drivebench results export --dataset bench      a table that grows, for DuckDB or Spark
   drivebench results export --force --out /var/lib/prometheus/node-exporter/bench.prom
 
 docs/reference/export.md describes the columns and the metrics.";

@@ -9,6 +9,7 @@ mod check;
 mod cleanup;
 mod completions;
 mod consent;
+mod dataset;
 #[cfg(test)]
 mod docs_tests;
 mod errors;
