@@ -42,12 +42,13 @@ def check():
     assert cells(table.itertuples(index=False)) == rows, "pandas reads other rows"
     read = cells(database.execute(f"SELECT {columns} FROM runs").fetchall())
     assert read == rows, f"DuckDB reads other rows: {[pair for pair in zip(read, rows) if pair[0] != pair[1]][:1]}"
-    speeds = {}
+    values = {}
     for row in json.loads(export("--format", "json")):
-        if (row["unit"], row["experiment"], row["ended"]) == ("B/s", "baseline", "finished") and ", run " not in row["name"]:
-            speeds.setdefault(row["name"], []).append(row["value"])
-    medians = dict(database.execute("SELECT name, median(value) FROM speeds GROUP BY name").fetchall())
-    assert medians == {name: statistics.median(values) for name, values in speeds.items()}, medians
+        if row["ended"] == "finished":
+            values.setdefault((row["experiment"], row["name"]), []).append(row["value"])
+    medians = "SELECT experiment, name, quantile_disc(value, 0.5) FROM runs GROUP BY ALL"
+    medians = {(experiment, name): value for experiment, name, value in database.execute(medians).fetchall()}
+    assert medians == {name: statistics.median_low(all) for name, all in values.items()}, medians
     print(f"check: DuckDB and pandas read {len(rows)} rows of {len(written)} files as `results export` writes them")
 
 
