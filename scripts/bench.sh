@@ -10,11 +10,11 @@ target=${CARGO_TARGET_DIR:-$root/target}
 case $target in /*) ;; *) target=$PWD/$target ;; esac
 cd "$root" || exit
 
-# bench_build NAME: builds the benchmark and drivebench, and sets `built`, their directory.
+# bench_build [NAME]: builds the benchmark and drivebench, and sets `built`, their directory.
 bench_build() {
     prepare_build
     local profile=${PROFILE:-release}
-    "$CARGO" build -q --locked --profile "$profile" --bin drivebench --example "$1" --target-dir "$target" </dev/null >&2
+    "$CARGO" build -q --locked --profile "$profile" --bin drivebench ${1:+--example "$1"} --target-dir "$target" </dev/null >&2
     # Cargo's name of the directory.
     built=$target/${profile/#dev/debug}
 }

@@ -381,6 +381,10 @@ pub struct Export {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
+    /// Add a file for each finished run to this directory, in partitions by month and machine
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "out"])]
+    pub dataset: Option<PathBuf>,
+
     /// Replace an existing file
     #[arg(long, requires = "out")]
     pub force: bool,
@@ -416,6 +420,7 @@ const EXPORT_EXAMPLES: &str = "\
 Examples:
   drivebench results export > all.csv            for a spreadsheet or DuckDB
   drivebench results export --format json        for a program
+  drivebench results export --dataset bench      a table that grows, for DuckDB or Spark
   drivebench results export --force --out /var/lib/prometheus/node-exporter/bench.prom
 
 docs/reference/export.md describes the columns and the metrics.";
@@ -424,7 +429,8 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   drivebench results compare r2k4 r7xz           drives measured by both
   drivebench results compare r2k4:/mnt/a r7xz    one target of the first run
-  drivebench results compare r2k4                the drives of one run";
+  drivebench results compare r2k4                the drives of one run
+  drivebench results compare r2k4 packs/         its place among packs of its model";
 
 #[derive(Debug, Subcommand)]
 pub enum ResultsAction {
@@ -436,7 +442,7 @@ pub enum ResultsAction {
         /// A run, or one target of it
         #[arg(value_name = SIDE)]
         first: String,
-        /// The other run [default: compare the targets of the first]
+        /// The other run, or a directory of packs of the same model [default: compare the targets of the first]
         #[arg(value_name = SIDE)]
         second: Option<String>,
         /// Compare unlike loads too

@@ -1,11 +1,10 @@
 //! `drivebench capture`: this machine as an archive, for bug reports and for tests.
 
-use std::{collections::BTreeMap, io, process::ExitCode, time::SystemTime};
+use std::{collections::BTreeMap, io, path::PathBuf, process::ExitCode, time::SystemTime};
 
 use anyhow::anyhow;
-use rustix::rand::{GetRandomFlags, getrandom};
 
-use super::{args::Capture, errors::Usage, health, output::Output};
+use super::{args::Capture, errors::Usage, health, output::Output, stored};
 use crate::{
     inventory::{Inventory, SPACE, read_extra_files},
     record::{AtomicFile, PRIVATE},
@@ -14,7 +13,7 @@ use crate::{
     units::{count, decimal_bytes, shell_word},
 };
 
-pub(super) fn capture(args: &Capture, output: &Output) -> anyhow::Result<ExitCode> {
+pub(super) fn capture(args: &Capture, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     // Create the file first: a failure is cheap here, and nothing that exists is overwritten.
     let name = args.file.display();
     let exists = || anyhow::Error::from(Usage(format!("{name} already exists: choose another name")));
@@ -27,7 +26,10 @@ pub(super) fn capture(args: &Capture, output: &Output) -> anyhow::Result<ExitCod
     }
     // The archive contains serials.
     let file = AtomicFile::create(&args.file, PRIVATE).map_err(failed)?;
-    let archive = archive(args.anonymise).map_err(failed)?;
+    let mut archive = archive(args.anonymise).map_err(failed)?;
+    if args.anonymise {
+        archive = archive.anonymise(&stored::store(store)?.pseudonym_key()?);
+    }
     archive.write(file.file()).map_err(failed)?;
     let bytes = decimal_bytes(file.file().metadata().map_err(failed)?.len());
     file.keep_new().map_err(failed)?;
@@ -66,15 +68,5 @@ fn archive(anonymise: bool) -> io::Result<Archive> {
         "anonymised": anonymise,
     });
     archive.add_file("/drivebench/about.json", about.to_string() + "\n");
-    if !anonymise {
-        return Ok(archive);
-    }
-    Ok(archive.anonymise(seed()?))
-}
-
-/// A random seed that nobody knows later.
-pub(super) fn seed() -> io::Result<u64> {
-    let mut seed = [0; 8];
-    getrandom(&mut seed[..], GetRandomFlags::empty())?;
-    Ok(u64::from_ne_bytes(seed))
+    Ok(archive)
 }

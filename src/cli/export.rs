@@ -10,6 +10,7 @@ use std::{
 
 use super::{
     args::Export,
+    dataset,
     errors::Usage,
     output::{self, Output},
     signals::Signals,
@@ -29,6 +30,9 @@ pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::R
     }
     let format = args.format.map_or_else(|| format_of(args.out.as_deref()), Ok)?;
     let (runs, whole) = chosen(args, named, format, store, output)?;
+    if let Some(dir) = &args.dataset {
+        return dataset::add(dir, &runs, whole, store, output);
+    }
     let Some(path) = &args.out else {
         let mut out = BufWriter::new(io::stdout());
         let done = write(&runs, format, store, &mut out, None, output).map_err(output::unwritable)?;

@@ -115,7 +115,7 @@ fn common_directory<'a>(files: &[&'a Path]) -> Option<&'a Path> {
     first.ancestors().skip(1).find(|dir| rest.iter().all(|file| file.starts_with(dir)))
 }
 
-fn list_skipped(refused: &[String], output: &Output) {
+pub(super) fn list_skipped(refused: &[String], output: &Output) {
     for one in refused.iter().take(NAMED) {
         output.note(&format!("Skipped: {one}"));
     }

@@ -9,6 +9,7 @@ mod check;
 mod cleanup;
 mod completions;
 mod consent;
+mod dataset;
 #[cfg(test)]
 mod docs_tests;
 mod errors;
@@ -83,7 +84,7 @@ pub fn main() -> ExitCode {
         }
         Command::List(list) => list::list(list, &args.store, &output),
         Command::Advise(advise) => advise::answer(advise, &args.store, &output),
-        Command::Capture(capture) => capture::capture(capture, &output),
+        Command::Capture(capture) => capture::capture(capture, &args.store, &output),
         Command::Check(check) => check::check(check, &args.store, &output),
         Command::Cleanup => stored::store(&args.store).and_then(|store| cleanup::cleanup(&store, &output)),
         Command::Completions { shell } => completions::completions(*shell, &output),

@@ -4,9 +4,11 @@
 //! everything before. Anyone can compute the findings again from its windows.
 
 use std::{
-    io::{self, Cursor, Read, Write},
-    path::Path,
+    fs,
+    io::{self, BufRead, BufReader, Cursor, Read, Write},
+    path::{Path, PathBuf},
     process::ExitCode,
+    slice,
 };
 
 use anyhow::{anyhow, bail};
@@ -15,18 +17,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{capture, errors::Usage, output::Output, stored};
+use super::{errors::Usage, import::list_skipped, output::Output, report, stored};
 use crate::{
-    record::{AtomicFile, Event, MOST_GROWTH, Reader, Start, Store, Summary, open_regular},
+    compare::Peers,
+    findings::Findings,
+    record::{AtomicFile, Event, Reader, Start, Store, Summary, open_regular},
+    report::{Format, render},
     sysroot::Archive,
     tools::{Runner, System, ssh_keygen},
-    units::{clean, decimal_bytes},
+    units::{clean, count, decimal_bytes},
 };
 
 /// The version of the seal.
 const FORMAT: u32 = 1;
-/// The largest pack that is read, bytes.
-const LARGEST: u64 = 64 << 20;
+/// The largest pack, unpacked, bytes: packs of others are read in memory.
+const LARGEST: u64 = 256 << 20;
 /// The longest signature, bytes.
 const LONGEST_SIGNATURE: usize = 16 << 10;
 
@@ -71,7 +76,7 @@ impl Pack {
             serde_json::to_writer(&mut record, event)?;
             record.push(b'\n');
         }
-        let findings = findings(&record)?;
+        let (_, findings) = findings(&record)?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let sha256 = Seal::digest(&record, &version, &findings);
         Ok(Self {
@@ -88,12 +93,12 @@ impl Pack {
         packed.finish()?.flush()
     }
 
-    /// `None` where these bytes are something else than a pack.
-    fn read(bytes: &[u8]) -> Option<Self> {
+    /// `None` where this is something else than a pack.
+    fn read(packed: impl BufRead) -> Option<Self> {
         let mut record = Vec::new();
-        let mut unpacked = GzDecoder::new(bytes).take(MOST_GROWTH * bytes.len() as u64 + (1 << 20));
+        let mut unpacked = GzDecoder::new(packed).take(LARGEST);
         unpacked.read_to_end(&mut record).ok()?;
-        if unpacked.limit() == 0 || !unpacked.into_inner().into_inner().is_empty() {
+        if unpacked.limit() == 0 || !unpacked.into_inner().into_inner().fill_buf().ok()?.is_empty() {
             return None;
         }
         let text = record.strip_suffix(b"\n").unwrap_or(&record);
@@ -119,21 +124,20 @@ fn reader(record: &[u8]) -> anyhow::Result<Reader> {
     Ok(Reader::of(Cursor::new(record.to_vec()), record.len() as u64, Path::new("the pack"))?)
 }
 
-/// The findings of a record, as JSON.
-fn findings(record: &[u8]) -> anyhow::Result<String> {
+/// The findings of a record, and their JSON.
+fn findings(record: &[u8]) -> anyhow::Result<(Findings, String)> {
     let (findings, damage) = stored::of(reader(record)?, None)?;
-    match damage {
-        Some(why) => bail!("the record {why}"),
-        None => Ok(serde_json::to_string(&findings)?),
+    if let Some(why) = damage {
+        bail!("the record {why}");
     }
+    let json = serde_json::to_string(&findings)?;
+    Ok((findings, json))
 }
 
 /// Opens a pack; `None` where the file is something else.
 fn open(path: &Path) -> anyhow::Result<Option<Pack>> {
-    let mut bytes = Vec::new();
-    let read = open_regular(path).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
-    read.map_err(|e| Usage(format!("{} can't be read: {e}", path.display())))?;
-    Ok(Pack::read(&bytes))
+    let file = open_regular(path).map_err(|e| Usage(format!("{} can't be read: {e}", path.display())))?;
+    Ok(Pack::read(BufReader::new(file)))
 }
 
 pub(super) fn pack(
@@ -152,9 +156,12 @@ pub(super) fn pack(
         bail!("the record of {run} {why}");
     }
     if !identities {
-        events = anonymised(events)?;
+        events = anonymised(events, store)?;
     }
     let mut pack = Pack::new(&events)?;
+    if pack.record.len() as u64 > LARGEST / 2 {
+        bail!("the record of {run} is too long for a pack: the limit is {}", decimal_bytes(LARGEST / 2));
+    }
     if let Some(key) = key {
         pack.seal.signature = Some(sign(key, &pack.seal.sha256)?);
     }
@@ -180,11 +187,11 @@ pub(super) fn pack(
 }
 
 /// The events without what identifies the machine and its drives.
-fn anonymised(mut events: Vec<Event>) -> anyhow::Result<Vec<Event>> {
+fn anonymised(mut events: Vec<Event>, store: &Store) -> anyhow::Result<Vec<Event>> {
     const RECORD: &str = "/drivebench/record.json";
     let mut archive = Archive::default();
     archive.add_file(RECORD, serde_json::to_vec(&events)?);
-    let archive = archive.anonymise(capture::seed()?);
+    let archive = archive.anonymise(&store.pseudonym_key()?);
     events = serde_json::from_slice(archive.file(RECORD).unwrap_or_default()).map_err(|e| {
         anyhow!("a serial is like a word of the record, so it can't be replaced ({e}): --identities keeps it")
     })?;
@@ -226,7 +233,7 @@ pub(super) fn verify(path: &Path, signers: Option<&Path>, output: &Output) -> an
         return Err(Usage(format!("{name} is not a pack: `drivebench results pack` makes them")).into());
     };
     let unchanged = pack.is_unchanged();
-    let again = findings(&pack.record);
+    let again = findings(&pack.record).map(|(_, json)| json);
     let alike = again.as_ref().is_ok_and(|again| *again == pack.seal.findings);
     let signed = match (&pack.seal.signature, signers) {
         (None, _) => Signed::Not,
@@ -276,6 +283,52 @@ fn differences(again: &str, seal: &Seal) -> String {
     let other = seal.version != env!("CARGO_PKG_VERSION");
     let by = if other { format!(" (packed by drivebench {})", clean(&seal.version)) } else { String::new() };
     format!(": {}{by}", clean(&names.join(", ")))
+}
+
+/// The findings of a pack, if `verify` finds nothing wrong; signatures are not checked.
+fn verified(path: &Path) -> anyhow::Result<Findings> {
+    let Some(pack) = open(path)? else { bail!("it is not a pack, or damaged") };
+    if !pack.is_unchanged() {
+        bail!("it was changed since it was packed");
+    }
+    let (findings, json) = findings(&pack.record)?;
+    if json != pack.seal.findings {
+        bail!("its findings are different when computed again{}", differences(&json, &pack.seal));
+    }
+    Ok(findings)
+}
+
+/// Where a target of a run stands among the packs of a directory.
+pub(super) fn compare(
+    side: &str,
+    dir: &Path,
+    (format, full): (Format, bool),
+    store: &Store,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    let (run, target) = stored::side(store, side)?;
+    // Without a key, nothing was anonymised.
+    let packed =
+        report::anonymised(slice::from_ref(&run), store, slice::from_ref(&run.run)).unwrap_or_default();
+    let mut peers = Peers::of(&run, target, packed.first().unwrap_or(&run))?;
+    let entries = fs::read_dir(dir).map_err(|e| Usage(format!("{} can't be read: {e}", dir.display())))?;
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| !path.is_dir());
+    paths.sort();
+    let (mut skipped, mut others) = (Vec::new(), 0);
+    for path in &paths {
+        match verified(path) {
+            Ok(findings) => others += u64::from(!peers.add(&findings)),
+            Err(e) => skipped.push(format!("{}: {e}.", path.display())),
+        }
+    }
+    list_skipped(&skipped, output);
+    if others > 0 {
+        let packs = count(others, "pack");
+        output.note(&format!("Not counted: {packs} of this drive, or of other models, suites or loads."));
+    }
+    output.result(&render(&peers.findings(), format, output.style, full))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The events of a pack; `None` where the file is something else.
@@ -328,45 +381,82 @@ mod tests {
     #[test]
     fn a_pack_gives_the_same_findings_again() {
         let pack = Pack::new(&events()).expect("a whole record");
-        let back = Pack::read(&written(&pack)).expect("a pack");
+        let back = Pack::read(&written(&pack)[..]).expect("a pack");
         assert!(back.is_unchanged() && back.seal == pack.seal);
-        assert_eq!(findings(&back.record).expect("findings"), pack.seal.findings);
+        assert_eq!(findings(&back.record).expect("findings").1, pack.seal.findings);
         assert_eq!(reader(&back.record).expect("a record").collect::<Vec<_>>(), events());
         let longer = [written(&pack), vec![0]].concat();
-        assert!(Pack::read(&longer).is_none(), "nothing may follow");
+        assert!(Pack::read(&longer[..]).is_none(), "nothing may follow");
     }
 
     #[test]
     fn each_change_is_found_even_with_a_new_digest() {
         let pack = Pack::new(&events()).expect("a whole record");
-        let text = String::from_utf8(pack.record.clone()).expect("JSON");
-        let window = text.find("\"event\":\"window\"").expect("a window");
-        let at = window + text[window..].find("\"bytes\":").expect("its bytes") + "\"bytes\":".len();
-        let mut changed = Pack { record: pack.record.clone(), seal: pack.seal.clone() };
-        changed.record[at] = if changed.record[at] == b'1' { b'2' } else { b'1' };
-        assert!(!changed.is_unchanged());
-        changed.seal.sha256 = Seal::digest(&changed.record, &changed.seal.version, &changed.seal.findings);
-        assert!(changed.is_unchanged());
-        assert_ne!(findings(&changed.record).ok().as_deref(), Some(pack.seal.findings.as_str()));
+        let record = String::from_utf8(pack.record.clone()).expect("JSON");
+        // The same with another text after these, and a new digest.
+        let after = |text: &str, places: [&str; 2], other: &str| {
+            let at =
+                places.iter().fold(0, |at, place| at + text[at..].find(place).expect(place) + place.len());
+            [&text[..at], other, &text[at + other.len()..]].concat()
+        };
+        let records =
+            [(["\"event\":\"window\"", "\"bytes\":"], "7"), (["\"event\":\"plan\"", "\"given\":\""], "x")];
+        let records =
+            records.map(|(places, other)| (after(&record, places, other), pack.seal.findings.clone()));
+        let estimates = "\"estimates\":";
+        let findings = [([estimates, "\"unit\":\""], "s"), ([estimates, "\"name\":\""], "x")];
+        let findings =
+            findings.map(|(places, other)| (record.clone(), after(&pack.seal.findings, places, other)));
+        for (record, findings) in records.into_iter().chain(findings) {
+            let mut changed =
+                Pack { record: record.into_bytes(), seal: Seal { findings, ..pack.seal.clone() } };
+            assert!(!changed.is_unchanged());
+            changed.seal.sha256 = changed.digest();
+            let dir = tempfile::tempdir().expect("a directory");
+            let path = dir.path().join("changed.drivebench");
+            std::fs::write(&path, written(&changed)).expect("writes");
+            assert!(open(&path).expect("reads").expect("a pack").is_unchanged());
+            assert!(verified(&path).is_err());
+        }
     }
 
     #[test]
     fn mutated_packs_are_refused_or_are_what_they_say() {
         use rand::{Rng, SeedableRng};
         let pack = Pack::new(&events()).expect("a whole record");
-        let mut plain = pack.record.clone();
-        serde_json::to_writer(&mut plain, &pack.seal).expect("JSON");
+        let packed = written(&pack);
+        let mut plain = Vec::new();
+        GzDecoder::new(&packed[..]).read_to_end(&mut plain).expect("unpacks");
+        let line = |begin: &str| {
+            let at = plain.windows(begin.len()).position(|part| part == begin.as_bytes()).expect(begin);
+            at..at + plain[at..].iter().position(|byte| *byte == b'\n').expect("an end")
+        };
+        let lines = ["{\"event\":\"window\"", "{\"event\":\"plan\"", "{\"drivebench_pack\""].map(line);
         let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(48);
-        for _ in 0..300 {
-            let mut plain = plain.clone();
-            let at = random.random_range(0..plain.len());
-            plain[at] ^= 1 << random.random_range(0..7);
-            let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-            packed.write_all(&plain).expect("memory");
-            let Some(read) = Pack::read(&packed.finish().expect("memory")) else { continue };
-            let same = read.record == pack.record && read.seal.findings == pack.seal.findings;
-            assert!(!read.is_unchanged() || same, "byte {at}");
+        let (mut refused, mut found) = (0, 0);
+        for n in 0..1000 {
+            let line = lines.get(n % 4).cloned();
+            let mut bytes = if line.is_some() { plain.clone() } else { packed.clone() };
+            let at = random.random_range(line.clone().unwrap_or(0..bytes.len()));
+            bytes[at] ^= 1 << random.random_range(0..8);
+            if line.is_some() {
+                let mut packed = GzEncoder::new(Vec::new(), Compression::none());
+                packed.write_all(&bytes).expect("memory");
+                bytes = packed.finish().expect("memory");
+            }
+            match Pack::read(&bytes[..]) {
+                None => refused += 1,
+                Some(read) if !read.is_unchanged() => found += 1,
+                // A field of gzip's header, such as its time.
+                Some(read) => {
+                    assert!(
+                        line.is_none() && read.record == pack.record && read.seal == pack.seal,
+                        "{n}: {at}"
+                    );
+                }
+            }
         }
+        assert!(refused > 300 && found > 300 && refused + found > 980, "{refused} and {found}");
     }
 
     #[test]
@@ -378,7 +468,15 @@ mod tests {
         let serial = "4096000";
         start.inventory.drives.iter_mut().for_each(|drive| drive.serial = Some(serial.to_owned()));
         let text = serde_json::to_string(&events).expect("JSON");
-        let replaced = anonymised(events).expect("events");
+        let dirs = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+        let [one, other] = dirs.each_ref().map(|dir| Store::at(dir.path().to_owned()));
+        let replaced = anonymised(events.clone(), &one).expect("events");
+        assert_eq!(
+            replaced,
+            anonymised(events.clone(), &one).expect("events"),
+            "a store's names stay the same"
+        );
+        assert_ne!(replaced, anonymised(events, &other).expect("events"));
         let hidden = serde_json::to_string(&replaced).expect("JSON");
         assert!(text.contains("attic-server") && !hidden.to_lowercase().contains("attic-server"));
         assert!(

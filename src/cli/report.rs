@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf, process::ExitCode};
 
-use super::{args::Report, capture, errors::Usage, output::Output, serve, site, stored};
+use super::{args::Report, errors::Usage, output::Output, serve, site, stored};
 use crate::{
     compare::compare,
     findings::{CarrierDrive, Findings},
@@ -91,7 +91,7 @@ fn in_common(all: &[Findings]) -> Vec<String> {
 }
 
 /// Findings without what identifies the machines of these runs and their drives, as in a captured archive.
-fn anonymised(all: &[Findings], store: &Store, runs: &[String]) -> anyhow::Result<Vec<Findings>> {
+pub(super) fn anonymised(all: &[Findings], store: &Store, runs: &[String]) -> anyhow::Result<Vec<Findings>> {
     const FINDINGS: &str = "/drivebench/findings.json";
     let mut archive = Archive::default();
     for run in runs {
@@ -100,7 +100,7 @@ fn anonymised(all: &[Findings], store: &Store, runs: &[String]) -> anyhow::Resul
         archive.add_file(&format!("/drivebench/{run}.json"), serde_json::to_vec(&described)?);
     }
     archive.add_file(FINDINGS, serde_json::to_vec(all)?);
-    let archive = archive.anonymise(capture::seed()?);
+    let archive = archive.anonymise(&store.pseudonym_key()?);
     Ok(serde_json::from_slice(archive.file(FINDINGS).unwrap_or_default())?)
 }
 

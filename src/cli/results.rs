@@ -1,6 +1,11 @@
 //! `drivebench show`, and `drivebench results`: list, compare, export, remove.
 
-use std::{iter, path::PathBuf, process::ExitCode};
+use std::{
+    iter,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    slice,
+};
 
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
@@ -30,6 +35,12 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
     }
     match action {
         ResultsAction::List(args) => list(&store, args, output),
+        ResultsAction::Compare { first, second: Some(dir), force: false, full, format }
+            if Path::new(dir).is_dir() && store.open(dir).is_err() =>
+        {
+            let side = stored::names(&store, slice::from_ref(first))?.remove(0);
+            pack::compare(&side, Path::new(dir), (*format, *full), &store, output)
+        }
         ResultsAction::Compare { first, second, force, full, format } => {
             let sides: Vec<String> = iter::once(first).chain(second).cloned().collect();
             let sides = stored::names(&store, &sides)?;
@@ -45,7 +56,7 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
         }
         ResultsAction::Export(args) => export::export(args, &store, output),
         ResultsAction::Pack { run, out, identities, sign } => {
-            let run = stored::names(&store, std::slice::from_ref(run))?.remove(0);
+            let run = stored::names(&store, slice::from_ref(run))?.remove(0);
             pack::pack(&run, out.as_deref(), *identities, sign.as_deref(), &store, output)
         }
         ResultsAction::Verify { file, signers } => pack::verify(file, signers.as_deref(), output),

@@ -1,6 +1,6 @@
 //! `results compare` on records of modelled drives: two runs, drives of one run, and runs that differ.
 
-use crate::support::cli::Cli;
+use crate::support::cli::{Cli, words};
 use crate::support::modelled::{self, ask, only, plan, target};
 use drivebench::{
     analyse::Rules,
@@ -148,4 +148,40 @@ fn a_run_is_not_compared_with_itself() {
     let run = keep(&cli, SPRING, &reads(&["A"], Rules::quick()), &[6.6e6], 1, true);
     let same = cli.run(["results", "compare", &run, &format!("{run}:A")]);
     assert!(same.code == 2 && same.err.contains("with itself"), "{}", same.err);
+}
+
+#[test]
+fn a_run_among_packs_of_its_model() {
+    let (cli, packs) = (Cli::new(), Cli::directory());
+    let at = |name: &str| packs.path().join(name).to_str().expect("UTF-8").to_owned();
+    let speeds = [4.1e6, 6.6e6, 6.7e6, 6.4e6, 6.5e6, 6.8e6, 6.6e6, 6.5e6];
+    let keep = |n: usize| {
+        let serial = format!("4C53000{n}");
+        keep(&cli, SPRING, &reads(&[&serial], Rules::quick()), &speeds[n..=n], n as u64, true)
+    };
+    let runs: Vec<String> = (0..speeds.len()).map(keep).collect();
+    for run in &runs {
+        let done = cli.run(["results", "pack", run, "--out", &at(run)]);
+        assert_eq!(done.code, 0, "{}", done.err);
+    }
+    std::fs::write(at("notes.txt"), "no pack").expect("writes");
+    let mut changed = std::fs::read(at(&runs[7])).expect("a pack");
+    let middle = changed.len() / 2;
+    changed[middle] ^= 1;
+    std::fs::write(at(&runs[7]), changed).expect("writes");
+    let done = cli.run(["results", "compare", &runs[0], &at("")]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let text = format!("{}----\n{}", done.out, words(&done.err));
+    let text = text.replace(&runs[0], "runA").replace(&runs[7], "runB").replace(&at(""), "PACKS/");
+    insta::assert_snapshot!(text);
+    let json = cli.run(["results", "compare", &runs[0], &at(""), "--format", "json"]).out;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let slower = &json["estimates"][0];
+    assert_eq!(
+        (&slower["quantity"], &slower["estimate"]["value"]),
+        (&"slower_peers".into(), &0.0.into()),
+        "{json}"
+    );
+    let forced = cli.run(["results", "compare", &runs[0], &at(""), "--force"]);
+    assert_eq!(forced.code, 2, "{}", forced.err);
 }

@@ -1,6 +1,6 @@
 //! `results export`: rows of modelled runs for other programs, and writing of files.
 
-use std::fs;
+use std::{fs, io::Read};
 
 use crate::support::cli::{Cli, Done, names, words};
 use crate::support::modelled;
@@ -197,4 +197,39 @@ fn records_that_cannot_be_read_are_named_and_the_rest_is_written() {
     }
     assert!(!done.out.contains(&unknown));
     assert_eq!(export(&cli, &[&good]).code, 0, "what isn't asked for may be broken");
+}
+
+#[test]
+fn a_dataset_grows_by_the_runs_that_it_lacks() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let dir = place.path().join("data");
+    let add = || {
+        let done = export(&cli, &["--dataset", dir.to_str().expect("UTF-8")]);
+        assert_eq!((done.code, done.out.as_str()), (0, ""), "{}", done.err);
+    };
+    let old = keep(&cli, SPRING, &["4C530001"], 6.6e6);
+    let cut = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/records/rcut.jsonl");
+    fs::copy(cut, cli.store().join("rcut.jsonl")).expect("copies");
+    add();
+    let part = |run: &str, month: &str, time: &str| {
+        dir.join(format!("month={month}/machine=unknown/part-{run}-{time}.csv.gz"))
+    };
+    let path = part(&old, "2026-05", "20260501T100000Z");
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(fs::File::open(&path).expect("a file"))
+        .read_to_string(&mut text)
+        .expect("CSV");
+    assert_eq!(text, export(&cli, &[&old]).out);
+    // What is there is not written again, and runs that were removed stay.
+    fs::write(&path, "mine").expect("writes");
+    assert_eq!(cli.run(["results", "rm", &old]).code, 0);
+    let new = keep(&cli, AUTUMN, &["4C530001"], 6.6e6);
+    add();
+    add();
+    assert_eq!(fs::read_to_string(&path).expect("a file"), "mine");
+    assert!(part(&new, "2026-11", "20261121T100000Z").exists());
+    let mut months = names(&dir);
+    months.sort();
+    assert_eq!(months, ["month=2026-05", "month=2026-11"]);
+    assert_eq!(export(&cli, &["--dataset", "x", "--out", "y.csv"]).code, 2);
 }

@@ -138,6 +138,8 @@ pub struct Origin {
     pub host_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// The lab's scenario, where it ran in the lab.
     pub lab: Option<String>,
     pub suite: Option<String>,
@@ -161,6 +163,9 @@ pub struct Carrier {
     /// A file or a device; `None` where another tool measured it.
     pub on: Option<On>,
     pub drives: Vec<CarrierDrive>,
+    /// The type of its mounted filesystem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filesystem: Option<String>,
     /// Names of the layers between, such as `md0`.
     pub layers: Vec<String>,
     /// The pool that joins the drives, as it was then.
@@ -188,6 +193,11 @@ pub struct CarrierDrive {
     pub full_bay: String,
     /// Bus type: `usb`, `mmc`, `nvme`, `ata`.
     pub bus: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub firmware: Option<String>,
+    /// Negotiated link speed, Mb/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link_mbps: Option<u64>,
 }
 
 impl Carrier {

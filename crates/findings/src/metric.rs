@@ -85,6 +85,8 @@ pub enum Quantity {
     /// The share of the differences that a factor explains.
     VarianceShare(Factor),
     RelativeSpeed(Reference),
+    /// The share of other drives of the model that are slower.
+    SlowerPeers,
     /// One run's number as a multiple of another's.
     Ratio(Box<Quantity>),
 }
@@ -294,7 +296,11 @@ impl Quantity {
             | Self::RealSize
             | Self::SwappedInAnHour
             | Self::BootReads => Unit::Bytes,
-            Self::MemoryUsed | Self::VarianceShare(_) | Self::RelativeSpeed(_) | Self::Ratio(_) => Unit::None,
+            Self::MemoryUsed
+            | Self::VarianceShare(_)
+            | Self::RelativeSpeed(_)
+            | Self::SlowerPeers
+            | Self::Ratio(_) => Unit::None,
         }
     }
 }

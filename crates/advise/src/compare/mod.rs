@@ -1,9 +1,11 @@
 //! Compares two results of any experiment.
 
 mod differences;
+mod peers;
 mod pools;
 mod sentences;
 
+pub use self::peers::Peers;
 use self::{
     differences::{alike, unlike, unlike_loads},
     sentences::{bound, differ, figure, open, short, times},
@@ -28,6 +30,10 @@ pub enum CompareError {
     Itself { run: String },
     #[error("{a} and {b} have no load in common: there is nothing to compare")]
     NothingInCommon { a: String, b: String },
+    #[error(
+        "one drive is compared with others of its model: name a target of {run} that is one of a known model"
+    )]
+    OneDrive { run: String },
     /// How each of their loads differs.
     #[error("the loads of {a} and {b} differ: {}", loads.join("; "))]
     Unlike { a: String, b: String, loads: Vec<String> },

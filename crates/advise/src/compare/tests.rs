@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     analyse::Estimate,
     findings::{CarrierDrive, Extreme, LoadKey, On, Origin},
-    units::{Caching, Content, Direction, Load, Pattern},
+    units::{Caching, Content, Direction, Load, Pattern, RunStatus},
 };
 
 fn load(name: &str, block: u64) -> LoadKey {
@@ -45,6 +45,54 @@ fn the_same_load_is_found_under_another_name() {
     // What is not known of a load is no reason to call it the same.
     let unknown = LoadKey { depth: None, ..load("dd", 4096) };
     assert!(matches!(of(&a, &run("rB", &[unknown], 6e6), false), Err(CompareError::NothingInCommon { .. })));
+}
+
+/// A finished run at this speed on a stick of this identity.
+fn of_stick(identity: &str, at: &str, speed: f64) -> Findings {
+    let mut run = run("rA", &[load("read", 4096)], speed);
+    run.origin.at = at.to_owned();
+    run.origin.ended = RunStatus::Finished;
+    let drive = &mut run.origin.carriers[0].drives[0];
+    (drive.identity, drive.model, drive.bytes) =
+        (identity.to_owned(), Some("Ultra".to_owned()), Some(32 << 30));
+    drive.link_mbps = Some(480);
+    run
+}
+
+#[test]
+fn a_run_has_a_place_among_other_drives_of_its_model() {
+    let (own, packed) = (of_stick("own+1", "2026", 10e6), of_stick("pseudonym+1", "2026", 10e6));
+    let mut peers = Peers::of(&own, None, &packed).expect("a drive of a known model");
+    let mut among = |packs: &[Findings]| {
+        let counted: Vec<bool> = packs.iter().map(|pack| peers.add(pack)).collect();
+        (counted, peers.findings())
+    };
+    let four: Vec<Findings> =
+        (0..4).map(|n| of_stick(&format!("{n}+1"), "2025", 24e6 + f64::from(n) * 1e6)).collect();
+    let (counted, few) = among(&four);
+    assert_eq!((counted, few.estimates.len(), few.tables.len()), (vec![true; 4], 0, 0));
+    let mut other = [(); 5].map(|()| of_stick("5+1", "2025", 1e6));
+    other[0].origin.suite = Some("posts".to_owned());
+    other[1].origin.ended = RunStatus::Interrupted;
+    other[2].origin.carriers[0].drives[0].model = Some("Ultra Fit".to_owned());
+    other[3].origin.carriers[0].drives[0].bytes = Some(64 << 30);
+    other[4].modelled = true;
+    let (counted, _) = among(&[own.clone(), packed.clone()]);
+    assert_eq!(counted, [false; 2], "the drive itself");
+    assert_eq!(among(&other).0, [false; 5]);
+    // A drive counts with its newest pack; without a serial it is another one on each machine.
+    let in_bay = |machine: &str| {
+        let mut pack = of_stick("unnamed+1@usb-1.1", "2025", 27e6);
+        pack.origin.machine_id = Some(machine.to_owned());
+        pack.origin.carriers[0].drives[0].link_mbps = Some(5000);
+        pack
+    };
+    let (_, found) =
+        among(&[of_stick("0+1", "2024", 1e6), of_stick("1+1", "2026", 9e6), in_bay("a"), in_bay("b")]);
+    let [slower] = &found.estimates[..] else { panic!("{:?}", found.estimates) };
+    assert_eq!((&slower.quantity, slower.estimate.value), (&Quantity::SlowerPeers, 1.0 / 6.0));
+    assert_eq!(found.tables[0].rows[0][2], "6 of 7");
+    insta::assert_snapshot!([found.context, found.verdicts, found.flags].concat().join("\n"));
 }
 
 #[test]

@@ -4,14 +4,14 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     ffi::OsString,
     fs::{self, File, OpenOptions},
-    io::{self, BufRead, BufReader, Write},
+    io::{self, BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 use rustix::{
-    fs::{FlockOperation, flock},
+    fs::{FlockOperation, OFlags, flock},
     io::retry_on_intr,
     rand::{GetRandomFlags, getrandom},
 };
@@ -21,7 +21,7 @@ use super::{
     atomic_file::{left_for, set_aside},
     caller, home, lock, make_dir,
     owner::leads_elsewhere,
-    reader::{MOST_GROWTH, open_regular},
+    reader::{MOST_GROWTH, open_own, open_regular},
     summary::{Headline, INDEX, Index},
 };
 use crate::units::Histogram;
@@ -40,6 +40,8 @@ pub enum StoreError {
     Stays { path: PathBuf, source: io::Error },
     #[error("the results in {path} can't be read: {source}")]
     Unreadable { path: PathBuf, source: io::Error },
+    #[error("names can't be replaced without the key in {path}: {source}")]
+    NoKey { path: PathBuf, source: io::Error },
     #[error("there is no run '{run}' in {path}")]
     NoSuchRun { run: String, path: PathBuf },
     #[error("{0} is in use: another drivebench runs or removes it; wait for its end, or stop it")]
@@ -55,6 +57,8 @@ pub enum StoreError {
 /// The suffixes of records in progress and of compressed records.
 const PLAIN: &str = ".jsonl";
 const PACKED: &str = ".jsonl.gz";
+/// The file of the key of pseudonyms.
+const KEY: &str = "pseudonyms.key";
 
 /// The sizes and times of the files of a store.
 pub type StoreState = BTreeMap<OsString, (u64, SystemTime)>;
@@ -135,6 +139,30 @@ impl Store {
             }
         }
         unreachable!("the loop ends by returning")
+    }
+
+    /// The key of the pseudonyms in all that is anonymised, made at first use. It never leaves the store.
+    pub fn pseudonym_key(&self) -> Result<[u8; 32], StoreError> {
+        let path = self.dir.join(KEY);
+        let key = || {
+            if !path.exists() {
+                make_dir(&self.dir)?;
+                let mut key = [0; 32];
+                getrandom(&mut key[..], GetRandomFlags::empty())?;
+                let file = AtomicFile::create(&path, PRIVATE)?;
+                file.file().write_all(&key)?;
+                match file.keep_new() {
+                    // Another process was faster.
+                    Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                    kept => drop(kept?),
+                }
+            }
+            let mut key = Vec::new();
+            open_own(&path, OFlags::RDONLY)?.take(64).read_to_end(&mut key)?;
+            key.try_into()
+                .map_err(|_| io::Error::other("it is damaged: remove it, and names get new pseudonyms"))
+        };
+        key().map_err(|source| StoreError::NoKey { path: path.clone(), source })
     }
 
     /// Locks the store against other imports until the file is closed: each sees what the one before it kept.
@@ -355,8 +383,9 @@ impl Store {
         for path in names.map(|entry| entry.path()) {
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
             let run = |name: &str, end| name.strip_suffix(end).is_some_and(is_name);
-            let temporary =
-                left_for(name).is_some_and(|name| name == INDEX || run(name, PLAIN) || run(name, PACKED));
+            let temporary = left_for(name).is_some_and(|name| {
+                [INDEX, KEY].contains(&name) || run(name, PLAIN) || run(name, PACKED)
+            });
             let packed = || holds_the_same(&path.with_extension("jsonl.gz"), &path).unwrap_or(false);
             let packed = run(name, PLAIN) && packed();
             let unused = || open_regular(&path).is_ok_and(|file| lock(&file).is_ok());
@@ -411,6 +440,8 @@ fn lock_record(file: &File, run: &str) -> Result<(), StoreError> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::record::{End, How, SCHEMA};
 
@@ -478,6 +509,19 @@ mod tests {
         assert!(store.open(&run).is_ok(), "a first line without its line end is valid");
         fs::write(&path, &whole[..first / 2]).expect("cuts");
         assert!(store.open(&run).err().expect("half a start").to_string().contains("not a record"));
+    }
+
+    #[test]
+    fn the_key_of_pseudonyms_is_private_and_stays() {
+        let (_home, store) = store();
+        let key = store.pseudonym_key().expect("a new key");
+        let path = store.dir.join(KEY);
+        assert_eq!(fs::metadata(&path).expect("is there").permissions().mode() & 0o777, PRIVATE);
+        assert_eq!(store.pseudonym_key().expect("the same key"), key);
+        fs::write(&path, [1; 31]).expect("writes");
+        assert!(matches!(store.pseudonym_key(), Err(StoreError::NoKey { .. })));
+        fs::remove_file(&path).expect("removes");
+        assert_ne!(store.pseudonym_key().expect("another key"), key);
     }
 
     #[test]

@@ -115,6 +115,7 @@ fn origin<T>(run: &Run<T>) -> Origin {
         board: start.inventory.machine.board.clone(),
         host_name: start.host.name.clone(),
         machine_id: start.host.machine_id.clone(),
+        kernel: start.inventory.machine.kernel.clone(),
         lab: start.inventory.machine.lab.clone(),
         suite: run.plan.as_ref().and_then(|plan| plan.suite.clone()),
         carriers: targets
@@ -193,6 +194,8 @@ fn carrier(target: &Target) -> Carrier {
         bay: drive.bay.clone(),
         full_bay: drive.full_bay(),
         bus: drive.bus.clone(),
+        firmware: drive.firmware.clone(),
+        link_mbps: drive.link_mbps.map(|mbps| mbps as u64),
     };
     let serials = target.drives.iter().filter_map(|d| d.serial.clone());
     let identities = target.drives.iter().map(Drive::identity);
@@ -203,6 +206,7 @@ fn carrier(target: &Target) -> Carrier {
         describe: target.describe(),
         on: Some(on(target)),
         drives: target.drives.iter().map(drive).collect(),
+        filesystem: target.mount.as_ref().map(|mount| mount.filesystem.clone()),
         layers: target.layers.clone(),
         pool: target.pool.clone(),
         indirect: false,

@@ -5,7 +5,7 @@ use crate::sysroot::Sysroot;
 
 /// Files that help people to read a capture, in `/proc`, of block devices and of USB devices.
 const PROC: [&str; 7] = ["cmdline", "cpuinfo", "mdstat", "meminfo", "modules", "partitions", "version"];
-const BLOCK: [&str; 6] = ["events", "stat", "uevent", "device/firmware_rev", "device/rev", "device/state"];
+const BLOCK: [&str; 4] = ["events", "stat", "uevent", "device/state"];
 const USB: [&str; 6] =
     ["bcdDevice", "product", "power/autosuspend_delay_ms", "power/runtime_status", "quirks", "rx_lanes"];
 

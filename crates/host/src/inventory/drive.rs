@@ -18,6 +18,8 @@ pub struct Drive {
     pub device: (u32, u32),
     pub vendor: Option<String>,
     pub model: Option<String>,
+    /// Revision of its firmware, where reported.
+    pub firmware: Option<String>,
     pub serial: Option<String>,
     /// Whether another drive has the same serial.
     pub shared_serial: bool,

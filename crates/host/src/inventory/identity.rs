@@ -9,7 +9,7 @@ use crate::{
     units::{clean, hides},
 };
 
-/// Sets vendor, model, serial and WWN of the drive at `dir`. `usb` is the directory of its USB device, if any.
+/// Sets vendor, model, firmware, serial and WWN of the drive at `dir`. `usb` is the directory of its USB device, if any.
 pub(super) fn read(root: &Sysroot, dir: &str, usb: Option<&str>, udev: &Udev, drive: &mut Drive) {
     let device = |file: &str| root.word(&format!("{dir}/device/{file}"));
     let usb_file = |file: &str| usb.and_then(|usb| root.word(&format!("{usb}/{file}")));
@@ -34,6 +34,8 @@ pub(super) fn read(root: &Sysroot, dir: &str, usb: Option<&str>, udev: &Udev, dr
         .or_else(|| (drive.bus.as_deref() == Some("mmc")).then(|| device("name")).flatten())
         .or_else(|| usb_file("product"))
         .or_else(|| udev_value("ID_MODEL"));
+    // Of NVMe, SCSI and SATA, and eMMC; a USB bridge may report its own.
+    drive.firmware = ["firmware_rev", "rev", "fwrev"].into_iter().find_map(device);
     let own = |file: &str| root.word(&format!("{dir}/{file}"));
     let short = udev.get("ID_SERIAL_SHORT").cloned();
     drive.serial = [usb_file("serial"), unit_serial(root, dir), device("serial"), own("serial"), short]

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use super::{
     Archive,
@@ -36,9 +37,9 @@ const KEYS: [&str; 11] = [
 ];
 
 impl Archive {
-    /// The archive without serials, UUIDs, world-wide names, hardware addresses and the host name. `seed` should be
-    /// random and not stored: with it, serials can be guessed. Labels, models and mount points stay.
-    pub fn anonymise(&self, seed: u64) -> Self {
+    /// The archive without serials, UUIDs, world-wide names, hardware addresses and the host name. Under one `key` a
+    /// name always gets the same pseudonym; with the key, serials can be guessed. Labels, models and mount points stay.
+    pub fn anonymise(&self, key: &[u8; 32]) -> Self {
         let mut names = BTreeSet::new();
         for (path, node) in self.nodes() {
             // A btrfs directory is named by its UUID.
@@ -57,7 +58,7 @@ impl Archive {
         names.retain(|name| {
             is_serial(name) && !is_placeholder(name) && !boards.iter().any(|board| board.contains(name))
         });
-        let mut pairs: Vec<_> = names.iter().flat_map(|name| spellings(name, seed)).collect();
+        let mut pairs: Vec<_> = names.iter().flat_map(|name| spellings(name, key)).collect();
         // Longer names first: they may contain shorter ones.
         pairs.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.cmp(b)));
         pairs.dedup_by(|a, b| a.0 == b.0);
@@ -159,8 +160,8 @@ fn is_hex(word: &str, separator: char, lengths: &[usize]) -> bool {
 }
 
 /// The spellings of a name, each with its replacement: unchanged, upper case, and with spaces as udev escapes them.
-fn spellings(name: &str, seed: u64) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let other = other(name, seed);
+fn spellings(name: &str, key: &[u8; 32]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let other = pseudonym(name, key);
     let cases: [fn(&str) -> String; 2] = [str::to_owned, str::to_uppercase];
     let spelled = |case: fn(&str) -> String| {
         [" ", "_", r"\x20"]
@@ -170,11 +171,8 @@ fn spellings(name: &str, seed: u64) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 /// Another name of the same form: digits stay digits, letters stay letters, hexadecimal stays hexadecimal.
-fn other(name: &str, seed: u64) -> String {
-    let hash = name.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3).rotate_left(29)
-    });
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(hash);
+fn pseudonym(name: &str, key: &[u8; 32]) -> String {
+    let mut random = Xoshiro256PlusPlus::from_seed(hmac(key, name.as_bytes()));
     let hex = name.chars().all(|c| c.is_ascii_hexdigit() || "-:.".contains(c));
     let letters = if hex { 6 } else { 26 };
     let change = |c: char| match c {
@@ -183,6 +181,17 @@ fn other(name: &str, seed: u64) -> String {
         other => other,
     };
     name.chars().map(change).collect()
+}
+
+/// HMAC-SHA-256 (RFC 2104).
+fn hmac(key: &[u8; 32], message: &[u8]) -> [u8; 32] {
+    let padded = |pad: u8| {
+        let mut block = [pad; 64];
+        block.iter_mut().zip(key).for_each(|(byte, key)| *byte ^= key);
+        Sha256::new().chain_update(block)
+    };
+    let inner = padded(0x36).chain_update(message).finalize();
+    padded(0x5c).chain_update(inner).finalize().into()
 }
 
 /// The bytes with every name in `pairs` replaced in one pass, longer names first.
@@ -223,7 +232,7 @@ mod tests {
             tree.file("proc/sys/kernel/hostname", "attic-server\n");
             tree.file("proc/cmdline", "root=PARTUUID=738a4d67-02 host=attic-server\n");
             let before = tree.inventory();
-            let archive = captured(&tree).anonymise(7);
+            let archive = captured(&tree).anonymise(&[7; 32]);
             let bytes: Vec<u8> = archive
                 .nodes()
                 .flat_map(|(path, node)| match node {
@@ -265,7 +274,7 @@ mod tests {
             "/drivebench/smartctl/sda.json",
             r#"{"wwn":{"naa":5,"id":4711},"serial_number":"ab12 34"}"#,
         );
-        let archive = archive.anonymise(1);
+        let archive = archive.anonymise(&[1; 32]);
         let text = |path: &str| match archive.node(path) {
             Some(Node::File(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
             other => panic!("{other:?}"),
@@ -288,7 +297,15 @@ mod tests {
         assert!(is_uuid("56f80fa2-e005-4cca-86e6-19da1069914d") && !is_uuid("56f80fa2-e005"));
         let is_mac = |word| is_hex(word, ':', &[2; 6]);
         assert!(is_mac("dc:a6:32:01:02:03") && !is_mac("0:0:0:0:0:0"));
-        assert_ne!(other("4c530001", 1), other("4c530001", 2));
-        assert_eq!(other("4c530001", 1).len(), 8);
+    }
+
+    #[test]
+    fn pseudonyms_depend_on_the_key_alone() {
+        // From Python's hmac.
+        assert_eq!(hmac(&[0x0b; 32], b"Hi There")[..4], [0x19, 0x8a, 0x60, 0x7e]);
+        // Exports of one store agree for years, whatever becomes of the generator.
+        let names = ["4c530001", "attic-server"].map(|name| pseudonym(name, &[1; 32]));
+        assert_eq!(names, ["7e176772", "zwpff-qlsehi"]);
+        assert_ne!(names[0], pseudonym("4c530001", &[2; 32]));
     }
 }

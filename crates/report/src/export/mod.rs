@@ -85,7 +85,7 @@ enum Cell<'a> {
 }
 
 /// Every column, in order. Names are lower case and no words of SQL's.
-const COLUMNS: [(&str, Get); 39] = [
+const COLUMNS: [(&str, Get); 43] = [
     ("run", Get::Text(|r| known(&r.findings.run))),
     ("started_at", Get::Time(|r| known(&r.findings.origin.at))),
     ("version", Get::Text(|r| known(&r.findings.origin.version))),
@@ -98,7 +98,7 @@ const COLUMNS: [(&str, Get); 39] = [
     ("vendor", Get::Text(|r| r.of_drives(|drive| drive.vendor.as_ref()))),
     ("model", Get::Text(|r| r.of_drives(|drive| drive.model.as_ref()))),
     ("serial", Get::Text(|r| r.of_drives(|drive| drive.serial.as_ref()))),
-    ("drive_bytes", Get::Whole(|r| r.drive_bytes())),
+    ("drive_bytes", Get::Whole(|r| r.only_drive()?.bytes)),
     ("bay", Get::Text(|r| r.of_drives(|drive| drive.bay.as_ref()))),
     ("bus", Get::Text(|r| r.of_drives(|drive| drive.bus.as_ref()))),
     ("name", Get::Text(|r| Some(r.metric.label().into()))),
@@ -128,6 +128,10 @@ const COLUMNS: [(&str, Get); 39] = [
     ("engine", Get::Text(|r| known(&r.load()?.engine))),
     ("host", Get::Text(|r| known(r.findings.origin.host_name.as_ref()?))),
     ("machine_id", Get::Text(|r| known(r.findings.origin.machine_id.as_ref()?))),
+    ("firmware", Get::Text(|r| r.of_drives(|drive| drive.firmware.as_ref()))),
+    ("link_mbps", Get::Whole(|r| r.only_drive()?.link_mbps)),
+    ("filesystem", Get::Text(|r| known(r.carrier?.filesystem.as_ref()?))),
+    ("kernel", Get::Text(|r| known(r.findings.origin.kernel.as_ref()?))),
 ];
 
 /// Columns that are labels of metrics, too.
@@ -161,10 +165,9 @@ impl<'a> Row<'a> {
         all.map(|all| all.join(" + ").into())
     }
 
-    /// The size of the target's only drive.
-    fn drive_bytes(&self) -> Option<u64> {
+    fn only_drive(&self) -> Option<&'a CarrierDrive> {
         let [drive] = &self.carrier?.drives[..] else { return None };
-        drive.bytes
+        Some(drive)
     }
 
     fn load(&self) -> Option<&'a LoadKey> {

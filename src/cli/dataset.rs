@@ -1,0 +1,103 @@
+//! `drivebench results export --dataset DIR`: a file of estimates for each run, in Hive's partitions.
+
+use std::{
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::{anyhow, bail};
+use flate2::{Compression, write::GzEncoder};
+
+use super::{output::Output, stored};
+use crate::{
+    findings::Findings,
+    record::{AtomicFile, Event, Start, Store, make_dir},
+    report::{self, RowFormat},
+    units::{RunStatus, count},
+};
+
+/// Adds the finished runs that the dataset does not have yet. `whole`: all that were asked for could be read.
+pub(super) fn add(
+    dir: &Path,
+    runs: &[String],
+    mut whole: bool,
+    store: &Store,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    let (mut new, mut left) = (0, 0);
+    for run in runs {
+        let Some(Event::Start(start)) = store.open(run)?.next() else {
+            bail!("the record of {run} has no start");
+        };
+        let path = dir.join(part(run, &start));
+        if path.exists() {
+            continue;
+        }
+        match stored::read(store, run)? {
+            (findings, None) if findings.origin.ended == RunStatus::Finished => {
+                write(&path, &findings).map_err(|e| anyhow!("{} can't be written: {e}", path.display()))?;
+                new += 1;
+            }
+            (_, damage) => {
+                left += 1;
+                whole &= damage.is_none();
+            }
+        }
+    }
+    let (new, left) = (count(new, "run"), count(left, "unfinished or damaged run"));
+    output.note(&format!("{}: {new} added, {left} left out.", dir.display()));
+    Ok(if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Where the rows of a run are. Names of runs are unique in a store only, and cloned machines have the same id: the time
+/// tells their runs apart.
+fn part(run: &str, start: &Start) -> PathBuf {
+    // What a record says can't lead out of the dataset.
+    let safe = |text: Option<&str>| -> String {
+        let text = text.filter(|text| !text.is_empty()).unwrap_or("unknown").chars().take(64);
+        text.map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+    };
+    let (month, machine) = (safe(start.at.get(..7)), safe(start.host.machine_id.as_deref()));
+    let time: String = start.at.chars().filter(char::is_ascii_alphanumeric).take(16).collect();
+    format!("month={month}/machine={machine}/part-{run}-{time}.csv.gz").into()
+}
+
+fn write(path: &Path, findings: &Findings) -> io::Result<()> {
+    make_dir(path.parent().unwrap_or(path))?;
+    let file = AtomicFile::create(path, 0o666)?;
+    let mut packed = GzEncoder::new(BufWriter::new(file.file()), Compression::default());
+    let mut rows = report::export(RowFormat::Csv, &mut packed)?;
+    report::rows(findings).try_for_each(|row| rows.row(&row))?;
+    rows.finish()?;
+    packed.finish()?.flush()?;
+    // Another export may have added the same run.
+    file.keep_new()
+        .map(drop)
+        .or_else(|e| if e.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(e) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Reader;
+
+    #[test]
+    fn no_record_leads_out_of_the_dataset() {
+        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/records/rbase1.jsonl.gz"));
+        let Some(Event::Start(mut start)) = Reader::open(path).expect("a fixture").next() else {
+            panic!("a start")
+        };
+        let mut at = |at: &str, machine: Option<&str>| {
+            start.at = at.to_owned();
+            start.host.machine_id = machine.map(str::to_owned);
+            part("r2k4", &start).to_str().expect("UTF-8").to_owned()
+        };
+        let usual = at("2026-11-21T07:30:00Z", Some("5f1c"));
+        assert_eq!(usual, "month=2026-11/machine=5f1c/part-r2k4-20261121T073000Z.csv.gz");
+        assert_eq!(at("", Some("")), "month=unknown/machine=unknown/part-r2k4-.csv.gz");
+        let hostile = at("../../../etc", Some(&format!("/../é=\n{}", "x".repeat(999))));
+        let long = "x".repeat(57);
+        assert_eq!(hostile, format!("month=_______/machine=_______{long}/part-r2k4-etc.csv.gz"));
+    }
+}
