@@ -27,13 +27,19 @@ class CallbackModule(CallbackBase):
     CALLBACK_TYPE = "stdout"
     CALLBACK_NAME = "drivebench.drivebench.events"
 
+    def __init__(self):
+        super().__init__()
+        self.measuring = set()
+
     def tell(self, state, host, **more):
         sys.stdout.write(json.dumps(dict(more, state=state, host=host.get_name())) + "\n")
         sys.stdout.flush()
 
-    def v2_runner_on_start(self, host, task):
-        if task.async_val:
-            self.tell("measuring", host)
+    # Tasks that are skipped start, too, but only a run is asked whether it has ended.
+    def v2_runner_on_async_poll(self, result):
+        if result._host.get_name() not in self.measuring:
+            self.measuring.add(result._host.get_name())
+            self.tell("measuring", result._host)
 
     def v2_runner_on_ok(self, result):
         state = DONE.get(result._task.action)
