@@ -8,7 +8,7 @@ use clap::{
 };
 use clap_complete::Shell;
 
-use super::{check::args::Check, options::Run, output::Color, pool::args::Pool};
+use super::{check::args::Check, fleet::Fleet, options::Run, output::Color, pool::args::Pool};
 use crate::{
     experiments::seconds,
     report::{Format, RowFormat},
@@ -63,6 +63,8 @@ pub enum Command {
     Pool(Pool),
     /// Check whether drives became slower or report new errors
     Check(Check),
+    /// Run an experiment on other machines, and rank their drives
+    Fleet(Fleet),
     /// Time from outside when another machine answers after a restart
     WatchBoot(WatchBoot),
     /// Save the description of this machine for a bug report

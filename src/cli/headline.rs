@@ -15,11 +15,25 @@ pub(super) fn headline(findings: &Findings) -> Vec<String> {
     if let Some(kept) = kept(findings) {
         return kept;
     }
-    let asked = [is_answer, is_sum, is_share].iter().find_map(|wanted| {
-        let answers: Vec<String> = all.iter().filter(|metric| wanted(metric)).map(written).collect();
-        Some(answers).filter(|answers| !answers.is_empty())
-    });
+    let asked = answers(all).map(|answers| answers.into_iter().map(written).collect());
     asked.or_else(|| client(all)).unwrap_or_else(|| speeds(all))
+}
+
+/// The same numbers with their intervals; of loads and clients all.
+pub(super) fn important(all: &[Metric]) -> Vec<&Metric> {
+    let speeds = |scope| all.iter().filter(|m| is_speed(m, scope)).collect::<Vec<_>>();
+    let client = || Some(speeds(Scope::Client)).filter(|speeds| !speeds.is_empty());
+    answers(all).or_else(client).unwrap_or_else(|| speeds(Scope::Whole))
+}
+
+fn answers(all: &[Metric]) -> Option<Vec<&Metric>> {
+    let kinds = [is_answer, is_sum, is_share].into_iter();
+    let mut each = kinds.map(|is| all.iter().filter(|metric| is(metric)).collect::<Vec<_>>());
+    each.find(|answers| !answers.is_empty())
+}
+
+fn is_speed(metric: &Metric, scope: Scope) -> bool {
+    metric.quantity == Quantity::Throughput && metric.scope == scope && metric.repetition.is_none()
 }
 
 /// Whether acknowledged data was kept; of `pull` also the layout.
@@ -106,8 +120,7 @@ fn written(metric: &Metric) -> String {
 
 /// The speeds of each load, reads before writes: `SEQ1M 28.1 / 8.90 MB/s`; of several targets `best SEQ1M 28.1 / 8.90 MB/s`.
 fn speeds(all: &[Metric]) -> Vec<String> {
-    let whole =
-        |m: &&Metric| m.quantity == Quantity::Throughput && m.repetition.is_none() && m.scope == Scope::Whole;
+    let whole = |m: &&Metric| is_speed(m, Scope::Whole);
     let several = distinct(all.iter().filter(whole).map(|m| &m.target)).len() > 1;
     let speeds: Vec<_> = all
         .iter()

@@ -49,6 +49,9 @@ pub(super) fn explain(e: &Error, typed: &[String]) -> Option<(String, String)> {
             if place.is_empty() {
                 return None;
             }
+            if path != RUN {
+                return Some((format!("`drivebench {path}` needs a command"), lists(&path)));
+            }
             let names: Vec<&str> = REGISTER.iter().map(|experiment| experiment.name).collect();
             let wrong = format!("no experiment is named: there are {}", listed(&names));
             (wrong, "`drivebench run baseline .` measures the drive of this directory".to_owned())

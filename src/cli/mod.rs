@@ -14,6 +14,7 @@ mod dataset;
 mod docs_tests;
 mod errors;
 mod export;
+mod fleet;
 mod headline;
 mod health;
 mod history;
@@ -101,6 +102,7 @@ pub fn main() -> ExitCode {
         Command::Report(report) => report::report(report, &args.store, &output),
         Command::History(history) => history::history(history, &args.store, &output),
         Command::Import(import) => import::import(import, &args.store, &output),
+        Command::Fleet(fleet) => fleet::fleet(fleet, &args.store, &output),
         Command::WatchBoot(watch) => watch_boot::watch(watch, &args.store, &output),
         Command::Results(results) => results::results(results, &args.store, &output),
         Command::Show(show) => {

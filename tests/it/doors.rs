@@ -65,6 +65,8 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/experiments/src/test_files/tree.rs",
             // Settings of the kernel, and its control groups.
             "crates/experiments/src/swap/kernel.rs",
+            // The collection, in a private temporary directory.
+            "src/cli/fleet/collection.rs",
         ],
     ),
     (
@@ -90,6 +92,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/experiments/src/share/run/setup.rs",
             "crates/experiments/src/share/run/smb.rs",
             "crates/experiments/src/swap/kernel.rs",
+            "src/cli/fleet/collection.rs",
         ],
     ),
     (

@@ -14,6 +14,7 @@ mod engines;
 mod export;
 mod faults;
 mod files_and_memory;
+mod fleet;
 mod fuzz;
 mod hostile;
 mod import;

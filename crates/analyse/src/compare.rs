@@ -150,6 +150,19 @@ pub fn rank(estimates: &[Estimate]) -> Vec<Vec<usize>> {
     groups
 }
 
+/// Results of one run each that stand in another place of the ranking than more than half of all: their positions, and their
+/// ratios to the geometric mean of that majority, where its interval excludes 1. Two can't say which of them is unusual.
+pub fn outliers(estimates: &[&Estimate]) -> Vec<(usize, Estimate)> {
+    let estimates: Vec<Estimate> = estimates.iter().map(|one| across_runs(one, None)).collect();
+    let places = rank(&estimates);
+    let Some(most) = places.iter().find(|place| 2 * place.len() > estimates.len()) else { return Vec::new() };
+    let typical = repeat::typical(&most.iter().map(|&at| estimates[at].value).collect::<Vec<_>>());
+    let others = (0..estimates.len()).filter(|at| !most.contains(at));
+    let ratio = |at: usize| Some((at, ratio(&estimates[at], typical.as_ref()?)?));
+    let different = others.filter_map(ratio).filter(|(_, ratio)| ratio.different);
+    different.map(|(at, ratio)| (at, ratio.estimate)).collect()
+}
+
 /// Positions of the lowest and of the highest, where its interval lies below or above those of all others.
 pub fn apart(estimates: &[Estimate]) -> [Option<usize>; 2] {
     let beyond = |is: fn(&Estimate, &Estimate) -> bool| {
@@ -270,5 +283,18 @@ mod tests {
         assert_eq!(rank(&[of(15.0, 0.1), of(13.0, 5.0), of(11.0, 0.1)]), [vec![0, 1, 2]]);
         assert_eq!(rank(&[of(20.0, 0.5), of(15.0, 0.2), of(14.9, 10.0)]), [vec![0, 1, 2]]);
         assert_eq!(rank(&[]), Vec::<Vec<usize>>::new());
+    }
+
+    #[test]
+    fn those_unlike_most_are_outliers() {
+        let found = |values: &[f64]| {
+            let estimates: Vec<Estimate> = values.iter().map(|value| of(*value, 2.0)).collect();
+            outliers(&estimates.iter().collect::<Vec<_>>())
+        };
+        let two = found(&[100.0, 71.0, 101.0, 99.0, 70.0, 100.0, 102.0, 98.0]);
+        assert_eq!(two.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [1, 4]);
+        assert!(two.iter().all(|(_, ratio)| ratio.low > 0.6 && ratio.high < 0.8), "{two:?}");
+        assert_eq!(found(&[100.0, 70.0]), []);
+        assert_eq!(found(&[100.0, 70.0, 50.0]), [], "no two are alike");
     }
 }

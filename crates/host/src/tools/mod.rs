@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+pub mod ansible;
 pub mod blockdev;
 pub mod dmesg;
 pub mod dmsetup;
@@ -96,13 +97,15 @@ pub struct Query {
     limit: Duration,
     /// Whether it goes on when this program ends and its output is no longer read.
     outlives: bool,
+    /// Variables of its environment, beside those of this program.
+    env: Vec<(&'static str, OsString)>,
 }
 
 impl Query {
     /// A command with a time limit of 10 s.
     fn new(tool: Tool, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         let args = args.into_iter().map(Into::into).collect();
-        Self { tool, args, limit: Duration::from_secs(10), outlives: false }
+        Self { tool, args, limit: Duration::from_secs(10), outlives: false, env: Vec::new() }
     }
 
     pub fn args(&self) -> &[OsString] {

@@ -77,6 +77,7 @@ impl System {
             .args(&query.args)
             .env("LC_ALL", "C")
             .env_remove("LANGUAGE")
+            .envs(query.env.iter().map(|(name, value)| (name, value)))
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
