@@ -383,9 +383,8 @@ impl Store {
         for path in names.map(|entry| entry.path()) {
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
             let run = |name: &str, end| name.strip_suffix(end).is_some_and(is_name);
-            let temporary = left_for(name).is_some_and(|name| {
-                [INDEX, KEY].contains(&name) || run(name, PLAIN) || run(name, PACKED)
-            });
+            let temporary = left_for(name)
+                .is_some_and(|name| [INDEX, KEY].contains(&name) || run(name, PLAIN) || run(name, PACKED));
             let packed = || holds_the_same(&path.with_extension("jsonl.gz"), &path).unwrap_or(false);
             let packed = run(name, PLAIN) && packed();
             let unused = || open_regular(&path).is_ok_and(|file| lock(&file).is_ok());
