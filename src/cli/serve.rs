@@ -1,5 +1,5 @@
 //! `drivebench report --site --serve`: the pages of the store for browsers on this machine. Nothing is opened by a name from
-//! a request, and nothing is changed.
+//! a request.
 
 use std::{
     collections::BTreeMap,

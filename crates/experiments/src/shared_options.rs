@@ -47,8 +47,7 @@ pub const CACHING: Opt<Caching> =
 
 pub const VERIFY: Opt<bool> = Opt::switch("verify", "Check every block that is read").heading(LOAD);
 
-pub const SEED: Opt<u64> =
-    Opt::new("seed", "N", parsed, "Seed of content and random offsets").heading(LOAD).default("1");
+pub const SEED: Opt<u64> = Opt::new("seed", "N", parsed, "Seed of random offsets").heading(LOAD).default("1");
 
 pub const ENGINE: Opt<String> =
     Opt::new("engine", "ENGINE", parsed, "psync, uring or fio [default: by depth]")

@@ -79,7 +79,7 @@ pub struct Load {
     /// Number of equal parts of the extent in which a sequential load goes on in turn.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub streams: u32,
-    /// Seeds the content and the order of offsets. Writing and verifying must use the same seed.
+    /// Seeds the order of offsets. Writing and verifying must use the same seed.
     pub seed: u64,
     /// Whether each written block gets a stamp (offset, seed, checksum), and the stamp of each block read is checked.
     #[serde(default)]
@@ -98,7 +98,7 @@ impl Load {
         self.caching == Caching::BufferedFsync && self.writes() && !whole
     }
 
-    /// The maximum size of all buffers of one target. It suits a board with 512 MB.
+    /// The most bytes in flight of one target. Buffers take up to three times as many, which suits a board with 512 MB.
     pub const MAX_BUFFERS: u64 = 64 * MIB;
 
     /// A load of depth 1 with random content, not verified.

@@ -92,10 +92,12 @@ impl Store {
         &self.dir
     }
 
-    /// Equal while no record changed. The index, which follows from the records, is left out.
+    /// Equal while no packed record changed. Those that are being written grow all the time, and the index follows from the records.
     pub fn state(&self) -> StoreState {
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
-        let records = entries.filter(|entry| entry.file_name() != INDEX);
+        let is_ended =
+            |name: &OsString| name != INDEX && !name.as_encoded_bytes().ends_with(PLAIN.as_bytes());
+        let records = entries.filter(|entry| is_ended(&entry.file_name()));
         let state = |meta: fs::Metadata| Some((meta.len(), meta.modified().ok()?));
         records.filter_map(|entry| Some((entry.file_name(), state(entry.metadata().ok()?)?))).collect()
     }
