@@ -130,8 +130,9 @@ fn pages_are_served_to_this_machine_only() {
     }
     let (status, _, body) = ask("HEAD /", "localhost");
     assert_eq!((status.as_str(), body.as_str()), ("200", ""));
-    // A new run is shown at the next request.
-    keep(&cli, "2026-11-02T10:00:00Z", "4C02", 20e6);
+    // A new run is shown once it has ended.
+    let new = keep(&cli, "2026-11-02T10:00:00Z", "4C02", 20e6);
+    Store::at(cli.store()).pack(&new).expect("packs");
     assert!(ask("GET /", "localhost").2.contains("4C02"));
     let taken = cli.run(["report", "--site", "--serve", port]);
     assert!(taken.code == 2 && taken.err.contains(port), "{}", taken.err);
