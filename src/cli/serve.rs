@@ -36,8 +36,10 @@ type Pages = BTreeMap<String, String>;
 
 struct Site {
     store: Store,
-    /// The pages as they were last made, and the state of the store then.
-    made: Mutex<(StoreState, Arc<Pages>)>,
+    /// The pages as they were last made.
+    pages: Mutex<Arc<Pages>>,
+    /// The state of the store then; locked while they are made.
+    made: Mutex<StoreState>,
 }
 
 pub(super) fn serve(port: u16, store: Store, output: &Output) -> anyhow::Result<ExitCode> {
@@ -45,10 +47,11 @@ pub(super) fn serve(port: u16, store: Store, output: &Output) -> anyhow::Result<
         Usage(format!("port {port} of 127.0.0.1 can't be used: {e}; name another one, or 0 for any"))
     })?;
     let signals = Signals::listen()?;
-    let made = Mutex::new((store.state(), Arc::new(site::pages(&store)?)));
+    let made = Mutex::new(store.state());
+    let pages = Mutex::new(Arc::new(site::pages(&store)?));
     output.result(&format!("http://{}/\n", listener.local_addr()?))?;
     output.note("All users of this machine can read the pages, with serials and paths. Ctrl-C ends this.");
-    let site = Arc::new(Site { store, made });
+    let site = Arc::new(Site { store, pages, made });
     thread::Builder::new().spawn(move || {
         for stream in listener.incoming() {
             match stream {
@@ -100,14 +103,17 @@ fn read_head(stream: &mut TcpStream) -> io::Result<String> {
 }
 
 impl Site {
-    /// The pages, made anew if the store has changed.
+    /// The pages, made anew if the store has changed. While another request makes them, these are the last ones.
     fn current(&self) -> anyhow::Result<Arc<Pages>> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = self.store.state();
-        if made.0 != state {
-            *made = (state, Arc::new(site::pages(&self.store)?));
+        let pages = || self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(mut made) = self.made.try_lock() {
+            let state = self.store.state();
+            if *made != state {
+                *pages() = Arc::new(site::pages(&self.store)?);
+                *made = state;
+            }
         }
-        Ok(Arc::clone(&made.1))
+        Ok(Arc::clone(&pages()))
     }
 }
 

@@ -8,6 +8,8 @@ use std::{
     process::ExitCode,
 };
 
+use sha2::{Digest, Sha256};
+
 use super::{
     check,
     errors::Usage,
@@ -22,7 +24,7 @@ use crate::{
     record::{AtomicFile, Store, is_name, keep_new_dir, open_regular},
     report::{
         MARK, html,
-        site::{self, SIDE_BY_SIDE},
+        site::{self, SIDE_BY_SIDE, SITE},
     },
     run,
     units::{count, decimal_bytes, shortened, signed_percent},
@@ -38,6 +40,11 @@ const CURVES: usize = 6;
 pub(super) fn site(dir: &Path, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
     refuse_foreign(dir)?;
     let pages = pages(store)?;
+    if let Some(name) = pages.keys().find(|name| dir.join(name).exists() && !has(dir, name, MARK)) {
+        return Err(
+            Usage(format!("{} is not a page of drivebench: move it away", dir.join(name).display())).into()
+        );
+    }
     write(dir, &pages).map_err(|e| anyhow::anyhow!("{} can't be written: {e}", dir.display()))?;
     let bytes: usize = pages.values().map(String::len).sum();
     let drives = pages.keys().filter(|name| name.starts_with(DRIVE)).count();
@@ -83,15 +90,17 @@ fn refuse_foreign(dir: &Path) -> anyhow::Result<()> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => true,
         entries => entries.map_err(|e| Usage(format!("{}: {e}", dir.display())))?.next().is_none(),
     };
-    let is_ours = || {
-        let mut head = Vec::new();
-        let read = open_regular(&dir.join(INDEX)).and_then(|file| file.take(4096).read_to_end(&mut head));
-        read.is_ok() && String::from_utf8_lossy(&head).contains(MARK)
-    };
-    if is_empty || is_ours() {
+    if is_empty || has(dir, INDEX, SITE) {
         return Ok(());
     }
     Err(Usage(format!("{} holds other files: name a directory of its own", dir.display())).into())
+}
+
+/// Whether a page has this mark.
+fn has(dir: &Path, name: &str, mark: &str) -> bool {
+    let mut page = Vec::new();
+    let read = open_regular(&dir.join(name)).and_then(|file| file.take(1 << 16).read_to_end(&mut page));
+    read.is_ok() && String::from_utf8_lossy(&page).contains(mark)
 }
 
 /// Writes the pages, and removes those of runs and drives that are gone.
@@ -110,11 +119,17 @@ fn write(dir: &Path, pages: &BTreeMap<String, String>) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         let own = name.strip_suffix(PAGE).map(|own| own.strip_prefix(DRIVE).unwrap_or(own));
-        if own.is_some_and(is_name) && !pages.contains_key(&name) {
+        if own.is_some_and(is_name) && !pages.contains_key(&name) && has(dir, &name, MARK) {
             fs::remove_file(dir.join(name))?;
         }
     }
     Ok(())
+}
+
+/// The name of the page of a drive, which no other drive can be made to have.
+fn drive_page(identity: &str) -> String {
+    let digest = Sha256::digest(identity.as_bytes());
+    digest[..8].iter().fold(DRIVE.to_owned(), |name, byte| format!("{name}{byte:02x}"))
 }
 
 /// The page of a run or a drive.
@@ -144,7 +159,7 @@ fn row(one: &DriveHistory, mut alarms: Vec<String>, now: &str) -> site::Drive {
         (series.load.clone(), sparkline(&speeds, true))
     });
     site::Drive {
-        page: page(&format!("{DRIVE}{:08x}", crc32fast::hash(one.identity.as_bytes()))),
+        page: page(&drive_page(&one.identity)),
         name: one.name().to_owned(),
         machine: one.machine.clone(),
         alarms,
@@ -208,7 +223,7 @@ mod tests {
     use super::*;
 
     fn pages(names: &[&str]) -> BTreeMap<String, String> {
-        names.iter().map(|name| ((*name).to_owned(), format!("{MARK}{name}"))).collect()
+        names.iter().map(|name| ((*name).to_owned(), format!("{MARK}{SITE}{name}"))).collect()
     }
 
     #[test]
@@ -216,7 +231,7 @@ mod tests {
         let above = tempfile::tempdir().expect("a directory");
         let dir = above.path().join("site");
         write(&dir, &pages(&[INDEX, "r1.html", "drive-0a.html"])).expect("new");
-        fs::write(dir.join("a note.html"), "").expect("written");
+        fs::write(dir.join("notes.html"), "").expect("written");
         assert!(refuse_foreign(&dir).is_ok());
         write(&dir, &pages(&[INDEX, "r2.html"])).expect("anew");
         let mut names: Vec<String> = fs::read_dir(&dir)
@@ -224,14 +239,15 @@ mod tests {
             .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
             .collect();
         names.sort();
-        assert_eq!(names, ["a note.html", INDEX, "r2.html"]);
+        assert_eq!(names, [INDEX, "notes.html", "r2.html"]);
     }
 
     #[test]
     fn directories_of_others_are_refused() {
         let dir = tempfile::tempdir().expect("a directory");
         assert!(refuse_foreign(dir.path()).is_ok() && refuse_foreign(&dir.path().join("new")).is_ok());
-        fs::write(dir.path().join(INDEX), "<html>").expect("written");
+        // The page of a run, too.
+        fs::write(dir.path().join(INDEX), MARK).expect("written");
         assert!(refuse_foreign(dir.path()).is_err());
     }
 }

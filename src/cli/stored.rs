@@ -120,7 +120,7 @@ pub(super) fn pack(store: &Store, run: &str, output: &Output) {
 
 /// Prints what the run cost, its name, and commands for what to do next.
 pub(super) fn saved(store: &Store, run: &str, findings: &Findings, output: &Output) {
-    let spent = findings.spent.map(|spent| spent.describe(findings.origin.ended) + " ").unwrap_or_default();
+    let spent = findings.spent.map(|spent| spent.describe() + " ").unwrap_or_default();
     output.note(&format!("{spent}Saved as {run}."));
     let own = [format!("show {run} --full"), format!("report {run}")].map(|words| command(store, &words));
     let next = findings.next.iter().map(|n| (command(store, &n.command), n.question.as_str()));

@@ -114,11 +114,10 @@ pub struct Spent {
 
 impl Spent {
     /// A sentence such as `Measured 41 s, 0.46 GB written.` The last writes of a run that did not end well are not counted.
-    pub fn describe(&self, ended: RunStatus) -> String {
-        let written = match (self.written, ended) {
-            (0, RunStatus::Finished) => ", nothing written".to_owned(),
-            (0, _) => String::new(),
-            (bytes, _) => format!(", {} written", decimal_bytes(bytes)),
+    pub fn describe(&self) -> String {
+        let written = match self.written {
+            0 => String::new(),
+            bytes => format!(", {} written", decimal_bytes(bytes)),
         };
         format!("Measured {}{written}.", duration(self.seconds))
     }

@@ -1,6 +1,6 @@
 //! Pages of a whole store: the first one with every drive, and one for each drive. They need no network and no script.
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use super::{html::page, plot, text::glued};
 use crate::{
@@ -8,6 +8,9 @@ use crate::{
     findings::Figure,
     units::{count, distinct, rate},
 };
+
+/// What only the first page has.
+pub const SITE: &str = "<!-- the first page of a site of drivebench -->";
 
 /// A drive, as all pages know it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -69,6 +72,7 @@ pub fn index(drives: &[Drive], checked: bool, runs: usize, now: &str) -> String 
     page(
         "Drives",
         html! {
+            (PreEscaped(SITE))
             h1 { "Drives" }
             p.head.soft { (sum) " · " (now) " · " a href=(SIDE_BY_SIDE) { "Side by side" } }
             @if alarmed().next().is_some() {

@@ -1,6 +1,9 @@
 //! `drivebench check --for USE`: whether directories are fit for a use, as an exit code.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::ValueEnum;
 
@@ -54,7 +57,7 @@ pub(super) fn gate(
     store: &Option<PathBuf>,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
-    if targets.is_empty() {
+    if targets.is_empty() || !targets.iter().all(|target| Path::new(target).is_dir()) {
         return Err(
             Usage("--for measures with files of its own: name a directory on the drive".to_owned()).into()
         );

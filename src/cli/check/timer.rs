@@ -59,7 +59,8 @@ pub(super) fn install(
             every.word()
         ));
         output.result(&format!("{}\n", job.cron()))?;
-        return Ok(ExitCode::SUCCESS);
+        // Nothing was installed, whatever was consented to.
+        return Ok(ExitCode::from(u8::from(consented)));
     }
     output.plan(&job.describe())?;
     job.can_be_installed()?;
