@@ -109,7 +109,7 @@ fn sentence(verdict: &Verdict, probed: &Probed) -> String {
         Verdict::FakeSomewhere { overwrites, share } => {
             let how = match overwrites {
                 true => "data overwrites other data".to_owned(),
-                false => format!("one part of it, {}, loses what is written", percent(*share)),
+                false => format!("the last {} of it loses what is written", percent(*share)),
             };
             format!("FAKE: {how}. Copy old files elsewhere and compare them; test the whole drive for its exact size.")
         }

@@ -207,7 +207,7 @@ pub(super) fn probe(
 }
 
 /// The last good and the first bad sample, where all samples are good up to some point and none beyond it.
-fn tail(samples: &[Sample], overwritten: bool) -> Option<(u64, u64)> {
+pub(super) fn tail(samples: &[Sample], overwritten: bool) -> Option<(u64, u64)> {
     /// Fewer could be bad by chance.
     const LEAST: usize = 3;
     let first = samples.iter().position(|s| s.state.is_bad())?;
