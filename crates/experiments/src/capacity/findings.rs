@@ -23,7 +23,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         let given = &plan.targets[at].given;
         let Some(probed) = run.acts.get(&(step.id, at)).and_then(|act| act.get::<Probed>()) else {
             findings.verdicts.push(format!(
-                "{given}: UNDECIDED: the test ended before all samples were read. `drivebench cleanup` puts back what is not back yet."
+                "{given}: UNDECIDED: the test ended before all samples were read. `drivebench cleanup` undoes what is left of it."
             ));
             continue;
         };
