@@ -241,6 +241,9 @@ impl Keeper for ProbeSession<'_> {
         let drive = away.bring_back(&System::default(), self.cancel, &mut asks).map_err(io::Error::other)?;
         // It may be mounted automatically.
         while let Err(e) = medium.reopen() {
+            if e.kind() != io::ErrorKind::ResourceBusy {
+                return Err(e);
+            }
             self.report_progress(&format!("waiting for the drive: {e}"))?;
             thread::sleep(LOOK);
         }
