@@ -231,9 +231,9 @@ impl Keeper for ProbeSession<'_> {
         entry.done()
     }
 
-    fn replug(&mut self, medium: &mut dyn Medium) -> io::Result<()> {
-        let Some(drive) = &self.replug else { return Ok(()) };
-        let mut asks = |text: &str| self.watcher.asks(text);
+    fn replug(&mut self, medium: &mut dyn Medium) -> io::Result<bool> {
+        let Some(drive) = &self.replug else { return Ok(false) };
+        let mut asks = |text: &str| self.watcher.asks(&format!("{text} Automatic mounting must be off."));
         let mut away =
             DetachedDrive::announce(&self.journal, drive, &Unplug::Hand).map_err(io::Error::other)?;
         let check = || Ok(());
@@ -248,7 +248,7 @@ impl Keeper for ProbeSession<'_> {
             thread::sleep(LOOK);
         }
         self.replug = Some(drive);
-        Ok(())
+        Ok(true)
     }
 
     fn seconds(&self) -> f64 {

@@ -40,6 +40,8 @@ pub(super) struct Model {
     pub forgets: bool,
     /// It does not come back once it is unplugged.
     pub stays_away: bool,
+    /// Another drive comes back in its place.
+    pub is_swapped: bool,
 }
 
 pub(super) struct Simulated {
@@ -49,6 +51,8 @@ pub(super) struct Simulated {
     order: VecDeque<u64>,
     random: Xoshiro256PlusPlus,
     seed: u64,
+    /// Times that it was plugged in again: what it does not keep reads differently each time.
+    reopened: u8,
 }
 
 fn filled(seed: u64) -> Vec<u8> {
@@ -60,7 +64,7 @@ fn filled(seed: u64) -> Vec<u8> {
 impl Simulated {
     pub fn new(model: Model, seed: u64) -> Self {
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Self { model, flash: HashMap::new(), cached: HashMap::new(), order: VecDeque::new(), random, seed }
+        Self { model, flash: HashMap::new(), cached: HashMap::new(), order: VecDeque::new(), random, seed, reopened: 0 }
     }
 
     fn physical(&self, at: u64) -> Option<u64> {
@@ -105,7 +109,7 @@ impl Medium for Simulated {
             let data = match (self.cached.get(&at), self.physical(at)) {
                 (Some(data), _) => data.clone(),
                 (None, None) if self.model.fails => return Err(io::Error::from_raw_os_error(5)),
-                (None, None) => vec![0; BLOCK],
+                (None, None) => vec![self.reopened; BLOCK],
                 (None, Some(at)) => self.flash.get(&at).cloned().unwrap_or_else(|| self.original(at)),
             };
             block.copy_from_slice(&data);
@@ -149,7 +153,9 @@ impl Medium for Simulated {
         let (model, cache) = (self.model.clone(), std::mem::take(&mut self.model.cache));
         self.evict();
         self.model.cache = cache;
-        self.flash.retain(|at, _| *at < model.real);
+        self.reopened += 1;
+        self.seed += u64::from(model.is_swapped);
+        self.flash.retain(|at, _| *at < model.real && !model.is_swapped);
         Ok(())
     }
 }
@@ -205,8 +211,8 @@ impl Keeper for Idle {
         Ok(())
     }
 
-    fn replug(&mut self, medium: &mut dyn Medium) -> io::Result<()> {
-        if self.replugs { medium.reopen() } else { Ok(()) }
+    fn replug(&mut self, medium: &mut dyn Medium) -> io::Result<bool> {
+        if self.replugs { medium.reopen().map(|()| true) } else { Ok(false) }
     }
 
     fn seconds(&self) -> f64 {
@@ -266,7 +272,8 @@ pub(super) fn drive(kind: Kind, seed: u64) -> Model {
 pub(super) fn test(kind: Kind, seed: u64) -> (bool, Verdict, usize) {
     let model = drive(kind, seed);
     let mut simulated = Simulated::new(model.clone(), seed);
-    let probed = probe(&mut simulated, &mut Idle::default(), SMALL, seed).expect("the model goes on");
+    let mut keeper = Idle { replugs: seed % 2 == 1, saved: 0 };
+    let probed = probe(&mut simulated, &mut keeper, SMALL, seed).expect("the model goes on");
     let verdict = Verdict::of(&probed);
     let bytes = |blocks: u64| blocks * BLOCK as u64;
     let is_right = match (&verdict, kind) {
@@ -370,4 +377,8 @@ fn a_drive_that_forgets_when_it_is_unplugged_needs_that() {
     let mut keeper = Idle { replugs: true, saved: 0 };
     let e = probe(&mut gone, &mut keeper, SMALL, 1).expect_err("it is away");
     assert_eq!((e.to_string().as_str(), keeper.saved), ("it did not come back", 1), "its blocks stay saved");
+    let mut other = Simulated::new(Model { is_swapped: true, ..model }, 1);
+    let mut keeper = Idle { replugs: true, saved: 0 };
+    probe(&mut other, &mut keeper, SMALL, 1).expect_err("it has no stamps");
+    assert_eq!((other.changed(), keeper.saved), (0, 1), "it is as it was, and the blocks stay saved");
 }
