@@ -231,9 +231,9 @@ impl Keeper for ProbeSession<'_> {
         entry.done()
     }
 
-    fn replug(&mut self, medium: &mut dyn Medium) -> io::Result<()> {
-        let Some(drive) = &self.replug else { return Ok(()) };
-        let mut asks = |text: &str| self.watcher.asks(text);
+    fn replug(&mut self, medium: &mut dyn Medium) -> io::Result<bool> {
+        let Some(drive) = &self.replug else { return Ok(false) };
+        let mut asks = |text: &str| self.watcher.asks(&format!("{text} Automatic mounting must be off."));
         let mut away =
             DetachedDrive::announce(&self.journal, drive, &Unplug::Hand).map_err(io::Error::other)?;
         let check = || Ok(());
@@ -241,11 +241,14 @@ impl Keeper for ProbeSession<'_> {
         let drive = away.bring_back(&System::default(), self.cancel, &mut asks).map_err(io::Error::other)?;
         // It may be mounted automatically.
         while let Err(e) = medium.reopen() {
+            if e.kind() != io::ErrorKind::ResourceBusy {
+                return Err(e);
+            }
             self.report_progress(&format!("waiting for the drive: {e}"))?;
             thread::sleep(LOOK);
         }
         self.replug = Some(drive);
-        Ok(())
+        Ok(true)
     }
 
     fn seconds(&self) -> f64 {

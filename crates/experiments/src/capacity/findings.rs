@@ -23,7 +23,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         let given = &plan.targets[at].given;
         let Some(probed) = run.acts.get(&(step.id, at)).and_then(|act| act.get::<Probed>()) else {
             findings.verdicts.push(format!(
-                "{given}: UNDECIDED: the test ended before all samples were read. `drivebench cleanup` puts back what is not back yet."
+                "{given}: UNDECIDED: the test ended before all samples were read. `drivebench cleanup` undoes what is left of it."
             ));
             continue;
         };
@@ -109,7 +109,7 @@ fn sentence(verdict: &Verdict, probed: &Probed) -> String {
         Verdict::FakeSomewhere { overwrites, share } => {
             let how = match overwrites {
                 true => "data overwrites other data".to_owned(),
-                false => format!("one part of it, {}, loses what is written", percent(*share)),
+                false => format!("the last {} of it loses what is written", percent(*share)),
             };
             format!("FAKE: {how}. Copy old files elsewhere and compare them; test the whole drive for its exact size.")
         }

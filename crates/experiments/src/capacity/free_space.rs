@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Filesystems that reserve blocks for files without writing them, and do direct I/O.
-const RESERVING: [&str; 5] = ["ext4", "xfs", "btrfs", "f2fs", "vfat"];
+const RESERVING: [&str; 4] = ["ext4", "xfs", "btrfs", "vfat"];
 
 /// The drive whose free space is tested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,6 +47,11 @@ impl FreeSpace {
         };
         let mount = target.mount.clone().unwrap_or_default();
         let whole = "unmount it, and test the whole drive";
+        // Encryption counts, too: it hides a stamp in the place of another.
+        if !target.layers.is_empty() {
+            let layers = target.layers.join(", ");
+            return Err(no(format!("{layers} is between it and the drive, and blocks may be moved: {whole}")));
+        }
         if !RESERVING.contains(&mount.filesystem.as_str()) {
             let filesystem = if mount.filesystem.is_empty() { "its filesystem" } else { &mount.filesystem };
             return Err(no(format!("{filesystem} can't reserve the blocks of files: {whole}")));
@@ -169,6 +174,7 @@ mod tests {
         let refused = |filesystem, options: &[&str], drives| {
             FreeSpace::of(&target(filesystem, options, drives), 3 << 29).expect_err("refused").to_string()
         };
+        let on_loop = Target { layers: vec!["loop0".to_owned()], ..target("ext4", &[], 1) };
         let refusals = [
             refused("tmpfs", &[], 0),
             refused("nfs4", &[], 0),
@@ -176,6 +182,7 @@ mod tests {
             refused("btrfs", &["compress=zstd:3"], 1),
             refused("zfs", &[], 1),
             refused("exfat", &[], 1),
+            FreeSpace::of(&on_loop, 3 << 29).expect_err("refused").to_string(),
         ];
         insta::assert_snapshot!(refusals.join("\n"));
     }

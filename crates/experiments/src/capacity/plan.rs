@@ -40,6 +40,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
 
 /// A drive that was named by its bay or serial is meant as a whole.
 fn is_directory(target: &Target) -> bool {
-    let is_path = target.given == "." || target.given.contains('/');
+    let given = target.given.as_str();
+    let is_path = given.contains('/') || [".", ".."].contains(&given) || target.path.ends_with(given);
     target.kind == Kind::Directory && is_path
 }

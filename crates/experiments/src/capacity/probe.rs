@@ -7,6 +7,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     io,
+    iter::once,
     ops::Range,
     rc::Rc,
 };
@@ -28,8 +29,8 @@ pub(super) trait Keeper {
     /// Removes the saved blocks, which are back on the drive.
     fn restored(&mut self) -> io::Result<()>;
 
-    /// Has the drive unplugged and plugged in again between writing and reading, if that was asked for.
-    fn replug(&mut self, medium: &mut dyn Medium) -> io::Result<()>;
+    /// Has the drive unplugged and plugged in again between writing and reading, and says whether that was asked for.
+    fn replug(&mut self, medium: &mut dyn Medium) -> io::Result<bool>;
 
     fn seconds(&self) -> f64;
 
@@ -142,6 +143,7 @@ struct Round {
     samples: Vec<Sample>,
     /// Stamps found at another position than theirs: the position, and theirs.
     foreign: Vec<(u64, u64)>,
+    replugged: bool,
 }
 
 /// Good samples, one in the middle of each of equal parts.
@@ -172,7 +174,7 @@ pub(super) fn probe(
         None => (0..samples).map(|n| test.within(place(n)..place(n + 1))).collect(),
     };
     let overflow = test.sizes.overflow;
-    let Round { mut samples, mut foreign } = test.round("samples", &positions, 0..overflow, false)?;
+    let Round { mut samples, mut foreign, .. } = test.round("samples", &positions, 0..overflow, false)?;
     let mut bad: Vec<u64> = samples.iter().filter(|s| s.state != State::Good).map(|s| s.block).collect();
     let mut probed = Probed { blocks, ..Probed::default() };
     // Nothing more is written to a drive that is read wrongly, or does not take back what it held.
@@ -182,8 +184,10 @@ pub(super) fn probe(
     }
     if !bad.is_empty() || !foreign.is_empty() {
         // The cache is overflowed elsewhere, and what was overwritten there before is only read.
-        let again = if bad.is_empty() { &positions } else { &bad };
-        let second = test.round("bad samples again", again, overflow..3 * overflow, true)?;
+        // A good sample tells the drive from another that was plugged in.
+        let good = samples.iter().find(|s| s.state == State::Good).map(|s| s.block);
+        let again = if bad.is_empty() { positions } else { bad.into_iter().chain(good).collect() };
+        let second = test.round("bad samples again", &again, overflow..3 * overflow, true)?;
         foreign.extend(second.foreign);
         for sample in samples.iter_mut().filter(|s| s.state != State::Good) {
             let now = second.samples.iter().find(|s| s.block == sample.block).map(|s| s.state);
@@ -207,7 +211,7 @@ pub(super) fn probe(
 }
 
 /// The last good and the first bad sample, where all samples are good up to some point and none beyond it.
-fn tail(samples: &[Sample], overwritten: bool) -> Option<(u64, u64)> {
+pub(super) fn tail(samples: &[Sample], overwritten: bool) -> Option<(u64, u64)> {
     /// Fewer could be bad by chance.
     const LEAST: usize = 3;
     let first = samples.iter().position(|s| s.state.is_bad())?;
@@ -266,9 +270,16 @@ impl Test<'_> {
         let saved = Rc::new(saved);
         self.saved.insert(salt, Rc::clone(&saved));
         let tested = self.tested(what, salt, &saved, overflow, scan, &mut round);
-        // Files are removed.
-        let failed = if self.sizes.file.is_none() { restore(self.medium, salt, &saved)?.failed } else { 0 };
-        match failed {
+        let restored = match self.sizes.file {
+            None => restore(self.medium, salt, &saved)?,
+            // Files are removed.
+            Some(_) => Restored::default(),
+        };
+        if round.replugged && restored.is_elsewhere(&saved) {
+            let why = "the drive that was plugged in has none of the stamps: it may be another one";
+            return Err(io::Error::other(why));
+        }
+        match restored.failed {
             0 => self.keeper.restored()?,
             failed => self.not_restored += failed,
         }
@@ -301,7 +312,7 @@ impl Test<'_> {
         let from = self.within(overflow.start..overflow.end.saturating_sub(self.sizes.singles));
         self.pass(what, salt, from..from + self.sizes.singles, 1, true, round)?;
         attempt(self.medium.flush())?;
-        self.keeper.replug(self.medium)?;
+        round.replugged = self.keeper.replug(self.medium)?;
         if scan {
             self.pass(what, salt, 0..self.sizes.overflow, self.sizes.transfer, false, round)?;
         }
@@ -421,7 +432,7 @@ impl Test<'_> {
         while bad - good > 1 {
             let between = (bad - good - 1).min(self.sizes.search);
             let place = |n: u64| good + 1 + n * (bad - good - 1) / between;
-            let positions: Vec<u64> = (0..between).map(place).collect();
+            let positions: Vec<u64> = once(good).chain((0..between).map(place)).collect();
             let round = self.round("real size", &positions, 0..overflow, false)?;
             let first =
                 round.samples.iter().position(|s| s.state != State::Good).unwrap_or(round.samples.len());
@@ -448,6 +459,13 @@ pub(super) struct Restored {
     pub unchanged: u64,
     /// Blocks that could not be written, or still hold a stamp.
     pub failed: u64,
+}
+
+impl Restored {
+    /// Whether nothing shows that these blocks were saved from this drive: it is another one, or was written since.
+    pub fn is_elsewhere(&self, saved: &Saved) -> bool {
+        self.stamped == 0 && self.unchanged < saved.len() as u64
+    }
 }
 
 /// Puts back the blocks that hold a stamp with this salt. What holds something else was written since, or is not kept by the drive.

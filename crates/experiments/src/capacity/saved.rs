@@ -70,7 +70,7 @@ impl Undo for StampedBlocks {
         if restored.failed > 0 {
             return Err(io::Error::other(format!("{} blocks of {label} can't be restored", restored.failed)));
         }
-        if restored.stamped == 0 && restored.unchanged < saved.len() as u64 {
+        if restored.is_elsewhere(&saved) {
             let why = format!("{label} has no such blocks: it is another drive, or was written since");
             return Err(io::Error::other(why));
         }

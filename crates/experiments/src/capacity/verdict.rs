@@ -1,6 +1,6 @@
 //! The verdict on a drive's size.
 
-use super::probe::{Probed, Sample, State};
+use super::probe::{Probed, State, tail};
 use crate::{analyse::proportion, stamped::BLOCK};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -14,7 +14,7 @@ pub(super) enum Verdict {
         bytes: u64,
         confirmed: bool,
     },
-    /// A part of the free space overwrites other blocks or loses what is written, so the size is false: the share of bad blocks.
+    /// Free space overwrites other blocks or its end loses what is written, so the size is false: the share of bad blocks.
     FakeSomewhere {
         overwrites: bool,
         share: f64,
@@ -76,7 +76,7 @@ impl Verdict {
         }
         let share = bad as f64 / samples as f64;
         let foreign = probed.foreign.unwrap_or(false);
-        if foreign || probed.foreign.is_some() && errors == 0 && is_one_part(&probed.samples) {
+        if foreign || probed.foreign.is_some() && errors == 0 && tail(&probed.samples, false).is_some() {
             return Self::FakeSomewhere { overwrites: foreign, share };
         }
         match probed.edge {
@@ -97,11 +97,4 @@ impl Verdict {
             samples => Self::Unsteady { samples },
         }
     }
-}
-
-/// Whether three samples or more are bad, and follow each other: filesystems fill free space in order, from any point on.
-fn is_one_part(samples: &[Sample]) -> bool {
-    let bad: Vec<bool> = samples.iter().map(|sample| sample.state.is_bad()).collect();
-    let ends = bad.iter().zip(bad.iter().cycle().skip(1)).filter(|(one, next)| **one && !**next).count();
-    ends <= 1 && bad.iter().filter(|bad| **bad).count() >= 3
 }
