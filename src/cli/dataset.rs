@@ -9,7 +9,7 @@ use std::{
 use anyhow::{anyhow, bail};
 use flate2::{Compression, write::GzEncoder};
 
-use super::{output::Output, stored};
+use super::{errors::Usage, output::Output, stored};
 use crate::{
     findings::Findings,
     record::{AtomicFile, Event, Start, Store, make_dir},
@@ -25,27 +25,31 @@ pub(super) fn add(
     store: &Store,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
+    if dir.exists() && !dir.is_dir() {
+        return Err(Usage(format!("{} is a file: name a directory", dir.display())).into());
+    }
     let (mut new, mut left) = (0, 0);
     for run in runs {
-        let Some(Event::Start(start)) = store.open(run)?.next() else {
-            bail!("the record of {run} has no start");
+        let read = || {
+            let Some(Event::Start(start)) = store.open(run)?.next() else { bail!("it has no start") };
+            let path = dir.join(part(run, &start));
+            if path.exists() { Ok(None) } else { Ok(Some((path, stored::read(store, run)?))) }
         };
-        let path = dir.join(part(run, &start));
-        if path.exists() {
-            continue;
-        }
-        match stored::read(store, run)? {
-            (findings, None) if findings.origin.ended == RunStatus::Finished => {
+        let problem = match read() {
+            Ok(None) => continue,
+            Ok(Some((path, (findings, None)))) if findings.origin.ended == RunStatus::Finished => {
                 write(&path, &findings).map_err(|e| anyhow!("{} can't be written: {e}", path.display()))?;
                 new += 1;
+                continue;
             }
-            (_, damage) => {
-                left += 1;
-                whole &= damage.is_none();
-            }
-        }
+            Ok(Some((_, (_, damage)))) => damage.map(|why| format!("the record {why}")),
+            Err(e) => Some(e.to_string()),
+        };
+        left += 1;
+        whole &= problem.is_none();
+        problem.iter().for_each(|why| output.note(&format!("Skipped {run}: {why}.")));
     }
-    let (new, left) = (count(new, "run"), count(left, "unfinished or damaged run"));
+    let (new, left) = (count(new, "run"), count(left, "unfinished or unreadable run"));
     output.note(&format!("{}: {new} added, {left} left out.", dir.display()));
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -307,9 +307,13 @@ pub(super) fn compare(
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
     let (run, target) = stored::side(store, side)?;
-    // Without a key, nothing was anonymised.
-    let packed =
-        report::anonymised(slice::from_ref(&run), store, slice::from_ref(&run.run)).unwrap_or_default();
+    let mut packed = Vec::new();
+    if store.has_pseudonym_key() {
+        match report::anonymised(slice::from_ref(&run), store, slice::from_ref(&run.run)) {
+            Ok(anonymised) => packed = anonymised,
+            Err(e) => output.note(&format!("Packs of this drive may count as another: {e}.")),
+        }
+    }
     let mut peers = Peers::of(&run, target, packed.first().unwrap_or(&run))?;
     let entries = fs::read_dir(dir).map_err(|e| Usage(format!("{} can't be read: {e}", dir.display())))?;
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -323,6 +327,10 @@ pub(super) fn compare(
         }
     }
     list_skipped(&skipped, output);
+    if skipped.len() == paths.len() {
+        let why = format!("{} has no valid pack: `drivebench results pack` makes them", dir.display());
+        return Err(Usage(why).into());
+    }
     if others > 0 {
         let packs = count(others, "pack");
         output.note(&format!("Not counted: {packs} of this drive, or of other models, suites or loads."));

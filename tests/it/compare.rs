@@ -160,11 +160,14 @@ fn a_run_among_packs_of_its_model() {
         keep(&cli, SPRING, &reads(&[&serial], Rules::quick()), &speeds[n..=n], n as u64, true)
     };
     let runs: Vec<String> = (0..speeds.len()).map(keep).collect();
+    std::fs::write(at("notes.txt"), "no pack").expect("writes");
+    let none = cli.run(["results", "compare", &runs[0], &at("")]);
+    assert_eq!((none.code, none.out.as_str()), (2, ""), "{}", none.err);
+    assert!(!cli.store().join("pseudonyms.key").exists(), "comparing makes no key");
     for run in &runs {
         let done = cli.run(["results", "pack", run, "--out", &at(run)]);
         assert_eq!(done.code, 0, "{}", done.err);
     }
-    std::fs::write(at("notes.txt"), "no pack").expect("writes");
     let mut changed = std::fs::read(at(&runs[7])).expect("a pack");
     let middle = changed.len() / 2;
     changed[middle] ^= 1;

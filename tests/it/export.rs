@@ -232,4 +232,14 @@ fn a_dataset_grows_by_the_runs_that_it_lacks() {
     months.sort();
     assert_eq!(months, ["month=2026-05", "month=2026-11"]);
     assert_eq!(export(&cli, &["--dataset", "x", "--out", "y.csv"]).code, 2);
+    assert_eq!(export(&cli, &["--dataset", path.to_str().expect("UTF-8")]).code, 2, "a file");
+    // What can't be read is named and leaves no other out.
+    let whole = fs::read_to_string(cut).expect("a record");
+    let (start, rest) = whole.split_once('\n').expect("lines");
+    let start = start.replacen("\"experiment\":\"baseline\"", "\"experiment\":\"later\"", 1);
+    fs::write(cli.store().join("rcut.jsonl"), format!("{start}\n{rest}")).expect("writes");
+    let next = keep(&cli, AUTUMN, &["4C530001"], 6.6e6);
+    let done = export(&cli, &["--dataset", dir.to_str().expect("UTF-8")]);
+    assert!(done.code == 1 && done.err.contains("Skipped rcut: "), "{}", done.err);
+    assert!(part(&next, "2026-11", "20261121T100000Z").exists());
 }

@@ -14,13 +14,14 @@ const STAND_IN: &str = r#"#!/bin/sh
 cd "$ANSIBLE_HOME" && stat -c %a . >"$KEPT/mode" && pwd >"$KEPT/dir" && cp hosts.json "$KEPT" || exit 9
 ls programs/*/drivebench ansible_collections/drivebench/drivebench/playbooks/measure.yml >"$KEPT/files"
 cp "$RECORD" "$STORE"
-echo '{"run": "rbase1"}' >"$STORE/fleet/first/me_pi1.json"
+echo '{"run": "rbase1", "experiment": "baseline"}' >"$STORE/fleet/first/me_pi1.json"
 cat <<'END'
 a line of Ansible
 {"state": "program copied", "host": "me_pi1"}
 {"state": "measuring", "host": "pi9"}
 {"state": "measuring", "host": "me_pi1"}
 {"state": "record fetched", "host": "me_pi1"}
+{"state": "failed", "host": "me_pi1", "unreachable": false, "reason": "it can't be removed"}
 {"state": "failed", "host": "pi2", "unreachable": true, "reason": "Connection\u001b[31m\nrefused"}
 END
 echo "pi3 is not told of" >&2
@@ -96,6 +97,14 @@ fn a_fleet_is_planned_measured_ranked_and_continued() {
     let again = run(&["--resume", "last", "--plan"]).out;
     assert!(again.contains("on: pi2 pi3\n") && again.contains("already: me@pi1\n"), "{again}");
     assert_eq!(run(&["--label", "first"]).code, 2, "a label is used once");
+    let cleaned =
+        fleet.run(&["--hosts", "me@pi1", "--resume", "first", "--clean", "baseline", "/media/stick"]);
+    assert_eq!(cleaned.code, 0, "a host that was not cleaned has a result: {}", cleaned.err);
+    // The label is the newest, and of another experiment.
+    for label in ["first", "last"] {
+        let other = fleet.run(&["--hosts", "me@pi1", "--resume", label, "sizes", "/media/stick"]);
+        assert_eq!(other.code, 2, "{}", other.err);
+    }
 }
 
 #[test]
@@ -110,13 +119,16 @@ fn what_is_refused_touches_nothing() {
             done.err
         );
     }
-    let wrong: [&[&str]; 9] = [
+    let wrong: [&[&str]; 12] = [
         &["check", "--hosts", "pi1"],
         &["baseline", "/media/stick"],
         &["baseline", "--hosts", "-oProxyCommand=x"],
         &["baseline", "--hosts", "./missing"],
         &["baseline", "--hosts", "pi1", "--bs", "fast"],
         &["baseline", "--hosts", "pi1", "--label", "../x"],
+        &["baseline", "--hosts", "pi1", "--label", "last"],
+        &["--hosts", "pi1", "baseline", "--wait", "/media/stick"],
+        &["--hosts", "pi1", "baseline", "--quick", "--store", "x", "/media/stick"],
         &["baseline", "--hosts", "pi1", "--resume", "last"],
         &["baseline", "--hosts", "pi1", "{{ lookup('pipe', 'id') }}"],
         &["--hosts", "pi1"],

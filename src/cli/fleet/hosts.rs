@@ -2,10 +2,13 @@
 
 use std::{io::Read, path::Path};
 
-use crate::{cli::errors::Usage, record::open_regular};
+use crate::{cli::errors::Usage, record::open_regular, units::shortened};
 
 /// The most hosts, each of which takes a process here.
 const MOST: usize = 256;
+
+/// The longest word, bytes: names have less.
+const LONGEST: usize = 256;
 
 /// The name of a host in the inventory, and of its result.
 pub(super) fn key(host: &str) -> String {
@@ -28,29 +31,40 @@ pub(super) fn read(given: &str) -> Result<Vec<String>, Usage> {
 fn parse(text: &str) -> Result<Vec<String>, String> {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     let words = lines.flat_map(|line| line.split(',')).map(str::trim).filter(|word| !word.is_empty());
-    let hosts = words.map(expand).collect::<Result<Vec<_>, _>>()?.concat();
+    let mut hosts = Vec::new();
+    for word in words.take(MOST + 1) {
+        hosts.extend(expand(word)?);
+        if hosts.len() > MOST {
+            return Err(format!("there are more than {MOST}"));
+        }
+    }
     for (at, host) in hosts.iter().enumerate() {
         let plain = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
         let is_name = |part: &str| !part.is_empty() && !part.starts_with('-') && part.chars().all(plain);
-        if !host.split('@').all(is_name) || host.split('@').count() > 2 {
+        // Ansible has groups of these names.
+        let is_group = ["all", "ungrouped"].contains(&host.as_str());
+        if !host.split('@').all(is_name) || host.split('@').count() > 2 || is_group {
             return Err(format!("'{host}' is no host: write it as pi1 or me@pi1"));
+        }
+        if host.matches(':').count() == 1 {
+            return Err(format!("'{host}' is no host: ports belong into ~/.ssh/config"));
         }
         if hosts[..at].iter().any(|other| key(other) == key(host)) {
             return Err(format!("{host} is named twice"));
         }
     }
-    let fits = (1..=MOST).contains(&hosts.len());
-    fits.then_some(hosts).ok_or_else(|| format!("1 to {MOST} hosts are needed"))
+    if hosts.is_empty() { Err("there are none".to_owned()) } else { Ok(hosts) }
 }
 
 /// `pi[08-10].lan` as `pi08.lan`, `pi09.lan`, `pi10.lan`.
 fn expand(text: &str) -> Result<Vec<String>, String> {
     let Some((before, rest)) = text.split_once('[') else { return Ok(vec![text.to_owned()]) };
-    let range = rest.split_once(']').and_then(|(range, after)| {
-        let (first, last) = range.split_once('-')?;
+    // Each level of a long name would need stack.
+    let range = rest.split_once(']').filter(|_| text.len() < LONGEST).and_then(|(range, after)| {
+        let (first, last) = range.split_once('-').filter(|(first, _)| first.len() <= 5)?;
         Some((first.parse::<u16>().ok()?..=last.parse().ok()?, first.len(), expand(after)))
     });
-    let wrong = || format!("'{text}': write a range of up to {MOST} hosts as pi[1-8]");
+    let wrong = || format!("'{}': write a range of up to {MOST} hosts as pi[1-8]", shortened(text, 64));
     let (numbers, width, after) = range.ok_or_else(wrong)?;
     let after = after?;
     let one = |n: u16| after.iter().map(move |after| format!("{before}{n:0width$}{after}"));
@@ -93,7 +107,12 @@ mod tests {
             "pi[1-999]",
             "pi[1-99][1-99]",
             "pi[1-99999]",
+            "pi[000001-2]",
+            "a[1-200],b[1-200]",
+            "pi1:22",
+            &"[1-1]".repeat(200_000),
             "pi1,pi1",
+            "all",
             "a@b,a_b",
         ];
         for wrong in wrong {

@@ -124,6 +124,19 @@ struct Failure {
     reason: String,
 }
 
+/// The result of a host, as the collection keeps it.
+#[derive(Debug, Deserialize)]
+struct HostResult {
+    experiment: String,
+    run: String,
+}
+
+impl HostResult {
+    fn read(path: &Path) -> Option<Self> {
+        serde_json::from_reader(BufReader::new(open_regular(path).ok()?)).ok()
+    }
+}
+
 /// One experiment on many hosts.
 struct Measurement<'a> {
     args: &'a FleetRun,
@@ -177,6 +190,9 @@ pub(super) fn fleet(fleet: &Fleet, dir: &Option<PathBuf>, output: &Output) -> an
     for host in hosts {
         let reason = match measurement.run_of(host).map(|run| stored::findings(&store, &run)).transpose() {
             Ok(Some(findings)) => {
+                if let Some(Failure { reason, .. }) = failures.remove(host) {
+                    output.note(&format!("{host} has a result, but was not cleaned: {reason}."));
+                }
                 rows.extend(ranking::rows(host, &findings));
                 flags.extend(findings.flags.iter().map(|flag| format!("{host}: {flag}")));
                 continue;
@@ -203,7 +219,9 @@ pub(super) fn fleet(fleet: &Fleet, dir: &Option<PathBuf>, output: &Output) -> an
 /// Refuses what `drivebench run` would refuse, and what is not run on many hosts. Returns whether the options have `--plan`.
 fn check(args: &FleetRun) -> Result<bool, Usage> {
     let experiment = &args.experiment;
-    let typed = [&["drivebench", "run", experiment].map(str::to_owned)[..], &args.arguments].concat();
+    // As the role runs it.
+    let begin = ["drivebench", "run", experiment, "--store", "runs", "--wait"].map(str::to_owned);
+    let typed = [&begin[..], &args.arguments].concat();
     let parsed = Args::try_parse_from(&typed).map_err(|e| match mistakes::explain(&e, &typed[1..]) {
         Some((wrong, hint)) => Usage(format!("{wrong}: {hint}")),
         None => Usage(format!("`drivebench run {experiment} --help` shows its options")),
@@ -226,9 +244,11 @@ impl<'a> Measurement<'a> {
             programs.extend(path.transpose()?.map(|path| (other, path)));
         }
         let now: String = run::now().chars().filter(char::is_ascii_digit).collect();
-        let label = match args.resume.as_deref().or(args.label.as_deref()) {
-            Some(LAST) => newest(&store.join("fleet"))?,
-            given => given.map_or_else(|| format!("{}-{now}", args.experiment), str::to_owned),
+        let label = match args.resume.as_deref() {
+            Some(LAST) => newest(&store.join("fleet"), &args.experiment)?,
+            given => given
+                .or(args.label.as_deref())
+                .map_or_else(|| format!("{}-{now}", args.experiment), str::to_owned),
         };
         let arguments = [&["--wait".to_owned()][..], &args.arguments].concat();
         let results = store.join("fleet").join(&label);
@@ -240,6 +260,12 @@ impl<'a> Measurement<'a> {
             _ if ["{{", "{%", "{#"].iter().any(|begin| inventory.contains(begin)) => {
                 "'{{', '{%' and '{#' begin templates of Ansible".to_owned()
             }
+            _ if args.label.as_deref() == Some(LAST) => {
+                "'last' is the newest: choose another label".to_owned()
+            }
+            (true, Some(_)) if is_of_another(&measurement.results, &args.experiment) => {
+                format!("{place} has results of another experiment than {}", args.experiment)
+            }
             (true, None) => format!("{place} exists: --resume continues it"),
             (false, Some(_)) => format!("there is no {place}"),
             _ => return Ok(measurement),
@@ -249,9 +275,7 @@ impl<'a> Measurement<'a> {
 
     /// The run of a host that has a result.
     fn run_of(&self, host: &str) -> Option<String> {
-        let file = open_regular(&self.results.join(hosts::key(host) + ".json")).ok()?;
-        let result: Value = serde_json::from_reader(BufReader::new(file)).ok()?;
-        result["run"].as_str().map(str::to_owned)
+        HostResult::read(&self.results.join(hosts::key(host) + ".json")).map(|result| result.run)
     }
 
     fn describe(&self) -> String {
@@ -297,10 +321,19 @@ impl<'a> Measurement<'a> {
     }
 }
 
-/// The label of the newest measurement.
-fn newest(dir: &Path) -> Result<String, Usage> {
+/// Whether a measurement has results of another experiment.
+fn is_of_another(results: &Path, experiment: &str) -> bool {
+    let mut entries = fs::read_dir(results).into_iter().flatten().flatten();
+    entries.any(|entry| HostResult::read(&entry.path()).is_some_and(|result| result.experiment != experiment))
+}
+
+/// The label of the newest measurement that may be one of this experiment.
+fn newest(dir: &Path, experiment: &str) -> Result<String, Usage> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let newest = entries.max_by_key(|entry| entry.metadata().and_then(|about| about.modified()).ok());
-    let newest = newest.ok_or_else(|| Usage(format!("there are no measurements in {}", dir.display())))?;
+    let newest = entries
+        .filter(|entry| !is_of_another(&entry.path(), experiment))
+        .max_by_key(|entry| entry.metadata().and_then(|about| about.modified()).ok());
+    let none = || Usage(format!("{} has no measurement by {experiment}", dir.display()));
+    let newest = newest.ok_or_else(none)?;
     Ok(newest.file_name().to_string_lossy().into_owned())
 }

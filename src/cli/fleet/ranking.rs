@@ -14,8 +14,8 @@ pub(super) struct Row {
     run: String,
     /// Models and serials.
     drive: String,
-    /// Model and size of each drive: only equal ones are compared.
-    kind: Vec<(Option<String>, Option<u64>)>,
+    /// Vendor, model and size of each drive: only equal ones are compared, and none that is unknown.
+    kind: Option<Vec<(Option<String>, String, u64)>>,
     metrics: Vec<Metric>,
 }
 
@@ -32,11 +32,13 @@ pub(super) fn rows(host: &str, findings: &Findings) -> Vec<Row> {
         let carrier = findings.origin.carriers.iter().find(|carrier| carrier.target == *target);
         let drives = carrier.map(|carrier| &carrier.drives[..]).unwrap_or_default();
         let words = drives.iter().flat_map(|drive| drive.model.iter().chain(&drive.serial));
+        let kind =
+            drives.iter().map(|drive| Some((drive.vendor.clone(), drive.model.clone()?, drive.bytes?)));
         Row {
             host: host.to_owned(),
             run: findings.run.clone(),
             drive: words.cloned().collect::<Vec<_>>().join(" "),
-            kind: drives.iter().map(|drive| (drive.model.clone(), drive.bytes)).collect(),
+            kind: kind.collect::<Option<Vec<_>>>().filter(|kind| !kind.is_empty()),
             metrics: metrics.iter().filter(|m| m.target == *target).map(|m| (*m).clone()).collect(),
         }
     };
@@ -89,7 +91,7 @@ pub(super) fn ranked(rows: &[Row], flags: Vec<String>) -> Findings {
 /// By how much a drive differs from most of its kind.
 fn unusual(row: &Row, all: &[&Row]) -> Option<String> {
     let alike: Vec<&Row> =
-        all.iter().copied().filter(|other| !row.kind.is_empty() && other.kind == row.kind).collect();
+        all.iter().copied().filter(|other| row.kind.is_some() && other.kind == row.kind).collect();
     let phrase = |metric: &Metric| {
         let (at, estimates) = numbers(&alike, &name(metric));
         let (_, ratio) = outliers(&estimates).into_iter().find(|(place, _)| alike[at[*place]] == row)?;
@@ -100,11 +102,12 @@ fn unusual(row: &Row, all: &[&Row]) -> Option<String> {
         let mut ends = [ratio.low, ratio.high].map(|end| (end - 1.0).abs());
         ends.sort_by(f64::total_cmp);
         let by = Estimate::between((ratio.value - 1.0).abs(), ends, "").with_ends(percent);
-        Some(format!("{} {by} {}", metric.row(), words[usize::from(ratio.value > 1.0)]))
+        let (than, others) = (words[usize::from(ratio.value > 1.0)], at.len() - 1);
+        Some(format!("{} {by} {than} than most of {others}", metric.row()))
     };
     let phrases: Vec<String> = row.metrics.iter().filter_map(phrase).collect();
-    let others = alike.len().checked_sub(1).filter(|_| !phrases.is_empty())?;
-    Some(format!("{} ({}) differs from most of {others} like it: {}.", row.host, row.drive, listed(&phrases)))
+    (!phrases.is_empty())
+        .then(|| format!("{} ({}) differs from others like it: {}.", row.host, row.drive, listed(&phrases)))
 }
 
 #[cfg(test)]
@@ -125,7 +128,7 @@ mod tests {
             host: host.to_owned(),
             run: format!("r{host}"),
             drive: format!("{model} 4C5300{host}"),
-            kind: vec![(Some(model.to_owned()), Some(32_000_000_000))],
+            kind: (!model.is_empty()).then(|| vec![(None, model.to_owned(), 32_000_000_000)]),
             metrics: speeds.iter().map(metric).collect(),
         }
     }
@@ -157,5 +160,6 @@ mod tests {
         assert_eq!(verdicts(&[one("a", "x", 9e6), one("b", "x", 3e6)]), 0);
         assert_eq!(verdicts(&[one("a", "x", 9e6), one("b", "x", 9e6), one("c", "y", 3e6)]), 0);
         assert_eq!(verdicts(&[one("a", "x", 9e6), one("b", "x", 9e6), one("c", "x", 3e6)]), 1);
+        assert_eq!(verdicts(&[one("a", "", 9e6), one("b", "", 9e6), one("c", "", 3e6)]), 0, "unknown models");
     }
 }

@@ -140,6 +140,8 @@ impl<'a> Peers<'a> {
         let machines: BTreeSet<&str> = self.others.values().map(|peer| peer.machine.as_str()).collect();
         let machines = machines.iter().filter(|machine| !machine.is_empty()).count() as u64;
         let others = count(self.others.len() as u64, "other drive");
+        let on =
+            if machines == 0 { String::new() } else { format!(", on {}", count(machines, "known machine")) };
         let mut findings = Findings {
             run: run.run.clone(),
             experiment: "compare".to_owned(),
@@ -147,12 +149,13 @@ impl<'a> Peers<'a> {
             modelled: run.modelled,
             context: vec![
                 format!("{}: {} · {}", run.run, run.origin.at, self.on.describe),
-                format!("{others} of the model, on {}", count(machines, "known machine")),
+                format!("{others} of the model{on}"),
             ],
             flags: run.flags.clone(),
             ..Findings::default()
         };
         let why = self.differences(&mut findings.flags).map(|most| format!(" Most others differ in {most}."));
+        let why = why.unwrap_or_default();
         let own = short(&run.run);
         let columns = [("", false), (&own, true), ("place", true), ("slower", true), ("middle half", false)];
         let mut rows = Vec::new();
@@ -172,13 +175,15 @@ impl<'a> Peers<'a> {
             standings.push((!stands.far_out, stands.slower, said));
         }
         standings.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.value.total_cmp(&b.1.value)));
+        // By chance, a quarter of the numbers of a normal drive are.
+        let slow = standings.iter().filter(|(_, slower, _)| slower.high < 0.25).count();
+        let numbers = count(standings.len() as u64, "number");
         findings.verdicts.push(match standings.first() {
             None => format!("Not known: percentiles need {} other drives of the model.", Standing::LEAST),
-            Some((false, _, said)) => format!("Slow for its model: {said}.{}", why.unwrap_or_default()),
-            Some((_, slower, said)) if slower.high < 0.25 => {
-                format!("In the slowest quarter of its model: {said}.{}", why.unwrap_or_default())
-            }
-            Some((.., said)) => format!("Normal for its model; its lowest place: {said}."),
+            Some((false, _, said)) => format!("Slow for its model: {said}.{why}"),
+            Some((.., said)) => format!(
+                "It has {slow} of {numbers} in the slowest quarter of its model; the lowest is {said}.{why}"
+            ),
         });
         let table = Table { title: String::new(), columns: Column::all(columns), rows };
         findings.tables.extend(Some(table).filter(|table| !table.rows.is_empty()));

@@ -92,7 +92,13 @@ fn a_run_has_a_place_among_other_drives_of_its_model() {
     let [slower] = &found.estimates[..] else { panic!("{:?}", found.estimates) };
     assert_eq!((&slower.quantity, slower.estimate.value), (&Quantity::SlowerPeers, 1.0 / 6.0));
     assert_eq!(found.tables[0].rows[0][2], "6 of 7");
-    insta::assert_snapshot!([found.context, found.verdicts, found.flags].concat().join("\n"));
+    let own = of_stick("own+1", "2026", 25.5e6);
+    let mut peers = Peers::of(&own, None, &own).expect("a drive of a known model");
+    let five = (0..5).map(|n| of_stick(&format!("{n}+1"), "2025", 24e6 + f64::from(n) * 1e6));
+    five.for_each(|pack| assert!(peers.add(&pack)));
+    let normal = peers.findings();
+    let lines = [found.context, found.verdicts, found.flags, normal.context, normal.verdicts];
+    insta::assert_snapshot!(lines.concat().join("\n"));
 }
 
 #[test]

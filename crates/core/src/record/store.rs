@@ -143,11 +143,16 @@ impl Store {
         unreachable!("the loop ends by returning")
     }
 
+    /// Whether anything was anonymised yet.
+    pub fn has_pseudonym_key(&self) -> bool {
+        self.dir.join(KEY).exists()
+    }
+
     /// The key of the pseudonyms in all that is anonymised, made at first use. It never leaves the store.
     pub fn pseudonym_key(&self) -> Result<[u8; 32], StoreError> {
         let path = self.dir.join(KEY);
         let key = || {
-            if !path.exists() {
+            if !self.has_pseudonym_key() {
                 make_dir(&self.dir)?;
                 let mut key = [0; 32];
                 getrandom(&mut key[..], GetRandomFlags::empty())?;

@@ -96,8 +96,7 @@ fn collect(path: &str, bytes: &[u8], names: &mut BTreeSet<String>) {
     let file = path.rsplit('/').next().unwrap_or_default();
     match file {
         _ if NAMES.contains(&file) => add(&text, names),
-        // Only the serial part of a card's CID identifies it.
-        "cid" => names.extend(text.trim().get(18..26).map(str::to_lowercase)),
+        "cid" => names.extend(cid_serial(&text)),
         "vpd_pg80" => add(&String::from_utf8_lossy(bytes.get(4..).unwrap_or_default()), names),
         _ => {}
     }
@@ -123,9 +122,16 @@ fn collect(path: &str, bytes: &[u8], names: &mut BTreeSet<String>) {
     }
 }
 
+/// Only the serial part of a card's CID identifies it.
+fn cid_serial(cid: &str) -> Option<String> {
+    cid.trim().get(18..26).map(str::to_lowercase)
+}
+
 fn collect_json(json: &Value, names: &mut BTreeSet<String>) {
     match json {
         Value::Object(map) => map.iter().for_each(|(key, value)| match value.as_str() {
+            // Names of other drives have a prefix.
+            Some(cid) if key == "wwid" && is_hex(cid, ':', &[32]) => names.extend(cid_serial(cid)),
             Some(text) if KEYS.contains(&key.as_str()) => add(text, names),
             _ => collect_json(value, names),
         }),
@@ -274,6 +280,7 @@ mod tests {
             "/drivebench/smartctl/sda.json",
             r#"{"wwn":{"naa":5,"id":4711},"serial_number":"ab12 34"}"#,
         );
+        archive.add_file("/drivebench/record.json", r#"{"wwid":"0353445343333247801f3a5b22013a7f"}"#);
         let archive = archive.anonymise(&[1; 32]);
         let text = |path: &str| match archive.node(path) {
             Some(Node::File(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
@@ -289,6 +296,7 @@ mod tests {
             cid.starts_with("035344534333324780") && cid.ends_with("013a7f") && !cid.contains("1f3a5b22"),
             "{cid}"
         );
+        assert_eq!(text("/drivebench/record.json"), format!(r#"{{"wwid":"{cid}"}}"#));
     }
 
     #[test]
