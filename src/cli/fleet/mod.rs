@@ -239,9 +239,17 @@ impl<'a> Measurement<'a> {
     fn new(args: &'a FleetRun, store: PathBuf) -> anyhow::Result<Self> {
         let own = if env::consts::ARCH == "arm" { "armv7l" } else { env::consts::ARCH };
         let mut programs = vec![(own, env::current_exe()?)];
-        for other in ["x86_64", "aarch64", "armv7l"].into_iter().filter(|other| *other != own) {
-            let path = args.programs.as_ref().map(|dir| absolute(dir.join(other).join("drivebench")));
-            programs.extend(path.transpose()?.map(|path| (other, path)));
+        if let Some(dir) = &args.programs {
+            let others = ["x86_64", "aarch64", "armv7l"].into_iter().filter(|other| *other != own);
+            for (other, path) in others.map(|other| (other, dir.join(other).join("drivebench"))) {
+                programs
+                    .extend(path.is_file().then(|| absolute(&path)).transpose()?.map(|path| (other, path)));
+            }
+            if programs.len() == 1 {
+                return Err(
+                    Usage(format!("{} has no program such as aarch64/drivebench", dir.display())).into()
+                );
+            }
         }
         let now: String = run::now().chars().filter(char::is_ascii_digit).collect();
         let label = match args.resume.as_deref() {
@@ -286,7 +294,8 @@ impl<'a> Measurement<'a> {
         let programs = self.programs.iter().map(|(name, path)| format!("\n  {name}: {}", path.display()));
         let listed = |all: Vec<String>| if all.is_empty() { "none".to_owned() } else { all.join(" ") };
         let [hosts, done, words] = [left, done, words].map(listed);
-        let programs = programs.collect::<String>();
+        let others = if args.programs.is_none() { "\n  others: only with --programs" } else { "" };
+        let programs = programs.collect::<String>() + others;
         let end = if args.clean { "removed" } else { "left there" };
         format!(
             "{label}, {}, on: {hosts}\nWith a result already: {done}\nCopied to {BROUGHT}, and {end} at the end:{programs}\n\
