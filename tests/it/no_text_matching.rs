@@ -40,7 +40,7 @@ const METHODS: [&str; 19] = [
 
 /// Names that are not drivebench's words: they come from the kernel, the hardware or the command line, and both sides
 /// know them from there.
-const GIVEN: [&str; 22] = [
+const GIVEN: [&str; 23] = [
     // processors and boards
     "bcm2711",
     "bcm2712",
@@ -63,8 +63,9 @@ const GIVEN: [&str; 22] = [
     "/boot",
     "/boot/",
     "/usr",
-    // a host
+    // hosts
     "localhost",
+    "all",
     // ends of file names
     "json",
     "prom",

@@ -1,8 +1,8 @@
-//! The test: stamps are written to blocks spread over the drive and read back after its cache was overflowed.
+//! Stamps are written to blocks spread over the drive and read back after its cache was overflowed.
 //!
 //! A drive with a false size either maps addresses to blocks that it uses for others, too, or loses what is written beyond its
-//! real size. So each round saves blocks, writes stamps, overflows the cache by writing what is there already, reads the stamps
-//! back and restores the blocks. The kinds of false drives: <https://fight-flash-fraud.readthedocs.io/en/latest/introduction.html>
+//! real size. So each round saves blocks, writes stamps, overflows the cache with what is there already, reads the stamps and
+//! restores the blocks. Kinds of false drives: <https://fight-flash-fraud.readthedocs.io/en/latest/introduction.html>
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,7 +34,7 @@ pub(super) trait Keeper {
 
     fn seconds(&self) -> f64;
 
-    /// Says how far a round has come. An error ends the test, after the saved blocks were put back.
+    /// An error ends the test, after the saved blocks were put back.
     fn report_progress(&mut self, what: &str) -> io::Result<()>;
 }
 
@@ -67,8 +67,7 @@ impl Sizes {
         file: None,
     };
 
-    /// For files in the free space, which has this many blocks: a sample is the first block of a file, and there are as many as on a
-    /// drive of that size.
+    /// For files in the free space, which has this many blocks: a sample is the first block of a file.
     pub fn of_files(self, blocks: u64) -> Self {
         let file = blocks / self.samples(blocks).max(1) / self.transfer * self.transfer;
         Self { file: Some(file.max(self.transfer)), ..self }
