@@ -279,7 +279,7 @@ fn unless_cancelled<T: Send + 'static>(
     }
 }
 
-/// Like [`unless_cancelled`], but a drive that does not respond in time is an error.
+/// Like `unless_cancelled`, but a drive that does not respond in time is an error.
 pub fn in_time<T: Send + 'static>(
     cancel: &Cancel,
     work: impl FnOnce() -> io::Result<T> + Send + 'static,

@@ -56,7 +56,7 @@ impl Place {
         (&self.filesystem, &self.id) == (&other.filesystem, &other.id)
     }
 
-    /// Checks that this filesystem and the directory of `path` are where they were. The error is [`Away`], or `NotFound` if
+    /// Checks that this filesystem and the directory of `path` are where they were. The error is `Away`, or `NotFound` if
     /// the filesystem was in memory and is gone.
     pub fn check(&self, path: &Path) -> io::Result<()> {
         let away = |why, first| Err(io::Error::other(Away { why, first }));

@@ -50,7 +50,9 @@ impl FreeSpace {
         // Encryption counts, too: it hides a stamp in the place of another.
         if !target.layers.is_empty() {
             let layers = target.layers.join(", ");
-            return Err(no(format!("{layers} is between it and the drive, and blocks may be moved: {whole}")));
+            return Err(no(format!(
+                "{layers} is between it and the drive, and blocks may be moved: {whole}"
+            )));
         }
         if !RESERVING.contains(&mount.filesystem.as_str()) {
             let filesystem = if mount.filesystem.is_empty() { "its filesystem" } else { &mount.filesystem };

@@ -64,7 +64,15 @@ fn filled(seed: u64) -> Vec<u8> {
 impl Simulated {
     pub fn new(model: Model, seed: u64) -> Self {
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Self { model, flash: HashMap::new(), cached: HashMap::new(), order: VecDeque::new(), random, seed, reopened: 0 }
+        Self {
+            model,
+            flash: HashMap::new(),
+            cached: HashMap::new(),
+            order: VecDeque::new(),
+            random,
+            seed,
+            reopened: 0,
+        }
     }
 
     fn physical(&self, at: u64) -> Option<u64> {
