@@ -10,7 +10,10 @@ use std::{
 
 use crate::units::{Content, Load};
 
-use super::op_sequence::Rng;
+use super::{
+    op_sequence::{Op, Rng},
+    verify,
+};
 
 /// An alignment of memory that every drive and filesystem accepts, bytes.
 pub(super) const ALIGN: usize = 4096;
@@ -79,12 +82,12 @@ pub(super) struct Buffers {
     stride: usize,
     /// Content begins anew after this many bytes; 0 for zeros, which are not numbered.
     period: usize,
-    /// Differs between all loads that were ever written.
+    /// Random, so that two loads write different pages.
     salt: u64,
 }
 
 impl Buffers {
-    /// All pieces of a target for `uring`, one of them for each thread of `psync`.
+    /// `pieces` is the number of operations in flight that share this memory.
     pub(super) fn new(load: &Load, pieces: usize) -> Self {
         let block = load.block as usize;
         let rounded = block.next_multiple_of(ALIGN);
@@ -111,20 +114,32 @@ impl Buffers {
         &self.memory
     }
 
-    /// Where the block is that a piece reads.
+    /// The block of an operation: where it reads to, or what it writes, stamped if it is to be verified.
+    pub(super) fn block(&mut self, piece: usize, op: Op, load: &Load, generation: u64) -> &mut [u8] {
+        if op.read {
+            return self.read(piece);
+        }
+        let content = self.write(piece, op.number);
+        if load.verify {
+            verify::stamp(content, op.offset, load.seed, generation);
+        }
+        content
+    }
+
+    /// Where a piece reads to.
     pub(super) fn read(&mut self, piece: usize) -> &mut [u8] {
         &mut self.memory[piece * self.stride..][..self.block]
     }
 
     /// What operation `number` writes from a piece.
-    pub(super) fn write(&mut self, piece: usize, number: u64) -> &mut [u8] {
+    fn write(&mut self, piece: usize, number: u64) -> &mut [u8] {
         let period = self.period.max(1) as u64;
         let shift = (self.uses[piece] % period * self.block as u64 % period) as usize;
         self.uses[piece] += 1;
         let content = &mut self.memory[piece * self.stride + self.room + shift..][..self.block];
         if self.period > 0 {
             for (page, bytes) in (number << 12..).zip(content.chunks_mut(ALIGN)) {
-                // One-to-one, and incompressible.
+                // Each number gives another stamp, and stamps don't compress.
                 let stamp = Rng::new(self.salt.wrapping_add(page)).next();
                 bytes[..8].copy_from_slice(&stamp.to_le_bytes());
             }

@@ -55,12 +55,8 @@ fn work(lane: &Lane, mut buffers: Buffers) -> Option<Clock> {
     let mut next = lane.progress().next();
     while let Some(op) = next {
         let generation = lane.writes.begin(op, &lane.load);
-        let block = match op.read {
-            true => buffers.read(0),
-            false => buffers.write(0, op.number),
-        };
+        let block = buffers.block(0, op, &lane.load, generation);
         if lane.load.verify && !op.read {
-            verify::stamp(block, op.offset, lane.load.seed, generation);
             before = clock.now();
         }
         let moved = transfer(&lane.file, block, op, &lane.load);

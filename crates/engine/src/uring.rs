@@ -187,14 +187,7 @@ impl Ring {
             let Some(op) = turn.next() else { return };
             self.free.pop_front();
             let generation = lane.writes.begin(op, &lane.load);
-            let block = match op.read {
-                true => self.memory.read(index as usize),
-                false => self.memory.write(index as usize, op.number),
-            };
-            if lane.load.verify && !op.read {
-                verify::stamp(block, op.offset, lane.load.seed, generation);
-            }
-            let memory = block.as_mut_ptr();
+            let memory = self.memory.block(index as usize, op, &lane.load, generation).as_mut_ptr();
             self.slots[index as usize] = Slot { op, started: 0, moved: 0, generation, memory };
             self.pending.push(index);
         }

@@ -7,7 +7,7 @@ use crate::{cli::errors::Usage, record::open_regular, units::shortened};
 /// The most hosts, each of which takes a process here.
 const MOST: usize = 256;
 
-/// The longest word, bytes: names have less.
+/// A word with a range is shorter, bytes: [`expand`] calls itself for each range of it.
 const LONGEST: usize = 256;
 
 /// The name of a host in the inventory, and of its result.
@@ -59,7 +59,6 @@ fn parse(text: &str) -> Result<Vec<String>, String> {
 /// `pi[08-10].lan` as `pi08.lan`, `pi09.lan`, `pi10.lan`.
 fn expand(text: &str) -> Result<Vec<String>, String> {
     let Some((before, rest)) = text.split_once('[') else { return Ok(vec![text.to_owned()]) };
-    // Each level of a long name would need stack.
     let range = rest.split_once(']').filter(|_| text.len() < LONGEST).and_then(|(range, after)| {
         let (first, last) = range.split_once('-').filter(|(first, _)| first.len() <= 5)?;
         Some((first.parse::<u16>().ok()?..=last.parse().ok()?, first.len(), expand(after)))

@@ -146,7 +146,7 @@ struct Measurement<'a> {
     /// As absolute paths: the store, and what it has of each host.
     store: PathBuf,
     results: PathBuf,
-    /// Programs by their architectures, as `uname -m` prints those.
+    /// Programs by the architecture that `uname -m` prints.
     programs: Vec<(&'static str, PathBuf)>,
 }
 

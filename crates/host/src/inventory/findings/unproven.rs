@@ -1,7 +1,7 @@
 //! Drives whose real size is worth a test: false sizes are sold under names that no maker uses.
 //!
 //! Controllers are reprogrammed to claim more than they hold, and left with the names of their tools, such as `VendorCo ProductCode`
-//! (<https://github.com/AltraMayor/f3/issues/222>); cards with a manufacturer number of 0 (issue 15).
+//! (<https://github.com/AltraMayor/f3/issues/222>). A false card has 0 as the number of its manufacturer (issue 15 there).
 
 use super::{Code, Finding};
 use crate::{
@@ -18,7 +18,7 @@ const GENERIC: &str = "generic general vendorco productcode usb usb2 usb3 udisk 
                        massstorage device memory stick removable media dev udrive pendrive";
 
 impl Drive {
-    /// Why its size should be tested, such as `its name is that of no maker`; none if nothing is suspicious.
+    /// Why its size should be tested, such as `its name is that of no maker`; `None` if nothing is suspicious.
     pub fn unproven_size(&self) -> Option<&'static str> {
         let is_stick = self.bus.as_deref() == Some("usb") && self.medium != Medium::Rotating;
         let name = [self.vendor.as_deref(), self.model.as_deref()].map(Option::unwrap_or_default).join(" ");
