@@ -3,6 +3,7 @@
 
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
+    collections::VecDeque,
     hash::{BuildHasher, Hasher, RandomState},
     ops::{Deref, DerefMut},
     ptr::NonNull,
@@ -18,10 +19,10 @@ use super::{
 /// An alignment of memory that every drive and filesystem accepts, bytes.
 pub(super) const ALIGN: usize = 4096;
 
-/// Random bytes are used again after this many pages, 244 KiB: more than the windows of zlib and LZ4, and than the 128 KiB that
+/// Random bytes are written again after this many others: more than the windows of zlib and LZ4, and than the 128 KiB that
 /// btrfs and ZFS compress at a time, but small enough to stay in the processor's cache (5 MiB slowed 1 MiB writes by 4 to 10 % at
-/// 3 GB/s). It is prime, so that blocks of any size use all of it before one begins at the same place.
-const PERIOD: usize = 61;
+/// 3 GB/s).
+const AGAIN: usize = 256 << 10;
 
 /// Zeroed memory that begins on a page.
 #[derive(Debug)]
@@ -70,44 +71,50 @@ impl Drop for Aligned {
     }
 }
 
-/// A piece of memory for each operation in flight at once; they are used in turn. A piece has room for what is read, then the content of writes. Each page that is written begins with a number of its own, so
-/// that no drive or filesystem finds the same page twice.
+/// The memory of operations in flight: each has a slot, with room for what it reads and a piece of random content for what it
+/// writes. A new operation takes the piece that was written longest ago, whichever operation completed. Each page begins with a
+/// number of its own, so that no drive or filesystem finds the same page twice.
 pub(super) struct Buffers {
     memory: Aligned,
-    /// How often each piece was written from.
-    uses: Vec<u64>,
+    /// The piece of each slot, and the pieces of none, written longest ago first.
+    pieces: Vec<usize>,
+    spare: VecDeque<usize>,
     block: usize,
-    /// Bytes for what is read, and of the whole piece.
+    /// Bytes from a slot to the next for what is read, and from a piece to the next.
     room: usize,
     stride: usize,
-    /// Content begins anew after this many bytes; 0 for zeros, which are not numbered.
-    period: usize,
+    /// Whether pages are numbered; zeros are not.
+    random: bool,
     /// Random, so that two loads write different pages.
     salt: u64,
 }
 
 impl Buffers {
-    /// `pieces` is the number of operations in flight that share this memory.
-    pub(super) fn new(load: &Load, pieces: usize) -> Self {
+    /// `slots` is the number of operations in flight that share this memory.
+    pub(super) fn new(load: &Load, slots: usize) -> Self {
         let block = load.block as usize;
         let rounded = block.next_multiple_of(ALIGN);
         let room = if load.reads() { rounded } else { 0 };
-        let period = match load.writes() && load.content == Content::Random {
-            true => (PERIOD.div_ceil(pieces) | 1) * ALIGN,
+        let random = load.writes() && load.content == Content::Random;
+        let pieces = match load.writes() {
+            true if random => slots - 1 + AGAIN.div_ceil(block),
+            true => slots,
             false => 0,
         };
-        let stride = room + if load.writes() { rounded + period } else { 0 };
+        // Smaller blocks fill pages together.
+        let stride = if block < ALIGN { block } else { rounded };
         let salt = RandomState::new().build_hasher().finish();
-        let mut memory = Aligned::new(pieces * stride);
+        let mut memory = Aligned::new(slots * room + pieces * stride);
         // Writes to every page, so that no page fault occurs during a load.
         memory.fill(0);
-        if period > 0 {
+        if random {
             let mut rng = Rng::new(salt);
             for word in memory.chunks_mut(8) {
                 word.copy_from_slice(&rng.next().to_le_bytes()[..word.len()]);
             }
         }
-        Self { memory, uses: vec![0; pieces], block, room, stride, period, salt }
+        let (pieces, spare) = ((0..slots).collect(), (slots..pieces).collect());
+        Self { memory, pieces, spare, block, room, stride, random, salt }
     }
 
     pub(super) fn memory(&self) -> &[u8] {
@@ -115,33 +122,34 @@ impl Buffers {
     }
 
     /// The block of an operation: where it reads to, or what it writes, stamped if it is to be verified.
-    pub(super) fn block(&mut self, piece: usize, op: Op, load: &Load, generation: u64) -> &mut [u8] {
+    pub(super) fn block(&mut self, slot: usize, op: Op, load: &Load, generation: u64) -> &mut [u8] {
         if op.read {
-            return self.read(piece);
+            return self.read(slot);
         }
-        let content = self.write(piece, op.number);
+        let content = self.write(slot, op.number);
         if load.verify {
             verify::stamp(content, op.offset, load.seed, generation);
         }
         content
     }
 
-    /// Where a piece reads to.
-    pub(super) fn read(&mut self, piece: usize) -> &mut [u8] {
-        &mut self.memory[piece * self.stride..][..self.block]
+    /// Where a slot reads to.
+    pub(super) fn read(&mut self, slot: usize) -> &mut [u8] {
+        &mut self.memory[slot * self.room..][..self.block]
     }
 
-    /// What operation `number` writes from a piece.
-    fn write(&mut self, piece: usize, number: u64) -> &mut [u8] {
-        let period = self.period.max(1) as u64;
-        let shift = (self.uses[piece] % period * self.block as u64 % period) as usize;
-        self.uses[piece] += 1;
-        let content = &mut self.memory[piece * self.stride + self.room + shift..][..self.block];
-        if self.period > 0 {
+    /// What operation `number` writes from a slot.
+    fn write(&mut self, slot: usize, number: u64) -> &mut [u8] {
+        self.spare.push_back(self.pieces[slot]);
+        self.pieces[slot] = self.spare.pop_front().expect("one was added");
+        let at = self.pieces.len() * self.room + self.pieces[slot] * self.stride;
+        let content = &mut self.memory[at..][..self.block];
+        if self.random {
             for (page, bytes) in (number << 12..).zip(content.chunks_mut(ALIGN)) {
                 // Each number gives another stamp, and stamps don't compress.
-                let stamp = Rng::new(self.salt.wrapping_add(page)).next();
-                bytes[..8].copy_from_slice(&stamp.to_le_bytes());
+                let stamp = Rng::new(self.salt.wrapping_add(page)).next().to_le_bytes();
+                let len = bytes.len().min(stamp.len());
+                bytes[..len].copy_from_slice(&stamp[..len]);
             }
         }
         content
@@ -167,16 +175,16 @@ mod tests {
     #[test]
     fn no_page_is_written_twice() {
         let mut seen = HashSet::new();
-        for (block, pieces) in [(64, 1), (4096, 1), (4096, 64), (128 << 10, 4), (1 << 20, 8), (3 << 20, 1)] {
+        for (block, slots) in [(64, 1), (4096, 1), (4096, 64), (128 << 10, 4), (1 << 20, 8), (3 << 20, 1)] {
             let load = job(block, block).load;
             // The same load again, too.
-            for mut buffers in [Buffers::new(&load, pieces), Buffers::new(&load, pieces)] {
+            for mut buffers in [Buffers::new(&load, slots), Buffers::new(&load, slots)] {
                 for number in 0..100 {
-                    let content = buffers.write(number as usize % pieces, number);
+                    let content = buffers.write(number as usize % slots, number);
                     assert_eq!(content.len(), block as usize);
                     let new =
                         content.chunks(ALIGN).all(|page| seen.insert(page[..page.len().min(64)].to_vec()));
-                    assert!(new, "blocks of {block} B at depth {pieces}");
+                    assert!(new, "blocks of {block} B at depth {slots}");
                 }
             }
         }
@@ -184,14 +192,17 @@ mod tests {
 
     #[test]
     fn what_is_written_in_a_row_is_random() {
-        for (block, pieces) in [(4096, 1), (4096, 2), (4096, 8), (4096, 64), (16 << 10, 3)] {
-            let mut buffers = Buffers::new(&job(block, 1).load, pieces);
-            let blocks = (128 << 10) / block;
-            // Past the numbers at the head of a page.
-            let tails: HashSet<Vec<u8>> = (1000..1000 + blocks)
-                .map(|number| buffers.write(number as usize % pieces, number)[8..64].to_vec())
-                .collect();
-            assert_eq!(tails.len() as u64, blocks, "blocks of {block} B at depth {pieces}");
+        for (block, slots) in [(64, 1), (4096, 1), (4100, 2), (4096, 64), (16 << 10, 3)] {
+            let mut buffers = Buffers::new(&job(block, 1).load, slots);
+            let row = AGAIN as u64 / block;
+            // Operations complete in turn, or all but one hang.
+            for turn in [slots as u64, 1] {
+                // Past the numbers at the head of a page.
+                let tails: HashSet<Vec<u8>> = (1000..1000 + row)
+                    .map(|number| buffers.write((number % turn) as usize, number)[8..64].to_vec())
+                    .collect();
+                assert_eq!(tails.len() as u64, row, "blocks of {block} B at depth {slots}, {turn} in turn");
+            }
         }
     }
 
@@ -199,12 +210,12 @@ mod tests {
     fn direct_loads_stay_aligned() {
         let mut load = job(16 << 20, 1).load;
         load.direction = Direction::Mixed { read_percent: 50 };
-        for pieces in [1, 3] {
-            let mut buffers = Buffers::new(&load, pieces);
+        for slots in [1, 3] {
+            let mut buffers = Buffers::new(&load, slots);
             for number in [0, 1, 2, 1_000_003] {
-                let piece = number as usize % pieces;
-                assert_eq!(buffers.write(piece, number).as_ptr() as usize % ALIGN, 0);
-                assert_eq!(buffers.read(piece).as_ptr() as usize % ALIGN, 0);
+                let slot = number as usize % slots;
+                assert_eq!(buffers.write(slot, number).as_ptr() as usize % ALIGN, 0);
+                assert_eq!(buffers.read(slot).as_ptr() as usize % ALIGN, 0);
             }
         }
     }
@@ -214,9 +225,9 @@ mod tests {
         let mut load = job(1 << 20, 1 << 20).load;
         load.direction = Direction::Mixed { read_percent: 50 };
         let mut buffers = Buffers::new(&load, 2);
-        (0..2).for_each(|piece| buffers.read(piece).fill(0));
-        (0..2).for_each(|piece| {
-            assert!(!buffers.write(piece, 0).chunks(64).any(|bytes| bytes.iter().all(|b| *b == 0)))
+        (0..2).for_each(|slot| buffers.read(slot).fill(0));
+        (0..2).for_each(|slot| {
+            assert!(!buffers.write(slot, 0).chunks(64).any(|bytes| bytes.iter().all(|b| *b == 0)))
         });
     }
 
