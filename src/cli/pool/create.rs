@@ -8,9 +8,7 @@ use std::{
 
 use super::{
     args::Create,
-    consent_to, describe, drive,
-    forecast::{Forecast, UNKNOWN},
-    say, settled, sharing,
+    consent_to, describe, drive, say, settled, sharing,
 };
 use crate::{
     cli::{
@@ -59,12 +57,7 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         Some(dir) if args.keep => lines(&build, dir, &drives)?,
         _ => Vec::new(),
     };
-    let evidence = sharing::evidence(results, &drives);
-    let measured = |group: &[&Drive]| sharing::measured(&evidence, &inventory, group);
-    let text = result(&build, &drives)
-        + &sharing::sentences(&inventory, &drives, build.layout, measured)
-        + &Forecast::of(&inventory, &drives, &build, &evidence)
-            .map_or(UNKNOWN.to_owned(), |forecast| forecast.sentence());
+    let text = result(&build, &drives) + &sharing::sentences(&inventory, &drives);
     let change = PoolChange::Create { mount: dir.map(PathBuf::from), keep };
     let plan = PoolCommand { build, change }.plan(&drives);
     if args.plan {

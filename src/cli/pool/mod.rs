@@ -4,7 +4,6 @@ pub(super) mod args;
 mod consent;
 mod create;
 mod destroy;
-mod forecast;
 mod replace;
 mod scrub;
 mod sharing;
