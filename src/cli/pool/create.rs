@@ -6,10 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-use super::{
-    args::Create,
-    consent_to, describe, drive, say, settled, sharing,
-};
+use super::{args::Create, consent_to, describe, drive, say, settled, sharing};
 use crate::{
     cli::{
         errors::Usage,

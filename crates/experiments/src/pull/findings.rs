@@ -3,7 +3,7 @@
 use super::{
     super::common::Series,
     cases::{Case, cases},
-    tables::{away, probes, rejoined, second, summary},
+    tables::{away, probes, rejoined, summary},
     verdicts::verdict,
 };
 use crate::{
@@ -27,7 +27,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.tables.extend(summary(&layouts));
     for cases in layouts {
         findings.tables.extend([away(cases), probes(cases)]);
-        findings.tables.extend(second(cases));
         findings.tables.push(rejoined(cases));
     }
     for case in &all {

@@ -1,6 +1,6 @@
 //! The results of a modelled pool, which keeps what its layout promises.
 
-use super::{FilesRead, Probe, Pull, PullResult, PulledPool, RejoinResult, SecondPullResult};
+use super::{FilesRead, Probe, Pull, PullResult, PulledPool, RejoinResult};
 use crate::{
     plan::BuildPool,
     test_files::{FilesFound, LedgerFound, Operations},
@@ -35,15 +35,9 @@ pub fn results(act: &Pull, build: Option<&BuildPool>) -> [PullResult; 2] {
         }
         PulledPool::Built(pool) => {
             let files = pool.tree.files();
-            let second = pool.second.as_ref().map(|_| SecondPullResult {
-                filled: 0.25,
-                files: whole(files),
-                ledger: kept.clone(),
-                ..SecondPullResult::default()
-            });
             let mismatches = is_redundant.then_some(0);
             let ledger = kept.clone();
-            let back = RejoinResult { second, files: whole(files), ledger, mismatches, ..rejoined };
+            let back = RejoinResult { files: whole(files), ledger, mismatches, ..rejoined };
             let result = match is_redundant {
                 true => PullResult { files: whole(files), ledger: kept, ..PullResult::default() },
                 false => PullResult {

@@ -1,10 +1,10 @@
 //! Tables of pulls: what was found while a drive was away, and after it came back.
 
-use super::{RejoinResult, SecondPullResult, cases::Case};
+use super::{RejoinResult, cases::Case};
 use crate::{
     findings::{Column, Table, short},
     test_files::{FilesFound, LedgerFound, Operations},
-    units::{count, decimal_bytes, distinct, duration, percent},
+    units::{count, decimal_bytes, distinct, duration},
 };
 
 /// A column: its name, whether it is aligned to the right, and its cell for a pull.
@@ -42,10 +42,6 @@ fn back_of<'a>(case: &Case<'a>) -> Option<&'a RejoinResult> {
 
 fn files_back<'a>(case: &Case<'a>) -> Option<&'a FilesFound> {
     read(&back_of(case)?.files)
-}
-
-fn second_of<'a>(case: &Case<'a>) -> Option<&'a SecondPullResult> {
-    back_of(case)?.second.as_ref()
 }
 
 fn whole(files: &FilesFound) -> String {
@@ -91,24 +87,6 @@ pub(super) fn away(cases: &[Case<'_>]) -> Table {
     ];
     let own = if is_built(cases) { SYNCED } else { CHANGED };
     table("one drive away", &[&[PULLED], &FILES, &[own], &USED], cases)
-}
-
-/// While another drive was away, and the first one was being filled.
-pub(super) fn second(cases: &[Case<'_>]) -> Option<Table> {
-    const CELLS: [Cell; 6] = [
-        ("then pulled", false, |case| {
-            let second = case.built.and_then(|built| built.second.as_ref());
-            cell(second, |second| short(&case.member(second.member)))
-        }),
-        ("rebuilt", true, |case| cell(second_of(case), |second| percent(second.filled))),
-        ("intact", true, |case| cell(second_of(case), |second| whole(&second.files))),
-        ("wrong", true, |case| cell(second_of(case), |second| second.files.wrong.to_string())),
-        ("synced writes", true, |case| cell(second_of(case), |second| kept(&second.ledger))),
-        ("longest wait", true, |case| cell(second_of(case), |second| waits([&second.away]))),
-    ];
-    let is_there = cases.iter().any(|case| second_of(case).is_some());
-    is_there
-        .then(|| table("another drive away, during the rebuild of the first", &[&[PULLED], &CELLS], cases))
 }
 
 /// After the drive came back.

@@ -158,10 +158,10 @@ impl Array {
         root.word(&self.file("array_state")).as_deref() == Some("broken")
     }
 
-    /// The member has all its data, and the array lacks so many others and can be written to. What else the kernel does with it is not
+    /// The member has all its data, and the array lacks no others and can be written to. What else the kernel does with it is not
     /// waited for.
-    pub fn is_complete(&self, member: &str, lacks: u64, root: &Sysroot) -> bool {
-        self.degraded(root) == Some(lacks)
+    pub fn is_complete(&self, member: &str, root: &Sysroot) -> bool {
+        self.degraded(root) == Some(0)
             && self.standing(member, root) == Standing::Whole
             && !self.is_broken(root)
     }

@@ -67,7 +67,6 @@ impl UsedPool {
             drive: drive.clone(),
             unplug: unplug.clone(),
             drives: drives.cloned().collect(),
-            as_new: false,
             // The drive that a person agreed to take away is the only one whose superblock may be written.
             consent: vec![consent(drive)],
             array: Some(array.clone()),

@@ -8,7 +8,6 @@ mod detach;
 mod in_use;
 mod known;
 mod rejoin;
-mod second;
 mod undo;
 
 use std::{
@@ -62,11 +61,6 @@ trait PoolUnderTest {
     /// The number of members that it lacks.
     fn missing(&self) -> u64;
 
-    /// Another member that is taken away during the rebuild of the first.
-    fn second(&self) -> Result<Option<PulledDrive>, BuildError> {
-        Ok(None)
-    }
-
     /// Starts a pool without copies with all its drives, since it takes none back. Notes the commands.
     fn restart(&self, _commands: &mut Vec<String>) -> Result<(), BuildError> {
         Ok(())
@@ -87,8 +81,6 @@ struct PulledDrive {
     drives: Vec<Drive>,
     /// The array of md that fills the drive when it comes back; none of a pool without copies or parity.
     array: Option<Array>,
-    /// The member is wiped before it is given back.
-    as_new: bool,
     /// The drives whose superblocks may be written: their serials.
     consent: Vec<String>,
 }

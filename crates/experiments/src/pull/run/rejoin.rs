@@ -9,7 +9,6 @@ use super::{
     PoolUnderTest, PulledDrive, Session,
     array::{Array, MemberDevice, Standing},
     detach::DetachedDrive,
-    second::pull_second,
 };
 use crate::{
     danger::Claims,
@@ -19,14 +18,14 @@ use crate::{
     run::{BuildError, Commands, Watcher, exists},
     sysroot::Sysroot,
     test_files::{POLL, sum},
-    tools::{Runner, mdadm, wipefs},
+    tools::{Runner, mdadm},
     units::{Action, MemberState, duration, listed},
 };
 
 /// Time limit for a pool to take a drive back without a command.
 const BY_ITSELF: Duration = Duration::from_secs(3);
 /// The time between two looks at an array that is filled.
-pub const PROGRESS: Duration = Duration::from_millis(100);
+const PROGRESS: Duration = Duration::from_millis(100);
 /// Idle time of an array after which its rebuild counts as stopped.
 const IDLE: Duration = Duration::from_secs(30);
 /// The time between two reports of how far a drive is filled.
@@ -93,20 +92,13 @@ fn fill_again(
     }
     let from = Instant::now();
     let begun = if back.by_itself { here } else { from };
-    let load = pool.start_load().ok();
+    let mut load = pool.start_load().ok();
     if !back.by_itself {
         if pool.is_in_use() {
             may_be_given(array, &device, session.runner, &root)?;
         }
-        join(session, array, pulled, &device, &mut back.commands, &mut back.refused)?;
+        join(session, array, pulled, &device, back)?;
     }
-    let mut load = match (pool.second()?, load) {
-        (Some(second), Some(load)) => {
-            pull_second(session, pool, (array, &device), &second, (load, from), back, watcher)?;
-            return Ok(begun.elapsed().as_secs_f64());
-        }
-        (_, load) => load,
-    };
     // Reading a pool in use goes on for as long as before; after that, what is filled gets all of the drives.
     let is_over = || pool.is_in_use() && (from.elapsed() >= session.time || cancel.is_set());
     let mut end_load = || {
@@ -116,7 +108,7 @@ fn fill_again(
             back.during = sum(&ops, &hanging, from, to);
         }
     };
-    let filled = wait_until_complete(array, &device, 0, cancel, &mut |progress| {
+    let filled = wait_until_complete(array, &device, cancel, &mut |progress| {
         if let Some(text) = progress {
             watcher.waits(text);
         }
@@ -142,7 +134,7 @@ fn note_lost(array: &Array, back: &mut RejoinResult) {
         return;
     }
     let device = array.member_device(&Inventory::read(&root)).ok();
-    let is_complete = device.as_ref().is_some_and(|device| array.is_complete(&device.name, 0, &root));
+    let is_complete = device.as_ref().is_some_and(|device| array.is_complete(&device.name, &root));
     let why = if !lost.is_empty() {
         let standing = device.map_or(Standing::Away, |device| array.standing(&device.name, &root));
         format!("meanwhile {shown} lost {}. {}", listed(&lost), array.advice(standing, &root))
@@ -157,14 +149,13 @@ fn note_lost(array: &Array, back: &mut RejoinResult) {
     back.refused.push(why);
 }
 
-/// Gives the member to its array: as it is, or as a new one where it was wiped or mdadm refuses that.
-pub(super) fn join(
+/// Gives the member to its array: as it is, or as a new one where mdadm refuses that.
+fn join(
     session: &Session<'_>,
     array: &Array,
     pulled: &PulledDrive,
     device: &MemberDevice,
-    commands: &mut Vec<String>,
-    refused: &mut Vec<String>,
+    back: &mut RejoinResult,
 ) -> Result<(), BuildError> {
     let (root, path, node) = (Sysroot::live(), array.path(), &device.node);
     let has = || array.standing(&device.name, &root) != Standing::Away;
@@ -176,19 +167,14 @@ pub(super) fn join(
         Err(e) => return Err(array.may_lack(e)),
     };
     lacks_only_this(array, &root)?;
-    let mut says = |command: &str| commands.push(command.to_owned());
+    let mut says = |command: &str| back.commands.push(command.to_owned());
     let mut commands = Commands { runner: session.runner, says: &mut says, exists: &exists };
-    if pulled.as_new {
-        // Without its superblock nothing says what it has already.
-        commands.erase(&wipefs::wipe(node), &claims)?;
-    } else {
-        match commands.erase(&mdadm::re_add(&path, node), &claims) {
-            Ok(()) => return Ok(()),
-            Err(_) if has() => return Ok(()),
-            // mdadm refuses what lacks a bitmap, or was away for too long: it is filled as a new one.
-            Err(e @ BuildError::Failed { .. }) => refused.push(e.to_string()),
-            Err(e) => return Err(array.may_lack(e)),
-        }
+    match commands.erase(&mdadm::re_add(&path, node), &claims) {
+        Ok(()) => return Ok(()),
+        Err(_) if has() => return Ok(()),
+        // mdadm refuses what lacks a bitmap, or was away for too long: it is filled as a new one.
+        Err(e @ BuildError::Failed { .. }) => back.refused.push(e.to_string()),
+        Err(e) => return Err(array.may_lack(e)),
     }
     lacks_only_this(array, &root)?;
     // Its superblock is that of a new one from now on.
@@ -269,12 +255,11 @@ fn lacks_only_this(array: &Array, root: &Sysroot) -> Result<(), BuildError> {
     )))
 }
 
-/// Waits until a member has all its data, and the array lacks so many others. `looks` is called at each look at it, now and then with how
+/// Waits until a member has all its data, and the array lacks no others. `looks` is called at each look at it, now and then with how
 /// far it is.
-pub fn wait_until_complete(
+fn wait_until_complete(
     array: &Array,
     device: &MemberDevice,
-    lacks: u64,
     cancel: &Cancel,
     looks: &mut dyn FnMut(Option<&str>),
 ) -> Result<(), BuildError> {
@@ -282,7 +267,7 @@ pub fn wait_until_complete(
     let (Array { shown, drive, .. }, root) = (array, Sysroot::live());
     let (mut reported, mut idle) = (None::<Instant>, Instant::now());
     let why = loop {
-        if array.is_complete(&device.name, lacks, &root) {
+        if array.is_complete(&device.name, &root) {
             return Ok(());
         }
         let work = array.work(&root);
