@@ -64,7 +64,7 @@ pub struct Replace {
     /// The whole drive that takes its place: by bay, serial or path
     pub new: String,
 
-    /// NEW by serial: its content is lost. Also OLD, if it is to be erased afterwards
+    /// NEW by serial: its content is lost
     #[arg(long, value_name = "SERIAL")]
     pub erase: Vec<String>,
 }

@@ -31,7 +31,6 @@ pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow:
     let health = built.build.health(&Sysroot::live(), &inventory);
     let course = course(&built, &health, at, new, &inventory, &System::default());
     let course = course.map_err(|e| Usage(e.to_string()))?;
-    let old = built.build.drives(&inventory)[at];
     let mut erases = Vec::new();
     if let Course::Prepare { back, gives_up, .. } = &course {
         // The array still has one that failed and is named again.
@@ -50,11 +49,8 @@ pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow:
             );
         }
     }
-    let other = old.filter(|old| old.name != new.name && args.erase.contains(&consent(old)));
-    erases.extend(other.map(Drive::identity));
-    let identity = &built.build.members[at].identity;
-    let both = old.into_iter().chain([new]).map(consent);
-    let members: Vec<String> = both.chain([identity.clone(), name_in(identity).to_owned()]).collect();
+    // Given again, it is no mistake.
+    let members = [consent(new)];
     let member = Member {
         identity: new.identity(),
         label: new.label(),

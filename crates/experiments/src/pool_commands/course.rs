@@ -125,7 +125,7 @@ pub fn course(
 }
 
 /// Whether the drive is the member with this number.
-pub(super) fn is_member(built: &Built, at: usize, drive: &Drive, inventory: &Inventory) -> bool {
+fn is_member(built: &Built, at: usize, drive: &Drive, inventory: &Inventory) -> bool {
     built.build.drives(inventory)[at].is_some_and(|found| found.name == drive.name)
 }
 

@@ -1,8 +1,8 @@
 //! Has the kernel fill a drive in place of a member.
 
 use super::{
-    Done, OldDrive, Outcome, Site,
-    course::{Course, course, is_member},
+    Site,
+    course::{Course, course},
 };
 use crate::{
     danger::Claims,
@@ -18,17 +18,15 @@ use crate::{
         mdadm::{self, MemberFlags},
         udevadm,
     },
-    units::clean,
 };
 
-/// `erases`: the identities of the drives that are erased; `shown`: the new drive as it was shown.
+/// `shown`: the new drive as it was shown.
 pub(super) fn replace(
     site: &mut Site<'_>,
     name: &str,
     replacement: &Replacement,
-    erases: &[String],
     shown: &Drive,
-) -> Done {
+) -> Result<(), BuildError> {
     let (mut log, mut built) = PoolLog::open(site.store, name).map_err(BuildError::NoLog)?;
     let (root, inventory, at) = (Sysroot::live(), Inventory::read(&Sysroot::live()), replacement.at);
     let new = inventory.drive(&replacement.member.identity);
@@ -56,21 +54,7 @@ pub(super) fn replace(
         // The claim ends before the drive is filled.
         exchange.prepare(site, replacement, &new.node(), back, &claims, &mut log)?;
     }
-    exchange.fill(site, &mut log)?;
-    if is_member(&built, at, new, &inventory) {
-        return Ok((Outcome::Replaced { old: OldDrive::Back }, None));
-    }
-    let (old, failed) = match erase_old(site, &built, at, erases) {
-        Ok(old) => (old, None),
-        Err(e) => (OldDrive::Kept, Some(e)),
-    };
-    let failed = failed.map(|e| {
-        let label = clean(&built.build.members[at].label).into_owned();
-        format!(
-            "{label} was not erased: {e}. To erase it: wipefs --all its partitions, then the drive itself"
-        )
-    });
-    Ok((Outcome::Replaced { old }, failed))
+    exchange.fill(site, &mut log)
 }
 
 /// Gives up a replacement whose drive failed or is gone.
@@ -90,21 +74,6 @@ fn give_up(
     }
     built.replacing = None;
     log.append(&PoolLine::GivenUp)
-}
-
-/// Erases the drive that was replaced, if it was named, too.
-fn erase_old(
-    site: &mut Site<'_>,
-    built: &Built,
-    at: usize,
-    erases: &[String],
-) -> Result<OldDrive, BuildError> {
-    let inventory = Inventory::read(&Sysroot::live());
-    let old = built.build.drives(&inventory)[at];
-    let Some(old) = old.filter(|old| erases.contains(&old.identity())) else { return Ok(OldDrive::Kept) };
-    let claims = run::claim(&[old], site.erase, site.store, Some(&built.build.name), false)?;
-    run::erase(built, at, &old.node(), &claims, &mut site.commands)?;
-    Ok(OldDrive::Erased)
 }
 
 /// The state of a device in an array.
