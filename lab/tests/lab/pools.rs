@@ -78,7 +78,6 @@ fn two_drives_leave_and_return(machine: &mut Machine, layout: &str) {
         }
         let commands = [
             "in this order: ",
-            " newest: ",
             "start it: ",
             "add the others: ",
             "without the others: ",
