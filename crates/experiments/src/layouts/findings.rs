@@ -51,7 +51,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let inventory = run.start.as_ref().map(|start| start.inventory.clone()).unwrap_or_default();
     findings.evidence = at_once::metrics(plan, drives, &groups, &processors_at_once, &inventory);
     if let Some((_, predict)) = plan.predict() {
-        let recommended = recommend(&candidates, predict.want.as_deref(), predict.survive as usize);
+        let recommended = recommend(&candidates, predict.survive as usize);
         findings.verdicts = recommended.iter().map(Recommendation::sentence).collect();
     }
     findings.verdicts.extend(at_once::limit(&findings.evidence));

@@ -48,33 +48,17 @@ pub(super) struct Fastest {
     pub undecided: Vec<Layout>,
 }
 
-/// The recommendations for one wish, or for all, among layouts that survive this number of failures.
-pub(super) fn recommend(all: &[Candidate], want: Option<&str>, survive: usize) -> Vec<Recommendation> {
+/// The recommendations for each wish, among layouts that survive this number of failures.
+pub(super) fn recommend(all: &[Candidate], survive: usize) -> Vec<Recommendation> {
     let is_measured = |one: &&Candidate| one.read.is_some() || one.write.is_some();
     let fit: Vec<&Candidate> =
         all.iter().filter(is_measured).filter(|one| one.survives() >= survive).collect();
-    if fit.is_empty() {
-        return Vec::new();
-    }
-    let wanted = |what: &str| want.is_none_or(|want| want == what);
-    let mut found: Vec<Recommendation> = wanted("capacity").then(|| capacity(&fit)).into_iter().collect();
-    let most = fit.iter().map(|one| one.survives()).max().unwrap_or(0);
-    let safest: Vec<&Candidate> = fit.iter().filter(|one| one.survives() == most).copied().collect();
-    // Among equally safe layouts the fastest is recommended.
-    let compared = match want {
-        Some("safety") => &safest,
-        _ => &fit,
-    };
-    found.extend(wanted("safety").then(|| Recommendation::Safety(layouts(&safest), most)));
-    if want != Some("capacity") {
-        let speeds = [Way::Reads, Way::Writes].into_iter();
-        found.extend(speeds.filter_map(|way| Some(Recommendation::Speed(way, fastest(compared, way)?))));
-    }
+    let Some(most) = fit.iter().map(|one| one.survives()).max() else { return Vec::new() };
+    let safest = fit.iter().filter(|one| one.survives() == most).map(|one| one.layout);
+    let mut found = vec![capacity(&fit), Recommendation::Safety(safest.collect(), most)];
+    let speeds = [Way::Reads, Way::Writes].into_iter();
+    found.extend(speeds.filter_map(|way| Some(Recommendation::Speed(way, fastest(&fit, way)?))));
     found
-}
-
-fn layouts(candidates: &[&Candidate]) -> Vec<Layout> {
-    candidates.iter().map(|one| one.layout).collect()
 }
 
 fn capacity(fit: &[&Candidate]) -> Recommendation {
@@ -149,9 +133,8 @@ mod tests {
             candidate(Layout::Raid6, 120, (9e6, 10e6, 11e6)),
             candidate(Layout::Raid10, 120, (13e6, 14e6, 15e6)),
         ];
-        let lines = [(None, 0), (None, 1), (Some("safety"), 0), (Some("speed"), 2), (Some("capacity"), 3)];
-        let text = lines.map(|(want, survive)| {
-            let all = recommend(&all, want, survive);
+        let text = [0, 1, 3].map(|survive| {
+            let all = recommend(&all, survive);
             all.iter().map(Recommendation::sentence).collect::<Vec<_>>().join("\n")
         });
         insta::assert_snapshot!(text.join("\n\n"));
@@ -175,30 +158,10 @@ mod tests {
     }
 
     #[test]
-    fn of_equally_safe_layouts_their_speeds_are_compared() {
-        let all = [
-            candidate(Layout::Raid5, 180, (14e6, 15e6, 16e6)),
-            candidate(Layout::Raid10, 120, (9e6, 10e6, 11e6)),
-            candidate(Layout::Raid0, 240, (20e6, 22e6, 24e6)),
-        ];
-        let raid5 = all[0].read.clone().expect("a speed");
-        assert_eq!(
-            recommend(&all, Some("safety"), 0),
-            [
-                Recommendation::Safety(vec![Layout::Raid5, Layout::Raid10], 1),
-                Recommendation::Speed(
-                    Way::Reads,
-                    Fastest { layout: Layout::Raid5, speed: raid5, undecided: Vec::new() }
-                ),
-            ]
-        );
-    }
-
-    #[test]
     fn what_was_not_measured_is_not_recommended() {
         let stopped = Candidate { read: None, ..candidate(Layout::Raid6, 120, (1e6, 1e6, 1e6)) };
-        assert_eq!(recommend(std::slice::from_ref(&stopped), None, 0), []);
+        assert_eq!(recommend(std::slice::from_ref(&stopped), 0), []);
         let all = [stopped, candidate(Layout::Raid0, 240, (20e6, 22e6, 24e6))];
-        assert_eq!(recommend(&all, Some("safety"), 0), [Recommendation::Safety(vec![Layout::Raid0], 0)]);
+        assert_eq!(recommend(&all, 0)[1..], [Recommendation::Safety(vec![Layout::Raid0], 0)]);
     }
 }

@@ -43,9 +43,6 @@ pub struct RemovePool {
 pub struct Predict {
     /// Positions of the pools in the plan's targets.
     pub pools: Vec<u32>,
-    /// The aim of the recommendation: `capacity`, `speed` or `safety`; `None` for one of each.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub want: Option<String>,
     /// Number of drives that may fail.
     #[serde(default)]
     pub survive: u32,
