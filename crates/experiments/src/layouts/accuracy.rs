@@ -1,11 +1,9 @@
-//! Predicted and measured speeds of layouts: how far predictions were off, and which loads have none.
-
-use std::collections::BTreeMap;
+//! Predicted and measured speeds of layouts: how far predictions were off.
 
 use super::{super::common::Group, compared::Compared};
 use crate::{
-    plan::{FILL, Plan, Prediction, Rule},
-    units::{Layout, count, duration, listed, percent},
+    plan::{FILL, Plan, Rule},
+    units::{Layout, count, duration, percent},
 };
 
 /// The layout of a target.
@@ -43,18 +41,4 @@ pub(super) fn too_short(groups: &[Group<'_>]) -> Option<String> {
         duration(took),
         (took / PART).ceil()
     ))
-}
-
-/// The loads that are not predicted of which layouts; layouts that lack the same loads share a sentence.
-pub(super) fn not_predicted(predictions: &[Prediction], plan: &Plan) -> Vec<String> {
-    let mut layouts: BTreeMap<&[String], Vec<&str>> = BTreeMap::new();
-    for prediction in predictions.iter().filter(|prediction| !prediction.not.is_empty()) {
-        let Some(layout) = plan.targets.get(prediction.pool as usize) else { continue };
-        layouts.entry(&prediction.not).or_default().push(&layout.given);
-    }
-    let sentence = |(loads, layouts): (&[String], Vec<&str>)| {
-        let (loads, layouts) = (listed(loads), listed(&layouts));
-        format!("Not predicted for {layouts}: {loads}, which don't follow from the speeds of single drives.")
-    };
-    layouts.into_iter().map(sentence).collect()
 }

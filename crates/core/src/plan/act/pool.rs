@@ -59,10 +59,8 @@ pub struct Prediction {
     /// Seconds until a replaced member has its data; `None` where nothing is copied or that is not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuild_seconds: Option<f64>,
+    /// The loads that follow from the speeds of single drives.
     pub loads: Vec<PredictedLoad>,
-    /// Labels of loads that can't be predicted from the drives.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub not: Vec<String>,
 }
 
 crate::kind!("build_pool", BuildPool as Act);

@@ -65,23 +65,19 @@ impl<'r, 'a, 'c> ModelInputs<'r, 'a, 'c> {
                 loads.push(m);
             }
         }
-        let (mut predicted, mut not) = (Vec::new(), Vec::new());
-        for m in loads {
-            let Some(transfer) = transfer(&m.load).filter(|_| is_plain(&m.load)) else { continue };
+        let predict = |m: &Measure| {
+            let transfer = transfer(&m.load).filter(|_| is_plain(&m.load))?;
+            if self.seeks(build, (transfer, &m.load)) {
+                return None;
+            }
             let same = self.measured_on(&[pool as usize]).filter(|(_, other)| other.label == m.label);
             let starts: Vec<u64> = same.filter(|(_, m)| m.aligned > 0).map(|(_, m)| m.from).collect();
             let of = |end| self.speed(build, (transfer, &m.load), &starts, end);
-            let all = || {
-                // With one run of each load, a speed has no interval.
-                let ends = [of(End::Low).unwrap_or(0.0), of(End::High).unwrap_or(f64::INFINITY)];
-                Some(PredictedLoad::new(&m.label, of(End::Value)?, ends))
-            };
-            let is_known = !self.seeks(build, (transfer, &m.load));
-            match all().filter(|_| is_known) {
-                Some(load) => predicted.push(load),
-                None => not.push(m.label.clone()),
-            }
-        }
+            // With one run of each load, a speed has no interval.
+            let ends = [of(End::Low).unwrap_or(0.0), of(End::High).unwrap_or(f64::INFINITY)];
+            Some(PredictedLoad::new(&m.label, of(End::Value)?, ends))
+        };
+        let loads = loads.into_iter().filter_map(predict).collect();
         // The partition table and mdadm's metadata make the filled part a few MiB smaller, which is negligible.
         let fill = |pool: Planned<'_>| pool.first_sync_seconds(build.most);
         let fill_seconds = self.planned(build, Asked::fill(build), fill).flatten();
@@ -89,7 +85,7 @@ impl<'r, 'a, 'c> ModelInputs<'r, 'a, 'c> {
             let rebuild = |pool: Planned<'_>| pool.rebuild_seconds(act.member as usize, build.most);
             self.planned(build, Asked::fill(build), rebuild).flatten()
         });
-        Some(Prediction { pool, fill_seconds, rebuild_seconds, loads: predicted, not })
+        Some(Prediction { pool, fill_seconds, rebuild_seconds, loads })
     }
 
     /// Whether a drive moves a head between distant places in this pool.
