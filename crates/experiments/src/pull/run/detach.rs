@@ -1,7 +1,6 @@
 //! Takes a drive away, by sysfs or by hand, and brings it back even after an error.
 
 use std::{
-    fs,
     path::Path,
     thread,
     time::{Duration, Instant},
@@ -82,21 +81,15 @@ impl Unplug {
         }
     }
 
-    /// Another drive or a network port below the device that is switched off. A hand pulls one thing.
+    /// Another drive below the device that is switched off. A hand pulls one thing.
     fn carries(&self, inventory: &Inventory, drive: &Drive) -> Option<String> {
         let Self::Software { away, .. } = self else { return None };
         let device = away.file.parent()?;
-        let is_below = |class: &str, name: &str| {
-            let path = Path::new("/sys/class").join(class).join(name).canonicalize();
-            path.is_ok_and(|path| path.starts_with(device))
+        let is_below = |other: &&Drive| {
+            let path = Path::new("/sys/class/block").join(&other.name).canonicalize();
+            other.name != drive.name && path.is_ok_and(|path| path.starts_with(device))
         };
-        let mut others = inventory.drives.iter().filter(|other| other.name != drive.name);
-        if let Some(other) = others.find(|other| is_below("block", &other.name)) {
-            return Some(other.label());
-        }
-        let networks = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
-        let mut names = networks.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        names.find(|name| is_below("net", name)).map(|name| format!("the network port {name}"))
+        inventory.drives.iter().find(is_below).map(Drive::label)
     }
 }
 
@@ -246,7 +239,7 @@ fn is_plugged_in(drive: &Drive) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::{fs, path::PathBuf};
 
     use super::*;
 

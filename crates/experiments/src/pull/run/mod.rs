@@ -173,13 +173,10 @@ fn take_away(
     result.lost = lost();
     match pool.is_in_use() {
         // The drive comes back first.
-        true if cancel.is_set() => watcher.waits(&match detached.is_by_hand() {
-            true => "The run ends once the drive is plugged in again; a second Ctrl-C ends it at once.".to_owned(),
-            false => format!(
-                "Bringing the drive back. A second Ctrl-C ends the run at once: then `{}`, and what `drivebench list` shows",
-                journal.cleanup()
-            ),
-        }),
+        true if cancel.is_set() => watcher.waits(&format!(
+            "The run ends once the drive is back. A second Ctrl-C ends it at once: then `{}`, and what `drivebench list` shows",
+            journal.cleanup()
+        )),
         true if result.lost => {}
         _ => {
             result.probes = pool.probes(false);
