@@ -25,8 +25,6 @@ pub struct Request {
     pub bitmap: bool,
     pub filesystem: Filesystem,
     pub label: String,
-    /// Identities of drives that reads avoid.
-    pub write_mostly: Vec<String>,
     /// Maximum bytes used of each drive; `None` for the whole drive.
     pub most: Option<u64>,
     /// UUIDs of the array and the filesystem.
@@ -43,7 +41,6 @@ pub struct Member {
     pub logical_block: u32,
     /// The partition; `None` if the pool uses the whole drive.
     pub part: Option<Part>,
-    pub write_mostly: bool,
 }
 
 /// A pool as it is built. Whatever a tool would choose by itself is given explicitly.
@@ -106,10 +103,6 @@ pub enum PoolError {
     Label(Filesystem),
     #[error("the name {0} is used by another pool or device")]
     Taken(String),
-    #[error("only raid1 can have members that reads avoid")]
-    WriteMostly,
-    #[error("the drive of --write-mostly is not a member of the pool")]
-    NoMember,
     #[error("{0} has no serial of its own, so its place in a linear pool could not be recognised: use raid0")]
     Unnamed(String),
     #[error(
@@ -150,7 +143,6 @@ impl Request {
             sectors: used(drive),
             logical_block: drive.logical_block,
             part,
-            write_mostly: self.write_mostly.contains(&drive.identity()),
         };
         let members = drives.iter().zip(parts).map(member).collect();
         let Self { name, layout, chunk, bitmap, filesystem, label, uuids, .. } = self;
@@ -189,13 +181,6 @@ impl Request {
         }
         if drives.len() < layout.least() {
             return Err(PoolError::Few { layout: *layout, given: drives.len() });
-        }
-        if *layout != Layout::Raid1 && !self.write_mostly.is_empty() {
-            return Err(PoolError::WriteMostly);
-        }
-        let is_member = |mostly: &String| drives.iter().any(|drive| drive.identity() == *mostly);
-        if !self.write_mostly.iter().all(is_member) {
-            return Err(PoolError::NoMember);
         }
         for (at, drive) in drives.iter().enumerate() {
             if let Some(other) = drives[..at].iter().find(|other| inventory.are_one(other, drive)) {
@@ -268,8 +253,7 @@ impl Build {
             }
             Step::Join => {
                 let members: Vec<String> = (0..drives.len()).map(path).collect();
-                let mostly = self.members.iter().map(|member| member.write_mostly);
-                mdadm::create(&self.array(), members.iter().map(String::as_str).zip(mostly))
+                mdadm::create(&self.array(), &members)
             }
             Step::Format => {
                 let stripe = self.layout.is_striped().then(|| Stripe {

@@ -15,9 +15,7 @@ const LAST_RESORT: u32 = 30;
 
 pub const FSTAB: &str = "/etc/fstab";
 /// The configuration of mdadm on Debian.
-pub const MDADM_CONF: &str = "/etc/mdadm/mdadm.conf";
-/// The configuration of mdadm on other distributions.
-pub const MDADM_CONF_ELSEWHERE: &str = "/etc/mdadm.conf";
+const MDADM_CONF: &str = "/etc/mdadm/mdadm.conf";
 
 /// The directory of systemd's units.
 const UNITS: &str = "/etc/systemd/system";
@@ -30,7 +28,7 @@ fn unit(name: &str) -> String {
 /// Whether this is one of the files that may have lines of a pool.
 pub fn has_lines(file: &Path, name: &str) -> bool {
     let unit = Path::new(UNITS).join(unit(name));
-    [FSTAB, MDADM_CONF, MDADM_CONF_ELSEWHERE].map(Path::new).contains(&file) || file == unit
+    [FSTAB, MDADM_CONF].map(Path::new).contains(&file) || file == unit
 }
 
 /// Lines of a pool, and the file that has them.
@@ -57,10 +55,10 @@ impl Build {
     }
 
     /// The line that names an array. Without it, the array could be assembled under another name.
-    pub fn mdadm_conf(&self, file: &str) -> Option<Lines> {
+    pub fn mdadm_conf(&self) -> Option<Lines> {
         let (path, name, uuid) = (self.path(), &self.name, md_uuid(&self.uuids[0]));
         let line = format!("ARRAY {path} metadata=1.2 name=any:{name} UUID={uuid}");
-        (self.layout != Layout::Linear).then(|| Lines { file: file.to_owned(), lines: vec![line] })
+        (self.layout != Layout::Linear).then(|| Lines { file: MDADM_CONF.to_owned(), lines: vec![line] })
     }
 
     /// The systemd unit that a pool needs at boot, if any. `links` are persistent names of the drives of a linear pool.
@@ -228,9 +226,7 @@ mod tests {
     #[test]
     fn only_files_of_the_system_have_lines() {
         let unit = "/etc/systemd/system/drivebench-pool-data.service";
-        assert!(
-            [FSTAB, MDADM_CONF, MDADM_CONF_ELSEWHERE, unit].iter().all(|f| has_lines(Path::new(f), "data"))
-        );
+        assert!([FSTAB, MDADM_CONF, unit].iter().all(|f| has_lines(Path::new(f), "data")));
         let others = [
             "/etc/shadow",
             "/tmp/fstab",

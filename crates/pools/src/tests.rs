@@ -61,7 +61,6 @@ fn pools_that_can_t_be_built_are_refused_with_the_reason() {
         refused(|r| r.chunk = 5000, &drives),
         refused(|r| r.name = "Data".to_owned(), &drives),
         refused(|r| r.label = "a label of more than 16".to_owned(), &drives),
-        refused(|r| r.write_mostly = vec!["any".to_owned()], &drives),
     ];
     insta::assert_snapshot!(lines.join("\n"));
 }
@@ -105,7 +104,7 @@ fn the_lines_that_bring_a_pool_back() {
         let build = plan(request(layout), &drives).expect("can be built");
         let unit = build.systemd_unit(&links);
         let fstab = build.fstab("/srv/a b", unit.is_some());
-        let lines = [unit, build.mdadm_conf("/etc/mdadm/mdadm.conf"), Some(fstab)];
+        let lines = [unit, build.mdadm_conf(), Some(fstab)];
         let lines = lines.into_iter().flatten();
         lines.map(|lines| format!("{}:\n{}\n", lines.file, lines.lines.join("\n"))).collect::<String>()
     });

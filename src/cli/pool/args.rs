@@ -118,10 +118,6 @@ pub struct Create {
     #[arg(long, default_value = "internal", hide_possible_values = true, value_parser = ["internal", "none"])]
     pub bitmap: String,
 
-    /// A drive that reads avoid, for raid1
-    #[arg(long, value_name = "DRIVE")]
-    pub write_mostly: Vec<String>,
-
     /// A drive whose content may be lost, by serial; for each drive
     #[arg(long, value_name = "SERIAL")]
     pub erase: Vec<String>,

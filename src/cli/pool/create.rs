@@ -19,7 +19,7 @@ use crate::{
     inventory::Drive,
     pool::{
         Build, Request,
-        config::{FSTAB, Lines, MDADM_CONF, MDADM_CONF_ELSEWHERE, mounts_on},
+        config::{FSTAB, Lines, mounts_on},
     },
     record::Store,
     run,
@@ -33,7 +33,6 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
     let inventory = settled(output);
     let drives =
         args.drives.iter().map(|given| drive(given, &inventory)).collect::<anyhow::Result<Vec<_>>>()?;
-    let mostly = args.write_mostly.iter().map(|given| Ok(drive(given, &inventory)?.identity()));
     let request = Request {
         name: args.name.clone(),
         layout: args.layout,
@@ -42,7 +41,6 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         filesystem: args.fs,
         label: args.label.clone().unwrap_or_else(|| args.name.clone()),
         most: None,
-        write_mostly: mostly.collect::<anyhow::Result<_>>()?,
         uuids: [run::uuid()?, run::uuid()?],
     };
     let build = request.plan(&inventory, &drives).map_err(|e| Usage(e.to_string()))?;
@@ -128,11 +126,9 @@ fn lines(build: &Build, dir: &str, drives: &[&Drive]) -> anyhow::Result<Vec<Line
     } else {
         Vec::new()
     };
-    let debian = Path::new(MDADM_CONF).parent().is_some_and(Path::exists);
-    let mdadm_conf = if debian { MDADM_CONF } else { MDADM_CONF_ELSEWHERE };
     let unit = build.systemd_unit(&links).filter(|_| systemd);
     let fstab = build.fstab(dir, unit.is_some());
-    let lines = [unit, build.mdadm_conf(mdadm_conf), Some(fstab)];
+    let lines = [unit, build.mdadm_conf(), Some(fstab)];
     Ok(lines.into_iter().flatten().collect())
 }
 

@@ -72,44 +72,31 @@ fn member(
     inventory: &Inventory,
     pools: &[Built],
 ) -> Result<(String, usize), Usage> {
-    let all = |is: &dyn Fn(&Built, usize) -> bool| {
-        let mut found: Vec<(&Built, usize)> = Vec::new();
-        for pool in pools {
-            found.extend((0..pool.build.members.len()).filter(|at| is(pool, *at)).map(|at| (pool, at)));
-        }
-        found
-    };
-    let identity = |pool: &Built, at: usize| pool.build.members[at].identity.clone();
-    let found = match here {
-        Some(drive) => {
-            let found = all(&|pool, at| is_member(pool, at, drive, inventory));
+    let is = |pool: &Built, at: usize| {
+        let identity = &pool.build.members[at].identity;
+        match (here, pool.build.drives(inventory)[at]) {
+            (Some(named), Some(member)) => named.name == member.name,
             // It may have lost what it had of the pool.
-            let was = |pool: &Built, at: usize| {
-                pool.build.drives(inventory)[at].is_none() && identity(pool, at) == drive.identity()
-            };
-            if found.is_empty() { all(&was) } else { found }
-        }
-        None => {
-            let found = all(&|pool, at| identity(pool, at) == given);
-            if found.is_empty() { all(&|pool, at| name_in(&identity(pool, at)) == given) } else { found }
+            (Some(named), None) => named.identity() == *identity,
+            (None, _) => identity == given || name_in(identity) == given,
         }
     };
+    let mut found: Vec<(&Built, usize)> = Vec::new();
+    for pool in pools {
+        found.extend((0..pool.build.members.len()).filter(|at| is(pool, *at)).map(|at| (pool, at)));
+    }
     match (&found[..], here) {
         ([(pool, at)], _) => Ok((pool.build.name.clone(), *at)),
         ([], Some(drive)) => Err(Usage(format!("{} is in no pool: drivebench pool status", drive.label()))),
         ([], None) => Err(Usage(format!("no pool has a drive {given}: drivebench pool status"))),
         (several, _) => {
-            let each =
-                several.iter().map(|(pool, at)| format!("{} of {}", identity(pool, *at), pool.build.name));
+            let each = several
+                .iter()
+                .map(|(pool, at)| format!("{} of {}", pool.build.name_of(*at), pool.build.name));
             let each = each.collect::<Vec<_>>();
             Err(Usage(format!("{given} may be {}: name one of these", each.join(" or "))))
         }
     }
-}
-
-/// Whether the drive is the member with this number.
-fn is_member(built: &Built, at: usize, drive: &Drive, inventory: &Inventory) -> bool {
-    built.build.drives(inventory)[at].is_some_and(|found| found.name == drive.name)
 }
 
 #[cfg(test)]

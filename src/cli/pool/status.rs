@@ -113,18 +113,6 @@ fn to_complete(pool: &Built, at: usize, health: &Health, inventory: &Inventory) 
     }
 }
 
-/// The commands that give its array the members that are plugged in, but that it doesn't have.
-fn to_add(pool: &Built, health: &Health, inventory: &Inventory) -> String {
-    let drives = pool.build.drives(inventory);
-    let unused = drives.iter().zip(&health.members).enumerate();
-    let unused = unused.filter(|(_, (_, state))| **state == MemberState::Unused);
-    let add = |(at, (drive, _)): (usize, (&Option<&Drive>, &MemberState))| {
-        let path = pool.build.member_path(at, &drive.as_ref()?.node());
-        Some(mdadm::incremental(&path).to_string())
-    };
-    unused.filter_map(add).collect::<Vec<_>>().join(" && ")
-}
-
 /// What to do about a raid5 or raid6 that md doesn't start by itself.
 fn unclean(pool: &Built, health: &Health, inventory: &Inventory) -> Option<String> {
     let build = &pool.build;
@@ -186,22 +174,12 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
     };
     // Only a stopped pool has none.
     let device = health.device.as_ref().map(|device| device.path()).unwrap_or_default();
-    let present: Vec<bool> = health.members.iter().map(|state| *state != MemberState::Waiting).collect();
     let mut states = vec![match health.state {
         _ if unclean.is_some() => unclean.unwrap_or_default(),
         State::Active if health.degraded > 0 => "degraded".to_owned(),
         State::Active => "active".to_owned(),
         State::ReadOnly => format!("read only; to let it be written: {}", mdadm::read_write(&device)),
         State::Suspended => "suspended".to_owned(),
-        State::Inactive if health.members.contains(&MemberState::Unused) => {
-            format!("assembled in part; to add the others: {}", to_add(pool, health, inventory))
-        }
-        State::Inactive if !build.layout.starts_without(&present) => {
-            "assembled in part: too many drives are missing".to_owned()
-        }
-        State::Inactive => {
-            format!("assembled in part; to start it without the others: {}", mdadm::run(&device))
-        }
         State::TakesNoWrites => {
             format!(
                 "takes no writes, because the last copy of something could not be written: back it up, unmount it, and mdadm --stop {device}; after that, \
@@ -219,12 +197,14 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
             );
         }
         State::Broken => "broken: too many drives are missing".to_owned(),
-        State::Stopped => {
+        State::Inactive | State::Stopped => {
+            let state = if health.device.is_some() { "assembled in part" } else { "not active" };
+            let stop = health.device.iter().map(|_| format!("{} && ", build.stop(&device)));
             let drives = build.drives(inventory).into_iter();
             let paths: Vec<Option<String>> = drives.map(|drive| Some(drive?.node())).collect();
             match build.start(&paths) {
-                Some(command) => format!("not active; to start it: {command}"),
-                None => "not active: too many drives are missing".to_owned(),
+                Some(start) => format!("{state}; to start it: {}{start}", stop.collect::<String>()),
+                None => format!("{state}: too many drives are missing"),
             }
         }
     }];

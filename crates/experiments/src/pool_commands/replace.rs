@@ -114,8 +114,7 @@ impl Exchange {
         drive.clone_into(&mut drives[replacement.at]);
         let steps = self.after.preparation(replacement.at);
         Building { build: &self.after, drives: &drives, claims, log, commands, cancel }.perform(steps)?;
-        let flags = MemberFlags { write_mostly: replacement.member.write_mostly, failfast: false };
-        commands.erase(&mdadm::add(&array, &self.new, flags), claims)
+        commands.erase(&mdadm::add(&array, &self.new, MemberFlags::default()), claims)
     }
 
     /// Lets the array fill the new drive in place of the member, and waits for it. If this process ends before, the array goes on.

@@ -101,7 +101,6 @@ pub fn can_build<'i>(
         bitmap: true,
         filesystem: Filesystem::Ext4,
         label: "drivebench".to_owned(),
-        write_mostly: Vec::new(),
         most: Some(act.most),
         uuids: [uuid()?, uuid()?],
     };
