@@ -98,8 +98,6 @@ pub struct Planned<'a> {
     pub shared: &'a [Shared],
     /// Processors that work at the same time.
     pub cores: usize,
-    /// Whether the kernel sends the requests of one operation to the last drive first, as some versions do.
-    pub last_first: bool,
     /// How fast the kernel computes parity.
     pub parity: Parity,
 }

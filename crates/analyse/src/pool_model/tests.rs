@@ -16,15 +16,7 @@ fn stick(fixed: f64, read: f64, write: f64) -> Speeds {
 }
 
 fn planned(layout: Layout, members: &[Speeds]) -> Planned<'_> {
-    Planned {
-        layout,
-        chunk: 512 * KIB,
-        members,
-        shared: &[],
-        cores: 1,
-        last_first: false,
-        parity: Parity::default(),
-    }
+    Planned { layout, chunk: 512 * KIB, members, shared: &[], cores: 1, parity: Parity::default() }
 }
 
 fn shared(members: &[usize], transfer: Transfer, rate: f64) -> Shared {
@@ -205,36 +197,6 @@ fn copies_wait_for_each_other_where_processors_are_few() {
         |cores| sequential(Planned { cores, ..planned(Layout::Raid1, &four) }, Transfer::Write, 4 * KIB);
     close(speed(1), 4.0 * KIB as f64 / 1.15e-3);
     close(speed(3), 4.0 * KIB as f64 / 1.05e-3);
-}
-
-/// A processor takes 0.05 ms before and after each request. In the lab, whose kernel gathers, a raid1 of four writes 4 KiB in 2.7 ms
-/// if its slowest drive is the first, and in 2.2 ms if that is the last.
-#[test]
-fn kernels_that_gather_keep_the_first_drive_waiting() {
-    let processor = [Cost { fixed: 0.1e-3, rate: f64::INFINITY }; 2];
-    let of = |fixed| Speeds { processor, ..stick(fixed, f64::INFINITY, f64::INFINITY) };
-    let took = |layout, members: &[Speeds], last_first, block: u64| {
-        let pool = Planned { last_first, ..planned(layout, members) };
-        block as f64 / sequential(pool, Transfer::Write, block)
-    };
-    let (slow, quick) = (of(2e-3), of(0.5e-3));
-    let slow_first = [slow, quick, quick, quick];
-    let slow_last = [quick, quick, quick, slow];
-    for layout in [Layout::Raid1, Layout::Raid10] {
-        let waits = if layout == Layout::Raid1 { 3.0 } else { 1.0 } * 0.05e-3;
-        // On raid10 only every second chunk is on the slow drive.
-        let share = if layout == Layout::Raid1 { 1.0 } else { 0.5 };
-        let [first, last] = [&slow_first, &slow_last].map(|members| took(layout, members, true, 4 * KIB));
-        close(first - last, waits * share);
-        let [first, last] = [&slow_first, &slow_last].map(|members| took(layout, members, false, 4 * KIB));
-        close(last - first, waits * share);
-    }
-    // Parity is sent by md's thread, and what is large is not gathered.
-    close(took(Layout::Raid5, &slow_first, true, 4 * KIB), took(Layout::Raid5, &slow_first, false, 4 * KIB));
-    close(
-        took(Layout::Raid1, &slow_first, true, 128 * KIB),
-        took(Layout::Raid1, &slow_first, false, 128 * KIB),
-    );
 }
 
 #[test]

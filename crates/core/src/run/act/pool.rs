@@ -148,9 +148,8 @@ impl<'r, 'a, 'c> ModelInputs<'r, 'a, 'c> {
         let shared: Vec<Shared> =
             both.into_iter().flat_map(|transfer| self.shared(&on, transfer, asked.end)).collect();
         let (layout, chunk) = (build.layout, build.chunk);
-        let last_first = self.run.ctx.inventory.machine.sends_to_last_drive_first();
         let (members, shared, parity) = (&members, &shared, self.parity);
-        let pool = Planned { layout, chunk, members, shared, cores, last_first, parity };
+        let pool = Planned { layout, chunk, members, shared, cores, parity };
         if layout == Layout::Linear && asked.one_drive {
             return pool.singles().next().map(with);
         }
