@@ -55,9 +55,8 @@ pub struct PoolInUse {
     /// The most that is read of files, bytes.
     pub bytes: u64,
     pub seed: u64,
-    /// Whether the pool has a bitmap of what changes while a drive is away; none where that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bitmap: Option<bool>,
+    /// Whether the pool has a bitmap of what changes while a drive is away.
+    pub bitmap: bool,
     /// How many other drives may fail while this one is away.
     pub survives: u64,
 }
@@ -103,11 +102,8 @@ impl PoolInUse {
             n => format!("survives the failure of {} only", count(n, "other drive")),
         };
         let back = match self.bitmap {
-            Some(true) => {
-                "It has a bitmap: only what changes while the drive is away is copied to it. If mdadm refuses that, the whole drive is rebuilt."
-            }
-            Some(false) => "It has no bitmap: the whole drive is rebuilt.",
-            None => "If it has no bitmap, the whole drive is rebuilt.",
+            true => "It has a bitmap: only what changes meanwhile is copied back, unless mdadm refuses that.",
+            false => "It shows no bitmap: the whole drive is rebuilt.",
         };
         vec![
             format!("takes away {}, a drive of a pool in use", self.label),

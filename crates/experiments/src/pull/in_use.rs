@@ -38,7 +38,7 @@ pub(super) fn plan(ask: &Request, serial: &str) -> Result<Plan, PlanError> {
         label: drive.label(),
         bytes: ask.values.get(&options::SIZE),
         seed: ask.seed,
-        bitmap: pool.bitmap,
+        bitmap: pool.bitmap == Some(true),
         survives: pool.survives().unwrap_or(0).saturating_sub(1),
     };
     let pull = Pull {

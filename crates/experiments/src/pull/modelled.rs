@@ -28,7 +28,7 @@ pub fn results(act: &Pull, build: Option<&BuildPool>) -> [PullResult; 2] {
     let used = Operations { seconds: act.seconds, reads: 50, longest: 0.25, ..Operations::default() };
     let (result, used, back, probed) = match &act.pool {
         PulledPool::InUse(pool) => {
-            let read = FilesRead { files: FILES, bytes: pool.bytes / 2, found: 1000, ..FilesRead::default() };
+            let read = FilesRead { files: FILES, bytes: pool.bytes / 2, found: 1000 };
             let files = FilesFound { changed: 1, ..whole(FILES - 1) };
             let result = PullResult { files: whole(FILES), read: Some(read), ..PullResult::default() };
             (result, used, RejoinResult { files, ..rejoined }, "read")

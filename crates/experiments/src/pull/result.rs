@@ -33,13 +33,11 @@ pub struct PullResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FilesRead {
-    /// Files whose content is known, and the bytes that are read of them; of a large one, not all.
+    /// Files whose content is known, and the bytes that are read of them; of a large one, the begin.
     pub files: u64,
     pub bytes: u64,
     /// Files that were looked at, of which these were chosen.
     pub found: u64,
-    /// Files and directories that were left out: they could not be read before the drive was taken away, or were being changed then.
-    pub left_out: u64,
 }
 
 /// After the drive was there again.

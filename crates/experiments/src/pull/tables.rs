@@ -161,7 +161,6 @@ pub(super) fn summary(layouts: &[&[Case<'_>]]) -> Option<Table> {
         let longest = healed.and_then(|all| all.into_iter().reduce(f64::max));
         Some(vec![
             layout.to_string(),
-            layout.words().to_owned(),
             format!("{room} of {n}"),
             match layout.survives(n) {
                 0 => "no drive".to_owned(),
@@ -174,9 +173,8 @@ pub(super) fn summary(layouts: &[&[Case<'_>]]) -> Option<Table> {
         ])
     };
     let rows: Vec<Vec<String>> = layouts.iter().filter_map(row).collect();
-    let mut columns = Column::all([
+    let columns = Column::all([
         ("layout", false),
-        ("description", false),
         ("usable", true),
         ("survives", false),
         ("intact", true),
@@ -184,7 +182,6 @@ pub(super) fn summary(layouts: &[&[Case<'_>]]) -> Option<Table> {
         ("longest wait", true),
         ("complete in", true),
     ]);
-    columns[1].optional = true;
     let title = "With one drive away, and back again".to_owned();
     (!rows.is_empty()).then_some(Table { title, columns, rows })
 }

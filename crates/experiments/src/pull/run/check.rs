@@ -209,7 +209,7 @@ mod tests {
             label: "Cruzer Blade 4C530002 in bay 1.2".to_owned(),
             bytes: 1 << 28,
             seed: 1,
-            bitmap: Some(true),
+            bitmap: true,
             survives: 0,
         };
         let drive = "4C530002+400000".to_owned();
