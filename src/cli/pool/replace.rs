@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::{OwnPool, consent_to, drive, find, say, settled};
+use super::{consent_to, drive, find, say, settled};
 use crate::{
     cli::{
         errors::Usage,
@@ -11,7 +11,7 @@ use crate::{
         pool::args::Replace,
         run::{Task, carry_out},
     },
-    danger::{consent, erasable},
+    danger::erasable,
     experiments::pool_commands::{Course, PoolChange, PoolCommand, course},
     inventory::{Drive, Inventory, name_in},
     pool::Member,
@@ -49,8 +49,6 @@ pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow:
             );
         }
     }
-    // Given again, it is no mistake.
-    let members = [consent(new)];
     let member = Member {
         identity: new.identity(),
         label: new.label(),
@@ -60,8 +58,7 @@ pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow:
     let change = PoolChange::Replace { replacement: Replacement { at, member }, erases };
     let plan = PoolCommand { build: built.build.clone(), change }.plan(&[new]);
     plan.require(&inventory, store.dir())?;
-    let own = Some(OwnPool { name: &name, members: &members });
-    let erase = consent_to(&plan, args.erase.clone(), own, &inventory, store.dir(), output)?;
+    let erase = consent_to(&plan, args.erase.clone(), Some(&name), &inventory, store.dir(), output)?;
     carry_out(&Options::default(), Task::new(plan, erase), inventory, store, output)
 }
 

@@ -26,7 +26,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.verdicts = verdicts.into_iter().map(|(_, text)| text).collect();
     findings.tables.extend(summary(&layouts));
     for cases in layouts {
-        findings.tables.extend([away(cases), probes(cases)]);
+        findings.tables.push(away(cases));
+        findings.tables.extend(probes(cases));
         findings.tables.push(rejoined(cases));
     }
     for case in &all {

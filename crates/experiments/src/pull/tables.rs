@@ -128,7 +128,7 @@ fn taken_back(case: &Case<'_>, back: &RejoinResult) -> String {
 }
 
 /// The operations that still worked.
-pub(super) fn probes(cases: &[Case<'_>]) -> Table {
+pub(super) fn probes(cases: &[Case<'_>]) -> Option<Table> {
     let names = distinct(cases.iter().flat_map(|case| &case.pulled.probes).map(|probe| probe.what.clone()));
     let mut columns = Column::all([("pulled", false)]);
     columns.extend(names.iter().map(|name| Column::new(name.as_str(), false)));
@@ -146,7 +146,8 @@ pub(super) fn probes(cases: &[Case<'_>]) -> Table {
     };
     let rows = cases.iter().flat_map(|case| [row(case, false), row(case, true)]).collect();
     let name = cases.first().map(Case::name).unwrap_or_default();
-    Table { title: format!("{name}, what worked without the drive"), columns, rows }
+    let title = format!("{name}, what worked without the drive");
+    (!names.is_empty()).then_some(Table { title, columns, rows })
 }
 
 /// Each layout that the run built in a row, with the worst of its pulls.

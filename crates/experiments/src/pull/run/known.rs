@@ -34,7 +34,7 @@ impl KnownFile {
 /// Known files below a directory.
 #[derive(Debug)]
 pub struct FilesInUse {
-    pub tree: Tree,
+    tree: Tree,
     files: Vec<KnownFile>,
 }
 
@@ -57,17 +57,6 @@ impl FilesInUse {
         }
         about.files = known.files.len() as u64;
         (known, about)
-    }
-
-    /// Reads a page of the first file that no other program changed.
-    pub fn read_page(&self) -> io::Result<()> {
-        let page = |file: &File| read(file, 0, 1, &mut Aligned::new(READ)).map(drop);
-        let read = self.files.iter().find_map(|file| match self.unchanged(file, page) {
-            Ok(()) => Some(Ok(())),
-            Err(FileLook::Failed(e)) => Some(Err(e)),
-            Err(_) => None,
-        });
-        read.unwrap_or(Ok(()))
     }
 
     /// Reads from a file, unless it is another one or differs from what it was, before or afterwards.
