@@ -30,7 +30,7 @@ pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow:
     let built = find(store, &name)?;
     let health = built.build.health(&Sysroot::live(), &inventory);
     let course = course(&built, &health, at, new, &inventory, &System::default());
-    let course = course.map_err(|e| Usage(e.to_string()))?;
+    let course = course.map_err(Usage)?;
     let mut erases = Vec::new();
     if let Course::Prepare { back, gives_up, .. } = &course {
         // The array still has one that failed and is named again.

@@ -30,13 +30,8 @@ pub(super) enum Recommendation {
     Capacity(Vec<Layout>, u64),
     /// These survive the most failures, with their number.
     Safety(Vec<Layout>, usize),
-    Speed(Way, Fastest),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    Reads,
-    Writes,
+    /// Of `reads` or `writes`.
+    Speed(&'static str, Fastest),
 }
 
 /// The layout with the highest speed, bytes per second.
@@ -56,8 +51,9 @@ pub(super) fn recommend(all: &[Candidate], survive: usize) -> Vec<Recommendation
     let Some(most) = fit.iter().map(|one| one.survives()).max() else { return Vec::new() };
     let safest = fit.iter().filter(|one| one.survives() == most).map(|one| one.layout);
     let mut found = vec![capacity(&fit), Recommendation::Safety(safest.collect(), most)];
-    let speeds = [Way::Reads, Way::Writes].into_iter();
-    found.extend(speeds.filter_map(|way| Some(Recommendation::Speed(way, fastest(&fit, way)?))));
+    let reads = fastest(&fit, |one| one.read.clone()).map(|fastest| ("reads", fastest));
+    let writes = fastest(&fit, |one| one.write.clone()).map(|fastest| ("writes", fastest));
+    found.extend(reads.into_iter().chain(writes).map(|(way, fastest)| Recommendation::Speed(way, fastest)));
     found
 }
 
@@ -68,11 +64,7 @@ fn capacity(fit: &[&Candidate]) -> Recommendation {
     Recommendation::Capacity(best.map(|one| one.layout).collect(), most)
 }
 
-fn fastest(fit: &[&Candidate], way: Way) -> Option<Fastest> {
-    let speed = |one: &Candidate| match way {
-        Way::Reads => one.read.clone(),
-        Way::Writes => one.write.clone(),
-    };
+fn fastest(fit: &[&Candidate], speed: impl Fn(&Candidate) -> Option<Estimate>) -> Option<Fastest> {
     let known: Vec<(Layout, Estimate)> =
         fit.iter().filter_map(|one| Some((one.layout, speed(one)?))).collect();
     let (layout, first) = known.iter().max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value))?.clone();
@@ -100,10 +92,6 @@ impl Recommendation {
                 format!("Most safety: {}, any {} may fail. A pool is not a backup.", names(best), drives(*n))
             }
             Self::Speed(way, Fastest { layout, speed, undecided }) => {
-                let way = match way {
-                    Way::Reads => "reads",
-                    Way::Writes => "writes",
-                };
                 let found = match undecided.is_empty() {
                     true => "Fastest".to_owned(),
                     false => format!("No clear difference between {}; highest", names(undecided)),
@@ -141,7 +129,7 @@ mod tests {
     }
 
     fn speed(all: &[Candidate]) -> Option<Fastest> {
-        fastest(&all.iter().collect::<Vec<_>>(), Way::Reads)
+        fastest(&all.iter().collect::<Vec<_>>(), |one| one.read.clone())
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-pub use course::{CannotReplace, Course, course};
+pub use course::{Course, course};
 pub use findings::{findings, summary};
 
 use crate::{

@@ -33,7 +33,7 @@ pub(super) fn replace(
     let new = new.ok_or_else(|| BuildError::Drives(format!("{} is not plugged in", shown.label())))?;
     let health = built.build.health(&root, &inventory);
     let course = course(&built, &health, at, new, &inventory, site.tools);
-    let course = course.map_err(|e| BuildError::Array(e.to_string()))?;
+    let course = course.map_err(BuildError::Array)?;
     let mut after = built.build.clone();
     after.members[at] = replacement.member.clone();
     let (device, old) = (log.device(&built, &inventory)?, built.build.drives(&inventory)[at]);
