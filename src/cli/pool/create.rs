@@ -43,7 +43,7 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         most: None,
         uuids: [run::uuid()?, run::uuid()?],
     };
-    let build = request.plan(&inventory, &drives).map_err(|e| Usage(e.to_string()))?;
+    let build = request.plan(&inventory, &drives).map_err(Usage)?;
     if run::pools(results.dir()).0.iter().any(|pool| pool.build.name == build.name) {
         let name = &build.name;
         return Err(Usage(format!("there is a pool {name}: drivebench pool status {name}")).into());

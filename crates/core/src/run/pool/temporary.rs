@@ -104,7 +104,7 @@ pub fn can_build<'i>(
         most: Some(act.most),
         uuids: [uuid()?, uuid()?],
     };
-    let planned = request.plan(inventory, &drives).map_err(|e| BuildError::Drives(e.to_string()))?;
+    let planned = request.plan(inventory, &drives).map_err(BuildError::Drives)?;
     ready_for(&planned, &planned.steps(), Some(dir), &System::default())?;
     Ok((planned, drives))
 }
