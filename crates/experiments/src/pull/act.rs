@@ -67,8 +67,6 @@ pub struct PoolInUse {
 pub enum PullBy {
     /// Its USB device is de-authorised: the closest to unplugging one drive.
     Usb,
-    /// Its SCSI device is deleted.
-    Scsi,
     /// A person pulls it.
     Hand,
 }
@@ -78,7 +76,6 @@ impl PullBy {
     pub fn words(self) -> &'static str {
         match self {
             Self::Usb => "USB device de-authorised",
-            Self::Scsi => "SCSI device deleted",
             Self::Hand => "pulled by hand",
         }
     }

@@ -21,9 +21,8 @@ pub const CHUNK: Opt<u64> = whole_drives::CHUNK;
 pub const TIME: Opt<f64> =
     Opt::new("runtime", "TIME", seconds, "Load time before and after a pull").default("10s");
 
-pub const BY: Opt<PullBy> = Opt::new("by", "WAY", by, "usb, scsi, or hand: you pull it")
-    .choices(&["usb", "scsi", "hand"])
-    .default("usb");
+pub const BY: Opt<PullBy> =
+    Opt::new("by", "WAY", by, "usb, or hand: you pull it").choices(&["usb", "hand"]).default("usb");
 
 pub const REPEAT: Opt<u32> = Opt::new("runs", "N", parsed, "Pulls of each drive").default("1");
 
@@ -39,9 +38,8 @@ pub const OPTIONS: &[&dyn Declared] =
 fn by(text: &str) -> Result<PullBy, String> {
     match text {
         "usb" => Ok(PullBy::Usb),
-        "scsi" => Ok(PullBy::Scsi),
         "hand" => Ok(PullBy::Hand),
-        _ => Err("choose from usb, scsi, hand".to_owned()),
+        _ => Err("choose from usb, hand".to_owned()),
     }
 }
 
