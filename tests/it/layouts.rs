@@ -213,9 +213,7 @@ fn predictions_lie_in_their_intervals() {
     let drives: Vec<Model> = (0..4).map(|n| noisy(f64::from(n))).collect();
     let findings = findings(events(&plan, &drives, &noisy(0.0), Vec::new()));
     let all: Vec<_> = findings.estimates.iter().filter(|m| m.scope == Scope::Predicted).collect();
-    let speeds = all.iter().filter(|m| m.quantity == Quantity::Throughput).count();
-    // And two times of each layout with copies or parity.
-    assert_eq!((speeds, all.len() - speeds), (6 * 6, 2 * 4));
+    assert_eq!(all.len(), 6 * 6);
     for m in all {
         let e = &m.estimate;
         assert!(e.low <= e.value && e.value <= e.high, "{} {:?} {e:?}", m.target, m.load);

@@ -13,15 +13,14 @@ use super::{
 use crate::{
     analyse::{Estimate, repeat},
     findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, short},
-    plan::{BuildPool, Plan, Prediction, Step},
+    plan::{BuildPool, Plan, Prediction},
     record::Run,
     units::{capital, decimal_bytes, duration, percent, rate, signed_percent, thousands},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     let predictions = predictions(run, plan);
-    let times: Vec<[Timed; 2]> =
-        (0..plan.targets.len()).map(|at| times(run, plan, &predictions, at)).collect();
+    let times: Vec<Times> = (0..plan.targets.len()).map(|at| times(run, plan, at)).collect();
     // Grouping takes the loads out of the run.
     let files = all_file_sets(plan, &run.acts);
     let groups = common::group(run, plan);
@@ -50,7 +49,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.verdicts.extend(at_once::limit(&findings.evidence));
     findings.verdicts.extend(quality(&compared, plan, drives));
     for (target, times) in plan.targets.iter().zip(&times).skip(drives) {
-        findings.estimates.extend(time_metrics(&target.given, times));
+        findings.estimates.extend(time_metrics(&target.given, *times));
     }
     for (target, sets) in plan.targets.iter().zip(&files) {
         findings.estimates.extend(file_metrics(&target.given, sets));
@@ -72,36 +71,21 @@ fn predictions(run: &Run<Series>, plan: &Plan) -> Vec<Prediction> {
     act.map(|act| act.predictions.clone()).unwrap_or_default()
 }
 
-/// The measured and the predicted time of the first sync and of the rebuild.
-fn time_metrics(layout: &str, times: &[Timed; 2]) -> Vec<Metric> {
-    let both = [Quantity::FirstSyncTime, Quantity::RebuildTime].into_iter().zip(times);
-    both.flat_map(|(quantity, timed)| {
-        [(timed.measured, Scope::Whole), (timed.predicted, Scope::Predicted)].map(|(seconds, scope)| {
-            let once = Estimate::unbounded(seconds?, "once");
-            Some(Metric::new(layout, quantity.clone(), once).at(scope))
-        })
-    })
-    .flatten()
-    .collect()
-}
+/// The time of the first sync of a layout, and of its rebuild, s.
+type Times = [Option<f64>; 2];
 
-/// The measured and the predicted time of one operation, s.
-#[derive(Debug, Clone, Copy)]
-struct Timed {
-    measured: Option<f64>,
-    predicted: Option<f64>,
-}
-
-/// The first sync of a layout, and its rebuild.
-fn times(run: &Run<Series>, plan: &Plan, predictions: &[Prediction], at: usize) -> [Timed; 2] {
+fn times(run: &Run<Series>, plan: &Plan, at: usize) -> Times {
     let build = plan.steps.iter().find(|step| step.is_on(at) && step.act.is::<BuildPool>());
     let rebuild = plan.rebuild(at).map(|(step, _)| step);
-    let predicted = predictions.iter().find(|p| p.pool as usize == at);
-    let measured = |step: Option<&Step>| run.acts.get(&(step?.id, at))?.filled_seconds;
-    [
-        Timed { measured: measured(build), predicted: predicted.and_then(|p| p.fill_seconds) },
-        Timed { measured: measured(rebuild), predicted: predicted.and_then(|p| p.rebuild_seconds) },
-    ]
+    [build, rebuild].map(|step| run.acts.get(&(step?.id, at))?.filled_seconds)
+}
+
+fn time_metrics(layout: &str, times: Times) -> impl Iterator<Item = Metric> {
+    let both = [Quantity::FirstSyncTime, Quantity::RebuildTime].into_iter().zip(times);
+    both.filter_map(move |(quantity, seconds)| {
+        let once = Estimate::unbounded(seconds?, "once");
+        Some(Metric::new(layout, quantity, once).at(Scope::Whole))
+    })
 }
 
 fn compare(label: &str, groups: &[Group<'_>], predictions: &[Prediction], targets: usize) -> Compared {
@@ -139,23 +123,17 @@ fn candidates(plan: &Plan, drives: usize, compared: &[Compared]) -> Vec<Candidat
 }
 
 /// Capacity, redundancy and sync times of the layouts.
-fn about(candidates: &[Candidate], times: &[[Timed; 2]], drives: usize) -> Option<Table> {
+fn about(candidates: &[Candidate], times: &[Times], drives: usize) -> Option<Table> {
     let columns = Column::all([
         ("layout", false),
         ("capacity", true),
         ("failures survived", true),
         ("first sync", true),
-        ("predicted", true),
         ("rebuild", true),
-        ("predicted", true),
     ]);
     let rows = candidates.iter().zip(drives..).map(|(one, at)| {
         let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), duration);
-        let times = times
-            .get(at)
-            .into_iter()
-            .flatten()
-            .flat_map(|timed| [time(timed.measured), time(timed.predicted)]);
+        let times = times.get(at).copied().into_iter().flatten().map(time);
         let survives = one.layout.survives(drives).to_string();
         [one.layout.to_string(), decimal_bytes(one.holds), survives].into_iter().chain(times).collect()
     });

@@ -53,12 +53,6 @@ pub struct Predict {
 pub struct Prediction {
     /// Its position in the plan's targets.
     pub pool: u32,
-    /// Seconds until its members agree; `None` where nothing is copied.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fill_seconds: Option<f64>,
-    /// Seconds until a replaced member has its data; `None` where nothing is copied or that is not measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rebuild_seconds: Option<f64>,
     /// The loads that follow from the speeds of single drives.
     pub loads: Vec<PredictedLoad>,
 }

@@ -78,14 +78,7 @@ impl<'r, 'a, 'c> ModelInputs<'r, 'a, 'c> {
             Some(PredictedLoad::new(&m.label, of(End::Value)?, ends))
         };
         let loads = loads.into_iter().filter_map(predict).collect();
-        // The partition table and mdadm's metadata make the filled part a few MiB smaller, which is negligible.
-        let fill = |pool: Planned<'_>| pool.first_sync_seconds(build.most);
-        let fill_seconds = self.planned(build, Asked::fill(build), fill).flatten();
-        let rebuild_seconds = self.run.planned.rebuild(pool as usize).and_then(|(_, act)| {
-            let rebuild = |pool: Planned<'_>| pool.rebuild_seconds(act.member as usize, build.most);
-            self.planned(build, Asked::fill(build), rebuild).flatten()
-        });
-        Some(Prediction { pool, fill_seconds, rebuild_seconds, loads })
+        Some(Prediction { pool, loads })
     }
 
     /// Whether a drive moves a head between distant places in this pool.
@@ -306,12 +299,6 @@ impl Asked {
         let is_on_first = build.layout != Layout::Linear || build.most - build.most / 4 >= BEFORE_FILE;
         let one_drive = build.layout.is_of_one_drive(load.direction) && is_on_first;
         Self { pattern: load.pattern, block: load.block, end, transfers, one_drive }
-    }
-
-    /// The first sync.
-    fn fill(build: &BuildPool) -> Self {
-        let transfers = [build.layout.is_redundant(); 2];
-        Self { pattern: Pattern::Sequential, block: MIB, end: End::Value, transfers, one_drive: false }
     }
 
     /// The transfers that must be measured on a drive.
