@@ -24,7 +24,6 @@ pub struct Request {
     pub chunk: u64,
     pub bitmap: bool,
     pub filesystem: Filesystem,
-    pub label: String,
     /// Maximum bytes used of each drive; `None` for the whole drive.
     pub most: Option<u64>,
     /// UUIDs of the array and the filesystem.
@@ -59,7 +58,6 @@ pub struct Build {
     /// Capacity in sectors of 512 bytes.
     pub capacity: u64,
     pub filesystem: Filesystem,
-    pub label: String,
     /// UUIDs of the array and the filesystem.
     pub uuids: [String; 2],
 }
@@ -118,7 +116,7 @@ impl Request {
             part,
         };
         let members = drives.iter().zip(parts).map(member).collect();
-        let Self { name, layout, chunk, bitmap, filesystem, label, uuids, .. } = self;
+        let Self { name, layout, chunk, bitmap, filesystem, uuids, .. } = self;
         let chunk = if layout.is_striped() { chunk } else { 0 };
         Ok(Build {
             name,
@@ -130,13 +128,12 @@ impl Request {
             size,
             capacity,
             filesystem,
-            label,
             uuids,
         })
     }
 
     fn check(&self, inventory: &Inventory, drives: &[&Drive]) -> Result<(), String> {
-        let Self { name, layout, chunk, filesystem, .. } = self;
+        let Self { name, layout, chunk, .. } = self;
         if !is_name(name) {
             return Err(format!(
                 "'{name}' can't be the name of a pool: use up to 24 of a-z, 0-9, - and _, beginning with a letter"
@@ -146,12 +143,6 @@ impl Request {
             |layer: &crate::inventory::Layer| layer.name == *name || layer.alias.as_ref() == Some(name);
         if inventory.layers.iter().any(same) {
             return Err(format!("the name {name} is used by another pool or device"));
-        }
-        let printable = self.label.chars().all(|c| c.is_ascii_graphic() && c != '"' && c != '\\');
-        let longest = filesystem.longest_label();
-        if self.label.len() > longest || !printable {
-            let filesystem = filesystem.name();
-            return Err(format!("a label of {filesystem} has up to {longest} characters without spaces"));
         }
         if !chunk.is_power_of_two() || !(4 * KIB..=64 * MIB).contains(chunk) {
             let chunk = size(*chunk);
@@ -242,7 +233,8 @@ impl Build {
                     chunk: self.chunk,
                     data_members: self.layout.data_members(self.members.len()) as u64,
                 });
-                self.filesystem.make(&self.path(), &self.label, &self.uuids[1], stripe)
+                let label: String = self.name.chars().take(self.filesystem.longest_label()).collect();
+                self.filesystem.make(&self.path(), &label, &self.uuids[1], stripe)
             }
         }
     }

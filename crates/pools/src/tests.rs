@@ -60,7 +60,6 @@ fn pools_that_can_t_be_built_are_refused_with_the_reason() {
         refused(|_| {}, &tiny),
         refused(|r| r.chunk = 5000, &drives),
         refused(|r| r.name = "Data".to_owned(), &drives),
-        refused(|r| r.label = "a label of more than 16".to_owned(), &drives),
     ];
     insta::assert_snapshot!(lines.join("\n"));
 }

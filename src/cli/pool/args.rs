@@ -94,10 +94,6 @@ pub struct Create {
     #[arg(value_parser = PossibleValuesParser::new(Filesystem::ALL.map(Filesystem::name)).map(|name| Filesystem::of_name(&name).unwrap_or(Filesystem::Ext4)))]
     pub fs: Filesystem,
 
-    /// Label of the filesystem [default: the name]
-    #[arg(long)]
-    pub label: Option<String>,
-
     /// Mount it on this empty directory
     #[arg(long, value_name = "DIR")]
     pub mount: Option<PathBuf>,

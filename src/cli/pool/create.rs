@@ -39,7 +39,6 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         chunk: args.chunk,
         bitmap: args.bitmap == "internal",
         filesystem: args.fs,
-        label: args.label.clone().unwrap_or_else(|| args.name.clone()),
         most: None,
         uuids: [run::uuid()?, run::uuid()?],
     };

@@ -65,5 +65,5 @@ fn content(built: &Built, inventory: &Inventory) -> String {
             .map(|space| format!(", {} of {} in use", decimal_bytes(space.used), decimal_bytes(space.size)));
         format!("mounted on {}{}", clean(&mount.path), used.unwrap_or_default())
     });
-    format!("Lost is {} '{}', {mounted}\n", build.filesystem.name(), clean(&build.label))
+    format!("Lost is {} of {}, {mounted}\n", build.filesystem.name(), build.name)
 }

@@ -100,7 +100,6 @@ pub fn can_build<'i>(
         chunk: act.chunk,
         bitmap: true,
         filesystem: Filesystem::Ext4,
-        label: "drivebench".to_owned(),
         most: Some(act.most),
         uuids: [uuid()?, uuid()?],
     };
