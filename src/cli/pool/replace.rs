@@ -19,7 +19,6 @@ use crate::{
     run::{self, Built, Replacement},
     sysroot::Sysroot,
     tools::System,
-    units::clean,
 };
 
 pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
@@ -34,19 +33,15 @@ pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow:
     let mut erases = Vec::new();
     if let Course::Prepare { back, gives_up, .. } = &course {
         // The array still has one that failed and is named again.
-        if gives_up.is_none() {
+        if !gives_up {
             erasable(&inventory, new)?;
         }
         erases.push(new.identity());
         if *back {
             say(output, &format!("{} keeps what it holds if {name} takes it back as it is.", new.label()));
         }
-        if let Some(label) = gives_up {
-            let label = clean(label);
-            say(
-                output,
-                &format!("{label} was to be a drive of {name}: it is given up, and keeps what is on it."),
-            );
+        if *gives_up {
+            say(output, &format!("The drive that was to be in {name} before keeps what is on it."));
         }
     }
     let member = Member {

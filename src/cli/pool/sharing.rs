@@ -20,17 +20,9 @@ pub(super) fn sentences(inventory: &Inventory, drives: &[&Drive]) -> String {
 }
 
 fn sentence(bus: &Bus, who: &str) -> String {
-    let (place, what) = match bus.kind {
-        BusKind::UsbHub => ("behind one hub", "the hub"),
-        BusKind::Usb => ("on one USB bus", "its controller"),
-        BusKind::Sata => ("on one SATA controller", "the controller"),
-        BusKind::Scsi => ("on one SCSI controller", "the controller"),
-        BusKind::Mmc => ("in one slot", "the slot"),
-        BusKind::Pcie => ("behind one PCIe link", "the device on that link"),
-    };
     let shares = matches!(bus.kind, BusKind::Usb | BusKind::UsbHub) || bus.limits == Some(true);
     let shares = if shares { ", and they share its speed" } else { "" };
-    format!("{who} are {place}, {}: {what} is one failure for all of them{shares}.", bus.what())
+    format!("{who} share one link, {}: it is one failure for all of them{shares}.", bus.what())
 }
 
 #[cfg(test)]
@@ -48,12 +40,12 @@ mod tests {
         let pi = fixtures::pi_zero().inventory();
         assert_eq!(
             said(&pi, &["sda", "sdb", "sdc", "sdd"]),
-            "The 4 drives are behind one hub, hub 1: the hub is one failure for all of them, and they share its speed.\n"
+            "The 4 drives share one link, hub 1: it is one failure for all of them, and they share its speed.\n"
         );
         let pc = fixtures::pc().inventory();
         assert_eq!(
             said(&pc, &["sda", "sdb"]),
-            "The 2 drives are on one SATA controller, SATA: the controller is one failure for all of them.\n"
+            "The 2 drives share one link, SATA: it is one failure for all of them.\n"
         );
         assert_eq!(said(&pc, &["sda", "nvme0n1"]), "", "nothing is shared");
     }

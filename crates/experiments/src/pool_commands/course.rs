@@ -19,9 +19,9 @@ pub enum Course {
         begun: bool,
         /// It was a member, has no newer data, and is given back as it is, if the array takes it so.
         back: bool,
-        /// The label of a drive whose replacement an earlier call began, and that is given up: it failed, or it isn't used yet, or
-        /// isn't here, and another one is named.
-        gives_up: Option<String>,
+        /// The replacement that an earlier call began is given up: its drive failed, or isn't used yet or isn't here, and another one is
+        /// named.
+        gives_up: bool,
     },
 }
 
@@ -37,7 +37,7 @@ pub fn course(
     let (build, name, label) = (&built.build, built.build.name.clone(), new.label());
     let old = &build.members[at];
     let gives_up = given_up(built, health, new, inventory);
-    let replacing = built.replacing.as_ref().filter(|_| gives_up.is_none());
+    let replacing = built.replacing.as_ref().filter(|_| !gives_up);
     let is_same = |begun: &&Replacement| (begun.at, &begun.member.identity) == (at, &new.identity());
     let begun = replacing.filter(is_same);
     if let Some(begun) = begun {
@@ -109,17 +109,17 @@ fn is_member(built: &Built, at: usize, drive: &Drive, inventory: &Inventory) -> 
     built.build.drives(inventory)[at].is_some_and(|found| found.name == drive.name)
 }
 
-/// The drive of a replacement that can't be completed.
-fn given_up(built: &Built, health: &Health, named: &Drive, inventory: &Inventory) -> Option<String> {
+/// Whether a replacement was begun that can't be completed.
+fn given_up(built: &Built, health: &Health, named: &Drive, inventory: &Inventory) -> bool {
     // It is known only for an active array.
-    let begun = built.replacing.as_ref().filter(|_| health.state == State::Active)?;
+    let begun = built.replacing.as_ref().filter(|_| health.state == State::Active);
+    let Some(begun) = begun else { return false };
     let drive = built.find(&[(begun.at, &begun.member)], inventory)[0];
-    let gives_up = match begun.state(built, drive, health.device.as_ref(), &Sysroot::live()) {
+    match begun.state(built, drive, health.device.as_ref(), &Sysroot::live()) {
         MemberState::Failed => true,
         MemberState::Absent | MemberState::Unused => drive.is_none_or(|drive| drive.name != named.name),
         _ => false,
-    };
-    gives_up.then(|| begun.member.label.clone())
+    }
 }
 
 #[cfg(test)]
@@ -180,17 +180,16 @@ mod tests {
         let course = |pool: &Built, health: &Health| super::course(pool, health, 1, &new, &none, &tools);
         let prepare = |gives_up| Ok(Course::Prepare { begun: false, back: false, gives_up });
         // Another one is named, and the one before is not plugged in.
-        let before = Some(pool.build.members[1].label.clone());
-        assert_eq!(course(&pool, &health(State::Active, md(), None)), prepare(before));
+        assert_eq!(course(&pool, &health(State::Active, md(), None)), prepare(true));
         let not_ready =
             Err("data must be active and idle; what to do: drivebench pool status data".to_owned());
         for state in [State::Inactive, State::Stopped, State::ReadOnly] {
             assert_eq!(course(&pool, &health(state, md(), None)), not_ready);
         }
         pool.replacing = None;
-        assert_eq!(course(&pool, &health(State::Active, md(), None)), prepare(None));
+        assert_eq!(course(&pool, &health(State::Active, md(), None)), prepare(false));
         // It is begun and waited for.
-        assert_eq!(course(&pool, &health(State::Active, md(), Some(Action::Pending))), prepare(None));
+        assert_eq!(course(&pool, &health(State::Active, md(), Some(Action::Pending))), prepare(false));
         assert_eq!(course(&pool, &health(State::Active, md(), Some(Action::Resync))), not_ready);
     }
 }

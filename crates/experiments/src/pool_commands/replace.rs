@@ -45,7 +45,7 @@ pub(super) fn replace(
     };
     if let Course::Prepare { begun, back, gives_up } = course {
         run::resync(&built, &mut log, &mut site.commands, &mut site.wait)?;
-        if gives_up.is_some() {
+        if gives_up {
             give_up(site, &mut log, &mut built, &inventory)?;
         }
         let drive = if begun { new } else { shown };
