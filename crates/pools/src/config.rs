@@ -149,13 +149,11 @@ fn md_uuid(uuid: &str) -> String {
     digits.chunks(8).map(|part| part.iter().collect::<String>()).collect::<Vec<_>>().join(":")
 }
 
-/// A path in fstab: spaces and tabs end a field, and a backslash begins an escape.
+/// A path without control characters in fstab: spaces end a field, and a backslash begins an escape.
 fn escaped(path: &str) -> String {
     path.chars()
         .map(|c| match c {
             ' ' => "\\040".to_owned(),
-            '\t' => "\\011".to_owned(),
-            '\n' => "\\012".to_owned(),
             '\\' => "\\134".to_owned(),
             c => c.to_string(),
         })

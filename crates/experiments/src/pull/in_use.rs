@@ -64,8 +64,5 @@ pub(super) fn nameless(target: &Target) -> PlanError {
 fn members(target: &Target) -> String {
     let serials: Vec<&str> =
         target.drives.iter().filter_map(|drive| drive.unique_serial()).map(String::as_str).collect();
-    match serials.is_empty() {
-        true => "none of its drives has a serial of its own".to_owned(),
-        false => format!("its drives: {}", listed(&serials)),
-    }
+    format!("its drives: {}", listed(&serials))
 }

@@ -99,14 +99,9 @@ fn redundant(first: &Case<'_>, cases: &[Case<'_>]) -> (Rank, String) {
             one.pool
         ),
     };
-    let went_on = |case: &&Case<'_>| {
-        let away = &case.pulled.away;
-        if case.built.is_some() { away.writes > 0 } else { away.reads > 0 }
-    };
     let text = format!(
-        "{name} survived {} of one drive: {whole}. {}{}{unknown_pulls}",
+        "{name} survived {} of one drive: {whole}. {}{unknown_pulls}",
         count(known.len() as u64, "pull"),
-        if known.iter().all(went_on) { "" } else { "Not all operations continued before it was back. " },
         healed(cases)
     );
     (Rank::AsPromised, text)

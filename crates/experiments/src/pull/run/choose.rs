@@ -60,10 +60,7 @@ impl Tree {
     /// `dir` has no links in it, so that it is the one that was looked at.
     pub fn open(dir: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = match openat2(CWD, dir, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-            Err(Errno::NOSYS) => return Err(io::Error::other("this needs Linux 5.6 or later")),
-            opened => File::from(opened?),
-        };
+        let dir = File::from(openat2(CWD, dir, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?);
         let device = dir.metadata()?.dev();
         Ok(Self { dir, device })
     }

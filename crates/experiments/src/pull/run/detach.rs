@@ -46,24 +46,19 @@ impl Unplug {
             Path::new("/sys/block").join(&drive.name).canonicalize().map_err(|e| refused(e.to_string()))?;
         let switch =
             switch_of(&device).ok_or_else(|| refused("it is not on USB; use --by hand".to_owned()))?;
-        let unplug = Self::Usb(switch);
-        match unplug.carries(inventory, drive) {
-            Some(other) => {
-                Err(BuildError::Drives(format!("{other} would be disconnected with {}", drive.label())))
-            }
-            None => Ok(unplug),
-        }
-    }
-
-    /// Another drive below the device that is switched off. A hand pulls one thing.
-    fn carries(&self, inventory: &Inventory, drive: &Drive) -> Option<String> {
-        let Self::Usb(switch) = self else { return None };
-        let device = switch.parent()?;
+        // A hand pulls one thing.
         let is_below = |other: &&Drive| {
             let path = Path::new("/sys/class/block").join(&other.name).canonicalize();
-            other.name != drive.name && path.is_ok_and(|path| path.starts_with(device))
+            other.name != drive.name
+                && path.is_ok_and(|path| switch.parent().is_some_and(|usb| path.starts_with(usb)))
         };
-        inventory.drives.iter().find(is_below).map(Drive::label)
+        match inventory.drives.iter().find(is_below) {
+            Some(other) => {
+                let (other, drive) = (other.label(), drive.label());
+                Err(BuildError::Drives(format!("{other} would be disconnected with {drive}")))
+            }
+            None => Ok(Self::Usb(switch)),
+        }
     }
 }
 
