@@ -98,10 +98,6 @@ enum Campaign {
     Joined,
     /// Run `drivebench run pull` on four drives, a layout each round: each drive is pulled while files are used
     Pulled,
-    /// The same, and each drive is filled as a new one when it is back
-    PulledAsNew,
-    /// The same of raid1 and raid6 in turn, and another drive is pulled while each is filled
-    PulledTwice,
     /// The same; each modelled stick is pulled when drivebench asks for it, and plugged into another bay
     PulledByHand,
     /// Cut the power of a pool of a layout each round, five times, while `drivebench run power` writes, and check what it finds
@@ -225,12 +221,6 @@ fn soak(campaign: &Soak) -> Result<ExitCode> {
         Campaign::Pools => soak::pools(&Options::default(), &named("pools")?, times, seed),
         Campaign::Pulled => {
             soak::pulled(&Options::default(), &named("pools")?, soak::By::Software, times, seed)
-        }
-        Campaign::PulledAsNew => {
-            soak::pulled(&Options::default(), &named("pools")?, soak::By::SoftwareAsNew, times, seed)
-        }
-        Campaign::PulledTwice => {
-            soak::pulled(&Options::default(), &named("pools")?, soak::By::SoftwareTwice, times, seed)
         }
         Campaign::PulledByHand => {
             soak::pulled(&Options::default(), &named("pools")?, soak::By::Hand, times, seed)

@@ -126,8 +126,6 @@ pub enum PlanError {
     TooMany { experiment: &'static str, most: usize },
     #[error("{layout} needs at least {least} drives, {given} given")]
     TooFewDrives { layout: Layout, least: usize, given: usize },
-    #[error("--second: {}; use raid6, or raid1 of three drives or more", survives(layouts))]
-    NoSecond { layouts: Vec<Layout> },
     #[error("--survive {survive}: {} with {}; at most {most} may fail", survives(layouts), count(*drives as u64, "drive"))]
     Survive { survive: u32, layouts: Vec<Layout>, drives: usize, most: usize },
     #[error(

@@ -24,9 +24,6 @@ pub struct Request {
     pub chunk: u64,
     pub bitmap: bool,
     pub filesystem: Filesystem,
-    pub label: String,
-    /// Identities of drives that reads avoid.
-    pub write_mostly: Vec<String>,
     /// Maximum bytes used of each drive; `None` for the whole drive.
     pub most: Option<u64>,
     /// UUIDs of the array and the filesystem.
@@ -43,7 +40,6 @@ pub struct Member {
     pub logical_block: u32,
     /// The partition; `None` if the pool uses the whole drive.
     pub part: Option<Part>,
-    pub write_mostly: bool,
 }
 
 /// A pool as it is built. Whatever a tool would choose by itself is given explicitly.
@@ -62,7 +58,6 @@ pub struct Build {
     /// Capacity in sectors of 512 bytes.
     pub capacity: u64,
     pub filesystem: Filesystem,
-    pub label: String,
     /// UUIDs of the array and the filesystem.
     pub uuids: [String; 2],
 }
@@ -90,34 +85,6 @@ impl Step {
     }
 }
 
-#[derive(Debug, thiserror::Error, PartialEq)]
-pub enum PoolError {
-    #[error("{layout} needs at least {}, {given} given", count(layout.least() as u64, "drive"))]
-    Few { layout: Layout, given: usize },
-    #[error("{0} and {1} are one piece of hardware: it would fail as a whole")]
-    One(String, String),
-    #[error("{drive} is too small: {} for {layout} with a chunk of {}", decimal_bytes(*bytes), size(*chunk))]
-    Small { drive: String, bytes: u64, layout: Layout, chunk: u64 },
-    #[error("a chunk has 4 KiB to 64 MiB and is a power of two; {} is not", size(*.0))]
-    Chunk(u64),
-    #[error("'{0}' can't be the name of a pool: use up to 24 of a-z, 0-9, - and _, beginning with a letter")]
-    Name(String),
-    #[error("a label of {} has up to {} characters without spaces", .0.name(), .0.longest_label())]
-    Label(Filesystem),
-    #[error("the name {0} is used by another pool or device")]
-    Taken(String),
-    #[error("only raid1 can have members that reads avoid")]
-    WriteMostly,
-    #[error("the drive of --write-mostly is not a member of the pool")]
-    NoMember,
-    #[error("{0} has no serial of its own, so its place in a linear pool could not be recognised: use raid0")]
-    Unnamed(String),
-    #[error(
-        "{0} has blocks of {1} bytes and {2} has blocks of {3}: a linear pool of both would be misaligned"
-    )]
-    Blocks(String, u32, String, u32),
-}
-
 /// Whether this can be the name of a pool.
 pub fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
@@ -125,8 +92,8 @@ pub fn is_name(name: &str) -> bool {
 }
 
 impl Request {
-    /// The pool over these drives. Whether they may be erased is checked when they are claimed.
-    pub fn plan(self, inventory: &Inventory, drives: &[&Drive]) -> Result<Build, PoolError> {
+    /// The pool over these drives, or why it can't be built. Whether they may be erased is checked when they are claimed.
+    pub fn plan(self, inventory: &Inventory, drives: &[&Drive]) -> Result<Build, String> {
         self.check(inventory, drives)?;
         let used = |drive: &Drive| self.most.map_or(drive.sectors, |most| drive.sectors.min(most / 512));
         let sizes: Vec<u64> = drives.iter().map(|drive| used(drive)).collect();
@@ -135,12 +102,9 @@ impl Request {
         } else {
             let array = geometry::of_array(self.layout, &sizes, self.chunk).ok_or_else(|| {
                 let least = drives.iter().min_by_key(|drive| drive.sectors).expect("checked");
-                PoolError::Small {
-                    drive: least.label(),
-                    bytes: least.bytes(),
-                    layout: self.layout,
-                    chunk: self.chunk,
-                }
+                let (bytes, chunk) = (decimal_bytes(least.bytes()), size(self.chunk));
+                let (drive, layout) = (least.label(), self.layout);
+                format!("{drive} is too small: {bytes} for {layout} with a chunk of {chunk}")
             })?;
             (array.parts.into_iter().map(Some).collect(), array.data_offset, array.size, array.capacity)
         };
@@ -150,10 +114,9 @@ impl Request {
             sectors: used(drive),
             logical_block: drive.logical_block,
             part,
-            write_mostly: self.write_mostly.contains(&drive.identity()),
         };
         let members = drives.iter().zip(parts).map(member).collect();
-        let Self { name, layout, chunk, bitmap, filesystem, label, uuids, .. } = self;
+        let Self { name, layout, chunk, bitmap, filesystem, uuids, .. } = self;
         let chunk = if layout.is_striped() { chunk } else { 0 };
         Ok(Build {
             name,
@@ -165,58 +128,53 @@ impl Request {
             size,
             capacity,
             filesystem,
-            label,
             uuids,
         })
     }
 
-    fn check(&self, inventory: &Inventory, drives: &[&Drive]) -> Result<(), PoolError> {
-        let Self { name, layout, chunk, filesystem, .. } = self;
+    fn check(&self, inventory: &Inventory, drives: &[&Drive]) -> Result<(), String> {
+        let Self { name, layout, chunk, .. } = self;
         if !is_name(name) {
-            return Err(PoolError::Name(name.clone()));
+            return Err(format!(
+                "'{name}' can't be the name of a pool: use up to 24 of a-z, 0-9, - and _, beginning with a letter"
+            ));
         }
         let same =
             |layer: &crate::inventory::Layer| layer.name == *name || layer.alias.as_ref() == Some(name);
         if inventory.layers.iter().any(same) {
-            return Err(PoolError::Taken(name.clone()));
-        }
-        let printable = self.label.chars().all(|c| c.is_ascii_graphic() && c != '"' && c != '\\');
-        if self.label.len() > filesystem.longest_label() || !printable {
-            return Err(PoolError::Label(*filesystem));
+            return Err(format!("the name {name} is used by another pool or device"));
         }
         if !chunk.is_power_of_two() || !(4 * KIB..=64 * MIB).contains(chunk) {
-            return Err(PoolError::Chunk(*chunk));
+            let chunk = size(*chunk);
+            return Err(format!("a chunk has 4 KiB to 64 MiB and is a power of two; {chunk} is not"));
         }
         if drives.len() < layout.least() {
-            return Err(PoolError::Few { layout: *layout, given: drives.len() });
-        }
-        if *layout != Layout::Raid1 && !self.write_mostly.is_empty() {
-            return Err(PoolError::WriteMostly);
-        }
-        let is_member = |mostly: &String| drives.iter().any(|drive| drive.identity() == *mostly);
-        if !self.write_mostly.iter().all(is_member) {
-            return Err(PoolError::NoMember);
+            let (least, given) = (count(layout.least() as u64, "drive"), drives.len());
+            return Err(format!("{layout} needs at least {least}, {given} given"));
         }
         for (at, drive) in drives.iter().enumerate() {
             if let Some(other) = drives[..at].iter().find(|other| inventory.are_one(other, drive)) {
-                return Err(PoolError::One(other.label(), drive.label()));
+                let (a, b) = (other.label(), drive.label());
+                return Err(format!("{a} and {b} are one piece of hardware: it would fail as a whole"));
             }
         }
-        let unnamed = drives.iter().find(|drive| drive.unique_id().is_none());
-        if let (Layout::Linear, Some(drive)) = (layout, unnamed) {
-            return Err(PoolError::Unnamed(drive.label()));
+        if *layout != Layout::Linear {
+            return Ok(());
         }
-        let odd = drives.iter().find(|drive| drive.logical_block != drives[0].logical_block);
-        if let (Layout::Linear, Some(odd)) = (layout, odd) {
-            let first = drives[0];
-            return Err(PoolError::Blocks(
-                first.label(),
-                first.logical_block,
-                odd.label(),
-                odd.logical_block,
+        if let Some(drive) = drives.iter().find(|drive| drive.unique_id().is_none()) {
+            return Err(format!(
+                "{} has no serial of its own, so its place in a linear pool could not be recognised: use raid0",
+                drive.label()
             ));
         }
-        Ok(())
+        match drives.iter().find(|drive| drive.logical_block != drives[0].logical_block) {
+            Some(odd) => Err(format!(
+                "{} and {} have blocks of different sizes: a linear pool of both would be misaligned",
+                drives[0].label(),
+                odd.label()
+            )),
+            None => Ok(()),
+        }
     }
 }
 
@@ -268,15 +226,15 @@ impl Build {
             }
             Step::Join => {
                 let members: Vec<String> = (0..drives.len()).map(path).collect();
-                let mostly = self.members.iter().map(|member| member.write_mostly);
-                mdadm::create(&self.array(), members.iter().map(String::as_str).zip(mostly))
+                mdadm::create(&self.array(), &members)
             }
             Step::Format => {
                 let stripe = self.layout.is_striped().then(|| Stripe {
                     chunk: self.chunk,
                     data_members: self.layout.data_members(self.members.len()) as u64,
                 });
-                self.filesystem.make(&self.path(), &self.label, &self.uuids[1], stripe)
+                let label: String = self.name.chars().take(self.filesystem.longest_label()).collect();
+                self.filesystem.make(&self.path(), &label, &self.uuids[1], stripe)
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Lines in the system's configuration that bring a pool back after a reboot. Removing them restores each file to the byte.
+//! Lines in the system's configuration that bring a pool back after a reboot. Removing them leaves what others wrote.
 
 use std::path::Path;
 
@@ -15,9 +15,7 @@ const LAST_RESORT: u32 = 30;
 
 pub const FSTAB: &str = "/etc/fstab";
 /// The configuration of mdadm on Debian.
-pub const MDADM_CONF: &str = "/etc/mdadm/mdadm.conf";
-/// The configuration of mdadm on other distributions.
-pub const MDADM_CONF_ELSEWHERE: &str = "/etc/mdadm.conf";
+const MDADM_CONF: &str = "/etc/mdadm/mdadm.conf";
 
 /// The directory of systemd's units.
 const UNITS: &str = "/etc/systemd/system";
@@ -30,7 +28,7 @@ fn unit(name: &str) -> String {
 /// Whether this is one of the files that may have lines of a pool.
 pub fn has_lines(file: &Path, name: &str) -> bool {
     let unit = Path::new(UNITS).join(unit(name));
-    [FSTAB, MDADM_CONF, MDADM_CONF_ELSEWHERE].map(Path::new).contains(&file) || file == unit
+    [FSTAB, MDADM_CONF].map(Path::new).contains(&file) || file == unit
 }
 
 /// Lines of a pool, and the file that has them.
@@ -57,10 +55,10 @@ impl Build {
     }
 
     /// The line that names an array. Without it, the array could be assembled under another name.
-    pub fn mdadm_conf(&self, file: &str) -> Option<Lines> {
+    pub fn mdadm_conf(&self) -> Option<Lines> {
         let (path, name, uuid) = (self.path(), &self.name, md_uuid(&self.uuids[0]));
         let line = format!("ARRAY {path} metadata=1.2 name=any:{name} UUID={uuid}");
-        (self.layout != Layout::Linear).then(|| Lines { file: file.to_owned(), lines: vec![line] })
+        (self.layout != Layout::Linear).then(|| Lines { file: MDADM_CONF.to_owned(), lines: vec![line] })
     }
 
     /// The systemd unit that a pool needs at boot, if any. `links` are persistent names of the drives of a linear pool.
@@ -151,104 +149,38 @@ fn md_uuid(uuid: &str) -> String {
     digits.chunks(8).map(|part| part.iter().collect::<String>()).collect::<Vec<_>>().join(":")
 }
 
-/// A path in fstab: spaces and tabs end a field, and a backslash begins an escape.
+/// A path without control characters in fstab: spaces end a field, and a backslash begins an escape.
 fn escaped(path: &str) -> String {
     path.chars()
         .map(|c| match c {
             ' ' => "\\040".to_owned(),
-            '\t' => "\\011".to_owned(),
-            '\n' => "\\012".to_owned(),
             '\\' => "\\134".to_owned(),
             c => c.to_string(),
         })
         .collect()
 }
 
-const MARK: &str = "# drivebench pool ";
-
-/// What precedes the lines of a pool, as the comment above them says, so that removing them restores it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Before {
-    Line,
-    /// Text without a newline at its end.
-    Unended,
-    /// There was no file.
-    NoFile,
-}
-
-impl Before {
-    const ALL: [Self; 3] = [Self::Line, Self::Unended, Self::NoFile];
-
-    /// The comment above the lines.
-    fn begin(self, name: &str) -> String {
-        let what = match self {
-            Self::Line => "",
-            Self::Unended => ", without newline before",
-            Self::NoFile => ", in a new file",
-        };
-        format!("{MARK}{name}: begin{what}\n")
-    }
-}
-
-/// The comment below the lines.
-fn end(name: &str) -> String {
-    format!("{MARK}{name}: end\n")
+/// The comments above and below the lines of a pool.
+fn marks(name: &str) -> [String; 2] {
+    ["begin", "end"].map(|mark| format!("# drivebench pool {name}: {mark}\n"))
 }
 
 impl Lines {
-    /// The text of the file, if there is one, with the lines at its end; `None` if it has lines of this pool already.
-    pub fn add(&self, name: &str, file: Option<&str>) -> Option<String> {
-        let text = file.unwrap_or_default();
-        if Before::ALL.iter().any(|before| text.contains(&before.begin(name))) {
-            return None;
-        }
-        let before = match file {
-            None => Before::NoFile,
-            Some(text) if text.is_empty() || text.ends_with('\n') => Before::Line,
-            Some(_) => Before::Unended,
-        };
-        let gap = if before == Before::Unended { "\n" } else { "" };
+    /// The text of a file with the lines at its end; `None` if it has lines of this pool already.
+    pub fn add(&self, name: &str, text: &str) -> Option<String> {
+        let [begin, end] = marks(name);
+        let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         let lines: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
-        Some(format!("{text}{gap}{}{lines}{}", before.begin(name), end(name)))
+        (!text.contains(&begin)).then(|| format!("{text}{gap}{begin}{lines}{end}"))
     }
 }
 
-/// A file without the lines of a pool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Without {
-    /// It has no such lines.
-    Same,
-    Text(String),
-    /// It was made for lines of pools, and has no others.
-    NoFile,
-}
-
-/// A file with this text without the lines of a pool. The error is what is missing after them.
-pub fn without(name: &str, text: &str) -> Result<Without, String> {
-    let at = |before: &Before| Some((*before, text.find(&before.begin(name))?));
-    let Some((before, from)) = Before::ALL.iter().find_map(at) else { return Ok(Without::Same) };
-    let (lines, end) = (from + before.begin(name).len(), end(name));
-    let length = text[lines..].find(&end).ok_or_else(|| end.trim_end().to_owned())?;
-    let rest = &text[lines + length + end.len()..];
-    let head = &text[..from];
-    Ok(match before {
-        Before::NoFile if head.is_empty() && rest.is_empty() => Without::NoFile,
-        // The newline stays if other lines follow by now.
-        Before::Unended if rest.is_empty() => {
-            Without::Text(head.strip_suffix('\n').unwrap_or(head).to_owned())
-        }
-        _ => Without::Text(format!("{head}{}", handed_on(before, rest))),
-    })
-}
-
-/// What follows the lines of a pool. Directly following lines of another pool inherit what preceded those.
-fn handed_on(before: Before, rest: &str) -> String {
-    let (first, others) = rest.split_at(rest.find('\n').map_or(rest.len(), |at| at + 1));
-    let next = first.strip_prefix(MARK).and_then(|first| first.split(':').next());
-    match next.filter(|next| first == Before::Line.begin(next)) {
-        Some(next) => before.begin(next) + others,
-        None => rest.to_owned(),
-    }
+/// A file with this text without the lines of a pool; `None` if it has none. The error is what is missing after them.
+pub fn without(name: &str, text: &str) -> Result<Option<String>, String> {
+    let [begin, end] = marks(name);
+    let Some((head, lines)) = text.split_once(&begin) else { return Ok(None) };
+    let (_, rest) = lines.split_once(&end).ok_or_else(|| end.trim_end().to_owned())?;
+    Ok(Some(format!("{head}{rest}")))
 }
 
 #[cfg(test)]
@@ -281,26 +213,18 @@ mod tests {
     #[test]
     fn lines_added_later_by_others_stay() {
         let lines = Lines { file: FSTAB.to_owned(), lines: vec!["ours".to_owned()] };
-        let text = lines.add("data", Some("a\nb")).expect("adds") + "c\n";
-        assert_eq!(without("data", &text), Ok(Without::Text("a\nb\nc\n".to_owned())));
-        let new = lines.add("data", None).expect("adds") + "c\n";
-        assert_eq!(without("data", &new), Ok(Without::Text("c\n".to_owned())));
+        let text = lines.add("data", "a\nb").expect("adds") + "c\n";
+        assert_eq!(without("data", &text), Ok(Some("a\nb\nc\n".to_owned())));
         let cut = text.replace("# drivebench pool data: end\n", "");
         assert_eq!(without("data", &cut), Err("# drivebench pool data: end".to_owned()));
-        assert_eq!(
-            [lines.add("data", Some(&text)), lines.add("data", Some(&new))],
-            [None, None],
-            "not twice"
-        );
-        assert_eq!(without("other", &text), Ok(Without::Same));
+        assert_eq!(lines.add("data", &text), None, "not twice");
+        assert_eq!(without("other", &text), Ok(None));
     }
 
     #[test]
     fn only_files_of_the_system_have_lines() {
         let unit = "/etc/systemd/system/drivebench-pool-data.service";
-        assert!(
-            [FSTAB, MDADM_CONF, MDADM_CONF_ELSEWHERE, unit].iter().all(|f| has_lines(Path::new(f), "data"))
-        );
+        assert!([FSTAB, MDADM_CONF, unit].iter().all(|f| has_lines(Path::new(f), "data")));
         let others = [
             "/etc/shadow",
             "/tmp/fstab",
@@ -313,21 +237,16 @@ mod tests {
     proptest! {
         #[test]
         fn a_file_without_the_lines_is_as_before(
-            text in proptest::option::of("[a# \n]{0,40}"),
+            text in "([a# ]{0,9}\n){0,5}",
             (pools, order) in (1usize..5).prop_flat_map(|n| (Just(n), Just((0..n).collect::<Vec<_>>()).prop_shuffle())),
         ) {
             let lines = Lines { file: FSTAB.to_owned(), lines: vec!["ours".to_owned(), "too".to_owned()] };
             let mut file = text.clone();
             for n in 0..pools {
-                file = lines.add(&format!("p{n}"), file.as_deref());
-                prop_assert!(file.is_some());
+                file = lines.add(&format!("p{n}"), &file).expect("it has none of this pool");
             }
             for n in order {
-                file = match without(&format!("p{n}"), &file.expect("it has lines")).expect("is whole") {
-                    Without::Same => panic!("p{n} had lines"),
-                    Without::Text(text) => Some(text),
-                    Without::NoFile => None,
-                };
+                file = without(&format!("p{n}"), &file).expect("is whole").expect("has lines");
             }
             prop_assert_eq!(file, text);
         }

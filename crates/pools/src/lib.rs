@@ -14,6 +14,6 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use build::{Build, Member, PoolError, Request, Step, is_name};
+pub use build::{Build, Member, Request, Step, is_name};
 pub use geometry::Part;
 pub use members::Holds;

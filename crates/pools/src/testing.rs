@@ -13,9 +13,7 @@ pub fn request(layout: Layout) -> Request {
         chunk: 512 * KIB,
         bitmap: true,
         filesystem: Filesystem::Ext4,
-        label: "data".to_owned(),
         most: None,
-        write_mostly: Vec::new(),
         uuids: ["053f7e0e-069f-b954-415c-8744bbe3e33b", "be1103c5-fb4b-476f-b7fd-09f0a4b747d6"]
             .map(str::to_owned),
     }

@@ -1,6 +1,6 @@
 //! Pools over drives of known sizes.
 
-use super::{Build, PoolError, Request};
+use super::{Build, Request};
 use crate::{
     inventory::{Drive, Inventory},
     testing::request,
@@ -20,7 +20,7 @@ fn sticks() -> Vec<Drive> {
     [121_077_760, 121_077_760, 121_077_761, 483_321_640].iter().enumerate().map(stick).collect()
 }
 
-fn plan(request: Request, drives: &[Drive]) -> Result<Build, PoolError> {
+fn plan(request: Request, drives: &[Drive]) -> Result<Build, String> {
     request.plan(&Inventory::default(), &drives.iter().collect::<Vec<_>>())
 }
 
@@ -51,7 +51,7 @@ fn pools_that_can_t_be_built_are_refused_with_the_reason() {
     let refused = |change: fn(&mut Request), drives: &[Drive]| {
         let mut request = request(Layout::Raid5);
         change(&mut request);
-        plan(request, drives).expect_err("refused").to_string()
+        plan(request, drives).expect_err("refused")
     };
     let lines = [
         refused(|r| r.layout = Layout::Raid6, &drives[..3]),
@@ -60,8 +60,6 @@ fn pools_that_can_t_be_built_are_refused_with_the_reason() {
         refused(|_| {}, &tiny),
         refused(|r| r.chunk = 5000, &drives),
         refused(|r| r.name = "Data".to_owned(), &drives),
-        refused(|r| r.label = "a label of more than 16".to_owned(), &drives),
-        refused(|r| r.write_mostly = vec!["any".to_owned()], &drives),
     ];
     insta::assert_snapshot!(lines.join("\n"));
 }
@@ -86,7 +84,8 @@ fn two_namespaces_or_two_paths_of_one_disk_are_no_two_drives() {
     ];
     for layout in [Layout::Linear, Layout::Raid1] {
         for pair in &pairs {
-            assert!(matches!(plan(request(layout), pair), Err(PoolError::One(..))), "{layout} {pair:?}");
+            let why = plan(request(layout), pair).expect_err("refused");
+            assert!(why.contains("one piece of hardware"), "{layout} {pair:?}: {why}");
         }
     }
     // Two sticks with one serial are two drives.
@@ -105,7 +104,7 @@ fn the_lines_that_bring_a_pool_back() {
         let build = plan(request(layout), &drives).expect("can be built");
         let unit = build.systemd_unit(&links);
         let fstab = build.fstab("/srv/a b", unit.is_some());
-        let lines = [unit, build.mdadm_conf("/etc/mdadm/mdadm.conf"), Some(fstab)];
+        let lines = [unit, build.mdadm_conf(), Some(fstab)];
         let lines = lines.into_iter().flatten();
         lines.map(|lines| format!("{}:\n{}\n", lines.file, lines.lines.join("\n"))).collect::<String>()
     });

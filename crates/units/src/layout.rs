@@ -66,19 +66,6 @@ impl Layout {
         Self::ALL.into_iter().find(|layout| layout.name() == name)
     }
 
-    /// How it places data.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Single => "one drive",
-            Self::Linear => "one drive after the other, no copies",
-            Self::Raid0 => "pieces on all drives in turn, no copies",
-            Self::Raid1 => "each drive holds everything",
-            Self::Raid5 => "pieces and one parity, on all drives in turn",
-            Self::Raid6 => "pieces and two parities, on all drives in turn",
-            Self::Raid10 => "two copies of each piece",
-        }
-    }
-
     pub const fn has_parity(self) -> bool {
         matches!(self, Self::Raid5 | Self::Raid6)
     }

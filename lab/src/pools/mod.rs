@@ -99,10 +99,10 @@ pub fn clean(machine: &Machine, drives: &[usize], what: &str) -> Done {
 /// kernel say the same as `pool status`. Files in `/etc` are as before afterwards.
 pub fn round_trip(machine: &Machine, layout: &str, drives: &[usize]) -> Done {
     let (bays, erase) = named(machine, drives);
-    // As on a Debian with systemd; fstab without a newline at its end.
+    // As on a Debian with systemd.
     sh(
         machine,
-        "mkdir -p /etc/mdadm /etc/systemd/system /run/systemd/system; printf 'proc /proc proc defaults 0 0' >/etc/fstab",
+        "mkdir -p /etc/mdadm /etc/systemd/system /run/systemd/system; echo 'proc /proc proc defaults 0 0' >/etc/fstab",
     )?;
     let etc = || sh(machine, "find /etc -type f | sort | xargs sha256sum");
     let before = etc()?;
@@ -157,10 +157,10 @@ fn in_part(machine: &Machine, first: usize) -> Done {
     )?;
     let text = status(machine)?;
     let all = commands(&text);
-    let [("to add the others: ", add)] = &all[..] else {
+    let [("to start it: ", start)] = &all[..] else {
         return Err(machine.wrong("status of a pool that is assembled in part", text));
     };
-    sh(machine, &format!("{add}; udevadm settle"))?;
+    sh(machine, &format!("{start}; udevadm settle"))?;
     whole(machine, "a pool that was assembled in part")
 }
 
@@ -333,14 +333,7 @@ pub fn unclean(machine: &mut Machine, layout: &str, drives: &[usize]) -> Done {
 /// The commands that `pool status` shows, each with its purpose, as printed. One with a word in capitals is no command yet.
 pub fn commands(status: &str) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
-    for purpose in [
-        "to remove it: ",
-        "to start it: ",
-        "to add the others: ",
-        "to start it without the others: ",
-        "to let it go on: ",
-        "to go on: ",
-    ] {
+    for purpose in ["to remove it: ", "to start it: ", "to let it go on: ", "to go on: "] {
         for (at, _) in status.match_indices(purpose) {
             let rest = &status[at + purpose.len()..];
             let mut quoted = false;

@@ -107,7 +107,7 @@ pub(super) fn with_store(mut scenario: Scenario) -> Scenario {
 pub(super) fn settle(machine: &Machine) -> Result<(), MachineError> {
     prepare(machine)?;
     let script = "[ -d /mnt/store/etc ] || { mkdir -p /etc/mdadm /etc/systemd/system /mnt/store/store; \
-                  printf 'proc /proc proc defaults 0 0' >/etc/fstab; cp -a /etc /mnt/store/etc; sync; }; \
+                  echo 'proc /proc proc defaults 0 0' >/etc/fstab; cp -a /etc /mnt/store/etc; sync; }; \
                   mount --bind /mnt/store/etc /etc; mkdir -p /root/.local/share/drivebench; \
                   mount --bind /mnt/store/store /root/.local/share/drivebench; \
                   mkdir -p /run/systemd/system; udevadm settle";

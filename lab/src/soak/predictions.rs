@@ -64,7 +64,6 @@ fn one(options: &Options, scenario: Scenario, lines: &mut Vec<String>) -> Result
         lines.push(format!("{name}: {measured:.0} B/s, predicted {predicted:.0}, {:+.1} %", error * 100.0));
         errors.push((error, name));
     }
-    lines.extend(times(&findings));
     let mean = errors.iter().map(|(error, _)| error.abs()).sum::<f64>() / errors.len() as f64;
     let worst = errors.iter().max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
     let (worst, name) = worst.ok_or_else(|| machine.wrong("findings", "nothing was predicted"))?;
@@ -82,26 +81,6 @@ fn runtime(scenario: &Scenario) -> f64 {
     let board = scenario.board();
     let stalls = board.drives.iter().flat_map(|drive| &drive.stalls);
     stalls.map(|stalls| stalls.seconds * STALLS).fold(RUNTIME, f64::max)
-}
-
-/// How long filling each layout took, and was predicted to take.
-fn times(findings: &Value) -> Vec<String> {
-    let all = || findings["estimates"].as_array().into_iter().flatten();
-    let seconds = |of: &Value, scope: &str| {
-        let same = |m: &&Value| [&m["quantity"], &m["target"]] == [&of["quantity"], &of["target"]];
-        all().filter(same).find(|m| m["scope"] == scope)?["estimate"]["value"].as_f64()
-    };
-    let times = all().filter(|m| {
-        let is_time = ["first_sync_time", "rebuild_time"].iter().any(|time| m["quantity"] == *time);
-        is_time && m["scope"] == "whole"
-    });
-    let line = |m: &Value| {
-        let (measured, predicted) = (seconds(m, "whole")?, seconds(m, "predicted")?);
-        let (layout, what) = (m["target"].as_str()?, m["name"].as_str()?);
-        let error = (predicted / measured - 1.0) * 100.0;
-        Some(format!("{layout} {what}: {measured:.1} s, predicted {predicted:.1} s, {error:+.1} %"))
-    };
-    times.filter_map(line).collect()
 }
 
 /// The speed of each layout and load in this scope, bytes per second.

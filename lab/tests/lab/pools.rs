@@ -45,7 +45,6 @@ fn a_pool_whose_drives_are_all_back_is_started_by_the_commands_that_are_shown() 
     for layout in ["linear", "raid5"] {
         two_drives_leave_and_return(&mut machine, layout);
     }
-    a_replaced_drive_that_returns_is_named_once_its_pool_is_gone(&mut machine);
 }
 
 /// What `pool status` shows is run until the pool works.
@@ -77,18 +76,11 @@ fn two_drives_leave_and_return(machine: &mut Machine, layout: &str) {
         if first.contains(", mounted on /mnt/pool") && !first.contains("broken") {
             break;
         }
-        let commands = [
-            "in this order: ",
-            " newest: ",
-            "start it: ",
-            "add the others: ",
-            "without the others: ",
-            "mount it: ",
-        ]
-        .iter()
-        .find_map(|mark| first.split_once(mark))
-        .and_then(|(_, commands)| commands.split(", ").next())
-        .unwrap_or_else(|| panic!("{layout}: {status}"));
+        let commands = ["in this order: ", "start it: ", "mount it: "]
+            .iter()
+            .find_map(|mark| first.split_once(mark))
+            .and_then(|(_, commands)| commands.split(", ").next())
+            .unwrap_or_else(|| panic!("{layout}: {status}"));
         shown.push(commands.to_owned());
         println!("{layout}: {status}");
         assert!(shown.len() < 5, "{shown:#?}\n{status}");
@@ -103,27 +95,6 @@ fn plug(machine: &mut Machine, i: usize) {
     let bay = machine.scenario().drives[i].bay.clone();
     ok(machine.plug(i, &bay));
     path(machine, i);
-}
-
-fn a_replaced_drive_that_returns_is_named_once_its_pool_is_gone(machine: &mut Machine) {
-    let (bays, erase) = named(machine, &[0, 1]);
-    done(machine, &format!("create --layout raid1 --mount /mnt/pool {bays} {erase}"));
-    ok(machine.pull(1));
-    out(machine, "echo more >/mnt/pool/more; sync");
-    let [old, new] = [1, 2].map(|i| serial(machine, i).to_owned());
-    done(machine, &format!("replace {old} bay:1.3 --erase {new}"));
-    plug(machine, 1);
-    let (_, erase) = named(machine, &[0, 2]);
-    let printed = done(machine, &format!("destroy pool {erase}"));
-    let (_, command) = printed.split_once("to remove it: ").unwrap_or_else(|| panic!("{printed}"));
-    let command = command.split('.').next().unwrap_or_default();
-    let device = path(machine, 1);
-    assert!(command.starts_with(&format!("wipefs --all {device}")), "{printed}");
-    out(machine, command);
-    assert_eq!(
-        out(machine, &format!("wipefs --noheadings {}", command.rsplit(' ').next().expect("a path"))),
-        ""
-    );
 }
 
 /// Killed while the drive is away: the next cleanup brings it back, `pool status` shows how to remove the pool, and the run goes on.
@@ -178,14 +149,11 @@ fn layouts_are_predicted_built_measured_and_removed(machine: &Machine) {
         .filter(is_rebuild)
         .filter_map(|m| m["estimate"]["value"].as_f64())
         .collect();
-    assert!(rebuilds.len() == 2 && rebuilds.iter().all(|seconds| *seconds > 0.0), "{findings}");
+    assert!(rebuilds.len() == 1 && rebuilds.iter().all(|seconds| *seconds > 0.0), "{findings}");
     let tables = || findings["tables"].as_array().expect("tables").iter();
     let files: Vec<_> =
         tables().filter(|table| table["columns"][0]["name"] == "1,000 files of 16 KiB").collect();
     assert!(files.len() == 1 && !files[0]["rows"].to_string().contains("\"-\""), "{files:?}");
-    let processors: Vec<_> =
-        tables().filter(|table| table["title"] == "Processor time for each GB").collect();
-    assert!(processors.len() == 1 && !processors[0]["rows"].to_string().contains("\"-\""), "{processors:?}");
     ok(clean(machine, &[0, 1], "layouts"));
     assert_eq!(out(machine, "ls /run/drivebench 2>/dev/null || true"), "");
 }
@@ -519,7 +487,7 @@ fn a_missing_drive_and_a_working_one_are_replaced_under_a_mounted_filesystem(mac
     ok(agree(machine, "data"));
     same(machine);
 
-    // It returns, is no member any more, and takes the place of one that works; that one is erased.
+    // It returns, is no member any more, and takes the place of one that works; that one keeps its part.
     machine.plug(1, "1.2").unwrap_or_else(|e| panic!("{e}"));
     let first = serial(machine, 0).to_owned();
     path(machine, 1);
@@ -528,14 +496,15 @@ fn a_missing_drive_and_a_working_one_are_replaced_under_a_mounted_filesystem(mac
     out(machine, "udevadm settle && umount /mnt/pool && mdadm --stop /dev/md/data");
     let (_, start) = pools::commands(&ok(pools::status(machine))).remove(0);
     out(machine, &start);
-    done(machine, &format!("replace {first} {pulled} --erase {pulled} --erase {first}"));
+    let replaced = done(machine, &format!("replace {first} {pulled} --erase {pulled}"));
+    assert!(replaced.contains("keeps its part of it: wipefs --all its partition"), "{replaced}");
     // If it has another name, what udev and mdadm know of it says why.
     let mount = "udevadm settle && mount /dev/md/data /mnt/pool || { ls -l /dev/md; cat /run/mdadm/map /proc/mdstat; \
                  for d in /dev/md1*; do mdadm --detail --export $d; udevadm info $d; done; false; }";
     out(machine, mount);
     let status = done(machine, "status data");
     assert!(status.contains(" active") && status.matches("in use").count() == 3, "{status}");
-    assert_eq!(out(machine, &format!("wipefs --noheadings {}", path(machine, 0))), "");
+    out(machine, &format!("d={}; wipefs --all ${{d}}1 $d", path(machine, 0)));
     assert!(done(machine, "scrub data").contains("all copies and parity agree"));
     ok(agree(machine, "data"));
     same(machine);

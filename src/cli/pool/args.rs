@@ -40,7 +40,6 @@ pub enum PoolAction {
         missing: bool,
     },
     /// Replace a drive of a pool by another one
-    #[command(after_help = REPLACE)]
     Replace(Replace),
     /// Compare the copies or the parity of a pool
     Scrub {
@@ -48,13 +47,6 @@ pub enum PoolAction {
         name: String,
     },
 }
-
-const REPLACE: &str = "\
-While OLD works, it is copied, and the pool stays protected. If OLD is missing
-or has failed, NEW is filled from the others. The pool can be used meanwhile.
-If this command is stopped, the copy goes on; the same command waits for it.
-A drive that was unplugged and is back takes its own place: name it as OLD and as NEW.
-If it has newer data than the pool, it is refused.";
 
 #[derive(Debug, Group)]
 pub struct Replace {
@@ -64,7 +56,7 @@ pub struct Replace {
     /// The whole drive that takes its place: by bay, serial or path
     pub new: String,
 
-    /// NEW by serial: its content is lost. Also OLD, if it is to be erased afterwards
+    /// NEW by serial: its content is lost
     #[arg(long, value_name = "SERIAL")]
     pub erase: Vec<String>,
 }
@@ -102,10 +94,6 @@ pub struct Create {
     #[arg(value_parser = PossibleValuesParser::new(Filesystem::ALL.map(Filesystem::name)).map(|name| Filesystem::of_name(&name).unwrap_or(Filesystem::Ext4)))]
     pub fs: Filesystem,
 
-    /// Label of the filesystem [default: the name]
-    #[arg(long)]
-    pub label: Option<String>,
-
     /// Mount it on this empty directory
     #[arg(long, value_name = "DIR")]
     pub mount: Option<PathBuf>,
@@ -117,10 +105,6 @@ pub struct Create {
     /// internal: after a crash, and for a drive that was away, only what changed is copied. none: faster writes
     #[arg(long, default_value = "internal", hide_possible_values = true, value_parser = ["internal", "none"])]
     pub bitmap: String,
-
-    /// A drive that reads avoid, for raid1
-    #[arg(long, value_name = "DRIVE")]
-    pub write_mostly: Vec<String>,
 
     /// A drive whose content may be lost, by serial; for each drive
     #[arg(long, value_name = "SERIAL")]

@@ -17,20 +17,12 @@ use crate::{
     units::clean,
 };
 
-/// A pool of the store whose drives a plan erases. They are claimed only once the plan has stopped it.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::cli) struct OwnPool<'a> {
-    pub name: &'a str,
-    /// What names its drives that are not here, or are not erased: `--erase` with one of these is no mistake.
-    pub members: &'a [String],
-}
-
 /// Shows the drives that a plan erases and takes the consent to each; returns their serials. Refuses, before anything is
-/// changed, what can't be built.
+/// changed, what can't be built. `own`: the pool of the store that they are of; they are claimed only once the plan has stopped it.
 pub(in crate::cli) fn consent_to(
     plan: &Plan,
     erase: Vec<String>,
-    own: Option<OwnPool<'_>>,
+    own: Option<&str>,
     inventory: &Inventory,
     store: &Path,
     output: &Output,
@@ -50,14 +42,17 @@ pub(in crate::cli) fn consent_to(
     };
     let is_erased = |identity: &String| !plan.accepts_missing_drives() || inventory.drive(identity).is_some();
     let drives = plan.erased().into_iter().filter(is_erased).map(find).collect::<Result<Vec<&Drive>, _>>()?;
-    known(&erase, &drives, own.map_or(&[], |own| own.members))?;
+    // A serial of a pool that is given once more is no mistake.
+    if own.is_none() {
+        known(&erase, &drives)?;
+    }
     if drives.is_empty() {
         return Ok(erase);
     }
     // What stands on the drives of a pool is taken apart before they can be claimed.
     let is_free = own.is_none() && left.is_empty();
     if left.is_empty() {
-        run::in_no_pool(&drives, inventory, store, own.map(|own| own.name)).map_err(usage)?;
+        run::in_no_pool(&drives, inventory, store, own).map_err(usage)?;
     }
     if is_free {
         drives.iter().try_for_each(|drive| erasable(inventory, drive))?;
@@ -99,11 +94,10 @@ fn usage(e: BuildError) -> Usage {
     Usage(e.to_string())
 }
 
-/// Refuses a serial that is of none of these drives, and none of `others`: it may be mistyped.
-fn known(erase: &[String], drives: &[&Drive], others: &[String]) -> Result<(), Usage> {
+/// Refuses a serial that is of none of these drives: it may be mistyped.
+fn known(erase: &[String], drives: &[&Drive]) -> Result<(), Usage> {
     let own: Vec<String> = drives.iter().map(|drive| consent(drive)).collect();
-    let is_unknown = |serial: &&String| !own.contains(serial) && !others.contains(serial);
-    let Some(unknown) = erase.iter().find(is_unknown) else { return Ok(()) };
+    let Some(unknown) = erase.iter().find(|serial| !own.contains(serial)) else { return Ok(()) };
     let left = own.iter().filter(|serial| !erase.contains(serial)).map(|serial| erase_option(serial));
     let left: Vec<String> = left.collect();
     let then = match left.is_empty() {
@@ -168,9 +162,9 @@ mod tests {
         let all: Vec<&Drive> = drives.iter().collect();
         let refused = |erase: &[&str]| {
             let erase: Vec<String> = erase.iter().map(|&serial| serial.to_owned()).collect();
-            known(&erase, &all, &["absent".to_owned()]).err().map(|e| e.to_string()).unwrap_or_default()
+            known(&erase, &all).err().map(|e| e.to_string()).unwrap_or_default()
         };
-        assert_eq!(refused(&["4C531", "absent", "000000000000+0@3"]), "");
+        assert_eq!(refused(&["4C531", "000000000000+0@3"]), "");
         assert_eq!(
             refused(&["4C531", "4C541", "000000000000+0@3"]),
             "--erase 4C541: no drive of this command has that serial to itself. Nothing was changed: add --erase 4C532 \

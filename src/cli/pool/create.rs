@@ -6,12 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-use super::{
-    args::Create,
-    consent_to, describe, drive,
-    forecast::{Forecast, UNKNOWN},
-    say, settled, sharing,
-};
+use super::{args::Create, consent_to, describe, drive, say, settled, sharing};
 use crate::{
     cli::{
         errors::Usage,
@@ -24,7 +19,7 @@ use crate::{
     inventory::Drive,
     pool::{
         Build, Request,
-        config::{FSTAB, Lines, MDADM_CONF, MDADM_CONF_ELSEWHERE, mounts_on},
+        config::{FSTAB, Lines, mounts_on},
     },
     record::Store,
     run,
@@ -38,19 +33,16 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
     let inventory = settled(output);
     let drives =
         args.drives.iter().map(|given| drive(given, &inventory)).collect::<anyhow::Result<Vec<_>>>()?;
-    let mostly = args.write_mostly.iter().map(|given| Ok(drive(given, &inventory)?.identity()));
     let request = Request {
         name: args.name.clone(),
         layout: args.layout,
         chunk: args.chunk,
         bitmap: args.bitmap == "internal",
         filesystem: args.fs,
-        label: args.label.clone().unwrap_or_else(|| args.name.clone()),
         most: None,
-        write_mostly: mostly.collect::<anyhow::Result<_>>()?,
         uuids: [run::uuid()?, run::uuid()?],
     };
-    let build = request.plan(&inventory, &drives).map_err(|e| Usage(e.to_string()))?;
+    let build = request.plan(&inventory, &drives).map_err(Usage)?;
     if run::pools(results.dir()).0.iter().any(|pool| pool.build.name == build.name) {
         let name = &build.name;
         return Err(Usage(format!("there is a pool {name}: drivebench pool status {name}")).into());
@@ -59,12 +51,7 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         Some(dir) if args.keep => lines(&build, dir, &drives)?,
         _ => Vec::new(),
     };
-    let evidence = sharing::evidence(results, &drives);
-    let measured = |group: &[&Drive]| sharing::measured(&evidence, &inventory, group);
-    let text = result(&build, &drives)
-        + &sharing::sentences(&inventory, &drives, build.layout, measured)
-        + &Forecast::of(&inventory, &drives, &build, &evidence)
-            .map_or(UNKNOWN.to_owned(), |forecast| forecast.sentence());
+    let text = result(&build, &drives) + &sharing::sentences(&inventory, &drives);
     let change = PoolChange::Create { mount: dir.map(PathBuf::from), keep };
     let plan = PoolCommand { build, change }.plan(&drives);
     if args.plan {
@@ -138,11 +125,9 @@ fn lines(build: &Build, dir: &str, drives: &[&Drive]) -> anyhow::Result<Vec<Line
     } else {
         Vec::new()
     };
-    let debian = Path::new(MDADM_CONF).parent().is_some_and(Path::exists);
-    let mdadm_conf = if debian { MDADM_CONF } else { MDADM_CONF_ELSEWHERE };
     let unit = build.systemd_unit(&links).filter(|_| systemd);
     let fstab = build.fstab(dir, unit.is_some());
-    let lines = [unit, build.mdadm_conf(mdadm_conf), Some(fstab)];
+    let lines = [unit, build.mdadm_conf(), Some(fstab)];
     Ok(lines.into_iter().flatten().collect())
 }
 

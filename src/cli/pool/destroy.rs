@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::{OwnPool, consent_to, find, say, settled};
+use super::{consent_to, find, say, settled};
 use crate::{
     cli::{
         errors::Usage,
@@ -11,7 +11,7 @@ use crate::{
         run::{Task, carry_out},
     },
     experiments::pool_commands::{PoolChange, PoolCommand},
-    inventory::{Inventory, name_in},
+    inventory::Inventory,
     record::Store,
     run::Built,
     sysroot::Sysroot,
@@ -42,18 +42,12 @@ pub(super) fn destroy(
         );
         return Err(Usage(why).into());
     }
-    // Also drives that are not plugged in, or that were not reached.
-    let replaced = built.replacing.iter().map(|new| &new.member);
-    let members = built.build.members.iter().chain(replaced).map(|member| &member.identity);
-    let members: Vec<String> =
-        members.flat_map(|identity| [identity.clone(), name_in(identity).to_owned()]).collect();
     say(output, &content(&built, &inventory));
     let erases = drives.iter().map(|drive| drive.identity()).collect();
     let change = PoolChange::Destroy { erases, absent };
     let plan = PoolCommand { build: built.build.clone(), change }.plan(&drives);
     plan.require(&inventory, store.dir())?;
-    let own = Some(OwnPool { name, members: &members });
-    let erase = consent_to(&plan, erase.to_vec(), own, &inventory, store.dir(), output)?;
+    let erase = consent_to(&plan, erase.to_vec(), Some(name), &inventory, store.dir(), output)?;
     carry_out(&Options::default(), Task::new(plan, erase), inventory, store, output)
 }
 
@@ -71,5 +65,5 @@ fn content(built: &Built, inventory: &Inventory) -> String {
             .map(|space| format!(", {} of {} in use", decimal_bytes(space.used), decimal_bytes(space.size)));
         format!("mounted on {}{}", clean(&mount.path), used.unwrap_or_default())
     });
-    format!("Lost is {} '{}', {mounted}\n", build.filesystem.name(), clean(&build.label))
+    format!("Lost is {} of {}, {mounted}\n", build.filesystem.name(), build.name)
 }

@@ -4,7 +4,6 @@ pub(super) mod args;
 mod consent;
 mod create;
 mod destroy;
-mod forecast;
 mod replace;
 mod scrub;
 mod sharing;
@@ -19,7 +18,7 @@ use std::{
 use anyhow::Context;
 
 use args::{Pool, PoolAction};
-pub(super) use consent::{OwnPool, consent_to};
+pub(super) use consent::consent_to;
 
 use super::{bay, errors::Usage, indented, output::Output, stored};
 use crate::{
@@ -96,11 +95,7 @@ fn drive<'a>(given: &str, inventory: &'a Inventory) -> anyhow::Result<&'a Drive>
 /// The command that replaces a drive of a pool by another one, which is erased if `erase` is given.
 fn replacement(old: &str, new: &str, erase: Option<&str>) -> String {
     let erase = erase.map(|consent| format!(" {}", erase_option(consent))).unwrap_or_default();
-    let (old, new) = (shell_word(old), shell_word(new));
-    match [&old, &new].iter().any(|name| name.trim_start_matches('\'').starts_with('-')) {
-        true => format!("drivebench pool replace{erase} -- {old} {new}"),
-        false => format!("drivebench pool replace {old} {new}{erase}"),
-    }
+    format!("drivebench pool replace {} {}{erase}", shell_word(old), shell_word(new))
 }
 
 /// Lines to standard error, each wrapped below its own indentation.
@@ -128,8 +123,6 @@ mod tests {
         let command = |old, new| replacement(old, new, Some(new));
         assert_eq!(command("A", "B"), "drivebench pool replace A B --erase B");
         assert_eq!(command("A", "b c"), "drivebench pool replace A 'b c' --erase 'b c'");
-        assert_eq!(command("-A", "B"), "drivebench pool replace --erase B -- -A B");
-        assert_eq!(command("A", "-b c"), "drivebench pool replace --erase='-b c' -- A '-b c'");
         assert_eq!(replacement("A", "NEW", None), "drivebench pool replace A NEW");
     }
 

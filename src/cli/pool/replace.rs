@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::{OwnPool, consent_to, drive, find, say, settled};
+use super::{consent_to, drive, find, say, settled};
 use crate::{
     cli::{
         errors::Usage,
@@ -11,7 +11,7 @@ use crate::{
         pool::args::Replace,
         run::{Task, carry_out},
     },
-    danger::{consent, erasable},
+    danger::erasable,
     experiments::pool_commands::{Course, PoolChange, PoolCommand, course},
     inventory::{Drive, Inventory, name_in},
     pool::Member,
@@ -19,7 +19,6 @@ use crate::{
     run::{self, Built, Replacement},
     sysroot::Sysroot,
     tools::System,
-    units::clean,
 };
 
 pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
@@ -30,31 +29,21 @@ pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow:
     let built = find(store, &name)?;
     let health = built.build.health(&Sysroot::live(), &inventory);
     let course = course(&built, &health, at, new, &inventory, &System::default());
-    let course = course.map_err(|e| Usage(e.to_string()))?;
-    let old = built.build.drives(&inventory)[at];
+    let course = course.map_err(Usage)?;
     let mut erases = Vec::new();
     if let Course::Prepare { back, gives_up, .. } = &course {
         // The array still has one that failed and is named again.
-        if gives_up.is_none() {
+        if !gives_up {
             erasable(&inventory, new)?;
         }
         erases.push(new.identity());
         if *back {
             say(output, &format!("{} keeps what it holds if {name} takes it back as it is.", new.label()));
         }
-        if let Some(label) = gives_up {
-            let label = clean(label);
-            say(
-                output,
-                &format!("{label} was to be a drive of {name}: it is given up, and keeps what is on it."),
-            );
+        if *gives_up {
+            say(output, &format!("The drive that was to be in {name} before keeps what is on it."));
         }
     }
-    let other = old.filter(|old| old.name != new.name && args.erase.contains(&consent(old)));
-    erases.extend(other.map(Drive::identity));
-    let identity = &built.build.members[at].identity;
-    let both = old.into_iter().chain([new]).map(consent);
-    let members: Vec<String> = both.chain([identity.clone(), name_in(identity).to_owned()]).collect();
     let member = Member {
         identity: new.identity(),
         label: new.label(),
@@ -64,8 +53,7 @@ pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow:
     let change = PoolChange::Replace { replacement: Replacement { at, member }, erases };
     let plan = PoolCommand { build: built.build.clone(), change }.plan(&[new]);
     plan.require(&inventory, store.dir())?;
-    let own = Some(OwnPool { name: &name, members: &members });
-    let erase = consent_to(&plan, args.erase.clone(), own, &inventory, store.dir(), output)?;
+    let erase = consent_to(&plan, args.erase.clone(), Some(&name), &inventory, store.dir(), output)?;
     carry_out(&Options::default(), Task::new(plan, erase), inventory, store, output)
 }
 
@@ -76,44 +64,31 @@ fn member(
     inventory: &Inventory,
     pools: &[Built],
 ) -> Result<(String, usize), Usage> {
-    let all = |is: &dyn Fn(&Built, usize) -> bool| {
-        let mut found: Vec<(&Built, usize)> = Vec::new();
-        for pool in pools {
-            found.extend((0..pool.build.members.len()).filter(|at| is(pool, *at)).map(|at| (pool, at)));
-        }
-        found
-    };
-    let identity = |pool: &Built, at: usize| pool.build.members[at].identity.clone();
-    let found = match here {
-        Some(drive) => {
-            let found = all(&|pool, at| is_member(pool, at, drive, inventory));
+    let is = |pool: &Built, at: usize| {
+        let identity = &pool.build.members[at].identity;
+        match (here, pool.build.drives(inventory)[at]) {
+            (Some(named), Some(member)) => named.name == member.name,
             // It may have lost what it had of the pool.
-            let was = |pool: &Built, at: usize| {
-                pool.build.drives(inventory)[at].is_none() && identity(pool, at) == drive.identity()
-            };
-            if found.is_empty() { all(&was) } else { found }
-        }
-        None => {
-            let found = all(&|pool, at| identity(pool, at) == given);
-            if found.is_empty() { all(&|pool, at| name_in(&identity(pool, at)) == given) } else { found }
+            (Some(named), None) => named.identity() == *identity,
+            (None, _) => identity == given || name_in(identity) == given,
         }
     };
+    let mut found: Vec<(&Built, usize)> = Vec::new();
+    for pool in pools {
+        found.extend((0..pool.build.members.len()).filter(|at| is(pool, *at)).map(|at| (pool, at)));
+    }
     match (&found[..], here) {
         ([(pool, at)], _) => Ok((pool.build.name.clone(), *at)),
         ([], Some(drive)) => Err(Usage(format!("{} is in no pool: drivebench pool status", drive.label()))),
         ([], None) => Err(Usage(format!("no pool has a drive {given}: drivebench pool status"))),
         (several, _) => {
-            let each =
-                several.iter().map(|(pool, at)| format!("{} of {}", identity(pool, *at), pool.build.name));
+            let each = several
+                .iter()
+                .map(|(pool, at)| format!("{} of {}", pool.build.name_of(*at), pool.build.name));
             let each = each.collect::<Vec<_>>();
             Err(Usage(format!("{given} may be {}: name one of these", each.join(" or "))))
         }
     }
-}
-
-/// Whether the drive is the member with this number.
-fn is_member(built: &Built, at: usize, drive: &Drive, inventory: &Inventory) -> bool {
-    built.build.drives(inventory)[at].is_some_and(|found| found.name == drive.name)
 }
 
 #[cfg(test)]

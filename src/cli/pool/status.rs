@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::ExitCode};
 
-use super::{bay, replacement};
+use super::{replacement, settled};
 use crate::{
     cli::{errors::Usage, output::Output},
     danger::consent,
@@ -13,12 +13,13 @@ use crate::{
     },
     run::{self, Built, Replacement, Unclean, pools, to_remove},
     sysroot::Sysroot,
-    tools::{Runner, System, mdadm, udevadm},
+    tools::{System, mdadm},
     units::{clean, count, decimal_bytes, listed, shell_word, size},
 };
 
 pub(super) fn status(name: Option<&str>, store: &Path, output: &Output) -> anyhow::Result<ExitCode> {
-    let mut inventory = bay::here(output);
+    // udev may be about to assemble a pool: no command for that is to be shown.
+    let inventory = settled(output);
     let (mut pools, damaged) = pools(store);
     pools.retain(|pool| name.is_none_or(|name| pool.build.name == name));
     for (path, why) in &damaged {
@@ -32,14 +33,6 @@ pub(super) fn status(name: Option<&str>, store: &Path, output: &Output) -> anyho
         _ => {}
     }
     let root = Sysroot::live();
-    let is_apart = |pool: &Built| {
-        let state = pool.build.health(&root, &inventory).state;
-        pool.finished && !pool.removing && matches!(state, State::Inactive | State::Stopped)
-    };
-    // udev may be about to assemble it: no command for that is to be shown.
-    if pools.iter().any(is_apart) && System::default().ask(&udevadm::settle()).is_ok() {
-        inventory = bay::here(output);
-    }
     let lines: String = pools.iter().map(|pool| describe(pool, &inventory, &root)).collect();
     output.result(&lines)?;
     Ok(if damaged.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -120,18 +113,6 @@ fn to_complete(pool: &Built, at: usize, health: &Health, inventory: &Inventory) 
     }
 }
 
-/// The commands that give its array the members that are plugged in, but that it doesn't have.
-fn to_add(pool: &Built, health: &Health, inventory: &Inventory) -> String {
-    let drives = pool.build.drives(inventory);
-    let unused = drives.iter().zip(&health.members).enumerate();
-    let unused = unused.filter(|(_, (_, state))| **state == MemberState::Unused);
-    let add = |(at, (drive, _)): (usize, (&Option<&Drive>, &MemberState))| {
-        let path = pool.build.member_path(at, &drive.as_ref()?.node());
-        Some(mdadm::incremental(&path).to_string())
-    };
-    unused.filter_map(add).collect::<Vec<_>>().join(" && ")
-}
-
 /// What to do about a raid5 or raid6 that md doesn't start by itself.
 fn unclean(pool: &Built, health: &Health, inventory: &Inventory) -> Option<String> {
     let build = &pool.build;
@@ -149,29 +130,24 @@ fn unclean(pool: &Built, health: &Health, inventory: &Inventory) -> Option<Strin
             None => force.to_string(),
         }
     };
-    Some(match found {
+    let (why, current) = match found {
         Unclean::Stale { newest } if newest.is_empty() => {
-            "not active: too many drives are missing, or missed what was written without them. Plug in the others; \
-             with the outdated ones, its files would be damaged"
-                .to_owned()
+            let why = "not active: too many drives are missing, or missed what was written without them. Plug in the others; \
+                       with the outdated ones, its files would be damaged";
+            return Some(why.to_owned());
         }
-        Unclean::Stale { newest } => format!(
-            "not active: its drives left one after another, and some missed what was written without them. Files written since then may be \
-             damaged: check them before you write. To start it with the {} newest: {}",
-            newest.len(),
-            command(&newest)
-        ),
-        Unclean::Short { complete: true, current } => format!(
-            "not active: its writing was cut off, and a drive is missing. Plug that in; without it, what was being written may be \
-             wrong in other files, too. If it is gone, to start it without the others: {}",
-            command(&current)
-        ),
-        Unclean::Short { complete: false, current } => format!(
-            "not active: its writing was cut off while a drive was missing, so what was being written may be wrong, in other files, \
-             too. Check them once it is mounted; to start it: {}",
-            command(&current)
-        ),
-    })
+        Unclean::Stale { newest } => ("some of its drives missed what was written without them", newest),
+        Unclean::Short { complete: true, current } => {
+            ("its writing was cut off, and a drive is missing: plug that in if you have it", current)
+        }
+        Unclean::Short { complete: false, current } => {
+            ("its writing was cut off while a drive was missing", current)
+        }
+    };
+    let command = command(&current);
+    Some(format!(
+        "not active: {why}. Files written then may be damaged, so check them before you write; to start it: {command}"
+    ))
 }
 
 /// In words, with what to do.
@@ -198,40 +174,37 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
     };
     // Only a stopped pool has none.
     let device = health.device.as_ref().map(|device| device.path()).unwrap_or_default();
-    let present: Vec<bool> = health.members.iter().map(|state| *state != MemberState::Waiting).collect();
     let mut states = vec![match health.state {
         _ if unclean.is_some() => unclean.unwrap_or_default(),
         State::Active if health.degraded > 0 => "degraded".to_owned(),
         State::Active => "active".to_owned(),
         State::ReadOnly => format!("read only; to let it be written: {}", mdadm::read_write(&device)),
         State::Suspended => "suspended".to_owned(),
-        State::Inactive if health.members.contains(&MemberState::Unused) => {
-            format!("assembled in part; to add the others: {}", to_add(pool, health, inventory))
-        }
-        State::Inactive if !build.layout.starts_without(&present) => {
-            "assembled in part: too many drives are missing".to_owned()
-        }
-        State::Inactive => {
-            format!("assembled in part; to start it without the others: {}", mdadm::run(&device))
-        }
         State::TakesNoWrites => {
             format!(
                 "takes no writes, because the last copy of something could not be written: back it up, unmount it, and mdadm --stop {device}; after that, \
                  the command that starts it is shown here"
             )
         }
-        State::Broken => match restart_commands(pool, health, inventory) {
-            Some(commands) => {
-                return format!("broken, though all of its drives are plugged in; in this order: {commands}");
-            }
-            None => "broken: too many drives are missing".to_owned(),
-        },
-        State::Stopped => {
+        State::Broken if build.drives(inventory).iter().all(Option::is_some) => {
+            // To the kernel, drives that came back are new ones. What starts it depends on what they hold.
+            let mounts = health.device.iter().flat_map(|device| device.mounts(inventory));
+            let unmount: String =
+                mounts.map(|mount| format!("umount {}; ", shell_word(mount.path.as_str()))).collect();
+            let (stop, name) = (build.stop(&device), &build.name);
+            return format!(
+                "broken, though all of its drives are plugged in; in this order: {unmount}{stop}; drivebench pool status {name}"
+            );
+        }
+        State::Broken => "broken: too many drives are missing".to_owned(),
+        State::Inactive | State::Stopped => {
+            let state = if health.device.is_some() { "assembled in part" } else { "not active" };
+            let stop = health.device.iter().map(|_| format!("{} && ", build.stop(&device)));
             let drives = build.drives(inventory).into_iter();
             let paths: Vec<Option<String>> = drives.map(|drive| Some(drive?.node())).collect();
             match build.start(&paths) {
-                Some(command) => format!("not active; to start it: {command}"),
-                None => "not active: too many drives are missing".to_owned(),
+                Some(start) => format!("{state}; to start it: {}{start}", stop.collect::<String>()),
+                None => format!("{state}: too many drives are missing"),
             }
         }
     }];
@@ -271,29 +244,4 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
         });
     }
     states.join(", ")
-}
-
-/// The commands that stop a broken pool and start it with drives that were away, if all are plugged in again. The kernel does not use them
-/// by itself: to it they are new ones. An array with copies or parity is stopped first, and what starts it depends on what its drives hold.
-fn restart_commands(pool: &Built, health: &Health, inventory: &Inventory) -> Option<String> {
-    let (build, device) = (&pool.build, health.device.as_ref()?);
-    let paths: Vec<Option<String>> =
-        build.drives(inventory).into_iter().map(|drive| Some(drive?.node())).collect();
-    if paths.iter().any(Option::is_none) {
-        return None;
-    }
-    let mounts = device
-        .mounts(inventory)
-        .into_iter()
-        .map(|mount| format!("umount {}", shell_word(mount.path.as_str())));
-    let mut commands: Vec<String> = mounts.chain([build.stop(&device.path()).to_string()]).collect();
-    if build.layout.is_redundant() {
-        commands.push(format!("drivebench pool status {}", build.name));
-    } else {
-        commands.extend(build.start(&paths));
-        let mount =
-            |dir: &std::path::PathBuf| format!("mount {} {}", shell_word(&build.path()), shell_word(dir));
-        commands.extend(pool.mount.as_ref().map(mount));
-    }
-    Some(commands.join("; "))
 }

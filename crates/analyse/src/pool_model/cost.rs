@@ -43,27 +43,20 @@ impl Cost {
         large: (u64, &Estimate),
         end: End,
     ) -> Option<Self> {
-        let at = |end: End| [(small.0, end.of(small.1)), (large.0, end.of(large.1))];
-        let through = |[small, large]: [(u64, f64); 2]| Self::through(queue, small, large);
-        // Both ends by the same rule as the value: a different one would not enclose it.
-        let instead = |[small, large]: [(u64, f64); 2]| match pattern {
-            Pattern::Random => Some(Self::apart(queue, small, large)),
-            Pattern::Sequential => (block >= large.0).then(|| Self::of_bytes(large.1)),
+        let speeds = [(small.0, small.1.value), (large.0, large.1.value)];
+        let value = match (Self::through(queue, speeds[0], speeds[1]), pattern) {
+            (Some(fit), _) => fit,
+            (None, Pattern::Random) => Self::apart(queue, speeds[0], speeds[1]),
+            (None, Pattern::Sequential) if block >= large.0 => Self::of_bytes(large.1.value),
+            (None, Pattern::Sequential) => return None,
         };
-        let speeds = at(end);
-        let fit = through(at(End::Value));
-        let value = fit.or_else(|| instead(at(End::Value)))?;
-        if speeds.iter().any(|(_, speed)| speed.is_infinite()) {
-            return Some(Self::NOTHING);
-        }
-        match fit {
-            None => instead(speeds),
-            Some(_) => through(speeds).or_else(|| {
-                let times = |e: &Estimate| e.value / end.of(e);
-                let (a, b) = (times(small.1), times(large.1));
-                Some(value.scaled(if end == End::Low { a.max(b) } else { a.min(b) }))
-            }),
-        }
+        // The further of both ends, so that both are enclosed.
+        let [a, b] = [small.1, large.1].map(|e| e.value / end.of(e));
+        Some(match end {
+            End::Low => value.scaled(a.max(b)),
+            End::Value => value,
+            End::High => value.scaled(a.min(b)),
+        })
     }
 
     /// The cost from the speeds (bytes per second) with two block sizes. Where the larger block is no faster per byte, the
@@ -151,11 +144,10 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_no_cost_fits_is_that_of_the_value_made_slower() {
+    fn an_end_is_the_value_made_slower_or_faster() {
         let (small, large) = (speed(2e6, 0.01e6, 3e6), speed(20e6, 18e6, 22e6));
         let of = |end| Cost::of(STICK, (Pattern::Sequential, MIB), (4 * KIB, &small), (MIB, &large), end);
         let [low, value] = [End::Low, End::Value].map(|end| of(end).expect("fits"));
-        assert!(Cost::through(STICK, (4 * KIB, 0.02e6), (MIB, 18e6)).is_none(), "so it is the case");
         close(low.fixed, value.fixed * 100.0);
         close(low.rate, value.rate / 100.0);
         let open = speed(2e6, 1e6, f64::INFINITY);

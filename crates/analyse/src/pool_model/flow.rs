@@ -1,12 +1,11 @@
 //! How long members take for a phase: requests wait in queues, for processors, and for what drives share.
 
-use std::{cmp::Reverse, collections::VecDeque};
+use std::collections::VecDeque;
 
 use super::{
     Planned, Transfer,
     phases::{Part, Phase},
 };
-use crate::units::KIB;
 
 /// The stages of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +101,7 @@ fn seconds_of(
     ends: &mut [u64],
     (lead, stall): (f64, Option<Stall>),
 ) -> (f64, Vec<(u64, u64)>) {
-    let mut requests = in_order(pool, phase).into_iter();
+    let mut requests = requests(pool, phase);
     let queue = VecDeque::new();
     let idle = Member { queue, stage: Stage::Submit, left: 0.0, drains: false, completed: 0, sent: 0 };
     let members = vec![idle; pool.members.len()];
@@ -128,31 +127,6 @@ fn requests<'a>(pool: &'a Planned<'_>, phase: &'a Phase) -> impl Iterator<Item =
             Part { from: part.from + nth * most, or, bytes: most.min(part.bytes - nth * most), ..*part }
         })
     })
-}
-
-/// Requests in the order in which drives get them. The kernel gathers those of one operation (a "plug") before it sends any.
-fn in_order(pool: &Planned<'_>, phase: &Phase) -> Vec<Part> {
-    let mut requests: Vec<Part> = requests(pool, phase).collect();
-    if pool.last_first && is_gathered(pool, phase.transfer, &requests) {
-        let last: Vec<_> =
-            (0..pool.members.len()).map(|at| requests.iter().rposition(|part| part.at == at)).collect();
-        requests.sort_by_key(|part| Reverse(last[part.at]));
-    }
-    requests
-}
-
-/// The kernel gathers at most this many requests, and none after a request of this size.
-const GATHERED: usize = 32;
-const GATHERED_BYTES: u64 = 128 * KIB;
-
-/// Whether all requests are gathered before any is sent, so that no sender waits for a full queue. Parity is sent by md's own
-/// thread, which begins with the last drive, so the first drive is served first after all.
-fn is_gathered(pool: &Planned<'_>, transfer: Transfer, requests: &[Part]) -> bool {
-    let of = |at: usize| requests.iter().filter(|part| part.at == at).count();
-    let fits = |part: &Part| {
-        part.or.is_none() && part.bytes < GATHERED_BYTES && of(part.at) <= pool.room(transfer, part.at).0
-    };
-    !pool.layout.has_parity() && requests.len() <= GATHERED && requests.iter().all(fits)
 }
 
 impl Flow<'_> {

@@ -2,7 +2,6 @@
 //! phase, as md carries it out. No constant is fitted to pools.
 
 mod cost;
-mod fill;
 mod flow;
 mod phases;
 
@@ -98,8 +97,6 @@ pub struct Planned<'a> {
     pub shared: &'a [Shared],
     /// Processors that work at the same time.
     pub cores: usize,
-    /// Whether the kernel sends the requests of one operation to the last drive first, as some versions do.
-    pub last_first: bool,
     /// How fast the kernel computes parity.
     pub parity: Parity,
 }
@@ -211,12 +208,6 @@ impl Planned<'_> {
     /// The ceiling that a member shares with others.
     fn shared_by(&self, transfer: Transfer, at: usize) -> impl Iterator<Item = &Shared> {
         self.shared.iter().filter(move |shared| shared.transfer == transfer && shared.members.contains(&at))
-    }
-
-    /// Seconds of one member for this many bytes, without stalls.
-    fn alone(&self, transfer: Transfer, at: usize, bytes: u64) -> f64 {
-        let cost = self.cost(transfer, at);
-        self.members[at].queue.requests(bytes) as f64 * cost.fixed + bytes as f64 / cost.rate
     }
 
     /// Processor time of one request, at most its whole time.

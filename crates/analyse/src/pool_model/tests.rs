@@ -16,15 +16,7 @@ fn stick(fixed: f64, read: f64, write: f64) -> Speeds {
 }
 
 fn planned(layout: Layout, members: &[Speeds]) -> Planned<'_> {
-    Planned {
-        layout,
-        chunk: 512 * KIB,
-        members,
-        shared: &[],
-        cores: 1,
-        last_first: false,
-        parity: Parity::default(),
-    }
+    Planned { layout, chunk: 512 * KIB, members, shared: &[], cores: 1, parity: Parity::default() }
 }
 
 fn shared(members: &[usize], transfer: Transfer, rate: f64) -> Shared {
@@ -207,36 +199,6 @@ fn copies_wait_for_each_other_where_processors_are_few() {
     close(speed(3), 4.0 * KIB as f64 / 1.05e-3);
 }
 
-/// A processor takes 0.05 ms before and after each request. In the lab, whose kernel gathers, a raid1 of four writes 4 KiB in 2.7 ms
-/// if its slowest drive is the first, and in 2.2 ms if that is the last.
-#[test]
-fn kernels_that_gather_keep_the_first_drive_waiting() {
-    let processor = [Cost { fixed: 0.1e-3, rate: f64::INFINITY }; 2];
-    let of = |fixed| Speeds { processor, ..stick(fixed, f64::INFINITY, f64::INFINITY) };
-    let took = |layout, members: &[Speeds], last_first, block: u64| {
-        let pool = Planned { last_first, ..planned(layout, members) };
-        block as f64 / sequential(pool, Transfer::Write, block)
-    };
-    let (slow, quick) = (of(2e-3), of(0.5e-3));
-    let slow_first = [slow, quick, quick, quick];
-    let slow_last = [quick, quick, quick, slow];
-    for layout in [Layout::Raid1, Layout::Raid10] {
-        let waits = if layout == Layout::Raid1 { 3.0 } else { 1.0 } * 0.05e-3;
-        // On raid10 only every second chunk is on the slow drive.
-        let share = if layout == Layout::Raid1 { 1.0 } else { 0.5 };
-        let [first, last] = [&slow_first, &slow_last].map(|members| took(layout, members, true, 4 * KIB));
-        close(first - last, waits * share);
-        let [first, last] = [&slow_first, &slow_last].map(|members| took(layout, members, false, 4 * KIB));
-        close(last - first, waits * share);
-    }
-    // Parity is sent by md's thread, and what is large is not gathered.
-    close(took(Layout::Raid5, &slow_first, true, 4 * KIB), took(Layout::Raid5, &slow_first, false, 4 * KIB));
-    close(
-        took(Layout::Raid1, &slow_first, true, 128 * KIB),
-        took(Layout::Raid1, &slow_first, false, 128 * KIB),
-    );
-}
-
 #[test]
 fn parity_is_computed_before_it_is_written() {
     let four = [stick(1e-3, 20e6, 10e6); 4];
@@ -250,78 +212,6 @@ fn parity_is_computed_before_it_is_written() {
     close(more(Layout::Raid5, 3 * MIB / 2), 1.5 * MIB as f64 / 1e9);
     close(more(Layout::Raid6, MIB), MIB as f64 / 0.5e9);
     assert_eq!(more(Layout::Raid10, MIB), 0.0);
-}
-
-#[test]
-fn a_first_sync_is_as_fast_as_its_slowest_part() {
-    let members = [stick(0.0, 20e6, 5e6), stick(0.0, 10e6, 5e6), stick(0.0, 20e6, 8e6)];
-    let fill = |layout| planned(layout, &members).first_sync_seconds(80_000_000);
-    assert_eq!([Layout::Raid0, Layout::Raid5, Layout::Raid1].map(fill), [None, Some(10.0), Some(16.0)]);
-}
-
-#[test]
-fn what_one_member_reads_and_writes_in_a_first_sync_takes_turns() {
-    let four = [stick(0.0, 20e6, 5e6); 4];
-    let seconds = |layout, members| planned(layout, members).first_sync_seconds(20_000_000).expect("copies");
-    // The second drive of each pair reads for 1 s and writes for 4 s; of raid6, each writes half of what it has.
-    close(seconds(Layout::Raid10, &four), 5.0);
-    close(seconds(Layout::Raid10, &four[..3]), 3.0);
-    close(seconds(Layout::Raid6, &four), 3.0);
-    close(seconds(Layout::Raid6, &[four[0]; 8]), 2.0);
-}
-
-#[test]
-fn a_new_drive_is_filled_from_those_that_have_its_data() {
-    let mut members = [stick(0.0, 20e6, 10e6); 4];
-    members[2].read.rate = 4e6;
-    let all = [Layout::Raid0, Layout::Raid1, Layout::Raid10, Layout::Raid5, Layout::Raid6];
-    let longest = |layout| planned(layout, &members).longest_rebuild_seconds(20_000_000);
-    // The fourth one from the third, the slow one; of raid1 never from it.
-    assert_eq!(all.map(longest), [None, Some(2.0), Some(5.0), Some(5.0), Some(5.0)]);
-    let third = |layout| planned(layout, &members).rebuild_seconds(2, 20_000_000);
-    assert_eq!(all.map(third), [None, Some(2.0), Some(2.0), Some(2.0), Some(2.0)]);
-}
-
-/// As the lab's sticks behind two hubs: reads of 1 MiB of three take 0.556 s, the write of the fourth 0.3125 s; all but the last
-/// two requests of 120 KiB of each is waited for before the other begins.
-#[test]
-fn md_reads_and_writes_parity_in_turn_where_queues_are_short() {
-    let queue = Queue { request: 120 * KIB, depth: [2; 2], drains: false };
-    let four = [Speeds { queue, ..stick(0.0, 3.2e6, 3.2e6) }; 4];
-    let deep = [Speeds { queue: Queue::ENDLESS, ..four[0] }; 4];
-    let hub = [shared(&[0, 1], Transfer::Read, 3.6e6)];
-    let seconds = |layout, members| {
-        Planned { shared: &hub, ..planned(layout, members) }
-            .rebuild_seconds(3, 67_108_864)
-            .expect("redundant")
-    };
-    let all = 67.108_864;
-    let waited = 1.0 - 240.0 / 1024.0;
-    close(seconds(Layout::Raid5, &four), all * (2.0 / 3.6 + 1.0 / 3.2) * waited);
-    // It checks what it has read before it writes.
-    close(seconds(Layout::Raid6, &four), all * (2.0 / 3.6 + waited / 3.2));
-    for layout in [Layout::Raid5, Layout::Raid6] {
-        close(seconds(layout, &deep), all * 2.0 / 3.6);
-    }
-    close(seconds(Layout::Raid10, &four), all / 3.2);
-}
-
-#[test]
-fn in_a_first_sync_a_bus_is_used_by_readers_and_by_writers() {
-    let four = [stick(0.0, 20e6, 20e6); 4];
-    let seconds = |layout, bus: &[Shared]| {
-        Planned { shared: bus, ..planned(layout, &four) }.first_sync_seconds(20_000_000).expect("copies")
-    };
-    let [reads, writes] =
-        [Transfer::Read, Transfer::Write].map(|transfer| shared(&[0, 1, 2, 3], transfer, 10e6));
-    // Three are read, one is written.
-    close(seconds(Layout::Raid5, std::slice::from_ref(&reads)), 6.0);
-    close(seconds(Layout::Raid5, std::slice::from_ref(&writes)), 2.0);
-    close(seconds(Layout::Raid5, &[reads.clone(), writes.clone()]), 8.0);
-    close(seconds(Layout::Raid1, &[reads.clone(), writes.clone()]), 8.0);
-    close(seconds(Layout::Raid10, &[reads, writes]), 12.0);
-    // Nothing is written to the members on this hub.
-    close(seconds(Layout::Raid5, &[shared(&[0, 1], Transfer::Write, 1e6)]), 1.0);
 }
 
 proptest! {
@@ -408,13 +298,4 @@ fn stalls_at_once_are_waited_for_once() {
     let two = [Speeds { stalls, ..stick(2e-3, f64::INFINITY, f64::INFINITY) }; 2];
     let speed = planned(Layout::Raid1, &two).speed(Transfer::Write, Pattern::Random, 4 * KIB);
     close(4.0 * KIB as f64 / speed, 2e-3 + 0.75);
-}
-
-#[test]
-fn a_fill_waits_for_the_stalls_of_all_that_are_written() {
-    let stalls = [Stalls::NONE, Stalls { per_byte: 0.5 / 50e6, seconds: 0.5 }];
-    let three = [Speeds { stalls, ..stick(0.0, 20e6, 10e6) }; 3];
-    let pool = planned(Layout::Raid1, &three);
-    close(pool.first_sync_seconds(100_000_000).expect("copies"), 10.0 + 2.0 * 1.0);
-    close(pool.longest_rebuild_seconds(100_000_000).expect("copies"), 10.0 + 1.0);
 }

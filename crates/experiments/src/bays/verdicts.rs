@@ -24,19 +24,11 @@ pub(super) fn verdicts(plan: &Plan, crossings: &[Crossing], there: &[Drive], run
         }
     }
     short.extend(links(plan, there));
-    let crossed: Vec<&Crossed> = crossings.iter().filter_map(|c| c.crossed.as_ref()).collect();
-    let all_alike = crossed.len() == crossings.len() && crossed.iter().all(|c| alike(&c.places));
-    let differ = crossed.iter().any(|c| c.things.differ);
-    short.extend(match (crossed.iter().any(|c| c.places.differ), differ, all_alike) {
-        (true, ..) => Some(
+    if crossings.iter().filter_map(|c| c.crossed.as_ref()).any(|c| c.places.differ) {
+        short.push(
             "Try another cable or hub for a slow bay, or use it for the least important drive.".to_owned(),
-        ),
-        (_, true, true) => {
-            Some(format!("No port makes a drive more than {} faster: choose by drive.", percent(ALIKE)))
-        }
-        (_, true, false) => Some("Whether another port is faster is not known. Raise --runs.".to_owned()),
-        _ => None,
-    });
+        );
+    }
     short
 }
 

@@ -1,13 +1,10 @@
 //! Findings of layouts: what each is like, predicted beside measured.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::Range,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     super::common::{self, FileSets, Group, MeasuredFiles, Series, all_file_sets, file_metrics},
-    accuracy::{not_predicted, quality, too_short},
+    accuracy::quality,
     at_once,
     compared::Compared,
     plan::labels_at_once,
@@ -16,18 +13,15 @@ use super::{
 use crate::{
     analyse::{Estimate, repeat},
     findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, short},
-    plan::{BuildPool, Plan, Prediction, Step},
+    plan::{BuildPool, Plan, Prediction},
     record::Run,
     units::{capital, decimal_bytes, duration, percent, rate, signed_percent, thousands},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     let predictions = predictions(run, plan);
-    let times: Vec<[Timed; 2]> =
-        (0..plan.targets.len()).map(|at| times(run, plan, &predictions, at)).collect();
+    let times: Vec<Times> = (0..plan.targets.len()).map(|at| times(run, plan, at)).collect();
     // Grouping takes the loads out of the run.
-    let processors = processors(run, plan);
-    let processors_at_once = at_once::processors(run, plan);
     let files = all_file_sets(plan, &run.acts);
     let groups = common::group(run, plan);
     let labels: Vec<String> = common::labels(&groups).into_iter().map(str::to_owned).collect();
@@ -46,24 +40,16 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.tables.extend(compared.iter().map(|c| table(c, &names, drives)));
     findings.tables.extend(files_table(&files, &names));
     findings.tables.extend(table_at_once(&groups, &names[..drives]));
-    findings.tables.extend(processor(&compared, &processors, &names, drives));
     findings.figures = compared.iter().map(|c| figure(c, &names)).collect();
-    let inventory = run.start.as_ref().map(|start| start.inventory.clone()).unwrap_or_default();
-    findings.evidence = at_once::metrics(plan, drives, &groups, &processors_at_once, &inventory);
+    findings.evidence = at_once::metrics(drives, &groups);
     if let Some((_, predict)) = plan.predict() {
-        let recommended = recommend(&candidates, predict.want.as_deref(), predict.survive as usize);
+        let recommended = recommend(&candidates, predict.survive as usize);
         findings.verdicts = recommended.iter().map(Recommendation::sentence).collect();
     }
     findings.verdicts.extend(at_once::limit(&findings.evidence));
-    let labels = [("write 1M", "writes"), ("read 1M", "reads")];
-    findings.verdicts.extend(labels.iter().filter_map(|(label, way)| {
-        slower_than_a_drive(compared.iter().find(|c| c.label == *label)?, way, &names, drives)
-    }));
-    findings.details.sentences.extend(not_predicted(&predictions, plan));
     findings.verdicts.extend(quality(&compared, plan, drives));
-    findings.verdicts.extend(too_short(&groups));
     for (target, times) in plan.targets.iter().zip(&times).skip(drives) {
-        findings.estimates.extend(time_metrics(&target.given, times));
+        findings.estimates.extend(time_metrics(&target.given, *times));
     }
     for (target, sets) in plan.targets.iter().zip(&files) {
         findings.estimates.extend(file_metrics(&target.given, sets));
@@ -85,36 +71,21 @@ fn predictions(run: &Run<Series>, plan: &Plan) -> Vec<Prediction> {
     act.map(|act| act.predictions.clone()).unwrap_or_default()
 }
 
-/// The measured and the predicted time of the first sync and of the rebuild.
-fn time_metrics(layout: &str, times: &[Timed; 2]) -> Vec<Metric> {
-    let both = [Quantity::FirstSyncTime, Quantity::RebuildTime].into_iter().zip(times);
-    both.flat_map(|(quantity, timed)| {
-        [(timed.measured, Scope::Whole), (timed.predicted, Scope::Predicted)].map(|(seconds, scope)| {
-            let once = Estimate::unbounded(seconds?, "once");
-            Some(Metric::new(layout, quantity.clone(), once).at(scope))
-        })
-    })
-    .flatten()
-    .collect()
-}
+/// The time of the first sync of a layout, and of its rebuild, s.
+type Times = [Option<f64>; 2];
 
-/// The measured and the predicted time of one operation, s.
-#[derive(Debug, Clone, Copy)]
-struct Timed {
-    measured: Option<f64>,
-    predicted: Option<f64>,
-}
-
-/// The first sync of a layout, and its rebuild.
-fn times(run: &Run<Series>, plan: &Plan, predictions: &[Prediction], at: usize) -> [Timed; 2] {
+fn times(run: &Run<Series>, plan: &Plan, at: usize) -> Times {
     let build = plan.steps.iter().find(|step| step.is_on(at) && step.act.is::<BuildPool>());
     let rebuild = plan.rebuild(at).map(|(step, _)| step);
-    let predicted = predictions.iter().find(|p| p.pool as usize == at);
-    let measured = |step: Option<&Step>| run.acts.get(&(step?.id, at))?.filled_seconds;
-    [
-        Timed { measured: measured(build), predicted: predicted.and_then(|p| p.fill_seconds) },
-        Timed { measured: measured(rebuild), predicted: predicted.and_then(|p| p.rebuild_seconds) },
-    ]
+    [build, rebuild].map(|step| run.acts.get(&(step?.id, at))?.filled_seconds)
+}
+
+fn time_metrics(layout: &str, times: Times) -> impl Iterator<Item = Metric> {
+    let both = [Quantity::FirstSyncTime, Quantity::RebuildTime].into_iter().zip(times);
+    both.filter_map(move |(quantity, seconds)| {
+        let once = Estimate::unbounded(seconds?, "once");
+        Some(Metric::new(layout, quantity, once).at(Scope::Whole))
+    })
 }
 
 fn compare(label: &str, groups: &[Group<'_>], predictions: &[Prediction], targets: usize) -> Compared {
@@ -151,43 +122,18 @@ fn candidates(plan: &Plan, drives: usize, compared: &[Compared]) -> Vec<Candidat
     pools.into_iter().map(candidate).collect()
 }
 
-/// The verdict where one drive alone was faster than every layout.
-fn slower_than_a_drive(c: &Compared, way: &str, names: &[String], drives: usize) -> Option<String> {
-    let known = |range: Range<usize>| {
-        let each = range.filter_map(|at| Some((at, c.measured.get(at)?.as_ref()?.value)));
-        each.max_by(|a, b| a.1.total_cmp(&b.1))
-    };
-    let (drive, alone) = known(0..drives)?;
-    let (layout, fastest) = known(drives..c.measured.len())?;
-    (fastest < alone).then(|| {
-        format!(
-            "No layout was faster at sequential 1 MiB {way} than {} alone ({}); the fastest, {}, reached {}.",
-            names[drive],
-            rate(alone),
-            names[layout],
-            rate(fastest)
-        )
-    })
-}
-
 /// Capacity, redundancy and sync times of the layouts.
-fn about(candidates: &[Candidate], times: &[[Timed; 2]], drives: usize) -> Option<Table> {
+fn about(candidates: &[Candidate], times: &[Times], drives: usize) -> Option<Table> {
     let columns = Column::all([
         ("layout", false),
         ("capacity", true),
         ("failures survived", true),
         ("first sync", true),
-        ("predicted", true),
         ("rebuild", true),
-        ("predicted", true),
     ]);
     let rows = candidates.iter().zip(drives..).map(|(one, at)| {
         let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), duration);
-        let times = times
-            .get(at)
-            .into_iter()
-            .flatten()
-            .flat_map(|timed| [time(timed.measured), time(timed.predicted)]);
+        let times = times.get(at).copied().into_iter().flatten().map(time);
         let survives = one.layout.survives(drives).to_string();
         [one.layout.to_string(), decimal_bytes(one.holds), survives].into_iter().chain(times).collect()
     });
@@ -203,25 +149,20 @@ fn table(c: &Compared, names: &[String], drives: usize) -> Table {
         ("predicted", false),
         ("error", true),
         ("vs all drives", true),
-        ("vs best layout", true),
     ]);
     let known = c.measured.iter().enumerate().filter_map(|(at, e)| Some((at, e.as_ref()?)));
     columns[1].mark(&known.clone().filter(|(at, _)| *at >= drives).collect::<Vec<_>>());
     let sum: Option<f64> = c.measured[..drives].iter().map(|e| e.as_ref().map(|e| e.value)).sum();
-    let best = c.measured[drives..].iter().flatten().map(|e| e.value).reduce(f64::max);
     let row = |(at, name): (usize, &String)| {
         let measured = c.measured[at].as_ref();
         let error = c.error(at).map_or("-".to_owned(), signed_percent);
-        let share =
-            |of: Option<f64>| measured.zip(of).map_or("-".to_owned(), |(e, of)| percent(e.value / of));
+        let share = measured.zip(sum).map_or("-".to_owned(), |(e, sum)| percent(e.value / sum));
         vec![
             short(name),
             measured.map_or("-".to_owned(), |e| e.text(rate)),
             c.predicted[at].as_ref().map_or("-".to_owned(), |p| rate(p.speed)),
             error,
-            share(sum),
-            // The best is a layout, which a drive alone may exceed.
-            if at < drives { String::new() } else { share(best) },
+            share,
         ]
     };
     let mut rows: Vec<Vec<String>> = names.iter().enumerate().map(row).collect();
@@ -230,19 +171,6 @@ fn table(c: &Compared, names: &[String], drives: usize) -> Table {
         rows.iter_mut().for_each(|row| drop(row.drain(2..4)));
     }
     Table { title: String::new(), columns, rows }
-}
-
-/// Seconds of all processors for each byte of a load on one target, by its label.
-type PerByte = BTreeMap<(String, usize), Vec<f64>>;
-
-fn processors(run: &Run<Series>, plan: &Plan) -> PerByte {
-    let mut used = PerByte::new();
-    for (step, measure) in plan.measures() {
-        let (&[target], Some(did)) = (&step.on[..], run.steps.get(&step.id)) else { continue };
-        let Some(did) = did.processor_use(1) else { continue };
-        used.entry((measure.label.clone(), target as usize)).or_default().push(did.per_byte);
-    }
-    used
 }
 
 /// How fast each set of files is written and read.
@@ -265,29 +193,6 @@ fn files_table(files: &[FileSets], names: &[String]) -> Vec<Table> {
         }
     };
     sets.into_iter().map(table).collect()
-}
-
-/// How long processors worked on each layout.
-fn processor(all: &[Compared], used: &PerByte, names: &[String], drives: usize) -> Option<Table> {
-    let compared: Vec<&Compared> = all.iter().filter(|c| c.is_predicted()).collect();
-    let row = |at: usize| {
-        let cell = |c: &&Compared| {
-            let used = used.get(&(c.label.clone(), at)).and_then(|used| repeat::middle(used));
-            used.map_or("-".to_owned(), |per_byte| seconds(per_byte.value * 1e9))
-        };
-        [short(&names[at])].into_iter().chain(compared.iter().map(cell)).collect::<Vec<_>>()
-    };
-    let rows: Vec<Vec<String>> = (drives..names.len()).map(row).collect();
-    let mut columns = Column::all([("", false)]);
-    columns.extend(compared.iter().map(|c| Column::new(c.label.as_str(), true)));
-    let known = rows.iter().any(|row| row[1..].iter().any(|cell| cell != "-"));
-    known.then(|| Table { title: "Processor time for each GB".to_owned(), columns, rows })
-}
-
-/// A time in seconds, also above a minute.
-fn seconds(seconds: f64) -> String {
-    // From a minute on, a duration has colons.
-    if seconds < 59.5 { duration(seconds) } else { format!("{} s", thousands(seconds)) }
 }
 
 /// The speeds of all drives at once.

@@ -23,10 +23,7 @@ pub const SUITE: Opt<String> =
 
 pub const QUICK: Opt<bool> = Opt::switch("quick", "Skip the loads of the suite").heading("This experiment");
 
-pub const WANT: Opt<String> =
-    Opt::new("want", "WHAT", parsed, "capacity, speed or safety").choices(&["capacity", "speed", "safety"]);
-
 pub const SURVIVE: Opt<u32> = Opt::new("survive", "N", parsed, "Number of drives that may fail").default("0");
 
 pub const OPTIONS: &[&dyn Declared] =
-    &[&LAYOUTS, &ERASE, &SIZE, &CHUNK, &RUNTIME, &RUNS, &QUICK, &SUITE, &WANT, &SURVIVE, &SEED, &ENGINE];
+    &[&LAYOUTS, &ERASE, &SIZE, &CHUNK, &RUNTIME, &RUNS, &QUICK, &SUITE, &SURVIVE, &SEED, &ENGINE];

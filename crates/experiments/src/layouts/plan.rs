@@ -77,7 +77,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let mut steps = Steps::default();
     let predict = Predict {
         pools: pools.clone().map(|at| at as u32).collect(),
-        want: ask.values.typed(&options::WANT),
         survive: ask.values.get(&options::SURVIVE),
     };
     for &at in &members {

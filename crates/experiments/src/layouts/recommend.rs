@@ -30,13 +30,8 @@ pub(super) enum Recommendation {
     Capacity(Vec<Layout>, u64),
     /// These survive the most failures, with their number.
     Safety(Vec<Layout>, usize),
-    Speed(Way, Fastest),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    Reads,
-    Writes,
+    /// Of `reads` or `writes`.
+    Speed(&'static str, Fastest),
 }
 
 /// The layout with the highest speed, bytes per second.
@@ -48,33 +43,18 @@ pub(super) struct Fastest {
     pub undecided: Vec<Layout>,
 }
 
-/// The recommendations for one wish, or for all, among layouts that survive this number of failures.
-pub(super) fn recommend(all: &[Candidate], want: Option<&str>, survive: usize) -> Vec<Recommendation> {
+/// The recommendations for each wish, among layouts that survive this number of failures.
+pub(super) fn recommend(all: &[Candidate], survive: usize) -> Vec<Recommendation> {
     let is_measured = |one: &&Candidate| one.read.is_some() || one.write.is_some();
     let fit: Vec<&Candidate> =
         all.iter().filter(is_measured).filter(|one| one.survives() >= survive).collect();
-    if fit.is_empty() {
-        return Vec::new();
-    }
-    let wanted = |what: &str| want.is_none_or(|want| want == what);
-    let mut found: Vec<Recommendation> = wanted("capacity").then(|| capacity(&fit)).into_iter().collect();
-    let most = fit.iter().map(|one| one.survives()).max().unwrap_or(0);
-    let safest: Vec<&Candidate> = fit.iter().filter(|one| one.survives() == most).copied().collect();
-    // Among equally safe layouts the fastest is recommended.
-    let compared = match want {
-        Some("safety") => &safest,
-        _ => &fit,
-    };
-    found.extend(wanted("safety").then(|| Recommendation::Safety(layouts(&safest), most)));
-    if want != Some("capacity") {
-        let speeds = [Way::Reads, Way::Writes].into_iter();
-        found.extend(speeds.filter_map(|way| Some(Recommendation::Speed(way, fastest(compared, way)?))));
-    }
+    let Some(most) = fit.iter().map(|one| one.survives()).max() else { return Vec::new() };
+    let safest = fit.iter().filter(|one| one.survives() == most).map(|one| one.layout);
+    let mut found = vec![capacity(&fit), Recommendation::Safety(safest.collect(), most)];
+    let reads = fastest(&fit, |one| one.read.clone()).map(|fastest| ("reads", fastest));
+    let writes = fastest(&fit, |one| one.write.clone()).map(|fastest| ("writes", fastest));
+    found.extend(reads.into_iter().chain(writes).map(|(way, fastest)| Recommendation::Speed(way, fastest)));
     found
-}
-
-fn layouts(candidates: &[&Candidate]) -> Vec<Layout> {
-    candidates.iter().map(|one| one.layout).collect()
 }
 
 fn capacity(fit: &[&Candidate]) -> Recommendation {
@@ -84,11 +64,7 @@ fn capacity(fit: &[&Candidate]) -> Recommendation {
     Recommendation::Capacity(best.map(|one| one.layout).collect(), most)
 }
 
-fn fastest(fit: &[&Candidate], way: Way) -> Option<Fastest> {
-    let speed = |one: &Candidate| match way {
-        Way::Reads => one.read.clone(),
-        Way::Writes => one.write.clone(),
-    };
+fn fastest(fit: &[&Candidate], speed: impl Fn(&Candidate) -> Option<Estimate>) -> Option<Fastest> {
     let known: Vec<(Layout, Estimate)> =
         fit.iter().filter_map(|one| Some((one.layout, speed(one)?))).collect();
     let (layout, first) = known.iter().max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value))?.clone();
@@ -116,10 +92,6 @@ impl Recommendation {
                 format!("Most safety: {}, any {} may fail. A pool is not a backup.", names(best), drives(*n))
             }
             Self::Speed(way, Fastest { layout, speed, undecided }) => {
-                let way = match way {
-                    Way::Reads => "reads",
-                    Way::Writes => "writes",
-                };
                 let found = match undecided.is_empty() {
                     true => "Fastest".to_owned(),
                     false => format!("No clear difference between {}; highest", names(undecided)),
@@ -149,16 +121,15 @@ mod tests {
             candidate(Layout::Raid6, 120, (9e6, 10e6, 11e6)),
             candidate(Layout::Raid10, 120, (13e6, 14e6, 15e6)),
         ];
-        let lines = [(None, 0), (None, 1), (Some("safety"), 0), (Some("speed"), 2), (Some("capacity"), 3)];
-        let text = lines.map(|(want, survive)| {
-            let all = recommend(&all, want, survive);
+        let text = [0, 1, 3].map(|survive| {
+            let all = recommend(&all, survive);
             all.iter().map(Recommendation::sentence).collect::<Vec<_>>().join("\n")
         });
         insta::assert_snapshot!(text.join("\n\n"));
     }
 
     fn speed(all: &[Candidate]) -> Option<Fastest> {
-        fastest(&all.iter().collect::<Vec<_>>(), Way::Reads)
+        fastest(&all.iter().collect::<Vec<_>>(), |one| one.read.clone())
     }
 
     #[test]
@@ -175,30 +146,10 @@ mod tests {
     }
 
     #[test]
-    fn of_equally_safe_layouts_their_speeds_are_compared() {
-        let all = [
-            candidate(Layout::Raid5, 180, (14e6, 15e6, 16e6)),
-            candidate(Layout::Raid10, 120, (9e6, 10e6, 11e6)),
-            candidate(Layout::Raid0, 240, (20e6, 22e6, 24e6)),
-        ];
-        let raid5 = all[0].read.clone().expect("a speed");
-        assert_eq!(
-            recommend(&all, Some("safety"), 0),
-            [
-                Recommendation::Safety(vec![Layout::Raid5, Layout::Raid10], 1),
-                Recommendation::Speed(
-                    Way::Reads,
-                    Fastest { layout: Layout::Raid5, speed: raid5, undecided: Vec::new() }
-                ),
-            ]
-        );
-    }
-
-    #[test]
     fn what_was_not_measured_is_not_recommended() {
         let stopped = Candidate { read: None, ..candidate(Layout::Raid6, 120, (1e6, 1e6, 1e6)) };
-        assert_eq!(recommend(std::slice::from_ref(&stopped), None, 0), []);
+        assert_eq!(recommend(std::slice::from_ref(&stopped), 0), []);
         let all = [stopped, candidate(Layout::Raid0, 240, (20e6, 22e6, 24e6))];
-        assert_eq!(recommend(&all, Some("safety"), 0), [Recommendation::Safety(vec![Layout::Raid0], 0)]);
+        assert_eq!(recommend(&all, 0)[1..], [Recommendation::Safety(vec![Layout::Raid0], 0)]);
     }
 }

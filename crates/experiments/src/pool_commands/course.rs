@@ -6,7 +6,7 @@ use crate::{
     run::{self, Built, Former, Replacement},
     sysroot::Sysroot,
     tools::{Runner, mdadm},
-    units::{Layout, decimal_bytes},
+    units::decimal_bytes,
 };
 
 /// How a drive takes the place of a member.
@@ -19,39 +19,10 @@ pub enum Course {
         begun: bool,
         /// It was a member, has no newer data, and is given back as it is, if the array takes it so.
         back: bool,
-        /// The label of a drive whose replacement an earlier call began, and that is given up: it failed, or it isn't used yet, or
-        /// isn't here, and another one is named.
-        gives_up: Option<String>,
+        /// The replacement that an earlier call began is given up: its drive failed, or isn't used yet or isn't here, and another one is
+        /// named.
+        gives_up: bool,
     },
-}
-
-/// Why a drive can't take the place of a member.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum CannotReplace {
-    #[error("{name} is {layout}: without copies or parity no drive of it can be replaced")]
-    NotRedundant { name: String, layout: Layout },
-    #[error("{0} must be active and idle; what to do: drivebench pool status {0}")]
-    NotReady(String),
-    /// Another member is missing, or its replacement was begun.
-    #[error("{name}: replace {first} first")]
-    NotNext { name: String, first: String },
-    #[error("{label} is already in {name}. To retry a drive that failed: {remove}, then this command again")]
-    IsMember { label: String, name: String, remove: String },
-    #[error("{label} and {other} are one piece of hardware, and would fail together")]
-    OneHardware { label: String, other: String },
-    #[error(
-        "{label} doesn't fit {name}: it has {} in blocks of {block} bytes, and the pool needs {} in blocks of {old_block}",
-        decimal_bytes(*.bytes), decimal_bytes(*.needed)
-    )]
-    DoesNotFit { label: String, name: String, bytes: u64, block: u32, needed: u64, old_block: u32 },
-    #[error(
-        "{label} has newer data than {name}: its event count is {drive}, the pool's is {array}. It was used without the \
-         pool. Nothing was changed. Compare them before you decide: mdadm --examine {part}. To discard what only \
-         {label} has: wipefs --all {part}, then this command again"
-    )]
-    Newer { label: String, name: String, drive: u64, array: u64, part: String },
-    #[error("{0}")]
-    Unknown(String),
 }
 
 /// How this drive takes the place of the member with the number `at`, or why it can't.
@@ -62,11 +33,11 @@ pub fn course(
     new: &Drive,
     inventory: &Inventory,
     runner: &dyn Runner,
-) -> Result<Course, CannotReplace> {
+) -> Result<Course, String> {
     let (build, name, label) = (&built.build, built.build.name.clone(), new.label());
     let old = &build.members[at];
     let gives_up = given_up(built, health, new, inventory);
-    let replacing = built.replacing.as_ref().filter(|_| gives_up.is_none());
+    let replacing = built.replacing.as_ref().filter(|_| !gives_up);
     let is_same = |begun: &&Replacement| (begun.at, &begun.member.identity) == (at, &new.identity());
     let begun = replacing.filter(is_same);
     if let Some(begun) = begun {
@@ -76,70 +47,79 @@ pub fn course(
         }
     }
     if !build.layout.is_redundant() {
-        return Err(CannotReplace::NotRedundant { name, layout: build.layout });
+        return Err(format!(
+            "{name} is {}: without copies or parity no drive of it can be replaced",
+            build.layout
+        ));
     }
     // A resync that waits for the first write is begun, and waited for.
     let is_idle = health.work.as_ref().is_none_or(|work| work.action == Action::Pending);
     let array = health.device.as_ref().map(Device::path).unwrap_or_default();
     if !built.finished || built.removing || health.state != State::Active || !is_idle {
-        return Err(CannotReplace::NotReady(name));
+        return Err(format!("{name} must be active and idle; what to do: drivebench pool status {name}"));
     }
-    if let Some(other) = replacing.filter(|other| !is_same(other)) {
-        return Err(CannotReplace::NotNext { name, first: build.members[other.at].label.clone() });
-    }
-    if health.members[at] == MemberState::InSync && health.missing > 0 {
-        let is_missing = |state: &MemberState| *state != MemberState::InSync;
-        let first = health.members.iter().position(is_missing).unwrap_or(at);
-        return Err(CannotReplace::NotNext { name, first: build.members[first].label.clone() });
+    // Another replacement was begun, or another member is missing.
+    let other = replacing.filter(|other| !is_same(other)).map(|other| other.at);
+    let is_missing = |state: &MemberState| *state != MemberState::InSync;
+    let works = health.members[at] == MemberState::InSync && health.missing > 0;
+    let missing = health.members.iter().position(is_missing).filter(|_| works);
+    if let Some(first) = other.or(missing) {
+        return Err(format!("{name}: replace {} first", build.members[first].label));
     }
     let is_member = is_member(built, at, new, inventory);
     let part = build.member_path(at, &new.node());
     if is_member && health.members[at] != MemberState::Unused {
-        let remove = mdadm::remove(&array, &part).to_string();
-        return Err(CannotReplace::IsMember { label, name, remove });
+        let remove = mdadm::remove(&array, &part);
+        return Err(format!(
+            "{label} is already in {name}. To retry a drive that failed: {remove}, then this command again"
+        ));
     }
     for (number, drive) in build.drives(inventory).into_iter().enumerate().filter(|(other, _)| *other != at) {
         if drive.is_some_and(|drive| drive.name == new.name || inventory.are_one(drive, new)) {
-            return Err(CannotReplace::OneHardware { label, other: build.members[number].label.clone() });
+            let other = &build.members[number].label;
+            return Err(format!("{label} and {other} are one piece of hardware, and would fail together"));
         }
     }
     // After the partition is the second copy of the table.
     let needed = old.part.map_or(old.sectors, |part| part.start + part.sectors + 2048);
     let (block, old_block) = (new.logical_block, old.logical_block);
     if block != old_block || new.sectors < needed {
-        let (bytes, needed) = (new.bytes(), needed * 512);
-        return Err(CannotReplace::DoesNotFit { label, name, bytes, block, needed, old_block });
+        let (bytes, needed) = (decimal_bytes(new.bytes()), decimal_bytes(needed * 512));
+        return Err(format!(
+            "{label} doesn't fit {name}: it has {bytes} in blocks of {block} bytes, and the pool needs {needed} in blocks of {old_block}"
+        ));
     }
     // A wiped drive can't be re-added.
-    let back = match is_member && !(begun.is_some() && built.reached) {
-        true => match run::former(build, &part, &array, runner) {
-            Ok(Former::Newer { drive, array }) => {
-                return Err(CannotReplace::Newer { label, name, drive, array, part });
-            }
-            Ok(former) => former == Former::Older { whole: true },
-            Err(e) => return Err(CannotReplace::Unknown(e.to_string())),
-        },
-        false => false,
-    };
+    let may_be_back = is_member && !(begun.is_some() && built.reached);
+    let former = may_be_back.then(|| run::former(build, &part, &array, runner));
+    let former = former.transpose().map_err(|e| e.to_string())?;
+    if let Some(Former::Newer { drive, array }) = former {
+        return Err(format!(
+            "{label} has newer data than {name}: its event count is {drive}, the pool's is {array}. It was used without the \
+             pool. Nothing was changed. Compare them before you decide: mdadm --examine {part}. To discard what only \
+             {label} has: wipefs --all {part}, then this command again"
+        ));
+    }
+    let back = former == Some(Former::Older { whole: true });
     Ok(Course::Prepare { begun: begun.is_some(), back, gives_up })
 }
 
 /// Whether the drive is the member with this number.
-pub(super) fn is_member(built: &Built, at: usize, drive: &Drive, inventory: &Inventory) -> bool {
+fn is_member(built: &Built, at: usize, drive: &Drive, inventory: &Inventory) -> bool {
     built.build.drives(inventory)[at].is_some_and(|found| found.name == drive.name)
 }
 
-/// The drive of a replacement that can't be completed.
-fn given_up(built: &Built, health: &Health, named: &Drive, inventory: &Inventory) -> Option<String> {
+/// Whether a replacement was begun that can't be completed.
+fn given_up(built: &Built, health: &Health, named: &Drive, inventory: &Inventory) -> bool {
     // It is known only for an active array.
-    let begun = built.replacing.as_ref().filter(|_| health.state == State::Active)?;
+    let begun = built.replacing.as_ref().filter(|_| health.state == State::Active);
+    let Some(begun) = begun else { return false };
     let drive = built.find(&[(begun.at, &begun.member)], inventory)[0];
-    let gives_up = match begun.state(built, drive, health.device.as_ref(), &Sysroot::live()) {
+    match begun.state(built, drive, health.device.as_ref(), &Sysroot::live()) {
         MemberState::Failed => true,
         MemberState::Absent | MemberState::Unused => drive.is_none_or(|drive| drive.name != named.name),
         _ => false,
-    };
-    gives_up.then(|| begun.member.label.clone())
+    }
 }
 
 #[cfg(test)]
@@ -148,7 +128,7 @@ mod tests {
     use crate::{
         pool::{Member, testing::request},
         tools::Replay,
-        units::Work,
+        units::{Layout, Work},
     };
 
     fn stick(name: &str, bay: &str, serial: &str, shared: bool) -> Drive {
@@ -200,16 +180,16 @@ mod tests {
         let course = |pool: &Built, health: &Health| super::course(pool, health, 1, &new, &none, &tools);
         let prepare = |gives_up| Ok(Course::Prepare { begun: false, back: false, gives_up });
         // Another one is named, and the one before is not plugged in.
-        let before = Some(pool.build.members[1].label.clone());
-        assert_eq!(course(&pool, &health(State::Active, md(), None)), prepare(before));
-        let not_ready = Err(CannotReplace::NotReady("data".to_owned()));
+        assert_eq!(course(&pool, &health(State::Active, md(), None)), prepare(true));
+        let not_ready =
+            Err("data must be active and idle; what to do: drivebench pool status data".to_owned());
         for state in [State::Inactive, State::Stopped, State::ReadOnly] {
             assert_eq!(course(&pool, &health(state, md(), None)), not_ready);
         }
         pool.replacing = None;
-        assert_eq!(course(&pool, &health(State::Active, md(), None)), prepare(None));
+        assert_eq!(course(&pool, &health(State::Active, md(), None)), prepare(false));
         // It is begun and waited for.
-        assert_eq!(course(&pool, &health(State::Active, md(), Some(Action::Pending))), prepare(None));
+        assert_eq!(course(&pool, &health(State::Active, md(), Some(Action::Pending))), prepare(false));
         assert_eq!(course(&pool, &health(State::Active, md(), Some(Action::Resync))), not_ready);
     }
 }

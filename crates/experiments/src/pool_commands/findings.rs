@@ -2,7 +2,7 @@
 
 use super::{
     super::common::{self, Series},
-    OldDrive, Outcome, PoolChange, PoolCommand,
+    Outcome, PoolChange, PoolCommand,
 };
 use crate::{
     findings::{Column, Findings, Table},
@@ -34,16 +34,16 @@ fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
 fn verdict(command: &PoolCommand, outcome: &Outcome) -> String {
     let (build, name) = (&command.build, &command.build.name);
     match (outcome, &command.change) {
-        (Outcome::Replaced { old }, PoolChange::Replace { replacement, .. }) => {
-            let new = &replacement.member.label;
-            let label =
-                build.members.get(replacement.at).map(|member| clean(&member.label)).unwrap_or_default();
-            let rest = match old {
-                OldDrive::Back => String::new(),
-                OldDrive::Kept => format!("; {label} is no longer in a pool, and keeps its content"),
-                OldDrive::Erased => format!("; {label} is erased"),
-            };
-            format!("{new} is now a drive of {name}{rest}.")
+        (Outcome::Replaced, PoolChange::Replace { replacement, .. }) => {
+            let new = &replacement.member;
+            let old = build.members.get(replacement.at).filter(|old| old.identity != new.identity);
+            let rest = old.map(|old| {
+                format!(
+                    " {} keeps its part of it: wipefs --all its partition before it has another use.",
+                    clean(&old.label)
+                )
+            });
+            format!("{} is now a drive of {name}.{}", new.label, rest.unwrap_or_default())
         }
         (Outcome::Compared { differ: 0 }, _) => format!("{name}: all copies and parity agree."),
         // md counts pieces of up to 64 KiB.
@@ -51,18 +51,13 @@ fn verdict(command: &PoolCommand, outcome: &Outcome) -> String {
             "{name}: at most {} differ between its drives. Which copy is right is not known: compare with a backup.",
             size(*differ)
         ),
-        (Outcome::Destroyed { left }, PoolChange::Destroy { erases, absent }) => {
+        (Outcome::Destroyed, PoolChange::Destroy { erases, absent }) => {
             let absent = match absent.is_empty() {
                 true => String::new(),
                 false => format!(" Not plugged in, so not erased: {}.", listed(absent)),
             };
-            let left = left.iter().map(|(drive, path)| {
-                format!(
-                    " {drive} still has the superblock of a member of {name} on {path}; to remove it: wipefs --all {path}."
-                )
-            });
             let erased = count(erases.len() as u64, "drive");
-            format!("{name} is removed; {erased} erased.{absent}{}", left.collect::<String>())
+            format!("{name} is removed; {erased} erased.{absent}")
         }
         _ => {
             let once = match build.layout.is_redundant() {
@@ -138,23 +133,22 @@ mod tests {
             erases: vec!["A".to_owned()],
             absent: absent.iter().map(|label| (*label).to_owned()).collect(),
         };
-        let left = vec![("drive sdc C".to_owned(), "/dev/sdc1".to_owned())];
         let create = command(PoolChange::Create { mount: None, keep: Vec::new() });
-        let member = create.build.members[1].clone();
-        let replacement = Replacement { at: 0, member };
-        let replace = command(PoolChange::Replace { replacement, erases: Vec::new() });
-        let replaced = |old| verdict(&replace, &Outcome::Replaced { old });
+        let replaced = |at: usize| {
+            let replacement = Replacement { at, member: create.build.members[1].clone() };
+            let replace = command(PoolChange::Replace { replacement, erases: Vec::new() });
+            verdict(&replace, &Outcome::Replaced)
+        };
         let compared = |differ| verdict(&command(PoolChange::Scrub), &Outcome::Compared { differ });
         insta::assert_snapshot!(
             [
                 verdict(&create, &Outcome::Created),
-                replaced(OldDrive::Back),
-                replaced(OldDrive::Kept),
-                replaced(OldDrive::Erased),
+                replaced(0),
+                replaced(1),
                 compared(0),
                 compared(65_536),
-                verdict(&command(destroy(&[])), &Outcome::Destroyed { left: Vec::new() }),
-                verdict(&command(destroy(&["drive sdb B"])), &Outcome::Destroyed { left }),
+                verdict(&command(destroy(&[])), &Outcome::Destroyed),
+                verdict(&command(destroy(&["drive sdb B"])), &Outcome::Destroyed),
             ]
             .join("\n")
         );

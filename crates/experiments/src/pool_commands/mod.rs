@@ -11,26 +11,20 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-pub use course::{CannotReplace, Course, course};
+pub use course::{Course, course};
 pub use findings::{findings, summary};
 
 use crate::{
     inventory::{Drive, Inventory},
     plan::{Act, Changes, Cost, Needs, Plan, Step, Steps},
-    pool::{
-        Build,
-        config::Lines,
-        health::{Health, digits},
-    },
+    pool::{Build, config::Lines, health::Health},
     record::{ActResult, Observation},
     run::{
         self, BuildError, Building, Commands, Execution, PoolLog, Replacement, RunContext, RunError,
         Troubles, Wait,
     },
-    sysroot::Sysroot,
     target::{Kind, Target},
-    tools::{Runner, System, udevadm},
-    units::listed,
+    tools::System,
 };
 
 /// A command on a pool.
@@ -54,8 +48,7 @@ pub enum PoolChange {
     /// Has the kernel fill a drive in place of a member.
     Replace {
         replacement: Replacement,
-        /// The identities of the drives that are erased: of the new one, unless the array has it already, and of the old one if
-        /// that was named.
+        /// The identity of the new drive, which is erased, unless the array has it already.
         erases: Vec<String>,
     },
     /// Compares all copies, or data and parity. It corrects nothing.
@@ -78,27 +71,12 @@ pub fn is_pool_command(name: &str) -> bool {
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Created,
-    Replaced {
-        old: OldDrive,
-    },
+    Replaced,
     Compared {
         /// The most bytes that differ between its drives.
         differ: u64,
     },
-    Destroyed {
-        /// Drives that were replaced before, each with the device on it that still has a superblock of the pool.
-        left: Vec<(String, String)>,
-    },
-}
-
-/// The state of a drive that was replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OldDrive {
-    /// It returned to its own place.
-    Back,
-    Kept,
-    Erased,
+    Destroyed,
 }
 
 crate::kind!("pool_command", Outcome as Observation);
@@ -153,10 +131,11 @@ impl PoolCommand {
                 building.complete(mount.as_deref(), keep)?;
                 Ok((Outcome::Created, None))
             }
-            PoolChange::Replace { replacement, erases } => {
+            PoolChange::Replace { replacement, .. } => {
                 let new =
                     shown.first().ok_or_else(|| BuildError::Drives("the plan names no drive".to_owned()))?;
-                replace::replace(site, name, replacement, erases, new)
+                replace::replace(site, name, replacement, new)?;
+                Ok((Outcome::Replaced, None))
             }
             PoolChange::Scrub => {
                 let (mut log, built) = PoolLog::open(site.store, name).map_err(BuildError::NoLog)?;
@@ -166,22 +145,10 @@ impl PoolCommand {
             }
             PoolChange::Destroy { absent, .. } => {
                 run::destroy(name, !absent.is_empty(), site.erase, site.store, &mut site.commands)?;
-                // Without udev, nothing has to be waited for.
-                let _ = site.tools.ask(&udevadm::settle());
-                let left = superblocks(build, &Inventory::read(&Sysroot::live()));
-                Ok((Outcome::Destroyed { left }, None))
+                Ok((Outcome::Destroyed, None))
             }
         }
     }
-}
-
-/// Drives with a superblock of the pool, and its device: those that were replaced are no members any more, so they were not
-/// erased.
-fn superblocks(build: &Build, inventory: &Inventory) -> Vec<(String, String)> {
-    let uuid = Some(digits(&build.uuids[0]));
-    let ours = inventory.blocks().filter(|block| block.content().uuid.as_deref().map(digits) == uuid);
-    let labels = |block| inventory.stack_of([block]).drives.iter().map(|d| d.label()).collect::<Vec<_>>();
-    ours.map(|block| (listed(&labels(block)), block.path())).collect()
 }
 
 crate::kind!("pool_command", PoolCommand as Act);

@@ -1,8 +1,8 @@
 //! Has the kernel fill a drive in place of a member.
 
 use super::{
-    Done, OldDrive, Outcome, Site,
-    course::{Course, course, is_member},
+    Site,
+    course::{Course, course},
 };
 use crate::{
     danger::Claims,
@@ -18,24 +18,22 @@ use crate::{
         mdadm::{self, MemberFlags},
         udevadm,
     },
-    units::clean,
 };
 
-/// `erases`: the identities of the drives that are erased; `shown`: the new drive as it was shown.
+/// `shown`: the new drive as it was shown.
 pub(super) fn replace(
     site: &mut Site<'_>,
     name: &str,
     replacement: &Replacement,
-    erases: &[String],
     shown: &Drive,
-) -> Done {
+) -> Result<(), BuildError> {
     let (mut log, mut built) = PoolLog::open(site.store, name).map_err(BuildError::NoLog)?;
     let (root, inventory, at) = (Sysroot::live(), Inventory::read(&Sysroot::live()), replacement.at);
     let new = inventory.drive(&replacement.member.identity);
     let new = new.ok_or_else(|| BuildError::Drives(format!("{} is not plugged in", shown.label())))?;
     let health = built.build.health(&root, &inventory);
     let course = course(&built, &health, at, new, &inventory, site.tools);
-    let course = course.map_err(|e| BuildError::Array(e.to_string()))?;
+    let course = course.map_err(BuildError::Array)?;
     let mut after = built.build.clone();
     after.members[at] = replacement.member.clone();
     let (device, old) = (log.device(&built, &inventory)?, built.build.drives(&inventory)[at]);
@@ -47,7 +45,7 @@ pub(super) fn replace(
     };
     if let Course::Prepare { begun, back, gives_up } = course {
         run::resync(&built, &mut log, &mut site.commands, &mut site.wait)?;
-        if gives_up.is_some() {
+        if gives_up {
             give_up(site, &mut log, &mut built, &inventory)?;
         }
         let drive = if begun { new } else { shown };
@@ -56,21 +54,7 @@ pub(super) fn replace(
         // The claim ends before the drive is filled.
         exchange.prepare(site, replacement, &new.node(), back, &claims, &mut log)?;
     }
-    exchange.fill(site, &mut log)?;
-    if is_member(&built, at, new, &inventory) {
-        return Ok((Outcome::Replaced { old: OldDrive::Back }, None));
-    }
-    let (old, failed) = match erase_old(site, &built, at, erases) {
-        Ok(old) => (old, None),
-        Err(e) => (OldDrive::Kept, Some(e)),
-    };
-    let failed = failed.map(|e| {
-        let label = clean(&built.build.members[at].label).into_owned();
-        format!(
-            "{label} was not erased: {e}. To erase it: wipefs --all its partitions, then the drive itself"
-        )
-    });
-    Ok((Outcome::Replaced { old }, failed))
+    exchange.fill(site, &mut log)
 }
 
 /// Gives up a replacement whose drive failed or is gone.
@@ -90,21 +74,6 @@ fn give_up(
     }
     built.replacing = None;
     log.append(&PoolLine::GivenUp)
-}
-
-/// Erases the drive that was replaced, if it was named, too.
-fn erase_old(
-    site: &mut Site<'_>,
-    built: &Built,
-    at: usize,
-    erases: &[String],
-) -> Result<OldDrive, BuildError> {
-    let inventory = Inventory::read(&Sysroot::live());
-    let old = built.build.drives(&inventory)[at];
-    let Some(old) = old.filter(|old| erases.contains(&old.identity())) else { return Ok(OldDrive::Kept) };
-    let claims = run::claim(&[old], site.erase, site.store, Some(&built.build.name), false)?;
-    run::erase(built, at, &old.node(), &claims, &mut site.commands)?;
-    Ok(OldDrive::Erased)
 }
 
 /// The state of a device in an array.
@@ -145,8 +114,7 @@ impl Exchange {
         drive.clone_into(&mut drives[replacement.at]);
         let steps = self.after.preparation(replacement.at);
         Building { build: &self.after, drives: &drives, claims, log, commands, cancel }.perform(steps)?;
-        let flags = MemberFlags { write_mostly: replacement.member.write_mostly, failfast: false };
-        commands.erase(&mdadm::add(&array, &self.new, flags), claims)
+        commands.erase(&mdadm::add(&array, &self.new, MemberFlags::default()), claims)
     }
 
     /// Lets the array fill the new drive in place of the member, and waits for it. If this process ends before, the array goes on.

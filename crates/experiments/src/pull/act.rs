@@ -45,20 +45,6 @@ pub struct BuiltPool {
     pub tree: FileTree,
     /// The most that is written meanwhile, bytes.
     pub most: u64,
-    /// The member is wiped when it is back, so that it is filled as a new drive would be.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub as_new: bool,
-    /// A member that is taken away, too, while the first one is filled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub second: Option<SecondPull>,
-}
-
-/// Another member of the same pool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SecondPull {
-    /// Its number, from 0, and the identity of its drive.
-    pub member: u32,
-    pub drive: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,9 +55,8 @@ pub struct PoolInUse {
     /// The most that is read of files, bytes.
     pub bytes: u64,
     pub seed: u64,
-    /// Whether the pool has a bitmap of what changes while a drive is away; none where that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bitmap: Option<bool>,
+    /// Whether the pool has a bitmap of what changes while a drive is away.
+    pub bitmap: bool,
     /// How many other drives may fail while this one is away.
     pub survives: u64,
 }
@@ -82,8 +67,6 @@ pub struct PoolInUse {
 pub enum PullBy {
     /// Its USB device is de-authorised: the closest to unplugging one drive.
     Usb,
-    /// Its SCSI device is deleted.
-    Scsi,
     /// A person pulls it.
     Hand,
 }
@@ -93,7 +76,6 @@ impl PullBy {
     pub fn words(self) -> &'static str {
         match self {
             Self::Usb => "USB device de-authorised",
-            Self::Scsi => "SCSI device deleted",
             Self::Hand => "pulled by hand",
         }
     }
@@ -117,11 +99,8 @@ impl PoolInUse {
             n => format!("survives the failure of {} only", count(n, "other drive")),
         };
         let back = match self.bitmap {
-            Some(true) => {
-                "It has a bitmap: only what changes while the drive is away is copied to it. If mdadm refuses that, the whole drive is rebuilt."
-            }
-            Some(false) => "It has no bitmap: the whole drive is rebuilt.",
-            None => "If it has no bitmap, the whole drive is rebuilt.",
+            true => "It has a bitmap: only what changes meanwhile is copied back, unless mdadm refuses that.",
+            false => "It shows no bitmap: the whole drive is rebuilt.",
         };
         vec![
             format!("takes away {}, a drive of a pool in use", self.label),
@@ -161,13 +140,9 @@ impl Act for Pull {
         Some(match &self.pool {
             PulledPool::Built(pool) => {
                 let drive = pool.member + 1;
-                let back = if pool.as_new { "then back as if it were new" } else { "then back" };
-                let second = pool.second.as_ref().map_or(String::new(), |second| {
-                    format!("; during its rebuild, drive {} is away for {seconds} too", second.member + 1)
-                });
                 let (files, bytes) = (count(pool.tree.files(), "file"), decimal_bytes(pool.tree.bytes));
                 format!(
-                    "{files} of many sizes, {bytes}; after {seconds} of reads and synced writes, drive {drive} is away for {seconds} ({how}), {back}{second}"
+                    "{files} of many sizes, {bytes}; after {seconds} of reads and synced writes, drive {drive} is away for {seconds} ({how}), then back"
                 )
             }
             PulledPool::InUse(pool) => format!(
@@ -182,8 +157,7 @@ impl Act for Pull {
     }
 
     fn members(&self) -> Vec<u32> {
-        let second = self.built().and_then(|pool| pool.second.as_ref()).map(|second| second.member);
-        second.into_iter().chain(self.built().map(|pool| pool.member)).collect()
+        self.built().map(|pool| pool.member).into_iter().collect()
     }
 
     fn is_work(&self) -> bool {

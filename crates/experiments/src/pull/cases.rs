@@ -21,15 +21,9 @@ pub(super) struct Case<'a> {
     /// What was planned for a pool that the run built; none for one in use.
     pub built: Option<&'a BuiltPool>,
     pub pulled: &'a PullResult,
-    pub target: &'a Target,
 }
 
 impl Case<'_> {
-    /// A drive of the pool: its bay, or its name.
-    pub fn member(&self, number: u32) -> String {
-        name(self.target, number).unwrap_or_default()
-    }
-
     /// The pool: by its layout, and if it is in use by its drives, too.
     pub fn name(&self) -> String {
         match self.built {
@@ -60,7 +54,7 @@ pub(super) fn cases<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> {
                 (Layout::of_name(&pool.kind)?, drives, used.label.clone(), None)
             }
         };
-        Some(Case { layout, drives, pool: &target.given, drive, by: act.by, built, pulled, target })
+        Some(Case { layout, drives, pool: &target.given, drive, by: act.by, built, pulled })
     };
     plan.steps.iter().filter_map(case).collect()
 }

@@ -3,7 +3,7 @@
 use super::{
     super::common::Series,
     cases::{Case, cases},
-    tables::{away, probes, rejoined, second, summary},
+    tables::{away, probes, rejoined, summary},
     verdicts::verdict,
 };
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     },
     plan::Plan,
     record::Run,
-    units::{count, distinct},
+    units::distinct,
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
@@ -26,8 +26,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.verdicts = verdicts.into_iter().map(|(_, text)| text).collect();
     findings.tables.extend(summary(&layouts));
     for cases in layouts {
-        findings.tables.extend([away(cases), probes(cases)]);
-        findings.tables.extend(second(cases));
+        findings.tables.push(away(cases));
+        findings.tables.extend(probes(cases));
         findings.tables.push(rejoined(cases));
     }
     for case in &all {
@@ -38,15 +38,10 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             let measures = Measures { kept: Some(kept), ..Measures::default() };
             findings.judge(case.pool, measures, &[Use::Safekeeping]);
         }
-        findings.details.sentences.extend(losses(case));
-        if let Some(read) = &case.pulled.read {
+        if case.pulled.read.is_some() {
             // What md copies back is in no count of bytes.
             findings.spent = None;
             findings.context.push("reading only: no file was written".to_owned());
-            findings.details.sentences.push(format!(
-                "{} left out: unreadable before the drive was taken away, or changed less than 3 s before.",
-                count(read.left_out, "other file")
-            ));
         }
     }
     let how = all.iter().map(|case| format!("one drive at a time was away: {}", case.by.words()));
@@ -61,13 +56,4 @@ fn kept(case: &Case<'_>) -> Option<KeptData> {
         wrong_reads: used.wrong_reads.saturating_add(files.wrong),
     });
     stages.reduce(KeptData::worst)
-}
-
-/// The first losses of the ledger.
-fn losses(case: &Case<'_>) -> Option<String> {
-    let found = case.pulled.back.as_ref().map_or(&case.pulled.ledger, |back| &back.ledger);
-    let (lost, first) = (count(found.lost_bytes, "byte"), found.examples.join("; "));
-    (!found.examples.is_empty()).then(|| {
-        format!("{lost} of acknowledged writes lost on {}, {} pulled: {first}.", case.layout, case.drive)
-    })
 }

@@ -38,7 +38,7 @@ pub(super) fn plan(ask: &Request, serial: &str) -> Result<Plan, PlanError> {
         label: drive.label(),
         bytes: ask.values.get(&options::SIZE),
         seed: ask.seed,
-        bitmap: pool.bitmap,
+        bitmap: pool.bitmap == Some(true),
         survives: pool.survives().unwrap_or(0).saturating_sub(1),
     };
     let pull = Pull {
@@ -64,8 +64,5 @@ pub(super) fn nameless(target: &Target) -> PlanError {
 fn members(target: &Target) -> String {
     let serials: Vec<&str> =
         target.drives.iter().filter_map(|drive| drive.unique_serial()).map(String::as_str).collect();
-    match serials.is_empty() {
-        true => "none of its drives has a serial of its own".to_owned(),
-        false => format!("its drives: {}", listed(&serials)),
-    }
+    format!("its drives: {}", listed(&serials))
 }

@@ -90,13 +90,12 @@ fn what_is_warned_of_is_shown_before_the_run_begins() {
 fn a_verdict_says_no_more_than_reading_shows() {
     type Change = (&'static dyn Fn(&mut PullResult), &'static str);
     let lost = "no result for 1 of 1 pull, because another drive was lost meanwhile";
-    let changes: [Change; 13] = [
+    let changes: [Change; 12] = [
         (
             &|_| (),
             "raid5 of 3 drives in use survived 1 pull of one drive: 40 files were whole, as far as they were read",
         ),
         (&|_| (), "below /srv/data). A returned drive does not rejoin by itself: after `mdadm"),
-        (&|pulled| pulled.away.reads = 0, "Not all operations continued before it was back."),
         (
             &|pulled| (pulled.files.whole, pulled.files.changed) = (0, 40),
             "because other programs changed all files",

@@ -16,11 +16,11 @@ mod tables;
 mod tests;
 mod verdicts;
 
-use act::{BuiltPool, PoolInUse, Pull, PullBy, PulledPool, SecondPull};
+use act::{BuiltPool, PoolInUse, Pull, PullBy, PulledPool};
 pub(crate) use run::{DetachedDrive, Unplug};
 
 use options::PULL_DRIVE;
-use result::{FilesRead, Probe, PullResult, RejoinResult, SecondPullResult};
+use result::{FilesRead, Probe, PullResult, RejoinResult};
 
 use super::{Experiment, common};
 

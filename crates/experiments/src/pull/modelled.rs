@@ -1,6 +1,6 @@
 //! The results of a modelled pool, which keeps what its layout promises.
 
-use super::{FilesRead, Probe, Pull, PullResult, PulledPool, RejoinResult, SecondPullResult};
+use super::{FilesRead, Probe, Pull, PullResult, PulledPool, RejoinResult};
 use crate::{
     plan::BuildPool,
     test_files::{FilesFound, LedgerFound, Operations},
@@ -26,24 +26,19 @@ pub fn results(act: &Pull, build: Option<&BuildPool>) -> [PullResult; 2] {
     let rejoined =
         RejoinResult { commands: vec![command.to_owned()], healed: Some(3.0), ..RejoinResult::default() };
     let used = Operations { seconds: act.seconds, reads: 50, longest: 0.25, ..Operations::default() };
-    let (result, used, back, probed) = match &act.pool {
+    let probe = |what: &str, cold: bool, error| Probe { what: what.to_owned(), cold, error };
+    let (result, used, back) = match &act.pool {
         PulledPool::InUse(pool) => {
-            let read = FilesRead { files: FILES, bytes: pool.bytes / 2, found: 1000, ..FilesRead::default() };
+            let read = FilesRead { files: FILES, bytes: pool.bytes / 2, found: 1000 };
             let files = FilesFound { changed: 1, ..whole(FILES - 1) };
             let result = PullResult { files: whole(FILES), read: Some(read), ..PullResult::default() };
-            (result, used, RejoinResult { files, ..rejoined }, "read")
+            (result, used, RejoinResult { files, ..rejoined })
         }
         PulledPool::Built(pool) => {
             let files = pool.tree.files();
-            let second = pool.second.as_ref().map(|_| SecondPullResult {
-                filled: 0.25,
-                files: whole(files),
-                ledger: kept.clone(),
-                ..SecondPullResult::default()
-            });
             let mismatches = is_redundant.then_some(0);
             let ledger = kept.clone();
-            let back = RejoinResult { second, files: whole(files), ledger, mismatches, ..rejoined };
+            let back = RejoinResult { files: whole(files), ledger, mismatches, ..rejoined };
             let result = match is_redundant {
                 true => PullResult { files: whole(files), ledger: kept, ..PullResult::default() },
                 false => PullResult {
@@ -52,12 +47,11 @@ pub fn results(act: &Pull, build: Option<&BuildPool>) -> [PullResult; 2] {
                     ..PullResult::default()
                 },
             };
-            (result, Operations { writes: 50, ..used }, back, "fsync")
+            let probes =
+                [false, true].map(|cold| [probe("ls", cold, None), probe("fsync", cold, error.clone())]);
+            (PullResult { probes: probes.concat(), ..result }, Operations { writes: 50, ..used }, back)
         }
     };
-    let probe = |what: &str, cold: bool, error| Probe { what: what.to_owned(), cold, error };
-    let probes =
-        [false, true].map(|cold| [probe("ls", cold, None), probe(probed, cold, error.clone())]).concat();
-    let away = PullResult { probes, before: used.clone(), away: used, missing: 1, ..result };
+    let away = PullResult { before: used.clone(), away: used, missing: 1, ..result };
     [away.clone(), PullResult { back: Some(back), ..away }]
 }

@@ -21,31 +21,25 @@ pub const CHUNK: Opt<u64> = whole_drives::CHUNK;
 pub const TIME: Opt<f64> =
     Opt::new("runtime", "TIME", seconds, "Load time before and after a pull").default("10s");
 
-pub const BY: Opt<PullBy> = Opt::new("by", "WAY", by, "usb, scsi, or hand: you pull it")
-    .choices(&["usb", "scsi", "hand"])
-    .default("usb");
+pub const BY: Opt<PullBy> =
+    Opt::new("by", "WAY", by, "usb, or hand: you pull it").choices(&["usb", "hand"]).default("usb");
 
 pub const REPEAT: Opt<u32> = Opt::new("runs", "N", parsed, "Pulls of each drive").default("1");
-
-pub const AS_NEW: Opt<bool> = Opt::switch("as-new", "Rebuild a returned drive as if it were new");
-
-pub const SECOND: Opt<bool> = Opt::switch("second", "Pull a second drive during that rebuild");
 
 /// Names the drive, and is the consent to take it away.
 pub const PULL_DRIVE: Opt<String> =
     Opt::new("pull", "SERIAL", parsed, "Drive to pull from a pool in use; only reads files")
-        .conflicts(&["layouts", "members", "erase", "chunk", "as-new", "second", "runs"])
+        .conflicts(&["layouts", "members", "erase", "chunk", "runs"])
         .also_resumed();
 
 pub const OPTIONS: &[&dyn Declared] =
-    &[&LAYOUTS, &MEMBERS, &ERASE, &SIZE, &CHUNK, &TIME, &BY, &AS_NEW, &SECOND, &REPEAT, &PULL_DRIVE, &SEED];
+    &[&LAYOUTS, &MEMBERS, &ERASE, &SIZE, &CHUNK, &TIME, &BY, &REPEAT, &PULL_DRIVE, &SEED];
 
 fn by(text: &str) -> Result<PullBy, String> {
     match text {
         "usb" => Ok(PullBy::Usb),
-        "scsi" => Ok(PullBy::Scsi),
         "hand" => Ok(PullBy::Hand),
-        _ => Err("choose from usb, scsi, hand".to_owned()),
+        _ => Err("choose from usb, hand".to_owned()),
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
         PlanError, Request,
         whole_drives::{check, layouts_of, name},
     },
-    BuiltPool, Pull, PulledPool, SecondPull, in_use, options,
+    BuiltPool, Pull, PulledPool, in_use, options,
 };
 use crate::{
     plan::{BuildPool, Plan, RemovePool, Steps},
@@ -39,10 +39,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let dir = PathBuf::from("/run/drivebench").join(&pool);
     let (mut steps, mut targets) = (Steps::default(), Vec::new());
     let layouts = layouts_of(ask.values.typed(&options::LAYOUTS), drives)?;
-    let may_lose_two = |layout: &Layout| ask.values.get(&options::SECOND) && layout.survives(drives) >= 2;
-    if ask.values.get(&options::SECOND) && !layouts.iter().any(may_lose_two) {
-        return Err(PlanError::NoSecond { layouts });
-    }
     for layout in layouts {
         for (run, member) in
             (1..=ask.values.get(&options::REPEAT)).flat_map(|run| members.iter().map(move |m| (run, *m)))
@@ -70,18 +66,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
                 bytes: tree_bytes(layout, most, drives, chunk),
                 seed: ask.seed.wrapping_add(at as u64),
             };
-            let second = may_lose_two(&layout).then(|| {
-                let other = (member + 1) % drives;
-                SecondPull { member: other as u32, drive: identities[other].clone() }
-            });
-            let built = BuiltPool {
-                member: member as u32,
-                tree,
-                most: written(tree.bytes),
-                // What its bitmap marks would be copied before a second one is gone.
-                as_new: second.is_some() || ask.values.get(&options::AS_NEW) && layout.is_redundant(),
-                second,
-            };
+            let built = BuiltPool { member: member as u32, tree, most: written(tree.bytes) };
             let pull = Pull {
                 drive: identities[member].clone(),
                 by: ask.values.get(&options::BY),

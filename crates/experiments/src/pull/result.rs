@@ -33,13 +33,11 @@ pub struct PullResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FilesRead {
-    /// Files whose content is known, and the bytes that are read of them; of a large one, not all.
+    /// Files whose content is known, and the bytes that are read of them; of a large one, the begin.
     pub files: u64,
     pub bytes: u64,
     /// Files that were looked at, of which these were chosen.
     pub found: u64,
-    /// Files and directories that were left out: they could not be read before the drive was taken away, or were being changed then.
-    pub left_out: u64,
 }
 
 /// After the drive was there again.
@@ -54,9 +52,8 @@ pub struct RejoinResult {
     /// Seconds until the pool had all its data on all drives again, from the first command on, or from the return of the drive if
     /// none was needed; none if it never had.
     pub healed: Option<f64>,
-    /// Operations until then, or until a second drive was taken away.
+    /// Operations until then.
     pub during: Operations,
-    pub second: Option<SecondPullResult>,
     pub files: FilesFound,
     pub ledger: LedgerFound,
     /// Sectors of copies or parity that differ, at most.
@@ -64,17 +61,6 @@ pub struct RejoinResult {
     /// Another drive of the pool was lost meanwhile.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
-}
-
-/// While a second drive was away, and the first one was being filled.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SecondPullResult {
-    /// The share of the first one that was filled when the second one was taken away.
-    pub filled: f64,
-    pub away: Operations,
-    pub files: FilesFound,
-    pub ledger: LedgerFound,
 }
 
 /// Something tried once.
@@ -107,16 +93,13 @@ impl PullResult {
         self.missing > 1 || self.lost || self.back.as_ref().is_some_and(|back| back.lost)
     }
 
-    /// Operations, files and ledger of each stage: while the drive was away, while a second one was, and after the first one came back.
+    /// Operations, files and ledger of each stage: while the drive was away, and after it came back.
     pub fn found(
         &self,
     ) -> impl Iterator<Item = (&'static str, &Operations, &FilesFound, &LedgerFound)> + Clone {
         let back = self.back.as_ref();
-        let second = back.and_then(|back| back.second.as_ref());
         let back = back.map(|back| ("after it came back", &back.during, &back.files, &back.ledger));
-        let second = second
-            .map(|second| ("while another one was away, too", &second.away, &second.files, &second.ledger));
-        [("while it was away", &self.away, &self.files, &self.ledger)].into_iter().chain(second).chain(back)
+        [("while it was away", &self.away, &self.files, &self.ledger)].into_iter().chain(back)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Tables of pulls: what was found while a drive was away, and after it came back.
 
-use super::{RejoinResult, SecondPullResult, cases::Case};
+use super::{RejoinResult, cases::Case};
 use crate::{
     findings::{Column, Table, short},
     test_files::{FilesFound, LedgerFound, Operations},
-    units::{count, decimal_bytes, distinct, duration, percent},
+    units::{count, decimal_bytes, distinct, duration},
 };
 
 /// A column: its name, whether it is aligned to the right, and its cell for a pull.
@@ -42,10 +42,6 @@ fn back_of<'a>(case: &Case<'a>) -> Option<&'a RejoinResult> {
 
 fn files_back<'a>(case: &Case<'a>) -> Option<&'a FilesFound> {
     read(&back_of(case)?.files)
-}
-
-fn second_of<'a>(case: &Case<'a>) -> Option<&'a SecondPullResult> {
-    back_of(case)?.second.as_ref()
 }
 
 fn whole(files: &FilesFound) -> String {
@@ -93,24 +89,6 @@ pub(super) fn away(cases: &[Case<'_>]) -> Table {
     table("one drive away", &[&[PULLED], &FILES, &[own], &USED], cases)
 }
 
-/// While another drive was away, and the first one was being filled.
-pub(super) fn second(cases: &[Case<'_>]) -> Option<Table> {
-    const CELLS: [Cell; 6] = [
-        ("then pulled", false, |case| {
-            let second = case.built.and_then(|built| built.second.as_ref());
-            cell(second, |second| short(&case.member(second.member)))
-        }),
-        ("rebuilt", true, |case| cell(second_of(case), |second| percent(second.filled))),
-        ("intact", true, |case| cell(second_of(case), |second| whole(&second.files))),
-        ("wrong", true, |case| cell(second_of(case), |second| second.files.wrong.to_string())),
-        ("synced writes", true, |case| cell(second_of(case), |second| kept(&second.ledger))),
-        ("longest wait", true, |case| cell(second_of(case), |second| waits([&second.away]))),
-    ];
-    let is_there = cases.iter().any(|case| second_of(case).is_some());
-    is_there
-        .then(|| table("another drive away, during the rebuild of the first", &[&[PULLED], &CELLS], cases))
-}
-
 /// After the drive came back.
 pub(super) fn rejoined(cases: &[Case<'_>]) -> Table {
     const BACK: [Cell; 4] = [
@@ -150,7 +128,7 @@ fn taken_back(case: &Case<'_>, back: &RejoinResult) -> String {
 }
 
 /// The operations that still worked.
-pub(super) fn probes(cases: &[Case<'_>]) -> Table {
+pub(super) fn probes(cases: &[Case<'_>]) -> Option<Table> {
     let names = distinct(cases.iter().flat_map(|case| &case.pulled.probes).map(|probe| probe.what.clone()));
     let mut columns = Column::all([("pulled", false)]);
     columns.extend(names.iter().map(|name| Column::new(name.as_str(), false)));
@@ -168,7 +146,8 @@ pub(super) fn probes(cases: &[Case<'_>]) -> Table {
     };
     let rows = cases.iter().flat_map(|case| [row(case, false), row(case, true)]).collect();
     let name = cases.first().map(Case::name).unwrap_or_default();
-    Table { title: format!("{name}, what worked without the drive"), columns, rows }
+    let title = format!("{name}, what worked without the drive");
+    (!names.is_empty()).then_some(Table { title, columns, rows })
 }
 
 /// Each layout that the run built in a row, with the worst of its pulls.
@@ -183,7 +162,6 @@ pub(super) fn summary(layouts: &[&[Case<'_>]]) -> Option<Table> {
         let longest = healed.and_then(|all| all.into_iter().reduce(f64::max));
         Some(vec![
             layout.to_string(),
-            layout.words().to_owned(),
             format!("{room} of {n}"),
             match layout.survives(n) {
                 0 => "no drive".to_owned(),
@@ -196,9 +174,8 @@ pub(super) fn summary(layouts: &[&[Case<'_>]]) -> Option<Table> {
         ])
     };
     let rows: Vec<Vec<String>> = layouts.iter().filter_map(row).collect();
-    let mut columns = Column::all([
+    let columns = Column::all([
         ("layout", false),
-        ("description", false),
         ("usable", true),
         ("survives", false),
         ("intact", true),
@@ -206,7 +183,6 @@ pub(super) fn summary(layouts: &[&[Case<'_>]]) -> Option<Table> {
         ("longest wait", true),
         ("complete in", true),
     ]);
-    columns[1].optional = true;
     let title = "With one drive away, and back again".to_owned();
     (!rows.is_empty()).then_some(Table { title, columns, rows })
 }

@@ -45,53 +45,6 @@ fn each_drive_of_each_layout_is_pulled_and_the_plan_says_what_is_erased() {
 }
 
 #[test]
-fn a_drive_that_is_to_be_filled_as_a_new_one_is_said_to_be() {
-    let plan =
-        PULL.plan(&asked(3, &[("layouts", "raid5"), ("members", "2"), ("as-new", "true")])).expect("plans");
-    assert!(plan.describe().contains("then back as if it were new"), "{}", plan.describe());
-    let verdict = findings(carry_out(&plan)).verdicts.remove(0);
-    assert!(verdict.ends_with("A drive that was wiped and added as new was rebuilt in 3 s."), "{verdict}");
-    let plan = PULL.plan(&asked(3, &[("layouts", "raid0"), ("as-new", "true")])).expect("plans");
-    assert!(
-        !plan.describe().contains("as if it were new"),
-        "without copies nothing rebuilds it: {}",
-        plan.describe()
-    );
-}
-
-#[test]
-fn another_drive_is_pulled_where_a_layout_survives_that() {
-    let plan = PULL.plan(&asked(4, &[("layouts", "raid5,raid6"), ("members", "4"), ("second", "true")]));
-    let plan = plan.expect("plans");
-    let text = plan.describe();
-    assert!(
-        text.contains("then back as if it were new; during its rebuild, drive 1 is away for 10 s too"),
-        "{text}"
-    );
-    assert_eq!(text.matches("10 s too").count(), 1, "raid5 would not survive it: {text}");
-    let found = findings(carry_out(&plan));
-    let [raid5, raid6] = &found.verdicts[..] else { panic!("{:?}", found.verdicts) };
-    assert!(!raid5.contains("a second drive"), "{raid5}");
-    assert!(
-        raid6.contains("In 1 of them, a second drive was pulled during the rebuild of the first"),
-        "{raid6}"
-    );
-    let table = found.tables.iter().find(|table| table.columns[1].name == "then pulled").expect("a table");
-    assert_eq!(table.rows[0][2], "25 %");
-    let lost = findings(with(carry_out(&plan), |pulled| {
-        if let Some(second) = pulled.back.as_mut().and_then(|back| back.second.as_mut()) {
-            second.files.wrong = 1;
-        }
-    }));
-    let first = &lost.verdicts[0];
-    assert!(first.starts_with("raid6 broke its promise in 1 of 1 pull"), "{first}");
-    assert!(first.contains("1 file silently wrong while another one was away, too"), "{first}");
-    let why =
-        PULL.plan(&asked(4, &[("layouts", "raid5"), ("second", "true")])).expect_err("refused").to_string();
-    assert_eq!(why, "--second: raid5 does not survive that; use raid6, or raid1 of three drives or more");
-}
-
-#[test]
 fn a_broken_promise_is_the_headline() {
     let plan = PULL.plan(&asked(3, &[("layouts", "raid0,raid5"), ("members", "2")])).expect("plans");
     let first =

@@ -99,29 +99,12 @@ fn redundant(first: &Case<'_>, cases: &[Case<'_>]) -> (Rank, String) {
             one.pool
         ),
     };
-    let went_on = |case: &&Case<'_>| {
-        let away = &case.pulled.away;
-        if case.built.is_some() { away.writes > 0 } else { away.reads > 0 }
-    };
     let text = format!(
-        "{name} survived {} of one drive: {whole}. {}{}{}{unknown_pulls}",
+        "{name} survived {} of one drive: {whole}. {}{unknown_pulls}",
         count(known.len() as u64, "pull"),
-        if known.iter().all(went_on) { "" } else { "Not all operations continued before it was back. " },
-        second(&known),
         healed(cases)
     );
     (Rank::AsPromised, text)
-}
-
-/// The result of second pulls, with a space after it. A second pull after the rebuild does not count.
-fn second(cases: &[&Case<'_>]) -> String {
-    let seconds = cases.iter().filter_map(|case| case.pulled.back.as_ref()?.second.as_ref());
-    match seconds.filter(|second| second.filled < 1.0).count() {
-        0 => String::new(),
-        n => format!(
-            "In {n} of them, a second drive was pulled during the rebuild of the first: nothing was lost. "
-        ),
-    }
 }
 
 /// How the drives came back.
@@ -140,9 +123,6 @@ fn healed(cases: &[Case<'_>]) -> String {
     let [least, most] = [least, most].map(duration);
     let time = if least == most { most } else { format!("{least} to {most}") };
     match backs.iter().find(|back| !back.by_itself).and_then(|back| back.commands.last()) {
-        _ if cases.iter().all(|case| case.built.is_some_and(|built| built.as_new)) => {
-            format!("A drive that was wiped and added as new was rebuilt in {time}.")
-        }
         None => format!("A returned drive rejoins by itself, in {time}."),
         Some(command) => format!(
             "A returned drive does not rejoin by itself: after `{command}` it was complete in {time}."

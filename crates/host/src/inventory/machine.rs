@@ -87,16 +87,6 @@ impl Machine {
         let words: Vec<&str> = self.kernel.iter().chain(&self.arch).map(String::as_str).collect();
         (!words.is_empty()).then(|| format!("Linux {}", words.join(" ")))
     }
-
-    /// Whether the kernel sends what one operation asks of several drives to the last of them first: Linux 5.16 to 6.12.
-    pub fn sends_to_last_drive_first(&self) -> bool {
-        let release = self.kernel.as_deref().unwrap_or_default();
-        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|digits| digits.parse::<u32>());
-        match (numbers.next(), numbers.next()) {
-            (Some(Ok(major)), Some(Ok(minor))) => ((5, 16)..(6, 13)).contains(&(major, minor)),
-            _ => false,
-        }
-    }
 }
 
 /// The lab passes the scenario on the kernel's command line.
@@ -266,18 +256,6 @@ mod tests {
             ],
         );
         assert_eq!(temperature(&tree.sysroot()), Some(51.0));
-    }
-
-    #[test]
-    fn kernels_that_send_to_the_last_drive_first_are_known_by_their_release() {
-        let sends = |release: &str| {
-            Machine { kernel: Some(release.to_owned()), ..Machine::default() }.sends_to_last_drive_first()
-        };
-        let those = ["5.16.0", "6.1.0-37-amd64", "6.6.31+rpt-rpi-v8", "6.12.43"];
-        assert_eq!(those.map(sends), [true; 4]);
-        let others = ["5.10.0-33-arm64", "5.15", "6.13.0-rc1", "7.0.1", "6", "", "x.1", "99999999999.1"];
-        assert_eq!(others.map(sends), [false; 8]);
-        assert!(!Machine::default().sends_to_last_drive_first());
     }
 
     #[test]

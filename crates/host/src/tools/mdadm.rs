@@ -26,9 +26,8 @@ pub fn path(name: &str) -> String {
     format!("/dev/md/{name}")
 }
 
-/// Makes an array of members: paths, and whether reads avoid the member.
-pub fn create<'a>(array: &Array<'a>, members: impl IntoIterator<Item = (&'a str, bool)>) -> Change<Content> {
-    let members: Vec<(&str, bool)> = members.into_iter().collect();
+/// Makes an array of the members at these paths.
+pub fn create(array: &Array<'_>, members: &[String]) -> Change<Content> {
     let layout = array.layout;
     let mut args = vec![
         "--create".to_owned(),
@@ -59,13 +58,8 @@ pub fn create<'a>(array: &Array<'a>, members: impl IntoIterator<Item = (&'a str,
         layout.is_redundant().then(|| format!("--bitmap={}", if array.bitmap { "internal" } else { "none" })),
     );
     args.push(format!("--raid-devices={}", members.len()));
-    for write_mostly in [false, true] {
-        let some = members.iter().filter(|(_, mostly)| *mostly == write_mostly);
-        let some: Vec<String> = some.map(|(path, _)| (*path).to_owned()).collect();
-        args.extend((write_mostly && !some.is_empty()).then(|| "--write-mostly".to_owned()));
-        args.extend(some);
-    }
-    Change::of(Query::new(MDADM, args), members.iter().map(|(path, _)| *path))
+    args.extend(members.iter().cloned());
+    Change::of(Query::new(MDADM, args), members.iter().map(String::as_str))
 }
 
 /// Which members an array may be started without.
@@ -92,16 +86,6 @@ pub fn assemble(path: &str, uuid: &str, without: Without) -> Change<State> {
 pub fn assemble_unclean(path: &str, members: &[String]) -> Change<State> {
     let args = ["--assemble", "--force", "--run", path].into_iter().chain(members.iter().map(String::as_str));
     Change::of(Query::new(MDADM, args), [path])
-}
-
-/// Gives the member at `path` to its array, which starts when it is complete.
-pub fn incremental(path: &str) -> Change<State> {
-    Change::new(MDADM, &["--incremental"], path)
-}
-
-/// Starts the array at `path`, although members are missing.
-pub fn run(path: &str) -> Change<State> {
-    Change::new(MDADM, &["--run"], path)
 }
 
 /// Stops the array at `path`; its members keep its data.
@@ -271,17 +255,15 @@ mod tests {
             data_offset: 32 << 20,
             bitmap: layout != Layout::Raid5,
         };
-        let members = [("/dev/sda1", false), ("/dev/sdb1", true), ("/dev/sdc1", false), ("/dev/sdd1", false)];
+        let members = ["a", "b", "c", "d"].map(|letter| format!("/dev/sd{letter}1"));
         let mut lines = Layout::ALL[1..]
             .iter()
-            .map(|layout| create(&array(*layout), members).to_string())
+            .map(|layout| create(&array(*layout), &members).to_string())
             .collect::<Vec<_>>();
         let array = "/dev/md/data";
         lines.extend([
             assemble(array, "053f7e0e:069fb954:415c8744:bbe3e33b", Without::Missing).to_string(),
             assemble_unclean(array, &["/dev/sda1".to_owned(), "/dev/sdb1".to_owned()]).to_string(),
-            incremental("/dev/sde1").to_string(),
-            run(array).to_string(),
             stop(array).to_string(),
             add(array, "/dev/sde1", MemberFlags::default()).to_string(),
             add(array, "/dev/sde1", MemberFlags { write_mostly: true, failfast: true }).to_string(),

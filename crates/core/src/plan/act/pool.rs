@@ -43,9 +43,6 @@ pub struct RemovePool {
 pub struct Predict {
     /// Positions of the pools in the plan's targets.
     pub pools: Vec<u32>,
-    /// The aim of the recommendation: `capacity`, `speed` or `safety`; `None` for one of each.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub want: Option<String>,
     /// Number of drives that may fail.
     #[serde(default)]
     pub survive: u32,
@@ -56,16 +53,8 @@ pub struct Predict {
 pub struct Prediction {
     /// Its position in the plan's targets.
     pub pool: u32,
-    /// Seconds until its members agree; `None` where nothing is copied.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fill_seconds: Option<f64>,
-    /// Seconds until a replaced member has its data; `None` where nothing is copied or that is not measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rebuild_seconds: Option<f64>,
+    /// The loads that follow from the speeds of single drives.
     pub loads: Vec<PredictedLoad>,
-    /// Labels of loads that can't be predicted from the drives.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub not: Vec<String>,
 }
 
 crate::kind!("build_pool", BuildPool as Act);

@@ -65,31 +65,20 @@ impl<'r, 'a, 'c> ModelInputs<'r, 'a, 'c> {
                 loads.push(m);
             }
         }
-        let (mut predicted, mut not) = (Vec::new(), Vec::new());
-        for m in loads {
-            let Some(transfer) = transfer(&m.load).filter(|_| is_plain(&m.load)) else { continue };
+        let predict = |m: &Measure| {
+            let transfer = transfer(&m.load).filter(|_| is_plain(&m.load))?;
+            if self.seeks(build, (transfer, &m.load)) {
+                return None;
+            }
             let same = self.measured_on(&[pool as usize]).filter(|(_, other)| other.label == m.label);
             let starts: Vec<u64> = same.filter(|(_, m)| m.aligned > 0).map(|(_, m)| m.from).collect();
             let of = |end| self.speed(build, (transfer, &m.load), &starts, end);
-            let all = || {
-                // With one run of each load, a speed has no interval.
-                let ends = [of(End::Low).unwrap_or(0.0), of(End::High).unwrap_or(f64::INFINITY)];
-                Some(PredictedLoad::new(&m.label, of(End::Value)?, ends))
-            };
-            let is_known = !self.seeks(build, (transfer, &m.load));
-            match all().filter(|_| is_known) {
-                Some(load) => predicted.push(load),
-                None => not.push(m.label.clone()),
-            }
-        }
-        // The partition table and mdadm's metadata make the filled part a few MiB smaller, which is negligible.
-        let fill = |pool: Planned<'_>| pool.first_sync_seconds(build.most);
-        let fill_seconds = self.planned(build, Asked::fill(build), fill).flatten();
-        let rebuild_seconds = self.run.planned.rebuild(pool as usize).and_then(|(_, act)| {
-            let rebuild = |pool: Planned<'_>| pool.rebuild_seconds(act.member as usize, build.most);
-            self.planned(build, Asked::fill(build), rebuild).flatten()
-        });
-        Some(Prediction { pool, fill_seconds, rebuild_seconds, loads: predicted, not })
+            // With one run of each load, a speed has no interval.
+            let ends = [of(End::Low).unwrap_or(0.0), of(End::High).unwrap_or(f64::INFINITY)];
+            Some(PredictedLoad::new(&m.label, of(End::Value)?, ends))
+        };
+        let loads = loads.into_iter().filter_map(predict).collect();
+        Some(Prediction { pool, loads })
     }
 
     /// Whether a drive moves a head between distant places in this pool.
@@ -152,9 +141,8 @@ impl<'r, 'a, 'c> ModelInputs<'r, 'a, 'c> {
         let shared: Vec<Shared> =
             both.into_iter().flat_map(|transfer| self.shared(&on, transfer, asked.end)).collect();
         let (layout, chunk) = (build.layout, build.chunk);
-        let last_first = self.run.ctx.inventory.machine.sends_to_last_drive_first();
         let (members, shared, parity) = (&members, &shared, self.parity);
-        let pool = Planned { layout, chunk, members, shared, cores, last_first, parity };
+        let pool = Planned { layout, chunk, members, shared, cores, parity };
         if layout == Layout::Linear && asked.one_drive {
             return pool.singles().next().map(with);
         }
@@ -311,12 +299,6 @@ impl Asked {
         let is_on_first = build.layout != Layout::Linear || build.most - build.most / 4 >= BEFORE_FILE;
         let one_drive = build.layout.is_of_one_drive(load.direction) && is_on_first;
         Self { pattern: load.pattern, block: load.block, end, transfers, one_drive }
-    }
-
-    /// The first sync.
-    fn fill(build: &BuildPool) -> Self {
-        let transfers = [build.layout.is_redundant(); 2];
-        Self { pattern: Pattern::Sequential, block: MIB, end: End::Value, transfers, one_drive: false }
     }
 
     /// The transfers that must be measured on a drive.

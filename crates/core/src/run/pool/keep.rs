@@ -10,7 +10,7 @@ use std::{
 use rustix::fs::Access;
 
 use crate::{
-    pool::config::{self, Lines, Without},
+    pool::config::{self, Lines},
     record::{AtomicFile, sweep_beside},
     run::lock::Lock,
     units::shell_word,
@@ -32,7 +32,7 @@ pub(super) fn add(name: &str, lines: &Lines) -> io::Result<()> {
 fn insert(name: &str, lines: &Lines) -> io::Result<()> {
     let path = Path::new(&lines.file);
     let text = read(path)?;
-    let with = lines.add(name, text.as_deref()).ok_or_else(|| taken(name))?;
+    let with = lines.add(name, text.as_deref().unwrap_or_default()).ok_or_else(|| taken(name))?;
     if let Some(text) = &text {
         let copy = begun(&copy_of(path, name), text, mode(path)?)?;
         // Nothing is replaced, and no link is followed.
@@ -44,8 +44,7 @@ fn insert(name: &str, lines: &Lines) -> io::Result<()> {
 /// Checks whether the lines of a pool could be added.
 pub fn can_keep(name: &str, lines: &Lines) -> io::Result<()> {
     let path = Path::new(&lines.file);
-    let text = read(path)?;
-    lines.add(name, text.as_deref()).ok_or_else(|| taken(name))?;
+    lines.add(name, &read(path)?.unwrap_or_default()).ok_or_else(|| taken(name))?;
     let copy = copy_of(path, name);
     if copy.symlink_metadata().is_ok() {
         let (copy, to) = (shell_word(&copy), shell_word(&format!("{}.old", copy.display())));
@@ -77,9 +76,10 @@ fn take_out(name: &str, file: &Path) -> io::Result<()> {
     let missing =
         |mark| io::Error::other(format!("the line '{mark}' is missing: remove those of the pool by hand"));
     match config::without(name, &text).map_err(missing)? {
-        Without::NoFile => fs::remove_file(file)?,
-        Without::Text(without) => write(file, &without, mode(file)?)?,
-        Without::Same => {}
+        // It was made for the lines, as units are.
+        Some(rest) if rest.is_empty() => fs::remove_file(file)?,
+        Some(rest) => write(file, &rest, mode(file)?)?,
+        None => {}
     }
     match fs::remove_file(&copy) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
@@ -127,9 +127,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_byte_identical_afterwards_and_keeps_its_mode() {
+    fn a_file_is_as_before_afterwards_and_keeps_its_mode() {
         let dir = tempfile::tempdir().expect("a directory");
-        for (at, before) in [Some("a\nb"), Some(""), None].into_iter().enumerate() {
+        for (at, before) in [Some("a\nb\n"), Some("c\n"), None].into_iter().enumerate() {
             let path = dir.path().join(format!("fstab{at}"));
             if let Some(text) = before {
                 fs::write(&path, text).expect("writes");
@@ -153,7 +153,7 @@ mod tests {
         fs::write(&lines.file, "# drivebench pool data: begin\nours\n").expect("writes");
         take_out("data", Path::new(&lines.file)).expect_err("its end is missing");
         assert!(copy_of(Path::new(&lines.file), "data").exists());
-        fs::write(&lines.file, "").expect("writes");
+        fs::write(&lines.file, "c\n").expect("writes");
         take_out("data", Path::new(&lines.file)).expect("removes the copy");
         fs::write(&lines.file, [0xff]).expect("writes");
         can_keep("data", &lines).expect_err("it is no text");
@@ -164,13 +164,13 @@ mod tests {
             fs::write(dir.path().join(half), "half").expect("writes");
         }
         take_out("data", &path).expect("removes");
-        assert_eq!(fs::read_to_string(&path).ok().as_deref(), Some("a\nb"));
+        assert_eq!(fs::read_to_string(&path).ok().as_deref(), Some("a\nb\n"));
         assert_eq!(fs::read_dir(dir.path()).expect("lists").count(), 2, "no copies stay");
     }
 
     #[test]
     fn pools_that_are_removed_in_the_order_in_which_they_were_made_leave_nothing() {
-        for before in [Some("a\nb"), Some(""), None] {
+        for before in [Some("a\nb\n"), None] {
             let dir = tempfile::tempdir().expect("a directory");
             let path = dir.path().join("fstab");
             if let Some(text) = before {

@@ -22,7 +22,7 @@ pub use building::{Building, begin};
 pub use claim::{claim, in_no_pool, to_remove};
 pub use keep::can_keep;
 pub use log::{Built, Line as PoolLine, PoolLog, Replacement, pools};
-pub use removal::{destroy, erase};
+pub use removal::destroy;
 pub use temporary::{begin_for_run, can_build, is_left, rebuild_for_run, remove_for_run};
 
 use crate::{

@@ -135,7 +135,7 @@ pub(super) fn remove(
 }
 
 /// Removes what building left on the drive of a member.
-pub fn erase(
+fn erase(
     built: &Built,
     at: usize,
     drive: &str,

@@ -100,12 +100,10 @@ pub fn can_build<'i>(
         chunk: act.chunk,
         bitmap: true,
         filesystem: Filesystem::Ext4,
-        label: "drivebench".to_owned(),
-        write_mostly: Vec::new(),
         most: Some(act.most),
         uuids: [uuid()?, uuid()?],
     };
-    let planned = request.plan(inventory, &drives).map_err(|e| BuildError::Drives(e.to_string()))?;
+    let planned = request.plan(inventory, &drives).map_err(BuildError::Drives)?;
     ready_for(&planned, &planned.steps(), Some(dir), &System::default())?;
     Ok((planned, drives))
 }

@@ -1,4 +1,4 @@
-//! The array that a drive is taken from: how its members stand, and what a person does about those that are lost.
+//! The array that a drive is taken from: how its members stand.
 
 use crate::{
     inventory::{Block, Drive, Inventory, Layer, in_array, work},
@@ -7,10 +7,12 @@ use crate::{
     tools::{
         Runner,
         mdadm::{self, MemberFlags},
-        mdadm_advice,
     },
-    units::{Layout, MemberState, Work, listed},
+    units::{MemberState, Work},
 };
+
+/// What to do about an array that lost drives. What is on all of them may be needed to put it together.
+pub const ADVICE: &str = "Erase none of its drives, and add none as a new one. Plug in again what was lost; `drivebench list` says what to do";
 
 /// An array, and its member on the drive that is taken away.
 #[derive(Debug, Clone)]
@@ -158,10 +160,10 @@ impl Array {
         root.word(&self.file("array_state")).as_deref() == Some("broken")
     }
 
-    /// The member has all its data, and the array lacks so many others and can be written to. What else the kernel does with it is not
+    /// The member has all its data, and the array lacks no others and can be written to. What else the kernel does with it is not
     /// waited for.
-    pub fn is_complete(&self, member: &str, lacks: u64, root: &Sysroot) -> bool {
-        self.degraded(root) == Some(lacks)
+    pub fn is_complete(&self, member: &str, root: &Sysroot) -> bool {
+        self.degraded(root) == Some(0)
             && self.standing(member, root) == Standing::Whole
             && !self.is_broken(root)
     }
@@ -182,52 +184,6 @@ impl Array {
 
     fn file(&self, name: &str) -> String {
         format!("/sys/block/{}/md/{name}", self.name)
-    }
-
-    /// Advice on lost drives, and on the one that was away. Names change with a restart, so people look them up by
-    /// serial. A raid10 counts as lost with two drives, although it may have a copy of everything.
-    pub fn advice(&self, standing: Standing, root: &Sysroot) -> String {
-        const FIND: &str = "Plug in again what was lost, and look up the names of its members by serial with `drivebench list`";
-        let Self { name, shown, drive, .. } = self;
-        let (members, mut lost) = (self.others.len() + 1, self.lost(root));
-        lost.extend((standing == Standing::Away).then_some(drive.as_str()));
-        let missing = (lost.len() + usize::from(standing == Standing::Filling)) as u64;
-        let missing = missing.max(self.degraded(root).unwrap_or(u64::MAX));
-        let layout = root.word(&self.file("level")).and_then(|level| Layout::of_name(&level));
-        let survives = layout.map_or(0, |layout| layout.survives(members));
-        if missing <= survives as u64 && !self.is_broken(root) {
-            let back = mdadm_advice::re_add(&self.path(), &["MEMBER".to_owned()], &[], "");
-            return format!(
-                "{shown} works without {}: leave it running, also during a rebuild, and back it up. {FIND}. Then: mdadm /dev/{name} --fail detached --remove \
-                 failed; and for each member that it lacks, {back}. If mdadm refuses --re-add, as it does without a \
-                 bitmap: --add MEMBER, which overwrites it with what the others hold. Erase nothing else before it is complete",
-                listed(&lost)
-            );
-        }
-        let these = match layout {
-            None | Some(Layout::Raid10) => "those with the most Events, as many as it needs".to_owned(),
-            Some(_) => format!("the {} with the most Events", members.saturating_sub(survives)),
-        };
-        let without = match standing {
-            Standing::Away => {
-                format!(", without the member on {drive}, which lacks what was written meanwhile")
-            }
-            _ => String::new(),
-        };
-        format!(
-            "Back up what can be read. Erase none of the drives, and add none as a new one (--add): what is on all of them may be needed. \
-             {FIND}, and {}",
-            mdadm_advice::reassemble(&self.path(), &(these + &without), "")
-        )
-    }
-
-    /// Advice on a complete array that takes no writes.
-    pub fn restart(&self) -> String {
-        let start = mdadm_advice::restart(&self.path(), &self.uuid, "");
-        format!(
-            "{} takes no writes until it is restarted, because the last copy of something could not be written: {start}",
-            self.shown
-        )
     }
 }
 
@@ -253,13 +209,12 @@ pub(super) mod tests {
         }
     }
 
-    /// What md says of that array: its level, how many members it lacks, and the state of one other than the one that was away.
-    pub fn tree(level: &str, degraded: Option<&str>, state: &str) -> Tree {
+    /// What md says of that array: how many members it lacks, and the state of one other than the one that was away.
+    pub fn tree(degraded: Option<&str>, state: &str) -> Tree {
         let mut tree = Tree::empty();
         if let Some(degraded) = degraded {
             tree.file("sys/block/md127/md/degraded", degraded);
         }
-        tree.file("sys/block/md127/md/level", level);
         tree.file("sys/block/md127/md/dev-sda1/state", "in_sync\n");
         tree.file("sys/class/block/sda1/size", "1000\n");
         tree.file("sys/block/md127/md/dev-sdc1/state", state);
@@ -267,36 +222,8 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_array_that_works_is_left_running_and_another_is_put_together_without_a_write() {
-        let advice = |tree: &Tree, standing| array().advice(standing, &tree.sysroot());
-        // A raid1 of three has what it needs on one of them.
-        let mut raid1 = tree("raid1\n", Some("1\n"), "faulty\n");
-        for (standing, without) in [
-            (Standing::Away, "the stick of sdc1 and the one that was away"),
-            (Standing::Whole, "the stick of sdc1"),
-            (Standing::Filling, "the stick of sdc1"),
-        ] {
-            let works = advice(&raid1, standing);
-            let begins = format!("nas (md127) works without {without}: leave it running");
-            assert!(works.starts_with(&begins) && !works.contains("--assemble --force --run"), "{works}");
-        }
-        raid1.file("sys/block/md127/md/array_state", "broken\n");
-        let broken = advice(&raid1, Standing::Whole);
-        assert!(broken.contains("Take the 1 with the most Events, and none"), "{broken}");
-        let raid10 = tree("raid10\n", Some("1\n"), "faulty\n");
-        let two = advice(&raid10, Standing::Away);
-        assert!(two.starts_with("Back up what can be read"), "{two}");
-        assert!(
-            two.contains("Take those with the most Events, as many as it needs, without the member on"),
-            "{two}"
-        );
-        let raid5 = tree("raid5\n", None, "in_sync\n");
-        assert!(advice(&raid5, Standing::Away).starts_with("Back up"), "a state that can't be read");
-    }
-
-    #[test]
     fn a_member_that_md_counts_as_in_use_is_away_if_it_is_gone() {
-        let mut tree = tree("raid5\n", Some("1\n"), "in_sync\n");
+        let mut tree = tree(Some("1\n"), "in_sync\n");
         tree.file("sys/block/md127/md/dev-sdb1/state", "in_sync\n");
         assert_eq!(array().standing("sdb1", &tree.sysroot()), Standing::Away);
         tree.file("sys/class/block/sdb1/size", "1000\n");

@@ -16,7 +16,7 @@ use crate::{
     inventory::{Drive, Inventory},
     plan::BuildPool,
     pool::Step,
-    pull::{BuiltPool, Probe, Pull, SecondPull},
+    pull::{BuiltPool, Probe, Pull},
     record::open_own,
     run::{BuildError, Built, Commands, PoolLog, Wait, exists, filled, scrub},
     sysroot::Sysroot,
@@ -69,38 +69,32 @@ impl PoolOfRun {
             ledger: Arc::new(Mutex::new(ledger)),
             built,
         };
-        let pulled = this.pulled((pool.member, &act.drive), pool.as_new)?;
+        let pulled = this.pulled()?;
         Ok((this, pulled))
     }
 
-    /// A drive of the pool, by its place and its identity: an edited record may name another drive of the machine.
-    fn pulled(&self, (member, identity): (u32, &str), as_new: bool) -> Result<PulledDrive, BuildError> {
+    /// The drive to pull, by its place and its identity: an edited record may name another drive of the machine.
+    fn pulled(&self) -> Result<PulledDrive, BuildError> {
         let (inventory, build) = (Inventory::read(&Sysroot::live()), &self.built.build);
+        let (member, identity) = (self.pool.member as usize, &self.act.drive);
         let drives = build.drives(&inventory);
-        let found = drives.get(member as usize).copied().flatten();
-        let drive = found.filter(|drive| drive.identity() == identity).ok_or_else(|| {
+        let found = drives.get(member).copied().flatten();
+        let drive = found.filter(|drive| drive.identity() == *identity).ok_or_else(|| {
+            let (number, name) = (member + 1, &build.name);
             BuildError::Drives(format!(
-                "the drive {identity} is not here, or is not drive {} of {}",
-                member + 1,
-                build.name
+                "the drive {identity} is not here, or is not drive {number} of {name}"
             ))
         })?;
         let device = build.device(&Sysroot::live(), &inventory).filter(|_| build.layout.is_redundant());
         let layer =
             inventory.layers.iter().find(|layer| Some(&layer.name) == device.as_ref().map(|d| &d.name));
-        let name = build.member_path(member as usize, &drive.name);
+        let name = build.member_path(member, &drive.name);
         let array = layer.map(|layer| Array::read(layer, (drive, &name), &inventory, &self.tools));
-        let mut array = array.transpose()?;
-        // With two pulled drives, the first one is being rebuilt.
-        let first = self.pool.member as usize;
-        let first = drives.get(first).copied().flatten().map(|drive| build.member_path(first, &drive.name));
-        array.iter_mut().for_each(|array| array.others.retain(|other| Some(&other.name) != first.as_ref()));
         Ok(PulledDrive {
             unplug: Unplug::find(&inventory, drive, self.act.by)?,
             drive: drive.clone(),
             drives: drives.into_iter().flatten().cloned().collect(),
-            array,
-            as_new,
+            array: array.transpose()?,
             consent: self.erase.clone(),
         })
     }
@@ -147,11 +141,6 @@ impl PoolUnderTest for PoolOfRun {
     fn missing(&self) -> u64 {
         let root = Sysroot::live();
         self.built.build.health(&root, &Inventory::read(&root)).missing
-    }
-
-    fn second(&self) -> Result<Option<PulledDrive>, BuildError> {
-        let Some(SecondPull { member, drive }) = &self.pool.second else { return Ok(None) };
-        self.pulled((*member, drive), false).map(Some)
     }
 
     fn restart(&self, commands: &mut Vec<String>) -> Result<(), BuildError> {

@@ -1,6 +1,6 @@
 //! Whether a drive of a pool that is in use may be taken away.
 
-use std::{env, path::Path};
+use std::path::Path;
 
 use rustix::process::geteuid;
 
@@ -153,20 +153,13 @@ pub fn is_free(member: &Member<'_>, inventory: &Inventory) -> Result<(), BuildEr
 
 /// Refuses a store on the pool: what brings the drive back is noted there.
 fn is_elsewhere(member: &Member<'_>, inventory: &Inventory, store: &Path) -> Result<(), BuildError> {
-    let is_on = |path: &Path| {
-        let path = path.ancestors().find_map(|above| above.canonicalize().ok());
-        let on = path.and_then(|path| Target::resolve(inventory, &path.to_string_lossy()).ok());
-        on.is_none_or(|on| on.layers.contains(&member.layer.name))
-    };
-    let name = member.layer.shown();
-    if is_on(store) {
-        return Err(refused(format!(
-            "the store is on {name}, with the journal that brings the drive back after a crash: name another one with --store DIR"
-        )));
-    }
-    // Its own code must be there if the pool hangs.
-    match env::current_exe().is_ok_and(|program| is_on(&program)) {
-        true => Err(refused(format!("drivebench itself is on {name}: copy it elsewhere, and run that"))),
+    let path = store.ancestors().find_map(|above| above.canonicalize().ok());
+    let on = path.and_then(|path| Target::resolve(inventory, &path.to_string_lossy()).ok());
+    match on.is_none_or(|on| on.layers.contains(&member.layer.name)) {
+        true => Err(refused(format!(
+            "the store is on {}, with the journal that brings the drive back after a crash: name another one with --store DIR",
+            member.layer.shown()
+        ))),
         false => Ok(()),
     }
 }
@@ -174,12 +167,6 @@ fn is_elsewhere(member: &Member<'_>, inventory: &Inventory, store: &Path) -> Res
 /// How the drive is taken away, if nothing else goes with it.
 pub fn unplug(member: &Member<'_>, act: &Pull, inventory: &Inventory) -> Result<Unplug, BuildError> {
     let word = |file: &str| Sysroot::live().word(&format!("/sys/block/{}/md/{file}", member.layer.name));
-    if word("metadata_version").is_some_and(|version| version.starts_with("0.")) {
-        return Err(refused(format!(
-            "{} has superblocks of version 0.90, which don't say enough to give a drive back safely",
-            member.layer.shown()
-        )));
-    }
     if word("array_state").as_deref() == Some("read-auto") {
         return Err(refused(format!(
             "{} waits for its first write, and rebuilds no drive before it: run `mdadm --readwrite /dev/{}`",
@@ -209,7 +196,7 @@ mod tests {
             label: "Cruzer Blade 4C530002 in bay 1.2".to_owned(),
             bytes: 1 << 28,
             seed: 1,
-            bitmap: Some(true),
+            bitmap: true,
             survives: 0,
         };
         let drive = "4C530002+400000".to_owned();

@@ -1,13 +1,12 @@
 //! Takes a drive away, by sysfs or by hand, and brings it back even after an error.
 
 use std::{
-    fs,
-    path::Path,
+    path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
 
-use super::undo::{Switch, UnpluggedDrive};
+use super::undo::{UnpluggedDrive, authorize};
 use crate::{
     engine::Cancel,
     inventory::{Drive, Inventory},
@@ -28,10 +27,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How one drive is taken away and brought back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unplug {
-    Software {
-        away: Switch,
-        back: Switch,
-    },
+    /// Its USB device is de-authorised, by this file in sysfs.
+    Usb(PathBuf),
     /// By a person.
     Hand,
 }
@@ -39,65 +36,36 @@ pub enum Unplug {
 impl Unplug {
     /// The error says why this drive can't be taken away like this: it is not connected so, or something else would go with it.
     pub fn find(inventory: &Inventory, drive: &Drive, by: PullBy) -> Result<Self, BuildError> {
+        if by == PullBy::Hand {
+            return Ok(Self::Hand);
+        }
         let refused = |why: String| {
             BuildError::Drives(format!("{} can't be taken away by software: {why}", drive.label()))
         };
         let device =
             Path::new("/sys/block").join(&drive.name).canonicalize().map_err(|e| refused(e.to_string()))?;
-        let unplug = Self::at(&device, by).ok_or_else(|| {
-            refused("it is not connected that way: try another --by (usb, scsi, hand)".to_owned())
-        })?;
-        match unplug.carries(inventory, drive) {
+        let switch =
+            switch_of(&device).ok_or_else(|| refused("it is not on USB; use --by hand".to_owned()))?;
+        // A hand pulls one thing.
+        let is_below = |other: &&Drive| {
+            let path = Path::new("/sys/class/block").join(&other.name).canonicalize();
+            other.name != drive.name
+                && path.is_ok_and(|path| switch.parent().is_some_and(|usb| path.starts_with(usb)))
+        };
+        match inventory.drives.iter().find(is_below) {
             Some(other) => {
-                Err(BuildError::Drives(format!("{other} would be disconnected with {}", drive.label())))
+                let (other, drive) = (other.label(), drive.label());
+                Err(BuildError::Drives(format!("{other} would be disconnected with {drive}")))
             }
-            None => Ok(unplug),
+            None => Ok(Self::Usb(switch)),
         }
     }
+}
 
-    /// By the directory of the block device in sysfs.
-    fn at(device: &Path, by: PullBy) -> Option<Self> {
-        let above = |files: [&str; 2]| {
-            device.ancestors().skip(1).find(|dir| files.iter().all(|file| dir.join(file).is_file()))
-        };
-        match by {
-            PullBy::Hand => Some(Self::Hand),
-            PullBy::Usb => {
-                let file = above(["authorized", "devnum"])?.join("authorized");
-                let switch = |text| Switch { file: file.clone(), text };
-                Some(Self::Software { away: switch("0"), back: switch("1") })
-            }
-            PullBy::Scsi => {
-                let scsi = above(["delete", "scsi_level"])?;
-                let is_host = |name: &&str| {
-                    name.strip_prefix("host").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
-                };
-                let host = scsi.ancestors().filter_map(|dir| dir.file_name()?.to_str()).find(is_host)?;
-                let scan = Path::new("/sys/class/scsi_host").join(host).join("scan");
-                Some(Self::Software {
-                    away: Switch { file: scsi.join("delete"), text: "1" },
-                    back: Switch { file: scan, text: "- - -" },
-                })
-            }
-        }
-    }
-
-    /// Another drive or a network port below the device that is switched off. A hand pulls one thing.
-    fn carries(&self, inventory: &Inventory, drive: &Drive) -> Option<String> {
-        let Self::Software { away, .. } = self else { return None };
-        let device = away.file.parent()?;
-        let is_below = |class: &str, name: &str| {
-            let path = Path::new("/sys/class").join(class).join(name).canonicalize();
-            path.is_ok_and(|path| path.starts_with(device))
-        };
-        let mut others = inventory.drives.iter().filter(|other| other.name != drive.name);
-        if let Some(other) = others.find(|other| is_below("block", &other.name)) {
-            return Some(other.label());
-        }
-        let networks = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
-        let mut names = networks.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        names.find(|name| is_below("net", name)).map(|name| format!("the network port {name}"))
-    }
+/// The file that de-authorises the nearest USB device above the directory of a block device in sysfs.
+fn switch_of(device: &Path) -> Option<PathBuf> {
+    let is_usb = |dir: &&Path| ["authorized", "devnum"].iter().all(|file| dir.join(file).is_file());
+    Some(device.ancestors().skip(1).find(is_usb)?.join("authorized"))
 }
 
 /// A drive that is away, or about to be. However this ends, it is brought back.
@@ -114,8 +82,8 @@ impl DetachedDrive {
     /// Notes in the journal how the drive is brought back.
     pub fn announce(journal: &Journal, drive: &Drive, unplug: &Unplug) -> Result<Self, BuildError> {
         let entry = match unplug {
-            Unplug::Software { back, .. } => {
-                let undo = UnpluggedDrive { switch: back.file.clone() };
+            Unplug::Usb(switch) => {
+                let undo = UnpluggedDrive { switch: switch.clone() };
                 Some(journal.will(undo).map_err(|e| BuildError::Array(e.to_string()))?)
             }
             Unplug::Hand => None,
@@ -137,9 +105,9 @@ impl DetachedDrive {
         asks: &mut dyn FnMut(&str),
     ) -> Result<Instant, BuildError> {
         let drive = &self.drive;
-        if let Unplug::Software { away, .. } = &self.unplug {
+        if let Unplug::Usb(switch) = &self.unplug {
             let begun = Instant::now();
-            return match away.set() {
+            return match authorize(switch, false) {
                 Err(e) if is_plugged_in(drive) => {
                     Err(BuildError::Array(format!("{} was not taken away: {e}", drive.label())))
                 }
@@ -197,8 +165,8 @@ impl DetachedDrive {
 
     /// Lets the kernel have the drive again, once.
     fn switch_on(&mut self) -> Result<(), BuildError> {
-        let (Unplug::Software { back, .. }, Some(_)) = (&self.unplug, &self.entry) else { return Ok(()) };
-        back.set()
+        let (Unplug::Usb(switch), Some(_)) = (&self.unplug, &self.entry) else { return Ok(()) };
+        authorize(switch, true)
             .map_err(|e| BuildError::Drives(format!("{} can't be brought back: {e}", self.drive.label())))?;
         // Where the journal can't be written, its entry stays: bringing back what is there changes nothing.
         let _ = self.entry.take().map(Entry::done);
@@ -246,37 +214,22 @@ fn is_plugged_in(drive: &Drive) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::fs;
 
     use super::*;
 
     #[test]
-    fn each_way_has_its_files() {
+    fn the_nearest_usb_device_is_switched_off() {
         let dir = tempfile::tempdir().expect("a directory");
         let usb = dir.path().join("pci/usb1/1-1/1-1.2");
-        let scsi = usb.join("1-1.2:1.0/host7/target7:0:0/7:0:0:0");
-        let block = scsi.join("block/sdb");
+        let block = usb.join("1-1.2:1.0/host7/target7:0:0/7:0:0:0/block/sdb");
         fs::create_dir_all(&block).expect("creates");
         for file in ["authorized", "devnum"] {
             fs::write(usb.join(file), "").expect("writes");
             // The hub has one, too: the nearest counts.
             fs::write(dir.path().join("pci/usb1/1-1").join(file), "").expect("writes");
         }
-        assert_eq!(Unplug::at(&block, PullBy::Scsi), None);
-        for file in ["delete", "scsi_level"] {
-            fs::write(scsi.join(file), "").expect("writes");
-        }
-        let both = |away: (PathBuf, &'static str), back: (PathBuf, &'static str)| {
-            let [away, back] = [away, back].map(|(file, text)| Switch { file, text });
-            Some(Unplug::Software { away, back })
-        };
-        let authorized = usb.join("authorized");
-        assert_eq!(Unplug::at(&block, PullBy::Usb), both((authorized.clone(), "0"), (authorized, "1")));
-        let scan = PathBuf::from("/sys/class/scsi_host/host7/scan");
-        assert_eq!(Unplug::at(&block, PullBy::Scsi), both((scsi.join("delete"), "1"), (scan, "- - -")));
-        let disk = dir.path().join("pci/ata1/host0/block/sda");
-        fs::create_dir_all(&disk).expect("creates");
-        assert_eq!(Unplug::at(&disk, PullBy::Usb), None);
-        assert_eq!(Unplug::at(&disk, PullBy::Hand), Some(Unplug::Hand));
+        assert_eq!(switch_of(&block), Some(usb.join("authorized")));
+        assert_eq!(switch_of(&dir.path().join("pci/ata1/host0/block/sda")), None);
     }
 }

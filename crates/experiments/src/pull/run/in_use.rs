@@ -1,8 +1,6 @@
 //! A pool that is in use: its files are only read.
 
-use std::{io, path::Path, sync::Arc};
-
-use rustix::fs::Dir;
+use std::{io, sync::Arc};
 
 use super::{
     PoolUnderTest, PulledDrive, Session,
@@ -12,12 +10,11 @@ use super::{
     detach::{Unplug, interrupted},
     empty_cache,
     known::FilesInUse,
-    probe,
 };
 use crate::{
     danger::consent,
     inventory::Inventory,
-    pull::{FilesRead, PoolInUse, Probe, Pull},
+    pull::{FilesRead, PoolInUse, Pull},
     run::{BuildError, Lock},
     sysroot::Sysroot,
     target::Target,
@@ -67,7 +64,6 @@ impl UsedPool {
             drive: drive.clone(),
             unplug: unplug.clone(),
             drives: drives.cloned().collect(),
-            as_new: false,
             // The drive that a person agreed to take away is the only one whose superblock may be written.
             consent: vec![consent(drive)],
             array: Some(array.clone()),
@@ -111,18 +107,6 @@ impl PoolUnderTest for UsedPool {
             return Err(BuildError::Drives(format!("{label} was plugged in again meanwhile: start again")));
         }
         Ok(())
-    }
-
-    /// Only what reads.
-    fn probes(&self, cold: bool) -> Vec<Probe> {
-        let (list, read) = (Arc::clone(&self.files), Arc::clone(&self.files));
-        vec![
-            // So that its time of access stays.
-            probe("ls", cold, move || {
-                Dir::new(list.tree.dir(Path::new(""))?)?.try_for_each(|entry| Ok(entry.map(drop)?))
-            }),
-            probe("read", cold, move || read.read_page()),
-        ]
     }
 
     fn drop_caches(&self) {

@@ -4,11 +4,9 @@ use std::{
     fs::File,
     hash::{DefaultHasher, Hasher},
     io,
-    ops::Range,
     path::PathBuf,
 };
 
-use rand::Rng;
 use rustix::io::Errno;
 
 use super::choose::{Chosen, State, Tree};
@@ -18,88 +16,47 @@ use crate::{
     test_files::{FileLook, KnownFiles, READ, Random, read},
 };
 
-/// The most files that are read.
-const FILES: usize = 20_000;
-/// No file has more than this share of all bytes, so that a few large ones don't stand for all.
-const LARGEST: u64 = 16;
-
-/// A file, with the hashes of its pieces from its begin on.
+/// A file, with the hash of its begin, so that a few large files don't stand for all.
 #[derive(Debug)]
 struct KnownFile {
     path: PathBuf,
     state: State,
-    pieces: Vec<u64>,
+    hash: u64,
 }
 
 impl KnownFile {
-    /// Where a piece begins, and its length, bytes.
-    fn piece(&self, at: usize) -> (u64, u64) {
-        let begin = (at * READ) as u64;
-        (begin, (READ as u64).min(self.state.size.saturating_sub(begin)))
+    /// Bytes that are read of it.
+    fn length(&self) -> u64 {
+        self.state.size.min(READ as u64)
     }
 }
 
 /// Known files below a directory.
 #[derive(Debug)]
 pub struct FilesInUse {
-    pub tree: Tree,
+    tree: Tree,
     files: Vec<KnownFile>,
 }
 
 impl FilesInUse {
-    /// Reads files in their order, at most `bytes` of them, and of large ones the begin. Those that can't be read, or are being changed,
-    /// are counted and left out.
+    /// Reads the begins of files in their order, at most `bytes` of all. Files that can't be read, or are being changed, are left out.
     pub fn read(tree: Tree, chosen: Chosen, bytes: u64, cancel: &Cancel) -> (Self, FilesRead) {
-        let most = (bytes / LARGEST).max(READ as u64).div_ceil(READ as u64);
-        let mut about = FilesRead { found: chosen.found, left_out: chosen.left_out, ..FilesRead::default() };
+        let mut about = FilesRead { found: chosen.found, ..FilesRead::default() };
         let mut buffer = Aligned::new(READ);
         let mut known = Self { tree, files: Vec::new() };
         for (path, state) in chosen.files.into_iter().take_while(|_| !cancel.is_set()) {
-            let pieces = vec![0; state.size.div_ceil(READ as u64).min(most) as usize];
-            let mut file = KnownFile { path, state, pieces };
-            let size: u64 = (0..file.pieces.len()).map(|at| file.piece(at).1).sum();
-            if !known.files.is_empty() && about.bytes + size > bytes || known.files.len() == FILES {
+            let file = KnownFile { path, state, hash: 0 };
+            let length = file.length();
+            if !known.files.is_empty() && about.bytes + length > bytes {
                 break;
             }
-            let hashes = known.unchanged(&file, |opened| {
-                (0..file.pieces.len()).map(|at| hash(opened, file.piece(at), &mut buffer)).collect()
-            });
-            match hashes {
-                Ok(hashes) => {
-                    file.pieces = hashes;
-                    about.bytes += size;
-                    known.files.push(file);
-                }
-                Err(_) => about.left_out += 1,
+            if let Ok(hash) = known.unchanged(&file, |opened| hash(opened, length, &mut buffer)) {
+                about.bytes += length;
+                known.files.push(KnownFile { hash, ..file });
             }
         }
         about.files = known.files.len() as u64;
         (known, about)
-    }
-
-    /// Reads pieces of a file past the page cache.
-    fn look_at(&self, number: usize, pieces: Range<usize>, buffer: &mut Aligned) -> FileLook {
-        let file = &self.files[number];
-        let same = self.unchanged(file, |opened| {
-            for at in pieces {
-                if hash(opened, file.piece(at), buffer)? != file.pieces[at] {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
-        });
-        same.map_or_else(|look| look, |is_same| Ok(is_same).into())
-    }
-
-    /// Reads a page of the first file that no other program changed.
-    pub fn read_page(&self) -> io::Result<()> {
-        let page = |file: &File| read(file, 0, 1, &mut Aligned::new(READ)).map(drop);
-        let read = self.files.iter().find_map(|file| match self.unchanged(file, page) {
-            Ok(()) => Some(Ok(())),
-            Err(FileLook::Failed(e)) => Some(Err(e)),
-            Err(_) => None,
-        });
-        read.unwrap_or(Ok(()))
     }
 
     /// Reads from a file, unless it is another one or differs from what it was, before or afterwards.
@@ -136,26 +93,25 @@ impl KnownFiles for FilesInUse {
     }
 
     fn bytes(&self, number: usize) -> u64 {
-        let file = &self.files[number];
-        (0..file.pieces.len()).map(|at| file.piece(at).1).sum()
+        self.files[number].length()
     }
 
     fn look(&self, number: usize, buffer: &mut Aligned) -> FileLook {
-        self.look_at(number, 0..self.files[number].pieces.len(), buffer)
+        let file = &self.files[number];
+        let same = self.unchanged(file, |opened| Ok(hash(opened, file.length(), buffer)? == file.hash));
+        same.map_or_else(|look| look, |is_same| Ok(is_same).into())
     }
 
-    fn look_at_piece(&self, number: usize, random: &mut Random, buffer: &mut Aligned) -> (u64, FileLook) {
-        let file = &self.files[number];
-        let at = random.random_range(0..file.pieces.len());
-        (file.piece(at).1, self.look_at(number, at..at + 1, buffer))
+    fn look_at_piece(&self, number: usize, _: &mut Random, buffer: &mut Aligned) -> (u64, FileLook) {
+        (self.bytes(number), self.look(number, buffer))
     }
 }
 
-/// A hash of a piece, which may end early. Whoever can make another content with the same hash can't change the file without changing its
-/// times.
-fn hash(file: &File, (begin, length): (u64, u64), buffer: &mut Aligned) -> io::Result<u64> {
+/// A hash of the begin of a file, which may end early. Whoever can make another content with the same hash can't change the file without
+/// changing its times.
+fn hash(file: &File, length: u64, buffer: &mut Aligned) -> io::Result<u64> {
     let mut hasher = DefaultHasher::new();
-    hasher.write(read(file, begin, length, buffer)?);
+    hasher.write(read(file, 0, length, buffer)?);
     Ok(hasher.finish())
 }
 
@@ -200,8 +156,7 @@ mod tests {
         fs::remove_file(name(1)).expect("removes");
         let (files, about) = FilesInUse::read(tree, chosen, 1 << 30, &Cancel::default());
         let mut files = Arc::new(files);
-        assert_eq!((about.files, about.left_out, about.found), (6, 2, 8));
-        assert_eq!(about.bytes, files.files.iter().map(|file| file.state.size).sum::<u64>());
+        assert_eq!((about.files, about.found, about.bytes), (6, 8, 6 * READ as u64));
         let all = verify(&files);
         assert_eq!((all.whole, all.changed, all.all()), (6, 0, 6));
         // The same bytes again, a replaced file, one that is removed, and a link.
@@ -219,7 +174,7 @@ mod tests {
         );
         // What nothing changed, and yet differs, is wrong.
         let number = files.files.iter().position(|file| dir.join(&file.path) == name(7)).expect("is known");
-        Arc::get_mut(&mut files).expect("no thread has them").files[number].pieces[1] ^= 1;
+        Arc::get_mut(&mut files).expect("no thread has them").files[number].hash ^= 1;
         let lost = files.bytes(number);
         let all = verify(&files);
         assert_eq!((all.whole, all.changed, all.wrong, all.lost_bytes), (1, 4, 1, lost));
@@ -235,8 +190,8 @@ mod tests {
         let tree = Tree::open(home.path()).expect("opens");
         let chosen = choose(&tree, 1, &Cancel::default());
         let (files, about) = FilesInUse::read(tree, chosen, 32 * READ as u64, &Cancel::default());
-        assert_eq!((about.files, about.bytes, about.found), (16, 32 * READ as u64, 40));
-        assert_eq!((files.bytes(0), verify(&Arc::new(files)).whole), (2 * READ as u64, 16));
+        assert_eq!((about.files, about.bytes, about.found), (32, 32 * READ as u64, 40));
+        assert_eq!((files.bytes(0), verify(&Arc::new(files)).whole), (READ as u64, 32));
     }
 
     #[test]

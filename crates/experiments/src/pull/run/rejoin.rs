@@ -7,9 +7,8 @@ use std::{
 
 use super::{
     PoolUnderTest, PulledDrive, Session,
-    array::{Array, MemberDevice, Standing},
+    array::{ADVICE, Array, MemberDevice, Standing},
     detach::DetachedDrive,
-    second::pull_second,
 };
 use crate::{
     danger::Claims,
@@ -19,14 +18,14 @@ use crate::{
     run::{BuildError, Commands, Watcher, exists},
     sysroot::Sysroot,
     test_files::{POLL, sum},
-    tools::{Runner, mdadm, wipefs},
+    tools::{Runner, mdadm},
     units::{Action, MemberState, duration, listed},
 };
 
 /// Time limit for a pool to take a drive back without a command.
 const BY_ITSELF: Duration = Duration::from_secs(3);
 /// The time between two looks at an array that is filled.
-pub const PROGRESS: Duration = Duration::from_millis(100);
+const PROGRESS: Duration = Duration::from_millis(100);
 /// Idle time of an array after which its rebuild counts as stopped.
 const IDLE: Duration = Duration::from_secs(30);
 /// The time between two reports of how far a drive is filled.
@@ -93,20 +92,13 @@ fn fill_again(
     }
     let from = Instant::now();
     let begun = if back.by_itself { here } else { from };
-    let load = pool.start_load().ok();
+    let mut load = pool.start_load().ok();
     if !back.by_itself {
         if pool.is_in_use() {
             may_be_given(array, &device, session.runner, &root)?;
         }
-        join(session, array, pulled, &device, &mut back.commands, &mut back.refused)?;
+        join(session, array, pulled, &device, back)?;
     }
-    let mut load = match (pool.second()?, load) {
-        (Some(second), Some(load)) => {
-            pull_second(session, pool, (array, &device), &second, (load, from), back, watcher)?;
-            return Ok(begun.elapsed().as_secs_f64());
-        }
-        (_, load) => load,
-    };
     // Reading a pool in use goes on for as long as before; after that, what is filled gets all of the drives.
     let is_over = || pool.is_in_use() && (from.elapsed() >= session.time || cancel.is_set());
     let mut end_load = || {
@@ -116,7 +108,7 @@ fn fill_again(
             back.during = sum(&ops, &hanging, from, to);
         }
     };
-    let filled = wait_until_complete(array, &device, 0, cancel, &mut |progress| {
+    let filled = wait_until_complete(array, &device, cancel, &mut |progress| {
         if let Some(text) = progress {
             watcher.waits(text);
         }
@@ -134,37 +126,30 @@ fn fill_again(
 
 /// Notes that an array that lost another drive, or this one again, is no longer complete.
 fn note_lost(array: &Array, back: &mut RejoinResult) {
-    let (Array { shown, drive, .. }, root) = (array, Sysroot::live());
+    let root = Sysroot::live();
     let lost = array.lost(&root);
     back.lost = !lost.is_empty();
-    // Why it was not given the drive is said already.
-    if !back.was_given() {
-        return;
-    }
-    let device = array.member_device(&Inventory::read(&root)).ok();
-    let is_complete = device.as_ref().is_some_and(|device| array.is_complete(&device.name, 0, &root));
-    let why = if !lost.is_empty() {
-        let standing = device.map_or(Standing::Away, |device| array.standing(&device.name, &root));
-        format!("meanwhile {shown} lost {}. {}", listed(&lost), array.advice(standing, &root))
-    } else if array.is_broken(&root) {
-        array.restart()
-    } else if back.healed.is_some() && !is_complete {
-        format!("{shown} is not complete any more since {drive} was back: `drivebench list` shows its state")
-    } else {
-        return;
+    let device = array.member_device(&Inventory::read(&root));
+    let is_complete = device.is_ok_and(|device| array.is_complete(&device.name, &root));
+    let what = match lost.is_empty() {
+        false => format!("lost {}", listed(&lost)),
+        true if back.healed.is_some() && !is_complete => "did not stay complete".to_owned(),
+        true => return,
     };
-    back.healed = None;
-    back.refused.push(why);
+    // Why it was not given the drive is said already.
+    if back.was_given() {
+        back.healed = None;
+        back.refused.push(format!("meanwhile {} {what}. {ADVICE}", array.shown));
+    }
 }
 
-/// Gives the member to its array: as it is, or as a new one where it was wiped or mdadm refuses that.
-pub(super) fn join(
+/// Gives the member to its array: as it is, or as a new one where mdadm refuses that.
+fn join(
     session: &Session<'_>,
     array: &Array,
     pulled: &PulledDrive,
     device: &MemberDevice,
-    commands: &mut Vec<String>,
-    refused: &mut Vec<String>,
+    back: &mut RejoinResult,
 ) -> Result<(), BuildError> {
     let (root, path, node) = (Sysroot::live(), array.path(), &device.node);
     let has = || array.standing(&device.name, &root) != Standing::Away;
@@ -176,19 +161,14 @@ pub(super) fn join(
         Err(e) => return Err(array.may_lack(e)),
     };
     lacks_only_this(array, &root)?;
-    let mut says = |command: &str| commands.push(command.to_owned());
+    let mut says = |command: &str| back.commands.push(command.to_owned());
     let mut commands = Commands { runner: session.runner, says: &mut says, exists: &exists };
-    if pulled.as_new {
-        // Without its superblock nothing says what it has already.
-        commands.erase(&wipefs::wipe(node), &claims)?;
-    } else {
-        match commands.erase(&mdadm::re_add(&path, node), &claims) {
-            Ok(()) => return Ok(()),
-            Err(_) if has() => return Ok(()),
-            // mdadm refuses what lacks a bitmap, or was away for too long: it is filled as a new one.
-            Err(e @ BuildError::Failed { .. }) => refused.push(e.to_string()),
-            Err(e) => return Err(array.may_lack(e)),
-        }
+    match commands.erase(&mdadm::re_add(&path, node), &claims) {
+        Ok(()) => return Ok(()),
+        Err(_) if has() => return Ok(()),
+        // mdadm refuses what lacks a bitmap, or was away for too long: it is filled as a new one.
+        Err(e @ BuildError::Failed { .. }) => back.refused.push(e.to_string()),
+        Err(e) => return Err(array.may_lack(e)),
     }
     lacks_only_this(array, &root)?;
     // Its superblock is that of a new one from now on.
@@ -217,8 +197,7 @@ fn may_be_given(
     // mdadm would take one that is listed under the name that it had for another one, and make it a spare.
     if *member != device.name && in_array(name, member, root) != MemberState::Unused {
         return Err(refused(format!(
-            "it is still listed as {member}, which is gone: mdadm /dev/{name} --fail detached --remove detached; mdadm /dev/{name} \
-             --re-add {node}"
+            "it is still listed as {member}: mdadm /dev/{name} --fail detached --remove detached; mdadm /dev/{name} --re-add {node}"
         )));
     }
     let added = array.added(&device.name, root);
@@ -241,8 +220,8 @@ fn may_be_given(
     match superblock.complete && superblock.events <= events {
         true => Ok(()),
         false => Err(refused(format!(
-            "by its superblock it may have been used without the others. What was written to it then is only on it, and in no backup of the \
-             pool: look at that first. To discard that and rebuild it as new: wipefs --all {node}; mdadm /dev/{name} --add {node}"
+            "it may have been used without the others. Look at its files first; to discard them and rebuild it as new: wipefs --all {node}; \
+             mdadm /dev/{name} --add {node}"
         ))),
     }
 }
@@ -250,39 +229,29 @@ fn may_be_given(
 /// Refuses to give a drive to an array that lost another one meanwhile: what is on both may be needed to put it together. Nor to one of
 /// which that is not known.
 fn lacks_only_this(array: &Array, root: &Sysroot) -> Result<(), BuildError> {
-    let Array { name, shown, drive, uuid, .. } = array;
+    let Array { shown, drive, .. } = array;
     let lost = array.lost(root);
-    let lost = match (array.degraded(root), &lost[..]) {
-        (Some(2..), []) => "another drive".to_owned(),
-        (Some(_), []) => return Ok(()),
-        (Some(_), lost) => listed(lost),
-        (None, _) => {
-            return Err(BuildError::Drives(format!(
-                "{drive} is not given to {shown}, whose state can't be read: it may have been stopped. To start it: mdadm --assemble /dev/{name} \
-                 --uuid={uuid}. If it lacks the drive then: mdadm /dev/{name} --re-add, with the member on it"
-            )));
-        }
+    let what = match array.degraded(root) {
+        _ if !lost.is_empty() => format!("lost {}", listed(&lost)),
+        Some(0 | 1) => return Ok(()),
+        Some(_) => "lost another drive".to_owned(),
+        None => "was stopped".to_owned(),
     };
-    let advice = array.advice(Standing::Away, root);
-    Err(BuildError::Drives(format!(
-        "{drive} is not given to {shown}, because meanwhile it lost {lost}. {advice}"
-    )))
+    Err(BuildError::Drives(format!("{drive} is not given to {shown}, because meanwhile it {what}. {ADVICE}")))
 }
 
-/// Waits until a member has all its data, and the array lacks so many others. `looks` is called at each look at it, now and then with how
+/// Waits until a member has all its data, and the array lacks no others. `looks` is called at each look at it, now and then with how
 /// far it is.
-pub fn wait_until_complete(
+fn wait_until_complete(
     array: &Array,
     device: &MemberDevice,
-    lacks: u64,
     cancel: &Cancel,
     looks: &mut dyn FnMut(Option<&str>),
 ) -> Result<(), BuildError> {
-    const SHOWS: &str = "`drivebench list` shows its state";
     let (Array { shown, drive, .. }, root) = (array, Sysroot::live());
     let (mut reported, mut idle) = (None::<Instant>, Instant::now());
     let why = loop {
-        if array.is_complete(&device.name, lacks, &root) {
+        if array.is_complete(&device.name, &root) {
             return Ok(());
         }
         let work = array.work(&root);
@@ -290,17 +259,11 @@ pub fn wait_until_complete(
         if matches!(action, Some(Action::Recover | Action::Resync)) {
             idle = Instant::now();
         }
-        // What it does about others that are lost is said afterwards.
-        if array.is_broken(&root) && array.lost(&root).is_empty() {
-            break array.restart();
-        }
-        let state = in_array(&array.name, &device.name, &root);
-        if matches!(state, MemberState::Failed | MemberState::Unused | MemberState::Absent) {
-            break format!("{drive} was lost while {shown} was rebuilt: {SHOWS}");
-        }
-        // Another one failed meanwhile, this one waits as a spare, or the array is frozen.
+        // This one or another was lost meanwhile, this one waits as a spare, or the array is frozen or takes no writes.
         if idle.elapsed() >= IDLE {
-            break format!("{shown} is not complete, and no drive is being rebuilt: {SHOWS}");
+            break format!(
+                "{shown} is not complete, and no drive is being rebuilt: `drivebench list` says why"
+            );
         }
         let progress = work.map_or("the rebuild begins".to_owned(), |work| {
             let left = work.left.map(|left| format!(", {} left", duration(left.round())));
@@ -308,7 +271,7 @@ pub fn wait_until_complete(
         });
         if cancel.is_set() {
             break format!(
-                "{drive} is back in {shown}, which is not complete yet ({progress}): the kernel goes on, and {SHOWS}"
+                "{drive} is back in {shown}, which is not complete yet ({progress}): the kernel goes on"
             );
         }
         let is_due = reported.is_none_or(|at| at.elapsed() >= REPORT);
@@ -332,7 +295,7 @@ mod tests {
     fn an_array_that_lost_another_drive_or_was_stopped_is_given_none() {
         // What md says of the array and of another member, and whether that is there.
         let said = |degraded: Option<&str>, state: &str, is_there: bool| {
-            let mut tree = tree("raid5\n", degraded, state);
+            let mut tree = tree(degraded, state);
             if is_there {
                 tree.file("sys/class/block/sdc1/size", "1000\n");
             }
@@ -341,8 +304,6 @@ mod tests {
         };
         assert_eq!(said(Some("1\n"), "in_sync\n", true), "");
         // The last copy stays in use, though it is gone.
-        let put_together = "Take the 2 with the most Events, without the member on the one that was away, which lacks what was written meanwhile, and none that is a spare or has a Recovery Offset. Then: mdadm --stop /dev/md127; mdadm \
-                            --assemble --force --run --readonly /dev/md127 DRIVES. ";
         for (degraded, state, is_there, other) in [
             ("2\n", "in_sync\n", true, "another drive"),
             ("2\n", "faulty\n", true, "the stick of sdc1"),
@@ -350,18 +311,9 @@ mod tests {
             ("1\n", "faulty\n", true, "the stick of sdc1"),
         ] {
             let lost = said(Some(degraded), state, is_there);
-            assert!(
-                lost.contains(&format!("meanwhile it lost {other}. ")) && lost.contains(put_together),
-                "{lost}"
-            );
-            // Before anything is copied. Names of devices may be those of other drives later.
-            let first = lost.split("once all is copied").next().unwrap_or_default();
-            assert!(
-                !first.contains(" --add ") && !lost.contains("wipefs") && !lost.contains("/dev/sd"),
-                "{lost}"
-            );
+            assert!(lost.contains(&format!("meanwhile it lost {other}. {ADVICE}")), "{lost}");
         }
         let stopped = said(None, "in_sync\n", true);
-        assert!(stopped.contains("whose state can't be read") && !stopped.contains(" --add "), "{stopped}");
+        assert!(stopped.contains("meanwhile it was stopped. "), "{stopped}");
     }
 }

@@ -12,31 +12,18 @@ use crate::{
     test_files::{HANG, within},
 };
 
-/// A file in sysfs and the text that takes a drive away or brings it back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Switch {
-    pub file: PathBuf,
-    pub text: &'static str,
+/// Takes a USB device away, or brings it back, by its file `authorized` in sysfs. The kernel may answer only when it is done with the
+/// device, or never.
+pub fn authorize(switch: &Path, is_there: bool) -> io::Result<()> {
+    let switch = switch.to_owned();
+    within(HANG, move || fs::write(&switch, if is_there { "1" } else { "0" }))
+        .unwrap_or_else(|| Err(io::Error::other("the kernel did not answer within two minutes")))
 }
 
-impl Switch {
-    /// A switch that brings drives back, as a journal names it; none if it is another file.
-    fn of_journal(file: &Path) -> Option<Self> {
-        let text = file.to_str()?;
-        let plain = !text.contains("/../") && file.starts_with("/sys");
-        let is = |folder: &str, name: &str| plain && text.starts_with(folder) && file.ends_with(name);
-        if is("/sys/devices/", "authorized") {
-            return Some(Self { file: file.to_owned(), text: "1" });
-        }
-        is("/sys/class/scsi_host/", "scan").then(|| Self { file: file.to_owned(), text: "- - -" })
-    }
-
-    /// Writes it. The kernel may answer only when it is done with the device, or never.
-    pub fn set(&self) -> io::Result<()> {
-        let this = self.clone();
-        within(HANG, move || fs::write(&this.file, this.text))
-            .unwrap_or_else(|| Err(io::Error::other("the kernel did not answer within two minutes")))
-    }
+/// Whether a journal may name this file.
+fn is_switch(file: &Path) -> bool {
+    let text = file.to_str().unwrap_or_default();
+    text.starts_with("/sys/devices/") && !text.contains("/../") && file.ends_with("authorized")
 }
 
 /// A drive was taken away; writing to this file in sysfs brings it back.
@@ -58,22 +45,18 @@ impl Undo for UnpluggedDrive {
 
     fn undo(&self, _: &Left) -> io::Result<Vec<Undone>> {
         // Its port may be empty by now.
-        let Some(switch) = Switch::of_journal(&self.switch).filter(|switch| switch.file.exists()) else {
+        if !is_switch(&self.switch) || !self.switch.exists() {
             return Ok(Vec::new());
-        };
-        switch.set().map_err(|e| io::Error::new(e.kind(), format!("a drive is still taken away: {e}")))?;
-        Ok(Undone::gone(switch.file))
+        }
+        authorize(&self.switch, true)
+            .map_err(|e| io::Error::new(e.kind(), format!("a drive is still taken away: {e}")))?;
+        Ok(Undone::gone(self.switch.clone()))
     }
 
     fn report(&self, path: &Path, ended: &str) -> String {
-        // A host is told to look for its disks; whether this one answers is not known.
-        let done = match path.ends_with("scan") {
-            true => "Had the system look for the drive at",
-            false => "Brought back the drive at",
-        };
         format!(
-            "{done} {}, taken away by {ended}. If it is of a pool, `drivebench list` says whether the pool lacks it, and some \
-             seconds later the command that gives it back.",
+            "Brought back the drive at {}, taken away by {ended}. If it is of a pool, `drivebench list` says whether the pool lacks it, \
+             and some seconds later the command that gives it back.",
             path.display()
         )
     }
@@ -85,16 +68,14 @@ mod tests {
 
     #[test]
     fn a_journal_names_no_other_files() {
-        let of = |file: &str| Switch::of_journal(Path::new(file)).map(|switch| switch.text);
-        assert_eq!(of("/sys/devices/pci0000:00/usb1/1-1/1-1.2/authorized"), Some("1"));
-        assert_eq!(of("/sys/class/scsi_host/host7/scan"), Some("- - -"));
-        for other in [
+        let is = |file: &str| is_switch(Path::new(file));
+        assert!(is("/sys/devices/pci0000:00/usb1/1-1/1-1.2/authorized"));
+        let others = [
             "/sys/devices/x/../../../etc/authorized",
             "/etc/authorized",
             "/sys/devices/x/delete",
             "authorized",
-        ] {
-            assert_eq!(of(other), None, "{other}");
-        }
+        ];
+        assert!(!others.into_iter().any(is));
     }
 }
