@@ -221,6 +221,21 @@ fn predictions_lie_in_their_intervals() {
 }
 
 #[test]
+fn what_stalls_for_long_in_a_run_is_said() {
+    let said = |seconds: f64| {
+        let asked = asked(2, &[("layouts", "raid1"), ("quick", "true"), ("runs", "3")]);
+        let plan = LAYOUTS.plan(&asked).expect("plans");
+        let stalls = Stalls { every: 30e6, seconds, ..Stalls::default() };
+        let stalling = Model { stalls: vec![stalls], ..stick(5e6, 20e6) };
+        let events = events(&plan, &[stick(5e6, 20e6), stalling], &stick(5e6, 20e6), Vec::new());
+        findings(events).verdicts.join("\n")
+    };
+    let long = said(4.0);
+    assert!(long.contains("operations of up to 4") && long.contains("repeat with --runtime 2"), "{long}");
+    assert!(!said(0.3).contains("too short"), "{}", said(0.3));
+}
+
+#[test]
 fn one_run_has_no_interval_and_nothing_is_the_fastest() {
     let plan = LAYOUTS
         .plan(&asked(2, &[("runs", "1"), ("layouts", "raid0,raid1"), ("quick", "true")]))

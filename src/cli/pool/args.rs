@@ -40,6 +40,7 @@ pub enum PoolAction {
         missing: bool,
     },
     /// Replace a drive of a pool by another one
+    #[command(after_help = REPLACE)]
     Replace(Replace),
     /// Compare the copies or the parity of a pool
     Scrub {
@@ -47,6 +48,13 @@ pub enum PoolAction {
         name: String,
     },
 }
+
+const REPLACE: &str = "\
+While OLD works, it is copied, and the pool stays protected. If OLD is missing
+or has failed, NEW is filled from the others. The pool can be used meanwhile.
+If this command is stopped, the copy goes on; the same command waits for it.
+A drive that was unplugged and is back takes its own place: name it as OLD and as NEW.
+If it has newer data than the pool, it is refused.";
 
 #[derive(Debug, Group)]
 pub struct Replace {

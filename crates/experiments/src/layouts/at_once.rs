@@ -1,16 +1,22 @@
 //! The speed of all drives at once and its limit: evidence for advice.
 
+use std::collections::BTreeMap;
+
 use super::{
     super::{
-        common::Group,
-        together::{Held, added},
+        common::{Group, Series},
+        together::{Held, Level, ProcessorLoad, added, shared},
     },
     plan::{alone, labels_at_once},
 };
 use crate::{
     analyse::{Estimate, compare, repeat},
+    conditions::Processors,
     findings::{Limiter, Metric, Quantity, Scope},
-    units::{Direction, listed, rate},
+    inventory::Inventory,
+    plan::Plan,
+    record::Run,
+    units::{Direction, distinct, listed, rate},
 };
 
 /// The shared limit of drives that are slower at once than alone: layouts that use all of them can't exceed it.
@@ -24,16 +30,32 @@ pub(super) fn limit(evidence: &[Metric]) -> Option<String> {
         };
         let verb = if load.direction == Some(Direction::Write) { "write" } else { "read" };
         let (at_once, alone) = (ceiling.estimate.sentence(rate, ""), rate(alone.estimate.value));
-        limits.push(format!("{verb} {at_once} at once ({alone} alone)"));
+        limits.push((ceiling.target.clone(), format!("{verb} {at_once} at once ({alone} alone)")));
     }
-    (!limits.is_empty()).then(|| {
-        let limits = listed(&limits);
-        format!("Layouts of these drives are limited by something shared: the drives {limits}. drivebench run together names it.")
-    })
+    let (names, speeds): (Vec<String>, Vec<String>) = limits.into_iter().unzip();
+    let names = listed(&distinct(names));
+    (!speeds.is_empty())
+        .then(|| format!("Layouts of these drives are limited by {names}: the drives {}.", listed(&speeds)))
+}
+
+/// What the processors did during each load on several drives at once, by its label.
+pub(super) fn processors(run: &Run<Series>, plan: &Plan) -> BTreeMap<String, Vec<Processors>> {
+    let mut all: BTreeMap<String, Vec<Processors>> = BTreeMap::new();
+    for (step, measure) in plan.measures().filter(|(step, _)| step.on.len() > 1) {
+        let processors = run.steps.get(&step.id).and_then(|done| done.processors.clone());
+        all.entry(measure.label.clone()).or_default().extend(processors);
+    }
+    all
 }
 
 /// The speeds of all drives at once, their sums, and the ceiling, where it is known whether there is one.
-pub(super) fn metrics(drives: usize, groups: &[Group<'_>]) -> Vec<Metric> {
+pub(super) fn metrics(
+    plan: &Plan,
+    drives: usize,
+    groups: &[Group<'_>],
+    processors: &BTreeMap<String, Vec<Processors>>,
+    inventory: &Inventory,
+) -> Vec<Metric> {
     let each = labels_at_once().filter_map(|label| {
         let find = |label: &str| -> Option<Vec<&Group<'_>>> {
             let one = |at: usize| groups.iter().find(|g| g.at == at && g.measure.label == label);
@@ -58,12 +80,23 @@ pub(super) fn metrics(drives: usize, groups: &[Group<'_>]) -> Vec<Metric> {
             let together = repeat::mean(speeds)?;
             all.push(metric(&group.target.given, Quantity::Throughput, &together, Scope::Together));
         }
+        let members: Vec<usize> = (0..drives).collect();
+        let load = processors.get(&label).and_then(|all| ProcessorLoad::of(all, drives));
         let (limiter, name) = match Held::by(&compare::ratio(&sum, &sum_alone)?.estimate) {
             Held::Unknown => return Some(all),
-            Held::No => (Limiter::Drives, "drives"),
-            Held::Yes => (Limiter::Unknown, "something shared"),
+            Held::No => (Limiter::Drives, "drives".to_owned()),
+            Held::Yes if load.is_some_and(|load| load.level == Level::Limit) => {
+                (Limiter::Processor, "processor".to_owned())
+            }
+            Held::Yes => {
+                let mut links = shared(inventory, &plan.targets, &members).into_iter();
+                match links.find(|link| link.members == members && !link.name.is_empty()) {
+                    Some(link) => (Limiter::Bus, link.name),
+                    None => (Limiter::Unknown, "something shared".to_owned()),
+                }
+            }
         };
-        all.push(metric(name, Quantity::Ceiling(limiter), &sum, Scope::Whole));
+        all.push(metric(&name, Quantity::Ceiling(limiter), &sum, Scope::Whole));
         Some(all)
     });
     each.flatten().collect()

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     super::common::{self, FileSets, Group, MeasuredFiles, Series, all_file_sets, file_metrics},
-    accuracy::quality,
+    accuracy::{quality, too_short},
     at_once,
     compared::Compared,
     plan::labels_at_once,
@@ -22,6 +22,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let predictions = predictions(run, plan);
     let times: Vec<Times> = (0..plan.targets.len()).map(|at| times(run, plan, at)).collect();
     // Grouping takes the loads out of the run.
+    let processors = at_once::processors(run, plan);
     let files = all_file_sets(plan, &run.acts);
     let groups = common::group(run, plan);
     let labels: Vec<String> = common::labels(&groups).into_iter().map(str::to_owned).collect();
@@ -41,13 +42,15 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.tables.extend(files_table(&files, &names));
     findings.tables.extend(table_at_once(&groups, &names[..drives]));
     findings.figures = compared.iter().map(|c| figure(c, &names)).collect();
-    findings.evidence = at_once::metrics(drives, &groups);
+    let inventory = run.start.as_ref().map(|start| start.inventory.clone()).unwrap_or_default();
+    findings.evidence = at_once::metrics(plan, drives, &groups, &processors, &inventory);
     if let Some((_, predict)) = plan.predict() {
         let recommended = recommend(&candidates, predict.survive as usize);
         findings.verdicts = recommended.iter().map(Recommendation::sentence).collect();
     }
     findings.verdicts.extend(at_once::limit(&findings.evidence));
     findings.verdicts.extend(quality(&compared, plan, drives));
+    findings.verdicts.extend(too_short(&groups));
     for (target, times) in plan.targets.iter().zip(&times).skip(drives) {
         findings.estimates.extend(time_metrics(&target.given, *times));
     }

@@ -11,6 +11,8 @@ mod shared_links;
 mod verdicts;
 
 pub(super) use bottleneck::{Held, added};
+pub(super) use cpu_limits::{Level, ProcessorLoad};
+pub(super) use shared_links::shared;
 
 use samples::Times;
 

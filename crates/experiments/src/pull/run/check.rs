@@ -167,6 +167,12 @@ fn is_elsewhere(member: &Member<'_>, inventory: &Inventory, store: &Path) -> Res
 /// How the drive is taken away, if nothing else goes with it.
 pub fn unplug(member: &Member<'_>, act: &Pull, inventory: &Inventory) -> Result<Unplug, BuildError> {
     let word = |file: &str| Sysroot::live().word(&format!("/sys/block/{}/md/{file}", member.layer.name));
+    if word("metadata_version").is_some_and(|version| version.starts_with("0.")) {
+        return Err(refused(format!(
+            "{} has superblocks of version 0.90, which don't say enough to give a drive back safely",
+            member.layer.shown()
+        )));
+    }
     if word("array_state").as_deref() == Some("read-auto") {
         return Err(refused(format!(
             "{} waits for its first write, and rebuilds no drive before it: run `mdadm --readwrite /dev/{}`",
