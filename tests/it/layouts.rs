@@ -16,7 +16,7 @@ use drivebench::{
 };
 use drivebench_modelled::{
     Modelled,
-    sim::{Board, Model, Noise, SharedBus, Zone},
+    sim::{Board, Model, Noise, SharedBus, Stalls, Zone},
 };
 
 /// A stick without noise: what it does is known exactly.
