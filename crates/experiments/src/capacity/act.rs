@@ -3,8 +3,6 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    thread,
-    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -18,14 +16,11 @@ use super::{
 use crate::{
     danger::Claim,
     engine::{Cancel, Clock},
-    inventory::Drive,
     plan::{Act, Changes, Consent, Cost, Needs, Step, Uncounted},
-    pull::{DetachedDrive, Unplug},
     record::{ActResult, Observation, lasts},
     run::{Entry, Execution, Folder, Journal, RunContext, RunError, Troubles, Watcher, stays},
-    stamped::{BLOCK, Device, Medium, random_seed},
+    stamped::{BLOCK, Device, random_seed},
     target::Target,
-    tools::System,
     units::{decimal_bytes, thousands},
 };
 
@@ -36,17 +31,12 @@ pub(super) struct ProbeCapacity {
     pub drive: String,
     /// What is tested, bytes: the size that the drive claims, or what files may take of its free space.
     pub bytes: u64,
-    /// A person unplugs the drive and plugs it in again before stamps are read.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub replug: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free_space: Option<FreeSpace>,
 }
 
 /// Rounds of the most thorough test: of a drive with a false size.
 const MOST_ROUNDS: u64 = 8;
-/// The time between two attempts to open a drive that was plugged in again.
-const LOOK: Duration = Duration::from_secs(1);
 
 impl ProbeCapacity {
     fn samples(&self) -> u64 {
@@ -85,8 +75,7 @@ impl Act for ProbeCapacity {
                 free_space.describe(self.bytes)
             ),
             None => format!(
-                "{samples} blocks of 4 KiB are saved, overwritten, read back and restored{}; {written} written on a good drive",
-                if self.replug { ", with the drive unplugged in between" } else { "" }
+                "{samples} blocks of 4 KiB are saved, overwritten, read back and restored; {written} written on a good drive"
             ),
         })
     }
@@ -120,7 +109,6 @@ impl Act for ProbeCapacity {
                         watcher: &mut **watcher,
                         cancel: &run.cancel,
                         saved: None,
-                        replug: run.plan.targets[target].drives.first().filter(|_| self.replug).cloned(),
                     };
                     let probed = match self.free_space {
                         Some(_) => session.in_files(&run.plan.targets[target], target)?,
@@ -177,8 +165,6 @@ struct ProbeSession<'a> {
     watcher: &'a mut dyn Watcher,
     cancel: &'a Cancel,
     saved: Option<(Entry, PathBuf)>,
-    /// The drive that a person has to unplug, as it is now.
-    replug: Option<Drive>,
 }
 
 impl ProbeSession<'_> {
@@ -229,26 +215,6 @@ impl Keeper for ProbeSession<'_> {
         let Some((entry, file)) = self.saved.take() else { return Ok(()) };
         saved::remove(&file)?;
         entry.done()
-    }
-
-    fn replug(&mut self, medium: &mut dyn Medium) -> io::Result<bool> {
-        let Some(drive) = &self.replug else { return Ok(false) };
-        let mut asks = |text: &str| self.watcher.asks(&format!("{text} Automatic mounting must be off."));
-        let mut away =
-            DetachedDrive::announce(&self.journal, drive, &Unplug::Hand).map_err(io::Error::other)?;
-        let check = || Ok(());
-        away.take_away(&[], &check, self.cancel, &mut asks).map_err(io::Error::other)?;
-        let drive = away.bring_back(&System::default(), self.cancel, &mut asks).map_err(io::Error::other)?;
-        // It may be mounted automatically.
-        while let Err(e) = medium.reopen() {
-            if e.kind() != io::ErrorKind::ResourceBusy {
-                return Err(e);
-            }
-            self.report_progress(&format!("waiting for the drive: {e}"))?;
-            thread::sleep(LOOK);
-        }
-        self.replug = Some(drive);
-        Ok(true)
     }
 
     fn seconds(&self) -> f64 {
