@@ -8,31 +8,26 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    super::target_checks::fits,
-    free_space::{Files, FreeSpace},
     probe::{Keeper, Probed, Saved, Sizes, probe},
     saved::{self, StampedBlocks},
 };
 use crate::{
     danger::Claim,
     engine::{Cancel, Clock},
-    plan::{Act, Changes, Consent, Cost, Needs, Step, Uncounted},
+    plan::{Act, Changes, Cost, Needs, Step, Uncounted},
     record::{ActResult, Observation, lasts},
-    run::{Entry, Execution, Folder, Journal, RunContext, RunError, Troubles, Watcher, stays},
+    run::{Entry, Execution, Journal, RunContext, RunError, Troubles, Watcher},
     stamped::{BLOCK, Device, random_seed},
-    target::Target,
     units::{decimal_bytes, thousands},
 };
 
-/// Replaces blocks of a drive by stamps, reads these back, and restores the blocks; or writes and reads them in files.
+/// Replaces blocks of a drive by stamps, reads these back, and restores the blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ProbeCapacity {
     /// The identity of the drive.
     pub drive: String,
-    /// What is tested, bytes: the size that the drive claims, or what files may take of its free space.
+    /// The size that the drive claims, bytes.
     pub bytes: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub free_space: Option<FreeSpace>,
 }
 
 /// Rounds of the most thorough test: of a drive with a false size.
@@ -61,27 +56,14 @@ impl Act for ProbeCapacity {
     }
 
     fn changes(&self) -> Changes {
-        match self.free_space {
-            Some(_) => Changes::OwnFiles,
-            None => Changes::PutsBack(vec![self.drive.clone()]),
-        }
+        Changes::PutsBack(vec![self.drive.clone()])
     }
 
     fn describe(&self) -> Option<String> {
         let (samples, written) = (thousands(self.samples() as f64), decimal_bytes(self.round()));
-        Some(match &self.free_space {
-            Some(free_space) => format!(
-                "{}, by stamps in {samples} files or more; {written} written on a good drive",
-                free_space.describe(self.bytes)
-            ),
-            None => format!(
-                "{samples} blocks of 4 KiB are saved, overwritten, read back and restored; {written} written on a good drive"
-            ),
-        })
-    }
-
-    fn consent(&self) -> Option<Consent> {
-        self.free_space.as_ref().map(|free_space| free_space.consent(self.bytes))
+        Some(format!(
+            "{samples} blocks of 4 KiB are saved, overwritten, read back and restored; {written} written on a good drive"
+        ))
     }
 
     fn is_work(&self) -> bool {
@@ -110,10 +92,7 @@ impl Act for ProbeCapacity {
                         cancel: &run.cancel,
                         saved: None,
                     };
-                    let probed = match self.free_space {
-                        Some(_) => session.in_files(&run.plan.targets[target], target)?,
-                        None => session.on_drive(world.erasable())?,
-                    };
+                    let probed = session.test(world.erasable())?;
                     if session.saved.is_some() {
                         let what =
                             "its saved blocks are not restored: plug it in, then run `drivebench cleanup`";
@@ -140,8 +119,8 @@ impl Act for ProbeCapacity {
 
 /// A good drive.
 fn modelled(act: &ProbeCapacity) -> Probed {
-    let (blocks, foreign) = (act.bytes / BLOCK as u64, act.free_space.as_ref().map(|_| false));
-    Probed { blocks, samples: super::probe::good(act.samples(), blocks), foreign, ..Probed::default() }
+    let blocks = act.bytes / BLOCK as u64;
+    Probed { blocks, samples: super::probe::good(act.samples(), blocks), ..Probed::default() }
 }
 
 crate::kind!("capacity.probe", Probed as Observation);
@@ -168,7 +147,7 @@ struct ProbeSession<'a> {
 }
 
 impl ProbeSession<'_> {
-    fn on_drive(&mut self, erase: &[String]) -> Result<io::Result<Probed>, RunError> {
+    fn test(&mut self, erase: &[String]) -> Result<io::Result<Probed>, RunError> {
         let claim = Claim::take(&self.act.drive, erase).map_err(|e| RunError::Act(e.to_string()))?;
         let mut probe_claimed = || {
             let mut device = Device::open(&claim)?;
@@ -179,27 +158,10 @@ impl ProbeSession<'_> {
         };
         Ok(probe_claimed())
     }
-
-    fn in_files(&mut self, on: &Target, at: usize) -> Result<io::Result<Probed>, RunError> {
-        let cannot = |source| RunError::Folder { dir: on.path.clone(), source };
-        stays(on).map_err(cannot)?;
-        let mut folder = Folder::create(&on.path, &self.journal, at).map_err(cannot)?;
-        // Others may have taken some since the plan was made.
-        let bytes = fits(on, 0).map_err(|e| RunError::Act(e.to_string()))?.min(self.act.bytes);
-        self.watcher.waits("reserving the free space");
-        let probed = Files::reserve(&mut folder, bytes, self.cancel)
-            .and_then(|(mut files, sizes)| probe(&mut files, self, sizes, random_seed()?));
-        let path = folder.path();
-        folder.remove().map_err(|source| RunError::Leftover { path, command: "rm -r", source })?;
-        Ok(probed)
-    }
 }
 
 impl Keeper for ProbeSession<'_> {
     fn save(&mut self, salt: u64, blocks: &Saved) -> io::Result<()> {
-        if self.act.free_space.is_some() {
-            return Ok(());
-        }
         let file = self.store.join("journals").join(format!("{}.saved{salt:x}", self.journal.run()));
         let undo = StampedBlocks { drive: self.act.drive.clone(), salt, file: file.clone() };
         let entry = self.journal.will(undo)?;

@@ -28,17 +28,12 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             continue;
         };
         let verdict = Verdict::of(probed);
-        let tested = bytes(probed.blocks);
-        let (what, part) = match &act.free_space {
-            Some(free_space) => ("free space", format!(" This {}.", free_space.describe(tested))),
-            None => ("drive", String::new()),
-        };
-        findings.verdicts.push(format!("{given}: {}{part}", sentence(&verdict, probed)));
+        findings.verdicts.push(format!("{given}: {}", sentence(&verdict, probed)));
         findings.tables.push(table(given, probed));
-        findings.figures.push(figure(given, what, probed));
-        let real = real_size(&verdict, act.bytes).filter(|_| act.free_space.is_none());
+        findings.figures.push(figure(given, probed));
+        let real = real_size(&verdict, act.bytes);
         findings.estimates.extend(real.map(|e| Metric::new(given, Quantity::RealSize, e)));
-        if let Some(kept) = loss(&verdict, tested) {
+        if let Some(kept) = loss(&verdict, bytes(probed.blocks)) {
             findings.judge(given, Measures { kept: Some(kept), ..Measures::default() }, &[Use::Safekeeping]);
         }
         if probed.not_restored > 0 {
@@ -50,7 +45,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         if let Verdict::Real { .. } = verdict {
             let n = probed.samples.len() as f64;
             findings.details.sentences.push(format!(
-                "{given}: a bad range of {} of the {what} or more is always hit; if {} of all blocks are bad, {} in 100,000 tests \
+                "{given}: a bad range of {} of the drive or more is always hit; if {} of all blocks are bad, {} in 100,000 tests \
                  miss them.",
                 percent(2.0 / n),
                 percent(0.01),
@@ -77,7 +72,7 @@ fn real_size(verdict: &Verdict, claimed: u64) -> Option<Estimate> {
         Verdict::Faulty { share, low, high, .. } => {
             within(all * (1.0 - high), all * (1.0 - low), all * (1.0 - share))
         }
-        Verdict::FakeSomewhere { .. } | Verdict::Unsteady { .. } | Verdict::Undecided(_) => return None,
+        Verdict::Unsteady { .. } | Verdict::Undecided(_) => return None,
     })
 }
 
@@ -88,9 +83,7 @@ fn loss(verdict: &Verdict, claimed: u64) -> Option<KeptData> {
         Verdict::Fake { bytes, .. } | Verdict::Fails { from: bytes } => {
             lost(claimed.saturating_sub(*bytes).max(1))
         }
-        Verdict::Faulty { share, .. } | Verdict::FakeSomewhere { share, .. } => {
-            lost(((claimed as f64 * share) as u64).max(1))
-        }
+        Verdict::Faulty { share, .. } => lost(((claimed as f64 * share) as u64).max(1)),
         Verdict::Unsteady { samples } => KeptData { lost_bytes: 0, wrong_reads: *samples },
         Verdict::Real { .. } | Verdict::Undecided(_) => return None,
     })
@@ -102,17 +95,9 @@ fn sentence(verdict: &Verdict, probed: &Probed) -> String {
     let bad = || probed.samples.iter().filter(|s| s.state.is_bad()).map(|s| s.block);
     match verdict {
         Verdict::Real { good } => format!(
-            "at least {} of {claimed} are real (95 %). All {samples} kept what was written.{}",
-            decimal_bytes((bytes(probed.blocks) as f64 * good) as u64),
-            if probed.foreign.is_some() { " Old files may share blocks with them: a test of the whole drive would tell." } else { "" }
+            "at least {} of {claimed} are real (95 %). All {samples} kept what was written.",
+            decimal_bytes((bytes(probed.blocks) as f64 * good) as u64)
         ),
-        Verdict::FakeSomewhere { overwrites, share } => {
-            let how = match overwrites {
-                true => "data overwrites other data".to_owned(),
-                false => format!("the last {} of it loses what is written", percent(*share)),
-            };
-            format!("FAKE: {how}. Copy old files elsewhere and compare them; test the whole drive for its exact size.")
-        }
         Verdict::Fake { how, bytes, confirmed } => {
             let beyond = match how {
                 False::Wraps(_) => "overwrites earlier data",
@@ -173,7 +158,7 @@ fn table(given: &str, probed: &Probed) -> Table {
 }
 
 /// Where samples are, what became of them, and how long reading them took.
-fn figure(given: &str, what: &str, probed: &Probed) -> Figure {
+fn figure(given: &str, probed: &Probed) -> Figure {
     let point = |s: &Sample| Point::new(bytes(s.block) as f64, s.seconds);
     let curve = |(state, name): (State, &str)| {
         let own = probed.samples.iter().filter(|s| s.state == state).map(point);
@@ -184,7 +169,7 @@ fn figure(given: &str, what: &str, probed: &Probed) -> Figure {
         (own > 0).then(|| format!("{} {name}", whole(own as u64)))
     });
     Figure {
-        title: format!("samples over the {what}, {given}"),
+        title: format!("samples over the drive, {given}"),
         text: format!(
             "Samples by position: {}.",
             states.into_iter().flatten().collect::<Vec<_>>().join(", ")

@@ -1,7 +1,7 @@
 //! Drives of known real size, as people have met them: <https://github.com/AltraMayor/f3/issues>.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{HashMap, VecDeque},
     io,
 };
 
@@ -9,14 +9,14 @@ use rand::{Rng, RngCore, SeedableRng, seq::IndexedRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{
-    probe::{Keeper, Probed, Saved, Sizes, State, good, probe},
+    probe::{Keeper, Saved, Sizes, probe},
     verdict::{False, Verdict},
 };
 use crate::stamped::{BLOCK, Medium};
 
 /// Small enough for thousands of drives: a cache is overflowed by 4 MiB.
 pub(super) const SMALL: Sizes =
-    Sizes { samples: 256, overflow: 1024, singles: 700, transfer: 64, search: 64, file: None };
+    Sizes { samples: 256, overflow: 1024, singles: 700, transfer: 64, search: 64 };
 
 /// A drive, in blocks.
 #[derive(Debug, Clone, Default)]
@@ -137,39 +137,6 @@ impl Medium for Simulated {
     }
 }
 
-/// Files in the free space of a drive, in the order of their places.
-struct InFiles {
-    drive: Simulated,
-    used: u64,
-    blocks: u64,
-    written: HashSet<u64>,
-}
-
-impl Medium for InFiles {
-    fn blocks(&self) -> u64 {
-        self.blocks
-    }
-
-    fn read(&mut self, at: u64, into: &mut [u8]) -> io::Result<()> {
-        for (block, at) in into.chunks_exact_mut(BLOCK).zip(at..) {
-            block.fill(0);
-            if self.written.contains(&at) {
-                self.drive.read(self.used + at, block)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, at: u64, data: &[u8]) -> io::Result<()> {
-        self.written.extend(at..at + (data.len() / BLOCK) as u64);
-        self.drive.write(self.used + at, data)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.drive.flush()
-    }
-}
-
 /// The model is not killed: only the number of rounds that are not restored is kept.
 #[derive(Default)]
 struct Idle {
@@ -280,55 +247,4 @@ fn each_kind_is_told_and_nothing_is_left_changed() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// The verdict on the free space of a drive of a kind.
-fn test_in_files(kind: Kind, seed: u64) -> Verdict {
-    let model = drive(kind, seed);
-    let used = model.blocks / 64;
-    let free = model.blocks - used;
-    let sizes = SMALL.of_files(free);
-    let blocks = sizes.file.map_or(0, |file| free / file * file);
-    let drive = Simulated::new(model, seed);
-    let mut files = InFiles { drive, used, blocks, written: HashSet::new() };
-    Verdict::of(&probe(&mut files, &mut Idle::default(), sizes, seed).expect("the model goes on"))
-}
-
-#[test]
-fn free_space_of_each_kind_is_told() {
-    let mut wrong = Vec::new();
-    for kind in KINDS {
-        for seed in 0..6 {
-            let verdict = test_in_files(kind, seed);
-            let is_right = match kind {
-                Kind::Good => matches!(verdict, Verdict::Real { .. }),
-                Kind::Vanishes => matches!(verdict, Verdict::FakeSomewhere { overwrites: false, .. }),
-                Kind::Wraps => {
-                    matches!(verdict, Verdict::FakeSomewhere { overwrites: true, share } if share > 0.0)
-                }
-                Kind::Chain => matches!(verdict, Verdict::FakeSomewhere { .. }),
-                Kind::FailsBeyond | Kind::ScatteredErrors => {
-                    matches!(verdict, Verdict::Faulty { errors: true, .. })
-                }
-                Kind::Scattered => matches!(verdict, Verdict::Faulty { errors: false, .. }),
-                Kind::Misreads => matches!(verdict, Verdict::Unsteady { .. }),
-            };
-            if !is_right {
-                wrong.push(format!("{kind:?} {seed}: {verdict:?}, {:?}", drive(kind, seed)));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn free_space_is_false_only_if_its_end_is_lost() {
-    let verdict = |bad: std::ops::Range<usize>| {
-        let mut samples = good(100, 10_000);
-        samples[bad].iter_mut().for_each(|sample| sample.state = State::Lost);
-        Verdict::of(&Probed { blocks: 10_000, samples, foreign: Some(false), ..Probed::default() })
-    };
-    assert_eq!(verdict(60..100), Verdict::FakeSomewhere { overwrites: false, share: 0.4 });
-    // Some neighbours are defective.
-    assert!([50..60, 0..3, 98..100].map(verdict).iter().all(|v| matches!(v, Verdict::Faulty { .. })));
 }

@@ -1,6 +1,6 @@
 //! The verdict on a drive's size.
 
-use super::probe::{Probed, State, tail};
+use super::probe::{Probed, State};
 use crate::{analyse::proportion, stamped::BLOCK};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -13,11 +13,6 @@ pub(super) enum Verdict {
         how: False,
         bytes: u64,
         confirmed: bool,
-    },
-    /// Free space overwrites other blocks or its end loses what is written, so the size is false: the share of bad blocks.
-    FakeSomewhere {
-        overwrites: bool,
-        share: f64,
     },
     /// Every block beyond this many bytes fails with an error, which false drives and defects have in common.
     Fails {
@@ -74,11 +69,6 @@ impl Verdict {
                 confirmed,
             };
         }
-        let share = bad as f64 / samples as f64;
-        let foreign = probed.foreign.unwrap_or(false);
-        if foreign || probed.foreign.is_some() && errors == 0 && tail(&probed.samples, false).is_some() {
-            return Self::FakeSomewhere { overwrites: foreign, share };
-        }
         match probed.edge {
             Some(edge) if errors == bad => return Self::Fails { from: bytes(edge.blocks) },
             Some(edge) if edge.confirmed => {
@@ -89,6 +79,7 @@ impl Verdict {
         }
         if bad > 0 {
             let (low, high) = proportion(bad, samples, 0.95);
+            let share = bad as f64 / samples as f64;
             return Self::Faulty { share, low, high, errors: errors == bad };
         }
         match unsteady {
