@@ -16,7 +16,7 @@ use std::{
 use rustix::{fs::OFlags, process::geteuid};
 
 use super::{
-    PowerCut, PowerCutResult, WrongReads,
+    PowerCut, PowerCutResult, WritesEnded,
     ledger_file::{LedgerPlace, LedgerWriter, SavedLedger},
 };
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
     target::Target,
     test_files::{
         AREA, BLOCK, LARGEST, Ledger, Load, POLL, READ, TreeFiles, WriteLog, Writes, file_name, open, read,
-        sum, verify,
+        verify,
     },
     units::{decimal_bytes, duration, shell_word},
 };
@@ -194,18 +194,14 @@ impl PowerTest<'_> {
             }
             if load.is_wrong() {
                 let seconds = since.elapsed().as_secs_f64();
-                let (ops, hanging) = load.end();
-                let all = sum(&ops, &hanging, since, Instant::now());
-                let early = WrongReads { reads: all.reads + all.wrong_reads, wrong: all.wrong_reads };
+                drop(load.end());
                 let ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 let (files, ledger) = (verify(&files), ledger.verify(&dir, LONG));
-                return Ok(PowerCutResult {
-                    files,
-                    ledger,
-                    seconds,
-                    early: Some(early),
-                    ..Default::default()
-                });
+                let ended = WritesEnded::WrongRead;
+                let mut cut = PowerCutResult { files, ledger, seconds, ended, ..Default::default() };
+                // Now it is right: the place is read right only at times.
+                cut.files.unsteady += u64::from(cut.is_whole());
+                return Ok(cut);
             }
             if cancel.is_set() {
                 break PowerError::Interrupted;
@@ -254,8 +250,8 @@ impl PowerTest<'_> {
                 self.files(io::Error::other("unmount the filesystem, mount it again, and check again"))
             );
         }
-        let (seconds, only_drive) = (saved.seconds, saved.gone);
-        Ok(PowerCutResult { files, ledger, seconds, only_drive, ..PowerCutResult::default() })
+        let ended = if saved.gone { WritesEnded::DriveGone } else { WritesEnded::PowerCut };
+        Ok(PowerCutResult { files, ledger, seconds: saved.seconds, ended, ..PowerCutResult::default() })
     }
 
     /// Removes the files, and then the ledger, which names them.
@@ -391,8 +387,7 @@ mod tests {
             }
         };
         let cut = test.carry_out(&Cancel::default(), &mut { damage }).expect("finds it");
-        let early = cut.early.expect("before any power cut");
-        assert!(early.wrong > 0 && early.reads >= early.wrong, "{early:?}");
+        assert_eq!(cut.ended, WritesEnded::WrongRead);
         assert!(cut.files.wrong > 0 && cut.files.unsteady == 0 && !cut.is_whole(), "{cut:?}");
         assert_eq!(fs::read_dir(&test.target).expect("lists").count(), 0);
         assert!(saved(&test).is_none());
@@ -433,7 +428,7 @@ mod tests {
         let cut = check();
         assert_eq!((cut.files.whole, cut.files.wrong, cut.ledger.lost_bytes), (act.tree.files(), 0, 0));
         assert_eq!((cut.ledger.acknowledged, cut.ledger.kept_bytes), (AREA_BLOCKS + 1, AREA_BLOCKS * BLOCK));
-        assert!(!cut.only_drive);
+        assert_eq!(cut.ended, WritesEnded::PowerCut);
         // A drive that acknowledged it and kept what was there before.
         let mut old = vec![0; BLOCK as usize];
         ledger.source(&ledger.writes[0]).fill(0, &mut old);

@@ -15,7 +15,7 @@ mod tests;
 pub(super) use resume::{before_resume, waiting};
 
 use act::PowerCut;
-use result::{PowerCutResult, WrongReads};
+use result::{PowerCutResult, WritesEnded};
 
 use super::{Experiment, common};
 
