@@ -22,8 +22,8 @@ pub struct RecordBoot {
 }
 
 impl RecordBoot {
-    /// The time limits of two questions to systemd, s.
-    pub const SECONDS: f64 = 40.0;
+    /// The time limit of a question to systemd, s.
+    pub const SECONDS: f64 = 10.0;
 }
 
 crate::kind!("record_boot", RecordBoot as Act);

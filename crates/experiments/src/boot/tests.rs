@@ -2,7 +2,7 @@
 
 use super::{
     BOOT,
-    result::{Boot, Boots, Reached, RootReads, SlowUnit},
+    result::{Boot, Boots, RootReads},
 };
 use crate::{
     PlanError, Request, Values,
@@ -67,18 +67,11 @@ fn five(from: &str, [userspace, finish, reads]: [f64; 3]) -> Vec<Boot> {
 
 #[test]
 fn one_boot() {
-    let reached = |unit: &str, seconds| Reached { unit: unit.to_owned(), seconds };
-    let slow = |unit: &str, took, done| SlowUnit { unit: unit.to_owned(), took, done };
     let this = Boot {
         link: "mmc".to_owned(),
         firmware: Some(10.231363),
         loader: Some(1.8),
         initrd: Some(2.1),
-        reached: vec![reached("local-fs.target", 7.4), reached("multi-user.target", 17.4)],
-        slowest: vec![
-            slow("NetworkManager-wait-online.service", 6.1, 17.2),
-            slow("dev-mmcblk0p2.device", 1.9, 5.2),
-        ],
         ..boot("SC32G 0xa1", [4.2, 17.6, 6.3])
     };
     insta::assert_snapshot!(text(Boots { this, earlier: Vec::new() }));
