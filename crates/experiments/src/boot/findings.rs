@@ -27,7 +27,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let Some(target) = plan.targets.first() else { return };
     let (this, media) = (&boots.this, media(boots));
     findings.verdicts = verdicts::all(this, &media);
-    findings.flags.extend(verdicts::unlike(boots));
     findings.tables = vec![parts(this)];
     if media.len() == 1 {
         let question =
@@ -91,30 +90,21 @@ fn compared(media: &[Medium<'_>]) -> Table {
         vec![
             medium.label.clone(),
             medium.boots.len().to_string(),
-            text(medium.median(|boot| boot.userspace)),
             text(medium.median(Boot::userspace_seconds)),
             text(medium.whole()),
             longer.as_ref().map_or("-".to_owned(), verdicts::difference),
             text(medium.reads()),
         ]
     };
-    let mut columns = Column::all([
+    let columns = Column::all([
         ("from", false),
         ("boots", true),
-        ("to userspace", true),
         ("userspace", true),
         ("together", true),
         ("longer", true),
         ("reads", true),
     ]);
-    // It is the difference of the next two columns.
-    columns[2].optional = true;
-    let mut rows: Vec<Vec<String>> = media.iter().enumerate().map(row).collect();
-    if media.len() == 1 {
-        const LONGER: usize = 5;
-        columns.remove(LONGER);
-        rows.iter_mut().for_each(|row| drop(row.remove(LONGER)));
-    }
+    let rows = media.iter().enumerate().map(row).collect();
     Table { title: "Boots of this machine, medians".to_owned(), columns, rows }
 }
 

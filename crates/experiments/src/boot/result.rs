@@ -29,12 +29,6 @@ pub struct Boot {
     pub label: String,
     /// Its link, as far as known: `mmc`, `usb 5000 Mb/s`.
     pub link: String,
-    /// Kernel, such as `Linux 6.1.0-rpi7 aarch64`, and distribution.
-    pub linux: Option<String>,
-    /// Board, processors and memory, as far as they are known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub computer: Option<String>,
-    pub system: Option<String>,
     pub systemd: String,
     /// Time of the firmware, s, if it reports one.
     pub firmware: Option<f64>,

@@ -38,7 +38,6 @@ fn boot(from: &str, [userspace, finish, reads]: [f64; 3]) -> Boot {
         boot_id: format!("{from} {finish}"),
         root: from.to_owned(),
         label: from.to_owned(),
-        linux: Some("Linux 6.6.20 aarch64".to_owned()),
         systemd: "252".to_owned(),
         userspace,
         finish,
@@ -125,14 +124,6 @@ fn reads_that_took_longer_than_the_boot_bound_nothing() {
     assert_eq!(without.verdicts.len(), 1);
     let reads = [Quantity::BootReads, Quantity::BootTime(BootPart::Reads)];
     assert!(without.estimates.iter().all(|m| !reads.contains(&m.quantity)));
-}
-
-#[test]
-fn boots_of_other_systems_are_flagged() {
-    let other = Boot { linux: Some("Linux 6.12.9 aarch64".to_owned()), ..boot("stick", [4.0, 15.0, 5.0]) };
-    let flags = found(Boots { this: boot("card", [4.2, 17.6, 6.3]), earlier: vec![other] }).flags;
-    let said = "The boots are of Linux 6.12.9 aarch64 and Linux 6.6.20 aarch64: not only the drives differ.";
-    assert_eq!(flags, [said]);
 }
 
 #[test]
