@@ -2,13 +2,13 @@
 
 use super::{
     probe::{Probed, Sample, State},
-    verdict::{False, Undecided, Verdict},
+    verdict::{False, Verdict},
 };
 use crate::{
     analyse::Estimate,
     common::Series,
     findings::{
-        Axis, Column, Curve, Figure, Findings, Measures, Metric, Point, Quantity, Style, Table, Unit,
+        Axis, Curve, Figure, Findings, Measures, Metric, Point, Quantity, Style, Unit,
         fitness::{KeptData, Use},
     },
     plan::Plan,
@@ -29,7 +29,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         };
         let verdict = Verdict::of(probed);
         findings.verdicts.push(format!("{given}: {}", sentence(&verdict, probed)));
-        findings.tables.push(table(given, probed));
         findings.figures.push(figure(given, probed));
         let real = real_size(&verdict, act.bytes);
         findings.estimates.extend(real.map(|e| Metric::new(given, Quantity::RealSize, e)));
@@ -40,16 +39,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             findings.verdicts.push(format!(
                 "{given}: {} could not be restored; the content is saved, and `drivebench cleanup` tries again.",
                 count(probed.not_restored, "block")
-            ));
-        }
-        if let Verdict::Real { .. } = verdict {
-            let n = probed.samples.len() as f64;
-            findings.details.sentences.push(format!(
-                "{given}: a bad range of {} of the drive or more is always hit; if {} of all blocks are bad, {} in 100,000 tests \
-                 miss them.",
-                percent(2.0 / n),
-                percent(0.01),
-                whole((1e5 * 0.99_f64.powf(n)).ceil() as u64)
             ));
         }
     }
@@ -72,7 +61,7 @@ fn real_size(verdict: &Verdict, claimed: u64) -> Option<Estimate> {
         Verdict::Faulty { share, low, high, .. } => {
             within(all * (1.0 - high), all * (1.0 - low), all * (1.0 - share))
         }
-        Verdict::Unsteady { .. } | Verdict::Undecided(_) => return None,
+        Verdict::Unsteady { .. } | Verdict::Undecided => return None,
     })
 }
 
@@ -85,7 +74,7 @@ fn loss(verdict: &Verdict, claimed: u64) -> Option<KeptData> {
         }
         Verdict::Faulty { share, .. } => lost(((claimed as f64 * share) as u64).max(1)),
         Verdict::Unsteady { samples } => KeptData { lost_bytes: 0, wrong_reads: *samples },
-        Verdict::Real { .. } | Verdict::Undecided(_) => return None,
+        Verdict::Real { .. } | Verdict::Undecided => return None,
     })
 }
 
@@ -103,7 +92,11 @@ fn sentence(verdict: &Verdict, probed: &Probed) -> String {
                 False::Wraps(_) => "overwrites earlier data",
                 False::Vanishes => "is lost",
             };
-            let sure = if *confirmed { "A second pass confirmed it." } else { "A second pass found another exact size." };
+            let sure = if *confirmed {
+                "A second pass confirmed it."
+            } else {
+                "A second pass found another exact size."
+            };
             format!(
                 "FAKE: it claims {claimed} and holds {}. Data written beyond that {beyond}. {sure} Return it; trust no file on it.",
                 decimal_bytes(*bytes)
@@ -130,12 +123,10 @@ fn sentence(verdict: &Verdict, probed: &Probed) -> String {
                 n => format!("{} blocks were", whole(*n)),
             }
         ),
-        Verdict::Undecided(why) => match why {
-            Undecided::Nothing => "UNDECIDED: no block could be tested.".to_owned(),
-            Undecided::NoEdge => {
-                "UNDECIDED: blocks are lost beyond some point, but two passes disagree on it. Repeat the test.".to_owned()
-            }
-        },
+        Verdict::Undecided => {
+            "UNDECIDED: blocks are lost beyond some point, but two passes disagree on it. Repeat the test."
+                .to_owned()
+        }
     }
 }
 
@@ -146,16 +137,6 @@ const STATES: [(State, &str); 5] = [
     (State::ReadError, "read error"),
     (State::WriteError, "write error"),
 ];
-
-fn table(given: &str, probed: &Probed) -> Table {
-    let count = |state: State| probed.samples.iter().filter(|s| s.state == state).count() as u64;
-    let mut columns = vec![Column::new("blocks", false)];
-    columns.extend(STATES.map(|(_, name)| Column::new(name, true)));
-    let first = whole(probed.samples.len() as u64);
-    let cells = STATES.map(|(state, _)| whole(count(state)));
-    let rows = vec![[first].into_iter().chain(cells).collect()];
-    Table { title: given.to_owned(), columns, rows }
-}
 
 /// Where samples are, what became of them, and how long reading them took.
 fn figure(given: &str, probed: &Probed) -> Figure {

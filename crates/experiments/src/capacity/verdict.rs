@@ -29,7 +29,8 @@ pub(super) enum Verdict {
     Unsteady {
         samples: u64,
     },
-    Undecided(Undecided),
+    /// Blocks are bad beyond some point, but a second pass did not agree where.
+    Undecided,
 }
 
 /// How a false size is made.
@@ -41,14 +42,6 @@ pub(super) enum False {
     Vanishes,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Undecided {
-    /// Nothing was sampled.
-    Nothing,
-    /// Blocks are bad beyond some point, but a second pass did not agree where.
-    NoEdge,
-}
-
 impl Verdict {
     pub fn of(probed: &Probed) -> Self {
         let count = |is: &dyn Fn(State) -> bool| probed.samples.iter().filter(|s| is(s.state)).count() as u64;
@@ -57,9 +50,6 @@ impl Verdict {
         let bad = count(&State::is_bad);
         let errors = count(&|state| matches!(state, State::ReadError | State::WriteError));
         let bytes = |blocks: u64| blocks * BLOCK as u64;
-        if samples == 0 {
-            return Self::Undecided(Undecided::Nothing);
-        }
         if let Some(wraps) = probed.wraps {
             let real = probed.edge.unwrap_or(wraps);
             let confirmed = wraps.confirmed && real.confirmed;
@@ -74,7 +64,7 @@ impl Verdict {
             Some(edge) if edge.confirmed => {
                 return Self::Fake { how: False::Vanishes, bytes: bytes(edge.blocks), confirmed: true };
             }
-            Some(_) => return Self::Undecided(Undecided::NoEdge),
+            Some(_) => return Self::Undecided,
             None => {}
         }
         if bad > 0 {
