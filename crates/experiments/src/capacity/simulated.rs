@@ -248,3 +248,43 @@ fn each_kind_is_told_and_nothing_is_left_changed() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// A drive that is unplugged after this many flushes.
+struct Unplugged(Simulated, u32);
+
+impl Unplugged {
+    fn check(&self) -> io::Result<()> {
+        // ENODEV
+        if self.1 == 0 { Err(io::Error::from_raw_os_error(19)) } else { Ok(()) }
+    }
+}
+
+impl Medium for Unplugged {
+    fn blocks(&self) -> u64 {
+        self.0.blocks()
+    }
+
+    fn read(&mut self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        self.check().and_then(|()| self.0.read(at, into))
+    }
+
+    fn write(&mut self, at: u64, data: &[u8]) -> io::Result<()> {
+        self.check().and_then(|()| self.0.write(at, data))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.1 -= 1;
+        self.check()
+    }
+}
+
+#[test]
+fn the_blocks_of_a_drive_that_is_unplugged_stay_saved() {
+    for flushes in [1, 2] {
+        let model = Model { blocks: 40_000, real: 40_000, ..Model::default() };
+        let mut drive = Unplugged(Simulated::new(model, 1), flushes);
+        let mut keeper = Idle::default();
+        probe(&mut drive, &mut keeper, SMALL, 1).expect_err("it is away");
+        assert_eq!(keeper.saved, 1);
+    }
+}
