@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     cover::{Covered, Failure, PassMonitor, cover, part},
-    modelled,
+    modelled, smart,
 };
 use crate::{
     danger::Claim,
@@ -253,7 +253,7 @@ impl Act for CoverPart {
         };
         let seconds = run.ctx.world.seconds() - since;
         let cut_short = run.cancel.is_set();
-        for ((target, _), covered) in drives.into_iter().zip(covered) {
+        for ((target, drive), mut covered) in drives.into_iter().zip(covered) {
             let bytes = covered.pieces.iter().map(|piece| piece.bytes).sum();
             let result = ActResult { seconds, bytes, cut_short, ..ActResult::default() };
             let result = match cut_short {
@@ -262,6 +262,8 @@ impl Act for CoverPart {
                     if covered.failed.is_some() {
                         run.held.put(target, LeftOut);
                     }
+                    covered.temperature =
+                        smart::health(run, &drive.identity).and_then(|health| health.temperature);
                     ActResult { observed: Some(covered.into()), ..result }
                 }
             };

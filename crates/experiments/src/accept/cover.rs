@@ -27,6 +27,8 @@ pub(super) struct Covered {
     pub counts: Counts,
     /// The first bad blocks.
     pub bad: Vec<Bad>,
+    /// Degrees Celsius.
+    pub temperature: Option<f64>,
     /// Why the part was not finished. Later parts leave the drive out.
     pub failed: Option<Failure>,
 }

@@ -20,6 +20,8 @@ use crate::{
     units::{clean, count, decimal_bytes, listed, percent, rate},
 };
 
+/// Bad blocks of a drive that are listed.
+const LISTED: usize = 100;
 const PASSES: [(Pass, &str); 2] = [(Pass::Write, "writes"), (Pass::Verify, "reads")];
 
 /// The speed of one pass over a drive: of each piece of each part.
@@ -56,6 +58,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         let verdict = Verdict::of(tested);
         verdicts.push((severity(&verdict), format!("{}: {}", target.given, sentence(&verdict, tested))));
         rows.push(row(&target.given, &verdict, tested, courses));
+        findings.details.tables.extend(bad_blocks(&target.given, tested));
         if tested.is_whole() {
             let real = tested.blocks.saturating_sub(tested.counts.all()) * BLOCK as u64;
             let exact = Estimate {
@@ -75,7 +78,12 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     }
     verdicts.sort_by_key(|(severity, _)| *severity);
     findings.verdicts.extend(verdicts.into_iter().map(|(_, sentence)| sentence));
-    findings.tables.push(Table { title: String::new(), columns: columns(), rows });
+    let mut columns = columns();
+    if drives.iter().all(|(tested, _)| tested.hottest.is_none()) {
+        columns.pop();
+        rows.iter_mut().for_each(|row: &mut Vec<String>| drop(row.pop()));
+    }
+    findings.tables.push(Table { title: String::new(), columns, rows });
     let figures = PASSES.into_iter().enumerate().map(|(nth, (_, what))| {
         figure(what, plan, drives.iter().map(|(tested, courses)| (tested, &courses[nth])))
     });
@@ -120,6 +128,10 @@ fn tested(run: &Run<Series>, plan: &Plan, at: usize) -> Tested {
         after: smart(When::After),
         ..Tested::default()
     };
+    let temperature =
+        |health: &Option<_>| health.as_ref().and_then(|health: &crate::units::Health| health.temperature);
+    tested.hottest =
+        temperature(&tested.before).into_iter().chain(temperature(&tested.after)).reduce(f64::max);
     for (pass, _) in PASSES {
         for (act, covered) in parts(run, plan, at, pass) {
             tested.parts = act.parts;
@@ -127,6 +139,7 @@ fn tested(run: &Run<Series>, plan: &Plan, at: usize) -> Tested {
             let Some(covered) = covered.filter(|_| tested.failed.is_none()) else { continue };
             tested.counts = tested.counts.and(covered.counts);
             tested.bad.extend(&covered.bad);
+            tested.hottest = tested.hottest.into_iter().chain(covered.temperature).reduce(f64::max);
             match (&covered.failed, pass) {
                 (Some(failure), _) => tested.failed = Some((failure.clone(), pass, act.part)),
                 (None, Pass::Write) => tested.written += 1,
@@ -276,6 +289,7 @@ fn columns() -> Vec<Column> {
         ("writes", true),
         ("reads", true),
         ("bad blocks", true),
+        ("hottest", true),
     ]));
     columns
 }
@@ -295,7 +309,33 @@ fn row(given: &str, verdict: &Verdict, tested: &Tested, courses: &[Course; 2]) -
         speed(&courses[0]),
         speed(&courses[1]),
         tested.counts.all().to_string(),
+        tested.hottest.map_or("-".to_owned(), |celsius| format!("{celsius:.0} °C")),
     ]
+}
+
+/// The first bad blocks of a drive.
+fn bad_blocks(given: &str, tested: &Tested) -> Option<Table> {
+    let word = |damage: Damage| match damage {
+        Damage::Unwritable => "can't be written".to_owned(),
+        Damage::Unreadable => "can't be read".to_owned(),
+        Damage::Changed => "holds other data".to_owned(),
+        Damage::Moved { of } => format!("holds block {of}"),
+    };
+    let row = |bad: &Bad| {
+        let byte = bad.block.saturating_mul(BLOCK as u64);
+        vec![bad.block.to_string(), byte.to_string(), word(bad.damage)]
+    };
+    let rows: Vec<Vec<String>> = tested.bad.iter().take(LISTED).map(row).collect();
+    let all = tested.counts.all();
+    let more = match all > rows.len() as u64 {
+        true => format!(", the first {} of {all}", rows.len()),
+        false => String::new(),
+    };
+    (!rows.is_empty()).then(|| Table {
+        title: format!("bad blocks of 4 KiB, {given}{more}"),
+        columns: Column::all([("block", true), ("byte", true), ("what", false)]),
+        rows,
+    })
 }
 
 /// The speed over the position, a curve for each drive.

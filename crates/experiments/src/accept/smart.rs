@@ -34,7 +34,7 @@ impl Observation for Smart {
 }
 
 /// The health of a drive as it is now; `None` if the drive is not there.
-fn health(run: &Execution<'_, '_>, identity: &str) -> Option<Health> {
+pub(super) fn health(run: &Execution<'_, '_>, identity: &str) -> Option<Health> {
     let inventory = run.ctx.world.inventory();
     let drive = inventory.drive(identity)?;
     Some(drive.health.clone().unwrap_or_else(|| smartctl::read(drive, run.ctx.world.runner(), true).1))

@@ -23,6 +23,8 @@ pub(super) struct Tested {
     pub before: Option<Health>,
     pub after: Option<Health>,
     pub slower: Vec<Slower>,
+    /// Degrees Celsius.
+    pub hottest: Option<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

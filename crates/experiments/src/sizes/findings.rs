@@ -3,6 +3,7 @@
 use super::{
     super::common::{self, Series, named},
     curve::{AS_GOOD, Curve, Point, curves},
+    plan::limits,
 };
 use crate::{
     analyse::Estimate,
@@ -36,6 +37,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.verdicts.extend(short.into_iter().map(say));
         findings.details.sentences.extend(full.into_iter().map(say));
     }
+    findings.flags.extend(limits(plan));
     findings.estimates = curves.iter().flat_map(|c| metrics(&plan.targets[c.at].given, c)).collect();
 }
 
@@ -81,41 +83,66 @@ fn cell(speed: &Estimate) -> String {
     if reaches_far { speed.with_ends(rate) } else { speed.text(rate) }
 }
 
-/// The smallest size from which on every mode is within a tenth of its best, and whether that holds for whole intervals,
-/// or only for the values.
-fn enough_in_all(curves: &[&Curve], largest: u64) -> Option<(u64, bool)> {
-    if curves.iter().any(|c| c.points.last().is_none_or(|p| p.block < largest)) {
-        return None;
-    }
-    let all = |size: fn(&Curve) -> Option<&Point>| -> Option<u64> {
-        let each: Option<Vec<u64>> = curves.iter().map(|c| Some(size(c)?.block)).collect();
-        each?.into_iter().max()
-    };
-    let surely = all(Curve::enough).map(|block| (block, true));
-    surely.or_else(|| Some((all(Curve::seems_enough)?, false)))
+/// The size to use in all modes.
+#[derive(Debug, PartialEq)]
+enum Advice {
+    /// From this size on every mode is within a tenth of its best, whole intervals included.
+    From(u64),
+    /// The same by the values alone.
+    SeemsFrom(u64),
+    /// No size is fast in all modes, or the intervals are too wide.
+    Unknown,
 }
 
-/// The size to use in all modes.
-fn advice(curves: &[&Curve], largest: u64) -> String {
-    let Some((block, is_sure)) = enough_in_all(curves, largest) else {
-        return "Too noisy to recommend a size, or none is fast in all modes: see the table.".to_owned();
-    };
-    let amount = match block == largest {
-        true => format!("{} (the largest measured)", size(block)),
-        false => format!("{} or more (measured up to {})", size(block), size(largest)),
-    };
-    match is_sure {
-        true => format!("Use transfers of {amount}: every measured mode is then within a tenth of its best."),
-        false => format!(
-            "Too noisy to be sure: with {amount} the modes seem within a tenth of their best. Repeat with more --runs."
-        ),
+impl Advice {
+    fn of(curves: &[&Curve], largest: u64) -> Option<Self> {
+        if curves.len() < 2 {
+            return None;
+        }
+        if curves.iter().any(|c| c.points.last().is_none_or(|p| p.block < largest)) {
+            return Some(Self::Unknown);
+        }
+        let all = |size: fn(&Curve) -> Option<&Point>| -> Option<u64> {
+            let each: Option<Vec<u64>> = curves.iter().map(|c| Some(size(c)?.block)).collect();
+            each?.into_iter().max()
+        };
+        if let Some(block) = all(Curve::enough) {
+            return Some(Self::From(block));
+        }
+        if let Some(block) = all(Curve::seems_enough) {
+            return Some(Self::SeemsFrom(block));
+        }
+        Some(Self::Unknown)
+    }
+
+    fn sentence(&self, largest: u64) -> String {
+        let amount = |block: u64| match block == largest {
+            true => format!("{} (the largest measured)", size(block)),
+            false => format!("{} or more (measured up to {})", size(block), size(largest)),
+        };
+        match self {
+            Self::From(block) => {
+                format!(
+                    "Use transfers of {}: every measured mode is then within a tenth of its best.",
+                    amount(*block)
+                )
+            }
+            Self::SeemsFrom(block) => format!(
+                "Too noisy to be sure: with {} the modes seem within a tenth of their best. Repeat with more --runs.",
+                amount(*block)
+            ),
+            Self::Unknown => {
+                "Too noisy to recommend a size, or none is fast in all modes: see the table.".to_owned()
+            }
+        }
     }
 }
 
 /// The verdicts on one target, and the costs of a transfer behind them.
 fn sentences(curves: &[&Curve]) -> (Vec<String>, Vec<String>) {
     let largest = curves.iter().filter_map(|c| c.points.last()).map(|p| p.block).max().unwrap_or(0);
-    let mut short: Vec<String> = (curves.len() > 1).then(|| advice(curves, largest)).into_iter().collect();
+    let mut short: Vec<String> =
+        Advice::of(curves, largest).map(|advice| advice.sentence(largest)).into_iter().collect();
     short.extend(curves.iter().filter_map(|c| fastest(c)));
     if curves.iter().filter_map(|c| c.best()).any(|best| best.speed.high.is_infinite()) {
         short.push("Fewer than 6 repetitions: no interval.".to_owned());
@@ -208,30 +235,30 @@ mod tests {
 
     const KIB4: u64 = 4096;
 
-    /// The size that is enough for a quiet mode and another one, of 4 KiB to 32 KiB.
-    fn enough(other: &[[f64; 3]]) -> Option<(u64, bool)> {
+    /// What is advised for a quiet mode and another one, of 4 KiB to 32 KiB.
+    fn advised(other: &[[f64; 3]]) -> Advice {
         let quiet = [[50.0, 49.0, 51.0], [96.0, 95.0, 97.0], [99.0, 98.0, 100.0], [100.0, 99.0, 101.0]];
         let quiet = curve(Direction::Read, Caching::Direct, &quiet);
         let other = curve(Direction::Write, Caching::Direct, other);
-        enough_in_all(&[&quiet, &other], 8 * KIB4)
+        Advice::of(&[&quiet, &other], 8 * KIB4).expect("two modes")
     }
 
     #[test]
     fn a_size_is_advised_only_where_all_larger_ones_are_good_in_every_mode() {
         let good = [[10.0, 9.9, 10.1], [19.0, 18.5, 19.5], [19.5, 19.0, 20.0], [20.0, 19.5, 20.5]];
-        assert_eq!(enough(&good), Some((2 * KIB4, true)));
+        assert_eq!(advised(&good), Advice::From(2 * KIB4));
         let mut noisy = good;
         noisy[1][1] = 8.0;
-        assert_eq!(enough(&noisy), Some((4 * KIB4, true)), "8 KiB may be slow");
+        assert_eq!(advised(&noisy), Advice::From(4 * KIB4), "8 KiB may be slow");
         noisy[3] = [19.8, 7.0, 20.5];
-        assert_eq!(enough(&noisy), Some((2 * KIB4, false)));
+        assert_eq!(advised(&noisy), Advice::SeemsFrom(2 * KIB4));
         let mut falls = good;
         falls[3] = [12.0, 11.0, 13.0];
-        assert_eq!(enough(&falls), None);
+        assert_eq!(advised(&falls), Advice::Unknown);
         falls[3] = [12.0, 9.0, 21.0];
-        assert_eq!(enough(&falls), None);
+        assert_eq!(advised(&falls), Advice::Unknown);
         let steep = [[10.0, 9.9, 10.1], [19.0, 18.5, 19.5], [30.0, 29.0, 31.0], [40.0, 39.5, 40.5]];
-        assert_eq!(enough(&steep), Some((8 * KIB4, true)));
-        assert_eq!(enough(&good[..3]), None);
+        assert_eq!(advised(&steep), Advice::From(8 * KIB4));
+        assert_eq!(advised(&good[..3]), Advice::Unknown);
     }
 }

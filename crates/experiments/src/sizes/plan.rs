@@ -105,14 +105,37 @@ fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanE
 }
 
 fn rule(caching: Caching, block: u64, most: u64, share: f64) -> Rule {
-    let (bytes, seconds) = match caching {
+    let (bytes, seconds) = wanted(caching, block);
+    Rule::Fixed { bytes: cut(bytes, block, most), seconds: Some(seconds.min(share)) }
+}
+
+/// Whole blocks, one at least.
+fn cut(bytes: u64, block: u64, most: u64) -> u64 {
+    (bytes.min(most) / block).max(1) * block
+}
+
+/// The bytes and seconds of a repetition without the limits of a request.
+fn wanted(caching: Caching, block: u64) -> (u64, f64) {
+    let (most, seconds) = match caching {
         Caching::Direct => (MOVED.min(block * OPERATIONS), SECONDS),
         Caching::Buffered => (MOVED, SECONDS),
         Caching::BufferedFsync => (WRITTEN, WRITE_SECONDS),
     };
-    // Whole blocks, one at least.
-    let bytes = (bytes.max(2 * block).min(most) / block).max(1) * block;
-    Rule::Fixed { bytes, seconds: Some(seconds.min(share)) }
+    (most.max(2 * block), seconds)
+}
+
+/// The flag for repetitions that `--max-bytes` or `--max-time` made shorter.
+pub(super) fn limits(plan: &Plan) -> Option<String> {
+    let is_cut = |m: &Measure| match m.rule {
+        Rule::Fixed { bytes, seconds: Some(seconds) } if m.label != FILL => {
+            let (wanted, whole) = wanted(m.load.caching, m.load.block);
+            bytes < wanted || seconds < whole
+        }
+        _ => false,
+    };
+    let is_any_cut = plan.measures().any(|(_, m)| is_cut(m));
+    is_any_cut
+        .then(|| "Repetitions were shorter than usual, because of --max-bytes or --max-time.".to_owned())
 }
 
 /// Writes the whole file once; its speed is recorded but not reported.
