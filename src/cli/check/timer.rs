@@ -15,7 +15,7 @@ use crate::{
     cli::{errors::Usage, output::Output},
     experiments::{
         has_systemd,
-        unit_files::{self, ask, write},
+        unit_files::{ask, remove as remove_file, write},
     },
     record::{Store, caller, make_dir},
     tools::{Runner, System, systemctl},
@@ -201,7 +201,7 @@ fn remove_all(runner: &dyn Runner) -> io::Result<()> {
         done.push(ask(&systemctl::stop(TIMER_NAME), runner));
         done.push(ask(&systemctl::disable(TIMER_NAME), runner));
     }
-    done.extend([TIMER, SERVICE].map(unit_files::remove));
+    done.extend([TIMER, SERVICE].map(remove_file));
     done.push(ask(&systemctl::daemon_reload(), runner));
     done.into_iter().collect()
 }

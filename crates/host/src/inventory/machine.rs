@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::sysfs_path::numbered;
-use crate::sysroot::{Sysroot, printable};
+use crate::{
+    sysroot::{Sysroot, printable},
+    units::count,
+};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
