@@ -81,8 +81,11 @@ impl Experiment {
     /// How a person may name a target, as the help says it.
     pub fn targets(&self) -> &'static str {
         match self.name {
-            name if [LAYOUTS.name, ACCEPT.name, CAPACITY.name].contains(&name) => {
+            name if [LAYOUTS.name, ACCEPT.name].contains(&name) => {
                 "Whole drives: /dev paths, serials or bay:PORT"
+            }
+            name if name == CAPACITY.name => {
+                "Whole drives: /dev paths, serials or bay:PORT; or a directory, for its free space"
             }
             name if name == PULL.name => "Whole drives: /dev paths, serials or bay:PORT; or a pool in use",
             name if name == SPINUP.name => "Disks: /dev paths, serials or bay:PORT",

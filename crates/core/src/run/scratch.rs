@@ -97,6 +97,14 @@ pub(super) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     }
 }
 
+/// Reserves bytes beyond the end of an empty file, or none of them. Nothing is written until blocks are: FAT then writes all
+/// that lies before them.
+pub(super) fn reserve_unwritten(file: &File, bytes: u64) -> io::Result<()> {
+    write_in_place(file);
+    fallocate(file, FallocateFlags::KEEP_SIZE, 0, bytes)
+        .map_err(|e| file.set_len(0).err().unwrap_or(e.into()))
+}
+
 /// On btrfs, direct I/O on files with checksums goes through the page cache, and each write takes new blocks.
 fn write_in_place(file: &File) {
     const BTRFS: u64 = 0x9123_683e;

@@ -25,6 +25,7 @@ use rustix::{
 use super::{
     held,
     journal::{Entry, Journal, OwnDirectory},
+    scratch::reserve_unwritten,
     scratch_name,
 };
 use crate::{
@@ -118,6 +119,23 @@ impl Folder {
     pub fn is_same(&self, other: &Stat) -> io::Result<bool> {
         let own = fstat(&self.dir)?;
         Ok((own.st_dev, own.st_ino) == (other.st_dev, other.st_ino))
+    }
+
+    /// Makes up to this many files with blocks that are reserved and not written, open for direct I/O; fewer where the space runs out.
+    pub fn reserve(&mut self, files: u64, bytes: u64, cancel: &Cancel) -> io::Result<Vec<File>> {
+        self.will_have(files)?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::DIRECT | OFlags::CLOEXEC;
+        let mut reserved = Vec::new();
+        for number in 0..files {
+            let file = File::from(openat(&self.dir, number.to_string(), flags, Mode::RUSR | Mode::WUSR)?);
+            match reserve_unwritten(&file, bytes) {
+                _ if cancel.is_set() => return Err(io::ErrorKind::Interrupted.into()),
+                Err(e) if e.kind() == io::ErrorKind::StorageFull => break,
+                other => other?,
+            }
+            reserved.push(file);
+        }
+        Ok(reserved)
     }
 
     /// Announces the number of files in it, so that the journal knows before they are made.

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     findings::{Column, Findings, Metric, Next, Quantity, Scope, Table, fitness::Use, short},
+    inventory::Drive,
     plan::{Plan, Rule},
     record::Run,
     target::Kind,
@@ -39,9 +40,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     }
     findings.evidence = groups.iter().filter_map(Group::longest).collect();
     for target in &plan.targets {
-        let [drive] = &target.drives[..] else { continue };
-        if let Some(why) = drive.unproven_size() {
-            let command = format!("run capacity {}", shell_word(&drive.node()));
+        if let [Some(why)] = &target.drives.iter().map(Drive::unproven_size).collect::<Vec<_>>()[..] {
+            let command = format!("run capacity {}", shell_word(&target.given));
             findings.next.push(Next { command, question: format!("does it hold what it claims? ({why})") });
         }
     }

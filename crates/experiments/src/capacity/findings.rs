@@ -2,13 +2,13 @@
 
 use super::{
     probe::{Probed, Sample, State},
-    verdict::{False, Verdict},
+    verdict::{False, Undecided, Verdict},
 };
 use crate::{
     analyse::Estimate,
     common::Series,
     findings::{
-        Axis, Curve, Figure, Findings, Measures, Metric, Point, Quantity, Style, Unit,
+        Axis, Column, Curve, Figure, Findings, Measures, Metric, Point, Quantity, Style, Table, Unit,
         fitness::{KeptData, Use},
     },
     plan::Plan,
@@ -28,17 +28,33 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             continue;
         };
         let verdict = Verdict::of(probed);
-        findings.verdicts.push(format!("{given}: {}", sentence(&verdict, probed)));
-        findings.figures.push(figure(given, probed));
-        let real = real_size(&verdict, act.bytes);
+        let tested = bytes(probed.blocks);
+        let (what, part) = match &act.free_space {
+            Some(free_space) => ("free space", format!(" This {}.", free_space.describe(tested))),
+            None => ("drive", String::new()),
+        };
+        findings.verdicts.push(format!("{given}: {}{part}", sentence(&verdict, probed)));
+        findings.tables.push(table(given, probed));
+        findings.figures.push(figure(given, what, probed));
+        let real = real_size(&verdict, act.bytes).filter(|_| act.free_space.is_none());
         findings.estimates.extend(real.map(|e| Metric::new(given, Quantity::RealSize, e)));
-        if let Some(kept) = loss(&verdict, bytes(probed.blocks)) {
+        if let Some(kept) = loss(&verdict, tested) {
             findings.judge(given, Measures { kept: Some(kept), ..Measures::default() }, &[Use::Safekeeping]);
         }
         if probed.not_restored > 0 {
             findings.verdicts.push(format!(
                 "{given}: {} could not be restored; the content is saved, and `drivebench cleanup` tries again.",
                 count(probed.not_restored, "block")
+            ));
+        }
+        if let Verdict::Real { .. } = verdict {
+            let n = probed.samples.len() as f64;
+            findings.details.sentences.push(format!(
+                "{given}: a bad range of {} of the {what} or more is always hit; if {} of all blocks are bad, {} in 100,000 tests \
+                 miss them.",
+                percent(2.0 / n),
+                percent(0.01),
+                whole((1e5 * 0.99_f64.powf(n)).ceil() as u64)
             ));
         }
     }
@@ -61,7 +77,7 @@ fn real_size(verdict: &Verdict, claimed: u64) -> Option<Estimate> {
         Verdict::Faulty { share, low, high, .. } => {
             within(all * (1.0 - high), all * (1.0 - low), all * (1.0 - share))
         }
-        Verdict::Unsteady { .. } | Verdict::Undecided => return None,
+        Verdict::FakeSomewhere { .. } | Verdict::Unsteady { .. } | Verdict::Undecided(_) => return None,
     })
 }
 
@@ -72,9 +88,11 @@ fn loss(verdict: &Verdict, claimed: u64) -> Option<KeptData> {
         Verdict::Fake { bytes, .. } | Verdict::Fails { from: bytes } => {
             lost(claimed.saturating_sub(*bytes).max(1))
         }
-        Verdict::Faulty { share, .. } => lost(((claimed as f64 * share) as u64).max(1)),
+        Verdict::Faulty { share, .. } | Verdict::FakeSomewhere { share, .. } => {
+            lost(((claimed as f64 * share) as u64).max(1))
+        }
         Verdict::Unsteady { samples } => KeptData { lost_bytes: 0, wrong_reads: *samples },
-        Verdict::Real { .. } | Verdict::Undecided => return None,
+        Verdict::Real { .. } | Verdict::Undecided(_) => return None,
     })
 }
 
@@ -84,19 +102,23 @@ fn sentence(verdict: &Verdict, probed: &Probed) -> String {
     let bad = || probed.samples.iter().filter(|s| s.state.is_bad()).map(|s| s.block);
     match verdict {
         Verdict::Real { good } => format!(
-            "at least {} of {claimed} are real (95 %). All {samples} kept what was written.",
-            decimal_bytes((bytes(probed.blocks) as f64 * good) as u64)
+            "at least {} of {claimed} are real (95 %). All {samples} kept what was written.{}",
+            decimal_bytes((bytes(probed.blocks) as f64 * good) as u64),
+            if probed.foreign.is_some() { " Old files may share blocks with them: a test of the whole drive would tell." } else { "" }
         ),
+        Verdict::FakeSomewhere { overwrites, share } => {
+            let how = match overwrites {
+                true => "data overwrites other data".to_owned(),
+                false => format!("the last {} of it loses what is written", percent(*share)),
+            };
+            format!("FAKE: {how}. Copy old files elsewhere and compare them; test the whole drive for its exact size.")
+        }
         Verdict::Fake { how, bytes, confirmed } => {
             let beyond = match how {
                 False::Wraps(_) => "overwrites earlier data",
                 False::Vanishes => "is lost",
             };
-            let sure = if *confirmed {
-                "A second pass confirmed it."
-            } else {
-                "A second pass found another exact size."
-            };
+            let sure = if *confirmed { "A second pass confirmed it." } else { "A second pass found another exact size." };
             format!(
                 "FAKE: it claims {claimed} and holds {}. Data written beyond that {beyond}. {sure} Return it; trust no file on it.",
                 decimal_bytes(*bytes)
@@ -123,10 +145,12 @@ fn sentence(verdict: &Verdict, probed: &Probed) -> String {
                 n => format!("{} blocks were", whole(*n)),
             }
         ),
-        Verdict::Undecided => {
-            "UNDECIDED: blocks are lost beyond some point, but two passes disagree on it. Repeat the test."
-                .to_owned()
-        }
+        Verdict::Undecided(why) => match why {
+            Undecided::Nothing => "UNDECIDED: no block could be tested.".to_owned(),
+            Undecided::NoEdge => {
+                "UNDECIDED: blocks are lost beyond some point, but two passes disagree on it. Repeat the test.".to_owned()
+            }
+        },
     }
 }
 
@@ -138,8 +162,18 @@ const STATES: [(State, &str); 5] = [
     (State::WriteError, "write error"),
 ];
 
+fn table(given: &str, probed: &Probed) -> Table {
+    let count = |state: State| probed.samples.iter().filter(|s| s.state == state).count() as u64;
+    let mut columns = vec![Column::new("blocks", false)];
+    columns.extend(STATES.map(|(_, name)| Column::new(name, true)));
+    let first = whole(probed.samples.len() as u64);
+    let cells = STATES.map(|(state, _)| whole(count(state)));
+    let rows = vec![[first].into_iter().chain(cells).collect()];
+    Table { title: given.to_owned(), columns, rows }
+}
+
 /// Where samples are, what became of them, and how long reading them took.
-fn figure(given: &str, probed: &Probed) -> Figure {
+fn figure(given: &str, what: &str, probed: &Probed) -> Figure {
     let point = |s: &Sample| Point::new(bytes(s.block) as f64, s.seconds);
     let curve = |(state, name): (State, &str)| {
         let own = probed.samples.iter().filter(|s| s.state == state).map(point);
@@ -150,7 +184,7 @@ fn figure(given: &str, probed: &Probed) -> Figure {
         (own > 0).then(|| format!("{} {name}", whole(own as u64)))
     });
     Figure {
-        title: format!("samples over the drive, {given}"),
+        title: format!("samples over the {what}, {given}"),
         text: format!(
             "Samples by position: {}.",
             states.into_iter().flatten().collect::<Vec<_>>().join(", ")

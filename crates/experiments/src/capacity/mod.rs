@@ -2,6 +2,7 @@
 
 mod act;
 mod findings;
+mod free_space;
 mod options;
 mod plan;
 mod probe;
@@ -20,6 +21,7 @@ pub static CAPACITY: Experiment = Experiment {
     examples: &[
         "capacity --plan /dev/sda    what is overwritten and put back",
         "capacity bay:1.1 bay:1.2    two sticks, after consent to each",
+        "capacity /mnt/stick         only its free space",
     ],
     default_target: None,
     plan: plan::plan,

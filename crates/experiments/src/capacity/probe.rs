@@ -29,6 +29,9 @@ pub(super) trait Keeper {
     /// Removes the saved blocks, which are back on the drive.
     fn restored(&mut self) -> io::Result<()>;
 
+    /// Has the drive unplugged and plugged in again between writing and reading, and says whether that was asked for.
+    fn replug(&mut self, medium: &mut dyn Medium) -> io::Result<bool>;
+
     fn seconds(&self) -> f64;
 
     /// An error ends the test, after the saved blocks were put back.
@@ -48,6 +51,8 @@ pub(super) struct Sizes {
     pub transfer: u64,
     /// Stamps of a round that searches for the real size.
     pub search: u64,
+    /// Blocks of each file in a test of free space, a multiple of a transfer; `None` for a whole drive.
+    pub file: Option<u64>,
 }
 
 impl Sizes {
@@ -59,7 +64,14 @@ impl Sizes {
         singles: 4096,
         transfer: 256,
         search: 256,
+        file: None,
     };
+
+    /// For files in the free space, which has this many blocks: a sample is the first block of a file.
+    pub fn of_files(self, blocks: u64) -> Self {
+        let file = blocks / self.samples(blocks).max(1) / self.transfer * self.transfer;
+        Self { file: Some(file.max(self.transfer)), ..self }
+    }
 
     pub fn samples(self, blocks: u64) -> u64 {
         self.samples.max(blocks.div_ceil(self.overflow / 2)).min(blocks)
@@ -119,6 +131,9 @@ pub(super) struct Probed {
     pub edge: Option<Edge>,
     /// Blocks that could not be put back. They are kept in the store.
     pub not_restored: u64,
+    /// Whether stamps were found in the place of others, in a test of free space: its positions are not those of the drive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign: Option<bool>,
 }
 
 /// One round over some blocks.
@@ -127,6 +142,7 @@ struct Round {
     samples: Vec<Sample>,
     /// Stamps found at another position than theirs: the position, and theirs.
     foreign: Vec<(u64, u64)>,
+    replugged: bool,
 }
 
 /// Good samples, one in the middle of each of equal parts.
@@ -152,7 +168,10 @@ pub(super) fn probe(
     };
     let samples = test.sizes.samples(blocks);
     let place = |n: u64| (u128::from(n) * u128::from(blocks) / u128::from(samples)) as u64;
-    let positions: Vec<u64> = (0..samples).map(|n| test.within(place(n)..place(n + 1))).collect();
+    let positions: Vec<u64> = match sizes.file {
+        Some(file) => (0..blocks / file).map(|n| n * file).collect(),
+        None => (0..samples).map(|n| test.within(place(n)..place(n + 1))).collect(),
+    };
     let overflow = test.sizes.overflow;
     let Round { mut samples, mut foreign, .. } = test.round("samples", &positions, 0..overflow, false)?;
     let mut bad: Vec<u64> = samples.iter().filter(|s| s.state != State::Good).map(|s| s.block).collect();
@@ -164,15 +183,21 @@ pub(super) fn probe(
     }
     if !bad.is_empty() || !foreign.is_empty() {
         // The cache is overflowed elsewhere, and what was overwritten there before is only read.
-        let again = if bad.is_empty() { positions } else { bad };
+        // A good sample tells the drive from another that was plugged in.
+        let good = samples.iter().find(|s| s.state == State::Good).map(|s| s.block);
+        let again = if bad.is_empty() { positions } else { bad.into_iter().chain(good).collect() };
         let second = test.round("bad samples again", &again, overflow..3 * overflow, true)?;
         foreign.extend(second.foreign);
         for sample in samples.iter_mut().filter(|s| s.state != State::Good) {
             let now = second.samples.iter().find(|s| s.block == sample.block).map(|s| s.state);
-            if now == Some(State::Good) {
+            // In files, only some of what wraps around is overwritten each time.
+            if now == Some(State::Good) && (sizes.file.is_none() || foreign.is_empty()) {
                 sample.state = State::Unsteady;
             }
         }
+    }
+    if sizes.file.is_some() {
+        return Ok(Probed { samples, foreign: Some(!foreign.is_empty()), ..probed });
     }
     probed.wraps = test.wraps(&foreign)?;
     // Addresses beyond a wraparound lead to blocks before it.
@@ -185,7 +210,7 @@ pub(super) fn probe(
 }
 
 /// The last good and the first bad sample, where all samples are good up to some point and none beyond it.
-fn tail(samples: &[Sample], overwritten: bool) -> Option<(u64, u64)> {
+pub(super) fn tail(samples: &[Sample], overwritten: bool) -> Option<(u64, u64)> {
     /// Fewer could be bad by chance.
     const LEAST: usize = 3;
     let first = samples.iter().position(|s| s.state.is_bad())?;
@@ -244,7 +269,16 @@ impl Test<'_> {
         let saved = Rc::new(saved);
         self.saved.insert(salt, Rc::clone(&saved));
         let tested = self.tested(what, salt, &saved, overflow, scan, &mut round);
-        match restore(self.medium, salt, &saved)?.failed {
+        let restored = match self.sizes.file {
+            None => restore(self.medium, salt, &saved)?,
+            // Files are removed.
+            Some(_) => Restored::default(),
+        };
+        if round.replugged && restored.is_elsewhere(&saved) {
+            let why = "the drive that was plugged in has none of the stamps: it may be another one";
+            return Err(io::Error::other(why));
+        }
+        match restored.failed {
             0 => self.keeper.restored()?,
             failed => self.not_restored += failed,
         }
@@ -277,6 +311,7 @@ impl Test<'_> {
         let from = self.within(overflow.start..overflow.end.saturating_sub(self.sizes.singles));
         self.pass(what, salt, from..from + self.sizes.singles, 1, true, round)?;
         attempt(self.medium.flush())?;
+        round.replugged = self.keeper.replug(self.medium)?;
         if scan {
             self.pass(what, salt, 0..self.sizes.overflow, self.sizes.transfer, false, round)?;
         }

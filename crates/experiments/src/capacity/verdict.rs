@@ -1,6 +1,6 @@
 //! The verdict on a drive's size.
 
-use super::probe::{Probed, State};
+use super::probe::{Probed, State, tail};
 use crate::{analyse::proportion, stamped::BLOCK};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +13,11 @@ pub(super) enum Verdict {
         how: False,
         bytes: u64,
         confirmed: bool,
+    },
+    /// Free space overwrites other blocks or its end loses what is written, so the size is false: the share of bad blocks.
+    FakeSomewhere {
+        overwrites: bool,
+        share: f64,
     },
     /// Every block beyond this many bytes fails with an error, which false drives and defects have in common.
     Fails {
@@ -29,8 +34,7 @@ pub(super) enum Verdict {
     Unsteady {
         samples: u64,
     },
-    /// Blocks are bad beyond some point, but a second pass did not agree where.
-    Undecided,
+    Undecided(Undecided),
 }
 
 /// How a false size is made.
@@ -42,6 +46,14 @@ pub(super) enum False {
     Vanishes,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Undecided {
+    /// Nothing was sampled.
+    Nothing,
+    /// Blocks are bad beyond some point, but a second pass did not agree where.
+    NoEdge,
+}
+
 impl Verdict {
     pub fn of(probed: &Probed) -> Self {
         let count = |is: &dyn Fn(State) -> bool| probed.samples.iter().filter(|s| is(s.state)).count() as u64;
@@ -50,6 +62,9 @@ impl Verdict {
         let bad = count(&State::is_bad);
         let errors = count(&|state| matches!(state, State::ReadError | State::WriteError));
         let bytes = |blocks: u64| blocks * BLOCK as u64;
+        if samples == 0 {
+            return Self::Undecided(Undecided::Nothing);
+        }
         if let Some(wraps) = probed.wraps {
             let real = probed.edge.unwrap_or(wraps);
             let confirmed = wraps.confirmed && real.confirmed;
@@ -59,17 +74,21 @@ impl Verdict {
                 confirmed,
             };
         }
+        let share = bad as f64 / samples as f64;
+        let foreign = probed.foreign.unwrap_or(false);
+        if foreign || probed.foreign.is_some() && errors == 0 && tail(&probed.samples, false).is_some() {
+            return Self::FakeSomewhere { overwrites: foreign, share };
+        }
         match probed.edge {
             Some(edge) if errors == bad => return Self::Fails { from: bytes(edge.blocks) },
             Some(edge) if edge.confirmed => {
                 return Self::Fake { how: False::Vanishes, bytes: bytes(edge.blocks), confirmed: true };
             }
-            Some(_) => return Self::Undecided,
+            Some(_) => return Self::Undecided(Undecided::NoEdge),
             None => {}
         }
         if bad > 0 {
             let (low, high) = proportion(bad, samples, 0.95);
-            let share = bad as f64 / samples as f64;
             return Self::Faulty { share, low, high, errors: errors == bad };
         }
         match unsteady {

@@ -17,6 +17,7 @@ mod tests;
 mod verdicts;
 
 use act::{BuiltPool, PoolInUse, Pull, PullBy, PulledPool, SecondPull};
+pub(crate) use run::{DetachedDrive, Unplug};
 
 use options::PULL_DRIVE;
 use result::{FilesRead, Probe, PullResult, RejoinResult, SecondPullResult};

@@ -3,10 +3,15 @@
 use std::{fs::File, io, os::unix::fs::FileExt};
 
 use super::{BLOCK, Medium};
-use crate::{danger::Claim, engine::Aligned};
+use crate::{
+    danger::{Claim, Refusal, consent},
+    engine::Aligned,
+};
 
 pub struct Device<'c> {
-    claim: &'c Claim,
+    first: &'c Claim,
+    /// The claim after the drive was unplugged.
+    second: Option<Claim>,
     file: File,
     blocks: u64,
     buffer: Aligned,
@@ -16,11 +21,11 @@ impl<'c> Device<'c> {
     pub fn open(claim: &'c Claim) -> io::Result<Self> {
         let file = claim.open_direct().map_err(io::Error::other)?;
         let blocks = claim.drive().bytes() / BLOCK as u64;
-        Ok(Self { claim, file, blocks, buffer: Aligned::new(BLOCK) })
+        Ok(Self { first: claim, second: None, file, blocks, buffer: Aligned::new(BLOCK) })
     }
 
     pub fn is_plugged_in(&self) -> bool {
-        self.claim.is_plugged_in()
+        self.second.as_ref().unwrap_or(self.first).is_plugged_in()
     }
 
     fn fit(&mut self, bytes: usize) {
@@ -50,5 +55,17 @@ impl Medium for Device<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.sync_data()
+    }
+
+    fn reopen(&mut self) -> io::Result<()> {
+        let was = self.first.drive();
+        let refused = |e: Refusal| match e.why.may_pass() {
+            true => io::Error::new(io::ErrorKind::ResourceBusy, e),
+            false => io::Error::other(e),
+        };
+        let claim = Claim::take(&was.identity(), &[consent(was)]).map_err(refused)?;
+        self.file = claim.open_direct().map_err(refused)?;
+        self.second = Some(claim);
+        Ok(())
     }
 }

@@ -21,6 +21,11 @@ pub trait Medium {
     fn write(&mut self, at: u64, data: &[u8]) -> io::Result<()>;
 
     fn flush(&mut self) -> io::Result<()>;
+
+    /// Opens it again, after it was unplugged and plugged in. `ResourceBusy` may pass.
+    fn reopen(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Whether an error is the drive's answer, not the loss of the drive or the end of the test.
