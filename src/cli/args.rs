@@ -44,8 +44,9 @@ Examples:
   drivebench results                       earlier runs
   drivebench advise                        recommendations from all of it
 
-These erase nothing. Only pool and run layouts, pull and accept erase, and run
-capacity overwrites blocks and puts them back, after consent to each drive.";
+These erase nothing. Only pool and run layouts, pull, accept, and swap of a
+drive or partition erase, and run capacity overwrites blocks and puts them
+back, after consent to each drive.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {

@@ -101,6 +101,11 @@ impl Experiment {
         }
     }
 
+    /// Whether one of two targets is too many; the same medium may be swapped to in several ways.
+    pub fn are_same(&self, one: &Target, other: &Target) -> bool {
+        one.path == other.path && (self.name != SWAP.name || one.given == other.given)
+    }
+
     /// The findings of a record; the same record always gives the same findings.
     pub fn findings(&self, record: &mut dyn Iterator<Item = Event>) -> Findings {
         let (experiment, question) = (self.name.to_owned(), self.question.to_owned());

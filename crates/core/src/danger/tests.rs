@@ -424,20 +424,30 @@ fn a_claim_lets_programs_change_its_own_drive_only() {
     let drive = device.drive();
     let free = machine(&drive);
     let claim = take(&free, &free, &["S1"]).expect("is free");
-    let wiped = tools::wipefs::wipe(&device.path).run(&claim, &System::default()).expect("runs");
-    assert_eq!(wiped.code, Some(0), "{}", wiped.complaint());
+    let made = tools::swap::make_on(&device.path, 1 << 20).run(&claim, &System::default()).expect("runs");
+    assert_eq!(made.code, Some(0), "{}", made.complaint());
+    assert!(fs::read(&device.path).expect("reads")[..4096].ends_with(b"SWAPSPACE2"));
 
     let none = Replay::default();
-    let wipe = || tools::wipefs::wipe(&device.path).run(&claim, &none);
-    let refused =
-        tools::wipefs::wipe("/dev/other").run(&claim, &none).expect_err("another drive").to_string();
-    assert_eq!(refused, format!("'wipefs --all /dev/other' was not run: the claim is on {}", device.path));
+    let refused = tools::swap::make_on("/dev/other", 1 << 20)
+        .run(&claim, &none)
+        .expect_err("another drive")
+        .to_string();
+    assert_eq!(
+        refused,
+        format!("'mkswap --label drivebench /dev/other 1024' was not run: the claim is on {}", device.path)
+    );
     let mounted = open(&drive, OFlags::EXCL).expect("is free");
-    let refused = wipe().expect_err("in use").to_string();
+    let refused =
+        tools::swap::make_on(&device.path, 1 << 20).run(&claim, &none).expect_err("in use").to_string();
     assert!(refused.contains("another program uses it exclusively"), "{refused}");
     drop(mounted);
-    assert!(matches!(wipe(), Err(ToolError::Unrecorded(_))));
+    assert!(matches!(
+        tools::swap::make_on(&device.path, 1 << 20).run(&claim, &none),
+        Err(ToolError::Unrecorded(_))
+    ));
     let claim = Claim { sequence: Some("0".to_owned()), ..claim };
-    let refused = tools::wipefs::wipe(&device.path).run(&claim, &none).expect_err("replaced").to_string();
+    let refused =
+        tools::swap::make_on(&device.path, 1 << 20).run(&claim, &none).expect_err("replaced").to_string();
     assert!(refused.contains("its path now belongs to another drive"), "{refused}");
 }

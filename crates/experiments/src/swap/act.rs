@@ -44,13 +44,29 @@ pub struct UseSwap {
     pub seed: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SwapMedium {
     /// A file on the target.
     File,
-    /// Compressed memory.
-    Zram,
+    /// A file on the target, with zswap before it.
+    Zswap,
+    /// The target itself, a whole drive or a partition, which is erased; the identity of the drive.
+    Device { drive: String },
+    /// Compressed memory; `None` for the kernel's algorithm.
+    Zram { algorithm: Option<String> },
+}
+
+impl SwapMedium {
+    /// It is in memory, and writes to no drive.
+    pub fn is_zram(&self) -> bool {
+        matches!(self, Self::Zram { .. })
+    }
+
+    /// It is in a file on a filesystem.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Self::File | Self::Zswap)
+    }
 }
 
 /// Memory that a program may have, in bytes.
@@ -69,21 +85,23 @@ impl Act for MakeSwapArea {
 
     fn cost(&self) -> Cost {
         let made = self.space();
-        let written = match self.medium {
-            SwapMedium::File => made.saturating_add(self.most),
-            SwapMedium::Zram => 0,
-        };
+        let written = if self.medium.is_zram() { 0 } else { made.saturating_add(self.most) };
         Cost { written, seconds: None, ..Cost::default() }
     }
 
     fn changes(&self) -> Changes {
-        Changes::DriveState("the kernel swaps to a temporary area, which is removed afterwards")
+        match &self.medium {
+            SwapMedium::Device { drive } => Changes::Erases(vec![drive.clone()]),
+            _ => Changes::DriveState("the kernel swaps to a temporary area, which is removed afterwards"),
+        }
     }
 
     fn describe(&self) -> Option<String> {
-        let on = match self.medium {
+        let on = match &self.medium {
             SwapMedium::File => "in a file",
-            SwapMedium::Zram => "in compressed memory",
+            SwapMedium::Zswap => "in a file behind zswap",
+            SwapMedium::Device { .. } => "on the device itself, which is erased",
+            SwapMedium::Zram { .. } => "in compressed memory",
         };
         let [area, memory] = [self.area, self.memory].map(decimal_bytes);
         Some(format!("{area} {on}, for a program limited to {memory} of memory"))
@@ -95,7 +113,7 @@ impl Act for MakeSwapArea {
     }
 
     fn space(&self) -> u64 {
-        if self.medium == SwapMedium::File { self.area } else { 0 }
+        if self.medium.is_file() { self.area } else { 0 }
     }
 
     fn is_work(&self) -> bool {
@@ -136,7 +154,7 @@ impl Act for MakeSwapArea {
             if let Some(tools) = run.ctx.world.system() {
                 let (on, world) = (&run.plan.targets[target], &run.ctx.world);
                 self.require(on, run.ctx.inventory, run.ctx.store).map_err(RunError::Act)?;
-                let machine = (world.journal(), tools);
+                let machine = (world.journal(), tools, world.erasable());
                 let session = Session::begin((target, on), self, machine, &run.cancel)?;
                 run.held.put(target, session);
             }

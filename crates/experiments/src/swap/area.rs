@@ -17,11 +17,15 @@ use super::{
     undo::SwapInUse,
 };
 use crate::{
+    danger::Claims,
     engine::{Cancel, swap_file},
+    inventory::Drive,
     run::{Entry, Journal, RunError, Scratch},
+    target::Target,
     tools::{
         Change, Output, Runner, State,
         swap::{self, LABEL},
+        wipefs,
     },
 };
 
@@ -49,6 +53,8 @@ enum Medium {
     File(Scratch),
     /// The number of a zram device.
     Zram(u32),
+    /// The right to erase a drive or a partition.
+    Device(Claims),
 }
 
 impl Area {
@@ -99,7 +105,11 @@ impl Area {
     }
 
     /// In compressed memory, which takes no more than `bytes` of it.
-    pub fn zram(bytes: u64, (journal, runner): (&Journal, &dyn Runner)) -> Result<Self, RunError> {
+    pub fn zram(
+        algorithm: Option<&str>,
+        bytes: u64,
+        (journal, runner): (&Journal, &dyn Runner),
+    ) -> Result<Self, RunError> {
         let no = |why: String| RunError::Act(format!("zram can't be used: {why}"));
         if !Path::new(CONTROL).exists() {
             succeeded(&swap::load_zram(), runner.ask(&swap::load_zram())?)?;
@@ -111,10 +121,32 @@ impl Area {
         let set = |file: &str, value: &str| {
             kernel::set(format!("{sys}/{file}"), value).map_err(|e| no(e.to_string()))
         };
+        if let Some(algorithm) = algorithm {
+            let known = fs::read_to_string(format!("{sys}/comp_algorithm")).unwrap_or_default();
+            set("comp_algorithm", algorithm)
+                .map_err(|e| no(format!("{e}; this kernel has: {}", known.trim())))?;
+        }
         set("disksize", &bytes.to_string())?;
         set("mem_limit", &bytes.to_string())?;
         area.run(&swap::make(&area.path.to_string_lossy()), runner)?;
         area.run(&swap::on(&area.path.to_string_lossy(), PRIORITY), runner)?;
+        Ok(area)
+    }
+
+    /// On a drive or a partition, whose content is lost. `erase` holds the serials of drives of which that is allowed.
+    pub fn device(
+        target: &Target,
+        bytes: u64,
+        erase: &[String],
+        (journal, runner): (&Journal, &dyn Runner),
+    ) -> Result<Self, RunError> {
+        let shown: Vec<&Drive> = target.drives.iter().collect();
+        let claims = Claims::of(&shown, erase).map_err(|e| RunError::Act(e.to_string()))?;
+        let path = target.path.to_string_lossy();
+        let make = swap::make_on(&path, bytes);
+        succeeded(&make, make.run(&claims, runner)?)?;
+        let area = Self::new(target.path.clone(), Medium::Device(claims), journal)?;
+        area.run(&swap::on(&path, PRIORITY), runner)?;
         Ok(area)
     }
 
@@ -152,8 +184,15 @@ impl Area {
             }
             _ => {}
         }
-        if let Some(Medium::Zram(number)) = &self.medium {
-            remove_zram(*number).map_err(|e| RunError::Act(format!("/dev/zram{number} stays: {e}")))?;
+        match &self.medium {
+            Some(Medium::Zram(number)) => {
+                remove_zram(*number).map_err(|e| RunError::Act(format!("/dev/zram{number} stays: {e}")))?
+            }
+            Some(Medium::Device(claims)) => {
+                let wipe = wipefs::wipe(&self.path.to_string_lossy());
+                succeeded(&wipe, wipe.run(claims, runner)?)?;
+            }
+            _ => {}
         }
         if let Some(entry) = self.entry.take() {
             entry.done().map_err(RunError::Journal)?;

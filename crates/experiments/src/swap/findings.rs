@@ -2,7 +2,7 @@
 
 use super::{
     super::common::Series,
-    act::{MakeSwapArea, SwapMedium, UseSwap},
+    act::{MakeSwapArea, UseSwap},
     footprint::{Footprint, LONGER, footprint},
     result::SwapLoadResult,
 };
@@ -102,7 +102,7 @@ impl Case<'_> {
     }
 
     fn is_zram(&self) -> bool {
-        self.area.medium == SwapMedium::Zram
+        self.area.medium.is_zram()
     }
 
     /// Bytes in an hour of requests with half more than there is, the median over runs.
@@ -235,7 +235,7 @@ fn is_better(best: &Case<'_>, next: &Case<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::act::SwapMedium, *};
 
     /// A medium with which a program can use so many times its memory at least, and whose longest wait lasted so long, s.
     fn said(media: &[(&'static str, f64, f64)]) -> Vec<String> {

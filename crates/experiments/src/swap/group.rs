@@ -30,8 +30,8 @@ pub struct Group {
 }
 
 impl Group {
-    /// With so much memory and swap.
-    pub fn make(journal: &Journal, memory: u64, swap: u64) -> io::Result<Self> {
+    /// With so much memory and swap. `zswap` before the area, where the kernel lets a group choose.
+    pub fn make(journal: &Journal, memory: u64, swap: u64, zswap: bool) -> io::Result<Self> {
         let dir = place(&Sysroot::live())?.join(name(&journal.run()));
         let entry = journal.will(ControlGroup { dir: dir.clone() })?;
         make_group(&dir)?;
@@ -39,6 +39,9 @@ impl Group {
         let set = |file: &str, value: u64| set(group.dir.join(file), &value.to_string());
         set("memory.max", memory)?;
         set("memory.swap.max", swap)?;
+        if !zswap && group.dir.join("memory.zswap.max").exists() {
+            set("memory.zswap.max", 0)?;
+        }
         Ok(group)
     }
 

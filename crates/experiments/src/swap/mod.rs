@@ -27,6 +27,8 @@ pub static SWAP: Experiment = Experiment {
     examples: &[
         "swap --plan /mnt/a zram     the steps, and what is written",
         "swap /mnt/a /mnt/b zram     two drives, compressed memory",
+        "swap /mnt/a zswap+/mnt/a    a drive alone, and behind zswap",
+        "swap /dev/sdb1 --erase SERIAL   a partition, which is erased",
     ],
     default_target: None,
     plan: plan::plan,

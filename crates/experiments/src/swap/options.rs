@@ -25,7 +25,7 @@ pub const MOST: Opt<u64> = shared::MAX_BYTES.default("4GiB").help("Limit of byte
 /// A slow medium takes long to fill memory.
 pub const MAX_TIME: Opt<f64> = shared::MAX_TIME.without_default("Time limit per medium");
 
-pub const OPTIONS: &[&dyn Declared] = &[&MEMORY, &RANDOM, &RUNTIME, &TIMES, &MOST, &MAX_TIME, &SEED];
+pub const OPTIONS: &[&dyn Declared] = &[&MEMORY, &RANDOM, &RUNTIME, &TIMES, &MOST, &MAX_TIME, &SEED, &ERASE];
 
 fn memory(text: &str) -> Result<u64, String> {
     match shared::bytes(text)? {

@@ -12,8 +12,10 @@ use crate::{
     units::decimal_bytes,
 };
 
-/// What is named to swap to compressed memory.
+/// What is named to swap to compressed memory; an algorithm may follow.
 const ZRAM: &str = "zram";
+/// What stands before a directory for zswap in front of it.
+const ZSWAP: &str = "zswap+";
 
 /// Filesystems on which Linux swaps to a file without further conditions.
 const SWAPS: [&str; 8] = ["ext2", "ext3", "ext4", "xfs", "f2fs", "vfat", "exfat", "jfs"];
@@ -22,11 +24,53 @@ const SWAPS: [&str; 8] = ["ext2", "ext3", "ext4", "xfs", "f2fs", "vfat", "exfat"
 const REQUESTS: [u32; 5] = [50, 110, 125, 150, MOST];
 const MOST: u32 = 200;
 
-/// Also knows compressed memory.
+/// Also knows compressed memory, and directories behind zswap.
 pub(in super::super) fn resolve(inventory: &Inventory, text: &str) -> Result<Target, TargetError> {
-    match Target::in_memory(inventory).filter(|_| text == ZRAM) {
-        Some(memory) => Ok(Target { given: text.to_owned(), ..memory }),
+    let given = |target: Target| Target { given: text.to_owned(), ..target };
+    if algorithm(text).is_some() {
+        if let Some(memory) = Target::in_memory(inventory) {
+            return Ok(given(memory));
+        }
+    }
+    match text.strip_prefix(ZSWAP) {
+        Some(dir) => Target::resolve(inventory, dir).map(given),
         None => Target::resolve(inventory, text),
+    }
+}
+
+/// The algorithm that is named, if it is zram; `Some(None)` for the kernel's own.
+fn algorithm(text: &str) -> Option<Option<String>> {
+    match text.strip_prefix(ZRAM)? {
+        "" => Some(None),
+        rest => {
+            let name = rest.strip_prefix(':')?;
+            let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+            is_name.then(|| Some(name.to_owned()))
+        }
+    }
+}
+
+fn medium(target: &Target) -> Result<SwapMedium, PlanError> {
+    Ok(match algorithm(&target.given) {
+        Some(algorithm) if target.is_memory() => SwapMedium::Zram { algorithm },
+        _ if target.given.starts_with(ZSWAP) => SwapMedium::Zswap,
+        _ if target.kind == Kind::BlockDevice => device(target)?,
+        _ => SwapMedium::File,
+    })
+}
+
+/// A whole drive without partitions, or a partition.
+fn device(target: &Target) -> Result<SwapMedium, PlanError> {
+    let refused = |why: &str| Err(PlanError::Unsuitable { path: target.path.clone(), why: why.to_owned() });
+    match &target.drives[..] {
+        [drive] if target.layers.is_empty() => {
+            let is_whole = target.path.to_str() == Some(&drive.node());
+            match is_whole && !drive.partitions.is_empty() {
+                true => refused("it has partitions: name one of them"),
+                false => Ok(SwapMedium::Device { drive: drive.identity() }),
+            }
+        }
+        _ => refused("it is neither a drive nor a partition of one: name one, or a directory"),
     }
 }
 
@@ -36,17 +80,19 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let area = memory * u64::from(MOST) / 100;
     let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
-        let is_zram = target.given == ZRAM && target.is_memory();
-        let medium = if is_zram { SwapMedium::Zram } else { SwapMedium::File };
+        let medium = medium(target)?;
         let refused = |why| PlanError::Unsuitable { path: target.path.clone(), why };
-        if medium == SwapMedium::File {
+        if let SwapMedium::Device { .. } = &medium {
+            let holds = target.size.unwrap_or(0);
+            if holds < area {
+                return Err(refused(format!("it {}", too_small(holds, area))));
+            }
+        }
+        if medium.is_file() {
             check(target)?;
             fits(target, area).map_err(PlanError::without_limit)?;
             if let Some(most) = largest_file(target).filter(|most| *most < area) {
-                let (most, area) = (decimal_bytes(most), decimal_bytes(area));
-                return Err(refused(format!(
-                    "a file there holds at most {most}, and the swap area needs {area}: lower --memory"
-                )));
+                return Err(refused(format!("a file there {}", too_small(most, area))));
             }
         }
         steps.add(&[at], MakeSwapArea { medium, area, memory, most: ask.values.get(&options::MOST) });
@@ -60,6 +106,11 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let planned = ask.planned(steps);
     let limit = planned.limit.filter(|_| ask.values.is_typed(options::MAX_TIME.name()));
     Ok(Plan { limit, engine: None, ..planned })
+}
+
+fn too_small(holds: u64, area: u64) -> String {
+    let (holds, area) = (decimal_bytes(holds), decimal_bytes(area));
+    format!("holds at most {holds}, and the swap area needs {area}: lower --memory")
 }
 
 /// Refuses what Linux can't swap to.
@@ -79,5 +130,19 @@ fn check(target: &Target) -> Result<(), PlanError> {
             SWAPS.join(", ")
         )),
         None => refused("which filesystem it is on is not known".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zram_is_named_with_or_without_an_algorithm() {
+        assert_eq!(algorithm("zram"), Some(None));
+        assert_eq!(algorithm("zram:lz4"), Some(Some("lz4".to_owned())));
+        for other in ["zram:", "zram:a/b", "zram:a b", "zramdisk", "/mnt/zram"] {
+            assert_eq!(algorithm(other), None, "{other}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use super::{
     group::Group,
     kernel::POLL,
     result::SwapLoadResult,
-    watch::Watch,
+    watch::{Watch, Zswap},
     worker::{Answer, Order, READY},
 };
 use crate::{
@@ -35,39 +35,45 @@ pub struct Session {
     bytes: u64,
     watch: Watch,
     journal: Journal,
+    behind_zswap: bool,
     is_zram: bool,
     /// As much was written as was allowed: later loads are skipped.
     pub is_over: bool,
+    _zswap: Option<Zswap>,
     /// The areas of two runs would be filled in turn.
     _only: Lock,
 }
 
 impl Session {
-    /// Makes the area.
+    /// Makes the area. The last part of `machine` holds the serials of drives that may be erased.
     pub fn begin(
         (at, target): (usize, &Target),
         act: &MakeSwapArea,
-        (journal, tools): (&Journal, &System),
+        (journal, tools, erase): (&Journal, &System, &[String]),
         cancel: &Cancel,
     ) -> Result<Self, RunError> {
         let root = Sysroot::live();
         let only = Lock::of_machine("swap").map_err(|e| RunError::Act(e.to_string()))?;
-        let area = match act.medium {
-            SwapMedium::Zram => Area::zram(act.area, (journal, tools))?,
-            SwapMedium::File => Area::file(&target.path, at, act.area, journal, cancel)?,
+        let behind_zswap = act.medium == SwapMedium::Zswap;
+        let zswap = behind_zswap.then(|| Zswap::turn_on(journal)).transpose()?;
+        let area = match &act.medium {
+            SwapMedium::Zram { algorithm } => Area::zram(algorithm.as_deref(), act.area, (journal, tools))?,
+            SwapMedium::Device { .. } => Area::device(target, act.area, erase, (journal, tools))?,
+            SwapMedium::File | SwapMedium::Zswap => Area::file(&target.path, at, act.area, journal, cancel)?,
         };
-        let is_zram = act.medium == SwapMedium::Zram;
         // Each copy that an array writes counts.
         let drives = target.drives.iter().map(|drive| drive.name.clone()).collect();
         let zram = || area.path().file_name().map(|name| name.to_string_lossy().into_owned());
-        let media = if is_zram { zram().into_iter().collect() } else { drives };
+        let media = if act.medium.is_zram() { zram().into_iter().collect() } else { drives };
         Ok(Self {
             watch: Watch::new(root, media, act.most, area.path()),
             area: Some(area),
             bytes: act.area,
             journal: journal.clone(),
-            is_zram,
+            behind_zswap,
+            is_zram: act.medium.is_zram(),
             is_over: false,
+            _zswap: zswap,
             _only: only,
         })
     }
@@ -85,7 +91,7 @@ impl Session {
         cancel: &Cancel,
     ) -> Result<SwapLoadResult, RunError> {
         let failed = |what: &str, e: io::Error| RunError::Act(format!("{what}: {e}"));
-        let group = Group::make(&self.journal, act.memory, self.bytes)
+        let group = Group::make(&self.journal, act.memory, self.bytes, self.behind_zswap)
             .map_err(|e| failed("no control group could be made", e))?;
         let order = Order {
             group: group.dir().to_owned(),

@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     area::{is_used, named, remove_zram},
     group,
+    kernel::set,
+    watch::ZSWAP,
 };
 use crate::{
     engine::swap_file,
@@ -26,7 +28,7 @@ use crate::{
 /// How long the kernel may take to read what is in an area; little is, once the program has ended.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The kernel swaps to this file or device of zram.
+/// The kernel swaps to this file or device. A device of zram is removed, too.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SwapInUse {
     pub path: PathBuf,
@@ -37,6 +39,10 @@ pub struct SwapInUse {
 pub struct ControlGroup {
     pub dir: PathBuf,
 }
+
+/// zswap was off, and is on.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ZswapOn {}
 
 crate::kind!("swap.area", SwapInUse as Undo);
 
@@ -62,7 +68,15 @@ impl Undo for SwapInUse {
     }
 
     fn report(&self, path: &Path, ended: &str) -> String {
-        format!("Removed {}, left by {ended}.", path.display())
+        let path_text = path.display();
+        match path.starts_with("/dev") && zram_number(path).is_none() {
+            true => {
+                format!(
+                    "The kernel no longer swaps to {path_text}, which {ended} had set up; its swap signature remains."
+                )
+            }
+            false => format!("Removed {path_text}, left by {ended}."),
+        }
     }
 }
 
@@ -94,6 +108,27 @@ impl Undo for ControlGroup {
     }
 }
 
+crate::kind!("swap.zswap", ZswapOn as Undo);
+
+impl Undo for ZswapOn {
+    fn path(&self) -> PathBuf {
+        ZSWAP.into()
+    }
+
+    fn is_in_kernel(&self) -> bool {
+        true
+    }
+
+    fn undo(&self, _: &Left) -> io::Result<Vec<Undone>> {
+        set(ZSWAP, "N").map_err(still_used)?;
+        Ok(Undone::gone(ZSWAP))
+    }
+
+    fn report(&self, _: &Path, ended: &str) -> String {
+        format!("Turned zswap off again, which {ended} had turned on.")
+    }
+}
+
 fn still_used(e: io::Error) -> io::Error {
     io::Error::new(e.kind(), format!("it is still used: {e}"))
 }
@@ -121,19 +156,21 @@ fn stop(path: &Path, left: &Left) -> io::Result<Vec<Undone>> {
             return Err(io::Error::other(said.complaint()));
         }
     }
-    let Some(number) = zram_number(path) else { return Ok(Vec::new()) };
+    let Some(number) = zram_number(path) else { return Ok(Undone::gone(path)) };
     let was_there = path.exists();
     remove_zram(number)?;
     Ok(if was_there { Undone::gone(path) } else { Vec::new() })
 }
 
-/// A file of the run, or a device of zram that is unused or has our label.
+/// A file of the run, a device of zram, or a device that the kernel swaps to and that has our label.
 fn is_area(is_own_file: bool, path: &Path) -> io::Result<bool> {
-    match zram_number(path) {
-        _ if is_own_file => Ok(true),
-        None => Ok(false),
+    let is_ours = || Ok(label(&mut File::open(path)?)? == LABEL);
+    match (is_own_file, is_used(path)?, zram_number(path)) {
+        (true, ..) => Ok(true),
         // Its number may be that of another one by now.
-        Some(_) => Ok(!is_used(path)? || label(&mut File::open(path)?)? == LABEL),
+        (_, true, _) if path.starts_with("/dev") => is_ours(),
+        (_, false, Some(_)) => Ok(true),
+        _ => Ok(false),
     }
 }
 

@@ -9,11 +9,19 @@ use std::{
 use rustix::param::page_size;
 
 use super::{
-    act::{MakeSwapArea, SwapMedium},
+    act::MakeSwapArea,
     area,
     group::{Group, full_stalls},
+    kernel::set,
+    undo::ZswapOn,
 };
-use crate::{conditions::bytes_written, inventory::machine, sysroot::Sysroot, units::decimal_bytes};
+use crate::{
+    conditions::bytes_written,
+    inventory::machine,
+    run::{Entry, Journal, RunError},
+    sysroot::Sysroot,
+    units::decimal_bytes,
+};
 
 /// Memory that other programs must have, at least, and as a share of all.
 const SPARE: u64 = 24 << 20;
@@ -24,13 +32,14 @@ const OVER: Duration = Duration::from_secs(5);
 
 /// Memory pressure of the whole machine.
 const PRESSURE: &str = "/proc/pressure/memory";
+pub const ZSWAP: &str = "/sys/module/zswap/parameters/enabled";
 
 /// Refuses a load that would leave other programs too little memory.
 pub fn has_room(root: &Sysroot, act: &MakeSwapArea) -> Result<(), String> {
     let Some((available, all)) = memory(root) else {
         return Err("/proc/meminfo does not say how much memory is available".to_owned());
     };
-    let zram = if act.medium == SwapMedium::Zram { act.area } else { 0 };
+    let zram = if act.medium.is_zram() { act.area } else { 0 };
     let needed = act.memory + zram + spare(all);
     match available < needed {
         true => Err(format!(
@@ -160,10 +169,40 @@ impl Watch {
     }
 }
 
+/// zswap, on as long as this lives.
+#[derive(Debug)]
+pub struct Zswap {
+    entry: Option<Entry>,
+}
+
+impl Zswap {
+    pub fn turn_on(journal: &Journal) -> Result<Self, RunError> {
+        match Sysroot::live().word(ZSWAP).as_deref() {
+            None => Err(RunError::Act("this kernel has no zswap".to_owned())),
+            Some("Y" | "1") => Ok(Self { entry: None }),
+            Some(_) => {
+                let entry = journal.will(ZswapOn {}).map_err(RunError::Journal)?;
+                set(ZSWAP, "Y").map_err(|e| RunError::Act(format!("zswap can't be turned on: {e}")))?;
+                Ok(Self { entry: Some(entry) })
+            }
+        }
+    }
+}
+
+impl Drop for Zswap {
+    fn drop(&mut self) {
+        if let Some(entry) = self.entry.take() {
+            // The entry stays in the journal then, and the next run turns it off.
+            let _ = set(ZSWAP, "N").and_then(|()| entry.done());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
 
+    use super::super::act::SwapMedium;
     use super::*;
 
     fn root(available: u64) -> (tempfile::TempDir, Sysroot) {
@@ -183,7 +222,7 @@ mod tests {
         let act = |medium| MakeSwapArea { medium, area: 100 << 20, memory: 64 << 20, most: 1 << 30 };
         let (_home, root) = root(150 << 20);
         assert!(has_room(&root, &act(SwapMedium::File)).is_ok());
-        let zram = act(SwapMedium::Zram);
+        let zram = act(SwapMedium::Zram { algorithm: None });
         let why = has_room(&root, &zram).expect_err("it takes memory itself").to_string();
         assert!(why.contains("157 MB of memory are available, and 198 MB are needed"), "{why}");
     }

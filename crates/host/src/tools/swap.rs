@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Change, MODPROBE, Query, State, Tool};
+use super::{Change, Content, MODPROBE, Query, State, Tool};
+use crate::units::KIB;
 
 /// Time limit for reading a full swap area back from a slow stick.
 const LIMIT: Duration = Duration::from_secs(1800);
@@ -17,6 +18,12 @@ const SWAPOFF: Tool = Tool { name: "swapoff", package: "mount" };
 /// Makes a swap area in the file at `path`.
 pub fn make(path: &str) -> Change<State> {
     Change::new(MKSWAP, &["--label", LABEL], path)
+}
+
+/// Makes a swap area at the start of a device, whose content is lost.
+pub fn make_on(device: &str, bytes: u64) -> Change<Content> {
+    let kib = (bytes / KIB).to_string();
+    Change::of(Query::new(MKSWAP, ["--label", LABEL, device, &kib]), [device])
 }
 
 /// Activates a swap area. The kernel fills the area with the highest priority first.
@@ -49,6 +56,7 @@ mod tests {
     #[test]
     fn command_lines() {
         assert_eq!(make("/dev/zram1").to_string(), "mkswap --label drivebench /dev/zram1");
+        assert_eq!(make_on("/dev/sda1", 1 << 20).to_string(), "mkswap --label drivebench /dev/sda1 1024");
         assert_eq!(on("/dev/zram1", 32767).to_string(), "swapon -p 32767 /dev/zram1");
         assert_eq!(off("/dev/zram1").to_string(), "swapoff /dev/zram1");
         assert_eq!(load_zram().to_string(), "modprobe zram num_devices=0");
