@@ -113,8 +113,6 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/record/atomic_file.rs",
             "crates/core/src/record/store.rs",
             "crates/experiments/src/boot/series.rs",
-            // Units of systemd.
-            "crates/experiments/src/unit_files.rs",
             // Blocks that are back on their drive.
             "crates/experiments/src/capacity/saved.rs",
             "crates/core/src/run/held.rs",
@@ -134,6 +132,8 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/experiments/src/swap/undo.rs",
             // Pages of runs that are gone.
             "src/cli/site.rs",
+            // The units of its timer.
+            "src/cli/check/timer.rs",
         ],
     ),
     ("decides what may be shown", &["is_control"], &["crates/units/src/visible.rs"]),

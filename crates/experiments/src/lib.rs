@@ -24,7 +24,6 @@ mod target_checks;
 mod test_files;
 #[cfg(test)]
 mod testing;
-pub mod unit_files;
 mod whole_drives;
 
 pub use boot::{BootError, RESTART, STOP, TIMES, has_systemd, is_recorded, series as boot_series};

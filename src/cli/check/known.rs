@@ -16,7 +16,7 @@ use crate::{
 };
 
 const FILE: &str = "check.json";
-/// Most records that are read to find complete checks of a drive.
+/// Most records that are read to find complete checks of a drive or of its peers.
 const READ: usize = 16;
 
 /// The saved state of each drive, by its identity.
@@ -33,6 +33,8 @@ pub(super) struct KnownDrive {
     pub reference: Vec<String>,
     /// The counters that were acknowledged, or those of the first check.
     pub counters: Counters,
+    /// Whether the user accepted that it is slower than others of its model.
+    pub peers_accepted: bool,
     /// Alarms of the last check.
     pub alarms: Vec<Alarm>,
 }
@@ -58,7 +60,7 @@ impl SavedChecks {
 impl KnownDrive {
     /// Saves the decisions of a check and returns whether the alarms have changed. A check that could not judge the drive
     /// keeps its alarms.
-    pub fn update(&mut self, probe: &Probe, past: &Past, decisions: &[Decision]) -> bool {
+    pub fn update(&mut self, probe: &Probe, past: &Past<'_>, decisions: &[Decision]) -> bool {
         self.reference = past.reference.iter().map(|probe| probe.run.clone()).collect();
         if past.lacks(decisions) {
             self.reference.push(probe.run.clone());
@@ -83,9 +85,13 @@ impl KnownDrive {
         self.reference = vec![probe.run.clone()];
         self.counters.extend(counters(&probe.drive));
         for alarm in self.alarms.drain(..) {
-            if let Alarm::NewErrors { counter, to } = alarm {
-                let known = self.counters.entry(counter).or_insert(to);
-                *known = (*known).max(to);
+            match alarm {
+                Alarm::NewErrors { counter, to } => {
+                    let known = self.counters.entry(counter).or_insert(to);
+                    *known = (*known).max(to);
+                }
+                Alarm::SlowerThanPeers { .. } => self.peers_accepted = true,
+                Alarm::Slower { .. } | Alarm::ReadFailed => {}
             }
         }
     }
@@ -105,6 +111,15 @@ pub(super) struct Checks<'a> {
     /// Oldest first.
     runs: Vec<Summary>,
     read: HashMap<String, Vec<Probe>>,
+}
+
+/// The earlier checks of one drive that matter.
+#[derive(Debug, Default)]
+pub(super) struct Earlier {
+    reference: Vec<Probe>,
+    recent: Vec<Probe>,
+    looks: usize,
+    peers: Vec<Probe>,
 }
 
 impl<'a> Checks<'a> {
@@ -143,14 +158,13 @@ impl<'a> Checks<'a> {
         runs.iter().rev().take(READ).find_map(|run| self.complete(run, identity))
     }
 
-    /// The checks of a drive before `now`, with its known reference. If the records of that are gone, the oldest complete
-    /// check is the reference.
-    pub fn before(&mut self, now: &Probe, known: &KnownDrive) -> Past {
+    /// The checks of a drive before `now`, with the reference `kept`. If its records are gone, the oldest complete check is
+    /// the reference.
+    pub fn before(&mut self, now: &Probe, kept: &[String]) -> Earlier {
         let identity = now.drive.identity();
         let runs: Vec<String> =
             self.runs_of_drive(&identity).into_iter().filter(|run| *run != now.run).collect();
-        let kept = known.reference.iter();
-        let mut reference: Vec<Probe> = kept.filter_map(|run| self.complete(run, &identity)).collect();
+        let mut reference: Vec<Probe> = kept.iter().filter_map(|run| self.complete(run, &identity)).collect();
         if reference.is_empty() {
             reference.extend(runs.iter().take(READ).find_map(|run| self.complete(run, &identity)));
         }
@@ -158,8 +172,41 @@ impl<'a> Checks<'a> {
         let since = runs.iter().position(is_of_it).map_or(&[][..], |at| &runs[at + 1..]);
         let others: Vec<&String> = since.iter().rev().filter(|run| !is_of_it(run)).take(READ).collect();
         let recent = others.into_iter().filter_map(|run| self.complete(run, &identity)).take(AGREE - 1);
-        let recent = recent.collect();
-        Past { recent, looks: since.len(), reference, counters: known.counters.clone() }
+        Earlier { recent: recent.collect(), looks: since.len(), peers: self.peers(now), reference }
+    }
+
+    /// The newest complete check of each other drive of the same model.
+    fn peers(&mut self, now: &Probe) -> Vec<Probe> {
+        let model = |probe: &Probe| {
+            let drive = &probe.drive;
+            (drive.vendor.clone(), drive.model.clone(), drive.sectors)
+        };
+        let newest: Vec<String> = self.runs.iter().rev().take(READ).map(|run| run.run.clone()).collect();
+        let mut seen = vec![now.drive.identity()];
+        let mut peers = Vec::new();
+        for run in newest {
+            for probe in self.probes(&run).iter().filter(|probe| probe.is_complete()) {
+                let identity = probe.drive.identity();
+                if now.drive.model.is_some() && model(probe) == model(now) && !seen.contains(&identity) {
+                    seen.push(identity);
+                    peers.push(probe.clone());
+                }
+            }
+        }
+        peers
+    }
+}
+
+impl Earlier {
+    pub fn past(&self, known: &KnownDrive) -> Past<'_> {
+        Past {
+            reference: self.reference.iter().collect(),
+            recent: self.recent.iter().collect(),
+            looks: self.looks,
+            counters: known.counters.clone(),
+            peers: self.peers.iter().collect(),
+            peers_accepted: known.peers_accepted,
+        }
     }
 }
 

@@ -32,7 +32,7 @@ use crate::{
     conditions::{self, Snapshot, check_before},
     experiments::{
         Request, Values,
-        check::{CHECK, Decision, Probe, Skipped, decide},
+        check::{Alarm, CHECK, Decision, Probe, Skipped, decide},
     },
     inventory::{Drive, Inventory, Medium, natural_order},
     plan::Plan,
@@ -60,6 +60,8 @@ struct Checked {
     decisions: Vec<Decision>,
     /// Whether its alarms differ from those of the last check.
     changed: bool,
+    /// Alarms of the last check.
+    before: Vec<Alarm>,
 }
 
 pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -111,17 +113,10 @@ pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> a
         drive,
         decisions: vec![Decision::Skipped { why }],
         changed: false,
+        before: Vec::new(),
     }));
     all.sort_by(|a, b| natural_order(&a.drive.name, &b.drive.name));
     let document = document(run.as_deref(), &all);
-    let told = match args.on_change.as_ref().filter(|_| all.iter().any(|one| one.changed)) {
-        Some(command) => run_on_change(command, &document, &runner),
-        None => Ok(()),
-    };
-    // If the command failed, nothing is saved, and the next check reports the change again.
-    if told.is_ok() && !nothing {
-        known.save(&store)?;
-    }
     match args.format {
         ListFormat::Json => output.result(&report::json(&document))?,
         ListFormat::Text => show(&all, output)?,
@@ -129,9 +124,16 @@ pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> a
     if run.is_some() && !geteuid().is_root() {
         output.note("With sudo, error counters are read too, and sleeping disks are recognised.");
     }
-    if let Err(e) = told {
-        output.error(&e, None);
-        return Ok(ExitCode::from(USAGE));
+    if let Some(command) = args.on_change.as_ref().filter(|_| all.iter().any(|one| one.changed)) {
+        if let Err(e) = run_on_change(command, &document, &runner) {
+            // The next check reports the change again.
+            for one in all.iter().filter(|one| one.changed) {
+                known.drives.entry(one.drive.identity()).or_default().alarms.clone_from(&one.before);
+            }
+            known.save(&store)?;
+            output.error(&e, None);
+            return Ok(ExitCode::from(USAGE));
+        }
     }
     Ok(match all.iter().flat_map(|one| &one.decisions).any(|one| one.alarm().is_some()) {
         true => ExitCode::FAILURE,
@@ -299,7 +301,7 @@ fn measured(
     Ok((name, signals.code()))
 }
 
-/// The decisions on each drive of this check and on `broken` ones, which `known` keeps for the next check.
+/// The decisions on each drive of this check and on `broken` ones, saved for the next check.
 fn decided(
     run: Option<&str>,
     broken: Vec<Probe>,
@@ -315,11 +317,14 @@ fn decided(
     let mut all = Vec::new();
     for probe in probes {
         let drive = known.drives.entry(probe.drive.identity()).or_default();
-        let past = checks.before(&probe, drive);
+        let earlier = checks.before(&probe, &drive.reference);
+        let past = earlier.past(drive);
         let decisions = decide(&probe, &past);
+        let before = drive.alarms.clone();
         let changed = drive.update(&probe, &past, &decisions);
-        all.push(Checked { drive: probe.drive, decisions, changed });
+        all.push(Checked { drive: probe.drive, decisions, changed, before });
     }
+    known.save(store)?;
     Ok(all)
 }
 

@@ -60,9 +60,8 @@ fn checked(store: &Store, number: u64, disks: &[(&str, f64, u64)]) -> Vec<(Vec<A
     let end = Event::End(End { how: How::Finished, at: at.clone() });
     let start = |run| Start { at: at.clone(), ..super::start(run, CHECK.name, Inventory::default()) };
     let run = store.keep(start, &[events, vec![end]].concat()).expect("a record");
-    let mut known = SavedChecks::read(store).expect("reads");
-    let all = decided(Some(&run), Vec::new(), store, &mut known).expect("decides");
-    known.save(store).expect("saves");
+    let all = decided(Some(&run), Vec::new(), store, &mut SavedChecks::read(store).expect("reads"))
+        .expect("decides");
     let of = |one: Checked| (one.decisions.iter().filter_map(Decision::alarm).collect(), one.changed);
     all.into_iter().map(of).collect()
 }
@@ -89,15 +88,18 @@ fn a_drive_that_becomes_slower_is_found_and_accepted() {
 }
 
 #[test]
-fn new_errors_are_found_at_once() {
+fn new_errors_are_found_at_once_and_slower_peers_too() {
     let home = tempfile::tempdir().expect("a directory");
     let store = Store::at(home.path().to_owned());
-    let all = |number, pending| checked(&store, number, &[("S1", 1.0, 1), ("S2", 0.6, pending)]);
-    assert_eq!(all(1, 0), [(vec![], false), (vec![], false)]);
+    let all =
+        |number, pending| checked(&store, number, &[("S1", 1.0, 1), ("S2", 0.6, 0), ("S3", 1.01, pending)]);
+    let peers = || vec![Alarm::SlowerThanPeers { load: "SEQ1M".to_owned() }];
+    assert_eq!(all(1, 0), [(vec![], false), (peers(), true), (vec![], false)]);
     let errors = vec![Alarm::NewErrors { counter: Counter::Pending, to: 8 }];
-    assert_eq!(all(2, 8), [(vec![], false), (errors, true)]);
-    accept(&disk("S2", 0).drives, &store, &Output::new(true)).expect("accepts");
-    assert_eq!(all(3, 8), [(vec![], false), (vec![], false)]);
+    assert_eq!(all(2, 8), [(vec![], false), (peers(), false), (errors, true)]);
+    accept(&[disk("S2", 0).drives, disk("S3", 0).drives].concat(), &store, &Output::new(true))
+        .expect("accepts");
+    assert_eq!(all(3, 8), [(vec![], false), (vec![], false), (vec![], false)]);
 }
 
 fn sda() -> Drive {
@@ -130,7 +132,7 @@ fn a_sleeping_disk_is_left_alone() {
 #[test]
 fn the_form_of_the_json() {
     let errors = Decision::NewErrors { counter: Counter::Pending, from: 0, to: 8 };
-    let checked = Checked { drive: sda(), decisions: vec![errors], changed: true };
+    let checked = Checked { drive: sda(), decisions: vec![errors], changed: true, before: Vec::new() };
     let mut document = document(Some("r2k4"), &[checked]);
     document["at"] = json!("2026-11-22T10:00:00Z");
     insta::assert_snapshot!(serde_json::to_string_pretty(&document).expect("JSON"));

@@ -1,8 +1,8 @@
-//! `check --install` and `--remove`: a timer of systemd that checks the drives.
+//! `check --install` and `--remove`: a timer of systemd that checks the drives, or the line of cron where there is none.
 
 use std::{
-    env,
-    io::{self, BufRead, IsTerminal},
+    env, fs,
+    io::{self, BufRead, IsTerminal, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -13,12 +13,9 @@ use rustix::process::geteuid;
 
 use crate::{
     cli::{errors::Usage, output::Output},
-    experiments::{
-        has_systemd,
-        unit_files::{ask, remove as remove_file, write},
-    },
-    record::{Store, caller, make_dir},
-    tools::{Runner, System, systemctl},
+    experiments::has_systemd,
+    record::{AtomicFile, Store, caller, make_dir},
+    tools::{Query, Runner, System, systemctl},
     units::shell_word,
 };
 
@@ -40,7 +37,7 @@ struct Job {
     every: Every,
 }
 
-/// Installs the timer after consent.
+/// Installs the timer after consent, or prints the line of cron.
 pub(super) fn install(
     every: Every,
     command: Option<&String>,
@@ -57,7 +54,13 @@ pub(super) fn install(
     }
     let job = Job { program, store, command: command.cloned(), every };
     if has_systemd().is_err() {
-        return Err(Usage("systemd does not run here: have cron call `drivebench check`".to_owned()).into());
+        output.note(&format!(
+            "systemd does not run here. This line in `sudo crontab -e` checks the drives {}:",
+            every.word()
+        ));
+        output.result(&format!("{}\n", job.cron()))?;
+        // Nothing was installed, whatever was consented to.
+        return Ok(ExitCode::from(u8::from(consented)));
     }
     output.plan(&job.describe())?;
     job.can_be_installed()?;
@@ -148,8 +151,7 @@ impl Job {
                 ("", "PrivateNetwork=yes\nProtectSystem=strict\nNoNewPrivileges=yes\nRestrictSUIDSGID=yes\n")
             }
         };
-        // Records belong to the user who called sudo, as after a check by hand.
-        let owner = caller().map(|(uid, gid)| format!("Environment=SUDO_UID={uid} SUDO_GID={gid}\n"));
+        let owner = owner().map(|owner| format!("Environment={owner}\n"));
         format!(
             "[Unit]\n\
              Description=drivebench checks the drives (remove it with: sudo drivebench check --remove)\n{wants}\n\
@@ -186,24 +188,58 @@ impl Job {
         )
     }
 
-    fn write(&self, runner: &dyn Runner) -> io::Result<()> {
-        write(SERVICE, 0o644, self.service().as_bytes())?;
-        write(TIMER, 0o644, self.timer().as_bytes())?;
-        ask(&systemctl::daemon_reload(), runner)?;
-        ask(&systemctl::enable(TIMER_NAME), runner)?;
-        ask(&systemctl::start(TIMER_NAME), runner)
+    /// `%` ends a command in a crontab.
+    fn cron(&self) -> String {
+        let when = match self.every {
+            Every::Daily => "17 3 * * *",
+            Every::Weekly => "17 3 * * 0",
+        };
+        let words: Vec<String> = self.words().iter().map(shell_word).collect();
+        let owner = owner().map(|owner| owner + " ").unwrap_or_default();
+        format!("{when} {owner}nice ionice -c 3 {}", words.join(" ").replace('%', "\\%"))
     }
+
+    fn write(&self, runner: &dyn Runner) -> io::Result<()> {
+        for (path, text) in [(SERVICE, self.service()), (TIMER, self.timer())] {
+            let file = AtomicFile::create(Path::new(path), 0o644)?;
+            file.file().write_all(text.as_bytes())?;
+            file.keep()?;
+        }
+        asked(&systemctl::daemon_reload(), runner)?;
+        asked(&systemctl::enable(TIMER_NAME), runner)?;
+        asked(&systemctl::start(TIMER_NAME), runner)
+    }
+}
+
+/// Variables that give records to the user who called sudo, as a check by hand does.
+fn owner() -> Option<String> {
+    caller().map(|(uid, gid)| format!("SUDO_UID={uid} SUDO_GID={gid}"))
 }
 
 fn remove_all(runner: &dyn Runner) -> io::Result<()> {
     let mut done = Vec::new();
     if Path::new(TIMER).exists() {
-        done.push(ask(&systemctl::stop(TIMER_NAME), runner));
-        done.push(ask(&systemctl::disable(TIMER_NAME), runner));
+        done.push(asked(&systemctl::stop(TIMER_NAME), runner));
+        done.push(asked(&systemctl::disable(TIMER_NAME), runner));
     }
-    done.extend([TIMER, SERVICE].map(remove_file));
-    done.push(ask(&systemctl::daemon_reload(), runner));
+    for path in [TIMER, SERVICE] {
+        done.push(match fs::remove_file(path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                Err(io::Error::new(e.kind(), format!("{path}: {e}")))
+            }
+            _ => Ok(()),
+        });
+    }
+    done.push(asked(&systemctl::daemon_reload(), runner));
     done.into_iter().collect()
+}
+
+fn asked(query: &Query, runner: &dyn Runner) -> io::Result<()> {
+    let output = runner.ask(query).map_err(io::Error::other)?;
+    match output.code {
+        Some(0) => Ok(()),
+        _ => Err(io::Error::other(format!("'{query}' failed: {}", output.complaint()))),
+    }
 }
 
 /// A quoted word of a systemd command line, with variables and specifiers escaped.
@@ -240,5 +276,9 @@ mod tests {
             r#""/usr/bin/drivebench" "--store" "/srv/my runs" "check" "--on-change" "curl -d @- 'https://a/$$HOME' 100%%""#
         );
         assert_eq!(service.lines().filter(|line| line.starts_with("PrivateNetwork")).count(), 0);
+        assert_eq!(
+            with.cron(),
+            r"17 3 * * 0 nice ionice -c 3 /usr/bin/drivebench --store '/srv/my runs' check --on-change 'curl -d @- '\''https://a/$HOME'\'' 100\%'"
+        );
     }
 }

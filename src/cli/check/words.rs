@@ -28,6 +28,12 @@ fn words(decision: &Decision) -> String {
         }
         Decision::NewErrors { counter, from, to } => new_errors(*counter, Some(*from), *to),
         Decision::ReadFailed { error } => format!("READ ERROR: {error}; back it up now"),
+        Decision::SlowerThanPeers { load, ratio, peers } => format!(
+            "SLOWER than its peers by {}: {load} at {} of {} of its model",
+            percent(1.0 - ratio.value),
+            interval(ratio),
+            count(*peers as u64, "drive")
+        ),
         Decision::Unknown { why } => unknown(why),
         Decision::Skipped { why } => format!("skipped: {}", skipped(why)),
     }
@@ -77,6 +83,7 @@ fn skipped(why: &Skipped) -> String {
 pub(super) fn alarm(alarm: &Alarm) -> String {
     match alarm {
         Alarm::Slower { load } => format!("slower than its reference ({load})"),
+        Alarm::SlowerThanPeers { load } => format!("slower than others of its model ({load})"),
         Alarm::ReadFailed => "a read failed; back it up now".to_owned(),
         Alarm::NewErrors { counter, to } => new_errors(*counter, None, *to),
     }
@@ -126,6 +133,7 @@ mod tests {
             errors(Counter::Cable, 0, 120),
             errors(Counter::Wear, 0, 90),
             Decision::ReadFailed { error: "Input/output error".to_owned() },
+            Decision::SlowerThanPeers { load: "SEQ1M".to_owned(), ratio, peers: 3 },
             unknown(Unknown::Disturbed),
             unknown(Unknown::Incomplete),
             unknown(Unknown::Unconfirmed { change, more: 2 }),

@@ -1,14 +1,18 @@
 //! A series of restarts: a systemd unit records each boot and restarts the machine, until the number is reached.
 
-use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
+use std::{
+    fs,
+    io::{self, Write},
+    os::unix::fs::MetadataExt,
+    path::Path,
+};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    record::{PRIVATE, caller, make_dir},
+    record::{AtomicFile, PRIVATE, caller, make_dir},
     run::Place,
-    tools::{Runner, systemctl},
-    unit_files::{ask, remove, succeeded, write},
+    tools::{Output, Query, Runner, systemctl},
     units::count,
 };
 
@@ -98,7 +102,7 @@ impl Series {
 
     /// Saved, also over a power cut, before anything that depends on it is done.
     pub fn save(&self) -> io::Result<()> {
-        write(STATE, PRIVATE, &serde_json::to_vec(self)?)
+        write(Path::new(STATE), PRIVATE, &serde_json::to_vec(self)?)
     }
 
     /// Whether this boot is one that the series has not seen. It counts as failed until it is recorded: a machine that dies meanwhile
@@ -150,10 +154,10 @@ impl Series {
         self.save()?;
         // The running program; its path may hold another one by now.
         let program = fs::read("/proc/self/exe")?;
-        write(PROGRAM, 0o755, &program)?;
-        write(UNIT, 0o644, unit().as_bytes())?;
-        ask(&systemctl::daemon_reload(), runner)?;
-        ask(&systemctl::enable(NAME), runner)
+        write(Path::new(PROGRAM), 0o755, &program)?;
+        write(Path::new(UNIT), 0o644, unit().as_bytes())?;
+        asked(&systemctl::daemon_reload(), runner)?;
+        asked(&systemctl::enable(NAME), runner)
     }
 }
 
@@ -180,7 +184,7 @@ pub fn stop_restarts(runner: &dyn Runner) -> io::Result<()> {
     // Without its state it restarts nothing, however long its end takes. What it saves until then is removed afterwards.
     let removed = remove(STATE);
     // It may not run.
-    let stopped = ask(&systemctl::stop(NAME), runner);
+    let stopped = asked(&systemctl::stop(NAME), runner);
     disarm(runner).map_err(|e| {
         io::Error::other(match (removed, stopped) {
             (Err(_), Err(why)) => format!("the machine may be restarted in {PAUSE} s: {why}; {e}"),
@@ -189,14 +193,24 @@ pub fn stop_restarts(runner: &dyn Runner) -> io::Result<()> {
     })
 }
 
+/// Removes a file that may be gone already.
+fn remove(path: &str) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+            Err(io::Error::new(e.kind(), format!("{path}: {e}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Removes all of a series: after that no start of the machine is followed by a restart.
 pub fn disarm(runner: &dyn Runner) -> io::Result<()> {
     // Without its state the unit does nothing but remove itself.
     let mut removed = vec![remove(STATE)];
     // Its links are found by its file.
-    removed.extend(Path::new(UNIT).exists().then(|| ask(&systemctl::disable(NAME), runner)));
+    removed.extend(Path::new(UNIT).exists().then(|| asked(&systemctl::disable(NAME), runner)));
     removed.extend([UNIT, PROGRAM].map(remove));
-    let _ = ask(&systemctl::daemon_reload(), runner);
+    let _ = asked(&systemctl::daemon_reload(), runner);
     // Others may have files in it.
     let _ = fs::remove_dir(DIR);
     removed.into_iter().collect()
@@ -214,6 +228,23 @@ pub fn restart(runner: &dyn Runner) -> io::Result<()> {
     let output = runner.ask(&order).map_err(io::Error::other)?;
     // A signal ended it: systemd ends all programs, including the one that asked for the restart.
     if output.code.is_none() { Ok(()) } else { succeeded(&order, &output) }
+}
+
+fn asked(query: &Query, runner: &dyn Runner) -> io::Result<()> {
+    succeeded(query, &runner.ask(query).map_err(io::Error::other)?)
+}
+
+fn succeeded(query: &Query, output: &Output) -> io::Result<()> {
+    match output.code {
+        Some(0) => Ok(()),
+        _ => Err(io::Error::other(format!("'{query}' failed: {}", output.complaint()))),
+    }
+}
+
+fn write(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
+    let file = AtomicFile::create(path, mode)?;
+    file.file().write_all(content)?;
+    file.keep()
 }
 
 /// The text of the unit. It starts after all others, so it delays nothing, and systemd does not wait for its end.

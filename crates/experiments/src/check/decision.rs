@@ -12,6 +12,10 @@ use crate::analyse::{
 pub const AGREE: usize = 3;
 /// A smaller loss of speed is not worth looking at.
 const LOSS: f64 = 0.05;
+/// The same beside drives of the same model, which are not equal.
+const LOSS_OF_PEER: f64 = 0.15;
+/// The fewest other drives of a model that have a median.
+const PEERS: usize = 2;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "decision")]
@@ -35,6 +39,12 @@ pub enum Decision {
     /// A read failed.
     ReadFailed {
         error: String,
+    },
+    /// Slower than the median of other drives of its model, whose number is `peers`.
+    SlowerThanPeers {
+        load: String,
+        ratio: Estimate,
+        peers: usize,
     },
     Unknown {
         why: Unknown,
@@ -91,6 +101,7 @@ pub enum Alarm {
     Slower { load: String },
     NewErrors { counter: Counter, to: u64 },
     ReadFailed,
+    SlowerThanPeers { load: String },
 }
 
 impl Decision {
@@ -99,6 +110,7 @@ impl Decision {
             Self::Slower { change } => Some(Alarm::Slower { load: change.load.clone() }),
             Self::NewErrors { counter, to, .. } => Some(Alarm::NewErrors { counter: *counter, to: *to }),
             Self::ReadFailed { .. } => Some(Alarm::ReadFailed),
+            Self::SlowerThanPeers { load, .. } => Some(Alarm::SlowerThanPeers { load: load.clone() }),
             Self::First | Self::Fine { .. } | Self::Unknown { .. } | Self::Skipped { .. } => None,
         }
     }
@@ -106,18 +118,22 @@ impl Decision {
 
 /// The state of a drive before a check.
 #[derive(Debug, Default)]
-pub struct Past {
+pub struct Past<'a> {
     /// The first complete check or the one that was accepted, and those that were fine after it, [`AGREE`] in all.
-    pub reference: Vec<Probe>,
+    pub reference: Vec<&'a Probe>,
     /// Complete checks since then, newest first.
-    pub recent: Vec<Probe>,
+    pub recent: Vec<&'a Probe>,
     /// All checks since the first of the reference.
     pub looks: usize,
     /// The accepted counters.
     pub counters: Counters,
+    /// The newest check of each other drive of its model.
+    pub peers: Vec<&'a Probe>,
+    /// Whether the user accepted that it is slower than those.
+    pub peers_accepted: bool,
 }
 
-impl Past {
+impl Past<'_> {
     /// Whether a check that was decided so joins the reference.
     pub fn lacks(&self, decisions: &[Decision]) -> bool {
         let fine = |one: &Decision| matches!(one, Decision::First | Decision::Fine { .. });
@@ -126,7 +142,7 @@ impl Past {
 }
 
 /// The decisions of a check on a drive: at least one, alarms first.
-pub fn decide(now: &Probe, past: &Past) -> Vec<Decision> {
+pub fn decide(now: &Probe, past: &Past<'_>) -> Vec<Decision> {
     let risen = risen(&past.counters, &counters(&now.drive)).into_iter();
     let mut all: Vec<Decision> =
         risen.map(|(counter, from, to)| Decision::NewErrors { counter, from, to }).collect();
@@ -139,16 +155,16 @@ pub fn decide(now: &Probe, past: &Past) -> Vec<Decision> {
         all.push(Decision::Unknown { why });
         return all;
     }
-    let speed = speed(now, past);
-    if all.is_empty() || speed.alarm().is_some() {
-        all.push(speed);
-    }
+    let (speed, peers) = (speed(now, past), beside_peers(now, past));
+    let is_quiet = speed.alarm().is_none();
+    all.extend(Some(speed).filter(|_| !is_quiet || (all.is_empty() && peers.is_none())));
+    all.extend(peers);
     all
 }
 
-fn speed(now: &Probe, past: &Past) -> Decision {
+fn speed(now: &Probe, past: &Past<'_>) -> Decision {
     let Some(first) = past.reference.first() else { return Decision::First };
-    let days: Vec<&Probe> = std::iter::once(now).chain(&past.recent).take(AGREE).collect();
+    let days: Vec<&Probe> = std::iter::once(now).chain(past.recent.iter().copied()).take(AGREE).collect();
     let look = Look { number: past.looks + 1, loads: LOADS };
     let of = |load: &String| {
         let ratio = ratio(&past.reference, &days, load, look)?;
@@ -156,7 +172,7 @@ fn speed(now: &Probe, past: &Past) -> Decision {
     };
     let least = |a: &Change, b: &Change| a.ratio.value.total_cmp(&b.ratio.value);
     let changes: Vec<Change> = now.speeds.keys().filter_map(of).collect();
-    let slower = changes.iter().filter(|c| is_slower(&c.ratio)).min_by(|a, b| least(a, b));
+    let slower = changes.iter().filter(|c| is_slower(&c.ratio, LOSS)).min_by(|a, b| least(a, b));
     match (slower.cloned(), changes.into_iter().min_by(least)) {
         (Some(change), _) if days.len() >= AGREE => Decision::Slower { change },
         (Some(change), _) => {
@@ -168,12 +184,9 @@ fn speed(now: &Probe, past: &Past) -> Decision {
 }
 
 /// The speed of a load in some checks as a multiple of that in others, from the rounds that all of them have.
-fn ratio(reference: &[Probe], recent: &[&Probe], load: &str, look: Look) -> Option<Estimate> {
-    let all: Vec<_> = reference
-        .iter()
-        .chain(recent.iter().copied())
-        .map(|probe| probe.speeds.get(load))
-        .collect::<Option<_>>()?;
+fn ratio(reference: &[&Probe], recent: &[&Probe], load: &str, look: Look) -> Option<Estimate> {
+    let all: Vec<_> =
+        reference.iter().chain(recent).map(|probe| probe.speeds.get(load)).collect::<Option<_>>()?;
     let rounds = all.first()?.keys().filter(|round| all.iter().all(|speeds| speeds.contains_key(round)));
     let rounds: Vec<&u32> = rounds.collect();
     let days: Vec<Vec<f64>> =
@@ -184,8 +197,26 @@ fn ratio(reference: &[Probe], recent: &[&Probe], load: &str, look: Look) -> Opti
 }
 
 /// Whether the interval excludes that nothing was lost, and the loss is large enough to matter.
-fn is_slower(ratio: &Estimate) -> bool {
-    ratio.high < 1.0 && ratio.value <= 1.0 - LOSS
+fn is_slower(ratio: &Estimate, loss: f64) -> bool {
+    ratio.high < 1.0 && ratio.value <= 1.0 - loss
+}
+
+fn beside_peers(now: &Probe, past: &Past<'_>) -> Option<Decision> {
+    let look = Look { number: 1, loads: LOADS };
+    let beside = |load: &String| {
+        let mut ratios: Vec<Estimate> =
+            past.peers.iter().filter_map(|peer| ratio(&[peer], &[now], load, look)).collect();
+        ratios.sort_by(|a, b| a.value.total_cmp(&b.value));
+        let peers = ratios.len();
+        // With an even number, the slower of the two in the middle.
+        let ratio = ratios.into_iter().nth(peers / 2).filter(|_| peers >= PEERS)?;
+        is_slower(&ratio, LOSS_OF_PEER).then(|| Decision::SlowerThanPeers {
+            load: load.clone(),
+            ratio,
+            peers,
+        })
+    };
+    now.speeds.keys().filter(|_| !past.peers_accepted).find_map(beside)
 }
 
 #[cfg(test)]
@@ -212,7 +243,7 @@ mod tests {
         Probe { drive: Drive { sectors: 1 << 30, health, ..Drive::default() }, ..probe }
     }
 
-    fn alarms(now: &Probe, past: &Past) -> Vec<Alarm> {
+    fn alarms(now: &Probe, past: &Past<'_>) -> Vec<Alarm> {
         decide(now, past).iter().filter_map(Decision::alarm).collect()
     }
 
@@ -224,22 +255,17 @@ mod tests {
     #[test]
     fn three_checks_must_agree_that_a_drive_is_slower() {
         let (before, now) = (probe(500.0, 40.0), probe(400.0, 40.0));
-        let past = |recent: &[&Probe]| Past {
-            reference: vec![before.clone(); 3],
-            recent: recent.iter().map(|probe| (*probe).clone()).collect(),
-            looks: 5,
-            ..Past::default()
-        };
-        let unconfirmed = decide(&now, &past(&[&now]));
+        let past = |recent| Past { reference: vec![&before; 3], recent, looks: 5, ..Past::default() };
+        let unconfirmed = decide(&now, &past(vec![&now]));
         let [Decision::Unknown { why: Unknown::Unconfirmed { change, more: 1 } }] = &unconfirmed[..] else {
             panic!("{unconfirmed:?}")
         };
         assert!(change.load == SEQ && (change.ratio.value - 0.8).abs() < 1e-9, "{change:?}");
-        assert_eq!(alarms(&now, &past(&[&now, &now])), [Alarm::Slower { load: SEQ.to_owned() }]);
-        let disagree = decide(&now, &past(&[&before, &now]));
+        assert_eq!(alarms(&now, &past(vec![&now, &now])), [Alarm::Slower { load: SEQ.to_owned() }]);
+        let disagree = decide(&now, &past(vec![&before, &now]));
         assert!(matches!(disagree[..], [Decision::Fine { .. }]), "{disagree:?}");
         let little = probe(480.0, 39.0);
-        let found = decide(&little, &past(&[&little, &little]));
+        let found = decide(&little, &past(vec![&little, &little]));
         assert!(matches!(&found[..], [Decision::Fine { change }] if change.load == SEQ), "{found:?}");
     }
 
@@ -256,5 +282,16 @@ mod tests {
         assert_eq!(decide(&sick(probe(500.0, 40.0), 1), &past), [Decision::First]);
         let failed = Probe { error: Some("EIO".to_owned()), whole: false, ..probe(500.0, 40.0) };
         assert_eq!(alarms(&failed, &past), [Alarm::ReadFailed]);
+    }
+
+    #[test]
+    fn a_drive_is_compared_with_two_peers_at_least() {
+        let (slow, good, other) = (probe(500.0, 30.0), probe(500.0, 40.0), probe(520.0, 41.0));
+        let past = |peers| Past { peers, ..Past::default() };
+        assert_eq!(alarms(&slow, &past(vec![&good])), []);
+        let both = past(vec![&good, &other]);
+        assert_eq!(alarms(&slow, &both), [Alarm::SlowerThanPeers { load: RND.to_owned() }]);
+        assert_eq!(alarms(&slow, &Past { peers_accepted: true, ..both }), []);
+        assert_eq!(alarms(&good, &past(vec![&slow, &other])), []);
     }
 }
