@@ -5,10 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::sysfs_path::numbered;
-use crate::{
-    sysroot::{Sysroot, printable},
-    units::count,
-};
+use crate::sysroot::{Sysroot, printable};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
