@@ -101,7 +101,7 @@ fn subcommand(experiment: &'static Experiment) -> clap::Command {
         "Examples:\n{}Sizes: 4k, 1M, 1GiB are powers of 1024; 500MB of 1000. Times: 90s, 10m, 1h.",
         examples.collect::<String>()
     );
-    // A resumed run already has its plan, but consent is given anew, and a lost record is read from the ledger.
+    // A resumed run already has its plan, but consent is given anew.
     let specs = options.iter().map(|option| option.spec());
     let planned: Vec<&str> = specs.filter(|spec| !spec.also_resumed).map(|spec| spec.name).collect();
     Options::augment_args(clap::Command::new(experiment.name))

@@ -39,7 +39,6 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     let inventory = pool::here(Some(store.dir()), output);
     if let Some(run) = &args.resume {
         let run = &stored::names(&store, std::slice::from_ref(run))?.remove(0);
-        experiment.before_resume(&store, run, values).map_err(Usage)?;
         let (plan, _) = unfinished(experiment.name, run, &store.unfinished(run)?, &store)?;
         plan.require(&inventory, store.dir())?;
         let erase = values.typed(&ERASE).unwrap_or_default();

@@ -5,15 +5,12 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 use crate::support::cli::{Cli, Done, words};
 
 const MANAGER: &str = include_str!("../fixtures/systemctl/manager-252.txt");
-const UNITS: &str = include_str!("../fixtures/systemctl/units-252.txt");
 
 /// A directory with a `systemctl` that says this of itself.
 fn systemctl(manager: &str) -> tempfile::TempDir {
     let dir = Cli::directory();
     let path = dir.path().join("systemctl");
-    let script = format!(
-        "#!/bin/sh\ncase \"$2\" in\n--all) cat <<'E'\n{UNITS}E\n;;\n*) cat <<'E'\n{manager}E\n;;\nesac\n"
-    );
+    let script = format!("#!/bin/sh\ncat <<'E'\n{manager}E\n");
     fs::write(&path, script).expect("writes");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("may be run");
     dir
@@ -47,18 +44,12 @@ fn a_boot_is_recorded_and_shown_again() {
     let done = run(&cli, bin.path(), &["run", "boot", "--now", "--wait"]);
     assert_eq!(done.code, 0, "{}", done.err);
     let said = words(&done.out);
-    for part in [
-        " in 39:13, from kernel start until startup finished",
-        "once.service 357 ms",
-        "kernel to basic.target",
-    ] {
-        assert!(said.contains(part), "{part} in {}", done.out);
-    }
+    assert!(said.contains(" in 39:13, from kernel start until startup finished"), "{}", done.out);
     assert!(done.err.contains("Saved as ") && done.err.contains("drivebench run boot --now"), "{}", done.err);
     let name = cli.run_name();
     assert_eq!(cli.run(["show", &name]).out, done.out);
     let csv = cli.run(["results", "export", &name]).out;
-    assert!(csv.contains("until graphical.target"), "{csv}");
+    assert!(csv.contains("boot: userspace"), "{csv}");
     assert!(cli.run(["results"]).out.contains("39:13 boot"));
     // The same boot again is no other boot.
     let again = run(&cli, bin.path(), &["run", "boot", "--now", "--wait"]);

@@ -24,7 +24,6 @@ mod list;
 mod mishaps;
 mod no_text_matching;
 mod one_store;
-mod power_elsewhere;
 mod read_only;
 mod records;
 mod resume;

@@ -60,7 +60,7 @@ impl Estimate {
     }
 
     /// Whether its upper end is too far off to be shown.
-    pub fn is_far(&self) -> bool {
+    fn is_far(&self) -> bool {
         self.high > FAR * self.value && self.low > 0.0
     }
 
@@ -132,7 +132,7 @@ impl Estimate {
 const FAR: f64 = 10.0;
 
 /// From this half-width on, both ends of an interval are written.
-pub const WIDE: f64 = 0.2;
+const WIDE: f64 = 0.2;
 
 /// JSON has no infinity: an upper end without bound is `null`.
 mod unbounded {

@@ -48,7 +48,7 @@ pub use change_point::{ChangePoint, change_point};
 pub use cliff::past_cliffs;
 pub use cliff_estimate::CliffEstimate;
 pub use cost_fit::{CostFit, CostSample};
-pub use estimate::{Estimate, WIDE};
+pub use estimate::Estimate;
 pub use proportion::proportion;
 pub use rules::{Decision, Rules};
 pub use stalls::Stalled;

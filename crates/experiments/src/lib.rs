@@ -41,7 +41,7 @@ use crate::{
     findings::Findings,
     inventory::Inventory,
     plan::Plan,
-    record::{Event, Store},
+    record::Event,
     run::Leftover,
     target::{Target, TargetError},
 };
@@ -103,14 +103,6 @@ impl Experiment {
     /// Whether one of two targets is too many; the same medium may be swapped to in several ways.
     pub fn are_same(&self, one: &Target, other: &Target) -> bool {
         one.path == other.path && (self.name != SWAP.name || one.given == other.given)
-    }
-
-    /// Makes ready to resume a run with what was typed, before its record is read.
-    pub fn before_resume(&self, store: &Store, run: &str, values: &Values) -> Result<(), String> {
-        match self.name == POWER.name {
-            true => power::before_resume(store, run, values),
-            false => Ok(()),
-        }
     }
 
     /// The findings of a record; the same record always gives the same findings.

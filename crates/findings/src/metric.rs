@@ -104,7 +104,7 @@ pub enum Limiter {
     Unknown,
 }
 
-/// A part of the start of a machine, or a target of systemd until it was reached.
+/// A part of the start of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BootPart {
@@ -117,11 +117,6 @@ pub enum BootPart {
     Userspace,
     /// Total duration of all reads from the drive.
     Reads,
-    LocalFs,
-    Basic,
-    NetworkOnline,
-    MultiUser,
-    Graphical,
 }
 
 /// The things that were exchanged between arrangements.

@@ -124,11 +124,6 @@ fn boot_part(part: BootPart) -> &'static str {
         BootPart::Initrd => "boot: initrd",
         BootPart::Userspace => "boot: userspace",
         BootPart::Reads => "boot: reads",
-        BootPart::LocalFs => "until local-fs.target",
-        BootPart::Basic => "until basic.target",
-        BootPart::NetworkOnline => "until network-online.target",
-        BootPart::MultiUser => "until multi-user.target",
-        BootPart::Graphical => "until graphical.target",
     }
 }
 

@@ -119,11 +119,6 @@ impl Drop for AtomicFile {
     }
 }
 
-/// Gives a file another name in its directory, for people to look at; one that has it is replaced.
-pub(super) fn set_aside(path: &Path, to: &Path) -> io::Result<()> {
-    fs::rename(path, to)
-}
-
 /// Creates a directory of files: all of them, or nothing. Nothing is replaced: the error is `AlreadyExists`. What a killed
 /// process left of the same directory is removed first.
 pub fn keep_new_dir(path: &Path, files: &[(String, String)]) -> io::Result<()> {

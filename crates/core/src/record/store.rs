@@ -18,7 +18,7 @@ use rustix::{
 
 use super::{
     AtomicFile, Event, Log, PRIVATE, ReadError, Reader, Run, Start, Summary, Writer,
-    atomic_file::{left_for, set_aside},
+    atomic_file::left_for,
     caller, home, lock, make_dir,
     owner::leads_elsewhere,
     reader::{MOST_GROWTH, open_own, open_regular},
@@ -182,27 +182,6 @@ impl Store {
             Ok(dir)
         };
         alone().map_err(|source| StoreError::Unwritable { path: self.dir.clone(), source })
-    }
-
-    /// Writes a lost or damaged record anew, from these events.
-    pub fn restore(&self, run: &str, events: &[Event]) -> Result<(), StoreError> {
-        if !is_name(run) {
-            return Err(StoreError::NoSuchRun { run: run.to_owned(), path: self.dir.clone() });
-        }
-        let path = self.dir.join(format!("{run}{PLAIN}"));
-        let restore = || {
-            make_dir(&self.dir)?;
-            // Its readable part may be wanted.
-            match set_aside(&path, &self.dir.join(format!("{run}{PLAIN}.damaged"))) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-                _ => {}
-            }
-            let file = AtomicFile::create(&path, PRIVATE)?;
-            let mut writer = Writer::new(file.file().try_clone()?);
-            events.iter().try_for_each(|event| writer.append(event))?;
-            file.keep()
-        };
-        restore().map_err(|source| StoreError::Unwritable { path: path.clone(), source })
     }
 
     /// Reopens the record of a run, cut to the lines that can be read.

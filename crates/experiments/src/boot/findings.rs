@@ -2,7 +2,6 @@
 
 use super::{
     super::common::Series,
-    TARGETS,
     media::{Medium, media},
     result::{Boot, Boots},
     verdicts,
@@ -28,7 +27,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let Some(target) = plan.targets.first() else { return };
     let (this, media) = (&boots.this, media(boots));
     findings.verdicts = verdicts::all(this, &media);
-    findings.flags.extend(verdicts::unlike(boots));
     findings.tables = vec![parts(this)];
     if media.len() == 1 {
         let question =
@@ -40,12 +38,11 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.tables.push(compared(&media));
     }
     findings.figures.extend((media.len() > 1).then(|| figure(&media)));
-    findings.tables.extend((!this.slowest.is_empty()).then(|| slowest(this)));
     let given = &target.given;
     let one = |(part, seconds): (BootPart, f64)| {
         Metric::new(given, Quantity::BootTime(part), Estimate::unbounded(seconds, ONE))
     };
-    findings.estimates = times(this).into_iter().map(|(part, _, seconds)| one((part, seconds))).collect();
+    findings.estimates = times(this).map(|(part, _, seconds)| one((part, seconds))).collect();
     if let Some(reads) = this.reads {
         findings.estimates.push(one((BootPart::Reads, reads.seconds)));
         let bytes = Estimate::unbounded(reads.bytes as f64, ONE);
@@ -61,9 +58,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.conditions.push(format!("systemd {}", this.systemd));
 }
 
-/// The parts of a boot and the targets that it reached, s.
-fn times(boot: &Boot) -> Vec<(BootPart, String, f64)> {
-    let part = |part, name: &str, seconds| Some((part, name.to_owned(), seconds));
+/// The parts of a boot, s.
+fn times(boot: &Boot) -> impl Iterator<Item = (BootPart, &'static str, f64)> {
+    let part = |part, name, seconds| Some((part, name, seconds));
     let parts = [
         boot.firmware.and_then(|s| part(BootPart::Firmware, "firmware, as reported", s)),
         boot.loader.and_then(|s| part(BootPart::Loader, "boot loader, as reported", s)),
@@ -72,16 +69,12 @@ fn times(boot: &Boot) -> Vec<(BootPart, String, f64)> {
         part(BootPart::Userspace, "userspace", boot.userspace_seconds()),
         part(BootPart::Whole, "kernel to the end of userspace", boot.finish),
     ];
-    let reached = boot.reached.iter().filter_map(|reached| {
-        let (_, part) = TARGETS.iter().find(|(target, _)| *target == reached.unit)?;
-        Some((*part, format!("kernel to {}", reached.unit), reached.seconds))
-    });
-    parts.into_iter().flatten().chain(reached).collect()
+    parts.into_iter().flatten()
 }
 
 fn parts(boot: &Boot) -> Table {
-    let row = |(_, name, seconds): (BootPart, String, f64)| vec![name, duration(seconds)];
-    let mut rows: Vec<Vec<String>> = times(boot).into_iter().map(row).collect();
+    let row = |(_, name, seconds): (BootPart, &str, f64)| vec![name.to_owned(), duration(seconds)];
+    let mut rows: Vec<Vec<String>> = times(boot).map(row).collect();
     if let Some(reads) = boot.reads {
         let until = duration(reads.until);
         rows.push(vec![format!("sum of reads until {until}"), duration(reads.seconds)]);
@@ -97,30 +90,21 @@ fn compared(media: &[Medium<'_>]) -> Table {
         vec![
             medium.label.clone(),
             medium.boots.len().to_string(),
-            text(medium.median(|boot| boot.userspace)),
             text(medium.median(Boot::userspace_seconds)),
             text(medium.whole()),
             longer.as_ref().map_or("-".to_owned(), verdicts::difference),
             text(medium.reads()),
         ]
     };
-    let mut columns = Column::all([
+    let columns = Column::all([
         ("from", false),
         ("boots", true),
-        ("to userspace", true),
         ("userspace", true),
         ("together", true),
         ("longer", true),
         ("reads", true),
     ]);
-    // It is the difference of the next two columns.
-    columns[2].optional = true;
-    let mut rows: Vec<Vec<String>> = media.iter().enumerate().map(row).collect();
-    if media.len() == 1 {
-        const LONGER: usize = 5;
-        columns.remove(LONGER);
-        rows.iter_mut().for_each(|row| drop(row.remove(LONGER)));
-    }
+    let rows = media.iter().enumerate().map(row).collect();
     Table { title: "Boots of this machine, medians".to_owned(), columns, rows }
 }
 
@@ -145,14 +129,5 @@ fn figure(media: &[Medium<'_>]) -> Figure {
             .chain([until("kernel", Boot::kernel_seconds)])
             .collect(),
         ..Figure::default()
-    }
-}
-
-fn slowest(boot: &Boot) -> Table {
-    let row = |unit: &super::SlowUnit| vec![unit.unit.clone(), duration(unit.took), duration(unit.done)];
-    Table {
-        title: "Slowest units before the default target".to_owned(),
-        columns: Column::all([("unit", false), ("took", true), ("done at", true)]),
-        rows: boot.slowest.iter().map(row).collect(),
     }
 }

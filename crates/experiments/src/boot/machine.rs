@@ -2,13 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    TARGETS,
-    result::{Boot, Boots, Reached, RootReads, SlowUnit},
-};
+use super::result::{Boot, Boots, RootReads};
 use crate::{
     conditions::Snapshot,
-    findings::BootPart,
     inventory::Drive,
     record::{Run, Store},
     run::host,
@@ -16,15 +12,13 @@ use crate::{
     target::Target,
     tools::{
         Runner, System, ToolError,
-        systemctl::{self, Manager, Unit, parse_manager, parse_units},
+        systemctl::{self, Manager, parse_manager},
     },
     units::distinct,
 };
 
 /// The longest plausible time of firmware or boot loader, s.
 const LONGEST: f64 = 86_400.0;
-/// How many of the slowest units are kept.
-const SLOWEST: usize = 10;
 
 /// Why a boot can't be recorded.
 #[derive(Debug, thiserror::Error)]
@@ -63,24 +57,15 @@ pub(super) fn finished(runner: &dyn Runner) -> Result<(Manager, f64, f64), BootE
     }
 }
 
-/// The current boot, without its run and its units. The boot id is read first and last.
+/// The current boot, without its run. The boot id is read first and last.
 pub(super) fn read(root: &Sysroot, runner: &dyn Runner, target: &Target) -> Result<Boot, BootError> {
     let before = host(root);
     let boot_id = before.boot_id.clone().ok_or(BootError::NoBootId)?;
     let (manager, userspace, finish) = finished(runner)?;
-    let units = parse_units(&runner.ask(&systemctl::units())?);
     let counters = Snapshot::take(root, &target.drives);
     if host(root) != before {
         return Err(BootError::Restarted);
     }
-    let default = |unit: &&Unit| unit.names.iter().any(|name| name == "default.target");
-    let default = units.iter().find(default).and_then(|unit| unit.active).unwrap_or(finish);
-    let reached = |(name, _): &(&str, BootPart)| {
-        let unit = units.iter().find(|unit| unit.id == *name)?;
-        // Later it was not part of the boot.
-        let seconds = unit.active.filter(|at| *at <= finish)?;
-        Some(Reached { unit: unit.id.clone(), seconds })
-    };
     let reads = counters.drives.iter().fold(RootReads::default(), |sum, drive| RootReads {
         bytes: sum.bytes.saturating_add(drive.read),
         seconds: sum.seconds + drive.reading,
@@ -107,8 +92,6 @@ pub(super) fn read(root: &Sysroot, runner: &dyn Runner, target: &Target) -> Resu
         initrd: manager.initrd.filter(|at| *at <= userspace),
         userspace,
         finish,
-        reached: TARGETS.iter().filter_map(reached).collect(),
-        slowest: slowest(&units, default),
         // Every boot reads: zero means that the kernel does not count.
         reads: counters.uptime.filter(|_| all && reads.bytes > 0).map(|until| RootReads { until, ..reads }),
         ..Boot::default()
@@ -119,19 +102,6 @@ pub(super) fn read(root: &Sysroot, runner: &dyn Runner, target: &Target) -> Resu
 fn link(drive: &Drive) -> String {
     let speed = drive.link_mbps.map(|speed| format!("{speed:.0} Mb/s"));
     drive.bus.iter().cloned().chain(speed).collect::<Vec<_>>().join(" ")
-}
-
-/// The units that took longest, of those that were started until `default`.
-fn slowest(units: &[Unit], default: f64) -> Vec<SlowUnit> {
-    let slow = |unit: &Unit| {
-        let done = unit.done().filter(|at| *at <= default)?;
-        let took = done - unit.begun?;
-        (took > 0.0).then(|| SlowUnit { unit: unit.id.clone(), took, done })
-    };
-    let mut all: Vec<SlowUnit> = units.iter().filter_map(slow).collect();
-    all.sort_by(|a, b| b.took.total_cmp(&a.took));
-    all.truncate(SLOWEST);
-    all
 }
 
 /// Whether a run of an experiment has recorded this boot. Which of them is the newest is not known: a clock may have been wrong.
@@ -164,7 +134,7 @@ pub(super) fn earlier(store: &Store, experiment: &str, this: &Boot, most: usize)
     let boots = same[same.len().saturating_sub(most)..].iter().flat_map(|run| boots(store, &run.run));
     let mut seen = BTreeSet::from([this.boot_id.clone()]);
     boots
-        .map(|boots| Boot { slowest: Vec::new(), ..boots.this })
+        .map(|boots| boots.this)
         .filter(|boot| boot.is_same_machine(this) && seen.insert(boot.boot_id.clone()))
         .collect()
 }
@@ -182,7 +152,6 @@ mod tests {
     };
 
     const MANAGER: &str = include_str!("../../../../tests/fixtures/systemctl/manager-252.txt");
-    const UNITS: &str = include_str!("../../../../tests/fixtures/systemctl/units-252.txt");
 
     /// What the manager of a machine says; that of a user, which was captured, has no such time.
     fn of_machine() -> String {
@@ -191,9 +160,7 @@ mod tests {
 
     fn systemd(manager: &str) -> Replay {
         let output = |stdout: &str| Output { code: Some(0), stdout: stdout.to_owned(), ..Output::default() };
-        Replay::default()
-            .answer("systemctl show --all", output(UNITS))
-            .answer("systemctl show", output(manager))
+        Replay::default().answer("systemctl show", output(manager))
     }
 
     fn tree() -> Tree {
@@ -211,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_boot_is_read_with_its_targets_and_slowest_units() {
+    fn a_boot_is_read() {
         let tree = tree();
         let target = root(&tree);
         let boot = read(&tree.sysroot(), &systemd(&of_machine()), &target).expect("a boot");
@@ -223,11 +190,6 @@ mod tests {
         assert_eq!((boot.userspace, boot.finish), (2351.911826, 2352.714142));
         let reads = RootReads { bytes: 74218 * 512, seconds: 6.2, until: 2360.5 };
         assert_eq!((boot.reads, boot.root), (Some(reads), target.drives[0].identity()));
-        let reached: Vec<&str> = boot.reached.iter().map(|reached| reached.unit.as_str()).collect();
-        assert_eq!(reached, ["basic.target", "graphical.target"]);
-        let slow: Vec<(&str, i64)> =
-            boot.slowest.iter().map(|slow| (slow.unit.as_str(), (slow.took * 1e3) as i64)).collect();
-        assert_eq!(slow, [("once.service", 357), ("stays.service", 258), ("dbus.socket", 37)]);
         // Without its counters the rest is known.
         let none = Target { drives: Vec::new(), ..target };
         assert_eq!(read(&tree.sysroot(), &systemd(&of_machine()), &none).expect("a boot").reads, None);
@@ -323,7 +285,6 @@ mod tests {
             boot_id: boot_id.to_owned(),
             machine_id: Some(machine.to_owned()),
             finish,
-            slowest: vec![SlowUnit::default()],
             ..Boot::default()
         };
         let on = |serial: &str, boot: Boot| Boot { board_serial: Some(serial.to_owned()), ..boot };
@@ -338,7 +299,7 @@ mod tests {
         let this = board(boot("now", "here", 21.0));
         let found = |most| -> BTreeMap<String, f64> {
             let all = earlier(&store, "boot", &this, most);
-            assert!(all.iter().all(|boot| boot.slowest.is_empty() && !boot.run.is_empty()));
+            assert!(all.iter().all(|boot| !boot.run.is_empty()));
             all.into_iter().map(|boot| (boot.boot_id, boot.finish)).collect()
         };
         let all = found(200);

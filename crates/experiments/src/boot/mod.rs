@@ -15,19 +15,9 @@ mod verdicts;
 pub use machine::{BootError, has_systemd, is_recorded};
 pub use options::{RESTART, STOP, TIMES};
 
-use result::{Boot, Boots, SlowUnit};
+use result::{Boot, Boots};
 
 use super::{Experiment, common};
-use crate::findings::BootPart;
-
-/// Targets that a boot passes, in their usual order.
-const TARGETS: [(&str, BootPart); 5] = [
-    ("local-fs.target", BootPart::LocalFs),
-    ("basic.target", BootPart::Basic),
-    ("network-online.target", BootPart::NetworkOnline),
-    ("multi-user.target", BootPart::MultiUser),
-    ("graphical.target", BootPart::Graphical),
-];
 
 /// The times of this boot from systemd, beside earlier boots of the same machine from this and other drives.
 pub static BOOT: Experiment = Experiment {

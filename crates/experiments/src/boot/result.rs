@@ -9,7 +9,7 @@ use crate::record::{MOST, Observation, lasts};
 #[serde(default)]
 pub struct Boots {
     pub this: Boot,
-    /// Earlier boots of the same machine, oldest first, without their units.
+    /// Earlier boots of the same machine, oldest first.
     pub earlier: Vec<Boot>,
 }
 
@@ -29,12 +29,6 @@ pub struct Boot {
     pub label: String,
     /// Its link, as far as known: `mmc`, `usb 5000 Mb/s`.
     pub link: String,
-    /// Kernel, such as `Linux 6.1.0-rpi7 aarch64`, and distribution.
-    pub linux: Option<String>,
-    /// Board, processors and memory, as far as they are known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub computer: Option<String>,
-    pub system: Option<String>,
     pub systemd: String,
     /// Time of the firmware, s, if it reports one.
     pub firmware: Option<f64>,
@@ -46,29 +40,7 @@ pub struct Boot {
     pub userspace: f64,
     /// When systemd had started all.
     pub finish: f64,
-    pub reached: Vec<Reached>,
-    /// The units that took longest, of those that were started before the default target.
-    pub slowest: Vec<SlowUnit>,
     pub reads: Option<RootReads>,
-}
-
-/// When a target was reached.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Reached {
-    /// Name of the target, such as `basic.target`.
-    pub unit: String,
-    pub seconds: f64,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SlowUnit {
-    pub unit: String,
-    /// How long it took to start, s.
-    pub took: f64,
-    /// When it was started.
-    pub done: f64,
 }
 
 /// What was read from the drive of the root since it was connected.
@@ -125,9 +97,7 @@ impl Observation for Boots {
             let times = [boot.firmware, boot.loader, boot.initrd].into_iter().flatten();
             let times = times.chain([boot.userspace, boot.finish]);
             let times = times.chain(boot.reads.iter().flat_map(|reads| [reads.seconds, reads.until]));
-            let reached = boot.reached.iter().map(|reached| reached.seconds);
-            let units = boot.slowest.iter().flat_map(|unit| [unit.took, unit.done]);
-            times.chain(reached).chain(units).all(lasts) && boot.reads.is_none_or(|reads| reads.bytes < MOST)
+            times.into_iter().all(lasts) && boot.reads.is_none_or(|reads| reads.bytes < MOST)
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     BOOT,
-    result::{Boot, Boots, Reached, RootReads, SlowUnit},
+    result::{Boot, Boots, RootReads},
 };
 use crate::{
     PlanError, Request, Values,
@@ -38,7 +38,6 @@ fn boot(from: &str, [userspace, finish, reads]: [f64; 3]) -> Boot {
         boot_id: format!("{from} {finish}"),
         root: from.to_owned(),
         label: from.to_owned(),
-        linux: Some("Linux 6.6.20 aarch64".to_owned()),
         systemd: "252".to_owned(),
         userspace,
         finish,
@@ -67,18 +66,11 @@ fn five(from: &str, [userspace, finish, reads]: [f64; 3]) -> Vec<Boot> {
 
 #[test]
 fn one_boot() {
-    let reached = |unit: &str, seconds| Reached { unit: unit.to_owned(), seconds };
-    let slow = |unit: &str, took, done| SlowUnit { unit: unit.to_owned(), took, done };
     let this = Boot {
         link: "mmc".to_owned(),
         firmware: Some(10.231363),
         loader: Some(1.8),
         initrd: Some(2.1),
-        reached: vec![reached("local-fs.target", 7.4), reached("multi-user.target", 17.4)],
-        slowest: vec![
-            slow("NetworkManager-wait-online.service", 6.1, 17.2),
-            slow("dev-mmcblk0p2.device", 1.9, 5.2),
-        ],
         ..boot("SC32G 0xa1", [4.2, 17.6, 6.3])
     };
     insta::assert_snapshot!(text(Boots { this, earlier: Vec::new() }));
@@ -132,14 +124,6 @@ fn reads_that_took_longer_than_the_boot_bound_nothing() {
     assert_eq!(without.verdicts.len(), 1);
     let reads = [Quantity::BootReads, Quantity::BootTime(BootPart::Reads)];
     assert!(without.estimates.iter().all(|m| !reads.contains(&m.quantity)));
-}
-
-#[test]
-fn boots_of_other_systems_are_flagged() {
-    let other = Boot { linux: Some("Linux 6.12.9 aarch64".to_owned()), ..boot("stick", [4.0, 15.0, 5.0]) };
-    let flags = found(Boots { this: boot("card", [4.2, 17.6, 6.3]), earlier: vec![other] }).flags;
-    let said = "The boots are of Linux 6.12.9 aarch64 and Linux 6.6.20 aarch64: not only the drives differ.";
-    assert_eq!(flags, [said]);
 }
 
 #[test]

@@ -1,12 +1,9 @@
 //! Verdicts of boot, in sentences.
 
-use super::{
-    media::Medium,
-    result::{Boot, Boots},
-};
+use super::{media::Medium, result::Boot};
 use crate::{
     analyse::Estimate,
-    units::{count, distinct, duration, listed, signed_duration},
+    units::{count, duration, signed_duration},
 };
 
 pub(super) fn all(this: &Boot, media: &[Medium<'_>]) -> Vec<String> {
@@ -63,17 +60,4 @@ fn beside(here: &Medium<'_>, other: &Medium<'_>) -> Option<String> {
 /// A difference of times with its interval, which may hold 0.
 pub(super) fn difference(longer: &Estimate) -> String {
     if longer.high.is_finite() { longer.with_ends(signed_duration) } else { signed_duration(longer.value) }
-}
-
-/// Where not only the drive differs.
-pub(super) fn unlike(boots: &Boots) -> Vec<String> {
-    let parts: [fn(&Boot) -> &Option<String>; 3] =
-        [|boot| &boot.computer, |boot| &boot.system, |boot| &boot.linux];
-    let names = parts.map(|part| {
-        distinct(boots.earlier.iter().chain([&boots.this]).filter_map(|boot| part(boot).clone()))
-    });
-    let several = names.iter().filter(|names| names.len() > 1);
-    let said =
-        |names: &Vec<String>| format!("The boots are of {}: not only the drives differ.", listed(names));
-    several.map(said).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::{
     super::common::{self, Group, ONE_RUN, Series, named},
-    plan::{NAIVE_READ, NAIVE_WRITE, SECONDS, TRUE_READ, TRUE_WRITE, WAYS, Way},
+    plan::{NAIVE_READ, NAIVE_WRITE, TRUE_READ, TRUE_WRITE, WAYS, Way},
 };
 use crate::{
     analyse::{
@@ -42,8 +42,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.tables.push(table(if drives > 1 { &target.given } else { "" }, &own, &ceiling));
         findings.verdicts.extend(sentences(&own).into_iter().map(|text| named(drives > 1, target, text)));
     }
-    let given = |g: &Group<'_>, text| named(plan.targets.len() > 1, g.target, text);
-    findings.flags.extend(groups.iter().filter_map(|g| Some(given(g, too_short(g)?))));
     findings.verdicts.extend(memory(&groups, drives));
     findings.verdicts.extend(advice(&groups));
     findings.estimates = groups.iter().flat_map(|g| metrics(g, &groups)).collect();
@@ -67,24 +65,6 @@ fn truth(direction: Direction) -> &'static str {
 /// The measured time of all runs, s.
 fn measured(group: &Group<'_>) -> f64 {
     group.runs.iter().map(|run| run.seconds).sum()
-}
-
-/// Whether a mode was measured for as long as it should be. Sums of thirds of a second may be a rounding error less.
-fn is_long(seconds: f64) -> bool {
-    seconds >= SECONDS * 0.999
-}
-
-/// A mode that was measured for less than it should be.
-fn too_short(group: &Group<'_>) -> Option<String> {
-    let name = way(group).filter(|_| group.measure.again.is_some())?.label;
-    let time = measured(group);
-    if is_long(time) {
-        return None;
-    }
-    let (time, wanted) = (duration(time), duration(SECONDS));
-    Some(format!(
-        "'{name}' was measured for {time} instead of {wanted}, because of --max-bytes or --max-time: its speed is less certain."
-    ))
 }
 
 fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {

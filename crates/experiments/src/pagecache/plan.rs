@@ -15,7 +15,7 @@ use crate::{
 /// 512 MB takes all of it before it throttles writers, as happens with short copies.
 const AMOUNT: u64 = 64 * MIB;
 /// How long each mode is measured at least, over all its runs, s.
-pub(super) const SECONDS: f64 = 1.0;
+const SECONDS: f64 = 1.0;
 /// Most passes of a run that only reads memory.
 const PASSES: u64 = 1024;
 /// The usual block size of dd.

@@ -1,6 +1,6 @@
 //! Write files until the power is cut, and check them after it is back.
 
-use std::{io, path::Path};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,11 +11,11 @@ use super::{
 use crate::{
     inventory::Inventory,
     plan::{Act, Changes, Cost, Needs, Step},
-    record::{ActResult, Store},
+    record::ActResult,
     run::{Execution, RunError, Troubles, host},
     target::Target,
     test_files::{FileTree, FilesFound, LedgerFound},
-    units::{KIB, RemoteDir, count, decimal_bytes, duration},
+    units::{KIB, count, decimal_bytes, duration},
 };
 
 /// Fills a directory of the step's target with a tree of files, then writes and syncs blocks and small files until the power is
@@ -27,24 +27,13 @@ pub struct PowerCut {
     pub seconds: f64,
     /// The most that is written meanwhile, bytes.
     pub most: u64,
-    /// Directory of the ledger on another machine; `None` for the store.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<RemoteDir>,
 }
 
 impl PowerCut {
-    fn test(&self, run: &Execution<'_, '_>, on: &Target) -> Result<PowerTest<'_>, RunError> {
-        let (store, name) = (run.ctx.store, run.ctx.run);
-        let record = match self.ledger {
-            None => Vec::new(),
-            Some(_) => {
-                let record = Store::at(store.to_owned()).open(name);
-                record.map_err(|e| RunError::Record(io::Error::other(e)))?.take(2).collect()
-            }
-        };
+    fn test(&self, run: &Execution<'_, '_>, on: &Target) -> PowerTest<'_> {
         let boot_id = host(run.ctx.world.sysroot()).boot_id;
-        let (target, store, run) = (on.path.clone(), store.to_owned(), name.to_owned());
-        Ok(PowerTest { act: self, target, store, run, record, boot_id })
+        let (target, store, run) = (on.path.clone(), run.ctx.store.to_owned(), run.ctx.run.to_owned());
+        PowerTest { act: self, target, store, run, boot_id }
     }
 
     fn carry_out(&self, run: &mut Execution<'_, '_>, on: &Target) -> Result<PowerCutResult, RunError> {
@@ -55,7 +44,7 @@ impl PowerCut {
             PowerError::Interrupted => RunError::Interrupted,
             e => RunError::Act(e.to_string()),
         };
-        let (test, cancel) = (self.test(run, on)?, run.cancel.clone());
+        let (test, cancel) = (self.test(run, on), run.cancel.clone());
         test.carry_out(&cancel, &mut |text| run.ctx.watcher.asks(text)).map_err(failed)
     }
 
@@ -94,9 +83,8 @@ impl Act for PowerCut {
 
     fn describe(&self) -> Option<String> {
         let (files, bytes) = (count(self.tree.files(), "file"), decimal_bytes(self.tree.bytes));
-        let ledger = self.ledger.as_ref().map(|at| format!("; the ledger is in {at}")).unwrap_or_default();
         Some(format!(
-            "{files}, {bytes}; then synced writes until a person cuts the power, for at most {}; after that, a check{ledger}",
+            "{files}, {bytes}; then synced writes until a person cuts the power, for at most {}; after that, a check",
             duration(self.seconds)
         ))
     }
@@ -110,10 +98,7 @@ impl Act for PowerCut {
     }
 
     fn require(&self, on: &Target, inventory: &Inventory, store: &Path) -> Result<(), String> {
-        match self.ledger {
-            Some(_) => Ok(()),
-            None => is_elsewhere(inventory, on, store).map_err(|e| e.to_string()),
-        }
+        is_elsewhere(inventory, on, store).map_err(|e| e.to_string())
     }
 
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
@@ -136,7 +121,7 @@ impl Act for PowerCut {
                 continue;
             }
             // What can't be removed, because the filesystem is read-only by now, is no failure of the check.
-            if let Err(e) = self.test(run, &on)?.clear() {
+            if let Err(e) = self.test(run, &on).clear() {
                 run.note(Some(target), format!("The test files were not removed: {e}."))?;
             }
         }

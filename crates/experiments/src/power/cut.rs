@@ -16,18 +16,17 @@ use std::{
 use rustix::{fs::OFlags, process::geteuid};
 
 use super::{
-    PowerCut, PowerCutResult, WrongReads,
-    ledger_file::{LedgerPlace, LedgerWriter, SavedLedger},
+    PowerCut, PowerCutResult, WritesEnded,
+    ledger_file::{LedgerWriter, SavedLedger},
 };
 use crate::{
     conditions::is_network,
     engine::{Aligned, Cancel},
     inventory::{Drive, Inventory},
-    record::Event,
     target::Target,
     test_files::{
         AREA, BLOCK, LARGEST, Ledger, Load, POLL, READ, TreeFiles, WriteLog, Writes, file_name, open, read,
-        sum, verify,
+        verify,
     },
     units::{decimal_bytes, duration, shell_word},
 };
@@ -39,8 +38,8 @@ const GONE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
 pub enum PowerError {
-    #[error("the ledger in {at} can't be written or read: {source}")]
-    Ledger { at: String, source: io::Error },
+    #[error("the ledger in {at} can't be written or read: {source}", at = at.display())]
+    Ledger { at: PathBuf, source: io::Error },
     #[error("files in {dir} can't be written, read or removed: {source}", dir = dir.display())]
     Files { dir: PathBuf, source: io::Error },
     #[error("the power was not cut within {within}, so there is no result; the test files are removed")]
@@ -50,7 +49,7 @@ pub enum PowerError {
     )]
     Gone,
     #[error(
-        "the ledger must be on another drive than the test files: {0}. Name a directory on another drive with --store DIR, or on another machine with --ledger"
+        "the ledger must be on another drive than the test files: {0}. Name a directory on another drive with --store DIR; a stick or a mounted share will do"
     )]
     Together(String),
     #[error("interrupted")]
@@ -69,8 +68,6 @@ pub struct PowerTest<'a> {
     pub target: PathBuf,
     pub store: PathBuf,
     pub run: String,
-    /// The first events of the record, for a ledger on another machine.
-    pub record: Vec<Event>,
     pub boot_id: Option<String>,
 }
 
@@ -80,16 +77,8 @@ impl PowerTest<'_> {
         self.target.join(power_dir(&self.run))
     }
 
-    fn place(&self) -> LedgerPlace<'_> {
-        LedgerPlace { store: &self.store, run: &self.run, remote: self.act.ledger.as_ref() }
-    }
-
     fn ledger(&self, source: io::Error) -> PowerError {
-        match source.kind() {
-            // Ctrl-C ends the wait for another machine.
-            io::ErrorKind::Interrupted => PowerError::Interrupted,
-            _ => PowerError::Ledger { at: self.place().to_string(), source },
-        }
+        PowerError::Ledger { at: self.store.clone(), source }
     }
 
     fn files(&self, source: io::Error) -> PowerError {
@@ -103,27 +92,15 @@ impl PowerTest<'_> {
         cancel: &Cancel,
         asks: &mut dyn FnMut(&str),
     ) -> Result<PowerCutResult, PowerError> {
-        let saved = SavedLedger::read(self.place(), self.act.tree.seed, cancel);
+        let saved = SavedLedger::read(&self.store, &self.run, self.act.tree.seed);
         if let Some(saved) = saved.map_err(|e| self.ledger(e))? {
-            // Other stores and machines may have runs of this name.
-            let began = |record: &[Event]| match record {
-                [Event::Start(start), ..] => start.at.clone(),
-                _ => String::new(),
-            };
-            let is_known = saved.ready || !saved.record.is_empty();
-            if is_known && began(&saved.record) != began(&self.record) {
-                return Err(self.ledger(io::Error::other(
-                    "it belongs to another run of the same name: use another directory",
-                )));
-            }
             if saved.ready && !saved.ended && (saved.gone || saved.boot_id != self.boot_id) {
                 return self.check(&saved);
             }
             // It was killed, or the power was cut when that could show nothing.
             self.remove(|| saved.remove())?;
         }
-        let writer =
-            LedgerWriter::begin(self.place(), self.boot_id.as_deref(), &self.own(), &self.record, cancel);
+        let writer = LedgerWriter::begin(&self.store, &self.run, self.boot_id.as_deref(), &self.own());
         let writer = Arc::new(writer.map_err(|e| self.ledger(e))?);
         // An existing directory of that name belongs to another run.
         if let Err(e) = fs::create_dir(self.own()) {
@@ -173,12 +150,8 @@ impl PowerTest<'_> {
         asks(&format!(
             "Cut the power NOW, of the machine or the drive: pull the plug, don't shut down. This can damage other files on \
              it. Ctrl-C ends the test safely. Write down this command, to run once the power is back and the drive or pool is \
-             mounted:\n  drivebench run power --resume {}{} --store {}",
+             mounted:\n  drivebench run power --resume {} --store {}",
             self.run,
-            act.ledger
-                .as_ref()
-                .map(|at| format!(" --ledger {}", shell_word(&at.to_string())))
-                .unwrap_or_default(),
             shell_word(&store)
         ));
         let why = loop {
@@ -194,18 +167,14 @@ impl PowerTest<'_> {
             }
             if load.is_wrong() {
                 let seconds = since.elapsed().as_secs_f64();
-                let (ops, hanging) = load.end();
-                let all = sum(&ops, &hanging, since, Instant::now());
-                let early = WrongReads { reads: all.reads + all.wrong_reads, wrong: all.wrong_reads };
+                drop(load.end());
                 let ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 let (files, ledger) = (verify(&files), ledger.verify(&dir, LONG));
-                return Ok(PowerCutResult {
-                    files,
-                    ledger,
-                    seconds,
-                    early: Some(early),
-                    ..Default::default()
-                });
+                let ended = WritesEnded::WrongRead;
+                let mut cut = PowerCutResult { files, ledger, seconds, ended, ..Default::default() };
+                // Now it is right: the place is read right only at times.
+                cut.files.unsteady += u64::from(cut.is_whole());
+                return Ok(cut);
             }
             if cancel.is_set() {
                 break PowerError::Interrupted;
@@ -254,8 +223,8 @@ impl PowerTest<'_> {
                 self.files(io::Error::other("unmount the filesystem, mount it again, and check again"))
             );
         }
-        let (seconds, only_drive) = (saved.seconds, saved.gone);
-        Ok(PowerCutResult { files, ledger, seconds, only_drive, ..PowerCutResult::default() })
+        let ended = if saved.gone { WritesEnded::DriveGone } else { WritesEnded::PowerCut };
+        Ok(PowerCutResult { files, ledger, seconds: saved.seconds, ended, ..PowerCutResult::default() })
     }
 
     /// Removes the files, and then the ledger, which names them.
@@ -279,7 +248,7 @@ impl PowerTest<'_> {
 
     /// Removes what a run leaves whose check is recorded, and found nothing to look at again.
     pub fn clear(&self) -> Result<(), PowerError> {
-        match SavedLedger::read(self.place(), 0, &Cancel::default()).map_err(|e| self.ledger(e))? {
+        match SavedLedger::read(&self.store, &self.run, 0).map_err(|e| self.ledger(e))? {
             Some(saved) => self.remove(|| saved.remove()),
             None => Ok(()),
         }
@@ -337,17 +306,17 @@ mod tests {
     const RUN: &str = "20261125-0000-power";
 
     fn act(seconds: f64) -> PowerCut {
-        PowerCut { tree: FileTree { bytes: 1 << 20, seed: 3 }, seconds, most: 1 << 20, ledger: None }
+        PowerCut { tree: FileTree { bytes: 1 << 20, seed: 3 }, seconds, most: 1 << 20 }
     }
 
     fn test<'a>(act: &'a PowerCut, [target, store]: &[tempfile::TempDir; 2], boot: &str) -> PowerTest<'a> {
         let [target, store] = [target, store].map(|dir| dir.path().to_owned());
         let (run, boot_id) = (RUN.to_owned(), Some(boot.to_owned()));
-        PowerTest { act, target, store, run, record: Vec::new(), boot_id }
+        PowerTest { act, target, store, run, boot_id }
     }
 
     fn saved(test: &PowerTest<'_>) -> Option<SavedLedger> {
-        SavedLedger::read(test.place(), 3, &Cancel::default()).expect("reads")
+        SavedLedger::read(&test.store, &test.run, 3).expect("reads")
     }
 
     fn dirs() -> [tempfile::TempDir; 2] {
@@ -391,8 +360,7 @@ mod tests {
             }
         };
         let cut = test.carry_out(&Cancel::default(), &mut { damage }).expect("finds it");
-        let early = cut.early.expect("before any power cut");
-        assert!(early.wrong > 0 && early.reads >= early.wrong, "{early:?}");
+        assert_eq!(cut.ended, WritesEnded::WrongRead);
         assert!(cut.files.wrong > 0 && cut.files.unsteady == 0 && !cut.is_whole(), "{cut:?}");
         assert_eq!(fs::read_dir(&test.target).expect("lists").count(), 0);
         assert!(saved(&test).is_none());
@@ -405,8 +373,7 @@ mod tests {
         // As a power cut leaves it: two blocks were written again, one of them acknowledged.
         let begin = || {
             let boot_id = before.boot_id.as_deref();
-            LedgerWriter::begin(before.place(), boot_id, &before.own(), &[], &Cancel::default())
-                .expect("begins")
+            LedgerWriter::begin(&before.store, &before.run, boot_id, &before.own()).expect("begins")
         };
         let writer = begin();
         fs::create_dir(before.own()).expect("makes");
@@ -433,7 +400,7 @@ mod tests {
         let cut = check();
         assert_eq!((cut.files.whole, cut.files.wrong, cut.ledger.lost_bytes), (act.tree.files(), 0, 0));
         assert_eq!((cut.ledger.acknowledged, cut.ledger.kept_bytes), (AREA_BLOCKS + 1, AREA_BLOCKS * BLOCK));
-        assert!(!cut.only_drive);
+        assert_eq!(cut.ended, WritesEnded::PowerCut);
         // A drive that acknowledged it and kept what was there before.
         let mut old = vec![0; BLOCK as usize];
         ledger.source(&ledger.writes[0]).fill(0, &mut old);

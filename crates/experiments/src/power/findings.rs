@@ -5,10 +5,10 @@ use crate::{
     analyse::Estimate,
     findings::{Column, Findings, Measures, Metric, Quantity, Table, fitness::Use},
     plan::Plan,
-    power::{PowerCut, PowerCutResult},
+    power::{PowerCut, PowerCutResult, WritesEnded},
     record::Run,
     test_files::losses,
-    units::{Layout, Pool, count, decimal_bytes, duration},
+    units::{Pool, count, decimal_bytes, duration},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
@@ -31,67 +31,53 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
 
 /// Losses come first. "Nothing was lost" holds for this power cut only.
 fn verdict(cut: &PowerCutResult, pool: Option<&Pool>) -> String {
-    let PowerCutResult { files, ledger, early, .. } = cut;
+    let PowerCutResult { files, ledger, ended, .. } = cut;
     let losses = losses(files, ledger).collect::<Vec<String>>().join(", ");
     let written =
         format!("{} in {}", count(ledger.acknowledged, "acknowledged write"), duration(cut.seconds));
-    if let Some(early) = early {
-        return format!(
-            "WRONG DATA: {} of {} returned other data than was synced, before any power cut ({written}); {}. Don't trust the drive, \
-             its port or its cable with data.",
-            early.wrong,
-            count(early.reads, "read"),
-            if losses.is_empty() { "a second read was right" } else { &losses }
-        );
-    }
-    let what = match cut.only_drive {
-        true => "the drive stopped taking writes",
-        false => "a power cut or restart",
+    let when = match ended {
+        WritesEnded::PowerCut => "after a power cut or restart",
+        WritesEnded::DriveGone => "after the drive stopped taking writes",
+        WritesEnded::WrongRead => "before any power cut",
     };
     let lacks = pool.filter(|_| cut.missing > 0).map(|pool| {
         format!("The pool came back without {} of its {}", cut.missing, count(pool.drives, "drive"))
     });
     if cut.is_whole() {
         return format!(
-            "Nothing was lost after {what} ({written}). {}{}",
+            "Nothing was lost {when} ({written}). {}{}",
             lacks.map(|lacks| lacks + ". ").unwrap_or_default(),
-            match cut.only_drive {
-                true => "A reset or a filesystem error can look the same, so this may not show a power cut.",
-                false => "Rare losses take many power cuts to find.",
+            match ended {
+                WritesEnded::DriveGone =>
+                    "A reset or a filesystem error can look the same, so this may not show a power cut.",
+                _ => "Rare losses take many power cuts to find.",
             }
         );
     }
-    let parity =
-        pool.and_then(|pool| Layout::of_name(pool.layout.as_ref()?)).filter(|layout| layout.has_parity());
-    let (head, why) = match (cut.is_stored(), lacks, parity) {
-        (true, ..) => {
-            ("WRONG DATA", "Nothing was lost, but data is altered on its way from the drive.".to_owned())
+    let is_wrong = cut.is_stored() || *ended == WritesEnded::WrongRead;
+    let why = match lacks {
+        _ if is_wrong => "Don't trust the drive, its port or its cable with data.".to_owned(),
+        Some(lacks) => {
+            format!("{lacks}, which can be the cause, as a power cut then also damages parity (write hole).")
         }
-        (false, Some(lacks), Some(layout)) => (
-            "NOT KEPT",
-            format!("{lacks}: their data is wrong where a write was cut off (the write hole of {layout})."),
-        ),
-        (false, Some(lacks), None) => (
-            "NOT KEPT",
-            format!(
-                "{lacks}: data that only they held is lost, or a drive confirmed writes that it had not stored."
-            ),
-        ),
-        (false, None, _) => (
-            "NOT KEPT",
-            "The drive, or a layer between it and the filesystem, confirmed writes that were not stored."
-                .to_owned(),
-        ),
+        None => "The drive, or a layer between it and the filesystem, confirmed writes that were not stored."
+            .to_owned(),
     };
-    format!(
-        "{head}: {losses}, after {what} ({written}). {why} The test files remain (drivebench cleanup lists them)."
-    )
+    let head = if is_wrong { "WRONG DATA" } else { "NOT KEPT" };
+    let remain = match ended {
+        WritesEnded::WrongRead => "",
+        _ => " The test files remain (drivebench cleanup lists them).",
+    };
+    format!("{head}: {losses}, {when} ({written}). {why}{remain}")
 }
 
 fn table(cut: &PowerCutResult) -> Table {
     let PowerCutResult { files, ledger, .. } = cut;
     Table {
-        title: if cut.early.is_some() { "Without a power cut" } else { "After the power cut" }.to_owned(),
+        title: match cut.ended {
+            WritesEnded::WrongRead => "Without a power cut".to_owned(),
+            _ => "After the power cut".to_owned(),
+        },
         columns: Column::all([("data", false), ("kept", true), ("lost", true)]),
         rows: vec![
             vec![
@@ -111,10 +97,7 @@ fn table(cut: &PowerCutResult) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        power::WrongReads,
-        test_files::{FilesFound, LedgerFound},
-    };
+    use crate::test_files::{FilesFound, LedgerFound};
 
     #[test]
     fn what_is_not_as_promised_comes_first() {
@@ -130,8 +113,7 @@ mod tests {
         (lies.ledger.lost_bytes, lies.ledger.kept_bytes) = (200_000, 4_800_000);
         let mut unsteady = healthy.clone();
         (unsteady.files.unsteady, unsteady.ledger.unsteady) = (1, 2);
-        let early = WrongReads { reads: 812, wrong: 3 };
-        let flips = PowerCutResult { early: Some(early), ..healthy.clone() };
+        let flips = PowerCutResult { ended: WritesEnded::WrongRead, ..unsteady.clone() };
         let mut forgets = PowerCutResult { ledger: lies.ledger.clone(), ..flips.clone() };
         forgets.files.wrong = 1;
         let of = |layout: &str| Pool { layout: Some(layout.to_owned()), drives: 4, ..Pool::default() };

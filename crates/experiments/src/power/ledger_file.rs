@@ -1,24 +1,19 @@
-//! The ledger as it outlives a power cut: in the store, on another drive than what is written, or on another machine.
+//! The ledger as it outlives a power cut: in the store, on another drive than what is written.
 
 use std::{
-    fmt,
     fs::{self, File},
     io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use super::remote_ledger::{RemoteLedger, Session};
 use crate::{
-    engine::Cancel,
-    record::{Event, lock, open_own},
+    record::{lock, open_own},
     run::AppendLog,
     test_files::{AREA, AREA_BLOCKS, BLOCK, LARGEST, Ledger, Write, WriteLog, area_writes},
-    units::RemoteDir,
 };
 
 /// The directory of ledgers in the store.
@@ -30,16 +25,7 @@ const LONGEST: u64 = 128 << 20;
 #[serde(rename_all = "snake_case", tag = "line")]
 enum Line {
     /// The files are about to be written to this directory.
-    Begun {
-        boot_id: Option<String>,
-        dir: PathBuf,
-        /// Where the ledger itself is, if this file in the store only names it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        ledger: Option<RemoteDir>,
-        /// The first events of the record, which may be lost with the drive; only on another machine.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        record: Vec<Event>,
-    },
+    Begun { boot_id: Option<String>, dir: PathBuf },
     /// The files, and the blocks that are written over and over, are synced.
     Ready,
     /// A write is about to begin.
@@ -52,123 +38,53 @@ enum Line {
     Ended,
 }
 
-/// Where the ledger of a run is: in the store, or on another machine. Then the store has a file that says so.
-#[derive(Debug, Clone, Copy)]
-pub struct LedgerPlace<'a> {
-    pub store: &'a Path,
-    pub run: &'a str,
-    pub remote: Option<&'a RemoteDir>,
-}
-
-impl LedgerPlace<'_> {
-    fn path(&self) -> PathBuf {
-        self.store.join(LEDGERS).join(format!("{}.jsonl", self.run))
-    }
-
-    fn remote(&self) -> Option<RemoteLedger> {
-        self.remote.map(|at| RemoteLedger::new(at, self.run))
-    }
-}
-
-impl fmt::Display for LedgerPlace<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.remote {
-            Some(at) => at.fmt(f),
-            None => self.store.display().fmt(f),
-        }
-    }
+/// Where the ledger of a run is.
+fn ledger_path(store: &Path, run: &str) -> PathBuf {
+    store.join(LEDGERS).join(format!("{run}.jsonl"))
 }
 
 /// A ledger that is written.
 #[derive(Debug)]
 pub struct LedgerWriter {
     log: AppendLog,
-    remote: Option<(RemoteLedger, Mutex<Session>)>,
     began: Instant,
 }
 
 impl LedgerWriter {
-    /// Creates the ledger, which must not exist. `record` holds the first events of the run's record.
-    pub fn begin(
-        place: LedgerPlace<'_>,
-        boot_id: Option<&str>,
-        dir: &Path,
-        record: &[Event],
-        cancel: &Cancel,
-    ) -> io::Result<Self> {
-        let path = place.path();
-        if place.remote.is_some() {
-            // A power cut may have left it without a ledger.
-            or_gone(fs::remove_file(&path))?;
-        }
-        let begun = |ledger: Option<&RemoteDir>, record: &[Event]| Line::Begun {
-            boot_id: boot_id.map(str::to_owned),
-            dir: dir.to_owned(),
-            ledger: ledger.cloned(),
-            record: record.to_vec(),
-        };
-        let log = AppendLog::create(&path, &begun(place.remote, &[]))?;
-        let mut writer = Self { log, remote: None, began: Instant::now() };
-        if let Some(remote) = place.remote() {
-            let session = remote.create(boot_id.unwrap_or("none"), cancel);
-            let begun = session.and_then(|session| {
-                writer.remote = Some((remote, Mutex::new(session)));
-                writer.append_synced(&begun(None, record))
-            });
-            if let Err(e) = begun {
-                // One that was there before stays. If there was no answer, it may be there now, and `cleanup` names it.
-                let is_unknown = matches!(e.kind(), io::ErrorKind::TimedOut | io::ErrorKind::Interrupted);
-                return if is_unknown { Err(e) } else { writer.remove().and(Err(e)) };
-            }
-        }
-        Ok(writer)
+    /// Creates the ledger, which must not exist.
+    pub fn begin(store: &Path, run: &str, boot_id: Option<&str>, dir: &Path) -> io::Result<Self> {
+        let begun = Line::Begun { boot_id: boot_id.map(str::to_owned), dir: dir.to_owned() };
+        let log = AppendLog::create(&ledger_path(store, run), &begun)?;
+        Ok(Self { log, began: Instant::now() })
     }
 
     pub fn record_ready(&self) -> io::Result<()> {
-        self.append_synced(&Line::Ready)
+        self.log.append(&Line::Ready)
     }
 
     pub fn record_gone(&self) -> io::Result<()> {
-        self.append_synced(&Line::Gone)
+        self.log.append(&Line::Gone)
     }
 
     /// Before the files are removed: a power cut meanwhile says nothing.
     pub fn record_end(&self) -> io::Result<()> {
-        let Some((remote, session)) = &self.remote else { return self.log.append(&Line::Ended) };
-        // The run may end because the connection was lost: a new one is made.
-        locked(session).end();
-        // Without a ledger there is nothing to check, either; on a full disk that is possible still.
-        remote.append(&serde_json::to_string(&Line::Ended)?).or_else(|_| remote.remove())
+        self.log.append(&Line::Ended)
     }
 
     pub fn remove(&self) -> io::Result<()> {
-        remove(self.remote.as_ref().map(|(remote, _)| remote), || self.log.remove())
-    }
-
-    fn append(&self, line: &Line) -> io::Result<()> {
-        match &self.remote {
-            Some((_, session)) => locked(session).append(&(serde_json::to_string(line)? + "\n")),
-            None => self.log.append_unsynced(line),
-        }
-    }
-
-    fn append_synced(&self, line: &Line) -> io::Result<()> {
-        self.append(line)?;
-        match &self.remote {
-            Some((_, session)) => locked(session).sync(),
-            None => self.log.sync(),
-        }
+        self.log.remove()
     }
 }
 
 impl WriteLog for LedgerWriter {
     fn begins(&self, write: &Write) -> io::Result<()> {
         let Write { file, offset, length, number, .. } = *write;
-        self.append_synced(&Line::Will { file, offset, length, number })
+        self.log.append(&Line::Will { file, offset, length, number })
     }
 
     fn answer(&self, number: u64, acknowledged: bool) -> io::Result<()> {
-        self.append(&Line::Answer { number, acknowledged, at: self.began.elapsed().as_secs_f64() })
+        let at = self.began.elapsed().as_secs_f64();
+        self.log.append_unsynced(&Line::Answer { number, acknowledged, at })
     }
 }
 
@@ -178,65 +94,37 @@ pub struct SavedLedger {
     pub path: PathBuf,
     pub boot_id: Option<String>,
     pub dir: PathBuf,
-    /// The command that removes it on the other machine.
-    pub remove_by_hand: Option<String>,
-    pub record: Vec<Event>,
     pub ready: bool,
     pub gone: bool,
     pub ended: bool,
     pub ledger: Ledger,
     /// Time until the last answer, s.
     pub seconds: f64,
-    remote: Option<RemoteLedger>,
     /// Locked, so that nobody else checks it.
-    _file: Option<File>,
+    _file: File,
 }
 
 impl SavedLedger {
     /// The ledger of a run, if it has one. The content of its writes follows from the seed.
-    pub fn read(place: LedgerPlace<'_>, seed: u64, cancel: &Cancel) -> io::Result<Option<Self>> {
-        let path = place.path();
-        if let Some(remote) = place.remote() {
-            return match remote.read(cancel)? {
-                Some(text) => Self::parse(path, seed, text.as_bytes(), Some(remote), None).map(Some),
-                None if !path.exists() => Ok(None),
-                // To start again could hide that something was lost.
-                None => Err(io::Error::other(format!(
-                    "it does not exist. Is its disk mounted? If the run ended before it was created, remove {}",
-                    path.display()
-                ))),
-            };
-        }
+    pub fn read(store: &Path, run: &str, seed: u64) -> io::Result<Option<Self>> {
+        let path = ledger_path(store, run);
         let file = match open_own(&path, OFlags::RDONLY) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
         lock(&file)?;
-        Self::parse(path, seed, &file.try_clone()?, None, Some(file)).map(Some)
-    }
-
-    fn parse(
-        path: PathBuf,
-        seed: u64,
-        text: impl Read,
-        remote: Option<RemoteLedger>,
-        file: Option<File>,
-    ) -> io::Result<Self> {
+        let mut lines = BufReader::new(file.try_clone()?.take(LONGEST)).split(b'\n').enumerate().peekable();
         let mut saved = Self {
             path,
             boot_id: None,
             dir: PathBuf::new(),
-            remove_by_hand: None,
-            record: Vec::new(),
             ready: false,
             gone: false,
             ended: false,
             ledger: Ledger { seed, writes: Vec::new() },
             seconds: 0.0,
-            remote,
             _file: file,
         };
-        let mut lines = BufReader::new(text.take(LONGEST)).split(b'\n').enumerate().peekable();
         while let Some((at, line)) = lines.next() {
             let damaged = |why: &str| io::Error::other(format!("line {}: {why}", at + 1));
             match serde_json::from_slice(&line?) {
@@ -246,7 +134,7 @@ impl SavedLedger {
                 Err(e) => return Err(damaged(&e.to_string())),
             }
         }
-        Ok(saved)
+        Ok(Some(saved))
     }
 
     /// All ledgers of a store that no process has open, with the names of their runs.
@@ -255,26 +143,21 @@ impl SavedLedger {
         entries.filter_map(move |entry| {
             let name = entry.file_name().into_string().ok()?;
             let run = name.strip_suffix(".jsonl")?.to_owned();
-            let place = LedgerPlace { store, run: &run, remote: None };
-            let saved = Self::read(place, 0, &Cancel::default()).ok()??;
+            let saved = Self::read(store, &run, 0).ok()??;
             Some((run, saved))
         })
     }
 
     pub fn remove(&self) -> io::Result<()> {
-        remove(self.remote.as_ref(), || fs::remove_file(&self.path))
+        fs::remove_file(&self.path)
     }
 
-    /// Anyone who can write to the store or to the other machine can edit it.
+    /// Anyone who can write to the store can edit it.
     fn add(&mut self, line: Line) -> Result<(), &'static str> {
         let writes = &mut self.ledger.writes;
         match line {
             Line::Begun { .. } if self.boot_id.is_some() || self.ready => return Err("it begins twice"),
-            Line::Begun { boot_id, dir, ledger, record } => {
-                let run = self.path.file_stem().and_then(|run| run.to_str()).unwrap_or_default();
-                self.remove_by_hand = ledger.map(|at| RemoteLedger::new(&at, run).remove_by_hand());
-                (self.boot_id, self.dir, self.record) = (boot_id, dir, record);
-            }
+            Line::Begun { boot_id, dir } => (self.boot_id, self.dir) = (boot_id, dir),
             Line::Ready if self.ready => return Err("it is ready twice"),
             Line::Ready => {
                 writes.extend(area_writes());
@@ -305,30 +188,11 @@ impl SavedLedger {
     }
 }
 
-fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
-    session.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Removes the ledger, and the file in the store.
-fn remove(remote: Option<&RemoteLedger>, file: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-    match remote {
-        // The drive may have lost the file in the store.
-        Some(remote) => remote.remove().and_then(|()| or_gone(file())),
-        None => file(),
-    }
-}
-
-fn or_gone(removed: io::Result<()>) -> io::Result<()> {
-    removed.or_else(|e| if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn place(store: &Path) -> LedgerPlace<'_> {
-        LedgerPlace { store, run: "20261125-0000-power", remote: None }
-    }
+    const RUN: &str = "20261125-0000-power";
 
     fn write(number: u64) -> Write {
         Write { file: AREA, offset: (number % 7) * BLOCK, length: BLOCK, number, acknowledged: false }
@@ -336,9 +200,7 @@ mod tests {
 
     /// A ledger of three writes, of which the last has no answer.
     fn begun(store: &Path) -> PathBuf {
-        let begin = |boot_id, dir: &str| {
-            LedgerWriter::begin(place(store), boot_id, Path::new(dir), &[], &Cancel::default())
-        };
+        let begin = |boot_id, dir: &str| LedgerWriter::begin(store, RUN, boot_id, Path::new(dir));
         let writer = begin(Some("boot"), "/mnt/a").expect("begins");
         writer.record_ready().expect("is written");
         for number in AREA_BLOCKS + 1..=AREA_BLOCKS + 3 {
@@ -347,16 +209,16 @@ mod tests {
                 writer.answer(number, number == AREA_BLOCKS + 1).expect("is written");
             }
         }
-        SavedLedger::read(place(store), 1, &Cancel::default()).expect_err("its process has it");
+        SavedLedger::read(store, RUN, 1).expect_err("its process has it");
         begin(None, "/mnt/b").expect_err("the run has one");
-        place(store).path()
+        ledger_path(store, RUN)
     }
 
     #[test]
     fn what_was_noted_before_the_cut_is_read_back() {
         let store = tempfile::tempdir().expect("a directory");
         let path = begun(store.path());
-        let read = || SavedLedger::read(place(store.path()), 1, &Cancel::default());
+        let read = || SavedLedger::read(store.path(), RUN, 1);
         let saved = read().expect("reads").expect("is there");
         assert_eq!((saved.boot_id.as_deref(), saved.ready, saved.gone), (Some("boot"), true, false));
         assert_eq!(saved.dir, Path::new("/mnt/a"));

@@ -6,16 +6,15 @@ mod findings;
 mod ledger_file;
 mod options;
 mod plan;
-mod remote_ledger;
 mod result;
 mod resume;
 #[cfg(test)]
 mod tests;
 
-pub(super) use resume::{before_resume, waiting};
+pub(super) use resume::waiting;
 
 use act::PowerCut;
-use result::{PowerCutResult, WrongReads};
+use result::{PowerCutResult, WritesEnded};
 
 use super::{Experiment, common};
 
@@ -27,7 +26,6 @@ pub static POWER: Experiment = Experiment {
     examples: &[
         "power --store /mnt/b /mnt/a        asks you to cut the power",
         "power --resume RUN --store /mnt/b  checks after that",
-        "power --ledger ssh://HOST/DIR .    with one drive only",
     ],
     default_target: None,
     plan: plan::plan,

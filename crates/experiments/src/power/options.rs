@@ -2,10 +2,8 @@
 
 use super::super::{
     Declared, Opt,
-    options::read,
     shared_options::{MAX_BYTES as MOST, SEED, bytes, seconds},
 };
-use crate::units::RemoteDir;
 
 pub const SIZE: Opt<u64> =
     Opt::new("size", "SIZE", bytes, "Size of the files written before the cut").default("64MiB");
@@ -16,7 +14,4 @@ pub const WAIT: Opt<f64> =
 /// Small synced writes: a stick writes much more than that inside.
 pub const MAX_BYTES: Opt<u64> = MOST.default("1GiB");
 
-pub const LEDGER: Opt<RemoteDir> =
-    Opt::new("ledger", "URL", read, "Ledger on another machine: ssh://HOST/DIR").also_resumed();
-
-pub const OPTIONS: &[&dyn Declared] = &[&SIZE, &WAIT, &LEDGER, &MAX_BYTES, &SEED];
+pub const OPTIONS: &[&dyn Declared] = &[&SIZE, &WAIT, &MAX_BYTES, &SEED];

@@ -27,7 +27,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let most = ask.effort.max_bytes.min(MOST);
     fits(target, tree.bytes.saturating_add(most)).map_err(PlanError::without_limit)?;
     let mut steps = Steps::default();
-    let (seconds, ledger) = (ask.values.get(&options::WAIT), ask.values.typed(&options::LEDGER));
-    steps.add(&[0], PowerCut { tree, seconds, most, ledger });
+    steps.add(&[0], PowerCut { tree, seconds: ask.values.get(&options::WAIT), most });
     Ok(Plan { limit: None, engine: None, ..ask.planned(steps) })
 }

@@ -17,19 +17,22 @@ pub struct PowerCutResult {
     pub ledger: LedgerFound,
     /// From the first write to the last acknowledgement that the ledger has, s.
     pub seconds: f64,
-    /// The machine went on, and only the drive took no more writes.
-    pub only_drive: bool,
+    pub ended: WritesEnded,
     /// Drives that the pool lacked when it was looked at.
     pub missing: u64,
-    /// Wrong reads of synced data before any power cut.
-    pub early: Option<WrongReads>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct WrongReads {
-    pub reads: u64,
-    pub wrong: u64,
+/// Why no more was written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WritesEnded {
+    /// The power was cut, or the machine was started again.
+    #[default]
+    PowerCut,
+    /// The machine went on, and only the drive took no more writes.
+    DriveGone,
+    /// Synced data was read wrong before any power cut.
+    WrongRead,
 }
 
 impl PowerCutResult {
@@ -41,18 +44,17 @@ impl PowerCutResult {
 
     /// The measure that decides whether the target is fit for data that must not be lost.
     pub fn kept(&self) -> KeptData {
-        let Self { files, ledger, early, .. } = self;
-        let early = early.map_or(0, |early| early.wrong);
+        let Self { files, ledger, .. } = self;
         KeptData {
             lost_bytes: ledger.lost_bytes.saturating_add(files.lost_bytes),
             // A file that is not whole may be empty.
-            wrong_reads: files.all() - files.whole + files.unsteady + ledger.unsteady + early,
+            wrong_reads: files.all() - files.whole + files.unsteady + ledger.unsteady,
         }
     }
 
     /// All that was acknowledged is there.
     pub fn is_whole(&self) -> bool {
-        self.is_stored() && self.early.is_none() && self.files.unsteady + self.ledger.unsteady == 0
+        self.is_stored() && self.files.unsteady + self.ledger.unsteady == 0
     }
 }
 
@@ -60,7 +62,6 @@ crate::kind!("cut", PowerCutResult as Observation);
 
 impl Observation for PowerCutResult {
     fn fits(&self) -> bool {
-        let early = self.early.as_ref().is_none_or(|early| early.reads.max(early.wrong) < MOST);
-        self.files.fits() && self.ledger.fits() && self.missing < MOST && early
+        self.files.fits() && self.ledger.fits() && self.missing < MOST
     }
 }

@@ -5,7 +5,7 @@ use super::{
     cost_model::Costs,
 };
 use crate::{
-    analyse::{Estimate, WIDE},
+    analyse::Estimate,
     findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, Unit},
     plan::{FileSet, FileWork, Plan},
     record::Run,
@@ -76,15 +76,6 @@ fn verb(costs: &Costs) -> &'static str {
     if costs.write { "write" } else { "read" }
 }
 
-/// A value with its interval, in a cell. A wide interval is shown without its value, to keep the line short.
-fn cell(e: Option<Estimate>) -> String {
-    match e {
-        None => "-".to_owned(),
-        Some(e) if !e.is_far() && e.high.is_finite() && e.half_width() >= WIDE => e.range(duration),
-        Some(e) => e.text(duration),
-    }
-}
-
 fn table(title: &str, both: &[Costs; 2]) -> Table {
     let mut columns = Column::all([("files", true), ("size", true), ("write", false), ("speed", true)]);
     columns.extend(Column::all([("read, cold", false), ("speed", true)]));
@@ -95,7 +86,8 @@ fn table(title: &str, both: &[Costs; 2]) -> Table {
         let cells = both.iter().flat_map(|c| {
             let own = c.sets.iter().find(|s| s.set == set);
             let speed = own.and_then(|s| s.speed()).map_or("-".to_owned(), |e| e.text(rate));
-            [cell(own.and_then(|s| s.seconds())), speed]
+            let time = own.and_then(|s| s.seconds()).map_or("-".to_owned(), |e| e.text(duration));
+            [time, speed]
         });
         let measured = both.iter().filter_map(|c| Some(c.sets.iter().find(|s| s.set == set)?.measured()));
         let files = measured.max().unwrap_or(set.files).min(set.files);
@@ -287,12 +279,6 @@ mod tests {
             "the intervals overlap"
         );
         assert!(!measured([0.002, 0.00201, 0.00202], [0.1, 0.101, 0.102]).is_faster_as_one(), "slower");
-    }
-
-    #[test]
-    fn cells_of_no_use_have_no_interval() {
-        let wide = Estimate { low: 55e-9, high: 39_085.0, ..Estimate::unbounded(0.05, "") };
-        assert_eq!(cell(Some(wide)), "50 ms (too noisy)");
     }
 
     #[test]

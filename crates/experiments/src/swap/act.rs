@@ -5,12 +5,7 @@ use std::{ops::RangeInclusive, path::Path};
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    area, group,
-    result::{SwapAreaResult, SwapLoadResult},
-    session::Session,
-    watch,
-};
+use super::{area, group, result::SwapLoadResult, session::Session, watch};
 use crate::{
     inventory::Inventory,
     plan::{Act, Changes, Cost, Needs, Step, Uncounted},
@@ -33,10 +28,11 @@ pub struct MakeSwapArea {
     pub most: u64,
 }
 
-/// A program uses more memory than it may have.
+/// A program uses more memory than it may have: each request changes some random pages and does some processor work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UseSwap {
-    pub work: SwapWork,
+    /// Memory that it uses, in percent of what it may have.
+    pub percent: u32,
     /// Which repetition it is, from 1.
     pub run: u32,
     /// Memory that the program may have, in bytes.
@@ -70,35 +66,6 @@ impl SwapMedium {
     /// It is in a file on a filesystem.
     pub fn is_file(&self) -> bool {
         matches!(self, Self::File | Self::Zswap)
-    }
-}
-
-/// A load on memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SwapWork {
-    pub what: SwapWhat,
-    /// Memory that it uses, in percent of what it may have.
-    pub percent: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SwapWhat {
-    /// All pages in order, again and again.
-    Sweep,
-    /// One random page at a time.
-    Touch,
-    /// Requests: some random pages, and some processor work.
-    Requests,
-}
-
-impl SwapWhat {
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Sweep => "sweep",
-            Self::Touch => "touch",
-            Self::Requests => "requests",
-        }
     }
 }
 
@@ -184,22 +151,16 @@ impl Act for MakeSwapArea {
             let since = run.ctx.world.seconds();
             // The kernel would fill two areas in turn.
             run.held.release::<Session>(run.ctx.world.runner())?;
-            let result = match run.ctx.world.system() {
-                None => SwapAreaResult { made: 3.0, settings: Vec::new() },
-                Some(tools) => {
-                    let (on, world) = (&run.plan.targets[target], &run.ctx.world);
-                    self.require(on, run.ctx.inventory, run.ctx.store).map_err(RunError::Act)?;
-                    let machine = (world.journal(), tools, world.erasable());
-                    let session = Session::begin((target, on), self, machine, &run.cancel)?;
-                    let result =
-                        SwapAreaResult { made: world.seconds() - since, settings: session.settings() };
-                    run.held.put(target, session);
-                    result
-                }
-            };
+            if let Some(tools) = run.ctx.world.system() {
+                let (on, world) = (&run.plan.targets[target], &run.ctx.world);
+                self.require(on, run.ctx.inventory, run.ctx.store).map_err(RunError::Act)?;
+                let machine = (world.journal(), tools, world.erasable());
+                let session = Session::begin((target, on), self, machine, &run.cancel)?;
+                run.held.put(target, session);
+            }
             run.account(target, 0, self.space());
-            let (seconds, observed) = (run.ctx.world.seconds() - since, Some(result.into()));
-            let result = ActResult { seconds, bytes: self.space(), observed, ..ActResult::default() };
+            let seconds = run.ctx.world.seconds() - since;
+            let result = ActResult { seconds, bytes: self.space(), ..ActResult::default() };
             run.emit_act(step.id, Some(target), result)?;
         }
         Ok(Troubles::new())
@@ -210,7 +171,7 @@ crate::kind!("swap.use", UseSwap as Act);
 
 impl Act for UseSwap {
     fn label(&self) -> String {
-        format!("{} {} %", self.work.what.words(), self.work.percent)
+        format!("requests {} %", self.percent)
     }
 
     fn cost(&self) -> Cost {
@@ -223,13 +184,13 @@ impl Act for UseSwap {
     }
 
     fn describe(&self) -> Option<String> {
-        let used = decimal_bytes(self.memory * u64::from(self.work.percent) / 100);
+        let used = decimal_bytes(self.memory * u64::from(self.percent) / 100);
         Some(format!("uses {used}, {} % incompressible, for {}", self.random, duration(self.seconds)))
     }
 
     fn check(&self) -> Result<(), String> {
         let fits = MEMORY.contains(&self.memory)
-            && (1..=1000).contains(&self.work.percent)
+            && (1..=1000).contains(&self.percent)
             && (0.0..=1e6).contains(&self.seconds);
         if fits { Ok(()) } else { Err("swaps with sizes or times that make no sense".to_owned()) }
     }
@@ -289,7 +250,7 @@ impl Act for UseSwap {
 
 /// Each fault takes 1 ms, and half of the pages beyond what is allowed have to be read.
 fn modelled(act: &UseSwap) -> SwapLoadResult {
-    let missing = 1.0 - 100.0 / f64::from(act.work.percent.max(100));
+    let missing = 1.0 - 100.0 / f64::from(act.percent.max(100));
     let nanoseconds = 100_000 + (missing * 16e6) as u64;
     let operations = (act.seconds * 1e9) as u64 / nanoseconds;
     let mut latency = Histogram::default();

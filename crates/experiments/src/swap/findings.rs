@@ -2,9 +2,9 @@
 
 use super::{
     super::common::Series,
-    act::{MakeSwapArea, SwapWhat, SwapWork, UseSwap},
+    act::{MakeSwapArea, UseSwap},
     footprint::{Footprint, LONGER, footprint},
-    result::{SwapAreaResult, SwapLoadResult},
+    result::SwapLoadResult,
 };
 use crate::{
     analyse::{Estimate, repeat},
@@ -15,7 +15,7 @@ use crate::{
     },
     plan::{Plan, Step},
     record::Run,
-    units::{Histogram, MIB, decimal_bytes, duration, listed, rate},
+    units::{Histogram, decimal_bytes, duration, listed},
 };
 
 /// The load whose writes and waits are shown: half more than there is.
@@ -25,8 +25,6 @@ const TYPICAL: u32 = 150;
 struct Case<'a> {
     given: &'a str,
     area: &'a MakeSwapArea,
-    /// Names and values of the kernel's settings for swap.
-    settings: &'a [(String, String)],
     loads: Vec<Load<'a>>,
     footprint: Option<Footprint>,
 }
@@ -38,35 +36,27 @@ pub(super) struct Load<'a> {
 }
 
 pub(super) fn results<'p>(findings: &mut Findings, run: &mut Run<Series>, plan: &'p Plan) {
+    let most = plan.acts::<UseSwap>().map(|(_, act)| act.percent).max().unwrap_or(0);
     let cases: Vec<Case<'_>> = plan
         .acts::<MakeSwapArea>()
         .filter_map(|(step, area)| {
             let at = step.targets().next()?;
-            let settings = &run.acts.get(&(step.id, at))?.get::<SwapAreaResult>()?.settings;
+            run.acts.get(&(step.id, at))?;
             let on_it = plan.acts::<UseSwap>().filter(|(step, _)| step.is_on(at));
             let load = |(step, act): (&Step, &'p UseSwap)| {
                 Some(Load { act, result: run.acts.get(&(step.id, at))?.get()? })
             };
             let loads: Vec<Load<'_>> = on_it.filter_map(load).collect();
-            let footprint = footprint(&loads, most_used(plan));
-            Some(Case { given: &plan.targets[at].given, area, settings, loads, footprint })
+            let footprint = footprint(&loads, most);
+            Some(Case { given: &plan.targets[at].given, area, loads, footprint })
         })
         .collect();
     let Some((_, first)) = plan.acts::<UseSwap>().next().filter(|_| !cases.is_empty()) else { return };
     findings.verdicts.extend(verdicts(&cases));
-    findings.tables.extend([summary(&cases), speeds(plan, &cases)]);
+    findings.tables.push(summary(&cases));
     for case in &cases {
         findings.estimates.extend(case.metrics());
         findings.judge(case.given, case.measures(), &[Use::Swap]);
-        let settings: Vec<String> =
-            case.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        findings.details.sentences.push(format!("{}: {}.", case.given, settings.join(", ")));
-        if case.loads.iter().any(|load| load.result.is_unwatched) {
-            findings.flags.push(format!(
-                "{}: waits of other programs were not watched, because this kernel has no PSI; psi=1 on its command line may help.",
-                case.given
-            ));
-        }
     }
     findings.context.push(format!(
         "a program with {} of memory, {} % of each page incompressible",
@@ -76,34 +66,22 @@ pub(super) fn results<'p>(findings: &mut Findings, run: &mut Run<Series>, plan: 
 }
 
 impl Case<'_> {
-    /// The repetitions of a load that ended by themselves.
-    fn repetitions(&self, what: SwapWhat, percent: u32) -> impl Iterator<Item = &Load<'_>> {
-        let is_it = move |load: &&Load<'_>| load.act.work == (SwapWork { what, percent });
-        self.loads.iter().filter(is_it).filter(|load| load.result.ended.is_none())
+    /// The repetitions of the typical load that ended by themselves.
+    fn typical(&self) -> impl Iterator<Item = &Load<'_>> {
+        let is_typical = |load: &&Load<'_>| load.act.percent == TYPICAL && load.result.ended.is_none();
+        self.loads.iter().filter(is_typical)
     }
 
-    /// The longest operation of all loads that use more than there is, s.
+    /// The longest request of all loads that use more than there is, s.
     fn longest(&self) -> Option<f64> {
-        let is_beyond =
-            |load: &&Load<'_>| load.act.work.percent > 100 && load.act.work.what != SwapWhat::Sweep;
-        let all = self.loads.iter().filter(is_beyond);
+        let all = self.loads.iter().filter(|load| load.act.percent > 100);
         all.filter_map(|load| load.result.latency.max()).max().map(|ns| ns as f64 / 1e9)
-    }
-
-    /// The median over runs of a number of each load.
-    fn middle(
-        &self,
-        what: SwapWhat,
-        percent: u32,
-        number: impl Fn(&Load<'_>) -> Option<f64>,
-    ) -> Option<Estimate> {
-        repeat::middle(&self.repetitions(what, percent).filter_map(number).collect::<Vec<f64>>())
     }
 
     /// None of so few requests that it would be the longest one.
     fn quantile(&self, q: f64) -> Option<f64> {
         let mut all = Histogram::default();
-        self.repetitions(SwapWhat::Requests, TYPICAL).for_each(|load| all.merge(&load.result.latency));
+        self.typical().for_each(|load| all.merge(&load.result.latency));
         let enough = all.count() as f64 * (1.0 - q) >= 1.0;
         all.quantile(q).filter(|_| enough).map(|ns| ns as f64 / 1e9)
     }
@@ -127,12 +105,13 @@ impl Case<'_> {
         self.area.medium.is_zram()
     }
 
-    /// Bytes in an hour of requests with half more than there is.
+    /// Bytes in an hour of requests with half more than there is, the median over runs.
     fn written_in_an_hour(&self) -> Option<Estimate> {
         let in_an_hour = |load: &Load<'_>| {
             load.result.written.map(|written| written as f64 / load.result.seconds * 3600.0)
         };
-        self.middle(SwapWhat::Requests, TYPICAL, in_an_hour).filter(|_| !self.is_zram())
+        let each: Vec<f64> = self.typical().filter_map(in_an_hour).collect();
+        repeat::middle(&each).filter(|_| !self.is_zram())
     }
 
     fn metrics(&self) -> Vec<Metric> {
@@ -195,41 +174,6 @@ fn summary(cases: &[Case<'_>]) -> Table {
         ("written/h", true),
     ]);
     Table { title: String::new(), columns, rows: cases.iter().map(row).collect() }
-}
-
-/// The loads of a repetition.
-fn works(plan: &Plan) -> Vec<SwapWork> {
-    let first = plan.acts::<UseSwap>().map(|(_, act)| act).take_while(|act| act.run == 1);
-    first.map(|act| act.work).collect()
-}
-
-/// The most that requests use, in percent of what the program may have.
-fn most_used(plan: &Plan) -> u32 {
-    let requests = works(plan).into_iter().filter(|work| work.what == SwapWhat::Requests);
-    requests.map(|work| work.percent).max().unwrap_or(0)
-}
-
-/// What each load moved.
-fn speeds(plan: &Plan, cases: &[Case<'_>]) -> Table {
-    let works = works(plan);
-    let name = |what: SwapWhat, percent: u32| format!("{} {:.2}×", what.words(), f64::from(percent) / 100.0);
-    let mut columns = Column::all([("swap on", false)]);
-    columns.extend(works.iter().map(|work| Column::new(&name(work.what, work.percent), true)));
-    let row = |case: &Case<'_>| {
-        let cell = |what: SwapWhat, percent: u32| {
-            let each = |load: &Load<'_>| Some(load.result.operations as f64 / load.result.seconds);
-            let speed = case.middle(what, percent, each)?.value;
-            // A piece of a sweep has 1 MiB.
-            Some(if what == SwapWhat::Sweep { rate(speed * MIB as f64) } else { format!("{speed:.0}/s") })
-        };
-        let cells = works.iter().map(|work| cell(work.what, work.percent).unwrap_or("-".to_owned()));
-        std::iter::once(short(case.given)).chain(cells).collect::<Vec<_>>()
-    };
-    Table {
-        title: "Requests, pages and bytes per second, by memory use as a multiple of the limit".to_owned(),
-        columns,
-        rows: cases.iter().map(row).collect(),
-    }
 }
 
 /// The media with which a program can use most memory, then what hangs or was ended early.
@@ -301,8 +245,7 @@ mod tests {
     /// The first of them was ended early, for this reason.
     fn said_of(media: &[(&'static str, f64, f64)], ended: Option<&str>) -> Vec<String> {
         let area = MakeSwapArea { medium: SwapMedium::File, area: 1 << 27, memory: 1 << 26, most: 1 << 32 };
-        let work = SwapWork { what: SwapWhat::Requests, percent: 150 };
-        let act = UseSwap { work, run: 1, memory: 1 << 26, random: 50, seconds: 1.0, seed: 1 };
+        let act = UseSwap { percent: 150, run: 1, memory: 1 << 26, random: 50, seconds: 1.0, seed: 1 };
         let result = |longest: f64| {
             let mut latency = Histogram::default();
             latency.add((longest * 1e9) as u64, 1);
@@ -313,7 +256,6 @@ mod tests {
         let case = |(at, (given, least, _)): (usize, &(&'static str, f64, f64))| Case {
             given,
             area: &area,
-            settings: &[],
             loads: [&all[at], &stopped]
                 .map(|result| Load { act: &act, result })
                 .into_iter()

@@ -1,6 +1,6 @@
 //! How far memory can be overcommitted before requests take ten times as long.
 
-use super::{act::SwapWhat, findings::Load, result::SwapLoadResult};
+use super::{findings::Load, result::SwapLoadResult};
 use crate::analyse::{Estimate, repeat};
 
 /// Requests that take this many times as long mark the limit.
@@ -22,9 +22,8 @@ pub(super) fn footprint(loads: &[Load<'_>], most: u32) -> Option<Footprint> {
     let (mut found, mut not_reached, mut ended) = (Vec::new(), false, 0.0_f64);
     let most = f64::from(most) / 100.0;
     for run in runs {
-        let of_run =
-            loads.iter().filter(|load| load.act.run == run && load.act.work.what == SwapWhat::Requests);
-        let point = |load: &Load<'_>| Some((f64::from(load.act.work.percent) / 100.0, time(load)?));
+        let of_run = loads.iter().filter(|load| load.act.run == run);
+        let point = |load: &Load<'_>| Some((f64::from(load.act.percent) / 100.0, time(load)?));
         let points: Vec<(f64, f64)> = of_run.filter_map(point).collect();
         match (crossing(&points), points.last()) {
             (Some(at), _) => found.push(at),
@@ -61,18 +60,14 @@ fn crossing(points: &[(f64, f64)]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::act::{SwapWork, UseSwap},
-        *,
-    };
+    use super::{super::act::UseSwap, *};
 
     /// 0.1 ms of work, and 16 pages, of which those that are not in memory take this long.
     fn loads(fault: f64, runs: u32) -> Vec<(UseSwap, SwapLoadResult)> {
         let one = |run: u32, percent: u32| {
             let missing = (1.0 - 100.0 / f64::from(percent)).max(0.0);
             let operations = (500.0 / (0.1e-3 + 16.0 * missing * fault)) as u64;
-            let work = SwapWork { what: SwapWhat::Requests, percent };
-            let act = UseSwap { work, run, memory: 1 << 26, random: 50, seconds: 500.0, seed: 1 };
+            let act = UseSwap { percent, run, memory: 1 << 26, random: 50, seconds: 500.0, seed: 1 };
             (act, SwapLoadResult { seconds: 500.0, operations, ..SwapLoadResult::default() })
         };
         (1..=runs).flat_map(|run| [50, 110, 125, 150, 200].map(|percent| one(run, percent))).collect()
@@ -102,14 +97,13 @@ mod tests {
         // One slow load is no limit if requests that use more are fast again.
         for (fault, slow) in [(0.05e-3, 110), (0.05e-3, 150), (0.1e-3, 110)] {
             let mut hiccup = loads(fault, 3);
-            let is_one =
-                |load: &&mut (UseSwap, SwapLoadResult)| load.0.run == 2 && load.0.work.percent == slow;
+            let is_one = |load: &&mut (UseSwap, SwapLoadResult)| load.0.run == 2 && load.0.percent == slow;
             hiccup.iter_mut().filter(is_one).for_each(|(_, result)| result.operations /= 20);
             assert_eq!(footprint(&hiccup, 200), footprint(&loads(fault, 3), 200), "{fault}, {slow}");
         }
         // A run that was ended early neither replaces others, nor says more than it saw.
         let mut cut = loads(0.2e-3, 2);
-        cut.retain(|(act, _)| act.run < 2 || act.work.percent <= 110);
+        cut.retain(|(act, _)| act.run < 2 || act.percent <= 110);
         assert_eq!(footprint(&cut, 200), footprint(&loads(0.2e-3, 1), 200));
         cut.retain(|(act, _)| act.run == 2);
         assert_eq!(footprint(&cut, 200), Some(Footprint::AtLeast(1.1)));

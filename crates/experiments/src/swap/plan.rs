@@ -2,7 +2,7 @@
 
 use super::{
     super::{PlanError, Request, free_space::largest_file, target_checks::fits},
-    act::{MakeSwapArea, SwapMedium, SwapWhat, SwapWork, UseSwap},
+    act::{MakeSwapArea, SwapMedium, UseSwap},
     options,
 };
 use crate::{
@@ -20,10 +20,9 @@ const ZSWAP: &str = "zswap+";
 /// Filesystems on which Linux swaps to a file without further conditions.
 const SWAPS: [&str; 8] = ["ext2", "ext3", "ext4", "xfs", "f2fs", "vfat", "exfat", "jfs"];
 
-/// Requests at so much of the memory that is allowed: the first one fits.
-const REQUESTS: [u32; 5] = [50, 110, 125, 150, 200];
-const TOUCHES: [u32; 3] = [125, 150, 200];
-const SWEEP: u32 = 200;
+/// Requests at so much of the memory that is allowed, in percent: the first one fits.
+const REQUESTS: [u32; 5] = [50, 110, 125, 150, MOST];
+const MOST: u32 = 200;
 
 /// Also knows compressed memory, and directories behind zswap.
 pub(in super::super) fn resolve(inventory: &Inventory, text: &str) -> Result<Target, TargetError> {
@@ -78,7 +77,7 @@ fn device(target: &Target) -> Result<SwapMedium, PlanError> {
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let memory = ask.values.get(&options::MEMORY);
     // All that the largest load uses, though a part of it stays in memory: the kernel may run short of swap before it is full.
-    let area = memory * u64::from(SWEEP) / 100;
+    let area = memory * u64::from(MOST) / 100;
     let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
         let medium = medium(target)?;
@@ -98,9 +97,9 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         }
         steps.add(&[at], MakeSwapArea { medium, area, memory, most: ask.values.get(&options::MOST) });
         for run in 1..=ask.values.get(&options::TIMES) {
-            for work in works() {
+            for percent in REQUESTS {
                 let (random, seconds) = (ask.values.get(&options::RANDOM), ask.values.get(&options::RUNTIME));
-                steps.add(&[at], UseSwap { work, run, memory, random, seconds, seed: ask.seed });
+                steps.add(&[at], UseSwap { percent, run, memory, random, seconds, seed: ask.seed });
             }
         }
     }
@@ -112,14 +111,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
 fn too_small(holds: u64, area: u64) -> String {
     let (holds, area) = (decimal_bytes(holds), decimal_bytes(area));
     format!("holds at most {holds}, and the swap area needs {area}: lower --memory")
-}
-
-fn works() -> Vec<SwapWork> {
-    let each = |what: SwapWhat, all: &[u32]| {
-        all.iter().map(|percent| SwapWork { what, percent: *percent }).collect::<Vec<_>>()
-    };
-    let [requests, touches] = [each(SwapWhat::Requests, &REQUESTS), each(SwapWhat::Touch, &TOUCHES)];
-    [requests, touches, each(SwapWhat::Sweep, &[SWEEP])].concat()
 }
 
 /// Refuses what Linux can't swap to.

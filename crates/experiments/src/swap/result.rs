@@ -7,15 +7,6 @@ use crate::{
     units::Histogram,
 };
 
-/// A swap area that was made.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct SwapAreaResult {
-    /// Duration of making the area, in seconds.
-    pub made: f64,
-    /// Names and values of the kernel's settings for swap.
-    pub settings: Vec<(String, String)>,
-}
-
 /// One load, after its memory was filled.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SwapLoadResult {
@@ -24,20 +15,10 @@ pub struct SwapLoadResult {
     pub latency: Histogram,
     /// Bytes written to the drive, or held by zram more than before; None where that is not known.
     pub written: Option<u64>,
-    /// Whether other programs had to wait was not watched, because the kernel doesn't count that.
-    pub is_unwatched: bool,
     /// Why the load was ended before its time; then the rest is zero.
     pub ended: Option<String>,
     /// It was ended because as much was written as was allowed.
     pub is_enough: bool,
-}
-
-crate::kind!("swap.area", SwapAreaResult as Observation);
-
-impl Observation for SwapAreaResult {
-    fn fits(&self) -> bool {
-        lasts(self.made)
-    }
 }
 
 crate::kind!("swap.load", SwapLoadResult as Observation);

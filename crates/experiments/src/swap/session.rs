@@ -12,7 +12,7 @@ use super::{
     group::Group,
     kernel::POLL,
     result::SwapLoadResult,
-    watch::{self, Watch, Zswap},
+    watch::{Watch, Zswap},
     worker::{Answer, Order, READY},
 };
 use crate::{
@@ -78,11 +78,6 @@ impl Session {
         })
     }
 
-    /// Names and values of the kernel's settings for swap.
-    pub fn settings(&self) -> Vec<(String, String)> {
-        self.area.as_ref().map(|area| watch::settings(&Sysroot::live(), &area.path())).unwrap_or_default()
-    }
-
     /// Bytes written to the drive so far; 0 where that is not known, and for zram.
     pub fn bytes_written(&self) -> u64 {
         if self.is_zram { 0 } else { self.watch.written().unwrap_or(0) }
@@ -100,8 +95,7 @@ impl Session {
             .map_err(|e| failed("no control group could be made", e))?;
         let order = Order {
             group: group.dir().to_owned(),
-            what: act.work.what,
-            bytes: act.memory * u64::from(act.work.percent) / 100,
+            bytes: act.memory * u64::from(act.percent) / 100,
             random: act.random,
             seconds: act.seconds,
             seed: act.seed.wrapping_add(u64::from(act.run)),
@@ -129,16 +123,7 @@ impl Session {
             serde_json::from_str(&line).map_err(|e| RunError::Act(format!("the program's answer: {e}")))?;
         group.remove().map_err(|e| failed("the control group stays", e))?;
         let Answer { seconds, operations, latency } = answer;
-        let is_unwatched = self.watch.is_blind;
-        Ok(SwapLoadResult {
-            seconds,
-            operations,
-            latency,
-            written,
-            is_unwatched,
-            ended: None,
-            is_enough: false,
-        })
+        Ok(SwapLoadResult { seconds, operations, latency, written, ended: None, is_enough: false })
     }
 
     /// The program's next line, unless it has to be ended.

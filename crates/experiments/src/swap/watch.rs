@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -67,20 +67,6 @@ fn swapped_out(root: &Sysroot) -> u64 {
     count.unwrap_or(0) * page_size() as u64
 }
 
-/// Settings that decide how the kernel swaps.
-pub fn settings(root: &Sysroot, area: &Path) -> Vec<(String, String)> {
-    let name = area.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let files = [
-        ("vm.page-cluster", "/proc/sys/vm/page-cluster".to_owned()),
-        ("vm.swappiness", "/proc/sys/vm/swappiness".to_owned()),
-        ("zswap", ZSWAP.to_owned()),
-        ("zswap algorithm", "/sys/module/zswap/parameters/compressor".to_owned()),
-        ("zram algorithm", format!("/sys/block/{name}/comp_algorithm")),
-    ];
-    let found = files.into_iter().filter_map(|(what, path)| Some((what.to_owned(), root.word(&path)?)));
-    found.chain([("page size".to_owned(), page_size().to_string())]).collect()
-}
-
 #[derive(Debug)]
 pub struct Watch {
     root: Sysroot,
@@ -92,13 +78,11 @@ pub struct Watch {
     /// When the stalls of others were these, by the name of their control group.
     before: Option<(Instant, BTreeMap<String, f64>)>,
     area: PathBuf,
-    /// Waits of other programs are not known.
-    pub is_blind: bool,
 }
 
 impl Watch {
     pub fn new(root: Sysroot, media: Vec<String>, most: u64, area: PathBuf) -> Self {
-        let mut watch = Self { root, media, most, began: 0, before: None, area, is_blind: false };
+        let mut watch = Self { root, media, most, began: 0, before: None, area };
         watch.began = watch.moved();
         watch
     }
@@ -155,7 +139,6 @@ impl Watch {
             return None;
         }
         let stalls = self.stalls_of_others(group);
-        self.is_blind |= stalls.is_empty();
         let (_, before) = self.before.replace((now, stalls.clone()))?;
         let longer = stalls.iter().filter_map(|(name, now)| Some(now - before.get(name)?));
         let share = longer.fold(0.0, f64::max) / seconds.as_secs_f64();

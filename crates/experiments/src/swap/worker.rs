@@ -14,15 +14,13 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{act::SwapWhat, kernel::set};
+use super::kernel::set;
 use crate::units::Histogram;
 
 /// Memory is filled; the load begins with the next line.
 pub const READY: &str = "ready";
 /// Bytes of a page that is touched; larger pages are touched several times.
 const PAGE: usize = 4096;
-/// Bytes of a piece of a sweep, whose time is taken.
-const PIECE: usize = 1 << 20;
 /// Pages of a request, and bytes that the processor goes through besides, so many times, which fit into any memory.
 const REQUEST_PAGES: usize = 16;
 const REQUEST_WORK: usize = 64 << 10;
@@ -33,7 +31,6 @@ const REQUEST_PASSES: usize = 4;
 pub struct Order {
     /// The control group to be in.
     pub group: PathBuf,
-    pub what: SwapWhat,
     pub bytes: u64,
     /// How much of each page can't be compressed, percent.
     pub random: u8,
@@ -94,22 +91,13 @@ fn load(memory: &mut [u8], order: &Order, random: &mut impl Rng) -> Answer {
     let pages = memory.len() / PAGE;
     let work = vec![7_u8; REQUEST_WORK];
     let mut sum = 0_u64;
-    let mut place = 0;
-    let mut operation = |memory: &mut [u8]| match order.what {
-        SwapWhat::Sweep => {
-            let end = (place + PIECE).min(pages * PAGE);
-            (place..end).step_by(PAGE).for_each(|at| touch(memory, at));
-            place = if end >= pages * PAGE { 0 } else { end };
+    let mut request = |memory: &mut [u8]| {
+        for _ in 0..REQUEST_PAGES {
+            touch(memory, random.random_range(0..pages) * PAGE);
         }
-        SwapWhat::Touch => touch(memory, random.random_range(0..pages) * PAGE),
-        SwapWhat::Requests => {
-            for _ in 0..REQUEST_PAGES {
-                touch(memory, random.random_range(0..pages) * PAGE);
-            }
-            for _ in 0..REQUEST_PASSES {
-                sum = work.iter().fold(sum, |sum, byte| sum.rotate_left(5) ^ u64::from(*byte));
-                std::hint::black_box(sum);
-            }
+        for _ in 0..REQUEST_PASSES {
+            sum = work.iter().fold(sum, |sum, byte| sum.rotate_left(5) ^ u64::from(*byte));
+            std::hint::black_box(sum);
         }
     };
     let mut latencies = Vec::new();
@@ -118,7 +106,7 @@ fn load(memory: &mut [u8], order: &Order, random: &mut impl Rng) -> Answer {
     let limit = Duration::from_secs_f64(order.seconds);
     let (mut operations, mut before) = (0, Duration::ZERO);
     while before < limit {
-        operation(memory);
+        request(memory);
         let now = begun.elapsed();
         latencies.push((now - before).as_nanos() as u64);
         // So that they take little memory themselves.
@@ -141,10 +129,6 @@ fn touch(memory: &mut [u8], at: usize) {
 mod tests {
     use super::*;
 
-    fn order(what: SwapWhat) -> Order {
-        Order { group: PathBuf::new(), what, bytes: 8 << 20, random: 50, seconds: 0.01, seed: 3 }
-    }
-
     #[test]
     fn half_of_each_page_is_random() {
         let mut memory = vec![0; 10 * PAGE + 100];
@@ -157,12 +141,12 @@ mod tests {
     }
 
     #[test]
-    fn each_load_touches_memory_for_its_time() {
-        for what in [SwapWhat::Sweep, SwapWhat::Touch, SwapWhat::Requests] {
-            let mut memory = vec![0; 8 << 20];
-            let answer = load(&mut memory, &order(what), &mut Xoshiro256PlusPlus::seed_from_u64(1));
-            assert!(answer.operations > 0 && answer.latency.count() == answer.operations, "{answer:?}");
-            assert!(answer.seconds >= 0.01 && memory.iter().any(|byte| *byte > 0), "{what:?}");
-        }
+    fn requests_touch_memory_for_their_time() {
+        let bytes = 8 << 20;
+        let order = Order { group: PathBuf::new(), bytes, random: 50, seconds: 0.01, seed: 3 };
+        let mut memory = vec![0; bytes as usize];
+        let answer = load(&mut memory, &order, &mut Xoshiro256PlusPlus::seed_from_u64(1));
+        assert!(answer.operations > 0 && answer.latency.count() == answer.operations, "{answer:?}");
+        assert!(answer.seconds >= 0.01 && memory.iter().any(|byte| *byte > 0));
     }
 }

@@ -26,8 +26,6 @@ pub(super) struct Answer<'a> {
     pub limits: Vec<Limit>,
     /// Targets that something shared may limit or not: the interval of their share holds both.
     pub open: Vec<Open>,
-    /// All targets are on one drive.
-    pub one_drive: bool,
     /// Processor load while all ran at once; `None` where it wasn't recorded.
     pub processors: Option<ProcessorLoad>,
 }
@@ -96,7 +94,6 @@ pub(super) fn answer<'a>(group: &'a Group, shared: &[Shared]) -> Option<Answer<'
         share,
         limits: Vec::new(),
         open: Vec::new(),
-        one_drive: shared.iter().any(|s| s.drive && s.members == group.members),
         processors: ProcessorLoad::of(&all.processors, group.members.len()),
     };
     let trials: Vec<ceiling_fit::Trial> = group.sets.iter().map(|s| s.trial.clone()).collect();

@@ -61,9 +61,6 @@ pub(super) fn verdict(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) ->
         Limiter::Drives if answer.limits.len() > 1 => {
             format!("the drives limit {who}: they {verb} {passes} at once and {own} alone.")
         }
-        Limiter::Drives if answer.one_drive => {
-            format!("{who} share one drive, which does not slow them down: {at_once}.")
-        }
         Limiter::Drives => format!("the drives are the limit: {at_once}."),
         Limiter::Bus => format!(
             "{} limits {who} to {passes}; their sum alone is {own}. Spread the drives over several buses.",

@@ -5,10 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::sysfs_path::numbered;
-use crate::{
-    sysroot::{Sysroot, printable},
-    units::count,
-};
+use crate::sysroot::{Sysroot, printable};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -72,16 +69,6 @@ pub(super) fn read(root: &Sysroot) -> Machine {
 }
 
 impl Machine {
-    /// Board, processors and memory, as far as they are known, to distinguish computers.
-    pub fn computer(&self) -> Option<String> {
-        let name = self.board.clone().or_else(|| self.soc.clone());
-        let cpus = self.cpus.map(|cpus| count(u64::from(cpus), "processor"));
-        // The kernel reserves a part, whose size varies.
-        let memory = self.memory.map(|bytes| format!("{} GiB", (bytes as f64 / (1_u64 << 30) as f64).ceil()));
-        let all: Vec<String> = [name, cpus, memory].into_iter().flatten().collect();
-        (!all.is_empty()).then(|| all.join(", "))
-    }
-
     /// `Linux 6.12.9 x86_64`, as far as it is known.
     pub fn linux(&self) -> Option<String> {
         let words: Vec<&str> = self.kernel.iter().chain(&self.arch).map(String::as_str).collect();

@@ -37,7 +37,7 @@ pub mod udevadm;
 pub mod wipefs;
 
 pub use replay::Replay;
-pub use system::{LONGEST, System, Talk};
+pub use system::{System, Talk};
 
 use crate::units::shell_word;
 

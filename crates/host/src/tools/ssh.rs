@@ -1,21 +1,15 @@
-//! ssh: files, and a client of a share, on another machine. It needs a POSIX shell with the usual small programs, and for a share
+//! ssh: a client of a share on another machine. It needs a POSIX shell with the usual small programs, and for a share
 //! the client of its protocol.
 
 use std::time::Duration;
 
 use super::{Output, Query, Tool};
-use crate::units::{RemoteDir, shell_word};
+use crate::units::RemoteDir;
 
 pub const SSH: Tool = Tool { name: "ssh", package: "openssh-client" };
 
 /// The line that a script prints when it is ready. Lines before the first one come from the login there; further ones answer empty lines.
 pub const READY: &str = "drivebench: ready";
-/// Exit code of [`read`]: there is no such file.
-pub const NO_FILE: i32 = 41;
-/// Exit code: the other machine is this one.
-const SAME_MACHINE: i32 = 42;
-/// Exit code: the file was removed meanwhile.
-const REMOVED: i32 = 43;
 /// Exit code of [`compare`]: lengths differ, or files are missing.
 pub const OTHER_LENGTHS: i32 = 45;
 /// Exit code of [`compare`]: bytes differ.
@@ -25,37 +19,13 @@ const LINK: i32 = 255;
 
 /// The scripts have no line ends, single quotes, backslashes before quotes, nor `!`: the shell of the login, which may be of another
 /// kind, passes them on as they are.
-const CREATE: &str = r#"umask 077; f=$1/$2; if [ "$(cat /proc/sys/kernel/random/boot_id)" = "$3" ]; then exit 42; fi; mkdir -p "$1" && (set -C; : >"$f") || exit 1; sync "$f" "$1" || { rm -f "$f"; exit 1; }; echo "drivebench: ready"; while IFS= read -r l; do if [ -n "$l" ]; then [ -f "$f" ] || exit 43; printf "%s\n" "$l" >>"$f" || { echo "$l" | cat >>"$f"; exit 1; }; else [ -f "$f" ] || exit 43; e=$(dd if=/dev/null of="$f" conv=notrunc,fsync 2>&1) || { echo "$e" | head -n 1 >&2; exit 1; }; echo "drivebench: ready"; fi; done"#;
-const APPEND: &str = r#"f=$1/$2; [ -f "$f" ] || exit 43; printf "%s\n" "$3" | cat >>"$f" && dd if=/dev/null of="$f" conv=notrunc,fsync 2>/dev/null"#;
-const READ: &str = r#"f=$1/$2; [ -e "$f" ] || exit 41; echo "drivebench: ready"; cat "$f""#;
-const REMOVE: &str = r#"rm -f "$1/$2""#;
-
+///
 /// Makes the directory of a client and removes it at the end, with retries, because a client may still write.
 const CLIENT: &str = r#"umask 077; d=$1/$2; mkdir "$d" || exit 1; r() { for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$d" && break; sleep 1; done; }; trap r EXIT; trap "exit 1" HUP INT TERM; for s in $3; do mkdir "$d/$s" || exit 1; done; for p in $4; do command -v "${p%:*}" >/dev/null || { echo "${p%:*} is not installed there: apt install ${p#*:}" >&2; exit 1; }; done; v=$($5 2>&1) || exit 1; echo "drivebench: ready"; echo "$SSH_CONNECTION"; echo "$v"; cat >/dev/null"#;
 const GIVE: &str = r#"umask 077; cat >"$1/$2/$3""#;
 const IN_DIR: &str = r#"cd "$1/$2" || exit 1; shift 2; exec "$@""#;
 const CLEAR: &str = r#"rm -rf "$1/$2/$3" && mkdir "$1/$2/$3""#;
 const COMPARE: &str = r#"cd "$1/$2" && a=$(cd "$3" && wc -c *) && b=$(cd "$4" && wc -c *); [ -n "$a" ] || exit 1; [ "$a" = "$b" ] || exit 45; [ -n "$5" ] || exit 0; a=$(cd "$3" && cksum *) && b=$(cd "$4" && cksum *) || exit 1; [ "$a" = "$b" ] || exit 46"#;
-
-/// Creates a file, and appends the lines that it is given. After an empty line it syncs the file, and answers [`READY`]; also once
-/// the file is there. Refuses the machine with this boot id, whose power is cut.
-pub fn create(at: &RemoteDir, name: &str, boot_id: &str) -> Query {
-    run(at, CREATE, &[name, boot_id])
-}
-
-/// Appends a line to a file, and syncs it.
-pub fn append(at: &RemoteDir, name: &str, line: &str) -> Query {
-    run(at, APPEND, &[name, line])
-}
-
-/// Prints the lines of a file, after [`READY`].
-pub fn read(at: &RemoteDir, name: &str) -> Query {
-    run(at, READ, &[name]).within(Duration::from_secs(600))
-}
-
-pub fn remove(at: &RemoteDir, name: &str) -> Query {
-    run(at, REMOVE, &[name])
-}
 
 /// Makes a directory for a client of a share, with subdirectories, if these programs are installed. Answers [`READY`], then sshd's
 /// description of the connection, and the version. The directory is removed when the connection ends.
@@ -85,12 +55,6 @@ pub fn clear(at: &RemoteDir, name: &str, dir: &str) -> Query {
 /// Compares the files of two directories of [`client`], all their bytes only if they are `read`.
 pub fn compare(at: &RemoteDir, name: &str, [one, other]: [&str; 2], read: bool) -> Query {
     run(at, COMPARE, &[name, one, other, if read { "read" } else { "" }])
-}
-
-/// The command with which a person removes the file.
-pub fn remove_by_hand(at: &RemoteDir, name: &str) -> String {
-    let rm = format!("rm -f {}", shell_word(&format!("{}/{name}", at.dir())));
-    format!("{} {}", by_hand(at), shell_word(&rm))
 }
 
 /// Asks for nothing, and notices within 15 s that the other machine is gone. The key of an unknown machine is not accepted,
@@ -136,8 +100,6 @@ pub fn failure(at: &RemoteDir, output: &Output, by_sudo: bool) -> String {
     let by_hand = by_hand(at);
     let complaint = output.complaint();
     match output.code {
-        Some(SAME_MACHINE) => "it is on this machine, whose power is cut: name another one".to_owned(),
-        Some(REMOVED) => "it was removed there".to_owned(),
         Some(0) => "the connection ended".to_owned(),
         Some(LINK) => format!(
             "{complaint}; check that `{sudo}{by_hand}` asks for nothing: `{sudo}{}` lets {user} in",
@@ -167,10 +129,6 @@ mod tests {
         );
         insta::assert_snapshot!(
             [
-                create(&at, "rabc.jsonl", "1-2"),
-                append(&at, "rabc.jsonl", "{}"),
-                read(&at, "rabc.jsonl"),
-                remove(&at, "rabc.jsonl"),
                 client(&at, "drivebench-1", &["large", "got"], samba::client_needs()),
                 client(&at, "drivebench-1", &["large", "got"], openssh::client_needs()),
                 give(&at, "drivebench-1", "login"),
@@ -181,31 +139,17 @@ mod tests {
             .map(|query| query.to_string())
             .join("\n")
         );
-        assert_eq!(remove_by_hand(&at, "r1.jsonl"), r"ssh -p 2222 pi@::1 'rm -f '\''/srv/a b/r1.jsonl'\'''");
-        assert_eq!(
-            remove_by_hand(&super::tests::at("ssh://nas/a"), "r1.jsonl"),
-            "ssh nas 'rm -f /a/r1.jsonl'"
-        );
     }
 
     #[test]
     fn any_shell_passes_the_scripts_on() {
-        for script in [CREATE, APPEND, READ, REMOVE, CLIENT, GIVE, IN_DIR, CLEAR, COMPARE] {
+        for script in [CLIENT, GIVE, IN_DIR, CLEAR, COMPARE] {
             assert!(!script.contains(['\'', '!', '\n']) && !script.contains("\\\\"), "{script}");
         }
-        for (code, script) in [
-            (NO_FILE, READ),
-            (SAME_MACHINE, CREATE),
-            (REMOVED, CREATE),
-            (REMOVED, APPEND),
-            (OTHER_LENGTHS, COMPARE),
-            (OTHER_BYTES, COMPARE),
-        ] {
+        for (code, script) in [(OTHER_LENGTHS, COMPARE), (OTHER_BYTES, COMPARE)] {
             assert!(script.contains(&format!("exit {code}")), "{script}");
         }
-        for script in [CREATE, READ, CLIENT] {
-            assert!(script.contains(&format!("echo \"{READY}\"")), "{script}");
-        }
+        assert!(CLIENT.contains(&format!("echo \"{READY}\"")));
     }
 
     #[test]
@@ -227,8 +171,6 @@ mod tests {
             said(255, "Timeout, server nas not responding.\r"),
             said(1, "mkdir: cannot create directory '/srv': Permission denied"),
             said(1, "cat: write error: No space left on device"),
-            said(SAME_MACHINE, ""),
-            said(REMOVED, ""),
             said(0, ""),
             said(127, "sh: 1: dd: not found"),
         ];

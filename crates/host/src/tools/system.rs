@@ -28,7 +28,7 @@ const KILL: Duration = Duration::from_millis(50);
 /// Runs a program that goes on without a reader; SIGPIPE would end it at its first line.
 const UNREAD: &str = r#"trap "" PIPE; exec "$@""#;
 /// The maximum size of a program's output, bytes.
-pub const LONGEST: u64 = 64 << 20;
+const LONGEST: u64 = 64 << 20;
 /// How much of its standard error is kept, bytes: errors quote it, and records keep errors.
 const STDERR_LIMIT: u64 = 64 << 10;
 

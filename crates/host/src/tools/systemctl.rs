@@ -9,8 +9,6 @@ const SYSTEMCTL: Tool = Tool { name: "systemctl", package: "systemd" };
 /// Properties of systemd itself; the times at which it began and finished to start the system are in µs.
 const OF_MANAGER: &str = "--property=Version,SystemState,FirmwareTimestampMonotonic,LoaderTimestampMonotonic,InitRDTimestampMonotonic,\
      UserspaceTimestampMonotonic,SecurityStartTimestampMonotonic,FinishTimestampMonotonic,SoftRebootsCount";
-/// Properties of each unit; times are in µs.
-const OF_UNITS: &str = "--property=Id,Names,InactiveExitTimestampMonotonic,ActiveEnterTimestampMonotonic,InactiveEnterTimestampMonotonic";
 
 /// Reads units and `/etc/fstab` again. No device is changed, and nothing is started.
 pub fn daemon_reload() -> Query {
@@ -50,11 +48,6 @@ pub fn manager() -> Query {
     Query::new(SYSTEMCTL, ["show", OF_MANAGER])
 }
 
-/// Prints when it started each loaded unit, including those that have ended. There are hundreds, and small boards are slow.
-pub fn units() -> Query {
-    Query::new(SYSTEMCTL, ["show", "--all", OF_UNITS, "*"]).within(Duration::from_secs(30))
-}
-
 /// When systemd started the system. Times are seconds since the kernel started; those of firmware and loader are seconds before that.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Manager {
@@ -77,70 +70,25 @@ pub struct Manager {
     pub soft_reboots: u64,
 }
 
-/// When a unit was started last. Times are seconds since the kernel started; `None` if it didn't happen.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Unit {
-    pub id: String,
-    /// All of its names, such as `default.target`.
-    pub names: Vec<String>,
-    /// When it began to start.
-    pub begun: Option<f64>,
-    /// When it was started.
-    pub active: Option<f64>,
-    /// When it ended, as units do that do one thing and stop.
-    pub ended: Option<f64>,
-}
-
-impl Unit {
-    /// When it was started, or had done what it does: seconds since the kernel started.
-    pub fn done(&self) -> Option<f64> {
-        let begun = self.begun?;
-        [self.active, self.ended].into_iter().flatten().find(|at| *at >= begun)
-    }
-}
-
 /// Parses the output of [`manager`]; `None` if the system was not started by systemd.
 pub fn parse_manager(output: &Output) -> Option<Manager> {
-    let blocks = blocks(&output.stdout);
-    let is_answer =
-        |block: &&BTreeMap<&str, &str>| output.code == Some(0) && block.contains_key("SystemState");
-    let properties = blocks.first().filter(is_answer)?;
+    let properties: BTreeMap<&str, &str> =
+        output.stdout.lines().filter_map(|line| line.split_once('=')).collect();
+    if output.code != Some(0) || !properties.contains_key("SystemState") {
+        return None;
+    }
     let text = |name: &str| properties.get(name).copied().unwrap_or_default().to_owned();
     Some(Manager {
         version: text("Version"),
         state: text("SystemState"),
-        firmware: seconds(properties, "FirmwareTimestampMonotonic"),
-        loader: seconds(properties, "LoaderTimestampMonotonic"),
-        initrd: seconds(properties, "InitRDTimestampMonotonic"),
-        userspace: seconds(properties, "UserspaceTimestampMonotonic"),
-        finish: seconds(properties, "FinishTimestampMonotonic"),
-        of_machine: seconds(properties, "SecurityStartTimestampMonotonic").is_some(),
+        firmware: seconds(&properties, "FirmwareTimestampMonotonic"),
+        loader: seconds(&properties, "LoaderTimestampMonotonic"),
+        initrd: seconds(&properties, "InitRDTimestampMonotonic"),
+        userspace: seconds(&properties, "UserspaceTimestampMonotonic"),
+        finish: seconds(&properties, "FinishTimestampMonotonic"),
+        of_machine: seconds(&properties, "SecurityStartTimestampMonotonic").is_some(),
         soft_reboots: properties.get("SoftRebootsCount").and_then(|text| text.parse().ok()).unwrap_or(0),
     })
-}
-
-/// Parses the output of [`units`].
-pub fn parse_units(output: &Output) -> Vec<Unit> {
-    let unit = |properties: BTreeMap<&str, &str>| {
-        Some(Unit {
-            id: (*properties.get("Id")?).to_owned(),
-            names: properties
-                .get("Names")
-                .into_iter()
-                .flat_map(|names| names.split(' '))
-                .map(str::to_owned)
-                .collect(),
-            begun: seconds(&properties, "InactiveExitTimestampMonotonic"),
-            active: seconds(&properties, "ActiveEnterTimestampMonotonic"),
-            ended: seconds(&properties, "InactiveEnterTimestampMonotonic"),
-        })
-    };
-    blocks(&output.stdout).into_iter().filter_map(unit).collect()
-}
-
-/// Lines of `NAME=value`, those of each unit after an empty line.
-fn blocks(text: &str) -> Vec<BTreeMap<&str, &str>> {
-    text.split("\n\n").map(|block| block.lines().filter_map(|line| line.split_once('=')).collect()).collect()
 }
 
 /// A property in µs, as seconds; 0 stands for what didn't happen.
@@ -166,8 +114,7 @@ mod tests {
                 disable("a.service"),
                 wait_for_start(),
                 restart(),
-                manager(),
-                units()
+                manager()
             ]
             .map(|query| query.to_string())
             .join("\n")
@@ -204,29 +151,6 @@ mod tests {
         assert_eq!(parse_manager(&Output { code: Some(1), stderr, ..Output::default() }), None);
         for odd in ["", "=\n\n=", "SystemState", "Version=252\n"] {
             assert_eq!(parse_manager(&output(odd)), None, "{odd}");
-        }
-    }
-
-    #[test]
-    fn times_of_units_are_read() {
-        let all = parse_units(&output(include_str!("../../../../tests/fixtures/systemctl/units-252.txt")));
-        let of = |id: &str| all.iter().find(|unit| unit.id == id).expect("a unit");
-        let socket = of("dbus.socket");
-        assert_eq!((socket.begun, socket.active, socket.ended), (Some(2352.304455), Some(2352.342157), None));
-        assert_eq!(socket.done(), socket.active);
-        assert_eq!(of("graphical.target").names, ["graphical.target", "default.target"]);
-        assert_eq!((of("once.service").done(), of("shutdown.target").done()), (Some(2352.711469), None));
-        assert_eq!(all.len(), 14);
-        // A time before the last start is of an earlier one.
-        let again = Unit { begun: Some(2.0), active: Some(1.0), ended: Some(1.5), ..Unit::default() };
-        assert_eq!(again.done(), None);
-        for odd in [
-            "",
-            "Id\n",
-            "=x\n\n",
-            "Id=a\nActiveEnterTimestampMonotonic=-1\nInactiveExitTimestampMonotonic=x\n",
-        ] {
-            assert!(parse_units(&output(odd)).iter().all(|unit| unit.done().is_none()), "{odd}");
         }
     }
 }
