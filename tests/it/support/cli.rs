@@ -68,7 +68,12 @@ impl Cli {
     }
 
     pub fn run<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Done {
-        done(self.command(args).output().expect("drivebench starts"))
+        self.finish(&mut self.command(args))
+    }
+
+    /// Runs a command with an environment of its own.
+    pub fn finish(&self, command: &mut Command) -> Done {
+        done(command.output().expect("drivebench starts"))
     }
 
     /// The same command, started by a line of shell as `"$@"`.
