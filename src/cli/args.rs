@@ -334,7 +334,6 @@ pub struct Filter {
 }
 
 #[derive(Debug, Group)]
-#[command(after_help = EXPORT_EXAMPLES)]
 pub struct Export {
     /// Names of runs, in the order of the rows [default: all, oldest first]
     #[arg(value_name = RUN, conflicts_with = "Filter")]
@@ -343,21 +342,13 @@ pub struct Export {
     #[command(flatten)]
     pub filter: Filter,
 
-    /// csv, json or openmetrics [default: by the name of --out, else csv]
-    #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
-    pub format: Option<RowFormat>,
-
-    /// Write to this file instead of standard output
-    #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
+    /// csv, json or openmetrics
+    #[arg(long, value_name = "FORMAT", default_value = "csv", hide_possible_values = true)]
+    pub format: RowFormat,
 
     /// Add a file for each finished run to this directory, in partitions by month and machine
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "out"])]
+    #[arg(long, value_name = "DIR", conflicts_with = "format")]
     pub dataset: Option<PathBuf>,
-
-    /// Replace an existing file
-    #[arg(long, requires = "out")]
-    pub force: bool,
 }
 
 #[derive(Debug, Group)]
@@ -385,15 +376,6 @@ pub struct Show {
     #[arg(long)]
     pub full: bool,
 }
-
-const EXPORT_EXAMPLES: &str = "\
-Examples:
-  drivebench results export > all.csv            for a spreadsheet or DuckDB
-  drivebench results export --format json        for a program
-  drivebench results export --dataset bench      a table that grows, for DuckDB or Spark
-  drivebench results export --force --out /var/lib/prometheus/node-exporter/bench.prom
-
-docs/reference/export.md describes the columns and the metrics.";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
