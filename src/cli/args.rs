@@ -429,9 +429,6 @@ pub enum ResultsAction {
         /// The pack
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// File of allowed signers (see ssh-keygen)
-        #[arg(long, value_name = "FILE")]
-        signers: Option<PathBuf>,
     },
     /// Remove runs
     Rm {

@@ -29,7 +29,6 @@ pub mod samba;
 pub mod sgdisk;
 pub mod smartctl;
 pub mod ssh;
-pub mod ssh_keygen;
 pub mod swap;
 mod system;
 pub mod systemctl;
