@@ -103,11 +103,7 @@ pub enum OldDrive {
 
 crate::kind!("pool_command", Outcome as Observation);
 
-impl Observation for Outcome {
-    fn fits(&self) -> bool {
-        true
-    }
-}
+impl Observation for Outcome {}
 
 /// Context of a command.
 struct Site<'a> {

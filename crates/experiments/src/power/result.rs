@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     findings::fitness::KeptData,
-    record::{MOST, Observation},
+    record::Observation,
     test_files::{FilesFound, LedgerFound},
 };
 
@@ -58,9 +58,4 @@ impl PowerCutResult {
 
 crate::kind!("cut", PowerCutResult as Observation);
 
-impl Observation for PowerCutResult {
-    fn fits(&self) -> bool {
-        let early = self.early.as_ref().is_none_or(|early| early.reads.max(early.wrong) < MOST);
-        self.files.fits() && self.ledger.fits() && self.missing < MOST && early
-    }
-}
+impl Observation for PowerCutResult {}

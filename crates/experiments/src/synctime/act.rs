@@ -67,8 +67,4 @@ impl Act for TimeSync {
 
 crate::kind!("synctime.sync", SyncResult as Observation);
 
-impl Observation for SyncResult {
-    fn fits(&self) -> bool {
-        lasts(self.seconds)
-    }
-}
+impl Observation for SyncResult {}
