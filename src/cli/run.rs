@@ -21,7 +21,7 @@ use crate::{
     experiments::{self, ERASE, Request, pool_commands::is_pool_command},
     inventory::Inventory,
     plan::Plan,
-    record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store, StoreError},
+    record::{self, Done, End, Event, Host, How, SCHEMA, Start, Store, StoreError},
     report::{Format, json, render},
     run::{self, Local, Lock, LockError, Locks, RunContext},
     sysroot::Sysroot,
@@ -198,9 +198,8 @@ pub(super) fn carry_out(
             (plan, done) = unfinished(&experiment, name, &record, store)?;
             inventory = pool::here(Some(store.dir()), output);
             before = remaining(name, &plan, &done, &inventory)?;
-            let Start { at, version, inventory, .. } = start(String::new(), &experiment, inventory.clone());
-            let resume = Resume { at, version, host, inventory };
-            (name.to_owned(), writer, Event::Resume(Box::new(resume)), done)
+            let resume = Event::Resume { at: run::now(), version: env!("CARGO_PKG_VERSION").to_owned() };
+            (name.to_owned(), writer, resume, done)
         }
     };
     if !args.events {

@@ -84,7 +84,11 @@ pub enum Event {
         step: StepId,
     },
     /// The run was resumed after it had ended or was cut off.
-    Resume(Box<Resume>),
+    Resume {
+        at: String,
+        /// drivebench's version.
+        version: String,
+    },
     Note {
         target: Option<u32>,
         /// A full sentence.
@@ -264,16 +268,6 @@ pub struct Start {
     pub targets: Vec<String>,
     #[serde(flatten)]
     pub host: Host,
-    pub inventory: Inventory,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Resume {
-    pub at: String,
-    pub version: String,
-    #[serde(flatten)]
-    pub host: Host,
-    /// The machine and its drives as they are now.
     pub inventory: Inventory,
 }
 

@@ -256,6 +256,10 @@ impl Act for ScratchFile {
         self.bytes
     }
 
+    fn sets_up(&self) -> bool {
+        true
+    }
+
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
         act::scratch_file::perform(run, step, self)
     }

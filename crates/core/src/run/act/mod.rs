@@ -8,7 +8,7 @@ pub(crate) mod standby;
 
 pub use move_drives::{Move, Wanted, movable};
 
-pub(super) use {load::wake, move_drives::settle};
+pub(super) use move_drives::settle;
 
 use super::{
     RunError,
