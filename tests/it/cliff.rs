@@ -119,8 +119,7 @@ fn a_deadline_is_kept_and_the_pause_left_out_where_it_would_take_most_of_it() {
         });
         assert!(writes.sum::<f64>() >= seconds / 2.0, "{seconds}");
         let pause = plan.steps.iter().any(|step| step.act.is::<Pause>());
-        assert_eq!((pause, plan.no_pause(0).is_some()), (seconds >= 120.0, seconds < 120.0));
-        assert_eq!(plan.describe().contains("recovery after a pause of 1:00 is not measured"), !pause);
+        assert_eq!(pause, seconds >= 120.0);
     }
 }
 
@@ -132,7 +131,7 @@ fn a_writing_that_time_ended_says_so_and_not_that_space_is_short() {
     asked.effort.max_seconds = 40.0;
     let said = said(&measured(&asked, &stick(20e6), 1)).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("raise --max-time and --max-bytes") && !said.contains("free some"), "{said}");
-    assert!(said.contains("Recovery after a pause of 1:00 is not measured"), "{said}");
+    assert!(said.contains("Recovery after a pause is not measured"), "{said}");
 }
 
 #[test]
@@ -225,20 +224,6 @@ fn a_truncated_record_is_read() {
     let cost = plan.cost(0);
     assert_eq!((cost.written, cost.read), (4 << 30, 0));
     assert!(plan.steps[0].act.get() == Some(&ScratchFile { bytes: 4 << 30 }));
-}
-
-#[test]
-fn writes_through_the_page_cache_give_no_result() {
-    let mut events = events(&asked(60.0), cached(), 1);
-    let plan = plan_of(&CLIFF, &asked(60.0)).expect("plans");
-    let (_, write) = plan.measures().next().expect("a write");
-    let begins = |event: &&mut Event| matches!(event, Event::Step { .. });
-    if let Some(Event::Step { instead, .. }) = events.iter_mut().find(begins) {
-        *instead = Some(Box::new(write.through_cache()));
-    }
-    let findings = CLIFF.findings(&mut events.into_iter());
-    assert!(findings.estimates.is_empty() && findings.verdicts[0].starts_with("Direct I/O was refused"));
-    assert!(findings.figures[0].bands.is_empty(), "no sustained speed was said");
 }
 
 #[test]

@@ -37,9 +37,6 @@ pub enum Event {
         step: StepId,
         engine: EngineInfo,
         at: String,
-        /// The load actually run, if it differs from the plan; a note says why.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        instead: Option<Box<Measure>>,
     },
     Window {
         step: StepId,
@@ -107,7 +104,6 @@ impl Event {
     pub(super) fn checked(self) -> Result<Self, String> {
         let fits = match &self {
             Self::Plan { plan } => plan.check().map(|()| true)?,
-            Self::Step { instead: Some(m), .. } => m.check().map(|()| true)?,
             Self::Window { window: w, .. } => {
                 [w.bytes, w.ops, w.errors].iter().all(|n| *n < MOST_OF_WINDOW)
                     && w.from_ns.max(w.to_ns) < MOST

@@ -120,24 +120,6 @@ impl Measure {
         }
     }
 
-    /// The same rule with a share of its time.
-    #[must_use]
-    pub fn hurried(&self, share: f64) -> Self {
-        let mut hurried = self.clone();
-        let most = self.cost().seconds.map(|seconds| seconds * share);
-        match (&mut hurried.rule, most) {
-            (Rule::Fixed { seconds, .. }, most) => *seconds = most,
-            (
-                Rule::Adaptive { seconds, .. } | Rule::Again { seconds, .. } | Rule::Zones { seconds, .. },
-                Some(most),
-            ) => *seconds = most,
-            // Rounds stay comparable.
-            (Rule::Round { seconds, longest, .. }, Some(most)) => *longest = most.max(*seconds),
-            (_, None) => {}
-        }
-        hurried
-    }
-
     /// The same load for a target whose file begins at `start` on its device.
     #[must_use]
     pub fn placed(&self, start: u64) -> Self {
@@ -174,14 +156,17 @@ impl Measure {
         }
     }
 
-    /// How far the target can be read back from its start after this load wrote these bytes in `extent`. Only a
-    /// sequential write leaves no gaps.
-    pub fn filled(&self, extent: Extent, written: u64) -> u64 {
+    /// Whether it writes from the start of its extent on. Only a sequential write leaves no gaps.
+    pub fn fills(&self) -> bool {
         let in_order = self.load.pattern == Pattern::Sequential && self.load.direction == Direction::Write;
-        let gapless = in_order && !matches!(self.rule, Rule::Round { .. });
+        in_order && !matches!(self.rule, Rule::Round { .. })
+    }
+
+    /// How far the target can be read back from its start after this load wrote these bytes in `extent`.
+    pub fn filled(&self, extent: Extent, written: u64) -> u64 {
         let whole = extent.length / self.load.block * self.load.block;
         // Streams leave gaps between them until all of it is written.
-        let gapless = gapless && (self.load.streams == 1 || written >= whole);
+        let gapless = self.fills() && (self.load.streams == 1 || written >= whole);
         if gapless { extent.offset + written.min(whole) } else { 0 }
     }
 

@@ -11,20 +11,19 @@ use super::{
 };
 use crate::{
     conditions::{self, BytesMoved, ProcessorWatch},
-    engine::{self, Engine, EngineError, Flow},
+    engine::{self, Engine, Flow},
     inventory::Drive,
     plan::{Measure, Rule, Step},
     record::{Event, LoadSpeed, ProcessorUse},
     target::{Kind, Target},
-    units::{Caching, Direction, Ended, Histogram, Load, MIB, Outcome, Pattern, duration},
+    units::{Ended, Histogram, Outcome, duration},
 };
 
 /// How often the wait times of threads are sampled during a load, s. Sampling costs CPU time.
 const GLANCE: f64 = 0.5;
 
-/// Runs the loads of a step; through the page cache where a target refuses direct I/O.
+/// Runs the loads of a step.
 pub(crate) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> Result<Troubles, RunError> {
-    let m = &if run.share < 1.0 { m.hurried(run.share) } else { m.clone() };
     let sites = match sites(run, step, m)? {
         sites if sites.iter().all(|site| site.extent.length >= m.load.block) => sites,
         sites if matches!(m.rule, Rule::Again { .. }) => {
@@ -40,52 +39,7 @@ pub(crate) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> 
         }
         _ => return Err(RunError::NothingWritten),
     };
-    match loads(run, step, (m, false), &sites) {
-        Err(RunError::Engine(e @ EngineError::NoDirect(_))) => {
-            let text = format!("{e}: measured through the page cache instead, as '{}'.", m.label);
-            if run.noted.insert(text.clone()) {
-                run.note(None, text)?;
-            }
-            let m = m.through_cache();
-            let sites = self::sites(run, step, &m)?;
-            loads(run, step, (&m, true), &sites)
-        }
-        done => done,
-    }
-}
-
-/// Runs a load whose windows are not recorded.
-pub(super) fn unrecorded(
-    run: &mut Execution<'_, '_>,
-    target: usize,
-    m: &Measure,
-) -> Result<(Outcome, Option<String>), RunError> {
-    let sites = [open(run, target, m)?];
-    let mut engine = run.ctx.world.engine(run.plan.engine.as_deref(), &m.load, &[target])?;
-    let outcomes = measure(engine.as_mut(), m, &sites, &run.cancel.clone(), &mut |seen| {
-        if let Seen::Progress(progress) = seen {
-            run.ctx.watcher.progress(&progress);
-        }
-        Flow::Continue
-    })?;
-    run.ended(m, &sites, &outcomes);
-    let outcome = outcomes.into_iter().next().unwrap_or_else(|| Outcome::nothing(Ended::Finished));
-    let trouble = failure(m, &outcome);
-    Ok((outcome, trouble))
-}
-
-/// Wakes disks that entered standby since a run was stopped, so that the next load doesn't include the spin-up. A failure here
-/// is ignored: it occurs again in the load and is recorded there.
-pub(in crate::run) fn wake(run: &mut Execution<'_, '_>) {
-    for target in 0..run.plan.targets.len() {
-        let on = &run.plan.targets[target];
-        let Some(reach) = on.size.filter(|_| on.kind == Kind::BlockDevice && on.rotates()) else { continue };
-        // A different offset each time, which is not in the disk's cache.
-        let seed = run.done.steps.len() as u64;
-        let load = Load::new(Direction::Read, Pattern::Random, MIB, Caching::Direct, seed);
-        let rule = Rule::Fixed { bytes: MIB, seconds: None };
-        let _ = unrecorded(run, target, &Measure::new("wake", load, rule, reach));
-    }
+    loads(run, step, m, &sites)
 }
 
 fn sites(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> Result<Vec<Site>, RunError> {
@@ -118,7 +72,7 @@ fn start(run: &mut Execution<'_, '_>, target: usize) -> Result<u64, RunError> {
 fn loads(
     run: &mut Execution<'_, '_>,
     step: &Step,
-    (m, instead): (&Measure, bool),
+    m: &Measure,
     sites: &[Site],
 ) -> Result<Troubles, RunError> {
     let on: Vec<usize> = step.targets().collect();
@@ -133,7 +87,7 @@ fn loads(
             cooled.map_err(|source| RunError::Cool { path: path.clone(), source })?;
         }
         let mut engine = run.ctx.world.engine(run.plan.engine.as_deref(), &m.load, &on)?;
-        let outcomes = record(run, step, (m, instead), sites, engine.as_mut(), &mut begun)?;
+        let outcomes = record(run, step, m, sites, engine.as_mut(), &mut begun)?;
         run.ended(m, sites, &outcomes);
         run.cut_off((step, m), sites, &outcomes, since)?;
         totals = totals.iter().zip(&outcomes).map(|(total, outcome)| total.and_then(outcome)).collect();
@@ -198,7 +152,7 @@ struct Begun {
 fn record(
     run: &mut Execution<'_, '_>,
     step: &Step,
-    (m, instead): (&Measure, bool),
+    m: &Measure,
     sites: &[Site],
     engine: &mut dyn Engine,
     begun: &mut Option<Begun>,
@@ -210,8 +164,7 @@ fn record(
     let real = !info.modelled;
     if begun.is_none() {
         info.modelled |= ctx.inventory.machine.lab.is_some();
-        let instead = instead.then(|| Box::new(m.clone()));
-        ctx.emit(Event::Step { step, engine: info, at: ctx.world.date(), instead })?;
+        ctx.emit(Event::Step { step, engine: info, at: ctx.world.date() })?;
     }
     let store = ctx.store.to_str().and_then(|s| Target::resolve(ctx.inventory, s).ok());
     ctx.log.quiet(sites.iter().any(|site| shares_drive(store.as_ref(), &plan.targets[site.target])));
