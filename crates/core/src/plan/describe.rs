@@ -73,11 +73,7 @@ impl Plan {
                 (None, _) => "no time limit".to_owned(),
             };
             lines.push(format!("  {written} · {time}"));
-            lines.extend(self.with_pools(at).map(|bytes| {
-                format!("  with the layouts it is part of: at most {} written to it", decimal_bytes(bytes))
-            }));
             lines.extend(self.cut(at).map(|cut| format!("  {}", cut.describe())));
-            lines.extend(self.no_pause(at).map(|left_out| format!("  {}", left_out.describe())));
             if pool.is_none() || !erases_singles {
                 lines.push(format!("  changes: {}", self.changes(at)));
             }
