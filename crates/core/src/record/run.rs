@@ -6,8 +6,8 @@ use super::{ActResult, End, Event, Imported, Start, Watched};
 use crate::{
     conditions::{BytesMoved, Processors},
     inventory::Drive,
-    plan::{Measure, Plan, Rule, ScratchFile, StepId},
-    units::{Caching, Ended, EngineInfo, Histogram, Outcome, RunStatus, Window, ZonePoint, duration},
+    plan::{Measure, Plan, StepId},
+    units::{Ended, EngineInfo, Histogram, Outcome, RunStatus, Window, ZonePoint, duration},
 };
 
 /// The part of a load's windows that a reader keeps. Keeping all windows would take too much memory.
@@ -55,7 +55,6 @@ pub struct Run<T> {
 
 #[derive(Debug)]
 pub struct Step<T> {
-    /// The load actually run.
     pub measure: Measure,
     pub engine: Option<EngineInfo>,
     /// The load on each target, by the target's position in the plan.
@@ -69,10 +68,8 @@ pub struct Step<T> {
 pub struct Load<T> {
     pub windows: u64,
     pub kept: T,
-    /// Longest time for which drivebench was suspended in one of its windows, ns. Those windows are left out.
+    /// Longest time for which drivebench was suspended in one of its windows, ns.
     pub suspended_ns: u64,
-    /// Total length of those windows before the outcome, s.
-    left_out: f64,
     /// Its outcome; the positions of a zone measurement are summed. `None` if the record ends earlier.
     pub outcome: Option<Outcome>,
     /// The command that repeats it with fio.
@@ -100,17 +97,13 @@ impl<T> Run<T> {
         End::status(self.end.as_ref())
     }
 
-    /// Flags what was measured while the process was suspended. A load of a fixed amount, a round, or a load through the page
-    /// cache counts as a whole or not at all.
+    /// Flags and leaves out loads during which the process was suspended.
     fn leave_out(&mut self) {
         for step in self.steps.values_mut() {
-            let m = &step.measure;
-            let fixed = matches!(m.rule, Rule::Fixed { .. } | Rule::Round { .. });
-            let whole = fixed || m.load.caching != Caching::Direct;
             let affected = step.loads.values().map(|load| load.suspended_ns).max().filter(|ns| *ns > 0);
-            let flag = affected.map(|ns| suspended(&m.label, ns as f64 / 1e9));
+            let flag = affected.map(|ns| suspended(&step.measure.label, ns as f64 / 1e9));
             self.flags.extend(flag.filter(|flag| !self.flags.contains(flag)));
-            step.loads.retain(|_, load| load.suspended_ns == 0 || !whole);
+            step.loads.retain(|_, load| load.suspended_ns == 0);
         }
     }
 
@@ -190,24 +183,21 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                     run.flags.push(Flag { text, conditions_of: None, other_io: false });
                 }
             }
-            Event::Step { step, engine, instead, .. } => {
+            Event::Step { step, engine, .. } => {
                 run.last = Some(step);
                 if !run.engines.contains(&engine) {
                     run.engines.push(engine.clone());
                 }
-                let planned = instead.map(|m| *m).or_else(|| run.planned(step).cloned());
-                if let (Some(measure), Some(begun)) = (planned, self.step(step)) {
+                if let Some(begun) = self.step(step) {
                     // A step that was interrupted is measured again from the start.
                     begun.loads.clear();
                     begun.counted.clear();
                     begun.engine = Some(engine);
-                    begun.measure = measure;
                 }
             }
             Event::Window { step, target, window, .. } if window.suspended_ns > 0 => {
                 if let Some(load) = self.load(step, target as usize) {
                     load.suspended_ns = load.suspended_ns.max(window.suspended_ns);
-                    load.left_out += window.seconds();
                 }
             }
             Event::Window { step, target, zone, window } => {
@@ -216,10 +206,9 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                     load.kept.window(zone, &window);
                 }
             }
-            Event::Outcome { step, target, mut outcome, again, .. } => {
+            Event::Outcome { step, target, outcome, again, .. } => {
                 wrote(&mut run.written, target as usize, outcome.bytes_written);
                 if let Some(load) = self.load(step, target as usize) {
-                    outcome.seconds -= std::mem::take(&mut load.left_out).min(outcome.seconds);
                     load.again = load.again.take().or(again);
                     let sum = load.outcome.take().map(|sum| sum.and_then(&outcome));
                     load.outcome = sum.or(Some(outcome));
@@ -247,8 +236,7 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 }
                 run.arranged.extend(result.drives.iter().cloned());
                 let Some(target) = target.map(|target| target as usize) else { return };
-                // A resumed run fills its scratch files again.
-                if act.is_some_and(|act| act.cost().written > 0 || act.is::<ScratchFile>()) {
+                if act.is_some_and(|act| act.cost().written > 0) {
                     wrote(&mut run.written, target, result.bytes);
                 }
                 run.acts.insert((step, target), *result);
@@ -258,7 +246,7 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
             Event::Skipped { step } => {
                 run.acted.insert(step);
             }
-            Event::Resume(_) => run.end = None,
+            Event::Resume { .. } => run.end = None,
             Event::End(end) => run.end = Some(end),
         }
     }
@@ -288,7 +276,6 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
             windows: 0,
             kept: begin(step, target, measure),
             suspended_ns: 0,
-            left_out: 0.0,
             outcome: None,
             again: None,
         }))

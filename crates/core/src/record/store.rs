@@ -341,13 +341,6 @@ impl Store {
                 (Err(e), _) => bad.push(e),
             }
         }
-        let mut copies = HashMap::new();
-        for ((own, _), mut names) in stored {
-            names.sort_by_key(|name| (*name != own, name.clone()));
-            let first = names.remove(0);
-            copies.extend(names.into_iter().map(|name| (name, first.clone())));
-        }
-        runs.iter_mut().for_each(|run| run.copy_of = copies.remove(&run.run));
         runs.sort_by(|a, b| (&a.at, &a.run).cmp(&(&b.at, &b.run)));
         // Without the index, the next list only takes longer.
         let _ = index.save();
@@ -358,8 +351,7 @@ impl Store {
     /// for each of them, because a mirror writes all data twice. The result is an upper limit.
     pub fn written(&self) -> Result<HashMap<String, u64>, StoreError> {
         let mut written: HashMap<String, u64> = HashMap::new();
-        let runs = self.list()?.0.into_iter().filter(|run| run.copy_of.is_none());
-        for (drive, bytes) in runs.flat_map(|run| run.written) {
+        for (drive, bytes) in self.list()?.0.into_iter().flat_map(|run| run.written) {
             let sum = written.entry(drive).or_default();
             *sum = sum.saturating_add(bytes);
         }
