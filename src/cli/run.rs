@@ -172,17 +172,6 @@ pub(super) fn carry_out(
         return Ok(ExitCode::from(code));
     }
     let _locks = locks?;
-    let there = plan.targets.iter().enumerate().filter(|(at, _)| !plan.is_found_by_act(*at));
-    for (_, target) in there.filter(|(_, t)| t.kind == Kind::Directory) {
-        for path in run::look_alikes(&target.path, store.dir()) {
-            let (rm, word) = (if path.is_dir() { "rm -r" } else { "rm" }, shell_word(&path));
-            output.note(&format!(
-                "{} looks like a leftover of a run whose journal isn't here. If it is one, remove it with:",
-                path.display()
-            ));
-            output.command(&format!("{rm} {word}"), None);
-        }
-    }
     let targets = plan.targets.iter().map(|t| format!("{} ({})", t.path.display(), t.label())).collect();
     let host = run::host(sysroot);
     let (name, mut writer, first, done) = match resumed {
