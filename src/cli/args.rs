@@ -61,7 +61,6 @@ pub enum Command {
     /// Save the description of this machine for a bug report
     Capture(Capture),
     /// Import results of fio, dd or PiBenchmarks
-    #[command(after_help = IMPORT_EXAMPLES)]
     Import(Import),
     /// List, compare, export or remove earlier runs
     Results(Results),
@@ -234,17 +233,6 @@ pub enum BayAction {
     },
 }
 
-const IMPORT_EXAMPLES: &str = "\
-Examples:
-  drivebench import fio.json                    fio --output-format=json
-  drivebench import bench-fio --drive 4C530001  all files below a directory
-  drivebench import dd.log --rw write           a log of dd has no direction
-  drivebench import pi.txt --board 'Pi Zero 2 W'
-
-Formats are recognised by content: fio's output, dd's summary in any language,
-PiBenchmarks' output. What a tool doesn't report stays unknown, and a single run
-has no interval. Damaged or truncated files are not imported.";
-
 #[derive(Debug, Group)]
 pub struct Import {
     /// Files, or directories for all files below them
@@ -260,16 +248,8 @@ pub struct Import {
     pub board: Option<String>,
 
     /// Direction of loads that don't state it, such as dd's
-    #[arg(long, value_name = "read|write", hide_possible_values = true)]
-    pub rw: Option<Way>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Way {
-    /// From the drive
-    Read,
-    /// To the drive
-    Write,
+    #[arg(long, value_name = "read|write", hide_possible_values = true, value_parser = ["read", "write"])]
+    pub rw: Option<String>,
 }
 
 /// Checks a name: one line of 1 to 160 characters.
@@ -368,7 +348,7 @@ pub struct Show {
     #[arg(required = true, value_name = RUN)]
     pub runs: Vec<String>,
 
-    /// text, markdown, csv or json
+    /// text, markdown or json
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
     pub format: Format,
 
@@ -403,7 +383,7 @@ pub enum ResultsAction {
         /// Latencies too, and what would show smaller differences
         #[arg(long)]
         full: bool,
-        /// text, markdown, csv or json
+        /// text, markdown or json
         #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
         format: Format,
     },
@@ -420,11 +400,8 @@ pub enum ResultsAction {
         /// Keep serials, UUIDs and the name of the machine
         #[arg(long)]
         identities: bool,
-        /// Sign with this ssh key
-        #[arg(long, value_name = "KEY")]
-        sign: Option<PathBuf>,
     },
-    /// Check a pack: its digest, its findings computed again, its signature
+    /// Check a pack: its digest, and its findings computed again
     Verify {
         /// The pack
         #[arg(value_name = "FILE")]
