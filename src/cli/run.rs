@@ -25,7 +25,7 @@ use crate::{
     report::{Format, json, render},
     run::{self, Local, Lock, LockError, Locks, RunContext},
     sysroot::Sysroot,
-    target::{Kind, Target},
+    target::Target,
     units::{Histogram, shell_word},
 };
 
@@ -216,12 +216,7 @@ pub(super) fn carry_out(
         let show = stored::command(store, &format!("show {name}"));
         anyhow!("the record of {name} can't be written: {e}; `{show}` shows what was saved")
     })?;
-    let findings = stored::findings(store, &name).map_err(|e| match e.downcast_ref() {
-        Some(StoreError::NoSuchRun { path, .. }) => {
-            anyhow!("the record of {name} was removed during the run from {}: measure again", path.display())
-        }
-        _ => e,
-    })?;
+    let findings = stored::findings(store, &name)?;
     if how == How::Finished {
         stored::pack(store, &name, output);
     }
@@ -310,6 +305,7 @@ pub(super) fn start(run: String, experiment: &str, inventory: Inventory) -> Star
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::Kind;
     use crate::{
         experiments::{BAYS, Effort, Values},
         inventory::{Drive, fixtures},

@@ -187,7 +187,7 @@ fn no_text_of_a_record_gives_orders_and_no_fence_ends_early() {
 }
 
 #[test]
-fn planted_links_are_neither_followed_nor_replaced_without_force() {
+fn planted_links_are_neither_followed_nor_replaced() {
     let (cli, home) = (Cli::new(), Cli::directory());
     let run = stored(&cli, "4C530001");
     let at = |name: &str| home.path().join(name);
@@ -203,11 +203,7 @@ fn planted_links_are_neither_followed_nor_replaced_without_force() {
         assert_eq!(refused.code, 2, "{name}: {}", refused.err);
         assert!(words(&refused.err).contains("already exists"), "{name}: {}", refused.err);
         assert!(out.is_symlink());
-        if args[0] == "results" {
-            assert_eq!(cli.run(args.into_iter().chain(["--force"])).code, 0);
-            assert!(out.symlink_metadata().expect("there").is_file(), "{name} itself is replaced");
-        }
-        assert_eq!(fs::read_to_string(at("victim")).expect("stays"), metrics, "{name}");
+        assert_eq!(fs::read_to_string(at("victim")).expect("stays"), "mine", "{name}");
         assert!(!at("nothing").exists(), "{name}");
     }
     symlink("elsewhere", at("report")).expect("links");

@@ -104,18 +104,6 @@ impl Plan {
         steps.filter_map(|step| step.act.assumed_rate()).reduce(f64::min)
     }
 
-    /// Maximum bytes written to a drive that is also a member of pools. A write to a pool is at most one write to each drive.
-    fn with_pools(&self, at: usize) -> Option<u64> {
-        let [drive] = &self.targets[at].drives[..] else { return None };
-        let is_of = |pool: &usize| {
-            let build = self.build(*pool).filter(|build| build.drives.len() > 1);
-            build.is_some_and(|build| build.drives.contains(&drive.identity()))
-        };
-        let pools: Vec<usize> = (0..self.targets.len()).filter(is_of).collect();
-        let written = pools.iter().chain([&at]).map(|at| self.cost(*at).written).sum();
-        (!pools.is_empty()).then_some(written)
-    }
-
     /// The plan as JSON, with the changes of each step.
     pub fn to_json(&self) -> serde_json::Value {
         let mut value = json!(self);

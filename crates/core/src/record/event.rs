@@ -9,7 +9,7 @@ use super::{Imported, Watched};
 use crate::{
     conditions::{BytesMoved, Check, Processors},
     inventory::{Drive, Inventory},
-    plan::{Act, Measure, Plan, Prediction, StepId},
+    plan::{Plan, Prediction, StepId},
     tagged::{Kind, Tagged},
     units::{EngineInfo, Outcome, Power, RunStatus, Window, ZonePoint},
 };

@@ -1,8 +1,7 @@
 //! The store: a directory with one file per run.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    ffi::OsString,
+    collections::{BTreeSet, HashMap},
     fs::{self, File, OpenOptions},
     io::{self, BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
@@ -11,8 +10,7 @@ use std::{
 
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 use rustix::{
-    fs::{FlockOperation, OFlags, flock},
-    io::retry_on_intr,
+    fs::OFlags,
     rand::{GetRandomFlags, getrandom},
 };
 
@@ -60,9 +58,6 @@ const PACKED: &str = ".jsonl.gz";
 /// The file of the key of pseudonyms.
 const KEY: &str = "pseudonyms.key";
 
-/// The sizes and times of the files of a store.
-pub type StoreState = BTreeMap<OsString, (u64, SystemTime)>;
-
 #[derive(Debug, Clone)]
 pub struct Store {
     dir: PathBuf,
@@ -92,14 +87,9 @@ impl Store {
         &self.dir
     }
 
-    /// Equal while no packed record changed. Those that are being written grow all the time, and the index follows from the records.
-    pub fn state(&self) -> StoreState {
-        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
-        let is_ended =
-            |name: &OsString| name != INDEX && !name.as_encoded_bytes().ends_with(PLAIN.as_bytes());
-        let records = entries.filter(|entry| is_ended(&entry.file_name()));
-        let state = |meta: fs::Metadata| Some((meta.len(), meta.modified().ok()?));
-        records.filter_map(|entry| Some((entry.file_name(), state(entry.metadata().ok()?)?))).collect()
+    /// When a record was added, packed or removed, or the index written.
+    pub fn changed(&self) -> Option<SystemTime> {
+        fs::metadata(&self.dir).and_then(|dir| dir.modified()).ok()
     }
 
     /// Creates a record: returns the name of the run and the writer. It appears in the store with its first line.
@@ -170,18 +160,6 @@ impl Store {
                 .map_err(|_| io::Error::other("it is damaged: remove it, and names get new pseudonyms"))
         };
         key().map_err(|source| StoreError::NoKey { path: path.clone(), source })
-    }
-
-    /// Locks the store against other imports until the file is closed: each sees what the one before it kept.
-    pub fn lock_for_import(&self) -> Result<File, StoreError> {
-        let alone = || {
-            make_dir(&self.dir)?;
-            let dir = File::open(&self.dir)?;
-            // Some filesystems have no locks.
-            let _ = retry_on_intr(|| flock(&dir, FlockOperation::LockExclusive));
-            Ok(dir)
-        };
-        alone().map_err(|source| StoreError::Unwritable { path: self.dir.clone(), source })
     }
 
     /// Writes a lost or damaged record anew, from these events.
@@ -307,8 +285,6 @@ impl Store {
         };
         let mut index = Index::open(&self.dir);
         let (mut runs, mut bad) = (Vec::new(), Vec::new());
-        // The name and date in a record, and where it is stored.
-        let mut stored: HashMap<(String, String), Vec<String>> = HashMap::new();
         // Both files exist during compression, and either may appear or disappear while the directory is read.
         let mut names = BTreeSet::new();
         for entry in entries {
@@ -330,12 +306,8 @@ impl Store {
                     let why = "its name has other characters than letters and digits: rename it".to_owned();
                     bad.push(ReadError::NotARecord { path, why });
                 }
-                // It may have been renamed or copied.
-                (Ok(summary), _) => {
-                    let origin = (summary.run.clone(), summary.at.clone());
-                    stored.entry(origin).or_default().push(run.clone());
-                    runs.push(Summary { run, ..summary });
-                }
+                // It may have been renamed.
+                (Ok(summary), _) => runs.push(Summary { run, ..summary }),
                 // Another process has removed it.
                 (Err(e), _) if e.is_gone() => {}
                 (Err(e), _) => bad.push(e),
