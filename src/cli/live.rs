@@ -277,6 +277,7 @@ mod tests {
             step: StepId(1),
             engine: EngineInfo { name: String::new(), detail: None, modelled: false },
             at: String::new(),
+            instead: None,
         });
         assert_eq!(live.place().as_deref(), Some("1/2"));
         for target in [0, 1] {

@@ -227,6 +227,20 @@ fn a_truncated_record_is_read() {
 }
 
 #[test]
+fn writes_through_the_page_cache_give_no_result() {
+    let mut events = events(&asked(60.0), cached(), 1);
+    let plan = plan_of(&CLIFF, &asked(60.0)).expect("plans");
+    let (_, write) = plan.measures().next().expect("a write");
+    let begins = |event: &&mut Event| matches!(event, Event::Step { .. });
+    if let Some(Event::Step { instead, .. }) = events.iter_mut().find(begins) {
+        *instead = Some(Box::new(write.through_cache()));
+    }
+    let findings = CLIFF.findings(&mut events.into_iter());
+    assert!(findings.estimates.is_empty() && findings.verdicts[0].starts_with("Direct I/O was refused"));
+    assert!(findings.figures[0].bands.is_empty(), "no sustained speed was said");
+}
+
+#[test]
 fn unsuitable_targets_are_refused() {
     let refused = |change: &dyn Fn(&mut Request)| {
         let mut asked = asked(60.0);

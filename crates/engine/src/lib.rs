@@ -84,9 +84,7 @@ pub enum EngineError {
     #[error("{0}")]
     Job(String),
     /// The target or its filesystem refuses `O_DIRECT`.
-    #[error(
-        "{0} refuses direct I/O (O_DIRECT): measure through the page cache, with --caching buffered+fsync"
-    )]
+    #[error("{0} refuses direct I/O (O_DIRECT)")]
     NoDirect(String),
     #[error("the {engine} engine can't be used here: {why}")]
     Unavailable {

@@ -46,6 +46,11 @@ impl Plan {
         }
     }
 
+    /// Maximum seconds of a step that other steps reserve for it; 0 if it may be skipped.
+    pub(crate) fn needed(&self, step: &Step) -> f64 {
+        if step.needs.is_some() { 0.0 } else { self.most(step).unwrap_or(0.0) }
+    }
+
     /// Maximum seconds of a step, if it ends at its own limit.
     pub fn most(&self, step: &Step) -> Option<f64> {
         let start = match (step.act.is::<Measure>(), self.engine.as_deref()) {

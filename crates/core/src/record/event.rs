@@ -9,7 +9,7 @@ use super::{Imported, Watched};
 use crate::{
     conditions::{BytesMoved, Check, Processors},
     inventory::{Drive, Inventory},
-    plan::{Plan, Prediction, StepId},
+    plan::{Act, Measure, Plan, Prediction, StepId},
     tagged::{Kind, Tagged},
     units::{EngineInfo, Outcome, Power, RunStatus, Window, ZonePoint},
 };
@@ -37,6 +37,9 @@ pub enum Event {
         step: StepId,
         engine: EngineInfo,
         at: String,
+        /// The load actually run, if it differs from the plan; a note says why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instead: Option<Box<Measure>>,
     },
     Window {
         step: StepId,
@@ -104,6 +107,7 @@ impl Event {
     pub(super) fn checked(self) -> Result<Self, String> {
         let fits = match &self {
             Self::Plan { plan } => plan.check().map(|()| true)?,
+            Self::Step { instead: Some(m), .. } => m.check().map(|()| true)?,
             Self::Window { window: w, .. } => {
                 [w.bytes, w.ops, w.errors].iter().all(|n| *n < MOST_OF_WINDOW)
                     && w.from_ns.max(w.to_ns) < MOST

@@ -55,6 +55,7 @@ pub struct Run<T> {
 
 #[derive(Debug)]
 pub struct Step<T> {
+    /// The load actually run.
     pub measure: Measure,
     pub engine: Option<EngineInfo>,
     /// The load on each target, by the target's position in the plan.
@@ -183,16 +184,18 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                     run.flags.push(Flag { text, conditions_of: None, other_io: false });
                 }
             }
-            Event::Step { step, engine, .. } => {
+            Event::Step { step, engine, instead, .. } => {
                 run.last = Some(step);
                 if !run.engines.contains(&engine) {
                     run.engines.push(engine.clone());
                 }
-                if let Some(begun) = self.step(step) {
+                let planned = instead.map(|m| *m).or_else(|| run.planned(step).cloned());
+                if let (Some(measure), Some(begun)) = (planned, self.step(step)) {
                     // A step that was interrupted is measured again from the start.
                     begun.loads.clear();
                     begun.counted.clear();
                     begun.engine = Some(engine);
+                    begun.measure = measure;
                 }
             }
             Event::Window { step, target, window, .. } if window.suspended_ns > 0 => {

@@ -50,6 +50,7 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         held: State::default(),
         time: TimeLeft::new(planned, done),
         cancel: ctx.cancel.clone(),
+        share: 1.0,
         late: BTreeSet::new(),
         ctx,
         speeds: done.speeds.clone(),
@@ -57,6 +58,7 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         readable: BTreeMap::new(),
         starts: BTreeMap::new(),
         steps_with_cliff: BTreeSet::new(),
+        noted: BTreeSet::new(),
     };
     let before = if planned.measures_nothing() { None } else { Some(run.look_before()?) };
     if let Err(e) = run.steps(&mut failed) {
@@ -147,7 +149,8 @@ impl Execution<'_, '_> {
             }
             let since = self.ctx.world.seconds();
             self.step(step, failed)?;
-            self.time.spend(step, self.ctx.world.seconds() - since);
+            let needed = self.planned.needed(step);
+            self.time.spend(step, needed, self.ctx.world.seconds() - since);
         }
         Ok(())
     }
@@ -160,6 +163,7 @@ impl Execution<'_, '_> {
             return self.ctx.emit(Event::Skipped { step: step.id });
         }
         let left = self.time.left(step);
+        self.share = self.time.share(step);
         self.cancel = match left.is_finite() {
             true => self.ctx.cancel.within(left, self.ctx.world.clock()),
             false => self.ctx.cancel.clone(),

@@ -27,6 +27,8 @@ pub struct Execution<'a, 'c> {
     pub(super) time: TimeLeft,
     /// Ends the present step if a person asks for it or its time is up.
     pub cancel: Cancel,
+    /// The share of its own time limit that the present step may take.
+    pub share: f64,
     /// Steps that were left out or cut off because their time was up.
     pub late: BTreeSet<StepId>,
     /// For each target with an open file, how many bytes from its start can be read back.
@@ -40,6 +42,8 @@ pub struct Execution<'a, 'c> {
     /// Processor time of a step's loads.
     pub processors: BTreeMap<StepId, ProcessorUse>,
     pub moved: Vec<BytesMoved>,
+    /// Notes already made, to avoid repeating them.
+    pub noted: BTreeSet<String>,
 }
 
 impl Execution<'_, '_> {

@@ -120,6 +120,24 @@ impl Measure {
         }
     }
 
+    /// The same rule with a share of its time.
+    #[must_use]
+    pub fn hurried(&self, share: f64) -> Self {
+        let mut hurried = self.clone();
+        let most = self.cost().seconds.map(|seconds| seconds * share);
+        match (&mut hurried.rule, most) {
+            (Rule::Fixed { seconds, .. }, most) => *seconds = most,
+            (
+                Rule::Adaptive { seconds, .. } | Rule::Again { seconds, .. } | Rule::Zones { seconds, .. },
+                Some(most),
+            ) => *seconds = most,
+            // Rounds stay comparable.
+            (Rule::Round { seconds, longest, .. }, Some(most)) => *longest = most.max(*seconds),
+            (_, None) => {}
+        }
+        hurried
+    }
+
     /// The same load for a target whose file begins at `start` on its device.
     #[must_use]
     pub fn placed(&self, start: u64) -> Self {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     conditions::{self, BytesMoved, ProcessorWatch},
-    engine::{self, Engine, Flow},
+    engine::{self, Engine, EngineError, Flow},
     inventory::Drive,
     plan::{Measure, Rule, Step},
     record::{Event, LoadSpeed, ProcessorUse},
@@ -22,8 +22,9 @@ use crate::{
 /// How often the wait times of threads are sampled during a load, s. Sampling costs CPU time.
 const GLANCE: f64 = 0.5;
 
-/// Runs the loads of a step.
+/// Runs the loads of a step; through the page cache where a target refuses direct I/O.
 pub(crate) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> Result<Troubles, RunError> {
+    let m = &if run.share < 1.0 { m.hurried(run.share) } else { m.clone() };
     let sites = match sites(run, step, m)? {
         sites if sites.iter().all(|site| site.extent.length >= m.load.block) => sites,
         sites if matches!(m.rule, Rule::Again { .. }) => {
@@ -39,7 +40,18 @@ pub(crate) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> 
         }
         _ => return Err(RunError::NothingWritten),
     };
-    loads(run, step, m, &sites)
+    match loads(run, step, (m, false), &sites) {
+        Err(RunError::Engine(e @ EngineError::NoDirect(_))) => {
+            let text = format!("{e}: measured through the page cache instead, as '{}'.", m.label);
+            if run.noted.insert(text.clone()) {
+                run.note(None, text)?;
+            }
+            let m = m.through_cache();
+            let sites = self::sites(run, step, &m)?;
+            loads(run, step, (&m, true), &sites)
+        }
+        done => done,
+    }
 }
 
 fn sites(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> Result<Vec<Site>, RunError> {
@@ -72,7 +84,7 @@ fn start(run: &mut Execution<'_, '_>, target: usize) -> Result<u64, RunError> {
 fn loads(
     run: &mut Execution<'_, '_>,
     step: &Step,
-    m: &Measure,
+    (m, instead): (&Measure, bool),
     sites: &[Site],
 ) -> Result<Troubles, RunError> {
     let on: Vec<usize> = step.targets().collect();
@@ -87,7 +99,7 @@ fn loads(
             cooled.map_err(|source| RunError::Cool { path: path.clone(), source })?;
         }
         let mut engine = run.ctx.world.engine(run.plan.engine.as_deref(), &m.load, &on)?;
-        let outcomes = record(run, step, m, sites, engine.as_mut(), &mut begun)?;
+        let outcomes = record(run, step, (m, instead), sites, engine.as_mut(), &mut begun)?;
         run.ended(m, sites, &outcomes);
         run.cut_off((step, m), sites, &outcomes, since)?;
         totals = totals.iter().zip(&outcomes).map(|(total, outcome)| total.and_then(outcome)).collect();
@@ -152,7 +164,7 @@ struct Begun {
 fn record(
     run: &mut Execution<'_, '_>,
     step: &Step,
-    m: &Measure,
+    (m, instead): (&Measure, bool),
     sites: &[Site],
     engine: &mut dyn Engine,
     begun: &mut Option<Begun>,
@@ -164,7 +176,8 @@ fn record(
     let real = !info.modelled;
     if begun.is_none() {
         info.modelled |= ctx.inventory.machine.lab.is_some();
-        ctx.emit(Event::Step { step, engine: info, at: ctx.world.date() })?;
+        let instead = instead.then(|| Box::new(m.clone()));
+        ctx.emit(Event::Step { step, engine: info, at: ctx.world.date(), instead })?;
     }
     let store = ctx.store.to_str().and_then(|s| Target::resolve(ctx.inventory, s).ok());
     ctx.log.quiet(sites.iter().any(|site| shares_drive(store.as_ref(), &plan.targets[site.target])));
