@@ -394,7 +394,7 @@ fn keep_loads(
     for (step, m) in plan.measures() {
         let (step, on) = (step.id, step.on.clone());
         let engine = EngineInfo { name: "psync".to_owned(), detail: None, modelled: false };
-        events.push(Event::Step { step, engine, at: String::new() });
+        events.push(Event::Step { step, engine, at: String::new(), instead: None });
         let arrangement = plan.arrangements().map(|(_, a)| a).find(|a| a.number == m.repetition);
         for target in on {
             let [write, read] = drives[target as usize].1;
@@ -800,7 +800,6 @@ fn few_of_thousands_of_runs_are_read() {
         pool: None,
         host: None,
         board: None,
-        lab: false,
         end: None,
         written: [(format!("D{}", n % 7), 0)].into(),
     };
