@@ -216,7 +216,12 @@ pub(super) fn carry_out(
         let show = stored::command(store, &format!("show {name}"));
         anyhow!("the record of {name} can't be written: {e}; `{show}` shows what was saved")
     })?;
-    let findings = stored::findings(store, &name)?;
+    let findings = stored::findings(store, &name).map_err(|e| match e.downcast_ref() {
+        Some(StoreError::NoSuchRun { path, .. }) => {
+            anyhow!("the record of {name} was removed during the run from {}: measure again", path.display())
+        }
+        _ => e,
+    })?;
     if how == How::Finished {
         stored::pack(store, &name, output);
     }
