@@ -37,7 +37,7 @@ const GONE: Duration = Duration::from_secs(10);
 
 /// The commands. `W` and `X` are finished runs, `R` one to resume, `I` an import; `@fuse` and `@disk` are targets, `@out/` the
 /// output directory. What `+` precedes, a run killed before has left files.
-const COMMANDS: [&str; 48] = [
+const COMMANDS: [&str; 41] = [
     "run baseline --rw write --max-bytes 1M @fuse",
     "run baseline --rw write,randread --bs 64k --max-bytes 2M --engine psync @fuse",
     "run baseline --rw write,read --bs 64k --iodepth 4 --max-bytes 8M --engine uring @disk",

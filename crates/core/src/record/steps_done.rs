@@ -105,12 +105,8 @@ impl Done {
             let steps = plan.steps.iter().map(|step| step.id).collect();
             return Self { steps, ..Self::default() };
         }
-        let mut done = Self {
-            steps: run.acted.clone(),
-            speeds: speeds(run),
-            processors: processors(run, plan),
-            ..Self::default()
-        };
+        let mut done =
+            Self { steps: run.acted.clone(), speeds: speeds(run), processors: processors(run, plan) };
         done.steps.extend(plan.measures().filter_map(|(step, m)| {
             // A zone measurement is many loads. It is complete if a later step began.
             let ended = !matches!(m.rule, Rule::Zones { .. }) || run.last.is_some_and(|last| last > step.id);

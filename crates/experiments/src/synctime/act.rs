@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     plan::{Act, Changes, Cost, Step},
-    record::{ActResult, Observation, lasts},
+    record::{ActResult, Observation},
     run::{Execution, RunError, Troubles},
     units::decimal_bytes,
 };
