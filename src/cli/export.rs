@@ -38,7 +38,8 @@ fn chosen(
     }
     let (runs, unreadable) = stored::matching(store, store.list()?, &args.filter, output);
     unreadable.iter().for_each(|e| output.note(&format!("{e}.")));
-    Ok((runs.into_iter().map(|run| run.run).collect(), unreadable.is_empty()))
+    let own = runs.into_iter().filter(|run| run.copy_of.is_none());
+    Ok((own.map(|run| run.run).collect(), unreadable.is_empty()))
 }
 
 /// Writes the rows of runs, one run at a time, so that memory use stays constant. Returns whether every record could be read to

@@ -142,7 +142,7 @@ pub(super) fn history(args: &History, store: &Option<PathBuf>, output: &Output) 
 /// The history of each drive in the store. Copies of runs, and records that can't be read, are left out.
 pub(super) fn read(store: &Store) -> anyhow::Result<BTreeMap<String, DriveHistory>> {
     let mut drives: BTreeMap<String, DriveHistory> = BTreeMap::new();
-    for summary in store.list()?.0 {
+    for summary in store.list()?.0.into_iter().filter(|run| run.copy_of.is_none()) {
         let Ok(findings) = stored::findings(store, &summary.run) else { continue };
         let places = places(store, &summary.run);
         for carrier in &findings.origin.carriers {

@@ -57,6 +57,7 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
         return Ok(ExitCode::SUCCESS);
     }
     let mut refused: Vec<String> = found.refused.iter().map(|e| format!("{e}.")).collect();
+    let _alone = if found.imported.is_empty() { None } else { Some(store.lock_for_import()?) };
     let mut earlier = earlier_imports(&store)?;
     let mut fresh = Vec::new();
     for imported in found.imported {

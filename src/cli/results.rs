@@ -106,6 +106,7 @@ fn list(store: &Store, args: &ListRuns, output: &Output) -> anyhow::Result<ExitC
                 "rounds": origin.rounds,
                 "quick": origin.quick,
                 "ended": End::status(run.end.as_ref()).words(),
+                "copy_of": run.copy_of,
                 "numbers": parts(run).2,
             })
         });
@@ -197,8 +198,9 @@ const WIDE: usize = 100;
 fn result(run: &Summary, room: usize) -> String {
     let status = End::status(run.end.as_ref());
     let ended = (status != RunStatus::Finished).then(|| status.words().to_owned());
+    let ended = run.copy_of.iter().map(|run| format!("copy of {run}")).chain(ended);
     let numbers = parts(run).2.iter().cloned();
-    let fits = ended.into_iter().chain(numbers).reduce(|line, next| {
+    let fits = ended.chain(numbers).reduce(|line, next| {
         let longer = format!("{line}, {next}");
         if longer.width() <= room { longer } else { line }
     });
@@ -251,6 +253,7 @@ mod tests {
             headline: Some(
                 ["/mnt/a +1", "mark ×7"].iter().chain(headline).map(|word| (*word).to_owned()).collect(),
             ),
+            copy_of: None,
         };
         let stopped = Some(End { how: How::Interrupted, at: String::new() });
         let twins = ["Cruzer Blade 4C530001", "Cruzer Blade 4C530002"];

@@ -34,7 +34,9 @@ pub(super) struct Gathered {
 }
 
 pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gathered> {
-    let (summaries, bad) = store.list()?;
+    let (mut summaries, bad) = store.list()?;
+    // A copy is no evidence of its own.
+    summaries.retain(|run| run.copy_of.is_none());
     let mut gathered = Gathered { runs_kept: summaries.len(), ..Gathered::default() };
     let unfinished = |run: &&Summary| End::status(run.end.as_ref()) != RunStatus::Finished;
     gathered.runs_unfinished = summaries.iter().filter(unfinished).count();

@@ -791,6 +791,7 @@ fn the_decisions_of_each_experiment_reach_advice() {
 #[test]
 fn few_of_thousands_of_runs_are_read() {
     let summary = |n: usize| Summary {
+        copy_of: None,
         run: format!("r{n}"),
         at: format!("2026-01-01T{n:08}"),
         experiment: ["baseline", "together", "another"][n % 3].to_owned(),

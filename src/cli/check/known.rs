@@ -126,6 +126,7 @@ impl<'a> Checks<'a> {
     pub fn read(store: &'a Store) -> anyhow::Result<Self> {
         let is_check = |run: &Summary| {
             run.experiment == CHECK.name
+                && run.copy_of.is_none()
                 && !matches!(End::status(run.end.as_ref()), RunStatus::Unfinished | RunStatus::Interrupted)
         };
         let runs = store.list()?.0.into_iter().filter(is_check).collect();

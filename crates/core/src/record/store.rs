@@ -10,7 +10,8 @@ use std::{
 
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 use rustix::{
-    fs::OFlags,
+    fs::{FlockOperation, OFlags, flock},
+    io::retry_on_intr,
     rand::{GetRandomFlags, getrandom},
 };
 
@@ -162,6 +163,15 @@ impl Store {
         key().map_err(|source| StoreError::NoKey { path: path.clone(), source })
     }
 
+    /// Locks the store against other imports until the file is closed: each sees what the one before it kept.
+    pub fn lock_for_import(&self) -> Result<File, StoreError> {
+        let dir = || make_dir(&self.dir).and_then(|()| File::open(&self.dir));
+        let dir = dir().map_err(|source| StoreError::Unwritable { path: self.dir.clone(), source })?;
+        // Some filesystems have no locks.
+        let _ = retry_on_intr(|| flock(&dir, FlockOperation::LockExclusive));
+        Ok(dir)
+    }
+
     /// Writes a lost or damaged record anew, from these events.
     pub fn restore(&self, run: &str, events: &[Event]) -> Result<(), StoreError> {
         if !is_name(run) {
@@ -285,6 +295,8 @@ impl Store {
         };
         let mut index = Index::open(&self.dir);
         let (mut runs, mut bad) = (Vec::new(), Vec::new());
+        // The name and date in a record, and where it is stored.
+        let mut stored: HashMap<(String, String), Vec<String>> = HashMap::new();
         // Both files exist during compression, and either may appear or disappear while the directory is read.
         let mut names = BTreeSet::new();
         for entry in entries {
@@ -306,13 +318,24 @@ impl Store {
                     let why = "its name has other characters than letters and digits: rename it".to_owned();
                     bad.push(ReadError::NotARecord { path, why });
                 }
-                // It may have been renamed.
-                (Ok(summary), _) => runs.push(Summary { run, ..summary }),
+                // It may have been renamed or copied.
+                (Ok(summary), _) => {
+                    let origin = (summary.run.clone(), summary.at.clone());
+                    stored.entry(origin).or_default().push(run.clone());
+                    runs.push(Summary { run, ..summary });
+                }
                 // Another process has removed it.
                 (Err(e), _) if e.is_gone() => {}
                 (Err(e), _) => bad.push(e),
             }
         }
+        let mut copies = HashMap::new();
+        for ((own, _), mut names) in stored {
+            names.sort_by_key(|name| (*name != own, name.clone()));
+            let first = names.remove(0);
+            copies.extend(names.into_iter().map(|name| (name, first.clone())));
+        }
+        runs.iter_mut().for_each(|run| run.copy_of = copies.remove(&run.run));
         runs.sort_by(|a, b| (&a.at, &a.run).cmp(&(&b.at, &b.run)));
         // Without the index, the next list only takes longer.
         let _ = index.save();
@@ -323,7 +346,8 @@ impl Store {
     /// for each of them, because a mirror writes all data twice. The result is an upper limit.
     pub fn written(&self) -> Result<HashMap<String, u64>, StoreError> {
         let mut written: HashMap<String, u64> = HashMap::new();
-        for (drive, bytes) in self.list()?.0.into_iter().flat_map(|run| run.written) {
+        let runs = self.list()?.0.into_iter().filter(|run| run.copy_of.is_none());
+        for (drive, bytes) in runs.flat_map(|run| run.written) {
             let sum = written.entry(drive).or_default();
             *sum = sum.saturating_add(bytes);
         }

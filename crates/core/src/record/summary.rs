@@ -35,6 +35,9 @@ pub struct Summary {
     pub written: BTreeMap<String, u64>,
     /// Its most important numbers, as the program that listed it last wrote them; `None` before it was listed.
     pub headline: Option<Vec<String>>,
+    /// The run of which this record is a copy, according to both records.
+    #[serde(skip)]
+    pub copy_of: Option<String>,
 }
 
 impl Summary {
@@ -62,6 +65,7 @@ impl Summary {
             drives: drives.collect(),
             pool: targets().next().and_then(|target| target.pool.clone()),
             headline: None,
+            copy_of: None,
             run: start.run,
             at: start.at,
             experiment: start.experiment,
@@ -275,7 +279,10 @@ mod tests {
         }
         let runs = store.list().expect("lists").0;
         let path = |run: &str| store.dir().join(format!("{run}.jsonl"));
+        fs::copy(path(&runs[0].run), path("rcopy")).expect("a copy, which counts once");
         fs::rename(path(&runs[1].run), path("rnew")).expect("renames");
+        let copies = store.list().expect("lists").0.into_iter().filter_map(|run| run.copy_of);
+        assert_eq!(copies.collect::<Vec<_>>(), [runs[0].run.clone()]);
         let mut written: Vec<_> = store.written().expect("reads").into_iter().collect();
         written.sort();
         assert_eq!(
