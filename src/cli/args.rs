@@ -410,6 +410,9 @@ pub enum ResultsAction {
         /// The pack
         #[arg(value_name = "FILE")]
         file: PathBuf,
+        /// File of allowed signers (see ssh-keygen)
+        #[arg(long, value_name = "FILE")]
+        signers: Option<PathBuf>,
     },
     /// Remove runs
     Rm {

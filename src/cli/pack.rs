@@ -14,6 +14,7 @@ use std::{
 use anyhow::{anyhow, bail};
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::{errors::Usage, import::list_skipped, output::Output, report, stored};
@@ -23,6 +24,7 @@ use crate::{
     record::{AtomicFile, Event, Reader, Start, Store, Summary, open_regular},
     report::{Format, render},
     sysroot::Archive,
+    tools::{Runner, System, ssh_keygen},
     units::{clean, count, decimal_bytes},
 };
 
@@ -30,6 +32,8 @@ use crate::{
 const FORMAT: u32 = 1;
 /// The largest pack, unpacked, bytes: packs of others are read in memory.
 const LARGEST: u64 = 256 << 20;
+/// The longest signature, bytes.
+const LONGEST_SIGNATURE: usize = 16 << 10;
 
 /// The last line of a pack.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +45,9 @@ struct Seal {
     findings: String,
     /// Of the lines of the record, the version and the findings; hexadecimal.
     sha256: String,
+    /// By `ssh-keygen -Y sign -n drivebench`, of the digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signature: Option<String>,
 }
 
 /// A pack as it was read.
@@ -72,7 +79,10 @@ impl Pack {
         let (_, findings) = findings(&record)?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let sha256 = Seal::digest(&record, &version, &findings);
-        Ok(Self { record, seal: Seal { drivebench_pack: FORMAT, version, findings, sha256 } })
+        Ok(Self {
+            record,
+            seal: Seal { drivebench_pack: FORMAT, version, findings, sha256, signature: None },
+        })
     }
 
     fn write(&self, out: impl Write) -> io::Result<()> {
@@ -95,7 +105,10 @@ impl Pack {
         let last = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let seal: Seal = serde_json::from_slice(&text[last..]).ok()?;
         record.truncate(last);
-        (seal.drivebench_pack == FORMAT).then_some(Self { record, seal })
+        let is_short =
+            |text: &String| text.len() <= LONGEST_SIGNATURE && text.is_ascii() && !text.contains('\0');
+        let fits = seal.drivebench_pack == FORMAT && seal.signature.as_ref().is_none_or(is_short);
+        fits.then_some(Self { record, seal })
     }
 
     fn digest(&self) -> String {
@@ -131,6 +144,7 @@ pub(super) fn pack(
     run: &str,
     out: Option<&Path>,
     identities: bool,
+    key: Option<&Path>,
     store: &Store,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
@@ -144,9 +158,12 @@ pub(super) fn pack(
     if !identities {
         events = anonymised(events, store)?;
     }
-    let pack = Pack::new(&events)?;
+    let mut pack = Pack::new(&events)?;
     if pack.record.len() as u64 > LARGEST / 2 {
         bail!("the record of {run} is too long for a pack: the limit is {}", decimal_bytes(LARGEST / 2));
+    }
+    if let Some(key) = key {
+        pack.seal.signature = Some(sign(key, &pack.seal.sha256)?);
     }
     let name = path.display();
     let file = AtomicFile::create(path, 0o666)
@@ -158,7 +175,8 @@ pub(super) fn pack(
             _ => anyhow!("{name} can't be written: {e}"),
         })?;
     let bytes = decimal_bytes(file.metadata()?.len());
-    output.note(&format!("Wrote {name}: {bytes}. Others check it with `drivebench results verify`."));
+    let signed = if key.is_some() { ", signed" } else { "" };
+    output.note(&format!("Wrote {name}: {bytes}{signed}. Others check it with `drivebench results verify`."));
     output.note(if identities {
         "It contains serials, paths and the name of the machine."
     } else {
@@ -178,13 +196,38 @@ fn anonymised(mut events: Vec<Event>, store: &Store) -> anyhow::Result<Vec<Event
         anyhow!("a serial is like a word of the record, so it can't be replaced ({e}): --identities keeps it")
     })?;
     // A short name is not replaced.
-    if let Some(Event::Start(start)) = events.first_mut() {
-        start.host.name = None;
+    for event in &mut events {
+        match event {
+            Event::Start(start) => start.host.name = None,
+            Event::Resume(resume) => resume.host.name = None,
+            _ => {}
+        }
     }
     Ok(events)
 }
 
-pub(super) fn verify(path: &Path, output: &Output) -> anyhow::Result<ExitCode> {
+fn sign(key: &Path, digest: &str) -> anyhow::Result<String> {
+    let said = System::default().ask(&ssh_keygen::sign(key, digest))?;
+    match said.code {
+        Some(0) => Ok(said.stdout.trim_end().to_owned()),
+        _ => Err(anyhow!(
+            "ssh-keygen did not sign with {}: {} (a key with a passphrase must be in ssh-agent)",
+            key.display(),
+            said.complaint()
+        )),
+    }
+}
+
+/// Whether a pack is signed, and by whom.
+enum Signed {
+    Not,
+    /// There is one, and no file of signers to check it by.
+    Unchecked,
+    By(String),
+    Wrong(String),
+}
+
+pub(super) fn verify(path: &Path, signers: Option<&Path>, output: &Output) -> anyhow::Result<ExitCode> {
     let name = path.display();
     let Some(pack) = open(path)? else {
         return Err(Usage(format!("{name} is not a pack: `drivebench results pack` makes them")).into());
@@ -192,21 +235,57 @@ pub(super) fn verify(path: &Path, output: &Output) -> anyhow::Result<ExitCode> {
     let unchanged = pack.is_unchanged();
     let again = findings(&pack.record).map(|(_, json)| json);
     let alike = again.as_ref().is_ok_and(|again| *again == pack.seal.findings);
-    let content = match unchanged {
-        true => "as its digest says, which anyone can compute again",
-        false => "CHANGED since it was packed",
+    let signed = match (&pack.seal.signature, signers) {
+        (None, _) => Signed::Not,
+        (Some(_), None) => Signed::Unchecked,
+        (Some(signature), Some(signers)) => {
+            open_regular(signers).map_err(|e| Usage(format!("{} can't be read: {e}", signers.display())))?;
+            let said = System::default().ask(&ssh_keygen::verify(signers, signature, &pack.digest()))?;
+            match said.code {
+                Some(0) => Signed::By(clean(said.stdout.trim()).into_owned()),
+                _ => Signed::Wrong(said.complaint()),
+            }
+        }
+    };
+    let content = match (unchanged, &signed) {
+        (false, _) => "CHANGED since it was packed",
+        (true, Signed::By(_)) => "unchanged since it was signed",
+        (true, _) => "as its digest says, which anyone can compute again",
     };
     let found = match &again {
         Ok(_) if alike => "the same, computed again from its windows".to_owned(),
-        Ok(_) => format!("DIFFERENT when computed again; packed by drivebench {}", clean(&pack.seal.version)),
+        Ok(again) => format!("DIFFERENT when computed again{}", differences(again, &pack.seal)),
         Err(e) => format!("NOT computable: {e}"),
     };
-    output.result(&format!("content   {content}\nfindings  {found}\n"))?;
-    output.note("Nothing shows who packed it, or that the run happened as recorded.");
-    Ok(if unchanged && alike { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let signature = match &signed {
+        Signed::Not => "none".to_owned(),
+        Signed::Unchecked => "not checked: name the file of allowed signers with --signers".to_owned(),
+        Signed::By(whom) => whom.clone(),
+        Signed::Wrong(why) => format!("NOT by any of the signers: {why}"),
+    };
+    output.result(&format!("content    {content}\nfindings   {found}\nsignature  {signature}\n"))?;
+    output.note("Nothing shows that the run happened as recorded.");
+    let fine = unchanged && alike && (signers.is_none() || matches!(signed, Signed::By(_)));
+    Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The findings of a pack, if `verify` finds nothing wrong.
+/// Where two findings differ, and whether another drivebench computed them.
+fn differences(again: &str, seal: &Seal) -> String {
+    let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let (now, then) = (parse(again), parse(&seal.findings));
+    let keys = |value: &Value| {
+        value.as_object().map(|map| map.keys().cloned().collect::<Vec<_>>()).unwrap_or_default()
+    };
+    let mut names: Vec<String> = [keys(&now), keys(&then)].concat();
+    names.retain(|name| now.get(name) != then.get(name));
+    names.sort();
+    names.dedup();
+    let other = seal.version != env!("CARGO_PKG_VERSION");
+    let by = if other { format!(" (packed by drivebench {})", clean(&seal.version)) } else { String::new() };
+    format!(": {}{by}", clean(&names.join(", ")))
+}
+
+/// The findings of a pack, if `verify` finds nothing wrong; signatures are not checked.
 fn verified(path: &Path) -> anyhow::Result<Findings> {
     let Some(pack) = open(path)? else { bail!("it is not a pack, or damaged") };
     if !pack.is_unchanged() {
@@ -214,7 +293,7 @@ fn verified(path: &Path) -> anyhow::Result<Findings> {
     }
     let (findings, json) = findings(&pack.record)?;
     if json != pack.seal.findings {
-        bail!("its findings are different when computed again");
+        bail!("its findings are different when computed again{}", differences(&json, &pack.seal));
     }
     Ok(findings)
 }

@@ -55,11 +55,11 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
             Ok(ExitCode::SUCCESS)
         }
         ResultsAction::Export(args) => export::export(args, &store, output),
-        ResultsAction::Pack { run, out, identities } => {
+        ResultsAction::Pack { run, out, identities, sign } => {
             let run = stored::names(&store, slice::from_ref(run))?.remove(0);
-            pack::pack(&run, out.as_deref(), *identities, &store, output)
+            pack::pack(&run, out.as_deref(), *identities, sign.as_deref(), &store, output)
         }
-        ResultsAction::Verify { file } => pack::verify(file, output),
+        ResultsAction::Verify { file, signers } => pack::verify(file, signers.as_deref(), output),
         ResultsAction::Rm { runs } => {
             let mut runs = stored::names(&store, runs)?;
             runs.sort();

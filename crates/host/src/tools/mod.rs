@@ -29,6 +29,7 @@ pub mod samba;
 pub mod sgdisk;
 pub mod smartctl;
 pub mod ssh;
+pub mod ssh_keygen;
 pub mod swap;
 mod system;
 pub mod systemctl;
