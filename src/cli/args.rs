@@ -8,7 +8,7 @@ use clap::{
 };
 use clap_complete::Shell;
 
-use super::{check::args::Check, fleet::Fleet, options::Run, pool::args::Pool};
+use super::{check::args::Check, fleet::Fleet, options::Run, output::Color, pool::args::Pool};
 use crate::{
     experiments::seconds,
     report::{Format, RowFormat},
@@ -22,6 +22,15 @@ pub struct Args {
     /// Directory for results [default: XDG data directory]
     #[arg(long, global = true, value_name = "DIR", display_order = 900)]
     pub store: Option<PathBuf>,
+
+    /// Plain ASCII output
+    #[arg(long, global = true, display_order = 900)]
+    pub ascii: bool,
+
+    /// Colours: auto, always or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    #[arg(display_order = 900)]
+    pub color: Color,
 
     #[command(subcommand)]
     pub command: Command,
@@ -72,7 +81,8 @@ pub enum Command {
     Report(Report),
     /// Remove files left by runs that were killed
     Cleanup,
-    /// Print a script that completes commands and options
+    /// Print a script that completes commands, options and runs
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// bash, zsh or fish
         #[arg(hide_possible_values = true, value_parser = PossibleValuesParser::new(["bash", "zsh", "fish"]).try_map(|name| name.parse::<Shell>()))]
@@ -84,6 +94,12 @@ pub enum Command {
     /// Record a boot of `run boot --times`, as its unit of systemd
     #[command(hide = true, name = crate::experiments::boot_series::COMMAND)]
     BootSeries,
+    /// Print the runs or suites that may follow these words, for those scripts
+    #[command(hide = true)]
+    Names {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Print a man page
     #[command(hide = true)]
     Man {
@@ -91,6 +107,22 @@ pub enum Command {
         page: Option<String>,
     },
 }
+
+const COMPLETIONS_EXAMPLES: &str = "\
+bash:
+  mkdir -p ~/.local/share/bash-completion/completions
+  cd ~/.local/share/bash-completion/completions
+  drivebench completions bash > drivebench
+
+zsh, with `fpath+=~/.zfunc` before `compinit` in .zshrc:
+  mkdir -p ~/.zfunc
+  drivebench completions zsh > ~/.zfunc/_drivebench
+
+fish:
+  mkdir -p ~/.config/fish/completions
+  drivebench completions fish > ~/.config/fish/completions/drivebench.fish
+
+The Debian package has all three.";
 
 #[derive(Debug, Group)]
 #[command(after_help = "The page needs no network and no script. Nothing is uploaded.")]

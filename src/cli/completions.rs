@@ -1,23 +1,96 @@
 //! `drivebench completions` and `drivebench man`: what shells and `man` know of the command line, from the command line itself.
 
-use std::process::ExitCode;
+use std::{iter, process::ExitCode};
 
 use anyhow::Context;
-use clap::CommandFactory;
+use clap::{Arg, CommandFactory};
 use clap_complete::Shell;
-use clap_mangen::Man;
+use clap_mangen::{
+    Man,
+    roff::{Roff, roman},
+};
 
-use super::{args::Args, errors::Usage, output::Output};
+use super::{
+    args::{Args, LAST, RUN, SIDE},
+    errors::Usage,
+    output::Output,
+    stored,
+};
+use crate::{experiments::SUITE, plan::Suite};
 
 pub(super) fn completions(shell: Shell, output: &Output) -> anyhow::Result<ExitCode> {
-    output.result(&String::from_utf8(script(shell))?)?;
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "drivebench", &mut script);
+    output.result(&with_names(shell, &String::from_utf8(script)?))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn script(shell: Shell) -> Vec<u8> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "drivebench", &mut script);
-    script
+/// The script, which asks `drivebench names` where runs and suites are named.
+fn with_names(shell: Shell, script: &str) -> String {
+    match shell {
+        Shell::Zsh => {
+            script.replacen('\n', &format!("\n{ZSH_NAMES}"), 1).replace(":_default'", ":_drivebench_names'")
+        }
+        Shell::Fish => script.to_owned() + FISH_NAMES,
+        _ => script.to_owned() + BASH_NAMES,
+    }
+}
+
+const BASH_NAMES: &str = r#"
+_drivebench_names() {
+    _drivebench "$@"
+    local cur=${COMP_WORDS[COMP_CWORD]} names
+    names=$("$1" names -- "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
+    if [[ -n $names && $cur != -* ]]; then
+        COMPREPLY=($(compgen -W "$names" -- "$cur"))
+    fi
+}
+complete -F _drivebench_names -o bashdefault -o default drivebench
+"#;
+
+const ZSH_NAMES: &str = r#"
+_drivebench_names() {
+    local -a typed names
+    typed=(${(z)${LBUFFER% *}})
+    names=(${(f)"$(drivebench names -- ${typed[2,-1]} 2>/dev/null)"})
+    if (( $#names )); then compadd -a names; else _default; fi
+}
+"#;
+
+const FISH_NAMES: &str = r#"
+complete -c drivebench -a '(drivebench names -- (commandline -opc)[2..] 2>/dev/null)'
+complete -c drivebench -l suite -x -a '(drivebench names -- --suite; __fish_complete_path (commandline -ct))'
+complete -c drivebench -l resume -x -a '(drivebench names -- --resume 2>/dev/null)'
+"#;
+
+/// Prints the names of suites or runs that may follow these words, a line each.
+pub(super) fn names(words: &[String], output: &Output) -> anyhow::Result<ExitCode> {
+    let mut command = Args::command();
+    let mut option: Option<Arg> = None;
+    for word in words {
+        // The value of an option is no command.
+        let is_value = option.take().is_some();
+        let takes_word =
+            |arg: &&Arg| arg.get_action().takes_values() && arg.get_long() == word.strip_prefix("--");
+        option = command.get_arguments().find(|arg| !is_value && takes_word(arg)).cloned();
+        if let Some(next) = command.find_subcommand(word).filter(|_| !is_value) {
+            command = next.clone();
+        }
+    }
+    let arg = option.as_ref().or_else(|| command.get_positionals().last());
+    let value = arg.and_then(|arg| arg.get_value_names()?.first()).map(|name| name.as_str());
+    let names: Vec<String> = match value {
+        Some(RUN | SIDE) => {
+            let runs = stored::store(&None)?.list()?.0.into_iter().rev();
+            iter::once(LAST.to_owned()).chain(runs.map(|run| run.run)).collect()
+        }
+        _ if arg.is_some_and(|arg| arg.get_id() == SUITE.name()) => {
+            Suite::names().map(str::to_owned).collect()
+        }
+        _ => Vec::new(),
+    };
+    output.result(&names.into_iter().map(|name| name + "\n").collect::<String>())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The page of that name, or else the names of all pages.
@@ -50,8 +123,36 @@ fn pages() -> Vec<(String, clap::Command)> {
 }
 
 fn page_of(command: clap::Command) -> std::io::Result<Vec<u8>> {
+    let notes = command.get_after_help().map(ToString::to_string);
+    let subcommands = command.has_subcommands();
+    let man = Man::new(command).source(concat!("drivebench ", env!("CARGO_PKG_VERSION")));
     let mut page = Vec::new();
-    Man::new(command).source(concat!("drivebench ", env!("CARGO_PKG_VERSION"))).render(&mut page)?;
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if subcommands {
+        man.render_subcommands_section(&mut page)?;
+    }
+    if let Some(notes) = notes {
+        let mut roff = Roff::default();
+        roff.control("SH", ["NOTES"]);
+        let mut examples = false;
+        for line in notes.lines() {
+            // Examples are indented and keep their lines; all else is filled.
+            let example = line.starts_with(' ');
+            if std::mem::replace(&mut examples, example) != example {
+                roff.control(if example { "nf" } else { "fi" }, []);
+            }
+            if line.is_empty() {
+                roff.control("PP", []);
+            } else {
+                roff.text([roman(line)]);
+            }
+        }
+        roff.to_writer(&mut page)?;
+    }
     Ok(page)
 }
 
@@ -87,9 +188,23 @@ mod tests {
     }
 
     #[test]
+    fn examples_keep_their_lines() {
+        let page = page("drivebench-run-layouts");
+        let (_, notes) = page.split_once(".SH NOTES\nExamples:\n.nf\n").expect("examples");
+        let (examples, rest) = notes.split_once(".fi\n").expect("an end of the examples");
+        assert!(
+            examples.lines().count() > 1 && examples.lines().all(|line| line.starts_with("  ")),
+            "{examples}"
+        );
+        assert!(rest.starts_with("Sizes:"), "{rest}");
+    }
+
+    #[test]
     fn scripts_of_all_shells_have_every_experiment_and_option() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-            let script = String::from_utf8(script(shell)).expect("UTF-8");
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Args::command(), "drivebench", &mut script);
+            let script = String::from_utf8(script).expect("UTF-8");
             for experiment in REGISTER {
                 assert!(script.contains(experiment.name), "{shell}: {}", experiment.name);
                 for spec in experiment.options.iter().map(|option| option.spec()) {

@@ -57,11 +57,13 @@ fn indented(line: &str) -> (&str, &str) {
 /// Runs the command line and says how it went: 0 done, 1 failed, 2 bad input, 128 + signal interrupted.
 pub fn main() -> ExitCode {
     signals::survive_file_limit();
+    let typed: Vec<String> = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into()).collect();
+    mistakes::colours(&typed).write_global();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(e) => {
-            let output = Output::new();
-            match mistakes::explain(&e) {
+            let output = Output::new(typed.iter().any(|arg| arg == "--ascii"));
+            match mistakes::explain(&e, &typed) {
                 Some((wrong, hint)) => output.error(&wrong, Some(hint)),
                 None => match e.print().map_err(output::unwritable) {
                     // Help and version are what was asked for.
@@ -75,7 +77,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(USAGE));
         }
     };
-    let output = Output::new();
+    let output = Output::new(args.ascii);
     let done = match &args.command {
         Command::Run(run) => {
             boot_series::run(run, &args.store, &output).unwrap_or_else(|| run::run(run, &args.store, &output))
@@ -86,6 +88,7 @@ pub fn main() -> ExitCode {
         Command::Check(check) => check::check(check, &args.store, &output),
         Command::Cleanup => stored::store(&args.store).and_then(|store| cleanup::cleanup(&store, &output)),
         Command::Completions { shell } => completions::completions(*shell, &output),
+        Command::Names { words } => completions::names(words, &output),
         Command::Man { page } => completions::man(page.as_deref(), &output),
         Command::SwapWorker => {
             crate::experiments::use_memory(&mut io::stdin().lock(), &mut output::to_parent())

@@ -2,10 +2,10 @@
 
 use clap::{
     Arg, ArgAction, ArgMatches, Args as Group, FromArgMatches, Subcommand, builder::PossibleValuesParser,
-    error::ErrorKind, parser::ValueSource,
+    error::ErrorKind, parser::ValueSource, value_parser,
 };
 
-use super::args::RUN;
+use super::{args::RUN, output::Color};
 use crate::{
     experiments::{self, Declared, Experiment, REGISTER, Values},
     findings::fitness::Use,
@@ -39,7 +39,11 @@ pub struct Options {
     #[arg(long)]
     pub wait: bool,
 
-    /// text, markdown or json
+    /// Add reasons, percentiles, conditions and commands
+    #[arg(long, conflicts_with_all = ["plan", "events"])]
+    pub explain: bool,
+
+    /// text, markdown, csv or json
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
     pub format: Format,
 
@@ -103,6 +107,15 @@ fn subcommand(experiment: &'static Experiment) -> clap::Command {
     Options::augment_args(clap::Command::new(experiment.name))
         .about(experiment.question)
         .after_help(notes)
+        // The help of some experiments has 40 lines without it.
+        .arg(
+            Arg::new("color")
+                .long("color")
+                .value_parser(value_parser!(Color))
+                .default_value("auto")
+                .global(true)
+                .hide(true),
+        )
         .mut_arg("targets", |arg| arg.help(experiment.targets()))
         .mut_arg("targets", |arg| match experiment.default_target {
             Some(target) => arg.default_value(target).hide_default_value(true),

@@ -7,13 +7,25 @@ use std::{
 };
 
 use anstream::{AutoStream, ColorChoice};
+use clap::ValueEnum;
 use unicode_width::UnicodeWidthStr;
 
-use super::indented;
+use super::{indented, shell_lines::explained};
 use crate::{
     findings::{Column, Table},
     report::{Style, table, wrapped},
 };
+
+/// When colours are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// In a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
 
 /// Standard output for results, standard error for everything else.
 #[derive(Debug)]
@@ -31,8 +43,8 @@ pub(super) fn to_parent() -> impl io::Write {
 }
 
 impl Output {
-    pub(super) fn new() -> Self {
-        let unicode = utf8();
+    pub(super) fn new(ascii: bool) -> Self {
+        let unicode = !ascii && utf8();
         let style = |terminal: bool, colours: ColorChoice| Style {
             unicode,
             color: colours != ColorChoice::Never,
@@ -81,9 +93,9 @@ impl Output {
 
     /// Writes a command that can be copied to standard error.
     pub fn command(&self, command: &str, why: Option<&str>) {
-        let why = why.map(|why| format!("  # {}", self.aside.clean(why))).unwrap_or_default();
-        let line = format!("  {}{why}\n", self.aside.clean(command));
-        let _ = io::stderr().lock().write_all(line.as_bytes());
+        let why = why.map(|why| self.aside.clean(why));
+        let text = explained(&self.aside.clean(command), why.as_deref(), self.aside.width);
+        let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
     /// Writes a warning to standard error.

@@ -235,7 +235,7 @@ pub(super) fn carry_out(
         }
     } else {
         output.note("");
-        let shown = output.result(&render(&findings, args.format, output.style, false));
+        let shown = output.result(&render(&findings, args.format, output.style, args.explain));
         stored::saved(store, &name, &findings, output);
         // A closed pipe, such as `| head`, does not change the exit code of the run.
         shown.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;

@@ -177,6 +177,7 @@ fn mistakes_get_one_hint_that_can_be_typed() {
         &["show", "r999"],
         &["import"],
         &["nonsense"],
+        &["list", "--color", "sometimes"],
         &["run", "baseline", "--suite", "cmd", here],
         &["run", "baseline", "--suite", "CDM", here],
         &["run", "cliff", "--suite", "cdm", here],
@@ -530,6 +531,7 @@ fn protocols_are_followed_exactly() {
         "run",
         "baseline",
         "--wait",
+        "--explain",
         "--protocol",
         own.to_str().expect("UTF-8"),
         place.path().to_str().expect("UTF-8"),
@@ -594,8 +596,10 @@ fn targets_are_measured_together_and_the_plan_says_which() {
 #[test]
 fn output_without_unicode_is_ascii_and_a_closed_pipe_is_no_error() {
     let (cli, place) = (Cli::new(), Cli::directory());
-    let done = cli.command(short(place.path())).env("LC_ALL", "C").output().expect("starts");
-    assert!(done.status.success() && done.stdout.is_ascii() && done.stderr.is_ascii(), "{done:?}");
+    let mut args = short(place.path());
+    args.push("--ascii".into());
+    let done = cli.run(args);
+    assert!(done.code == 0 && done.out.is_ascii() && done.err.is_ascii(), "{}{}", done.out, done.err);
     let mut listing = cli.command(["list"]);
     let (reader, writer) = std::os::unix::net::UnixStream::pair().expect("two connected sockets");
     drop(reader);

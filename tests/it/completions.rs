@@ -9,7 +9,7 @@ fn offered(words: &[&str]) -> Vec<String> {
         PATH=${0%/*}:$PATH
         . <("$0" completions bash)
         COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
-        _drivebench drivebench "${@: -1}" "${@: -2:1}"
+        _drivebench_names drivebench "${@: -1}" "${@: -2:1}"
         printf '%s\n' "${COMPREPLY[@]}""#;
     let program = env!("CARGO_BIN_EXE_drivebench");
     let store = tempfile::tempdir().expect("a directory without runs");
@@ -27,4 +27,13 @@ fn bash_completes_commands_experiments_options_and_values() {
     assert_eq!(offered(&["run", "baseline", "--engi"]), ["--engine"]);
     assert_eq!(offered(&["run", "baseline", "--engine", "u"]), ["uring"]);
     assert_eq!(offered(&["results", "comp"]), ["compare"]);
+    assert_eq!(offered(&["run", "baseline", "--suite", "d"]), ["db", "dd-256k", "dd-parallel"]);
+    for words in [
+        &["show", ""][..],
+        &["report", "la"],
+        &["results", "compare", "last", ""],
+        &["run", "cliff", "--resume", ""],
+    ] {
+        assert_eq!(offered(words), ["last"], "{words:?}");
+    }
 }

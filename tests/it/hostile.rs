@@ -36,7 +36,8 @@ fn text(path: &Path) -> &str {
 
 /// Runs it with colours, and checks what it prints.
 fn printed(cli: &Cli, args: &[&str]) -> Done {
-    let done = cli.finish(cli.command(args).env("CLICOLOR_FORCE", "1"));
+    let args = [&["--color", "always"], args].concat();
+    let done = cli.run(&args);
     let colours = ["\u{1b}[1m", "\u{1b}[0m", "\u{1b}[31m", "\u{1b}[33m", "\u{1b}[32m", "\u{1b}[1m\u{1b}[32m"];
     for shown in [&done.out, &done.err] {
         let plain = colours.iter().fold(shown.clone(), |text, colour| text.replace(colour, ""));
@@ -130,7 +131,7 @@ fn commands_to_copy_work_for_any_name() {
     );
     let named = cli.run(["run".as_ref(), "baseline".as_ref(), not_text.as_os_str()]);
     let said = words(&named.err);
-    assert!(named.code == 2 && said.contains("invalid UTF-8"), "{said}");
+    assert!(named.code == 2 && said.contains("is not UTF-8") && said.contains("hint: rename"), "{said}");
 }
 
 /// Appends to each text in turn, by its path, the same for all members of a list.

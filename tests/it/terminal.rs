@@ -46,15 +46,23 @@ fn colours_are_used_where_they_are_wanted() {
     let cli = Cli::new();
     for (args, variables, coloured) in [
         (&["run", "foo"][..], &[][..], false),
+        (&["run", "foo", "--color", "always"], &[], true),
+        (&["run", "foo", "--color=always"], &[("NO_COLOR", "1")], true),
         (&["run", "foo"], &[("CLICOLOR_FORCE", "1")], true),
         (&["run", "foo"], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
+        (&["run", "foo", "--color", "never"], &[("CLICOLOR_FORCE", "1")], false),
         (&["--help"], &[], false),
+        (&["--help", "--color", "always"], &[], true),
         (&["--help"], &[("CLICOLOR_FORCE", "1")], true),
+        (&["run", "baseline", "/nowhere", "--color", "always"], &[], true),
     ] {
         let done = cli.command(args).envs(variables.iter().copied()).output().expect("starts");
         let text = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
         assert_eq!(text.contains('\u{1b}'), coloured, "{args:?} {variables:?}: {text}");
     }
-    let (text, code) = Terminal::start(cli.command(["run", "foo"]), 80).rest();
-    assert!(code == Some(2) && text.contains(&0x1b), "{}", String::from_utf8_lossy(&text));
+    for (args, coloured) in [(vec!["run", "foo"], true), (vec!["run", "foo", "--color", "never"], false)] {
+        let (text, code) = Terminal::start(cli.command(&args), 80).rest();
+        assert_eq!(code, Some(2));
+        assert_eq!(text.contains(&0x1b), coloured, "{args:?}: {}", String::from_utf8_lossy(&text));
+    }
 }

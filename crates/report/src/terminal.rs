@@ -7,6 +7,10 @@ use crate::units::{clean, hides};
 const STRONG: Ansi = Ansi::new().bold();
 const WARN: Ansi = AnsiColor::Yellow.on_default();
 const ERROR: Ansi = AnsiColor::Red.on_default();
+/// Green and bold, so that it differs from red for everybody.
+const BEST: Ansi = GREEN.bold();
+const GREEN: Ansi = AnsiColor::Green.on_default();
+const WORST: Ansi = AnsiColor::Red.on_default();
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {

@@ -78,7 +78,7 @@ fn a_drive_that_becomes_slower_is_found_and_accepted() {
     let slower = || vec![Alarm::Slower { load: "SEQ1M".to_owned() }];
     assert_eq!(check(8, 0.8), (slower(), true));
     assert_eq!(check(9, 0.8), (slower(), false), "said once");
-    accept(&disk("S1", 0).drives, &store, &Output::new()).expect("accepts");
+    accept(&disk("S1", 0).drives, &store, &Output::new(true)).expect("accepts");
     for number in 10..=13 {
         assert_eq!(check(number, 0.8), (vec![], false), "check {number}");
     }
@@ -97,7 +97,8 @@ fn new_errors_are_found_at_once_and_slower_peers_too() {
     assert_eq!(all(1, 0), [(vec![], false), (peers(), true), (vec![], false)]);
     let errors = vec![Alarm::NewErrors { counter: Counter::Pending, to: 8 }];
     assert_eq!(all(2, 8), [(vec![], false), (peers(), false), (errors, true)]);
-    accept(&[disk("S2", 0).drives, disk("S3", 0).drives].concat(), &store, &Output::new()).expect("accepts");
+    accept(&[disk("S2", 0).drives, disk("S3", 0).drives].concat(), &store, &Output::new(true))
+        .expect("accepts");
     assert_eq!(all(3, 8), [(vec![], false), (vec![], false), (vec![], false)]);
 }
 

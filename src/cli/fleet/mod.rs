@@ -222,7 +222,7 @@ fn check(args: &FleetRun) -> Result<bool, Usage> {
     // As the role runs it.
     let begin = ["drivebench", "run", experiment, "--store", "runs", "--wait"].map(str::to_owned);
     let typed = [&begin[..], &args.arguments].concat();
-    let parsed = Args::try_parse_from(&typed).map_err(|e| match mistakes::explain(&e) {
+    let parsed = Args::try_parse_from(&typed).map_err(|e| match mistakes::explain(&e, &typed[1..]) {
         Some((wrong, hint)) => Usage(format!("{wrong}: {hint}")),
         None => Usage(format!("`drivebench run {experiment} --help` shows its options")),
     })?;

@@ -68,12 +68,7 @@ impl Cli {
     }
 
     pub fn run<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Done {
-        self.finish(&mut self.command(args))
-    }
-
-    /// Runs a command with an environment of its own.
-    pub fn finish(&self, command: &mut Command) -> Done {
-        done(command.output().expect("drivebench starts"))
+        done(self.command(args).output().expect("drivebench starts"))
     }
 
     /// The same command, started by a line of shell as `"$@"`.
