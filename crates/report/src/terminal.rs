@@ -2,7 +2,10 @@
 
 use anstyle::{AnsiColor, Reset, Style as Ansi};
 
-use crate::units::{clean, hides};
+use crate::{
+    findings::Extreme,
+    units::{clean, hides},
+};
 
 const STRONG: Ansi = Ansi::new().bold();
 const WARN: Ansi = AnsiColor::Yellow.on_default();
@@ -37,7 +40,7 @@ impl Style {
 
     /// The text without orders to a terminal, which names of drives and files may hold, except line ends and colours.
     pub fn printable(self, text: &str) -> String {
-        let codes = [STRONG, WARN, ERROR].map(|ansi| ansi.render().to_string());
+        let codes = [STRONG, WARN, ERROR, GREEN].map(|ansi| ansi.render().to_string());
         let reset = Reset.render().to_string();
         let colour =
             |at: usize| self.color && codes.iter().chain([&reset]).any(|code| text[at..].starts_with(code));
@@ -55,6 +58,11 @@ impl Style {
 
     pub fn error(self, text: &str) -> String {
         self.paint(ERROR, text)
+    }
+
+    /// The best or the worst of a column.
+    pub fn extreme(self, which: Extreme, text: &str) -> String {
+        self.paint(if which == Extreme::Best { BEST } else { WORST }, text)
     }
 
     fn paint(self, ansi: Ansi, text: &str) -> String {

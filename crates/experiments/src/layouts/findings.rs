@@ -205,6 +205,8 @@ fn table(c: &Compared, names: &[String], drives: usize) -> Table {
         ("vs all drives", true),
         ("vs best layout", true),
     ]);
+    let known = c.measured.iter().enumerate().filter_map(|(at, e)| Some((at, e.as_ref()?)));
+    columns[1].mark(&known.clone().filter(|(at, _)| *at >= drives).collect::<Vec<_>>());
     let sum: Option<f64> = c.measured[..drives].iter().map(|e| e.as_ref().map(|e| e.value)).sum();
     let best = c.measured[drives..].iter().flatten().map(|e| e.value).reduce(f64::max);
     let row = |(at, name): (usize, &String)| {
