@@ -436,8 +436,11 @@ pub enum ResultsAction {
         /// Keep serials, UUIDs and the name of the machine
         #[arg(long)]
         identities: bool,
+        /// Sign with this ssh key
+        #[arg(long, value_name = "KEY")]
+        sign: Option<PathBuf>,
     },
-    /// Check a pack: its digest, and its findings computed again
+    /// Check a pack: its digest, its findings computed again, its signature
     Verify {
         /// The pack
         #[arg(value_name = "FILE")]

@@ -60,13 +60,8 @@ pub(super) struct Entry {
     pub changed: Vec<Changed>,
 }
 
-/// Conditions that may explain another speed; `None` where unknown or absent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(super) struct Conditions {
-    kernel: Option<String>,
-    port: Option<String>,
-    filesystem: Option<String>,
-}
+/// Conditions that may explain another speed, as far as they are known: the kernel, the port and the filesystem.
+type Conditions = BTreeMap<&'static str, String>;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Changed {

@@ -17,6 +17,10 @@ pub use metric::{BootPart, Claim, Factor, Limiter, LoadKey, Metric, On, Quantity
 pub use pooled::pooled;
 
 use crate::{
+    analyse::{
+        Estimate,
+        compare::{across_runs, apart},
+    },
     fitness::Use,
     units::{Pool, RunStatus, decimal_bytes, duration, shortened},
 };
