@@ -37,7 +37,7 @@ const GONE: Duration = Duration::from_secs(10);
 
 /// The commands. `W` and `X` are finished runs, `R` one to resume, `I` an import; `@fuse` and `@disk` are targets, `@out/` the
 /// output directory. What `+` precedes, a run killed before has left files.
-const COMMANDS: [&str; 48] = [
+const COMMANDS: [&str; 41] = [
     "run baseline --rw write --max-bytes 1M @fuse",
     "run baseline --rw write,randread --bs 64k --max-bytes 2M --engine psync @fuse",
     "run baseline --rw write,read --bs 64k --iodepth 4 --max-bytes 8M --engine uring @disk",
@@ -66,19 +66,12 @@ const COMMANDS: [&str; 48] = [
     "import @import",
     "results",
     "show W X --format json",
-    "show W --format csv",
     "show W --full",
     "show I --format markdown",
-    "report W --out @out/report",
-    "report W X I --out @out/report",
     "results compare W X",
     "results compare W X --format json",
     "results export",
-    "results export --out @out/all.csv",
-    "results export --out @out/all.json",
-    "results export --out @out/all.prom",
-    "results export --out @out/old.csv --force",
-    "results export --out @out/old.prom",
+    "results pack W --identities --out @out/w.pack",
     "results rm W",
     "results rm W X I",
     "results rm R",
@@ -185,9 +178,6 @@ impl Bench {
             bench.must(line)?;
             let new = bench.stored()?.into_keys().find(|run| !bench.runs.values().any(|known| known == run));
             bench.runs.insert(letter, new.ok_or("a run")?);
-        }
-        for name in ["old.csv", "old.prom"] {
-            bench.must(&format!("results export --out @out/{name}"))?;
         }
         bench.interrupted()?;
         let new = bench.stored()?.into_keys().find(|run| !bench.runs.values().any(|known| known == run));

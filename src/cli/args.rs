@@ -70,7 +70,6 @@ pub enum Command {
     /// Save the description of this machine for a bug report
     Capture(Capture),
     /// Import results of fio, dd or PiBenchmarks
-    #[command(after_help = IMPORT_EXAMPLES)]
     Import(Import),
     /// List, compare, export or remove earlier runs
     Results(Results),
@@ -266,17 +265,6 @@ pub enum BayAction {
     },
 }
 
-const IMPORT_EXAMPLES: &str = "\
-Examples:
-  drivebench import fio.json                    fio --output-format=json
-  drivebench import bench-fio --drive 4C530001  all files below a directory
-  drivebench import dd.log --rw write           a log of dd has no direction
-  drivebench import pi.txt --board 'Pi Zero 2 W'
-
-Formats are recognised by content: fio's output, dd's summary in any language,
-PiBenchmarks' output. What a tool doesn't report stays unknown, and a single run
-has no interval. Damaged or truncated files are not imported.";
-
 #[derive(Debug, Group)]
 pub struct Import {
     /// Files, or directories for all files below them
@@ -359,14 +347,9 @@ pub struct Filter {
     /// Only runs since this day (UTC)
     #[arg(long, value_name = "YYYY-MM-DD", value_parser = day)]
     pub since: Option<String>,
-
-    /// Only runs until this day (UTC)
-    #[arg(long, value_name = "YYYY-MM-DD", value_parser = day)]
-    pub until: Option<String>,
 }
 
 #[derive(Debug, Group)]
-#[command(after_help = EXPORT_EXAMPLES)]
 pub struct Export {
     /// Names of runs, in the order of the rows [default: all, oldest first]
     #[arg(value_name = RUN, conflicts_with = "Filter")]
@@ -375,21 +358,13 @@ pub struct Export {
     #[command(flatten)]
     pub filter: Filter,
 
-    /// csv, json or openmetrics [default: by the name of --out, else csv]
-    #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
-    pub format: Option<RowFormat>,
-
-    /// Write to this file instead of standard output
-    #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
+    /// csv, json or openmetrics
+    #[arg(long, value_name = "FORMAT", default_value = "csv", hide_possible_values = true)]
+    pub format: RowFormat,
 
     /// Add a file for each finished run to this directory, in partitions by month and machine
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "out"])]
+    #[arg(long, value_name = "DIR", conflicts_with = "format")]
     pub dataset: Option<PathBuf>,
-
-    /// Replace an existing file
-    #[arg(long, requires = "out")]
-    pub force: bool,
 }
 
 #[derive(Debug, Group)]
@@ -409,7 +384,7 @@ pub struct Show {
     #[arg(required = true, value_name = RUN)]
     pub runs: Vec<String>,
 
-    /// text, markdown, csv or json
+    /// text, markdown or json
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
     pub format: Format,
 
@@ -417,15 +392,6 @@ pub struct Show {
     #[arg(long)]
     pub full: bool,
 }
-
-const EXPORT_EXAMPLES: &str = "\
-Examples:
-  drivebench results export > all.csv            for a spreadsheet or DuckDB
-  drivebench results export --format json        for a program
-  drivebench results export --dataset bench      a table that grows, for DuckDB or Spark
-  drivebench results export --force --out /var/lib/prometheus/node-exporter/bench.prom
-
-docs/reference/export.md describes the columns and the metrics.";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
@@ -453,7 +419,7 @@ pub enum ResultsAction {
         /// Latencies too, and what would show smaller differences
         #[arg(long)]
         full: bool,
-        /// text, markdown, csv or json
+        /// text, markdown or json
         #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
         format: Format,
     },

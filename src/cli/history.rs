@@ -60,19 +60,14 @@ pub(super) struct Entry {
     pub changed: Vec<Changed>,
 }
 
-/// Conditions that may explain another speed; `None` where unknown or absent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(super) struct Conditions {
-    kernel: Option<String>,
-    port: Option<String>,
-    filesystem: Option<String>,
-}
+/// Conditions that may explain another speed, as far as they are known: the kernel, the port and the filesystem.
+type Conditions = BTreeMap<&'static str, String>;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Changed {
     pub what: &'static str,
-    pub from: Option<String>,
-    pub to: Option<String>,
+    pub from: String,
+    pub to: String,
 }
 
 /// The speeds of one load in runs of one experiment with one suite.
@@ -104,27 +99,11 @@ pub(super) struct Point {
     pub speed: Estimate,
 }
 
-impl Conditions {
-    /// The conditions that changed between two runs. A run on the bare device does not change the filesystem.
-    fn changes_since(&self, before: &Self) -> Vec<Changed> {
-        let all = [
-            ("kernel", &before.kernel, &self.kernel),
-            ("port", &before.port, &self.port),
-            ("filesystem", &before.filesystem, &self.filesystem),
-        ];
-        let known = all.into_iter().filter(|(_, from, to)| from.is_some() && to.is_some() && from != to);
-        known.map(|(what, from, to)| Changed { what, from: from.clone(), to: to.clone() }).collect()
-    }
-
-    /// These conditions; unknown ones are taken from `before`.
-    fn or_as_in(self, before: &Self) -> Self {
-        let or = |now: Option<String>, then: &Option<String>| now.or_else(|| then.clone());
-        Self {
-            kernel: or(self.kernel, &before.kernel),
-            port: or(self.port, &before.port),
-            filesystem: or(self.filesystem, &before.filesystem),
-        }
-    }
+/// The conditions that changed between two runs. A run on the bare device does not change the filesystem.
+fn changes(before: &Conditions, now: &Conditions) -> Vec<Changed> {
+    let changed = now.iter().filter_map(|(what, to)| Some((what, before.get(what)?, to)));
+    let changed = changed.filter(|(_, from, to)| from != to);
+    changed.map(|(what, from, to)| Changed { what, from: from.clone(), to: to.clone() }).collect()
 }
 
 pub(super) fn history(args: &History, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -207,7 +186,8 @@ fn places(store: &Store, run: &str) -> BTreeMap<String, Conditions> {
         let [drive] = &target.drives[..] else { return None };
         let filesystem = target.mount.as_ref().map(|mount| mount.filesystem.clone());
         let port = drive.bay.as_ref().map(|_| drive.full_bay());
-        Some((drive.identity(), Conditions { kernel: kernel.clone(), port, filesystem }))
+        let all = [("kernel", kernel.clone()), ("port", port), ("filesystem", filesystem)];
+        Some((drive.identity(), all.into_iter().filter_map(|(what, value)| Some((what, value?))).collect()))
     };
     plan.targets.iter().filter_map(place).collect()
 }
@@ -266,8 +246,9 @@ impl DriveHistory {
         self.lost = lost.next().or(self.lost.take());
         let numbers = headline(&Findings { estimates, ..findings.clone() });
         let before = self.runs.last().map(|entry| entry.place.clone()).unwrap_or_default();
-        let changed = place.changes_since(&before);
-        let place = place.or_as_in(&before);
+        let changed = changes(&before, &place);
+        // What is unknown counts as unchanged.
+        let place = before.into_iter().chain(place).collect();
         self.runs.push(Entry { run, at, experiment, suite, numbers, place, changed });
     }
 
@@ -345,8 +326,7 @@ pub(super) fn speed_name(load: &LoadKey) -> String {
 
 /// `[kernel now 6.12]`.
 fn mark(changed: &Changed) -> String {
-    let to = changed.to.as_deref().unwrap_or_default();
-    format!("[{} now {}]", changed.what, shortened(to, 24))
+    format!("[{} now {}]", changed.what, shortened(&changed.to, 24))
 }
 
 fn cells(series: &Series, style: Style) -> Vec<String> {
@@ -400,8 +380,8 @@ mod tests {
     }
 
     fn place(kernel: &str, filesystem: Option<&str>) -> Conditions {
-        let filesystem = filesystem.map(str::to_owned);
-        Conditions { kernel: Some(kernel.to_owned()), port: None, filesystem }
+        let all = [("kernel", Some(kernel)), ("filesystem", filesystem)];
+        all.into_iter().filter_map(|(what, value)| Some((what, value?.to_owned()))).collect()
     }
 
     #[test]
@@ -431,7 +411,7 @@ mod tests {
         );
         let changed: Vec<Vec<&str>> =
             one.runs.iter().map(|entry| entry.changed.iter().map(|one| one.what).collect()).collect();
-        assert_eq!(changed, [vec![], vec![], vec!["kernel", "filesystem"]]);
+        assert_eq!(changed, [vec![], vec![], vec!["filesystem", "kernel"]]);
     }
 
     #[test]

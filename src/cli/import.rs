@@ -69,18 +69,11 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
             }
         }
     }
-    if fresh.is_empty() {
-        if let [why] = &refused[..] {
-            return Err(Usage(format!("nothing was imported: {}", why.trim_end_matches('.'))).into());
-        }
-        list_skipped(&refused, output);
-        let why = match refused.len() as u64 {
-            0 => "no files found".to_owned(),
-            n => format!("nothing was imported: {} skipped", count(n, "file")),
-        };
-        return Err(Usage(why).into());
-    }
     list_skipped(&refused, output);
+    if fresh.is_empty() {
+        let skipped = count(refused.len() as u64, "file");
+        return Err(Usage(format!("nothing was imported: {skipped} skipped")).into());
+    }
     let mut saved = Vec::new();
     for imported in fresh {
         let (file, loads, tool) = (imported.file.clone(), imported.loads.len(), imported.tool.clone());

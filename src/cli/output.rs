@@ -10,7 +10,7 @@ use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
 use unicode_width::UnicodeWidthStr;
 
-use super::{indented, shell_lines::explained};
+use super::indented;
 use crate::{
     findings::{Column, Table},
     report::{Style, table, wrapped},
@@ -93,9 +93,9 @@ impl Output {
 
     /// Writes a command that can be copied to standard error.
     pub fn command(&self, command: &str, why: Option<&str>) {
-        let why = why.map(|why| self.aside.clean(why));
-        let text = explained(&self.aside.clean(command), why.as_deref(), self.aside.width);
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+        let why = why.map(|why| format!("  # {}", self.aside.clean(why))).unwrap_or_default();
+        let line = format!("  {}{why}\n", self.aside.clean(command));
+        let _ = io::stderr().lock().write_all(line.as_bytes());
     }
 
     /// Writes a warning to standard error.

@@ -197,10 +197,8 @@ fn anonymised(mut events: Vec<Event>, store: &Store) -> anyhow::Result<Vec<Event
     })?;
     // A short name is not replaced.
     for event in &mut events {
-        match event {
-            Event::Start(start) => start.host.name = None,
-            Event::Resume(resume) => resume.host.name = None,
-            _ => {}
+        if let Event::Start(start) = event {
+            start.host.name = None;
         }
     }
     Ok(events)

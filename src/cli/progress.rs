@@ -17,7 +17,7 @@ use crate::{
     plan::{Files, Measure, Plan, Repetitions, Rule, Step},
     record::Event,
     run::{Move, Progress, Wanted, Watcher},
-    units::{Ended, clean_json, count, decimal_bytes, duration, rate},
+    units::{Ended, clean_json, decimal_bytes, duration, rate},
 };
 
 /// If more loads than this have the same label, only failed ones are listed individually.
@@ -211,13 +211,12 @@ impl Watcher for Show<'_> {
                 speed: p.estimate.as_ref().map_or(p.bytes as f64 / p.seconds, |e| e.value),
                 interval: p.estimate.as_ref().map(Estimate::half_width).filter(|half| half.is_finite()),
                 left: left(p),
-                stalls: p.stalls,
             };
             self.live.load(p.target, now);
         }
         let every = match self.how {
             Way::Live => Duration::from_millis(200),
-            Way::Plain => Duration::from_secs(10),
+            Way::Plain => return,
             Way::Events => Duration::from_secs(1),
         };
         if self.shown.elapsed() < every {
@@ -230,7 +229,7 @@ impl Watcher for Show<'_> {
                 let heading = self.heading(p.target, label);
                 self.live.draw(&Load { heading: &heading, label, load });
             }
-            Way::Plain => self.output.note(&format!("  {}", self.words(p))),
+            Way::Plain => {}
             Way::Events => self.line(&json!({
                 "event": "progress",
                 "target": p.target,
@@ -240,24 +239,10 @@ impl Watcher for Show<'_> {
                 "seconds": p.seconds,
                 "bytes_per_second": p.speed,
                 "estimate": p.estimate,
-                "stalls": p.stalls,
                 "cliffs": p.cliffs,
                 "seconds_left_at_most": left(p),
             })),
         }
-    }
-}
-
-impl Show<'_> {
-    fn words(&self, p: &Progress<'_>) -> String {
-        let speed = p.estimate.as_ref().map_or_else(|| rate(p.bytes as f64 / p.seconds), |e| e.text(rate));
-        let left = left(p).map(|left| format!(", up to {} left", duration(left))).unwrap_or_default();
-        let stalls =
-            if p.stalls > 0 { format!(", {}", count(p.stalls as u64, "stall")) } else { String::new() };
-        let slower = if p.cliffs > 0 { ", slowed down" } else { "" };
-        let heading = self.heading(p.target, &p.measure.label);
-        let bytes = decimal_bytes(p.bytes);
-        format!("{heading} {speed}  {bytes}  {}{left}{stalls}{slower}", duration(p.seconds))
     }
 }
 
@@ -295,25 +280,15 @@ mod tests {
     };
 
     #[test]
-    fn lines_of_progress_do_not_contradict_each_other() {
+    fn the_time_of_one_pass_is_not_the_time_of_all() {
         let load = Load::new(Direction::Write, Pattern::Sequential, 4096, Caching::Buffered, 1);
         let rule = Rule::Fixed { bytes: 1_000_000_000, seconds: Some(100.0) };
         let once = Measure::new("write", load, rule, 1 << 20);
         let again = Measure { again: Some(AtLeast { seconds: 1.0, bytes: 1 << 30 }), ..once.clone() };
-        let (output, plan) =
-            (Output::new(true), Plan { targets: vec![Default::default()], ..Plan::default() });
-        let show = Show::new(&output, &plan, false);
-        let now = |measure| Progress {
-            target: 0,
-            measure,
-            bytes: 500_000_000,
-            seconds: 10.0,
-            speed: 50e6,
-            estimate: None,
-            stalls: 0,
-            cliffs: 0,
+        let at = |measure| {
+            let (bytes, seconds) = (500_000_000, 10.0);
+            left(&Progress { target: 0, measure, bytes, seconds, speed: 50e6, estimate: None, cliffs: 0 })
         };
-        assert_eq!(show.words(&now(&once)), "write 50.0 MB/s  500 MB  10 s, up to 10 s left");
-        assert_eq!(show.words(&now(&again)), "write 50.0 MB/s  500 MB  10 s", "what is left of one pass");
+        assert_eq!([at(&once), at(&again)], [Some(10.0), None]);
     }
 }

@@ -5,11 +5,11 @@ use std::{io, path::PathBuf, process::ExitCode};
 use super::{args::Report, errors::Usage, output::Output, serve, site, stored};
 use crate::{
     compare::compare,
-    findings::{CarrierDrive, Findings},
+    findings::Findings,
     record::{Event, Store, keep_new_dir},
     report::{html, markdown, plot},
     sysroot::Archive,
-    units::{count, decimal_bytes, distinct, listed},
+    units::{count, decimal_bytes},
 };
 
 pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -42,12 +42,7 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
             Err(e) => output.note(&format!("{} and {other} are not compared: {e}.", names[0])),
         }
     }
-    let in_common = in_common(&all);
-    in_common.iter().for_each(|sentence| output.note(sentence));
     all.splice(0..0, compared);
-    if let Some(first) = all.first_mut() {
-        first.context.extend(in_common);
-    }
     if args.anonymise {
         // Short names of machines are not found in text.
         all.iter_mut().for_each(|one| one.origin.host_name = None);
@@ -71,23 +66,6 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
         "The report contains serials, paths and the name of the machine: check it before you publish it; --anonymise replaces serials."
     });
     Ok(ExitCode::SUCCESS)
-}
-
-/// The drives that several of these runs measured, in a sentence each.
-fn in_common(all: &[Findings]) -> Vec<String> {
-    let drives = |run: &Findings| -> Vec<CarrierDrive> {
-        run.origin.carriers.iter().flat_map(|carrier| carrier.drives.clone()).collect()
-    };
-    let mut sentences = Vec::new();
-    for drive in distinct(all.iter().flat_map(drives).map(|drive| (drive.identity, drive.model))) {
-        let has = |run: &&Findings| drives(run).iter().any(|own| own.identity == drive.0);
-        let runs = distinct(all.iter().filter(has).map(|run| run.run.clone()));
-        if runs.len() > 1 {
-            let model = drive.1.map(|model| format!(", {model}")).unwrap_or_default();
-            sentences.push(format!("{} measured one drive{model}.", listed(&runs)));
-        }
-    }
-    distinct(sentences)
 }
 
 /// Findings without what identifies the machines of these runs and their drives, as in a captured archive.
@@ -117,27 +95,4 @@ fn files(all: &[Findings]) -> Vec<(String, String)> {
     }
     files.push(("report.md".to_owned(), pages.join("\n")));
     files
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::findings::{Carrier, Origin};
-
-    #[test]
-    fn runs_of_one_drive_say_so() {
-        let run = |name: &str, drives: &[&str]| {
-            let drive = |identity: &&str| CarrierDrive {
-                identity: (*identity).to_owned(),
-                model: Some("Ultra".to_owned()),
-                ..CarrierDrive::default()
-            };
-            let carrier = Carrier { drives: drives.iter().map(drive).collect(), ..Carrier::default() };
-            let origin = Origin { carriers: vec![carrier], ..Origin::default() };
-            Findings { run: name.to_owned(), origin, ..Findings::default() }
-        };
-        let all = [run("r1", &["A"]), run("r2", &["B", "A"]), run("r3", &["C"])];
-        assert_eq!(in_common(&all), ["r1 and r2 measured one drive, Ultra."]);
-        assert!(in_common(&all[1..]).is_empty());
-    }
 }

@@ -248,7 +248,6 @@ mod tests {
             pool: None,
             board: None,
             host: None,
-            lab: false,
             end: Some(End { how: How::Finished, at: String::new() }),
             written: Default::default(),
             headline: Some(

@@ -21,11 +21,11 @@ use crate::{
     experiments::{self, ERASE, Request, pool_commands::is_pool_command},
     inventory::Inventory,
     plan::Plan,
-    record::{self, Done, End, Event, Host, How, Resume, SCHEMA, Start, Store, StoreError},
+    record::{self, Done, End, Event, Host, How, SCHEMA, Start, Store, StoreError},
     report::{Format, json, render},
     run::{self, Local, Lock, LockError, Locks, RunContext},
     sysroot::Sysroot,
-    target::{Kind, Target},
+    target::Target,
     units::{Histogram, shell_word},
 };
 
@@ -171,17 +171,6 @@ pub(super) fn carry_out(
         return Ok(ExitCode::from(code));
     }
     let _locks = locks?;
-    let there = plan.targets.iter().enumerate().filter(|(at, _)| !plan.is_found_by_act(*at));
-    for (_, target) in there.filter(|(_, t)| t.kind == Kind::Directory) {
-        for path in run::look_alikes(&target.path, store.dir()) {
-            let (rm, word) = (if path.is_dir() { "rm -r" } else { "rm" }, shell_word(&path));
-            output.note(&format!(
-                "{} looks like a leftover of a run whose journal isn't here. If it is one, remove it with:",
-                path.display()
-            ));
-            output.command(&format!("{rm} {word}"), None);
-        }
-    }
     let targets = plan.targets.iter().map(|t| format!("{} ({})", t.path.display(), t.label())).collect();
     let host = run::host(sysroot);
     let (name, mut writer, first, done) = match resumed {
@@ -197,9 +186,8 @@ pub(super) fn carry_out(
             (plan, done) = unfinished(&experiment, name, &record, store)?;
             inventory = pool::here(Some(store.dir()), output);
             before = remaining(name, &plan, &done, &inventory)?;
-            let Start { at, version, inventory, .. } = start(String::new(), &experiment, inventory.clone());
-            let resume = Resume { at, version, host, inventory };
-            (name.to_owned(), writer, Event::Resume(Box::new(resume)), done)
+            let resume = Event::Resume { at: run::now(), version: env!("CARGO_PKG_VERSION").to_owned() };
+            (name.to_owned(), writer, resume, done)
         }
     };
     if !args.events {
@@ -321,6 +309,7 @@ pub(super) fn start(run: String, experiment: &str, inventory: Inventory) -> Star
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::Kind;
     use crate::{
         experiments::{BAYS, Effort, Values},
         inventory::{Drive, fixtures},

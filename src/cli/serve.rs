@@ -8,11 +8,11 @@ use std::{
     process::ExitCode,
     sync::{Arc, Mutex, PoisonError},
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use super::{errors::Usage, output::Output, signals::Signals, site};
-use crate::record::{Store, StoreState};
+use crate::record::Store;
 
 /// The most bytes of a request, seconds until it is complete, and connections at once.
 const LONGEST: usize = 8192;
@@ -36,10 +36,8 @@ type Pages = BTreeMap<String, String>;
 
 struct Site {
     store: Store,
-    /// The pages as they were last made.
-    pages: Mutex<Arc<Pages>>,
-    /// The state of the store then; locked while they are made.
-    made: Mutex<StoreState>,
+    /// When the store had changed, and the pages as they were made then.
+    made: Mutex<(Option<SystemTime>, Arc<Pages>)>,
 }
 
 pub(super) fn serve(port: u16, store: Store, output: &Output) -> anyhow::Result<ExitCode> {
@@ -47,11 +45,10 @@ pub(super) fn serve(port: u16, store: Store, output: &Output) -> anyhow::Result<
         Usage(format!("port {port} of 127.0.0.1 can't be used: {e}; name another one, or 0 for any"))
     })?;
     let signals = Signals::listen()?;
-    let made = Mutex::new(store.state());
-    let pages = Mutex::new(Arc::new(site::pages(&store)?));
+    let made = Mutex::new((store.changed(), Arc::new(site::pages(&store)?)));
     output.result(&format!("http://{}/\n", listener.local_addr()?))?;
     output.note("All users of this machine can read the pages, with serials and paths. Ctrl-C ends this.");
-    let site = Arc::new(Site { store, pages, made });
+    let site = Arc::new(Site { store, made });
     thread::Builder::new().spawn(move || {
         for stream in listener.incoming() {
             match stream {
@@ -103,17 +100,14 @@ fn read_head(stream: &mut TcpStream) -> io::Result<String> {
 }
 
 impl Site {
-    /// The pages, made anew if the store has changed. While another request makes them, these are the last ones.
+    /// The pages, made anew if the store has changed.
     fn current(&self) -> anyhow::Result<Arc<Pages>> {
-        let pages = || self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Ok(mut made) = self.made.try_lock() {
-            let state = self.store.state();
-            if *made != state {
-                *pages() = Arc::new(site::pages(&self.store)?);
-                *made = state;
-            }
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = self.store.changed();
+        if made.0 != changed {
+            *made = (changed, Arc::new(site::pages(&self.store)?));
         }
-        Ok(Arc::clone(&pages()))
+        Ok(Arc::clone(&made.1))
     }
 }
 

@@ -195,11 +195,8 @@ fn figure(one: &DriveHistory, name: &str, all: &[&Series]) -> Figure {
     let curve = |series: &&Series| Curve::new(&series.load, Style::Line, series.points.iter().map(point));
     let marks = one.runs.iter().flat_map(|entry| {
         let at = days(first, &entry.at);
-        let label = move |one: &history::Changed| {
-            let to = one.to.as_deref().unwrap_or_default();
-            Mark { label: format!("{} {}", one.what, shortened(to, 24)), at: At::X(at) }
-        };
-        entry.changed.iter().map(label)
+        let label = move |one: &history::Changed| format!("{} {}", one.what, shortened(&one.to, 24));
+        entry.changed.iter().map(move |one| Mark { label: label(one), at: At::X(at) })
     });
     let changes = all.iter().filter_map(|series| {
         let change = series.change.as_ref()?;

@@ -103,7 +103,6 @@ fn matches(run: &Summary, filter: &Filter) -> bool {
         && filter.host.as_ref().is_none_or(|name| run.host.as_ref() == Some(name))
         && filter.experiment.as_ref().is_none_or(|name| *name == run.experiment)
         && filter.since.as_deref().is_none_or(|since| day >= since)
-        && filter.until.as_deref().is_none_or(|until| day <= until)
 }
 
 pub(super) fn each_once(runs: &[String]) -> Result<(), Usage> {

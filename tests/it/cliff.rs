@@ -119,8 +119,7 @@ fn a_deadline_is_kept_and_the_pause_left_out_where_it_would_take_most_of_it() {
         });
         assert!(writes.sum::<f64>() >= seconds / 2.0, "{seconds}");
         let pause = plan.steps.iter().any(|step| step.act.is::<Pause>());
-        assert_eq!((pause, plan.no_pause(0).is_some()), (seconds >= 120.0, seconds < 120.0));
-        assert_eq!(plan.describe().contains("recovery after a pause of 1:00 is not measured"), !pause);
+        assert_eq!(pause, seconds >= 120.0);
     }
 }
 
@@ -132,7 +131,7 @@ fn a_writing_that_time_ended_says_so_and_not_that_space_is_short() {
     asked.effort.max_seconds = 40.0;
     let said = said(&measured(&asked, &stick(20e6), 1)).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("raise --max-time and --max-bytes") && !said.contains("free some"), "{said}");
-    assert!(said.contains("Recovery after a pause of 1:00 is not measured"), "{said}");
+    assert!(said.contains("Recovery after a pause is not measured"), "{said}");
 }
 
 #[test]

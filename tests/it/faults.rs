@@ -31,7 +31,7 @@ const COMMANDS: [&[&str]; 10] = [
     &["results"],
     &["show", "rbase1"],
     &["results", "compare", "rbase1", "rbase2"],
-    &["results", "export", "--out", "OUT/x.csv"],
+    &["results", "export"],
     &["report", "rbase1", "--out", "OUT/page"],
     &["advise"],
     &["import", "IMPORTED"],

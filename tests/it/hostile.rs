@@ -64,7 +64,7 @@ fn no_command_prints_what_a_path_orders() {
             out.lines().skip(1).filter_map(|line| Some(line.split_whitespace().next()?.to_owned()));
         (runs.next().expect("a run"), runs.next().expect("another"))
     };
-    for format in ["text", "markdown", "csv", "json"] {
+    for format in ["text", "markdown", "json"] {
         assert_eq!(run(&["show", &a, "--full", "--format", format]).code, 0);
         assert_eq!(run(&["results", "compare", &a, &b, "--full", "--format", format]).code, 0);
     }
@@ -84,8 +84,7 @@ fn no_command_prints_what_a_path_orders() {
         &["--store", text(&file), "results"],
         &["list", "--sysroot", store],
         &["list", "--sysroot", text(&file)],
-        &["results", "export", "--out", store],
-        &["results", "export", "--out", &format!("{store}/x.csv")],
+        &["results", "export", "--dataset", store],
         &["report", &a, "--out", store],
         &["capture", text(&file)],
         &["bay", "name", HOSTILE, HOSTILE],
@@ -189,30 +188,23 @@ fn no_text_of_a_record_gives_orders_and_no_fence_ends_early() {
 }
 
 #[test]
-fn planted_links_are_neither_followed_nor_replaced_without_force() {
+fn planted_links_are_neither_followed_nor_replaced() {
     let (cli, home) = (Cli::new(), Cli::directory());
     let run = stored(&cli, "4C530001");
     let at = |name: &str| home.path().join(name);
-    let metrics = cli.run(["results", "export", "--format", "openmetrics"]).out;
-    fs::write(at("victim"), &metrics).expect("writes");
-    for (name, to) in
-        [("a.csv", "victim"), ("b.json", "nothing"), ("c.prom", "victim"), ("d.tar.gz", "nothing")]
-    {
+    fs::write(at("victim"), "mine").expect("writes");
+    for (name, to) in [("a.pack", "victim"), ("b.pack", "nothing"), ("d.tar.gz", "nothing")] {
         symlink(to, at(name)).expect("links");
         let out = at(name);
         let args = match name {
             "d.tar.gz" => vec!["capture", text(&out)],
-            _ => vec!["results", "export", &run, "--out", text(&out)],
+            _ => vec!["results", "pack", &run, "--out", text(&out)],
         };
         let refused = cli.run(&args);
         assert_eq!(refused.code, 2, "{name}: {}", refused.err);
         assert!(words(&refused.err).contains("already exists"), "{name}: {}", refused.err);
         assert!(out.is_symlink());
-        if args[0] == "results" {
-            assert_eq!(cli.run(args.into_iter().chain(["--force"])).code, 0);
-            assert!(out.symlink_metadata().expect("there").is_file(), "{name} itself is replaced");
-        }
-        assert_eq!(fs::read_to_string(at("victim")).expect("stays"), metrics, "{name}");
+        assert_eq!(fs::read_to_string(at("victim")).expect("stays"), "mine", "{name}");
         assert!(!at("nothing").exists(), "{name}");
     }
     symlink("elsewhere", at("report")).expect("links");
@@ -322,7 +314,7 @@ fn special_files_in_the_store_and_configuration_are_not_waited_for() {
     fs::write(&log, "1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.5 s, 2.1 MB/s\n").expect("writes");
     for (args, code) in [
         (&["results"][..], 0),
-        (&["results", "export", "--out", &format!("{}.csv", text(&out))], 1),
+        (&["results", "export"], 1),
         (&["show", "rfifo"], 1),
         (&["show", "rboth"], 1),
         (&["show", "rzero"], 1),

@@ -68,7 +68,7 @@ fn an_import_in_all_formats_and_reports() {
     let cli = Cli::new();
     let run = saved(&import(&cli, &["fio-3.33-repeated.json", "--board", "Pi Zero 2 W", "--drive", "vda"]));
     let show = |format| cli.run(["show", &run, "--format", format]).out.replace(&run, "RUN");
-    insta::assert_snapshot!(show("csv"));
+    insta::assert_snapshot!(cli.run(["results", "export", &run]).out.replace(&run, "RUN"));
     let json: serde_json::Value = serde_json::from_str(&show("json")).expect("JSON");
     assert_eq!(json["experiment"], "import");
     assert_eq!(json["estimates"][0]["name"], "write throughput");

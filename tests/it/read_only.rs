@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use crate::support::cli::{Cli, names, words};
+use crate::support::cli::{Cli, names};
 
 const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/records");
 const RUNS: [&str; 2] = ["rbase1", "rbase2"];
@@ -167,11 +167,7 @@ fn an_output_that_fails_leaves_nothing() {
     // A directory that isn't there, one that is a file, and one that takes no files.
     let no_dir = [home.path().join("no/x.csv"), home.path().join("file/x.csv"), "/proc/x.csv".into()];
     for path in no_dir.iter().map(|path| path.to_str().expect("UTF-8")) {
-        for args in [
-            &["capture", path][..],
-            &["report", RUNS[0], "--out", path],
-            &["results", "export", RUNS[0], "--out", path],
-        ] {
+        for args in [&["capture", path][..], &["report", RUNS[0], "--out", path]] {
             let failed = place.cli.run(args);
             assert!(failed.code == 1 && failed.err.contains("can't be written"), "{args:?}: {}", failed.err);
             assert_eq!(names(&place.cli.store().join("journals")), [""; 0], "{args:?}");
@@ -230,8 +226,6 @@ fn a_run_removes_leftovers_before_it_plans_and_only_by_journal() {
     assert_eq!(refused.code, 2, "{}", refused.err);
     assert_eq!(place.left(), (vec![".drivebench-rphotos.files".to_owned()], vec![]));
     let done = place.cli.run(["run", "baseline", "--wait", "--suite", "posts", "--max-bytes", "8M", target]);
-    let said = words(&done.err);
-    assert!(said.contains("looks like a leftover") && said.contains("rm -r"), "{}", done.err);
     assert_eq!((done.code, names(&theirs)), (0, vec!["2024".to_owned()]), "{}", done.err);
 }
 

@@ -151,58 +151,53 @@ impl KeptData {
     }
 }
 
-/// Whether a number meets a threshold.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Met {
-    Yes,
-    No(f64),
-    /// The threshold lies within its interval. Without ends the number is unknown.
-    Open(Option<[f64; 2]>),
-}
-
 impl Measures {
     pub fn verdict(&self, purpose: Use) -> Verdict {
         let is_tested = purpose == Use::Swap && self.swap.is_some();
         let needs = if is_tested { SWAP_TESTED } else { purpose.needs() };
-        let met = || needs.iter().map(|(need, threshold)| (*need, self.meets(*need, *threshold)));
-        let failed = met().find_map(|(need, met)| match met {
-            Met::No(value) => Some(Verdict::Unfit(need, value)),
-            Met::Yes | Met::Open(_) => None,
-        });
-        let open = met().find_map(|(need, met)| match met {
-            Met::Open(ends) => Some(Verdict::Undecided(need, ends)),
-            Met::Yes | Met::No(_) => None,
-        });
-        failed.or(open).unwrap_or(Verdict::Fit)
+        let met: Vec<Verdict> = needs.iter().map(|(need, threshold)| self.meets(*need, *threshold)).collect();
+        let unfit = met.iter().find(|verdict| matches!(verdict, Verdict::Unfit(..)));
+        unfit.or(met.iter().find(|verdict| !verdict.is_decided())).copied().unwrap_or(Verdict::Fit)
     }
 
-    fn meets(&self, need: Need, threshold: f64) -> Met {
+    /// The verdict by one number.
+    fn meets(&self, need: Need, threshold: f64) -> Verdict {
+        let (unfit, open) = (|value| Verdict::Unfit(need, value), |ends| Verdict::Undecided(need, ends));
+        let at_least = |speed: &Option<Estimate>| match speed {
+            Some(e) if e.high < threshold => unfit(e.value),
+            Some(e) if e.low >= threshold => Verdict::Fit,
+            speed => open(speed.as_ref().map(|e| [e.low, e.high])),
+        };
+        // One test without a loss doesn't show that the next one has none.
+        let none_of = |number: Option<u64>| match number {
+            Some(n) if n > 0 => unfit(n as f64),
+            _ => open(None),
+        };
         match need {
-            Need::Reads => at_least(self.reads.as_ref(), threshold),
-            Need::Writes => at_least(self.writes.as_ref(), threshold),
-            Need::RandomReads => at_least(self.random_reads.as_ref(), threshold),
-            Need::RandomWrites => at_least(self.random_writes.as_ref(), threshold),
+            Need::Reads => at_least(&self.reads),
+            Need::Writes => at_least(&self.writes),
+            Need::RandomReads => at_least(&self.random_reads),
+            Need::RandomWrites => at_least(&self.random_writes),
             Need::Stops => match self.longest_stop {
-                Some(stop) if stop >= threshold => Met::No(stop),
-                Some(_) if self.watched_stops => Met::Yes,
-                _ => Met::Open(None),
+                Some(stop) if stop >= threshold => unfit(stop),
+                Some(_) if self.watched_stops => Verdict::Fit,
+                _ => open(None),
             },
             Need::Commits => {
                 let slow = self.commits.iter().flatten().find(|e| e.low > threshold);
                 let is_quick = |e: &Option<Estimate>| e.as_ref().is_some_and(|e| e.high <= threshold);
                 match (slow, self.commits.iter().find(|e| !is_quick(e))) {
-                    (Some(slow), _) => Met::No(slow.value),
-                    (None, Some(open)) => Met::Open(open.as_ref().map(|e| [e.low, e.high])),
-                    (None, None) if self.commits.is_empty() => Met::Open(None),
-                    (None, None) => Met::Yes,
+                    (Some(slow), _) => unfit(slow.value),
+                    (None, Some(wide)) => open(wide.as_ref().map(|e| [e.low, e.high])),
+                    (None, None) if self.commits.is_empty() => open(None),
+                    (None, None) => Verdict::Fit,
                 }
             }
             Need::SwapWaits => match self.swap {
-                Some(SwapTest { longest_wait: Some(wait), .. }) if wait >= threshold => Met::No(wait),
-                Some(SwapTest { longest_wait: Some(_), was_stopped: false }) => Met::Yes,
-                _ => Met::Open(None),
+                Some(SwapTest { longest_wait: Some(wait), .. }) if wait >= threshold => unfit(wait),
+                Some(SwapTest { longest_wait: Some(_), was_stopped: false }) => Verdict::Fit,
+                _ => open(None),
             },
-            // One test without a loss doesn't show that the next one has none.
             Need::Kept => none_of(self.kept.map(|kept| kept.lost_bytes)),
             Need::RightData => none_of(self.kept.map(|kept| kept.wrong_reads)),
         }
@@ -226,21 +221,6 @@ impl Measures {
             swap: runs.iter().rev().find_map(|run| run.swap),
             kept: runs.iter().filter_map(|run| run.kept).reduce(KeptData::worst),
         }
-    }
-}
-
-fn none_of(number: Option<u64>) -> Met {
-    match number {
-        Some(n) if n > 0 => Met::No(n as f64),
-        _ => Met::Open(None),
-    }
-}
-
-fn at_least(speed: Option<&Estimate>, least: f64) -> Met {
-    match speed {
-        Some(e) if e.high < least => Met::No(e.value),
-        Some(e) if e.low >= least => Met::Yes,
-        speed => Met::Open(speed.map(|e| [e.low, e.high])),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Findings as text, Markdown, HTML, SVG, CSV and JSON, estimates as rows. Independent of experiments.
+//! Findings as text, Markdown, HTML, SVG and JSON, estimates as rows. Independent of experiments.
 
 use drivebench_analyse as analyse;
 use drivebench_findings as findings;
@@ -14,7 +14,7 @@ pub mod site;
 mod terminal;
 mod text;
 
-pub use export::{Export, RowFormat, csv, export, rows};
+pub use export::{Export, RowFormat, export, rows};
 pub use html::{MARK, html};
 pub use markdown::markdown;
 pub use terminal::{Style, ascii};
@@ -32,8 +32,6 @@ pub enum Format {
     Text,
     /// For a page.
     Markdown,
-    /// The estimates, for a spreadsheet.
-    Csv,
     /// Everything, for a program.
     Json,
 }
@@ -43,8 +41,6 @@ pub fn render(findings: &Findings, format: Format, style: Style, full: bool) -> 
     match format {
         Format::Text => text(findings, style, full),
         Format::Markdown => style.text(&markdown(findings, &[])),
-        // No colours, so what looks like one comes from a name.
-        Format::Csv => Style { color: false, ..style }.printable(&style.text(&csv(findings))),
         Format::Json => json(findings),
     }
 }

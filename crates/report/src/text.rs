@@ -288,35 +288,12 @@ mod tests {
     }
 
     #[test]
-    fn the_best_and_the_worst_of_a_column_are_coloured() {
-        let estimate =
-            |value: f64| Estimate { low: 0.9 * value, high: 1.1 * value, ..Estimate::unbounded(value, "") };
-        let speeds = [2e6, 3e6, 1e6].map(estimate);
-        let mut columns = Column::all([("", false), ("speed", true)]);
-        columns[1].mark(&speeds.iter().enumerate().collect::<Vec<_>>());
-        let rows =
-            [["a", "2 MB/s"], ["b", "3 MB/s"], ["c", "1 MB/s"]].map(|row| row.map(str::to_owned).to_vec());
-        let table = Table { title: String::new(), columns, rows: rows.to_vec() };
-        assert_eq!(super::table(&table, Style::PLAIN), "    speed\na  2 MB/s\nb  3 MB/s\nc  1 MB/s\n");
-        let colour = Style { color: true, ..Style::PLAIN };
-        let coloured = super::table(&table, colour);
-        let rows = "a  2 MB/s\nb  \u{1b}[1m\u{1b}[32m3 MB/s\u{1b}[0m\nc  \u{1b}[31m1 MB/s\u{1b}[0m\n";
-        assert!(coloured.ends_with(rows), "{coloured:?}");
-        assert_eq!(colour.printable(&coloured), coloured);
-        let findings = Findings { tables: vec![table], ..Findings::default() };
-        for format in [Format::Markdown, Format::Csv] {
-            assert!(!render(&findings, format, colour, true).contains('\u{1b}'), "{format:?}");
-        }
-    }
-
-    #[test]
     fn every_format() {
         for (name, format, style) in [
             ("text", Format::Text, Style::PLAIN),
             ("ascii", Format::Text, Style { unicode: false, ..Style::PLAIN }),
             ("colour", Format::Text, Style { color: true, ..Style::PLAIN }),
             ("markdown", Format::Markdown, Style::PLAIN),
-            ("csv", Format::Csv, Style::PLAIN),
             ("json", Format::Json, Style::PLAIN),
         ] {
             insta::assert_snapshot!(name, render(&findings(), format, style, true));

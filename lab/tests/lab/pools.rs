@@ -256,7 +256,11 @@ fn refused_for_their_use(machine: &Machine) {
     }
     for (uuid, name, why) in [
         ("own", "joined", "it is part of the mapping joined (dmsetup remove joined)"),
-        ("LVM-1234", "vg-home", "it is part of the logical volume vg-home (vgchange -an vg)"),
+        (
+            "LVM-1234",
+            "vg-home",
+            "it is part of the logical volume vg-home (lvchange -an /dev/mapper/vg-home)",
+        ),
         ("CRYPT-LUKS2-1234-vault", "vault", "it is part of the encrypted vault (cryptsetup close vault)"),
     ] {
         out(machine, &format!("dmsetup create {name} --uuid {uuid} --table '0 4096 linear {first} 0'"));

@@ -1,9 +1,6 @@
 //! Answers for people.
 
-use super::{
-    super::shell_lines::{broken, words},
-    gather::Gathered,
-};
+use super::gather::Gathered;
 use crate::{
     advise::{Answer, Sure, Topic},
     findings::Claim,
@@ -61,7 +58,7 @@ pub(super) fn text(
         out += &if room {
             format!("  {command:width$}  {topics}\n")
         } else {
-            format!("  {topics}\n{}", broken(&command, style.width))
+            format!("  {topics}\n  {command}\n")
         };
     }
     out + &more
@@ -158,8 +155,8 @@ fn commands(answers: &[Answer]) -> Vec<(String, String)> {
         }
     }
     let within = |a: &str, b: &str| {
-        let b = words(b);
-        words(a).iter().all(|word| b.contains(word))
+        let b: Vec<&str> = b.split(' ').collect();
+        a.split(' ').all(|word| b.contains(&word))
     };
     let mut at = 0;
     while at < all.len() {

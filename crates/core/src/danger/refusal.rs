@@ -152,7 +152,7 @@ fn describe(layer: &Layer) -> String {
     let name = layer.alias.as_ref().unwrap_or(&layer.name);
     match layer.kind.as_str() {
         "crypt" => format!("the encrypted {name} (cryptsetup close {name})"),
-        "lvm" => format!("the logical volume {name} (vgchange -an {})", shell_word(&group(name))),
+        "lvm" => format!("the logical volume {name} (lvchange -an /dev/mapper/{name})"),
         "dm" | "multipath" => format!("the mapping {name} (dmsetup remove {name})"),
         "partition" => format!("the partition {name}"),
         "loop" => format!("the loop device {name} (losetup --detach /dev/{name})"),
@@ -202,23 +202,6 @@ pub(super) fn holds_no_more(shown: &Drive, now: &Drive) -> bool {
         shown.partitions.iter().find(same).is_some_and(|shown| was(&now.content, &shown.content))
     };
     was(&now.content, &shown.content) && now.partitions.iter().all(was_there)
-}
-
-/// The volume group of a logical volume, from the name of its mapping. One hyphen separates them; two stand for one hyphen.
-fn group(mapping: &str) -> String {
-    let letters: Vec<char> = mapping.chars().collect();
-    let mut at = 0;
-    let mut group = String::new();
-    while let Some(&letter) = letters.get(at) {
-        match (letter, letters.get(at + 1)) {
-            ('-', Some('-')) => at += 1,
-            ('-', _) => break,
-            _ => {}
-        }
-        group.push(letter);
-        at += 1;
-    }
-    group
 }
 
 /// The number of a block device.

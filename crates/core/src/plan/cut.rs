@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{decimal_bytes, duration};
+use crate::units::decimal_bytes;
 
 /// A scratch file that is smaller than asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,26 +35,5 @@ impl Cut {
             CutBy::LargestFile { filesystem } => format!("no file on {filesystem} is larger"),
         };
         format!("cut from {asked} to {bytes}: {why}")
-    }
-}
-
-/// A pause that was left out with the steps after it, because it would have left too little time for writing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct NoPause {
-    /// Position of the target in the plan.
-    pub target: u32,
-    /// The pause, s.
-    pub pause: f64,
-    /// Minimum `--max-time` that includes the pause, s.
-    pub least: f64,
-}
-
-impl NoPause {
-    pub fn describe(&self) -> String {
-        let pause = duration(self.pause);
-        format!(
-            "recovery after a pause of {pause} is not measured: that needs --max-time {}s or more",
-            self.least.ceil()
-        )
     }
 }

@@ -73,11 +73,7 @@ impl Plan {
                 (None, _) => "no time limit".to_owned(),
             };
             lines.push(format!("  {written} · {time}"));
-            lines.extend(self.with_pools(at).map(|bytes| {
-                format!("  with the layouts it is part of: at most {} written to it", decimal_bytes(bytes))
-            }));
             lines.extend(self.cut(at).map(|cut| format!("  {}", cut.describe())));
-            lines.extend(self.no_pause(at).map(|left_out| format!("  {}", left_out.describe())));
             if pool.is_none() || !erases_singles {
                 lines.push(format!("  changes: {}", self.changes(at)));
             }
@@ -106,18 +102,6 @@ impl Plan {
     fn assumed_rate(&self, at: Option<usize>) -> Option<f64> {
         let steps = self.steps.iter().filter(|step| at.is_none_or(|at| step.is_on(at)));
         steps.filter_map(|step| step.act.assumed_rate()).reduce(f64::min)
-    }
-
-    /// Maximum bytes written to a drive that is also a member of pools. A write to a pool is at most one write to each drive.
-    fn with_pools(&self, at: usize) -> Option<u64> {
-        let [drive] = &self.targets[at].drives[..] else { return None };
-        let is_of = |pool: &usize| {
-            let build = self.build(*pool).filter(|build| build.drives.len() > 1);
-            build.is_some_and(|build| build.drives.contains(&drive.identity()))
-        };
-        let pools: Vec<usize> = (0..self.targets.len()).filter(is_of).collect();
-        let written = pools.iter().chain([&at]).map(|at| self.cost(*at).written).sum();
-        (!pools.is_empty()).then_some(written)
     }
 
     /// The plan as JSON, with the changes of each step.

@@ -15,7 +15,7 @@ pub use act::{
     Needs, Pause, Predict, Prediction, RebuildPool, RemovePool, Rule, ScratchFile, Standby, Uncounted,
     zone_bytes,
 };
-pub use cut::{Cut, CutBy, NoPause};
+pub use cut::{Cut, CutBy};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};
 pub use time::TimeLimit;
 
@@ -32,8 +32,6 @@ pub struct Plan {
     pub steps: Vec<Step>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cuts: Vec<Cut>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub no_pauses: Vec<NoPause>,
     /// The time limit of the run; published procedures have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<TimeLimit>,
@@ -190,11 +188,6 @@ impl Plan {
     /// Why the file on a target is smaller than asked.
     pub fn cut(&self, target: usize) -> Option<&Cut> {
         self.cuts.iter().find(|cut| cut.target as usize == target)
-    }
-
-    /// The pause of a target that was left out because its time is too short.
-    pub fn no_pause(&self, target: usize) -> Option<&NoPause> {
-        self.no_pauses.iter().find(|left_out| left_out.target as usize == target)
     }
 
     pub fn step(&self, id: StepId) -> Option<&Step> {

@@ -46,7 +46,7 @@ impl AtomicFile {
         let (file, temporary) = match without_name(&dir, mode) {
             Some(file) => (file, None),
             None => {
-                sweep_of(&dir, &name, &[]);
+                sweep_of(&dir, &name);
                 let (file, temporary) = free(&name, |temporary| {
                     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
                     Ok(openat(&dir, temporary, flags, Mode::from_raw_mode(mode))?)
@@ -76,22 +76,16 @@ impl AtomicFile {
     pub fn keep_new(mut self) -> io::Result<File> {
         self.file.sync_all()?;
         let (dir, file) = (self.dir.try_clone()?, self.file.try_clone()?);
-        self.name_in(&dir)?;
+        match &self.temporary {
+            None => linkat(CWD, own_path(&file), &dir, &self.name, AtFlags::SYMLINK_FOLLOW)?,
+            Some(temporary) => rename_new(&dir, temporary, &self.name)?,
+        }
+        self.temporary = None;
         // A failure leaves nothing behind.
         dir.sync_all().inspect_err(|_| {
             let _ = unlinkat(&dir, &self.name, AtFlags::empty());
         })?;
         Ok(file)
-    }
-
-    /// Names it in this or another directory of the filesystem, where nothing has the name.
-    fn name_in(&mut self, dir: &File) -> io::Result<()> {
-        match &self.temporary {
-            None => linkat(CWD, own_path(&self.file), dir, &self.name, AtFlags::SYMLINK_FOLLOW)?,
-            Some(temporary) => rename_new(&self.dir, temporary, dir, &self.name)?,
-        }
-        self.temporary = None;
-        Ok(())
     }
 
     /// Replaces the file of that name without syncing: for files that can be rebuilt.
@@ -119,86 +113,55 @@ impl Drop for AtomicFile {
     }
 }
 
-/// Creates a directory of files: all of them, or nothing. Nothing is replaced: the error is `AlreadyExists`. What a killed
-/// process left of the same directory is removed first.
+/// Creates a directory of files. Nothing is replaced: the error is `AlreadyExists`. A kill may leave a part of it.
 pub fn keep_new_dir(path: &Path, files: &[(String, String)]) -> io::Result<()> {
     let (above, name) = place(path)?;
-    let names: Vec<&OsStr> = files.iter().map(|(name, _)| name.as_ref()).collect();
-    if let Some(name) = names.iter().find(|name| Path::new(name).file_name() != Some(name)) {
-        return Err(io::Error::other(format!("{} is not a file name", Path::new(name).display())));
-    }
-    sweep_of(&above, &name, &names);
-    let begin = |(name, text): &(String, String)| {
-        let begun = AtomicFile::begin(above.try_clone()?, name.into(), 0o666)?;
-        begun.file().write_all(text.as_bytes())?;
-        begun.file().sync_all()?;
-        Ok(begun)
-    };
-    // The directory is made when all files are on the drive, so that a kill rarely leaves one behind.
-    let mut begun = files.iter().map(begin).collect::<io::Result<Vec<_>>>()?;
-    let make = |temporary: &OsStr| Ok(mkdirat(&above, temporary, Mode::from_raw_mode(0o777))?);
-    let temporary = free(&name, make)?.1;
+    mkdirat(&above, &name, Mode::from_raw_mode(0o777))?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let dir = File::from(openat(&above, &temporary, flags, Mode::empty())?);
-    let mut fill = || {
-        lock(&dir)?;
-        begun.iter_mut().try_for_each(|file| file.name_in(&dir))?;
-        hand_over(&dir, &above)?;
-        dir.sync_all()?;
-        rename_new(&above, &temporary, &above, &name)?;
-        above.sync_all().inspect_err(|_| drop(rename_new(&above, &name, &above, &temporary)))
+    let dir = File::from(openat(&above, &name, flags, Mode::empty())?);
+    hand_over(&dir, &above)?;
+    let write = |(name, text): &(String, String)| {
+        let file = AtomicFile::begin(dir.try_clone()?, name.into(), 0o666)?;
+        file.file().write_all(text.as_bytes())?;
+        file.keep_new().map(drop)
     };
-    fill().inspect_err(|_| {
-        let _ = remove_dir(&above, &temporary, &dir, &names);
+    files.iter().try_for_each(write).and_then(|()| above.sync_all()).inspect_err(|_| {
+        // What can't be removed is reported with the error of writing it.
+        for (file, _) in files {
+            let _ = unlinkat(&dir, file.as_str(), AtFlags::empty());
+        }
+        let _ = unlinkat(&above, &name, AtFlags::REMOVEDIR);
     })
-}
-
-/// Removes a directory and those of these files in it that belong to its owner.
-fn remove_dir(above: &File, name: &OsStr, dir: &File, files: &[&OsStr]) -> io::Result<()> {
-    let owner = dir.metadata()?.uid();
-    let is_own = |file: &&&OsStr| {
-        let found = statat(dir, **file, AtFlags::SYMLINK_NOFOLLOW);
-        found.is_ok_and(|f| f.st_uid == owner && FileType::from_raw_mode(f.st_mode) == FileType::RegularFile)
-    };
-    for file in files.iter().filter(is_own) {
-        // What remains makes the next removal fail.
-        let _ = unlinkat(dir, *file, AtFlags::empty());
-    }
-    Ok(unlinkat(above, name, AtFlags::REMOVEDIR)?)
 }
 
 /// Removes what killed processes left beside a file while they wrote it.
 pub fn sweep_beside(path: &Path) {
     if let Ok((dir, name)) = place(path) {
-        sweep_of(&dir, &name, &[]);
+        sweep_of(&dir, &name);
     }
 }
 
-/// Removes what killed processes left under temporary names for `name`: files, and directories of these `files`.
-fn sweep_of(dir: &File, name: &OsStr, files: &[&OsStr]) {
+/// Removes what killed processes left under temporary names for `name`.
+fn sweep_of(dir: &File, name: &OsStr) {
     let entries = Dir::read_from(dir).into_iter().flatten().flatten();
     let is_left = |found: &str| left_for(found).is_some_and(|left_for| left_for == name);
     for entry in entries {
         let Some(found) = entry.file_name().to_str().ok().filter(|found| is_left(found)) else { continue };
         // The next sweep tries again.
-        let _ = remove_left(dir, found.as_ref(), files);
+        let _ = remove_left(dir, found.as_ref());
     }
 }
 
-/// Removes a file, or a directory of these files, of this user, unless it is in use.
-fn remove_left(dir: &File, name: &OsStr, files: &[&OsStr]) -> io::Result<()> {
+/// Removes a file of this user, unless it is in use.
+fn remove_left(dir: &File, name: &OsStr) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let open = File::from(openat(dir, name, flags, Mode::empty())?);
     let about = open.metadata()?;
-    if about.uid() != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::other("it belongs to another user"));
+    if about.uid() != rustix::process::geteuid().as_raw() || !about.is_file() {
+        return Err(io::Error::other("it belongs to another user, or is no file"));
     }
     lock(&open)?;
-    match about.is_dir() {
-        true => remove_dir(dir, name, &open, files),
-        false if about.is_file() => Ok(unlinkat(dir, name, AtFlags::empty())?),
-        false => Err(io::Error::other("it is not a regular file: check it first")),
-    }
+    Ok(unlinkat(dir, name, AtFlags::empty())?)
 }
 
 /// The directory that a path is in, open so that it can't be replaced meanwhile, and its name there.
@@ -208,13 +171,13 @@ fn place(path: &Path) -> io::Result<(File, OsString)> {
     Ok((File::open(above)?, name))
 }
 
-/// Renames unless something has the new name.
-fn rename_new(from: &File, old: &OsStr, to: &File, new: &OsStr) -> io::Result<()> {
-    match renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
+/// Renames in a directory unless something has the new name.
+fn rename_new(dir: &File, old: &OsStr, new: &OsStr) -> io::Result<()> {
+    match renameat_with(dir, old, dir, new, RenameFlags::NOREPLACE) {
         // Filesystems without this flag, such as NFS.
-        Err(Errno::INVAL | Errno::NOSYS) => match statat(to, new, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::INVAL | Errno::NOSYS) => match statat(dir, new, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-            Err(_) => Ok(renameat(from, old, to, new)?),
+            Err(_) => Ok(renameat(dir, old, dir, new)?),
         },
         renamed => Ok(renamed?),
     }
@@ -335,26 +298,24 @@ mod tests {
     fn what_a_killed_process_left_goes_when_the_same_is_written_again() {
         let home = tempfile::tempdir().expect("a directory");
         let at = |name: &str| home.path().join(name);
-        // No process has this number.
         let files = [("a.html".to_owned(), "a".to_owned()), ("b.svg".to_owned(), "b".to_owned())];
-        let own = format!(".report.{}.0", std::process::id());
-        for dir in [".report.4194999.0", ".report.4194999.1", ".other.4194999.0", &own] {
-            fs::create_dir(at(dir)).expect("creates");
-            fs::write(at(dir).join("a.html"), "half").expect("writes");
-        }
-        fs::write(at(".report.4194999.1/mine"), "mine").expect("writes");
         keep_new_dir(&at("report"), &files).expect("keeps");
-        let names = [".other.4194999.0", ".report.4194999.1", &own, "report"];
-        assert!(names.iter().all(|name| at(name).exists()) && !at(".report.4194999.0").exists());
-        assert!(at(".report.4194999.1/mine").exists() && at("report/b.svg").exists());
+        assert!(at("report/a.html").exists() && at("report/b.svg").exists());
+        assert_eq!(
+            keep_new_dir(&at("report"), &files).expect_err("is there").kind(),
+            io::ErrorKind::AlreadyExists
+        );
+        let twice = [&files[..], &files[..1]].concat();
+        assert!(keep_new_dir(&at("half"), &twice).is_err() && !at("half").exists());
 
+        // No process has this number.
         fs::write(at(".file.4194999.0"), "half").expect("writes");
         let lives = format!(".file.{}.0", std::process::id());
         fs::write(at(&lives), "of a process that lives").expect("writes");
         fs::write(at(".file.1.0"), "of one whose number another program has").expect("writes");
         let held = fs::File::create(at(".file.4194998.0")).expect("creates");
         lock(&held).expect("locks");
-        sweep_of(&place(&at("file")).expect("opens").0, "file".as_ref(), &[]);
+        sweep_beside(&at("file"));
         let left = [".file.4194999.0", ".file.1.0", &lives, ".file.4194998.0"].map(|name| at(name).exists());
         assert_eq!(left, [false, false, true, true]);
     }

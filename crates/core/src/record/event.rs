@@ -3,6 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Imported, Watched};
 use crate::{
@@ -83,7 +84,11 @@ pub enum Event {
         step: StepId,
     },
     /// The run was resumed after it had ended or was cut off.
-    Resume(Box<Resume>),
+    Resume {
+        at: String,
+        /// drivebench's version.
+        version: String,
+    },
     Note {
         target: Option<u32>,
         /// A full sentence.
@@ -113,7 +118,10 @@ impl Event {
                     && lasts(o.fsync_seconds)
             }
             Self::Act { result, .. } => {
-                let observed = result.observed.as_ref().is_none_or(|observed| observed.fits());
+                let observed = result.observed.as_ref().is_none_or(|observed| {
+                    let json = observed.json().and_then(|json| serde_json::from_str(json.get()));
+                    observed.fits() && json.is_ok_and(|json| is_plausible(&json))
+                });
                 result.bytes.max(result.files) < MOST && lasts(result.seconds) && observed
             }
             Self::Watched(watched) => watched.fits(),
@@ -128,6 +136,16 @@ impl Event {
 /// Upper limit of the bytes, operations and nanoseconds of a load: 72 PB, two years.
 pub const MOST: u64 = 1 << 56;
 
+/// Whether all numbers in a value are plausible. Temperatures in °C may be negative.
+fn is_plausible(value: &Value) -> bool {
+    match value {
+        Value::Number(n) => n.as_f64().is_some_and(|n| (-273.0..MOST as f64).contains(&n)),
+        Value::Array(all) => all.iter().all(is_plausible),
+        Value::Object(all) => all.values().all(is_plausible),
+        _ => true,
+    }
+}
+
 /// Whether a duration is plausible, s.
 pub fn lasts(seconds: f64) -> bool {
     (0.0..MOST as f64 / 1e9).contains(&seconds)
@@ -135,8 +153,10 @@ pub fn lasts(seconds: f64) -> bool {
 
 /// An observation by an act of one experiment. Each kind has a tag in records.
 pub trait Observation: Kind {
-    /// Whether its counts and times are plausible for drives.
-    fn fits(&self) -> bool;
+    /// Whether its numbers make sense together; whether each is plausible is checked for all observations.
+    fn fits(&self) -> bool {
+        true
+    }
 
     /// Bytes read and written that the result doesn't include.
     fn moved(&self) -> (u64, u64) {
@@ -248,16 +268,6 @@ pub struct Start {
     pub targets: Vec<String>,
     #[serde(flatten)]
     pub host: Host,
-    pub inventory: Inventory,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Resume {
-    pub at: String,
-    pub version: String,
-    #[serde(flatten)]
-    pub host: Host,
-    /// The machine and its drives as they are now.
     pub inventory: Inventory,
 }
 

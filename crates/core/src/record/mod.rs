@@ -14,15 +14,14 @@ mod writer;
 
 pub use atomic_file::{AtomicFile, keep_new_dir, sweep_beside};
 pub use event::{
-    ActResult, End, Event, Host, How, MOST, Observation, Observed, Resume, SCHEMA, StandbyResult, Start,
-    When, lasts,
+    ActResult, End, Event, Host, How, MOST, Observation, Observed, SCHEMA, StandbyResult, Start, When, lasts,
 };
 pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
 pub use owner::{PRIVATE, caller, hand_over, home, keep_for_root, lock, make_dir};
 pub use reader::{MOST_GROWTH, ReadError, Reader, open_own, open_regular};
 pub use run::{Flag, Load, Run, Step, Windows, suspended};
-pub use steps_done::{Done, LoadSpeed, ProcessorUse, Refill};
-pub use store::{Store, StoreError, StoreState, is_name};
+pub use steps_done::{Done, LoadSpeed, ProcessorUse};
+pub use store::{Store, StoreError, is_name};
 pub use summary::Summary;
 pub use watched::{Answer, Between, Watched};
 pub use writer::{Log, Writer};

@@ -6,8 +6,8 @@ use super::{ActResult, End, Event, Imported, Start, Watched};
 use crate::{
     conditions::{BytesMoved, Processors},
     inventory::Drive,
-    plan::{Measure, Plan, Rule, ScratchFile, StepId},
-    units::{Caching, Ended, EngineInfo, Histogram, Outcome, RunStatus, Window, ZonePoint, duration},
+    plan::{Measure, Plan, StepId},
+    units::{Ended, EngineInfo, Histogram, Outcome, RunStatus, Window, ZonePoint, duration},
 };
 
 /// The part of a load's windows that a reader keeps. Keeping all windows would take too much memory.
@@ -69,10 +69,8 @@ pub struct Step<T> {
 pub struct Load<T> {
     pub windows: u64,
     pub kept: T,
-    /// Longest time for which drivebench was suspended in one of its windows, ns. Those windows are left out.
+    /// Longest time for which drivebench was suspended in one of its windows, ns.
     pub suspended_ns: u64,
-    /// Total length of those windows before the outcome, s.
-    left_out: f64,
     /// Its outcome; the positions of a zone measurement are summed. `None` if the record ends earlier.
     pub outcome: Option<Outcome>,
     /// The command that repeats it with fio.
@@ -100,17 +98,13 @@ impl<T> Run<T> {
         End::status(self.end.as_ref())
     }
 
-    /// Flags what was measured while the process was suspended. A load of a fixed amount, a round, or a load through the page
-    /// cache counts as a whole or not at all.
+    /// Flags and leaves out loads during which the process was suspended.
     fn leave_out(&mut self) {
         for step in self.steps.values_mut() {
-            let m = &step.measure;
-            let fixed = matches!(m.rule, Rule::Fixed { .. } | Rule::Round { .. });
-            let whole = fixed || m.load.caching != Caching::Direct;
             let affected = step.loads.values().map(|load| load.suspended_ns).max().filter(|ns| *ns > 0);
-            let flag = affected.map(|ns| suspended(&m.label, ns as f64 / 1e9));
+            let flag = affected.map(|ns| suspended(&step.measure.label, ns as f64 / 1e9));
             self.flags.extend(flag.filter(|flag| !self.flags.contains(flag)));
-            step.loads.retain(|_, load| load.suspended_ns == 0 || !whole);
+            step.loads.retain(|_, load| load.suspended_ns == 0);
         }
     }
 
@@ -207,7 +201,6 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
             Event::Window { step, target, window, .. } if window.suspended_ns > 0 => {
                 if let Some(load) = self.load(step, target as usize) {
                     load.suspended_ns = load.suspended_ns.max(window.suspended_ns);
-                    load.left_out += window.seconds();
                 }
             }
             Event::Window { step, target, zone, window } => {
@@ -216,10 +209,9 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                     load.kept.window(zone, &window);
                 }
             }
-            Event::Outcome { step, target, mut outcome, again, .. } => {
+            Event::Outcome { step, target, outcome, again, .. } => {
                 wrote(&mut run.written, target as usize, outcome.bytes_written);
                 if let Some(load) = self.load(step, target as usize) {
-                    outcome.seconds -= std::mem::take(&mut load.left_out).min(outcome.seconds);
                     load.again = load.again.take().or(again);
                     let sum = load.outcome.take().map(|sum| sum.and_then(&outcome));
                     load.outcome = sum.or(Some(outcome));
@@ -247,8 +239,7 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 }
                 run.arranged.extend(result.drives.iter().cloned());
                 let Some(target) = target.map(|target| target as usize) else { return };
-                // A resumed run fills its scratch files again.
-                if act.is_some_and(|act| act.cost().written > 0 || act.is::<ScratchFile>()) {
+                if act.is_some_and(|act| act.cost().written > 0) {
                     wrote(&mut run.written, target, result.bytes);
                 }
                 run.acts.insert((step, target), *result);
@@ -258,7 +249,7 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
             Event::Skipped { step } => {
                 run.acted.insert(step);
             }
-            Event::Resume(_) => run.end = None,
+            Event::Resume { .. } => run.end = None,
             Event::End(end) => run.end = Some(end),
         }
     }
@@ -288,7 +279,6 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
             windows: 0,
             kept: begin(step, target, measure),
             suspended_ns: 0,
-            left_out: 0.0,
             outcome: None,
             again: None,
         }))

@@ -1,15 +1,12 @@
 //! Which steps of a plan a record shows as done, so that a run can be resumed.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    iter,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{End, How, Run};
 use crate::{
     analyse::Stalled,
     conditions::Processors,
-    plan::{Condition, FILL, Measure, Plan, Predict, Rule, ScratchFile, Step, StepId},
+    plan::{Condition, Measure, Plan, Predict, Rule, ScratchFile, Step, StepId},
     units::{Histogram, Outcome},
 };
 
@@ -17,8 +14,6 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Done {
     pub steps: BTreeSet<StepId>,
-    /// Scratch files that later steps need as earlier ones left them, by the step that makes the file and its target.
-    pub refills: BTreeMap<(StepId, u32), Refill>,
     /// Speeds of loads that ended well, by step and target.
     pub speeds: BTreeMap<(StepId, usize), LoadSpeed>,
     /// Processor time of loads.
@@ -83,22 +78,6 @@ impl<T> super::run::Step<T> {
     }
 }
 
-/// How to fill a scratch file again after the process ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Refill {
-    pub by: Measure,
-    /// Number of bytes from its start.
-    pub bytes: u64,
-}
-
-impl Refill {
-    pub fn measure(&self) -> Measure {
-        let rule = Rule::Fixed { bytes: self.bytes, seconds: None };
-        let label = FILL.to_owned();
-        Measure { label, rule, only_written: false, cold: false, again: None, ..self.by.clone() }
-    }
-}
-
 /// The bytes that a load wrote, if it ended well.
 fn wrote(run: &Run<Histogram>, step: StepId, target: u32) -> Option<u64> {
     let outcome = run.steps.get(&step)?.loads.get(&(target as usize))?.outcome.as_ref()?;
@@ -120,18 +99,14 @@ fn processors(run: &Run<Histogram>, plan: &Plan) -> BTreeMap<StepId, ProcessorUs
 
 impl Done {
     /// What a resumed run skips. A step that needs what an earlier one left in a drive or in the page cache is done
-    /// together with it; files are made and filled again.
+    /// together with it; files are made again, with the load that fills them.
     pub fn of(run: &Run<Histogram>, plan: &Plan) -> Self {
         if matches!(run.end, Some(End { how: How::Finished, .. })) {
             let steps = plan.steps.iter().map(|step| step.id).collect();
             return Self { steps, ..Self::default() };
         }
-        let mut done = Self {
-            steps: run.acted.clone(),
-            speeds: speeds(run),
-            processors: processors(run, plan),
-            ..Self::default()
-        };
+        let mut done =
+            Self { steps: run.acted.clone(), speeds: speeds(run), processors: processors(run, plan) };
         done.steps.extend(plan.measures().filter_map(|(step, m)| {
             // A zone measurement is many loads. It is complete if a later step began.
             let ended = !matches!(m.rule, Rule::Zones { .. }) || run.last.is_some_and(|last| last > step.id);
@@ -153,19 +128,28 @@ impl Done {
                 }
             }
         }
-        done.set_ups(plan);
-        done.pools(plan);
-        done.files(run, plan);
-        done
+        // What is repeated on one target may be on others, too.
+        loop {
+            let before = done.steps.len();
+            done.pools(plan);
+            done.set_ups(plan);
+            if done.steps.len() == before {
+                return done;
+            }
+        }
     }
 
-    /// Steps that set up something are repeated if a later step that uses it is left.
+    /// Steps that set up something are repeated if a later step that uses it is left, and so is the first load that fills a file.
     fn set_ups(&mut self, plan: &Plan) {
         for (at, step) in plan.steps.iter().enumerate().filter(|(_, step)| step.act.sets_up()) {
             let shares = |other: &&Step| other.on.iter().any(|target| step.on.contains(target));
-            let users = plan.steps[at + 1..].iter().filter(shares).take_while(|other| !other.act.sets_up());
-            if users.into_iter().any(|user| !self.steps.contains(&user.id)) {
-                self.steps.remove(&step.id);
+            let users =
+                || plan.steps[at + 1..].iter().filter(shares).take_while(|other| !other.act.sets_up());
+            if users().any(|user| !self.steps.contains(&user.id)) {
+                let fills = |user: &&Step| user.act.get().is_some_and(Measure::fills);
+                for repeated in users().find(fills).into_iter().chain([step]) {
+                    self.steps.remove(&repeated.id);
+                }
             }
         }
     }
@@ -182,63 +166,12 @@ impl Done {
         }
     }
 
-    /// The rest of a plan, for its cost: unfinished steps, and the filling of scratch files as separate steps.
+    /// The rest of a plan, for its cost.
     pub fn left(&self, plan: &Plan) -> Plan {
-        let all = plan.steps.len() as u32;
         // Drives are moved to the next arrangement from the last one.
         let arranged =
             plan.arrangements().map(|(step, _)| step.id).filter(|id| self.steps.contains(id)).last();
         let is_left = |step: &&Step| !self.steps.contains(&step.id) || Some(step.id) == arranged;
-        let steps = plan.steps.iter().filter(is_left).flat_map(|step| {
-            let fills = step.on.iter().filter_map(move |&target| {
-                let act = self.refills.get(&(step.id, target))?.measure().into();
-                let id = StepId(step.id.0.saturating_add(all.saturating_mul(target + 1)));
-                Some(Step { id, on: vec![target], needs: None, act })
-            });
-            iter::once(step.clone()).chain(fills)
-        });
-        Plan { steps: steps.collect(), ..plan.clone() }
-    }
-
-    /// A scratch file is finished when all steps in it are done. Otherwise it is created again, and filled as the finished loads
-    /// left it.
-    fn files(&mut self, run: &Run<Histogram>, plan: &Plan) {
-        /// A file: the step that creates it, whether all steps in it are done, and what was written into it before the first
-        /// step that isn't.
-        type File = (StepId, bool, Option<Refill>);
-        let ended = self.steps.clone();
-        let mut close = |target: u32, (made, whole, refill): File| {
-            if whole {
-                self.steps.insert(made);
-            } else {
-                self.steps.remove(&made);
-                self.refills.extend(refill.map(|refill| ((made, target), refill)));
-            }
-        };
-        let mut open: BTreeMap<u32, File> = BTreeMap::new();
-        for step in &plan.steps {
-            for &target in &step.on {
-                match step.act.get::<Measure>() {
-                    _ if step.act.is::<ScratchFile>() => {
-                        if let Some(before) = open.insert(target, (step.id, true, None)) {
-                            close(target, before);
-                        }
-                    }
-                    Some(m) => {
-                        let Some((_, whole, refill)) = open.get_mut(&target) else { continue };
-                        *whole &= ended.contains(&step.id);
-                        let Some(written) = wrote(run, step.id, target).filter(|_| *whole) else { continue };
-                        let m = run.steps.get(&step.id).map_or(m, |step| &step.measure);
-                        let before = refill.as_ref().map_or(0, |refill| refill.bytes);
-                        let bytes = m.filled(m.extent(before), written);
-                        if bytes > before {
-                            *refill = Some(Refill { by: m.clone(), bytes });
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        }
-        open.into_iter().for_each(|(target, file)| close(target, file));
+        Plan { steps: plan.steps.iter().filter(is_left).cloned().collect(), ..plan.clone() }
     }
 }

@@ -1,8 +1,7 @@
 //! The store: a directory with one file per run.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    ffi::OsString,
+    collections::{BTreeSet, HashMap},
     fs::{self, File, OpenOptions},
     io::{self, BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
@@ -60,9 +59,6 @@ const PACKED: &str = ".jsonl.gz";
 /// The file of the key of pseudonyms.
 const KEY: &str = "pseudonyms.key";
 
-/// The sizes and times of the files of a store.
-pub type StoreState = BTreeMap<OsString, (u64, SystemTime)>;
-
 #[derive(Debug, Clone)]
 pub struct Store {
     dir: PathBuf,
@@ -92,14 +88,9 @@ impl Store {
         &self.dir
     }
 
-    /// Equal while no packed record changed. Those that are being written grow all the time, and the index follows from the records.
-    pub fn state(&self) -> StoreState {
-        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
-        let is_ended =
-            |name: &OsString| name != INDEX && !name.as_encoded_bytes().ends_with(PLAIN.as_bytes());
-        let records = entries.filter(|entry| is_ended(&entry.file_name()));
-        let state = |meta: fs::Metadata| Some((meta.len(), meta.modified().ok()?));
-        records.filter_map(|entry| Some((entry.file_name(), state(entry.metadata().ok()?)?))).collect()
+    /// When a record was added, packed or removed, or the index written.
+    pub fn changed(&self) -> Option<SystemTime> {
+        fs::metadata(&self.dir).and_then(|dir| dir.modified()).ok()
     }
 
     /// Creates a record: returns the name of the run and the writer. It appears in the store with its first line.
@@ -174,14 +165,11 @@ impl Store {
 
     /// Locks the store against other imports until the file is closed: each sees what the one before it kept.
     pub fn lock_for_import(&self) -> Result<File, StoreError> {
-        let alone = || {
-            make_dir(&self.dir)?;
-            let dir = File::open(&self.dir)?;
-            // Some filesystems have no locks.
-            let _ = retry_on_intr(|| flock(&dir, FlockOperation::LockExclusive));
-            Ok(dir)
-        };
-        alone().map_err(|source| StoreError::Unwritable { path: self.dir.clone(), source })
+        let dir = || make_dir(&self.dir).and_then(|()| File::open(&self.dir));
+        let dir = dir().map_err(|source| StoreError::Unwritable { path: self.dir.clone(), source })?;
+        // Some filesystems have no locks.
+        let _ = retry_on_intr(|| flock(&dir, FlockOperation::LockExclusive));
+        Ok(dir)
     }
 
     /// Reopens the record of a run, cut to the lines that can be read.

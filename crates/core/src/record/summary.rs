@@ -29,7 +29,6 @@ pub struct Summary {
     pub board: Option<String>,
     #[serde(default)]
     pub host: Option<String>,
-    pub lab: bool,
     /// How it ended; `None` if it is running or was cut off.
     pub end: Option<End>,
     /// Bytes written, by the identity of the drive.
@@ -73,7 +72,6 @@ impl Summary {
             targets: start.targets,
             board: machine.board,
             host: start.host.name,
-            lab: machine.lab.is_some(),
             end: run.end,
             written,
         })

@@ -61,9 +61,6 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         noted: BTreeSet::new(),
     };
     let before = if planned.measures_nothing() { None } else { Some(run.look_before()?) };
-    if failed.is_empty() && !done.steps.is_empty() {
-        act::wake(&mut run);
-    }
     if let Err(e) = run.steps(&mut failed) {
         // The record can't be written, but what was opened and built is removed.
         run.remove_all(&mut failed);

@@ -264,7 +264,7 @@ impl World for Local<'_> {
 }
 
 /// Runs a call that may hang in the kernel on its own thread, and waits for it until `cancel` is set.
-fn unless_cancelled<T: Send + 'static>(
+pub(super) fn unless_cancelled<T: Send + 'static>(
     cancel: &Cancel,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<Option<T>> {

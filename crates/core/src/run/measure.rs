@@ -27,7 +27,6 @@ pub struct Progress<'a> {
     pub speed: f64,
     /// The rule's estimate so far; after the load's end, the final estimate.
     pub estimate: Option<Estimate>,
-    pub stalls: usize,
     pub cliffs: usize,
 }
 
@@ -85,10 +84,10 @@ pub fn measure(
         window: m.window(),
     };
     let jobs: Vec<Job> = sites.iter().enumerate().map(job).collect();
-    let progress = |at: usize, moved: (u64, f64, f64), seen: (Option<Estimate>, usize, usize)| {
-        let ((bytes, seconds, speed), (estimate, stalls, cliffs)) = (moved, seen);
+    let progress = |at: usize, moved: (u64, f64, f64), seen: (Option<Estimate>, usize)| {
+        let ((bytes, seconds, speed), (estimate, cliffs)) = (moved, seen);
         let target = sites[at].target;
-        Seen::Progress(Progress { target, measure: m, bytes, seconds, speed, estimate, stalls, cliffs })
+        Seen::Progress(Progress { target, measure: m, bytes, seconds, speed, estimate, cliffs })
     };
     let mut moved = vec![0; sites.len()];
     // A round lasts from its first operation on, which may be late on a busy machine.
@@ -121,15 +120,17 @@ pub fn measure(
     Ok(outcomes)
 }
 
-/// The estimate, stalls and cliffs of a running load as of the last look; of an ended load, as analysis of the record
-/// gives them.
-fn seen(rule: Option<&Adaptive>, ended: Option<&Ended>) -> (Option<Estimate>, usize, usize) {
+/// The estimate and cliffs of a running load as of the last look; of an ended load, as analysis of the record gives them.
+fn seen(rule: Option<&Adaptive>, ended: Option<&Ended>) -> (Option<Estimate>, usize) {
     match (rule, ended) {
-        (None, _) => (None, 0, 0),
-        (Some(rule), None) => rule.progress(),
+        (None, _) => (None, 0),
+        (Some(rule), None) => {
+            let (estimate, _, cliffs) = rule.progress();
+            (estimate, cliffs)
+        }
         (Some(rule), Some(ended)) => {
             let done = rule.finish(End::of(Some(ended)));
-            (Some(done.estimate), done.stalls.each.len(), done.cliffs.len())
+            (Some(done.estimate), done.cliffs.len())
         }
     }
 }

@@ -6,17 +6,15 @@ use std::{
     io::{self, Read, Write},
     os::fd::AsFd,
     path::{Path, PathBuf},
-    sync::{Arc, mpsc},
-    thread,
-    time::{Duration, Instant},
+    sync::Arc,
+    time::Instant,
 };
 
 use rand::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::{
     fs::{
-        Advice, AtFlags, Dir, FileType, Mode, OFlags, Stat, fadvise, fstat, fstatvfs, mkdirat, openat,
-        syncfs, unlinkat,
+        Advice, AtFlags, Dir, FileType, Mode, OFlags, Stat, fadvise, fstat, mkdirat, openat, syncfs, unlinkat,
     },
     io::Errno,
     path::Arg,
@@ -25,6 +23,7 @@ use rustix::{
 use super::{
     held,
     journal::{Entry, Journal, OwnDirectory},
+    local::unless_cancelled,
     scratch::reserve_unwritten,
     scratch_name,
 };
@@ -34,14 +33,8 @@ use crate::{
     record::{ActResult, lock},
 };
 
-/// How often a wait checks for cancellation.
-const POLL: Duration = Duration::from_millis(20);
-/// How long cancelled work may take to end by itself.
-const GRACE: Duration = Duration::from_millis(100);
 /// Bytes moved between two checks of the time limit.
 const PIECE: usize = 256 << 10;
-/// Free inodes left for other files.
-const SPARE_INODES: u64 = 64;
 
 /// A scratch directory. Its files are named by numbers from 0; other files in it are never touched.
 #[derive(Debug)]
@@ -78,40 +71,32 @@ impl Folder {
     /// Writes files and syncs them, or drops them from the page cache and reads them; returns the result, and an error
     /// if any. Cancellation does not wait for a drive that hangs.
     pub fn work(&mut self, files: &Files, cancel: &Cancel) -> (ActResult, Option<String>) {
-        let (done, result) = mpsc::channel();
         let &Files { set, work, seconds } = files;
-        let (dir, cancel, before) = (Arc::clone(&self.dir), cancel.clone(), self.files);
-        let (all, took) = (set.bytes(), ActResult::default());
-        let mut task = Task { dir, cancel: cancel.clone(), before, seconds, all, took };
-        let nothing = |failed: Option<io::Error>| {
+        let (dir, before, took) = (Arc::clone(&self.dir), self.files, ActResult::default());
+        let mut task = Task { dir, cancel: cancel.clone(), before, seconds, all: set.bytes(), took };
+        let cut_off = |failed: Option<io::Error>| {
             (ActResult { cut_short: true, ..ActResult::default() }, failed.map(|e| e.to_string()))
         };
         if let Err(e) = self.will_have(set.files) {
-            return nothing(Some(e));
+            return cut_off(Some(e));
         }
         let pulse = Pulse::since(Instant::now());
-        let spawned = thread::Builder::new().spawn(move || {
+        let worked = unless_cancelled(cancel, move || {
             let (worked, how) = match work {
                 FileWork::Write { seed, .. } => (task.write(set, seed), "written"),
                 FileWork::Read => (task.read(set), "read"),
             };
             let failed = worked.err().map(|e| format!("{} can't be {how}: {e}", set.describe()));
-            done.send((task.took, failed)).is_ok()
+            (task.took, failed)
         });
-        if let Err(e) = spawned {
-            return nothing(Some(e));
-        }
-        loop {
-            let timeout = if cancel.is_set() { GRACE } else { POLL };
-            match result.recv_timeout(timeout) {
-                Ok((took, failed)) => {
-                    let suspended = pulse.missed(0, u64::MAX) as f64 / 1e9;
-                    let cut_short = cancel.is_set() || failed.is_some() || suspended > 0.0;
-                    return (ActResult { cut_short, suspended, ..took }, failed);
-                }
-                Err(_) if cancel.is_set() => return nothing(None),
-                Err(_) => {}
+        match worked {
+            Ok(Some((took, failed))) => {
+                let suspended = pulse.missed(0, u64::MAX) as f64 / 1e9;
+                let cut_short = cancel.is_set() || failed.is_some() || suspended > 0.0;
+                (ActResult { cut_short, suspended, ..took }, failed)
             }
+            Ok(None) => cut_off(None),
+            Err(e) => cut_off(Some(e)),
         }
     }
 
@@ -183,7 +168,6 @@ impl Task {
         if stopped() {
             return Ok(());
         }
-        self.check_inodes(set)?;
         // Larger than a piece, so that files start at different offsets in it and no two are equal.
         let mut content = vec![0; PIECE + 4096];
         Xoshiro256PlusPlus::seed_from_u64(seed).fill_bytes(&mut content);
@@ -202,19 +186,6 @@ impl Task {
         }
         self.took.seconds = since.elapsed().as_secs_f64();
         result
-    }
-
-    /// Refuses a set that the filesystem has no free inodes for. Filesystems with dynamic inodes report 0 inodes in total.
-    fn check_inodes(&self, set: FileSet) -> io::Result<()> {
-        match fstatvfs(&self.dir) {
-            Ok(space) if space.f_files > 0 && space.f_favail < set.files.saturating_add(SPARE_INODES) => {
-                let free = space.f_favail;
-                Err(io::Error::other(format!(
-                    "the filesystem has {free} inodes free: remove some files, or choose another directory"
-                )))
-            }
-            _ => Ok(()),
-        }
     }
 
     fn write_file(&mut self, number: u64, size: u64, content: &[u8], since: Instant) -> io::Result<()> {
@@ -317,10 +288,7 @@ mod tests {
 
     use rustix::fs::CWD;
 
-    use super::{
-        super::journal::{look_alikes, sweep},
-        *,
-    };
+    use super::{super::journal::sweep, *};
 
     fn place() -> (tempfile::TempDir, PathBuf, PathBuf) {
         let home = tempfile::tempdir().expect("a temporary directory");
@@ -354,7 +322,7 @@ mod tests {
         assert_eq!((took.files, took.bytes, failed), (5, 3_500_000, None));
         assert!(took.seconds > 0.0);
         // While it is locked, a cleanup does not touch it.
-        assert_eq!((sweep(&store), look_alikes(&dir, &store)), (vec![], vec![]));
+        assert_eq!(sweep(&store), []);
         folder.remove().expect("removes");
         drop(journal);
         assert_eq!((names(&dir), names(&store.join("journals"))), (vec![], vec![]));
@@ -423,7 +391,7 @@ mod tests {
             fs::write(dir.join(number.to_string()), "").expect("writes");
         }
         let handle = open(CWD, &dir).expect("opens");
-        let both: Vec<_> = thread::scope(|scope| {
+        let both: Vec<_> = std::thread::scope(|scope| {
             let work =
                 [0, 1].map(|_| scope.spawn(|| empty(&handle.try_clone().expect("clones"), 5000, || false)));
             work.into_iter().map(|work| work.join().expect("ends").map_err(|e| e.kind())).collect()
@@ -443,8 +411,5 @@ mod tests {
         assert_eq!((took.files, took.cut_short), (0, false));
         let (took, failed) = folder.work(&READ, &Cancel::default());
         assert_eq!((took.files, took.bytes, failed), (0, 0, None));
-        let many = Files { set: FileSet { files: u64::MAX, size: 0 }, ..WRITE };
-        let (took, failed) = folder.work(&many, &Cancel::default());
-        assert!(took.cut_short && failed.as_ref().is_some_and(|f| f.contains("inodes free")), "{failed:?}");
     }
 }

@@ -11,21 +11,11 @@ pub(super) fn of(run: &str, at: usize, suffix: &str) -> String {
     format!("{PREFIX}{run}{at}{suffix}")
 }
 
-/// Whether this is the name of a scratch file or directory.
-pub(super) fn is_scratch(path: &Path, suffix: &str) -> bool {
-    let is_run =
-        |run: &str| run.starts_with('r') && run.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    middle(path, suffix).is_some_and(is_run)
-}
-
 /// Whether this is such a name of this run.
 pub(super) fn is_of(run: &str, path: &Path, suffix: &str) -> bool {
-    let at = middle(path, suffix).and_then(|name| name.strip_prefix(run));
-    is_scratch(path, suffix) && at.is_some_and(|at| !at.is_empty() && at.bytes().all(|b| b.is_ascii_digit()))
-}
-
-fn middle<'a>(path: &'a Path, suffix: &str) -> Option<&'a str> {
-    path.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(suffix)
+    let name = path.file_name().and_then(|name| name.to_str()?.strip_prefix(PREFIX)?.strip_suffix(suffix));
+    let at = name.and_then(|name| name.strip_prefix(run));
+    at.is_some_and(|at| !at.is_empty() && at.bytes().all(|b| b.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -46,9 +36,6 @@ mod tests {
             "a/.drivebench-rk6q1.scratch/b",
         ] {
             assert!(!is_of("rk6q", &path(name), FILE), "{name}");
-        }
-        for (name, ours) in [(".drivebench-rk6q.scratch", true), (".drivebench-notes.scratch", false)] {
-            assert_eq!(is_scratch(&path(name), FILE), ours, "{name}");
         }
     }
 }

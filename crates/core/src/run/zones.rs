@@ -52,7 +52,6 @@ pub(super) fn measure(
                     seconds: total.seconds + window.to_ns as f64 / 1e9,
                     speed: window.bytes as f64 / window.seconds(),
                     estimate: zones.finish().map(|z| z.estimate),
-                    stalls: 0,
                     cliffs: 0,
                 }));
                 shown

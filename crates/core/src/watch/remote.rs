@@ -9,28 +9,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::{
-    net::{
-        AddressFamily, RecvFlags, SendFlags, SocketType, connect, ipproto, recv, send, socket,
-        sockopt::{Timeout, set_socket_timeout},
-    },
-    process::geteuid,
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketType, connect, ipproto, recv, send, socket,
+    sockopt::{Timeout, set_socket_timeout},
 };
 
 use super::observe::Host;
-use crate::{
-    tools::{Runner, System, ip},
-    units::Service,
-};
+use crate::units::Service;
 
 /// Pause between two rounds of attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Time limit for the answer to a ping or a connection: about the round trip of an intercontinental link.
 const ANSWER: Duration = Duration::from_millis(250);
-/// Minimum time limit for a reply, however fast earlier ones came.
-const LEAST: Duration = Duration::from_millis(100);
-/// How often the kernel asks for the hardware address of a machine that does not answer, s: `retrans_time_ms`.
-const RESOLVES: f64 = 1.0;
 /// Time limit for the first bytes of a server that has accepted a connection.
 const GREETING: Duration = Duration::from_secs(1);
 
@@ -54,10 +44,8 @@ pub struct Remote {
     /// `None` if this user may not ping.
     ping: Option<OwnedFd>,
     sequence: u16,
-    /// The slowest reply so far; zero before the first one.
-    slowest: Duration,
-    /// Whether the kernel can be told to ask for its hardware address with each attempt; `None` if not known yet.
-    asks: Option<bool>,
+    /// Whether it has answered a ping.
+    answered: bool,
     began: Instant,
     pressed: Receiver<Instant>,
 }
@@ -66,8 +54,7 @@ impl Remote {
     /// `pressed` receives when the person says that the order was given.
     pub fn new(address: SocketAddr, ports: Ports, pressed: Receiver<Instant>) -> Self {
         let ping = ping_socket(address).ok();
-        let (slowest, asks, began) = (Duration::ZERO, None, Instant::now());
-        Self { address, ports, ping, sequence: 0, slowest, asks, began, pressed }
+        Self { address, ports, ping, sequence: 0, answered: false, began: Instant::now(), pressed }
     }
 
     pub fn pings(&self) -> bool {
@@ -89,39 +76,19 @@ impl Remote {
         }
         let sent = Instant::now();
         loop {
-            let patience = match self.slowest.is_zero() {
-                true => ANSWER,
-                false => (self.slowest * 4).clamp(LEAST, ANSWER),
-            };
-            let left = patience.saturating_sub(sent.elapsed());
+            let left = ANSWER.saturating_sub(sent.elapsed());
             if left.is_zero() || set_socket_timeout(ping, Timeout::Recv, Some(left)).is_err() {
                 return false;
             }
             match recv(ping, &mut packet[..], RecvFlags::empty()) {
-                Ok((_, length)) if length >= 8 && packet[0] == reply => {
-                    if packet[6..8] == [high, low] {
-                        self.slowest = self.slowest.max(sent.elapsed());
-                        return true;
-                    }
-                    // A reply to an earlier request: the limit was too short.
-                    self.slowest = ANSWER;
+                Ok((_, length)) if length >= 8 && packet[0] == reply && packet[6..8] == [high, low] => {
+                    self.answered = true;
+                    return true;
                 }
+                // Such as a reply to an earlier request.
                 Ok(_) => {}
                 Err(_) => return false,
             }
-        }
-    }
-
-    /// Lets the next attempt resolve the hardware address at once, if it is on the local network and this user may do that.
-    fn forget(&mut self) {
-        let (address, system) = (self.address.ip(), System::default());
-        let is_local = || {
-            let known = system.ask(&ip::neighbour(address));
-            geteuid().is_root() && known.is_ok_and(|said| !said.stdout.trim().is_empty())
-        };
-        if *self.asks.get_or_insert_with(is_local) {
-            // Without it, the answer is seen later.
-            self.asks = Some(system.ask(&ip::forget(address)).is_ok_and(|said| said.code == Some(0)));
         }
     }
 
@@ -168,11 +135,7 @@ impl Host for Remote {
         match service {
             Service::Network => {
                 // A machine that answers pings needs no second attempt, which takes time.
-                let answers = self.ping() || self.slowest.is_zero() && self.is_there();
-                if !answers {
-                    self.forget();
-                }
-                answers
+                self.ping() || !self.answered && self.is_there()
             }
             Service::Ssh => self.greets(self.ports.ssh, b"", b"SSH-"),
             Service::Http => {
@@ -181,10 +144,6 @@ impl Host for Remote {
                 self.greets(self.ports.http, request.as_bytes(), b"HTTP/")
             }
         }
-    }
-
-    fn blind(&self) -> f64 {
-        if self.asks == Some(true) { 0.0 } else { RESOLVES }
     }
 
     fn pause(&mut self) {

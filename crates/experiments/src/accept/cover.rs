@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::act::Pass;
 use crate::{
-    record::{MOST, Observation, lasts},
+    record::Observation,
     stamped::{BLOCK, Medium, attempt, stamp_into, stamped},
 };
 
@@ -80,17 +80,7 @@ pub(super) enum Failure {
 
 crate::kind!("accept.part", Covered as Observation);
 
-impl Observation for Covered {
-    fn fits(&self) -> bool {
-        let Counts { unwritable, unreadable, changed, moved } = self.counts;
-        [unwritable, unreadable, changed, moved].iter().all(|n| *n < MOST)
-            && self.pieces.iter().all(|piece| piece.bytes < MOST && lasts(piece.seconds))
-            && self
-                .bad
-                .iter()
-                .all(|bad| bad.block < MOST && !matches!(bad.damage, Damage::Moved { of } if of >= MOST))
-    }
-}
+impl Observation for Covered {}
 
 impl Covered {
     pub fn failed(failure: Failure) -> Self {

@@ -27,11 +27,7 @@ pub(super) struct Smart {
 
 crate::kind!("accept.smart", Smart as Observation);
 
-impl Observation for Smart {
-    fn fits(&self) -> bool {
-        true
-    }
-}
+impl Observation for Smart {}
 
 /// The health of a drive as it is now; `None` if the drive is not there.
 pub(super) fn health(run: &Execution<'_, '_>, identity: &str) -> Option<Health> {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{MOST, Observation, lasts};
+use crate::record::Observation;
 
 /// A boot, and those before it that it is compared with.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -91,13 +91,4 @@ impl Boot {
 
 crate::kind!("boots", Boots as Observation);
 
-impl Observation for Boots {
-    fn fits(&self) -> bool {
-        self.earlier.iter().chain([&self.this]).all(|boot| {
-            let times = [boot.firmware, boot.loader, boot.initrd].into_iter().flatten();
-            let times = times.chain([boot.userspace, boot.finish]);
-            let times = times.chain(boot.reads.iter().flat_map(|reads| [reads.seconds, reads.until]));
-            times.into_iter().all(lasts) && boot.reads.is_none_or(|reads| reads.bytes < MOST)
-        })
-    }
-}
+impl Observation for Boots {}

@@ -15,9 +15,9 @@ use crate::{
         At, Axis, Band, Column, Curve, Figure, Findings, Mark, Metric, Quantity, Scope, Style, Table, Unit,
         short,
     },
-    plan::Plan,
+    plan::{Pause, Plan},
     record::Run,
-    units::{capital, count, decimal_bytes, duration, rate},
+    units::{count, decimal_bytes, duration, rate},
 };
 
 /// Points of a curve: enough for a screen.
@@ -38,11 +38,10 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             findings.verdicts.extend(sentences.map(|text| named(several, target, text)));
         }
     }
-    let left_out =
-        plan.no_pauses.iter().filter_map(|one| Some((plan.targets.get(one.target as usize)?, one)));
-    findings.flags.extend(
-        left_out.map(|(target, one)| named(several, target, format!("{}.", capital(&one.describe())))),
-    );
+    if plan.acts::<Pause>().next().is_none() {
+        let why = "Recovery after a pause is not measured: it would take most of --max-time.";
+        findings.flags.push(why.to_owned());
+    }
     if !rows.is_empty() {
         let mut columns = Column::heads(several);
         columns.extend(Column::all([("fast part", false), ("before", false), ("after", false)]));

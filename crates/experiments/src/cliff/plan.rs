@@ -7,7 +7,7 @@ use super::super::{
 use super::options;
 use crate::{
     analyse::Rules,
-    plan::{Condition, Measure, NoPause, Pause, Plan, Rule, Steps},
+    plan::{Condition, Measure, Pause, Plan, Rule, Steps},
     target::Kind,
     units::{Load, MIB},
 };
@@ -22,7 +22,6 @@ const FIRST: u64 = 128;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let mut steps = Steps::default();
-    let mut no_pauses = Vec::new();
     for (at, target) in ask.targets.iter().enumerate() {
         let why = match target.kind {
             Kind::Directory => None,
@@ -37,23 +36,22 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         let load = LoadName::Write.load(ask);
         load.check()?;
         aligned(target, &load)?;
-        no_pauses.extend(writes(&mut steps, at, ask, &load)?);
+        writes(&mut steps, at, ask, &load)?;
     }
-    Ok(Plan { no_pauses, ..ask.planned(steps) })
+    Ok(ask.planned(steps))
 }
 
 /// A write until the speed falls for good, a pause, and as much again into the rest of the file. Written blocks are not
 /// overwritten, because that may have another speed. Where the pause would take most of the time, there is only the first.
-fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<Option<NoPause>, PlanError> {
+fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<(), PlanError> {
     let target = &ask.targets[at];
     let reach = reach(target, ask, true)?;
     let pause = ask.values.get(&options::PAUSE);
-    let left_out = NoPause { target: at as u32, pause, least: pause / PAUSED };
-    let left_out = Some(left_out).filter(|left_out| ask.effort.max_seconds < left_out.least);
+    let pauses = pause <= PAUSED * ask.effort.max_seconds;
     // The second write takes as long as the first at most; some of it is fast again. Without a cliff there is none.
     let [once, twice] = [0.6, 0.4].map(|share| share * (ask.effort.max_seconds - pause));
     let rules = Rules {
-        fallen_seconds: left_out.is_none().then_some(once),
+        fallen_seconds: pauses.then_some(once),
         first: FIRST,
         w_min: None,
         budget: reach.div_ceil(MIB),
@@ -64,10 +62,10 @@ fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<Op
     let first = Rule::Adaptive { rules: rules.clone(), bytes: reach, seconds: ask.effort.max_seconds };
     steps.add_file(at, reach, ask.effort.max_bytes);
     let of = steps.add(&[at], measure(WRITE, first));
-    if left_out.is_none() {
+    if pauses {
         let needs = Condition::Cliff { of };
         steps.add_if(needs, &[at], Pause { seconds: pause });
         steps.add_if(needs, &[at], measure(AGAIN, Rule::Again { of, rules, seconds: twice }));
     }
-    Ok(left_out)
+    Ok(())
 }

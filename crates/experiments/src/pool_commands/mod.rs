@@ -81,11 +81,7 @@ pub enum Outcome {
 
 crate::kind!("pool_command", Outcome as Observation);
 
-impl Observation for Outcome {
-    fn fits(&self) -> bool {
-        true
-    }
-}
+impl Observation for Outcome {}
 
 /// Context of a command.
 struct Site<'a> {

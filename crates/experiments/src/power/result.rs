@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     findings::fitness::KeptData,
-    record::{MOST, Observation},
+    record::Observation,
     test_files::{FilesFound, LedgerFound},
 };
 
@@ -60,8 +60,4 @@ impl PowerCutResult {
 
 crate::kind!("cut", PowerCutResult as Observation);
 
-impl Observation for PowerCutResult {
-    fn fits(&self) -> bool {
-        self.files.fits() && self.ledger.fits() && self.missing < MOST
-    }
-}
+impl Observation for PowerCutResult {}

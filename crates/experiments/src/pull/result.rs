@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    record::{MOST, Observation},
+    record::Observation,
     test_files::{FilesFound, LedgerFound, Operations},
 };
 
@@ -106,13 +106,6 @@ impl PullResult {
 crate::kind!("pulled", PullResult as Observation);
 
 impl Observation for PullResult {
-    fn fits(&self) -> bool {
-        let differ = self.back.as_ref().and_then(|back| back.mismatches).unwrap_or(0);
-        self.missing.max(differ) < MOST
-            && self.before.fits()
-            && self.found().all(|(_, used, files, ledger)| used.fits() && files.fits() && ledger.fits())
-    }
-
     fn moved(&self) -> (u64, u64) {
         let back = self.back.as_ref().map(|back| &back.during);
         let used = [&self.before, &self.away].into_iter().chain(back);

@@ -2,10 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    record::MOST,
-    units::{count, decimal_bytes, is_zero},
-};
+use crate::units::{count, decimal_bytes, is_zero};
 
 /// Files that were read past the page cache.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -77,13 +74,6 @@ impl FilesFound {
     pub fn is_read(&self) -> bool {
         self.all() + self.changed > 0
     }
-
-    /// Whether its counts are such as drives can reach.
-    pub fn fits(&self) -> bool {
-        let Self { whole, failed, wrong, lost_bytes, unread, unsteady, changed, .. } = *self;
-        let counts = [whole, failed, wrong, lost_bytes, unread, unsteady, changed];
-        counts.into_iter().all(|n| n < MOST)
-    }
 }
 
 /// What is not as it was written, in words.
@@ -97,20 +87,4 @@ pub fn losses(files: &FilesFound, ledger: &LedgerFound) -> impl Iterator<Item = 
         some(files.unsteady + ledger.unsteady, "place", "right only when read again"),
     ];
     all.into_iter().flatten()
-}
-
-impl LedgerFound {
-    pub fn fits(&self) -> bool {
-        let counts = [self.acknowledged, self.unsteady];
-        let bytes = [self.acknowledged_bytes, self.kept_bytes, self.lost_bytes, self.unreadable_bytes];
-        counts.into_iter().chain(bytes).all(|n| n < MOST)
-    }
-}
-
-impl Operations {
-    pub fn fits(&self) -> bool {
-        let counts = [self.reads, self.writes, self.failed_reads, self.failed_writes, self.wrong_reads];
-        let bytes = [self.read_bytes, self.written_bytes];
-        counts.into_iter().chain(bytes).chain([self.hanging]).all(|n| n < MOST)
-    }
 }

@@ -1,20 +1,10 @@
-//! ip: hardware addresses of other machines that the kernel knows.
+//! ip: the way to other machines.
 
 use std::net::IpAddr;
 
 use super::{Query, Tool};
 
 const IP: Tool = Tool { name: "ip", package: "iproute2" };
-
-/// Prints the entry of a machine on the local network; nothing for a machine behind a router.
-pub fn neighbour(address: IpAddr) -> Query {
-    Query::new(IP, ["neigh", "show", "to", &address.to_string()])
-}
-
-/// Removes that entry: the kernel asks for the hardware address again with the next packet, and not a second later. Needs root.
-pub fn forget(address: IpAddr) -> Query {
-    Query::new(IP, ["neigh", "flush", "to", &address.to_string()])
-}
 
 /// Prints the network port by which packets from an address of this machine go to another machine.
 pub fn route(destination: IpAddr, source: IpAddr) -> Query {
@@ -35,8 +25,6 @@ mod tests {
     #[test]
     fn command_lines() {
         let address = IpAddr::from([10, 9, 0, 2]);
-        assert_eq!(neighbour(address).to_string(), "ip neigh show to 10.9.0.2");
-        assert_eq!(forget(address).to_string(), "ip neigh flush to 10.9.0.2");
         let here = IpAddr::from([10, 9, 0, 1]);
         assert_eq!(route(address, here).to_string(), "ip -oneline route get 10.9.0.2 from 10.9.0.1");
     }

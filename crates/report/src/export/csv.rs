@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{COLUMNS, Cell, Export, Row, rows};
-use crate::findings::Findings;
+use super::{COLUMNS, Cell, Export, Row};
 
 /// CSV with a head; what isn't known is empty.
 pub struct Csv<W: Write> {
@@ -43,13 +42,4 @@ fn failed(error: csv::Error) -> io::Error {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),
     }
-}
-
-pub fn csv(findings: &Findings) -> String {
-    let mut text = Vec::new();
-    // Writing to memory can't fail.
-    if let Ok(mut out) = Csv::new(&mut text) {
-        let _ = rows(findings).try_for_each(|row| out.row(&row));
-    }
-    String::from_utf8_lossy(&text).into_owned()
 }

@@ -14,7 +14,6 @@ use std::{
 use serde::{Serialize, Serializer};
 
 use csv::Csv;
-pub use csv::csv;
 use openmetrics::OpenMetrics;
 
 use crate::{

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Act, Changes, Cost, Step};
 use crate::{
-    run::{Execution, RunError, Troubles, act},
+    run::{Execution, RunError, Troubles},
     units::{MIB, count, size},
 };
 
@@ -120,6 +120,18 @@ impl Act for Files {
     }
 
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
-        act::files(run, step, self)
+        run.ctx.watcher.begins(step);
+        let mut troubles = Troubles::new();
+        for target in step.targets() {
+            let on = &run.plan.targets[target];
+            let (result, trouble) = run.ctx.world.files(target, on, self, &run.cancel)?;
+            match self.work {
+                FileWork::Write { .. } => run.account(target, 0, result.bytes),
+                FileWork::Read => run.account(target, result.bytes, 0),
+            }
+            run.emit_act(step.id, Some(target), result)?;
+            troubles.extend(trouble.map(|text| (target, text)));
+        }
+        Ok(troubles)
     }
 }

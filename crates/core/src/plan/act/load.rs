@@ -174,14 +174,17 @@ impl Measure {
         }
     }
 
-    /// How far the target can be read back from its start after this load wrote these bytes in `extent`. Only a
-    /// sequential write leaves no gaps.
-    pub fn filled(&self, extent: Extent, written: u64) -> u64 {
+    /// Whether it writes from the start of its extent on. Only a sequential write leaves no gaps.
+    pub fn fills(&self) -> bool {
         let in_order = self.load.pattern == Pattern::Sequential && self.load.direction == Direction::Write;
-        let gapless = in_order && !matches!(self.rule, Rule::Round { .. });
+        in_order && !matches!(self.rule, Rule::Round { .. })
+    }
+
+    /// How far the target can be read back from its start after this load wrote these bytes in `extent`.
+    pub fn filled(&self, extent: Extent, written: u64) -> u64 {
         let whole = extent.length / self.load.block * self.load.block;
         // Streams leave gaps between them until all of it is written.
-        let gapless = gapless && (self.load.streams == 1 || written >= whole);
+        let gapless = self.fills() && (self.load.streams == 1 || written >= whole);
         if gapless { extent.offset + written.min(whole) } else { 0 }
     }
 

@@ -15,6 +15,7 @@ pub use pool::{BuildPool, Predict, Prediction, RebuildPool, RemovePool};
 use super::{Cost, Step, StepId};
 use crate::{
     inventory::Inventory,
+    record::ActResult,
     run::{Execution, RunError, Troubles, act},
     tagged::{Kind, Tagged},
     target::Target,
@@ -256,8 +257,19 @@ impl Act for ScratchFile {
         self.bytes
     }
 
+    fn sets_up(&self) -> bool {
+        true
+    }
+
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
-        act::scratch_file::perform(run, step, self)
+        for target in step.targets() {
+            let (cancel, at) = (run.cancel.clone(), &run.plan.targets[target]);
+            let path = run.ctx.world.make_scratch(target, at, self.bytes, &cancel)?;
+            run.readable.insert(target, 0);
+            run.starts.remove(&target);
+            run.emit_act(step.id, Some(target), ActResult { path, ..ActResult::default() })?;
+        }
+        Ok(Troubles::new())
     }
 }
 
@@ -289,7 +301,15 @@ impl Act for Pause {
     }
 
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
-        act::pause(run, step, self)
+        run.ctx.watcher.begins(step);
+        let since = run.ctx.world.seconds();
+        run.ctx.world.wait(self.seconds, &run.cancel);
+        let seconds = run.ctx.world.seconds() - since;
+        for target in step.targets() {
+            let cut_short = run.cancel.is_set();
+            run.emit_act(step.id, Some(target), ActResult { seconds, cut_short, ..ActResult::default() })?;
+        }
+        Ok(Troubles::new())
     }
 }
 

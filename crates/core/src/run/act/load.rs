@@ -16,7 +16,7 @@ use crate::{
     plan::{Measure, Rule, Step},
     record::{Event, LoadSpeed, ProcessorUse},
     target::{Kind, Target},
-    units::{Caching, Direction, Ended, Histogram, Load, MIB, Outcome, Pattern, duration},
+    units::{Ended, Histogram, Outcome, duration},
 };
 
 /// How often the wait times of threads are sampled during a load, s. Sampling costs CPU time.
@@ -51,40 +51,6 @@ pub(crate) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> 
             loads(run, step, (&m, true), &sites)
         }
         done => done,
-    }
-}
-
-/// Runs a load whose windows are not recorded.
-pub(super) fn unrecorded(
-    run: &mut Execution<'_, '_>,
-    target: usize,
-    m: &Measure,
-) -> Result<(Outcome, Option<String>), RunError> {
-    let sites = [open(run, target, m)?];
-    let mut engine = run.ctx.world.engine(run.plan.engine.as_deref(), &m.load, &[target])?;
-    let outcomes = measure(engine.as_mut(), m, &sites, &run.cancel.clone(), &mut |seen| {
-        if let Seen::Progress(progress) = seen {
-            run.ctx.watcher.progress(&progress);
-        }
-        Flow::Continue
-    })?;
-    run.ended(m, &sites, &outcomes);
-    let outcome = outcomes.into_iter().next().unwrap_or_else(|| Outcome::nothing(Ended::Finished));
-    let trouble = failure(m, &outcome);
-    Ok((outcome, trouble))
-}
-
-/// Wakes disks that entered standby since a run was stopped, so that the next load doesn't include the spin-up. A failure here
-/// is ignored: it occurs again in the load and is recorded there.
-pub(in crate::run) fn wake(run: &mut Execution<'_, '_>) {
-    for target in 0..run.plan.targets.len() {
-        let on = &run.plan.targets[target];
-        let Some(reach) = on.size.filter(|_| on.kind == Kind::BlockDevice && on.rotates()) else { continue };
-        // A different offset each time, which is not in the disk's cache.
-        let seed = run.done.steps.len() as u64;
-        let load = Load::new(Direction::Read, Pattern::Random, MIB, Caching::Direct, seed);
-        let rule = Rule::Fixed { bytes: MIB, seconds: None };
-        let _ = unrecorded(run, target, &Measure::new("wake", load, rule, reach));
     }
 }
 

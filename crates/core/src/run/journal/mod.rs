@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     log::{AppendLog, LONGEST, open_trusted, read_lines},
-    recovery::{Kept, Leftover, look_alikes, sweep},
+    recovery::{Kept, Leftover, sweep},
     undo::{DriveInStandby, OwnDirectory, OwnFile, Undo, Undone},
 };
 pub(super) use recovery::{patiently, remedy};

@@ -1,22 +1,16 @@
 //! Leftovers of killed runs: found by their journals, and removed if the run created them.
 
 use std::{
-    fs::{self, File},
-    io,
+    fs, io,
     path::{Path, PathBuf},
     sync::mpsc,
     thread,
     time::Duration,
 };
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
-
-use super::{
-    super::{place::Away, scratch_name},
-    Abandoned, Left, Undone, cleanup, host,
-};
+use super::{super::place::Away, Abandoned, Left, Undone, cleanup, host};
 use crate::{
-    record::{Host, Store, lock},
+    record::{Host, Store},
     sysroot::Sysroot,
     units::shell_word,
 };
@@ -59,24 +53,6 @@ pub fn sweep(store: &Path) -> Vec<Leftover> {
         Err(e) => unreadable(path, e),
     };
     paths.map_or_else(|e| unreadable(dir, e), |paths| paths.into_iter().flat_map(swept).collect())
-}
-
-/// Files and directories in `dir` that have the name of a scratch file but are in no journal of the store and not in use. A
-/// name doesn't prove that a run created it, so it is only reported.
-pub fn look_alikes(dir: &Path, store: &Path) -> Vec<PathBuf> {
-    let journals = Abandoned::paths(store).1.into_iter().flatten().flat_map(Abandoned::read).flatten();
-    let known: Vec<Left> = journals.flat_map(|journal| journal.left).collect();
-    let dir = dir.canonicalize();
-    let entries = dir.into_iter().flat_map(fs::read_dir).flatten().flatten().map(|entry| entry.path());
-    let is_in_use = |path: &Path| {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        openat(CWD, path, flags, Mode::empty()).is_ok_and(|file| lock(&File::from(file)).is_err())
-    };
-    let named = [scratch_name::FILE, scratch_name::DIRECTORY];
-    entries
-        .filter(|path| named.iter().any(|suffix| scratch_name::is_scratch(path, suffix)))
-        .filter(|path| known.iter().all(|left| left.undo.path() != *path) && !is_in_use(path))
-        .collect()
 }
 
 /// A journal without a machine id counts as this machine's.
@@ -190,9 +166,12 @@ fn within<T: Send + 'static>(
 #[cfg(test)]
 mod tests {
     use std::{
+        fs::File,
         os::unix::fs::symlink,
         sync::atomic::{AtomicBool, Ordering},
     };
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::{
         super::{DriveInStandby, Journal, OwnDirectory, OwnFile, Undo},
@@ -284,7 +263,6 @@ mod tests {
         for directory in [false, true] {
             let place = Place::new();
             let left = if directory { place.killed_directory() } else { place.killed() };
-            assert!(look_alikes(&place.dir, &place.store).is_empty(), "the journal has it");
             assert_eq!(sweep(&place.store), [removed(&left, KILLED)]);
             assert_eq!((sweep(&place.store), names(&place.dir)), (vec![], vec![]));
             assert_eq!(place.journals(), [""; 0]);
@@ -292,26 +270,12 @@ mod tests {
     }
 
     #[test]
-    fn what_has_only_the_name_of_a_leftover_is_named_and_stays() {
+    fn what_has_only_the_name_of_a_leftover_stays() {
         let place = Place::new();
-        let (photos, diary) =
-            (place.dir.join(".drivebench-rphotos.files"), place.dir.join(".drivebench-rdiary.scratch"));
-        fs::create_dir(&photos).expect("creates");
-        fs::write(photos.join("2024"), "mine").expect("writes");
-        fs::write(&diary, "mine").expect("writes");
-        fs::write(place.dir.join("keep.scratch"), "mine").expect("writes");
-        let mut found = look_alikes(&place.dir, &place.store);
-        found.sort();
-        assert_eq!(found, [diary.clone(), photos.clone()]);
-        let held = File::open(&diary).expect("opens");
-        lock(&held).expect("a run of another store");
-        assert_eq!(look_alikes(&place.dir, &place.store), std::slice::from_ref(&photos));
+        fs::create_dir(place.dir.join(".drivebench-rphotos.files")).expect("creates");
+        fs::write(place.dir.join(".drivebench-rdiary.scratch"), "mine").expect("writes");
         assert_eq!(sweep(&place.store), []);
-        assert_eq!(
-            names(&place.dir),
-            [".drivebench-rdiary.scratch", ".drivebench-rphotos.files", "keep.scratch"]
-        );
-        assert_eq!(names(&photos), ["2024"]);
+        assert_eq!(names(&place.dir), [".drivebench-rdiary.scratch", ".drivebench-rphotos.files"]);
     }
 
     #[test]
@@ -484,7 +448,7 @@ mod tests {
         fs::write(&path, "another").expect("writes");
         assert_eq!(why(&sweep(&place.store)), ["it is not the file that the run created: check it first"]);
         fs::remove_file(&path).expect("removes");
-        rustix::fs::mknodat(CWD, &path, rustix::fs::FileType::Fifo, Mode::RUSR, 0).expect("a fifo");
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR, 0).expect("a fifo");
         assert_eq!(why(&sweep(&place.store)), ["it is not a regular file: check it first"]);
         assert!(path.exists() && thesis.exists());
     }
