@@ -30,7 +30,7 @@ pub(super) struct Log {
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Command {
+struct Command {
     direction: Option<Direction>,
     on: Option<String>,
     block: Option<u64>,
@@ -40,25 +40,9 @@ pub(super) struct Command {
 }
 
 impl Log {
-    /// Reads a line of dd; false for other lines. `known`: the command, if known from elsewhere.
-    pub(super) fn line(
-        &mut self,
-        line: &str,
-        number: u64,
-        known: Option<Command>,
-        found: &mut Imported,
-    ) -> bool {
+    /// Reads a line of dd; false for other lines.
+    pub(super) fn line(&mut self, line: &str, number: u64, found: &mut Imported) -> bool {
         if let Some(command) = command(line) {
-            // The `time` of zsh names the command after its output.
-            if is_timed(line) {
-                let load = self.last.take().and_then(|last| found.loads.get_mut(last));
-                if let Some(load) = load.filter(|load| load.direction.is_none()) {
-                    (load.on, load.direction, load.caching) =
-                        (command.on, command.direction, command.caching);
-                    load.block = load.block.or(command.block);
-                }
-                return true;
-            }
             *self = Self { command: Some(command), ..Self::default() };
             return true;
         }
@@ -102,7 +86,7 @@ impl Log {
         // Another block size belongs to another command.
         let same_block =
             |c: &&Command| whole_blocks.is_none() || c.block.is_none() || c.block == whole_blocks;
-        let command = self.command.as_ref().filter(same_block).cloned().or(known).unwrap_or_default();
+        let command = self.command.as_ref().filter(same_block).cloned().unwrap_or_default();
         found.loads.push(ImportedLoad {
             tool: "dd".to_owned(),
             on: command.on,
@@ -206,12 +190,6 @@ fn number_at_end(text: &str) -> Option<(&str, f64)> {
     Some((&text[..text.len() - number.len()], decimal(number)?))
 }
 
-/// The line of zsh's `time`: `dd if=a of=b  0.00s user 0.61s system 11% cpu 5.130 total`.
-fn is_timed(line: &str) -> bool {
-    let mut words = line.split_whitespace().rev();
-    words.next() == Some("total") && [" user ", " system ", " cpu "].iter().all(|word| line.contains(word))
-}
-
 /// A dd command line, also after a prompt, `sudo`, `time` or `+`.
 fn command(line: &str) -> Option<Command> {
     let words: Vec<&str> = line.split_whitespace().take(64).collect();
@@ -232,7 +210,8 @@ fn command(line: &str) -> Option<Command> {
         return None;
     }
     // Which of several made a result, what a shell did with its output, and what follows on the next line, isn't known.
-    let is_one = words.iter().filter(|word| is_dd(word)).count() == 1;
+    // The `time` of zsh names a command after its output.
+    let is_one = words.iter().filter(|word| is_dd(word)).count() == 1 && words.last() != Some(&"total");
     if !is_one || line.trim_end().ends_with('\\') || to.is_none() && line.contains(['|', '>']) {
         return Some(Command { is_varied: true, ..Command::default() });
     }
@@ -281,13 +260,6 @@ fn size(text: &str) -> Option<u64> {
     whole(&text[..digits])?.checked_mul(factor).filter(|b| *b > 0)
 }
 
-impl Command {
-    /// The command that PiBenchmarks runs.
-    pub(super) fn of_pibenchmarks() -> Option<Self> {
-        command("dd if=/dev/zero of=test bs=4k conv=fsync")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -330,6 +302,7 @@ mod tests {
             "dd if=/dev/sda bs=1M | dd of=/dev/sdb",
             "dd if=/dev/sda bs=1M > /mnt/x",
             "dd if=/dev/sda bs=1M \\",
+            "dd if=a of=b bs=1M  0.00s user 0.61s system 11% cpu 5.130 total",
         ] {
             let unknown = Command { is_varied: true, ..Command::default() };
             assert_eq!(command(line), Some(unknown), "{line}");
@@ -342,12 +315,12 @@ mod tests {
     fn runs_of_a_loop_are_kept_and_progress_is_not() {
         let loads = |command: &str, summaries: &[(u64, u64)]| {
             let (mut log, mut found) = (Log::default(), Imported::default());
-            assert!(log.line(command, 1, None, &mut found));
+            assert!(log.line(command, 1, &mut found));
             for (bytes, seconds) in summaries {
-                log.line("4+0 records in", 2, None, &mut found);
-                log.line("4+0 records out", 3, None, &mut found);
+                log.line("4+0 records in", 2, &mut found);
+                log.line("4+0 records out", 3, &mut found);
                 let summary = format!("{bytes} bytes copied, {seconds} s, {} B/s", bytes / seconds);
-                assert!(log.line(&summary, 4, None, &mut found));
+                assert!(log.line(&summary, 4, &mut found));
             }
             found.loads.len()
         };

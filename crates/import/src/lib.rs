@@ -13,7 +13,6 @@ mod files;
 mod fio;
 mod groups;
 mod number;
-mod pibenchmarks;
 mod results;
 
 #[cfg(test)]
@@ -26,14 +25,14 @@ pub use results::{EXPERIMENT, findings};
 
 use crate::{
     record::{ImportOptions, Imported, ImportedLoad},
-    units::{Direction, Pattern, clean, count, hides, rate, size},
+    units::{Direction, Pattern, clean, count, hides, size},
 };
 
 /// Larger files are refused; the output of a single run has at most a few MiB.
 pub const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-pub const FORMATS: &str = "fio's JSON (--output-format=json), its normal and terse output, dd's summary lines in any \
-                           language, and the output of PiBenchmarks";
+pub const FORMATS: &str =
+    "fio's JSON (--output-format=json), its normal output, and dd's summary lines in any language";
 
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
@@ -73,6 +72,10 @@ pub enum ContentError {
     },
     #[error("fio's JSON is damaged on line {line}, column {column}: {what}")]
     Json { line: u64, column: u64, what: String },
+    #[error(
+        "fio's JSON, which goes on in line {line}, has no brace at the start of a line: remove what is before it"
+    )]
+    NoBrace { line: u64 },
     #[error("line {line} contains NUL bytes: it is not text, or was not written completely")]
     Nul {
         /// The first line that does.
@@ -104,7 +107,6 @@ pub fn read(bytes: &[u8], options: &ImportOptions) -> Result<Imported, ContentEr
     if found.loads.len() > MOST {
         return Err(ContentError::TooMany);
     }
-    contradictions(&mut found);
     clean_names(&mut found);
     found.bytes = bytes.len() as u64;
     found.crc32 = crc32fast::hash(bytes);
@@ -131,22 +133,6 @@ fn is_fio_log(text: &str) -> bool {
     text.lines().filter(|line| !line.trim().is_empty()).all(sample)
 }
 
-/// Notes loads whose operations and bytes don't fit. fio rounds IOPS to whole numbers.
-fn contradictions(found: &mut Imported) {
-    let contradiction = |load: &ImportedLoad| {
-        let (iops, block) = (load.iops?, load.block?);
-        let expected = iops * block as f64;
-        let fits = (expected - load.speed).abs() <= 0.1 * load.speed.max(expected) + block as f64;
-        let name = load.name.clone().unwrap_or_else(|| load.label());
-        let (expected, speed, block) = (rate(expected), rate(load.speed), size(block));
-        (!fits).then(|| {
-            format!("'{name}' contradicts itself: {iops:.0} operations a second of {block} are {expected}, its speed is {speed}.")
-        })
-    };
-    let all: Vec<String> = found.loads.iter().filter_map(contradiction).collect();
-    all.into_iter().for_each(|what| note(found, what));
-}
-
 /// Each name once, in the order in which they appear.
 fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
@@ -157,9 +143,9 @@ fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
 const LONGEST: usize = 160;
 const NOTES: usize = 20;
 
-/// Reads line-based output, dd's summary lines and PiBenchmarks, and counts unknown lines.
+/// Reads dd's lines, and counts unknown ones.
 fn lines(text: &str, found: &mut Imported) {
-    let (mut log, mut page) = (dd::Log::default(), pibenchmarks::Page::default());
+    let mut log = dd::Log::default();
     for (number, line) in (1..).zip(text.split('\n')) {
         // One above the limit is refused later; a hostile file could exhaust memory here.
         if found.loads.len() > MOST {
@@ -168,12 +154,11 @@ fn lines(text: &str, found: &mut Imported) {
         let line = line.trim_end_matches(['\r', ' ']);
         // Text before a carriage return was progress output, overwritten on the terminal.
         let (over, last) = line.rsplit_once('\r').map_or((false, line), |(_, last)| (true, last));
-        let used = page.line(last, found) || !over && log.line(last, number, page.section(), found);
+        let used = !over && log.line(last, number, found);
         if !used && !last.trim().is_empty() {
             found.skipped_lines += 1;
         }
     }
-    page.finish(found);
 }
 
 /// Cleans names and notes, and truncates them.
@@ -291,7 +276,7 @@ fn direction(rw: &str, read_percent: u8) -> Option<(Direction, Pattern)> {
 #[cfg(test)]
 mod tests {
     use super::{groups::load, *};
-    use crate::{record::Half, units::Caching};
+    use crate::record::Half;
 
     fn parse(text: &str) -> Imported {
         read(text.as_bytes(), &ImportOptions::default()).expect("a result")
@@ -302,11 +287,6 @@ mod tests {
         const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/cases");
         let imported =
             |name: &str| parse(&std::fs::read_to_string(format!("{CASES}/{name}")).expect("a sample"));
-        // Each result belongs to its command, also where the command comes after it.
-        let timed = imported("dd-zsh-time.log").loads;
-        let ways: Vec<_> = timed.iter().map(|load| (load.direction, load.caching)).collect();
-        let [write, read] = [(Direction::Write, Caching::BufferedFsync), (Direction::Read, Caching::Direct)];
-        assert_eq!(ways, [write, read].map(|(way, caching)| (Some(way), Some(caching))));
         // Progress is no result.
         for (name, total) in [
             ("dd-progress-gnu.txt", 2_147_483_648),
@@ -334,11 +314,6 @@ mod tests {
         // The client's own disk was idle, or there were several clients.
         for name in ["fio-rbd.txt", "fio-clients.txt"] {
             assert_eq!(imported(name).drive, None, "{name}");
-        }
-        // JSON whose first brace is not the first of its line.
-        for (name, n) in [("fio-quoted.json", 1), ("fio-terminal.txt", 1), ("fio-compose.log", 3)] {
-            let loads = imported(name).loads;
-            assert_eq!((loads.len(), loads[0].block), (n, Some(4096)), "{name}");
         }
     }
 
@@ -493,76 +468,6 @@ mod tests {
     }
 
     #[test]
-    fn pibenchmarks_page_and_table() {
-        let page = parse(include_str!("../../../tests/fixtures/import/pibenchmarks-switch.txt"));
-        assert_eq!(
-            (page.tool.as_str(), page.board.as_deref()),
-            ("PiBenchmarks", Some("Nintendo Switch (2017)"))
-        );
-        assert_eq!(page.loads.iter().map(|l| l.tool.as_str()).filter(|t| *t == "fio").count(), 2);
-        let iozone = |name: &str| {
-            page.loads.iter().find(|l| l.name.as_deref() == Some(name)).map(|l| l.speed / 1024.0)
-        };
-        assert_eq!([iozone("write"), iozone("random read")], [Some(8433.0), Some(21376.0)]);
-        let table = parse(include_str!("../../../tests/fixtures/import/pibenchmarks-table.txt"));
-        assert_eq!(table.loads.len(), 8);
-        assert_eq!(table.loads[0].speed, 707.07 * 1048576.0);
-        assert_eq!(
-            (table.loads[2].speed, table.loads[2].caching),
-            (418e6, Some(crate::units::Caching::BufferedFsync))
-        );
-        // Text instead of a number is no speed.
-        let broken = parse(include_str!("../../../tests/fixtures/import/pibenchmarks-no-hdparm.txt"));
-        assert_eq!(broken.loads.len(), 2);
-        let steps = parse(include_str!("../../../tests/fixtures/import/pibenchmarks-steps.txt"));
-        assert_eq!(
-            steps.loads.iter().map(|l| l.tool.as_str()).collect::<Vec<_>>(),
-            ["hdparm", "hdparm", "dd"]
-        );
-        assert_eq!(steps.loads[2].label(), "write");
-        // Slow drives are reported in kB/s.
-        let slow = parse(" Timing O_DIRECT disk reads:   2 MB in  4.81 seconds = 425.71 kB/sec\n");
-        assert_eq!(slow.loads[0].speed, 425.71 * 1024.0);
-    }
-
-    #[test]
-    fn columns_that_iozone_leaves_blank_shift_no_speed() {
-        let text = include_str!("../../../tests/fixtures/import/iozone-blank.txt");
-        let speeds = |text: &str| -> Vec<(String, f64)> {
-            parse(text).loads.into_iter().map(|l| (l.name.unwrap_or_default(), l.speed / 1024.0)).collect()
-        };
-        let expected = [
-            ("write", 337889.0),
-            ("rewrite", 338181.0),
-            ("random read", 352902.0),
-            ("random write", 325248.0),
-        ]
-        .map(|(name, speed)| (name.to_owned(), speed));
-        assert_eq!(speeds(text), expected);
-        // As pasted where spaces are collapsed.
-        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(speeds(&text.lines().map(words).collect::<Vec<_>>().join("\n")), expected);
-        // Without the tests it is unknown which columns are blank.
-        let unknown = format!(
-            "{}\nHDParm Disk Read 1 MB/sec\n1000000 bytes copied, 1 s, 1.0 MB/s\n",
-            text.replace("-i 0 -i 2", "")
-        );
-        let imported = parse(&unknown);
-        assert_eq!(imported.loads.iter().map(|l| l.tool.as_str()).collect::<Vec<_>>(), ["dd"]);
-        assert!(
-            imported.notes[0].contains("4 speeds") && imported.notes[0].contains("13 columns"),
-            "{:?}",
-            imported.notes
-        );
-        // All tests.
-        let all = "Command line used: iozone -a -I\n 64 4 1 2 3 4 5 6 7 8 9 10 11 12 13\n";
-        assert_eq!(
-            speeds(all).iter().map(|(_, speed)| *speed).collect::<Vec<_>>(),
-            [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
-        );
-    }
-
-    #[test]
     fn files_without_a_result_are_refused() {
         for (text, message) in [
             ("", "empty file"),
@@ -574,6 +479,10 @@ mod tests {
             (
                 "x\n{ \"fio version\" : \"fio-3.1\",\n \"jobs\" : [",
                 "starts on line 2, is incomplete: the file ends at byte 42",
+            ),
+            (
+                "> {\n> \"fio version\": \"fio-3.1\"}",
+                "goes on in line 2, has no brace at the start of a line",
             ),
             ("0 bytes copied, 2.1e-05 s, 0.0 kB/s", "no result found"),
         ] {
