@@ -196,7 +196,7 @@ impl Array {
         let layout = root.word(&self.file("level")).and_then(|level| Layout::of_name(&level));
         let survives = layout.map_or(0, |layout| layout.survives(members));
         if missing <= survives as u64 && !self.is_broken(root) {
-            let back = mdadm_advice::re_add(&self.path(), &["MEMBER".to_owned()], &[], "");
+            let back = mdadm_advice::re_add(&self.path(), "MEMBER", "");
             return format!(
                 "{shown} works without {}: leave it running, also during a rebuild, and back it up. {FIND}. Then: mdadm /dev/{name} --fail detached --remove \
                  failed; and for each member that it lacks, {back}. If mdadm refuses --re-add, as it does without a \
