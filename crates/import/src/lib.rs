@@ -18,14 +18,14 @@ mod results;
 #[cfg(test)]
 mod damage;
 
-use std::{borrow::Cow, collections::BTreeSet, io, path::PathBuf};
+use std::{borrow::Cow, io, path::PathBuf};
 
 pub use files::{Found, files};
 pub use results::{EXPERIMENT, findings};
 
 use crate::{
     record::{ImportOptions, Imported, ImportedLoad},
-    units::{Direction, Pattern, clean, count, hides, size},
+    units::{Direction, Pattern, clean, count, distinct, hides, size},
 };
 
 /// Larger files are refused; the output of a single run has at most a few MiB.
@@ -54,11 +54,6 @@ pub enum ContentError {
     Empty,
     #[error("no result found in {}; supported formats: {FORMATS}", count(*lines, "line"))]
     Unknown { lines: u64 },
-    #[error(
-        "a log of fio (write_bw_log, write_iops_log or write_lat_log), which doesn't contain what its values are: \
-         import fio's JSON of the same run"
-    )]
-    FioLog,
     #[error("more than {MOST} results, the limit of a record: split the file")]
     TooMany,
     #[error(
@@ -98,9 +93,6 @@ pub fn read(bytes: &[u8], options: &ImportOptions) -> Result<Imported, ContentEr
     let text = plain(&decoded(bytes)?);
     let (mut found, rest) = fio::read(&text)?;
     lines(&rest, &mut found);
-    if found.loads.is_empty() && is_fio_log(&text) {
-        return Err(ContentError::FioLog);
-    }
     if found.loads.is_empty() {
         return Err(ContentError::Unknown { lines: text.lines().count() as u64 });
     }
@@ -122,22 +114,6 @@ pub fn read(bytes: &[u8], options: &ImportOptions) -> Result<Imported, ContentEr
 }
 
 const MOST: usize = 4_000;
-
-/// Whether it has nothing but `time, value, direction, block` and possibly more, all of them numbers.
-fn is_fio_log(text: &str) -> bool {
-    let sample = |line: &str| {
-        let mut fields = line.split(',').map(|field| number::whole(field.trim()));
-        let [time, value, direction, block] = [(); 4].map(|()| fields.next().flatten());
-        [time, value, block].iter().all(Option::is_some) && direction.is_some_and(|d| d <= 2)
-    };
-    text.lines().filter(|line| !line.trim().is_empty()).all(sample)
-}
-
-/// Each name once, in the order in which they appear.
-fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
-    let mut seen = BTreeSet::new();
-    names.filter(|name| seen.insert(name.clone())).collect()
-}
 
 /// Limits of characters in a name and of notes.
 const LONGEST: usize = 160;

@@ -14,8 +14,6 @@ use crate::{
 
 pub(super) struct Known {
     pub load: ImportedLoad,
-    /// Percentage of reads in a mixed load.
-    pub share: Option<u8>,
     /// Key of equal options, if fio reports all of them.
     pub key: Option<String>,
     /// Notes on options that make the job do more, or less, than move bytes at full speed.
@@ -155,7 +153,7 @@ impl Known {
             line: document.line,
             ..ImportedLoad::default()
         };
-        Self { load, share: percent, key, notes }
+        Self { load, key, notes }
     }
 }
 

@@ -199,10 +199,6 @@ fn normal_output_of_fio_3() {
     assert_eq!((load.pattern, load.iops), (Some(Pattern::Sequential), Some(1035.0)));
 }
 
-fn read_error(text: &str) -> String {
-    read(text.as_bytes(), &ImportOptions::default()).expect_err("no result").to_string()
-}
-
 #[test]
 fn one_run_in_two_formats_counts_once() {
     let json = document(r#""rw": "read""#, [4 << 20, 1000, 1024], NOTHING);
@@ -210,14 +206,4 @@ fn one_run_in_two_formats_counts_once() {
                 j: (groupid=0, jobs=1): err= 0: pid=7: Wed Jan 22 23:36:47 2025\n\
                    read: IOPS=1024, BW=4096KiB/s (4194kB/s)(4096KiB/1000msec)\n";
     assert_eq!(only(&format!("{json}\n{text}")).0.block, Some(4 * KIB));
-}
-
-#[test]
-fn logs_are_named() {
-    for log in
-        ["500, 4915, 0, 4096\n1000, 5120, 0, 4096\n", "1, 74803, 1, 4096, 0, 0\n", "60000, 79617, 0, 0\n"]
-    {
-        assert!(read_error(log).starts_with("a log of fio"), "{}", read_error(log));
-    }
-    assert!(!read_error("1, 2\n").starts_with("a log of fio"));
 }
