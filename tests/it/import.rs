@@ -44,9 +44,7 @@ fn real_output_of_each_tool() {
     for (name, args) in [
         ("fio_3", &["fio-3.33-several.json"][..]),
         ("fio_3_repeated", &["fio-3.33-repeated.json"]),
-        ("fio_3_client", &["fio-3.33-client.txt"]),
         ("fio_2", &["fio-2.2.10.json"]),
-        ("fio_2_client", &["fio-2.6-client.json"]),
         ("dd_loop", &["dd-loop.txt", "--drive", "4C530001", "--board", "Pi Zero 2 W"]),
         ("dd_german", &["dd-de.txt"]),
         ("dd_german_with_rw_write", &["dd-de.txt", "--rw", "write", "--drive", "4C530001"]),

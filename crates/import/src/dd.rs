@@ -3,7 +3,6 @@
 //! The speed is computed from bytes and seconds. The rounded speed in the line is used to detect damaged lines.
 
 use super::{
-    note,
     number::{decimal, leading, unit, whole},
     sane,
 };
@@ -21,12 +20,17 @@ pub(super) struct Log {
     /// Whole and partial blocks read and written.
     records: Vec<(u64, u64)>,
     command: Option<Command>,
-    /// Index of a load that was reported before the end of its run.
-    unfinished: Option<usize>,
-    /// The same of a load without counts of records, as the last line of `status=progress` has none.
-    without_records: Option<usize>,
-    /// Index of the last load.
-    last: Option<usize>,
+    last: Option<Last>,
+}
+
+/// The last load.
+#[derive(Debug)]
+struct Last {
+    at: usize,
+    /// It has no counts of records, as the last line of `status=progress`.
+    is_bare: bool,
+    /// It was reported before the end of its run.
+    is_unfinished: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -50,39 +54,28 @@ impl Log {
             self.records.push(records);
             return true;
         }
-        let Some(summary) = summary(line) else { return false };
+        let Some((bytes, seconds)) = summary(line) else { return false };
         let records = std::mem::take(&mut self.records);
-        let (bytes, seconds) = match summary {
-            Summary::Ran(bytes, seconds) => (bytes, seconds),
-            Summary::Nothing => return false,
-            Summary::Contradiction => {
-                let why = "its bytes, time and speed contradict each other";
-                note(found, format!("Line {number} was skipped: {why}."));
-                return false;
-            }
-        };
         let whole_blocks = match records[..] {
             [.., (n @ 1.., 0), (written, 0)] if n == written && bytes % n == 0 => Some(bytes / n),
             _ => None,
         };
         // On a signal dd prints the progress of its run, and again at the end.
-        let progress = self.without_records.take().filter(|_| !records.is_empty());
+        let of_same = self.command.as_ref().is_some_and(|command| !command.is_varied);
+        let before = self
+            .last
+            .take()
+            .filter(|last| of_same || last.is_unfinished || last.is_bare && !records.is_empty());
         // The last progress has all bytes, but not the time of a sync at the end.
-        let most = if progress.is_some() { bytes } else { bytes - 1 };
-        let of_same = self.last.filter(|_| self.command.as_ref().is_some_and(|command| !command.is_varied));
-        if let Some(before) = self.unfinished.take().or(progress).or(of_same) {
-            if found.loads.get(before).is_some_and(|l| l.bytes <= Some(most) && l.seconds < Some(seconds)) {
-                found.loads.remove(before);
-                found.skipped_lines += 1;
-            }
+        let is_part = |l: &ImportedLoad, last: &Last| {
+            l.bytes <= Some(bytes - u64::from(!last.is_bare)) && l.seconds < Some(seconds)
+        };
+        if let Some(last) = before.filter(|last| found.loads.get(last.at).is_some_and(|l| is_part(l, last))) {
+            found.loads.remove(last.at);
+            found.skipped_lines += 1;
         }
-        if matches!(records[..], [.., read, written] if read != written) {
-            self.unfinished = Some(found.loads.len());
-        }
-        if records.is_empty() {
-            self.without_records = Some(found.loads.len());
-        }
-        self.last = Some(found.loads.len());
+        let is_unfinished = matches!(records[..], [.., read, written] if read != written);
+        self.last = Some(Last { at: found.loads.len(), is_bare: records.is_empty(), is_unfinished });
         // Another block size belongs to another command.
         let same_block =
             |c: &&Command| whole_blocks.is_none() || c.block.is_none() || c.block == whole_blocks;
@@ -119,18 +112,9 @@ fn records(line: &str) -> Option<(u64, u64)> {
     Some((whole(full)?, whole(partial)?)).filter(|_| word)
 }
 
-#[derive(Debug, PartialEq)]
-enum Summary {
-    /// Bytes and seconds.
-    Ran(u64, f64),
-    /// No bytes, or no time.
-    Nothing,
-    Contradiction,
-}
-
 /// `16384000 bytes (16 MB, 16 MiB) copied, 0.0334089 s, 490 MB/s`, and its forms in other systems and languages, of which some begin
 /// with the word for copied.
-fn summary(line: &str) -> Option<Summary> {
+fn summary(line: &str) -> Option<(u64, f64)> {
     let line = line.trim().trim_start_matches(char::is_alphabetic).trim_start();
     if line.len() > 400 || !line.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
@@ -141,15 +125,11 @@ fn summary(line: &str) -> Option<Summary> {
         return None;
     }
     let (seconds, speeds) = bsd(after).or_else(|| gnu(after))?;
-    let Some(bytes) = whole(&line[..digits]) else { return Some(Summary::Contradiction) };
-    if bytes == 0 || seconds <= 0.0 {
-        return Some(Summary::Nothing);
-    }
+    let bytes = whole(&line[..digits]).filter(|bytes| *bytes > 0 && seconds > 0.0)?;
     let speed = bytes as f64 / seconds;
     // dd prints the speed with two digits or more.
     let near = |printed: f64| (printed / speed - 1.0).abs() <= 0.1;
-    let fits = sane(speed) && (speeds.is_empty() || speeds.into_iter().any(near));
-    Some(if fits { Summary::Ran(bytes, seconds) } else { Summary::Contradiction })
+    (sane(speed) && (speeds.is_empty() || speeds.into_iter().any(near))).then_some((bytes, seconds))
 }
 
 /// `bytes transferred in 0.012345 secs (1327177805 bytes/sec)`
@@ -266,7 +246,7 @@ mod tests {
 
     #[test]
     fn summary_lines_of_all_systems_and_languages() {
-        let ran = |bytes, seconds| Some(Summary::Ran(bytes, seconds));
+        let ran = |bytes, seconds| Some((bytes, seconds));
         for (line, expected) in [
             ("16384000 bytes (16 MB, 16 MiB) copied, 0.0334089 s, 490 MB/s", ran(16384000, 0.0334089)),
             ("16384000 Bytes (16 MB, 16 MiB) kopiert, 0,0302075 s, 542 MB/s", ran(16384000, 0.0302075)),
@@ -282,11 +262,11 @@ mod tests {
                 ran(3145728000, 0.252672),
             ),
             ("16384000 байт (16 MB, 16 MiB) скопирован, 0,0334089 s, 490 MB/s", ran(16384000, 0.0334089)),
-            ("0 bytes copied, 2.1692e-05 s, 0.0 kB/s", Some(Summary::Nothing)),
+            ("0 bytes copied, 2.1692e-05 s, 0.0 kB/s", None),
             // Minutes contradict the speed.
-            ("16384000 bytes copied, 0.0334089 min, 8.2 MB/s", Some(Summary::Contradiction)),
-            ("16384000 bytes (16 MB, 16 MiB) copied, 0.334089 s, 490 MB/s", Some(Summary::Contradiction)),
-            ("99999999999999999999 bytes copied, 1 s, 1 MB/s", Some(Summary::Contradiction)),
+            ("16384000 bytes copied, 0.0334089 min, 8.2 MB/s", None),
+            ("16384000 bytes (16 MB, 16 MiB) copied, 0.334089 s, 490 MB/s", None),
+            ("99999999999999999999 bytes copied, 1 s, 1 MB/s", None),
             ("3 drives were copied", None),
             ("4000+0 records out", None),
             ("", None),

@@ -17,8 +17,7 @@ pub(super) struct Group<'a> {
 
 /// The name of the target of a load, as given or reported.
 pub(super) fn target(imported: &Imported, load: &ImportedLoad) -> String {
-    let drive = imported.options.drive.as_ref().or(load.on.as_ref()).or(imported.drive.as_ref());
-    drive.cloned().unwrap_or_else(|| imported.file.clone())
+    imported.options.drive.as_ref().or(load.on.as_ref()).cloned().unwrap_or_else(|| imported.file.clone())
 }
 
 pub(super) fn groups(imported: &Imported) -> Vec<Group<'_>> {

@@ -46,8 +46,7 @@ pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
 
 /// When it was measured, not when it was imported; and the drive by the name that it was given.
 fn origin(imported: &Imported, run: &Run<()>) -> Origin {
-    let name = imported.options.drive.clone().or(imported.drive.clone());
-    let drive = name.map(|identity| CarrierDrive {
+    let drive = imported.options.drive.clone().map(|identity| CarrierDrive {
         model: Some(identity.clone()),
         identity,
         ..CarrierDrive::default()
@@ -63,28 +62,26 @@ fn origin(imported: &Imported, run: &Run<()>) -> Origin {
         at: imported.measured.clone().unwrap_or_default(),
         version: run.start.as_ref().map(|s| s.version.clone()).unwrap_or_default(),
         ended: run.status(),
-        board: imported.options.board.clone().or_else(|| imported.board.clone()),
+        board: imported.options.board.clone(),
         carriers: targets(imported).into_iter().map(carrier).collect(),
         ..Origin::default()
     }
 }
 
 fn context(imported: &Imported, groups: &[Group<'_>], start: Option<&Start>, several: bool) -> Vec<String> {
-    let or = |given: &Option<String>, reported: &Option<String>, what: &str| match (given, reported) {
-        (Some(given), _) => format!("{what} {given} (given with --{what})"),
-        (None, Some(reported)) => format!("{what} {reported}"),
-        (None, None) => format!("{what} unknown"),
+    let given = |value: &Option<String>, what: &str| match value {
+        Some(value) => format!("{what} {value} (given with --{what})"),
+        None => format!("{what} unknown"),
     };
-    let drive = if several && imported.drive.is_none() {
-        "several targets".to_owned()
-    } else {
-        let on = imported.loads.first().and_then(|l| l.on.clone());
-        or(&imported.options.drive, &imported.drive.clone().or(on), "drive")
+    let drive = match (&imported.options.drive, imported.loads.first().and_then(|l| l.on.as_ref())) {
+        _ if several => "several targets".to_owned(),
+        (None, Some(on)) => format!("drive {on}"),
+        (drive, _) => given(drive, "drive"),
     };
     let when = imported.measured.as_ref().map_or("when is unknown".to_owned(), |at| format!("measured {at}"));
     let mut lines = vec![
         format!("{}: output of {}, {}", imported.file, imported.tool, decimal_bytes(imported.bytes)),
-        [drive, or(&imported.options.board, &imported.board, "board"), when].join(" · "),
+        [drive, given(&imported.options.board, "board"), when].join(" · "),
     ];
     let here = "nothing was measured here";
     lines.extend(start.map(|s| format!("imported {} · drivebench {} · {here}", s.at, s.version)));

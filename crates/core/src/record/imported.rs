@@ -18,10 +18,6 @@ pub struct Imported {
     pub tool: String,
     /// When it was measured, as RFC 3339, if the file says so.
     pub measured: Option<String>,
-    /// The board or host, if the file says so.
-    pub board: Option<String>,
-    /// The drive, if the file says so.
-    pub drive: Option<String>,
     pub options: ImportOptions,
     pub loads: Vec<ImportedLoad>,
     /// Number of lines without a result, which were skipped.

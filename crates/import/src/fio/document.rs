@@ -19,32 +19,9 @@ pub(super) struct Document {
     #[serde(rename = "global options", default)]
     pub global: Options,
     pub jobs: Option<Vec<Job>>,
-    pub client_stats: Option<Vec<Job>>,
-    pub disk_util: Option<Vec<Disk>>,
 }
 
 pub(super) type Options = BTreeMap<String, Value>;
-
-#[derive(Debug, Deserialize)]
-pub(super) struct Disk {
-    pub name: Option<String>,
-    /// The share of the time in which it worked, percent.
-    pub util: Option<f64>,
-}
-
-impl Disk {
-    /// `2/0, merge=0/0, ticks=24/0, in_queue=24, util=0.12%`.
-    pub fn of_text(name: &str, figures: &str) -> Self {
-        let util = figures.rsplit_once("util=").and_then(|(_, util)| util.trim_end_matches('%').parse().ok());
-        Self { name: Some(name.to_owned()), util }
-    }
-
-    /// Whether it had little to do, as with I/O to a server or in the page cache.
-    pub fn was_idle(&self) -> bool {
-        const LITTLE: f64 = 5.0;
-        self.util.is_some_and(|util| util < LITTLE)
-    }
-}
 
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Job {
@@ -55,7 +32,7 @@ pub(super) struct Job {
     pub job_start: Option<f64>,
     /// Time since the start of the run, s.
     pub elapsed: Option<f64>,
-    /// Missing in old versions and in sums over clients.
+    /// Missing in old versions.
     #[serde(rename = "job options")]
     pub options: Option<Options>,
     /// Options that are not reported may have any value: text has only some.
@@ -65,20 +42,17 @@ pub(super) struct Job {
     pub iodepth_level: Option<Value>,
     pub read: Option<DirectionStats>,
     pub write: Option<DirectionStats>,
-    /// Both directions, as in the sum over clients.
-    pub mixed: Option<DirectionStats>,
-    pub hostname: Option<String>,
 }
 
 impl Document {
     pub fn all_jobs(&self) -> impl Iterator<Item = &Job> {
-        self.jobs.iter().chain(&self.client_stats).flatten()
+        self.jobs.iter().flatten()
     }
 
     /// Whether `later` reports on the same run, with all figures since its start, as --status-interval prints them.
     pub fn is_continued_by(&self, later: &Self) -> bool {
         let jobs = |document: &Self| -> Vec<_> {
-            let key = |job: &Job| (job.jobname.clone(), job.hostname.clone(), job.groupid.map(f64::to_bits));
+            let key = |job: &Job| (job.jobname.clone(), job.groupid.map(f64::to_bits));
             document.all_jobs().map(key).collect()
         };
         let start = |document: &Self| document.all_jobs().filter_map(|job| job.job_start).reduce(f64::max);
@@ -131,7 +105,6 @@ pub(super) struct DocumentContext<'a> {
     pub global: &'a Options,
     /// CRC-32 of the relevant global options.
     pub global_crc32: u32,
-    pub several_hosts: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -1,4 +1,4 @@
-//! fio's JSON, fio 2 and 3: `jobs`, or `client_stats` with clients, with any lines around it; and fio's normal output.
+//! fio's JSON, fio 2 and 3, with any lines around it; and fio's normal output.
 //!
 //! fio 3 reports bytes and nanoseconds, fio 2 KiB and microseconds. In early versions `io_bytes` was in KiB: the unit is
 //! derived from `bw` and `runtime`.
@@ -139,28 +139,14 @@ fn import_document(
 ) -> Result<(), ContentError> {
     let nothing = |why: String| ContentError::Nothing { line, why };
     let tool = document.version.as_deref().unwrap_or("fio").replacen("fio-", "fio ", 1);
-    let mut jobs: Vec<&Job> = document.all_jobs().collect();
-    let sum = |job: &Job| job.jobname.as_deref() == Some("All clients");
-    if !jobs.iter().all(|job| sum(job)) {
-        jobs.retain(|job| !sum(job));
-    }
-    let hosts: BTreeSet<&str> = jobs.iter().filter_map(|job| job.hostname.as_deref()).collect();
-    if let (Some(host), 1) = (hosts.first(), hosts.len()) {
-        found.board.get_or_insert_with(|| (*host).to_owned());
-    }
-    if let Some([disk]) = document.disk_util.as_deref() {
-        if let Some(name) = disk.name.as_ref().filter(|_| !disk.was_idle()) {
-            found.drive.get_or_insert_with(|| name.clone());
-        }
-    }
+    let jobs: Vec<&Job> = document.all_jobs().collect();
     if let Some(at) = document.timestamp.filter(|at| (1.0..1e11).contains(at)) {
         let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(at as u64);
         found.measured.get_or_insert_with(|| humantime::format_rfc3339_seconds(at).to_string());
     }
     let global = serde_json::to_vec(&relevant(&document.global)).unwrap_or_default();
     let global_crc32 = crc32fast::hash(&global);
-    let several_hosts = hosts.len() > 1;
-    let context = DocumentContext { tool, line, global: &document.global, global_crc32, several_hosts };
+    let context = DocumentContext { tool, line, global: &document.global, global_crc32 };
     let before = found.loads.len();
     same.document += 1;
     let mut rest = &jobs[..];
@@ -186,7 +172,7 @@ fn import_document(
 }
 
 fn is_copy(first: &Job, other: &Job) -> bool {
-    let key = |job: &Job| (job.jobname.clone(), job.groupid.map(f64::to_bits), job.hostname.clone());
+    let key = |job: &Job| (job.jobname.clone(), job.groupid.map(f64::to_bits));
     std::ptr::eq(first, other)
         || first.groupid.is_some() && key(first) == key(other) && first.options == other.options
 }
@@ -201,17 +187,12 @@ fn import_job(context: &DocumentContext<'_>, copies: &[&Job], found: &mut Import
     let ways = |of: fn(&Job) -> Option<&DirectionStats>| -> Vec<&DirectionStats> {
         copies.iter().filter_map(|c| of(c)).filter(|w| w.io_bytes.is_some_and(|b| b > 0.0)).collect()
     };
-    let [reads, writes, mixed] =
-        [ways(|j| j.read.as_ref()), ways(|j| j.write.as_ref()), ways(|j| j.mixed.as_ref())];
+    let [reads, writes] = [ways(|j| j.read.as_ref()), ways(|j| j.write.as_ref())];
     let known = Known::of(context, first, copies.len());
     known.notes.iter().for_each(|what| note(found, format!("Job '{name}' {what}.")));
-    let verified = known.load.direction == Some(Direction::Write) && !writes.is_empty();
     let both = !reads.is_empty() && !writes.is_empty();
     let as_mix = matches!(known.load.direction, Some(Direction::Mixed { .. }));
-    if verified && both {
-        let what = "read back what it had written, to verify it; these reads are left out";
-        note(found, format!("Job '{name}' {what}."));
-    } else if both && !as_mix {
+    if both && !as_mix {
         note(found, format!("Job '{name}' read and wrote, at once or not: these are two loads."));
     }
     let mut add = |half: Option<Half>, ways: &[&DirectionStats], way: Option<Direction>| {
@@ -219,7 +200,6 @@ fn import_job(context: &DocumentContext<'_>, copies: &[&Job], found: &mut Import
         same.job(found.loads.len(), &known.key, half, first.groupid);
         found.loads.push(ImportedLoad { half, direction: way.or(load.direction), ..load });
     };
-    add(None, &mixed, None);
     if as_mix {
         let both: Vec<&DirectionStats> = reads.iter().chain(&writes).copied().collect();
         add(None, &both, None);
@@ -227,9 +207,7 @@ fn import_job(context: &DocumentContext<'_>, copies: &[&Job], found: &mut Import
         add(Some(Half::Writes), &writes, None);
         return;
     }
-    if !verified {
-        add(None, &reads, Some(Direction::Read));
-    }
+    add(None, &reads, Some(Direction::Read));
     add(None, &writes, Some(Direction::Write));
 }
 

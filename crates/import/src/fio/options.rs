@@ -86,10 +86,6 @@ impl Known {
         // `randread:8` skips between operations, which drivebench has no pattern for.
         let rw = rw.and_then(|rw| direction(rw, percent.unwrap_or(50)));
         let on = option("filename").or_else(|| option("directory")).map(str::to_owned);
-        let on = match job.hostname.as_deref().filter(|_| document.several_hosts) {
-            Some(host) => Some(on.map_or(host.to_owned(), |on| format!("{host}:{on}"))),
-            None => on,
-        };
         let number = |name: &str| match option(name) {
             Some(text) => whole(text).and_then(|n| u32::try_from(n).ok()),
             // fio's default, if it reports options.
@@ -97,9 +93,11 @@ impl Known {
         };
         let jobs = if copies > 1 { u32::try_from(copies).ok() } else { number("numjobs") };
         let DocumentContext { tool, global_crc32, .. } = document;
-        let key = job.options.as_ref().filter(|_| has_options).map(|options| {
-            format!("{tool} {global_crc32} {copies} {:?} {:?}", relevant(options), job.hostname)
-        });
+        let key = job
+            .options
+            .as_ref()
+            .filter(|_| has_options)
+            .map(|options| format!("{tool} {global_crc32} {copies} {:?}", relevant(options)));
         let engine = option("ioengine").or(has_options.then_some("psync"));
         let (asked, set) =
             (number("iodepth"), |name: &str| option(name).filter(|value| !OFF.contains(value)));

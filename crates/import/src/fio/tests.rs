@@ -77,9 +77,11 @@ fn of_reports_on_one_run_the_last_one_counts_once() {
 
 #[test]
 fn reads_that_verify_are_no_half_of_a_mix() {
-    let (load, notes) = only(sample!("fio-3.33-verify.json"));
-    assert_eq!((load.direction, load.half), (Some(Direction::Write), None));
-    assert!(has(&notes, "read back what it had written") && has(&notes, "verify=crc32c"), "{notes:?}");
+    let imported = parse(sample!("fio-3.33-verify.json"));
+    let ways: Vec<_> = imported.loads.iter().map(|l| (l.direction, l.half)).collect();
+    assert_eq!(ways, [(Some(Direction::Read), None), (Some(Direction::Write), None)]);
+    let notes = &imported.notes;
+    assert!(has(notes, "these are two loads") && has(notes, "verify=crc32c"), "{notes:?}");
 }
 
 #[test]
@@ -151,7 +153,7 @@ fn copies_that_ended_at_different_times_are_summed_over_the_longest() {
 fn normal_output_of_fio_2() {
     let imported = parse(sample!("fio-2.2.10.txt"));
     let [one, ten] = &imported.loads[..] else { panic!("{imported:#?}") };
-    assert_eq!((imported.tool.as_str(), imported.drive.as_deref()), ("fio 2.2.10", Some("sdt")));
+    assert_eq!(imported.tool, "fio 2.2.10");
     assert_eq!((one.bytes, one.seconds, one.iops), (Some(1 << 30), Some(17.061), Some(15365.0)));
     assert!((one.speed / (61460.0 * 1024.0) - 1.0).abs() < 1e-3, "{}", one.speed);
     assert_eq!(load("", one).describe(), "random read, 4 KiB, depth 1");
@@ -180,11 +182,10 @@ fn normal_output_of_fio_2() {
 fn normal_output_of_fio_3() {
     let imported = parse(sample!("fio-3.1.txt"));
     let [write, read] = &imported.loads[..] else { panic!("{imported:#?}") };
-    assert_eq!((imported.tool.as_str(), imported.drive.as_deref()), ("fio 3.1", Some("vdc")));
+    assert_eq!(imported.tool, "fio 3.1");
     assert_eq!(load("", write).describe(), "random write, 4 KiB, depth 1");
     assert_eq!((write.bytes, write.seconds, write.iops), (Some(1 << 30), Some(160.642), Some(1631.0)));
     assert_eq!(microseconds(write, 0.99), Some(3458.0));
-    // The terse line and the text are one run.
     assert_eq!(
         (read.caching, read.jobs, read.block, read.bytes),
         (None, Some(2), Some(4 * KIB), Some(2 << 30))

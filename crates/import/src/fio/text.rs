@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     ContentError, Documents, MOST,
-    document::{DirectionStats, Disk, Document, Job, Latency, Options},
+    document::{DirectionStats, Document, Job, Latency, Options},
 };
 use crate::number::{leading, unit, whole};
 
@@ -18,8 +18,7 @@ pub(super) fn read(text: &str, documents: &mut Documents) -> Result<String, Cont
     if !text.contains("): err=") {
         return Ok(text.to_owned());
     }
-    // With clients, drives are those of other machines.
-    let mut page = Page { of_clients: text.lines().any(|l| l.starts_with("hostname=")), ..Page::default() };
+    let mut page = Page::default();
     let mut rest = String::with_capacity(text.len());
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
         if page.line(line, number, documents)? {
@@ -46,7 +45,6 @@ type Process = (String, u64, Option<u64>);
 /// The output of one run, up to the current line.
 #[derive(Debug, Default)]
 struct Page {
-    of_clients: bool,
     headers: Vec<Header>,
     version: Option<String>,
     line: u64,
@@ -55,9 +53,10 @@ struct Page {
     processes: Vec<Process>,
     /// The job that the next lines are about.
     current: usize,
-    disks: Vec<Disk>,
     /// The sums after the jobs were printed.
     summed: bool,
+    /// Indented lines are about the last line that was not.
+    inside: bool,
     /// The direction that the next lines are about, and the unit of its percentiles in ns.
     place: Option<(Way, f64)>,
 }
@@ -72,7 +71,8 @@ impl Page {
     /// Reads a line; false for those that are not fio's.
     fn line(&mut self, line: &str, number: u64, documents: &mut Documents) -> Result<bool, ContentError> {
         // Quotes of mails and comments.
-        let text = line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '>' | '#')).trim_end();
+        let line = line.trim_start_matches(['>', '#']);
+        let (text, is_indented) = (line.trim(), line.starts_with("  "));
         if let Some((process, job)) = result(text) {
             self.result(process, job, number, documents)?;
         } else if let Some(header) = header(text) {
@@ -82,7 +82,7 @@ impl Page {
             self.begin(documents)?;
             self.version = Some(version);
         } else {
-            return Ok(self.detail(text));
+            return Ok(self.detail(text, is_indented));
         }
         Ok(true)
     }
@@ -91,7 +91,7 @@ impl Page {
     fn begin(&mut self, documents: &mut Documents) -> Result<(), ContentError> {
         if !self.jobs.is_empty() {
             self.end(documents)?;
-            *self = Self { of_clients: self.of_clients, ..Self::default() };
+            *self = Self::default();
         }
         Ok(())
     }
@@ -102,10 +102,8 @@ impl Page {
         if jobs.is_empty() {
             return Ok(());
         }
-        let disk_util = Some(std::mem::take(&mut self.disks)).filter(|_| !self.of_clients);
-        let document =
-            Document { version: self.version.clone(), jobs: Some(jobs), disk_util, ..Document::default() };
-        documents.add(self.line, document)
+        let version = self.version.clone();
+        documents.add(self.line, Document { version, jobs: Some(jobs), ..Document::default() })
     }
 
     fn result(
@@ -135,7 +133,7 @@ impl Page {
             self.processes.push(process);
             self.jobs.push(job);
         }
-        (self.summed, self.place) = (false, None);
+        (self.summed, self.inside, self.place) = (false, true, None);
         Ok(())
     }
 
@@ -159,30 +157,23 @@ impl Page {
     }
 
     /// A line between the first header and the end of a run; false if it is none.
-    fn detail(&mut self, text: &str) -> bool {
+    fn detail(&mut self, text: &str, is_indented: bool) -> bool {
         if self.jobs.is_empty() {
             let starts = ["...", "Starting ", "Jobs: "];
             return !self.headers.is_empty() && starts.iter().any(|start| text.starts_with(start));
         }
-        if text.starts_with("Run status group ") {
-            self.summed = true;
+        if text.starts_with("Run status group ") || text.starts_with("Disk stats") {
+            (self.summed, self.inside, self.place) = (true, true, None);
             return true;
         }
-        if let Some((name, figures)) = text.split_once(": ios=").filter(|_| self.summed) {
-            self.disks.push(Disk::of_text(name, figures));
-            return true;
-        }
-        let Some(job) = self.jobs.get_mut(self.current) else { return false };
+        self.inside &= is_indented && !text.is_empty();
+        let Some(job) = self.jobs.get_mut(self.current).filter(|_| self.inside) else { return false };
         if let Some((way, stats)) = direction(text) {
             *side(job, way) = Some(stats);
             self.place = Some((way, 0.0));
-            return true;
-        }
-        if let (Some(unit), Some((way, _))) = (percentiles_of(text), self.place) {
+        } else if let (Some(unit), Some((way, _))) = (percentiles_of(text), self.place) {
             self.place = Some((way, unit));
-            return true;
-        }
-        if let (true, Some((way, unit @ 1.0..))) = (text.starts_with('|'), self.place) {
+        } else if let (true, Some((way, unit @ 1.0..))) = (text.starts_with('|'), self.place) {
             if let Some(stats) = side(job, way) {
                 let table = stats.clat_ns.get_or_insert(Latency { percentile: None });
                 let table = table.percentile.get_or_insert_default();
@@ -191,9 +182,8 @@ impl Page {
                     table.entry(share).or_insert(value);
                 }
             }
-            return true;
         }
-        DETAILS.iter().any(|detail| text.starts_with(detail))
+        true
     }
 }
 
@@ -205,30 +195,7 @@ fn side(job: &mut Job, way: Way) -> &mut Option<DirectionStats> {
     }
 }
 
-/// Other lines below a result, and below the sums of groups.
-const DETAILS: [&str; 19] = [
-    "slat ",
-    "clat ",
-    "lat ",
-    "bw ",
-    "iops ",
-    "cpu ",
-    "IO depths ",
-    "submit ",
-    "complete ",
-    "issued ",
-    "latency ",
-    "Description ",
-    "|",
-    "fsync/",
-    "READ:",
-    "WRITE:",
-    "TRIM:",
-    "MIXED:",
-    "Disk stats (read/write)",
-];
-
-/// `name: (groupid=0, jobs=1): err= 0: pid=1297: Tue Feb  8 02:49:53 2022`; with clients after `<host> `.
+/// `name: (groupid=0, jobs=1): err= 0: pid=1297: Tue Feb  8 02:49:53 2022`.
 fn result(text: &str) -> Option<(Process, Job)> {
     let (name, rest) = text.split_once(": (groupid=")?;
     let (group, rest) = rest.split_once(", jobs=")?;
@@ -236,13 +203,10 @@ fn result(text: &str) -> Option<(Process, Job)> {
     let (error, rest) = rest.split_once(": pid=")?;
     let (group, jobs) = (whole(group)?, whole(jobs)?);
     let digits = |text: &str| whole(&text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())]);
-    let client = name.strip_prefix('<').and_then(|name| name.split_once("> "));
-    let (hostname, name) = client.map_or((None, name), |(host, name)| (Some(host.to_owned()), name));
     let job = Job {
         jobname: Some(name.to_owned()),
         groupid: Some(group as f64),
         error: digits(error.trim_start()).map(|n| n as f64),
-        hostname,
         options: Some(BTreeMap::from([("numjobs".to_owned(), Value::from(jobs.to_string()))])),
         partial: true,
         ..Job::default()
