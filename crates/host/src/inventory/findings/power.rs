@@ -6,7 +6,7 @@ use crate::{
     units::listed,
 };
 
-/// By the firmware's bits: 0 is undervoltage and 1 to 3 are throttling now, 16 to 19 the same since boot. PCs count events.
+/// By the firmware's bits: 0 is undervoltage and 1 to 3 are throttling now, 16 to 19 the same since boot.
 pub(super) fn throttling(inventory: &Inventory) -> Option<Finding> {
     let machine = &inventory.machine;
     let has = |bits: u32| machine.throttled.is_some_and(|set| set & bits != 0);
@@ -17,7 +17,7 @@ pub(super) fn throttling(inventory: &Inventory) -> Option<Finding> {
         };
         let advice = "Use a stronger power supply and a short, thick cable, or connect the drives through a powered hub.";
         (Code::Undervoltage, what, advice)
-    } else if has(0xe_000e) || machine.throttle_events > Some(0) {
+    } else if has(0xe_000e) {
         let what = match has(0xe) {
             true => "The processor is throttled now.",
             false => "The processor was throttled at some time since boot.",
