@@ -192,9 +192,6 @@ fn flags(imported: &Imported, groups: &[Group<'_>]) -> Vec<String> {
     if imported.loads.iter().any(|l| l.direction.is_none()) {
         flags.push("If you know the direction, import it with --rw read or --rw write.".to_owned());
     }
-    if groups.iter().any(|g| g.loads.len() > 1) {
-        flags.push("Consecutive runs show how far they differ, not how far days differ.".to_owned());
-    }
     flags.extend(imported.notes.iter().cloned());
     if imported.skipped_lines > 0 {
         flags.push(format!("Ignored: {} without a result.", count(imported.skipped_lines, "line")));

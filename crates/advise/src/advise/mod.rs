@@ -17,7 +17,6 @@ mod network_link;
 #[cfg(test)]
 mod pool_tests;
 mod pooling;
-mod published;
 mod sentences;
 mod shared;
 mod swap;

@@ -34,8 +34,6 @@ const PLAIN: [&str; 3] = ["crypt", "lvm", "partition"];
 const BUSY: f64 = 0.05;
 /// Raspberry Pi boards throttle from 80 °C, most others somewhat later.
 const HOT: f64 = 80.0;
-/// Temperature rise during a run that is flagged, K.
-const RISE: f64 = 10.0;
 /// Other I/O below this, or below 2 % of the run's own, is not flagged: metadata, journals, small system reads.
 const SMALL: u64 = 4 * MIB;
 
@@ -324,10 +322,9 @@ fn warming(start: &Snapshot, end: &Snapshot) -> Check {
     let Some((from, to)) = start.temperature.zip(end.temperature) else {
         return check("temperature", "unknown", None);
     };
-    let hot =
-        || format!("The processor reached {to:.0} °C at the end of the run and may have been throttled.");
-    let warmed = || format!("The processor warmed from {from:.0} to {to:.0} °C during the run.");
-    let flag = (to >= HOT).then(hot).or_else(|| (to - from >= RISE).then(warmed));
+    let flag = (to >= HOT).then(|| {
+        format!("The processor reached {to:.0} °C at the end of the run and may have been throttled.")
+    });
     check("temperature", format!("{from:.0} to {to:.0} °C"), flag)
 }
 
