@@ -194,7 +194,7 @@ fn flags(imported: &Imported, groups: &[Group<'_>]) -> Vec<String> {
     }
     flags.extend(imported.notes.iter().cloned());
     if imported.skipped_lines > 0 {
-        flags.push(format!("Ignored: {} without a result.", count(imported.skipped_lines, "line")));
+        flags.push(format!("Ignored: {}.", count(imported.skipped_lines, "line")));
     }
     flags
 }

@@ -20,7 +20,7 @@ pub struct Imported {
     pub measured: Option<String>,
     pub options: ImportOptions,
     pub loads: Vec<ImportedLoad>,
-    /// Number of lines without a result, which were skipped.
+    /// Number of lines that were skipped.
     pub skipped_lines: u64,
     /// Notes for readers, as full sentences.
     pub notes: Vec<String>,

@@ -37,11 +37,11 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
             (code, format!("{what} is {condition}."), status)
         }
         PoolState::Broken => {
-            let lacks = match pool.missing {
-                0 => String::new(),
-                _ => format!(" it lacks {missing}, and"),
-            };
-            let says = format!("{what} is broken:{lacks} its data can't be read.");
+            let lacks = if pool.missing > 0 { format!(" it lacks {missing}, and") } else { String::new() };
+            // The drives of a linear pool follow each other, so files on the other drives can be read.
+            let is_linear = pool.missing > 0 && pool.layout.as_deref() == Some("linear");
+            let lost = if is_linear { "what is on them" } else { "its data" };
+            let says = format!("{what} is broken:{lacks} {lost} can't be read.");
             (Code::Broken, says, reconnect(layer, pool))
         }
         PoolState::TakesNoWrites => {
