@@ -51,7 +51,7 @@ pub(super) fn capture(args: &Capture, store: &Option<PathBuf>, output: &Output) 
 fn archive(anonymise: bool) -> io::Result<Archive> {
     let root = Sysroot::live().recording();
     let inventory = Inventory::read(&root);
-    read_extra_files(&root);
+    read_extra_files(&root, &inventory);
     let mut archive = Archive::from_recording(&root);
     let mounts = inventory.mounts.iter();
     let space: BTreeMap<_, _> = mounts.filter_map(|mount| Some((&mount.path, mount.space?))).collect();

@@ -53,7 +53,7 @@ fn states_of_pools_are_those_that_mdadm_and_zpool_tell() {
         ("bios-boot", &[], &[]),
         ("raid6-journal", &["raid6 active 0"], &[]),
         ("reshape-with-spares", &["raid6 active 2"], &["degraded"]),
-        ("failed-member", &["raid1 active 0"], &[]),
+        ("failed-member", &["raid1 active 0"], &["failed-member"]),
         (
             "nas-system-mirrors",
             &["raid1 active 10", "raid1 active 10", "raid1 active 0"],

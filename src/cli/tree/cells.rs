@@ -63,8 +63,10 @@ pub(super) fn about(inventory: &Inventory, used: &Uses<'_>, drive: &Drive) -> Ve
         Some(driver) => format!("{} by {driver}", drive.name),
         None => drive.name.clone(),
     });
-    let made = drive.card.as_ref().and_then(|card| card.made.as_ref());
-    cells.extend(made.map(|made| format!("made {made}")));
+    if let Some(card) = &drive.card {
+        cells.extend(card.made.as_ref().map(|made| format!("made {made}")));
+        cells.extend(card.classes.clone());
+    }
     cells.extend(uses(inventory, used, drive));
     cells.extend(drive.health.as_ref().map(health).into_iter().flatten());
     let wrote = drive.drivebench_wrote.filter(|bytes| *bytes > 0);

@@ -129,6 +129,12 @@ fn start(drive: &Drive) -> [String; 3] {
 }
 
 fn machine(machine: &Machine) -> Vec<String> {
+    let power = |bits: u32| match (bits & 1, bits & 0b1110, bits >> 16 & 1) {
+        (1, ..) => "undervoltage",
+        (0, 1.., _) => "throttled",
+        (_, _, 1) => "undervoltage seen since start",
+        _ => "no undervoltage",
+    };
     let cells = [
         Some(machine.board.clone().unwrap_or_else(|| "This machine".to_owned())),
         machine.lab.as_ref().map(|scenario| format!("virtual: the lab's {scenario}")),
@@ -137,6 +143,7 @@ fn machine(machine: &Machine) -> Vec<String> {
         machine.memory.map(size),
         machine.governor.as_ref().map(|governor| format!("{governor} governor")),
         machine.temperature.map(|degrees| format!("{degrees:.0} °C")),
+        machine.throttled.map(|bits| power(bits).to_owned()),
         machine.system.clone(),
         machine.linux(),
     ];

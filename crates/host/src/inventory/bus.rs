@@ -18,6 +18,8 @@ pub struct Bus {
     pub mbps: Option<f64>,
     /// Id of the bus above; none if it is connected to the processor.
     pub parent: Option<String>,
+    /// Current kernel name: `usb1`, `1-1`.
+    pub device: Option<String>,
     /// Whether a hub reports a power supply of its own.
     pub self_powered: Option<bool>,
     pub ceiling: Option<Ceiling>,

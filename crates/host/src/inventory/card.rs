@@ -12,6 +12,8 @@ pub struct Card {
     pub maker: Option<String>,
     /// Month of manufacture: `2019-10`.
     pub made: Option<String>,
+    /// Speed classes from the SD status register: `C10 U3 V30 A2`.
+    pub classes: Option<String>,
 }
 
 /// Manufacturer numbers of SD cards, collected from cards; the SD Association publishes no list.
@@ -35,15 +37,29 @@ const SD_MAKERS: [(u8, &str); 17] = [
     (0xad, "Longsys"),
 ];
 
+const EMMC_MAKERS: [(u8, &str); 8] = [
+    (0x11, "Toshiba"),
+    (0x13, "Micron"),
+    (0x15, "Samsung"),
+    (0x45, "SanDisk"),
+    (0x70, "Kingston"),
+    (0x90, "SK hynix"),
+    (0xd6, "Longsys"),
+    (0xfe, "Micron"),
+];
+
 pub(super) fn read(root: &Sysroot, device: &str) -> Card {
     let word = |file: &str| root.word(&format!("{device}/{file}"));
+    let emmc = word("type").as_deref() == Some("MMC");
     let number = word("manfid").and_then(|text| u32::from_str_radix(text.trim_start_matches("0x"), 16).ok());
     let number = number.map(|number| number as u8);
-    let is_sd = word("type").as_deref() != Some("MMC");
-    let named = |number: u8| {
-        SD_MAKERS.iter().filter(|_| is_sd).find(|(id, _)| *id == number).map(|(_, name)| (*name).to_owned())
-    };
-    Card { maker: number.and_then(named), made: word("date").and_then(|date| month(&date)) }
+    let makers = if emmc { &EMMC_MAKERS[..] } else { &SD_MAKERS[..] };
+    let named = |number: u8| makers.iter().find(|(id, _)| *id == number).map(|(_, name)| (*name).to_owned());
+    Card {
+        maker: number.and_then(named),
+        made: word("date").and_then(|date| month(&date)),
+        classes: word("ssr").and_then(|text| classes(&hex(&text)?)),
+    }
 }
 
 /// Wear of an eMMC; SD cards report none. The register has steps of 10 %: this is the upper end.
@@ -55,11 +71,31 @@ pub(super) fn health(root: &Sysroot, device: &str) -> Option<Health> {
     reported.then(|| Health { source: Some("sysfs".to_owned()), passed, wear, spare, ..Health::default() })
 }
 
+fn hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u32> = text.chars().map(|c| c.to_digit(16)).collect::<Option<_>>()?;
+    (digits.len() % 2 == 0).then(|| digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
+}
+
 /// `10/2019` as the kernel writes it.
 fn month(date: &str) -> Option<String> {
     let (month, year) = date.split_once('/')?;
     let (month, year): (u32, u32) = (month.parse().ok()?, year.parse().ok()?);
     ((1..=12).contains(&month) && (1990..2100).contains(&year)).then(|| format!("{year}-{month:02}"))
+}
+
+/// The classes in the SD status register, see the SD physical layer specification, 4.10.2.
+fn classes(ssr: &[u8]) -> Option<String> {
+    let class = match ssr.get(8)? {
+        &n @ 1..=3 => Some(format!("C{}", n * 2)),
+        4 => Some("C10".to_owned()),
+        _ => None,
+    };
+    let some = |letter: char, n: u8| (n > 0).then(|| format!("{letter}{n}"));
+    let grade = some('U', ssr.get(14)? >> 4);
+    let video = some('V', *ssr.get(15)?);
+    let apps = some('A', ssr.get(21)? & 0x0f);
+    let all: Vec<String> = [class, grade, video, apps].into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join(" "))
 }
 
 /// `0x02 0x01`: the worse of the two cell types, in steps of 10 %.
@@ -86,6 +122,16 @@ mod tests {
     fn reads_the_month() {
         assert_eq!(month("10/2019").as_deref(), Some("2019-10"));
         assert_eq!((month("13/2019"), month("1/"), month("x/y")), (None, None, None));
+        assert_eq!((hex("0g"), hex("123")), (None, None));
+    }
+
+    #[test]
+    fn reads_the_classes() {
+        let mut ssr = [0; 64];
+        assert_eq!(classes(&ssr), None);
+        (ssr[8], ssr[14], ssr[15], ssr[21]) = (4, 0x39, 30, 0x02);
+        assert_eq!(classes(&ssr).as_deref(), Some("C10 U3 V30 A2"));
+        assert_eq!(classes(&ssr[..20]), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::sysfs_path::numbered;
 use crate::{
     sysroot::{Sysroot, printable},
     units::count,
@@ -35,6 +36,8 @@ pub struct Machine {
     pub temperature: Option<f64>,
     /// `get_throttled` bits of the Raspberry Pi firmware, where available.
     pub throttled: Option<u32>,
+    /// Thermal throttling events since boot, where the kernel counts them (x86).
+    pub throttle_events: Option<u64>,
     /// Current limit of all USB ports together, mA, where known.
     pub usb_budget_ma: Option<u32>,
 }
@@ -63,6 +66,7 @@ pub(super) fn read(root: &Sysroot) -> Machine {
         governor: governor(root),
         temperature: temperature(root),
         throttled: throttled(root),
+        throttle_events: throttle_events(root),
         usb_budget_ma: None,
     }
 }
@@ -114,6 +118,14 @@ fn soc(root: &Sysroot, compatible: &[String]) -> Option<String> {
     let text = root.text("/proc/cpuinfo")?;
     let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'))?.1;
     Some(name.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Sum over cores; the package counter counts the same events.
+fn throttle_events(root: &Sysroot) -> Option<u64> {
+    let dir = "/sys/devices/system/cpu";
+    let cpus = root.list(dir).into_iter().filter(|name| numbered(name, "cpu"));
+    let count = |cpu| root.number(&format!("{dir}/{cpu}/thermal_throttle/core_throttle_count"));
+    cpus.filter_map(count).reduce(u64::saturating_add)
 }
 
 fn board(root: &Sysroot) -> Option<String> {

@@ -226,8 +226,8 @@ mod tests {
 
     fn captured(tree: &fixtures::Tree) -> Archive {
         let root = tree.sysroot().recording();
-        Inventory::read(&root);
-        crate::inventory::read_extra_files(&root);
+        let inventory = Inventory::read(&root);
+        crate::inventory::read_extra_files(&root, &inventory);
         Archive::from_recording(&root)
     }
 

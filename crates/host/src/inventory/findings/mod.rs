@@ -23,6 +23,8 @@ pub enum Code {
     Inactive,
     /// A pool that lacks drives and can be used.
     Degraded,
+    /// A failed spare of a pool that is complete.
+    FailedMember,
     Failing,
     /// A drive failed its own test.
     SelfTest,
@@ -52,6 +54,7 @@ pub enum Code {
     UnprovenSize,
     /// A partition that begins between two blocks of the drive.
     MisalignedPartition,
+    Full,
     /// UAS is offered and not used.
     UasUnused,
 }
@@ -95,6 +98,7 @@ impl Inventory {
             all.extend(storage::alignment(drive));
         }
         all.extend(storage::twins(self));
+        all.extend(storage::full(self));
         all
     }
 }

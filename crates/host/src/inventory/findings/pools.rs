@@ -21,11 +21,12 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
     let what = format!("The {} {name}", pool.layout_in_words());
     let (node, missing) =
         (format!("/dev/{}", layer.name), format!("{} of {}", pool.missing, count(pool.members, "drive")));
-    let complete = pool.members.saturating_sub(pool.degraded);
     let is_frozen = is_md(pool) && pool.action == Some(Action::Frozen);
-    let members = layer.members.iter().zip(&layer.states);
-    let spares = members.filter(|(_, state)| **state == MemberState::Spare);
-    let spares: Vec<String> = spares.map(|(member, _)| format!("/dev/{member}")).collect();
+    let members_in = |state: MemberState| -> Vec<String> {
+        let members = layer.members.iter().zip(&layer.states);
+        members.filter(|(_, actual)| **actual == state).map(|(member, _)| format!("/dev/{member}")).collect()
+    };
+    let (spares, failed) = (members_in(MemberState::Spare), members_in(MemberState::Failed));
     let (code, says, advice) = match pool.state {
         _ if pool.kind == "zfs" => {
             let (code, condition) = match pool.state {
@@ -63,12 +64,6 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
             let advice = "Look at its files before you add a drive: a missing one may have more Events (sudo mdadm --examine DRIVE), and newer files.";
             (Code::Degraded, says, advice.to_owned())
         }
-        PoolState::Active if pool.kind == "raid1" && complete > 1 && pool.missing > complete => {
-            let says = format!("{what} has {complete} of {} copies. {}", pool.members, survives(pool));
-            let advice =
-                "Nothing is wrong if it was made so, such as for the system of a NAS over all of its bays.";
-            (Code::Degraded, says, advice.to_owned())
-        }
         _ if pool.missing > 0 || is_frozen && pool.degraded > 0 => {
             let lacks = match pool.missing {
                 0 => "a drive is not filled".to_owned(),
@@ -85,15 +80,17 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
                 _ if is_frozen => format!(
                     "Nothing is filled while it is frozen. If no mdadm but a monitor runs: sudo mdadm --action=idle {node}."
                 ),
-                [] if is_md(pool) && former.is_empty() => format!(
-                    "If a drivebench run that took a drive away was killed: sudo drivebench cleanup. {}",
-                    replace(layer, pool)
-                ),
                 [] => replace(layer, pool),
                 spares => format!("{} is filled, or waits: see /proc/mdstat and dmesg.", listed(spares)),
             };
             let advice: Vec<String> = take_back.into_iter().chain([fill]).collect();
             (Code::Degraded, says, advice.join(" "))
+        }
+        _ if !failed.is_empty() && pool.degraded == 0 => {
+            let says =
+                format!("{what} has all its drives, but still lists failed ones: {}.", listed(&failed));
+            let advice = format!("To remove them: sudo mdadm {node} --remove {}.", failed.join(" "));
+            (Code::FailedMember, says, advice)
         }
         _ => return None,
     };
@@ -128,11 +125,13 @@ fn start(inventory: &Inventory, layer: &Layer) -> String {
     }
     format!(
         "Connect its other drives, if it lacks any. To start it as it is: sudo mdadm --run /dev/{name}. If that fails, as after a crash without \
-         one of the drives: sudo mdadm --stop /dev/{name}; sudo mdadm --assemble --force --run --readonly /dev/{name} DRIVES, with those that \
-         have the most Events (sudo mdadm --examine DRIVE), none that is a spare or has a Recovery Offset; look at its files, then sudo mdadm \
-         --readwrite /dev/{name}."
+         one of the drives: {}.",
+        reassemble(&format!("/dev/{name}"), ALL_THAT_IT_NEEDS, "sudo ")
     )
 }
+
+/// The members to reassemble an array from.
+const ALL_THAT_IT_NEEDS: &str = "those with the most Events of all that were ever in it, as many as it needs";
 
 /// The working array with the same UUID as this inactive one, by its kernel name.
 fn working_array<'i>(inventory: &'i Inventory, layer: &Layer) -> Option<&'i str> {
@@ -162,8 +161,7 @@ fn reconnect(layer: &Layer, pool: &Pool) -> String {
     if !is_md(pool) || !is_redundant || pool.container.is_some() {
         return connect;
     }
-    let members = "those with the most Events of all that were ever in it, as many as it needs";
-    let again = reassemble(&format!("/dev/{}", layer.name), members, "sudo ");
+    let again = reassemble(&format!("/dev/{}", layer.name), ALL_THAT_IT_NEEDS, "sudo ");
     format!(
         "{connect} Erase none, and add none as a new one. If it does not work with all of them connected: {again}."
     )
@@ -204,6 +202,27 @@ mod tests {
     use crate::inventory::{Drive, Partition, Signature};
 
     #[test]
+    fn a_failed_member_is_named_once_nothing_is_missing() {
+        let code = |degraded| {
+            let kind = "raid1".to_owned();
+            let pool = Pool { kind, members: 2, degraded, ..Pool::default() };
+            let layer = Layer {
+                name: "md0".to_owned(),
+                members: ["sda", "sdb", "sdc"].map(str::to_owned).to_vec(),
+                states: vec![MemberState::Failed, MemberState::InSync, MemberState::Filling],
+                pool: Some(pool.clone()),
+                ..Layer::default()
+            };
+            state(&Inventory::default(), &layer, &pool).map(|finding| finding.code)
+        };
+        assert_eq!(
+            (code(0), code(1)),
+            (Some(Code::FailedMember), None),
+            "while it is filled, its progress is shown"
+        );
+    }
+
+    #[test]
     fn a_drive_that_left_its_array_is_named_with_the_command_that_takes_it_back() {
         let drive = |name: &str, uuid: &str| {
             let (filesystem, uuid) = (Some("linux_raid_member".to_owned()), Some(uuid.to_owned()));
@@ -228,10 +247,7 @@ mod tests {
         assert!(back[0].starts_with("Was part of it: /dev/sdb1. To take a DRIVE back, unless"), "{back:?}");
         assert!(back[0].contains(": sudo mdadm /dev/md0 --re-add DRIVE."), "{back:?}");
         let other = advice("b", std::slice::from_ref(&lacks));
-        assert!(
-            other[0].ends_with("Fill another drive: sudo mdadm /dev/md0 --add /dev/NEW."),
-            "another array's"
-        );
+        assert_eq!(other, ["Fill another drive: sudo mdadm /dev/md0 --add /dev/NEW."], "another array's");
 
         let broken = advice("a", &[array("md0", "sda1", PoolState::Broken, 1)]);
         assert!(
