@@ -40,18 +40,21 @@ const METHODS: [&str; 19] = [
 
 /// Names that are not drivebench's words: they come from the kernel, the hardware or the command line, and both sides
 /// know them from there.
-const GIVEN: [&str; 20] = [
+const GIVEN: [&str; 23] = [
     // processors and boards
     "bcm2711",
     "bcm2712",
     "bcm2835",
     "bcm2836",
     "bcm2837",
+    "4-compute-module",
     // buses and drivers
     "mmc",
     "nvme",
     "usb",
+    "bcmgenet",
     // md, filesystems
+    "raid10",
     "raid5",
     "raid6",
     "overlay",

@@ -1,9 +1,6 @@
 //! Answers for people.
 
-use super::{
-    super::shell_lines::{broken, words},
-    gather::Gathered,
-};
+use super::{super::shell_lines::broken, gather::Gathered};
 use crate::{
     advise::{Answer, Sure, Topic},
     inventory::Inventory,
@@ -143,22 +140,15 @@ fn confidence(answer: &Answer) -> String {
     format!("({})", (parts.join(", ") + &runs).trim_start_matches(": "))
 }
 
-/// Each command once, with the topics that it would settle; one with more targets takes the place of one with fewer.
+/// Each command once, with the topics that it would settle.
 fn commands(answers: &[Answer]) -> Vec<(String, String)> {
-    let within = |a: &str, b: &str| {
-        let b = words(b);
-        words(a).iter().all(|word| b.contains(word))
-    };
     let mut all: Vec<(String, Vec<Topic>)> = Vec::new();
-    for (command, topic) in answers.iter().filter_map(|a| Some((a.decide.as_ref()?, a.topic))) {
-        match all.iter_mut().find(|(listed, _)| within(listed, command) || within(command, listed)) {
-            Some((listed, topics)) => {
-                if within(listed, command) {
-                    listed.clone_from(command);
-                }
-                topics.push(topic);
-                topics.dedup();
-            }
+    for answer in answers {
+        let Some(command) = &answer.decide else { continue };
+        let topic = answer.topic;
+        match all.iter_mut().find(|(listed, _)| listed == command) {
+            Some((_, topics)) if topics.contains(&topic) => {}
+            Some((_, topics)) => topics.push(topic),
             None => all.push((command.clone(), vec![topic])),
         }
     }

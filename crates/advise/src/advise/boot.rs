@@ -4,6 +4,7 @@ use super::{
     Answer, Evidence, Sure, Topic, commands,
     context::{Context, Number},
     evidence::Wanted,
+    published,
     sentences::{speed, times},
 };
 use crate::{
@@ -22,9 +23,6 @@ use crate::{
 /// Below this gain another boot drive is not worth the move.
 const WORTH: f64 = 1.3;
 
-/// Seconds that a Raspberry Pi 4 took to boot by systemd-analyze, five boots each, 2024.
-const PUBLISHED: &str = "Published for a Raspberry Pi 4: SD cards boot in 17.5 to 18.0 s, an SSD on USB in 18.9 s, sticks in 19.9 to 22.2 s, a disk in 92.3 s.";
-
 const NOT_COMPARED: &str = "No boots of this machine from several drives are recorded.";
 
 /// Whether a board can boot from a drive, as far as known; `None` for machines other than a Raspberry Pi.
@@ -34,7 +32,11 @@ fn starts_from(machine: &Machine, drive: &Drive) -> Option<bool> {
     Some(match machine.soc.as_deref()? {
         "bcm2835" | "bcm2836" => card,
         "bcm2837" => card || bus == Some("usb"),
-        "bcm2711" | "bcm2712" => card || matches!(bus, Some("usb" | "nvme")),
+        "bcm2711" if machine.compatible.iter().any(|name| name.ends_with("4-compute-module")) => {
+            card || matches!(bus, Some("usb" | "nvme"))
+        }
+        "bcm2711" => card || bus == Some("usb"),
+        "bcm2712" => card || matches!(bus, Some("usb" | "nvme")),
         _ => return None,
     })
 }
@@ -94,7 +96,9 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     } else {
         (likely, format!("Stay with {name}: no reason against it is known."))
     };
-    let published = (pi && !failing && recorded.is_none()).then(|| PUBLISHED.to_owned());
+    let wakes = context.wakes(now).filter(|_| rotates && !failing);
+    let spin_up = wakes.map(|n| format!("Spin-up takes {}.", duration(n.estimate.value)));
+    let published = (pi && !failing && recorded.is_none()).then(|| published::BOOT.to_owned());
     let sentence = reads.as_ref().map(|reads| reads.sentence(context));
     let medians = match &recorded {
         Some(boots) => boots.sentence(&name),
@@ -111,8 +115,8 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let runs = recorded.iter().map(|boots| boots.from).chain(runs);
     let answer = Answer::new(Topic::Boot, sure, says)
         .because(sentence.into_iter().chain(unfit))
-        .because(published.into_iter().chain([medians]))
-        .rests_on(runs.chain(unfit_by))
+        .because([spin_up, published, Some(medians)].into_iter().flatten())
+        .rests_on(runs.chain(unfit_by).chain(wakes.map(|n| n.from)))
         .decide(undecided.then(decide).flatten());
     vec![if failing { answer.problem() } else { answer }]
 }

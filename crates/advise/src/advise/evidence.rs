@@ -20,6 +20,7 @@ pub struct Evidence {
     pub pooled_with: Vec<String>,
     /// When it began, as RFC 3339.
     pub at: String,
+    pub experiment: String,
     pub modelled: bool,
     pub board: Option<String>,
     /// What was measured, as the person named it.
@@ -162,6 +163,7 @@ impl Evidence {
         Self {
             run: findings.run.clone(),
             at: findings.origin.at.clone(),
+            experiment: findings.experiment.clone(),
             modelled: findings.modelled,
             flagged: !findings.flags.is_empty(),
             board: findings.origin.board.clone(),

@@ -30,9 +30,9 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         .collect();
     let problem = if all.is_empty() { "problem" } else { "other problem" };
     all.extend(drives.iter().filter_map(|drive| unproven(context, drive)));
-    let (sure, says) = reported(context, &drives, problem);
+    let says = reported(context, &drives, problem);
     let slower = "Whether drives became slower: drivebench check.".to_owned();
-    all.push(Answer::new(Topic::Health, sure, says).because([slower]));
+    all.push(Answer::new(Topic::Health, Sure::Inferred, says).because([slower]));
     all
 }
 
@@ -49,15 +49,13 @@ fn unproven(context: &Context<'_>, drive: &Drive) -> Option<Answer> {
 }
 
 /// What drives report of their health; failing drives have their own answers.
-fn reported(context: &Context<'_>, drives: &[&Drive], problem: &str) -> (Sure, String) {
+fn reported(context: &Context<'_>, drives: &[&Drive], problem: &str) -> String {
     let reporting = drives.iter().filter(|d| d.health.as_ref().is_some_and(|h| h.source.is_some())).count();
     let unknown = context.inventory.unknown_health();
     let reasons: Vec<String> = unknown.iter().map(|(why, of)| format!("{} ({why})", listed(of))).collect();
     match (reporting, &reasons[..]) {
-        (0, []) => {
-            (Sure::Unknown, "To read the drives' own health: sudo drivebench advise --health.".to_owned())
-        }
-        (0, reasons) => (Sure::Unknown, format!("No drive reports its health: {}.", reasons.join("; "))),
-        _ => (Sure::Inferred, format!("Drives that report their health report no {problem}.")),
+        (0, []) => "To read the drives' own health: sudo drivebench advise --health.".to_owned(),
+        (0, reasons) => format!("No drive reports its health: {}.", reasons.join("; ")),
+        _ => format!("Drives that report their health report no {problem}."),
     }
 }

@@ -11,7 +11,7 @@ use super::{
     shared,
 };
 use crate::{
-    findings::{Limiter, Quantity},
+    findings::{Limiter, Metric, Quantity},
     inventory::{Drive, Speed},
     units::{capital, distinct, percent, rate},
 };
@@ -27,6 +27,8 @@ pub(super) struct Flow<'a> {
 
 /// Without an interval two speeds differ from this ratio on.
 const APART: f64 = 1.1;
+/// From this share of the sum alone on, nothing shared limits the drives, as in `together`.
+const REACHED: f64 = 0.95;
 
 const NO_NETWORK: &str = "The network is not known: no port with a known speed is connected.";
 
@@ -90,10 +92,16 @@ impl<'a> Flow<'a> {
 
     /// The limit besides the drives, and its name, where a run at once found one.
     pub fn bound(&self) -> Option<(Limiter, &'a str)> {
-        self.number.from.numbers.iter().find_map(|m| match m.quantity {
-            Quantity::Ceiling(by) if by != Limiter::Drives => Some((by, m.target.as_str())),
+        self.ceilings().find(|(by, _)| *by != Limiter::Drives)
+    }
+
+    /// What a run at once found to limit the drives; nothing where it could not tell.
+    fn ceilings(&self) -> impl Iterator<Item = (Limiter, &'a str)> + use<'a> {
+        let limit = |m: &'a Metric| match m.quantity {
+            Quantity::Ceiling(by) => Some((by, m.target.as_str())),
             _ => None,
-        })
+        };
+        self.number.from.numbers.iter().filter_map(limit)
     }
 
     pub fn verb(&self) -> &'static str {
@@ -203,16 +211,27 @@ fn without_network(context: &Context<'_>, flows: &[Flow<'_>]) -> Answer {
 
 /// Limits within the machine, where drives ran at once.
 fn locally(flows: &[Flow<'_>]) -> Vec<String> {
-    let sentence = |f: &Flow<'_>| {
-        let alone = f.number.from.sum_alone().filter(|_| f.number.from.at_once)?;
-        let (verb, part, sum) = (f.verb(), percent(f.speed() / alone.value), rate(alone.value));
-        let limit = match f.bound()? {
-            (Limiter::Processor, _) => "The processor".to_owned(),
-            (_, name) => capital(name),
+    let mut sentences: Vec<String> = Vec::new();
+    for f in flows.iter().filter(|f| f.number.from.at_once) {
+        let Some(alone) = f.number.from.sum_alone() else { continue };
+        let share = f.speed() / alone.value;
+        let (verb, part, sum) = (f.verb(), percent(share), rate(alone.value));
+        let limit = match f.bound() {
+            None => {
+                let limit = match f.ceilings().next() {
+                    Some(_) if share >= REACHED => continue,
+                    Some(_) => "no bus limits them much",
+                    None => "whether something shared limits them is not clear",
+                };
+                sentences.push(format!("At once they {verb} {part} of their sum alone: {limit}."));
+                continue;
+            }
+            Some((Limiter::Processor, _)) => "The processor".to_owned(),
+            Some((_, name)) => capital(name),
         };
-        Some(format!("{limit} limits them at once: {part} of the {sum} that they {verb} alone."))
-    };
-    flows.iter().filter_map(sentence).collect()
+        sentences.push(format!("{limit} limits them at once: {part} of the {sum} that they {verb} alone."));
+    }
+    sentences
 }
 
 /// What to measure where only single drives were measured.

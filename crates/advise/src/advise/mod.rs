@@ -17,6 +17,7 @@ mod network_link;
 #[cfg(test)]
 mod pool_tests;
 mod pooling;
+mod published;
 mod sentences;
 mod shared;
 mod swap;
@@ -33,12 +34,11 @@ use context::{Context, counting};
 
 pub use evidence::Evidence;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Topic {
     Boot,
     Swap,
-    #[default]
     Data,
     Layout,
     Limits,
@@ -47,7 +47,7 @@ pub enum Topic {
     Money,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sure {
     /// From runs of drives that are here.
@@ -56,11 +56,10 @@ pub enum Sure {
     Inferred,
     /// Published measurements on other machines, or documentation of makers or the kernel.
     Published,
-    #[default]
     Unknown,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Answer {
     pub topic: Topic,
     pub says: String,
@@ -103,7 +102,17 @@ pub fn advise(inventory: &Inventory, evidence: &[Evidence]) -> Vec<Answer> {
 
 impl Answer {
     fn new(topic: Topic, sure: Sure, says: impl Into<String>) -> Self {
-        Self { topic, sure, says: says.into(), ..Self::default() }
+        Self {
+            topic,
+            says: says.into(),
+            because: Vec::new(),
+            rests_on: Vec::new(),
+            loads: Vec::new(),
+            sure,
+            modelled: false,
+            problem: false,
+            decide: None,
+        }
     }
 
     fn because(mut self, why: impl IntoIterator<Item = String>) -> Self {

@@ -78,6 +78,7 @@ mod tests {
             });
             let numbers = numbers.collect();
             Evidence {
+                experiment: "share".to_owned(),
                 load: Some(load),
                 numbers,
                 target: "/srv/data".to_owned(),

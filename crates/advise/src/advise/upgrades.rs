@@ -12,7 +12,7 @@ use super::{
 use crate::{
     findings::Metric,
     inventory::{Drive, Speed},
-    units::{capital, rate},
+    units::{capital, distinct, rate},
 };
 
 /// A smaller gain is not worth an upgrade.
@@ -40,8 +40,13 @@ fn cap(context: &Context<'_>, drives: &[&Drive], link: Option<(Speed, String)>) 
 fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'_>>) -> Answer {
     let drives = context.for_data_or_all();
     if flows.is_empty() {
+        let link = link.map(|link| (Speed::exact(link.most()), link.called.clone()));
+        let more = cap(context, &drives, link).map(|(most, what)| {
+            format!("More than {} would not help: {what} carries no more.", rate(most.value))
+        });
         let says = "Not known whether a faster drive would help: large blocks are not measured.";
         return Answer::new(Topic::Money, Sure::Unknown, says)
+            .because(more)
             .decide(commands::together(context.inventory, &drives));
     }
     let client = shared::clients(context).filter(|clients| clients.is_elsewhere && link.is_none());
@@ -60,25 +65,42 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
     }
     // Without a network nothing is known that asks for more.
     let may = if link.is_some() { "would" } else { "may" };
-    let sentence = |j: &Judged<'_>| {
-        let (verb, carries) = (j.flow.verb(), format!("{} carries {}", j.what, j.most.text()));
-        match j.held {
-            Held::Network => format!("A faster drive would not help {verb}s: {carries}."),
-            Held::Drives => {
-                let gain = times(j.most.value / j.flow.speed());
-                format!("A faster drive {may} help {verb}s, up to {gain} as fast: {carries}.")
-            }
-            Held::Open => format!("Whether a faster drive would help {verb}s is not clear: {carries}."),
-        }
+    let those = |gain: Gain| judged.iter().filter(|j| j.gain == gain).collect::<Vec<_>>();
+    let verbs = |those: &[&Judged<'_>]| {
+        those.iter().map(|j| format!("{}s", j.flow.verb())).collect::<Vec<_>>().join(" and ")
     };
-    let says: Vec<String> = judged.iter().map(sentence).collect();
+    let passes = |those: &[&Judged<'_>]| distinct(those.iter().map(|j| j.passes())).join("; ");
+    let (felt, nothing, open) = (those(Gain::Felt), those(Gain::Nothing), those(Gain::Open));
+    let mut says: Vec<String> = Vec::new();
+    if !nothing.is_empty() {
+        says.push(format!("A faster drive would not help {}: {}.", verbs(&nothing), passes(&nothing)));
+    }
+    if !felt.is_empty() {
+        let subject = if says.is_empty() { "A faster drive" } else { "It" };
+        let gains = felt.iter().map(|j| format!("{}s, {}", j.flow.verb(), j.gain_words()));
+        says.push(format!("{subject} {may} help {}.", gains.collect::<Vec<_>>().join(", and ")));
+    }
+    if !open.is_empty() {
+        let (open, carries) = (verbs(&open), passes(&open));
+        says.push(format!("Whether a faster drive would help {open} is not clear: {carries}."));
+    }
+    let held = described(nothing.iter().map(|j| j.flow));
+    let held = (!held.is_empty()).then(|| format!("{}.", capital(&held)));
     // A gain is a prediction.
-    let is_felt = judged.iter().any(|j| j.held == Held::Drives);
-    let sure = if is_felt { Sure::Inferred } else { sure(context, flows) };
+    let sure = if felt.is_empty() { sure(context, flows) } else { Sure::Inferred };
     Answer::new(Topic::Money, sure, says.join(" "))
-        .because(unseen)
+        .because(held.into_iter().chain(unseen))
         .rests_on(runs)
         .rests_on_run(link.and_then(NetworkLink::run))
+}
+
+/// Whether a faster drive would be noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gain {
+    Felt,
+    Nothing,
+    /// About equal, or the intervals do not decide.
+    Open,
 }
 
 /// One direction, and its limit besides the drives.
@@ -87,28 +109,44 @@ struct Judged<'a> {
     /// The most that the limit carries.
     most: Speed,
     what: String,
-    /// A faster drive would be noticed where the drives limit, by the intervals and by [`FELT`].
-    held: Held,
+    gain: Gain,
 }
 
 impl<'a> Judged<'a> {
     fn of(context: &Context<'_>, flow: &'a Flow<'a>, link: Option<&NetworkLink<'_>>) -> Option<Self> {
         let link = link.map(|link| (link.passes(flow.reads), link.called.clone()));
         let is_narrow = link.as_ref().is_some_and(|(passes, _)| passes.value <= flow.speed());
-        let (most, what, held) = match flow.bound() {
+        let (most, what, gain) = match flow.bound() {
             // A limit that was measured here comes before published figures.
-            Some((_, name)) if !is_narrow => (Speed::exact(flow.speed()), name.to_owned(), Held::Network),
+            Some((_, name)) if !is_narrow => (Speed::exact(flow.speed()), name.to_owned(), Gain::Nothing),
             _ => {
                 let (most, what) = cap(context, &flow.drives, link)?;
-                let held = match flow.held(most) {
-                    Held::Open if most.low < most.high => Held::Open,
-                    Held::Drives | Held::Open if most.value / flow.speed() >= FELT => Held::Drives,
-                    _ => Held::Network,
+                let gain = match flow.held(most) {
+                    Held::Open if most.low < most.high => Gain::Open,
+                    Held::Drives | Held::Open if most.value / flow.speed() >= FELT => Gain::Felt,
+                    _ => Gain::Nothing,
                 };
-                (most, what, held)
+                (most, what, gain)
             }
         };
-        Some(Self { flow, most, what, held })
+        Some(Self { flow, most, what, gain })
+    }
+
+    /// `Ethernet carries 11.8 MB/s`.
+    fn passes(&self) -> String {
+        format!("{} carries {}", self.what, self.most.text())
+    }
+
+    /// `up to 1.2 times as fast (11.8 MB/s through Ethernet instead of 10.1 MB/s)`.
+    fn gain_words(&self) -> String {
+        let now = self.flow.speed();
+        format!(
+            "up to {} as fast ({} through {} instead of {})",
+            times(self.most.value / now),
+            rate(self.most.value),
+            self.what,
+            rate(now)
+        )
     }
 }
 

@@ -336,10 +336,10 @@ fn one(
     findings.tables.push(main);
     findings.details.tables.extend(Some(latencies).filter(|table| !table.rows.is_empty()));
     findings.verdicts.extend(sentences);
-    for is_judged in [true, false] {
-        let same = undecided.iter().filter(|(other, ..)| (*other == Difference::NotFound) == is_judged);
+    for difference in [Difference::NotFound, Difference::TooWide, Difference::Unknown] {
+        let same = undecided.iter().filter(|(other, ..)| *other == difference);
         let same: Vec<_> = same.map(|(_, metric, ratio)| (*metric, ratio.clone())).collect();
-        findings.verdicts.extend(open(is_judged, &same).map(|text| format!("{of}{text}")));
+        findings.verdicts.extend(open(difference, &same).map(|text| format!("{of}{text}")));
     }
     Ok(())
 }

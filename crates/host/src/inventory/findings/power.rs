@@ -19,7 +19,7 @@ pub(super) fn throttling(inventory: &Inventory) -> Option<Finding> {
         return None;
     };
     let when = if now { "now" } else { "since boot" };
-    Some(Finding::of(code, [], format!("The firmware reports {what} {when}."), advice))
+    Some(Finding::of(code, [], format!("The machine reports {what} {when}."), advice))
 }
 
 /// Drives that report their current and are powered by the board.
