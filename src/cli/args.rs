@@ -69,7 +69,7 @@ pub enum Command {
     WatchBoot(WatchBoot),
     /// Save the description of this machine for a bug report
     Capture(Capture),
-    /// Import results of fio or dd
+    /// Import results of fio, dd or PiBenchmarks
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(Import),
     /// List, compare, export or remove earlier runs
@@ -271,11 +271,11 @@ Examples:
   drivebench import fio.json                    fio --output-format=json
   drivebench import bench-fio --drive 4C530001  all files below a directory
   drivebench import dd.log --rw write           a log of dd has no direction
-  drivebench import fio.txt --board 'Pi Zero 2 W'
+  drivebench import pi.txt --board 'Pi Zero 2 W'
 
-Formats are recognised by content: fio's output, dd's summary in any language.
-What a tool doesn't report stays unknown, and a single run has no interval.
-Damaged or truncated files are not imported.";
+Formats are recognised by content: fio's output, dd's summary in any language,
+PiBenchmarks' output. What a tool doesn't report stays unknown, and a single run
+has no interval. Damaged or truncated files are not imported.";
 
 #[derive(Debug, Group)]
 pub struct Import {

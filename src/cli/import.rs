@@ -138,8 +138,8 @@ fn earlier_imports(store: &Store) -> anyhow::Result<HashMap<(u64, u32), String>>
 }
 
 fn keep(store: &Store, imported: Imported, output: &Output) -> anyhow::Result<String> {
-    let board = imported.options.board.clone();
-    let drive = imported.options.drive.clone();
+    let board = imported.options.board.clone().or_else(|| imported.board.clone());
+    let drive = imported.options.drive.clone().or_else(|| imported.drive.clone());
     let label = drive.map_or(imported.file.clone(), |drive| format!("{} ({drive})", imported.file));
     // `results --board` searches the board; nothing else is known of that machine.
     let inventory = Inventory { machine: Machine { board, ..Machine::default() }, ..Inventory::default() };

@@ -44,11 +44,16 @@ fn real_output_of_each_tool() {
     for (name, args) in [
         ("fio_3", &["fio-3.33-several.json"][..]),
         ("fio_3_repeated", &["fio-3.33-repeated.json"]),
+        ("fio_3_client", &["fio-3.33-client.txt"]),
         ("fio_2", &["fio-2.2.10.json"]),
+        ("fio_2_client", &["fio-2.6-client.json"]),
         ("dd_loop", &["dd-loop.txt", "--drive", "4C530001", "--board", "Pi Zero 2 W"]),
         ("dd_german", &["dd-de.txt"]),
         ("dd_german_with_rw_write", &["dd-de.txt", "--rw", "write", "--drive", "4C530001"]),
         ("dd_progress", &["dd-progress.txt"]),
+        ("pibenchmarks", &["pibenchmarks-switch.txt"]),
+        ("pibenchmarks_table", &["pibenchmarks-table.txt"]),
+        ("pibenchmarks_that_failed", &["pibenchmarks-no-hdparm.txt"]),
     ] {
         let cli = Cli::new();
         let done = import(&cli, args);
@@ -123,16 +128,17 @@ fn measured(cli: &Cli) -> String {
 fn an_import_is_compared_with_a_measured_run() {
     let cli = Cli::new();
     let measured_run = measured(&cli);
+    let iozone = saved(&import(&cli, &["pibenchmarks-switch.txt", "--drive", "4C530001"]));
     let fio = saved(&import(&cli, &["fio-2.2.10.json"]));
-    let dd = saved(&import(&cli, &["dd-de.txt", "--rw", "write", "--drive", "4C530001"]));
+    let dd = saved(&import(&cli, &["dd-de.txt", "--rw", "write"]));
     let compared = |a: &str, b: &str| {
         let done = cli.run(["results", "compare", a, b]);
         assert_eq!(done.code, 0, "{}", done.err);
-        let names = [(&measured_run, "OURS"), (&fio, "FIO2"), (&dd, "DDDE")];
+        let names = [(&measured_run, "OURS"), (&iozone, "IOZN"), (&fio, "FIO2"), (&dd, "DDDE")];
         names.iter().fold(without_time(&done.out), |text, (run, name)| text.replace(*run, name))
     };
     insta::assert_snapshot!(
-        [compared(&measured_run, &dd), compared(&measured_run, &fio), compared(&dd, &fio)].join("----\n")
+        [compared(&measured_run, &iozone), compared(&measured_run, &fio), compared(&dd, &fio)].join("----\n")
     );
 }
 

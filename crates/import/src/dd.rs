@@ -3,6 +3,7 @@
 //! The speed is computed from bytes and seconds. The rounded speed in the line is used to detect damaged lines.
 
 use super::{
+    note,
     number::{decimal, leading, unit, whole},
     sane,
 };
@@ -20,21 +21,16 @@ pub(super) struct Log {
     /// Whole and partial blocks read and written.
     records: Vec<(u64, u64)>,
     command: Option<Command>,
-    last: Option<Last>,
-}
-
-/// The last load.
-#[derive(Debug)]
-struct Last {
-    at: usize,
-    /// It has no counts of records, as the last line of `status=progress`.
-    is_bare: bool,
-    /// It was reported before the end of its run.
-    is_unfinished: bool,
+    /// Index of a load that was reported before the end of its run.
+    unfinished: Option<usize>,
+    /// The same of a load without counts of records, as the last line of `status=progress` has none.
+    without_records: Option<usize>,
+    /// Index of the last load.
+    last: Option<usize>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Command {
+pub(super) struct Command {
     direction: Option<Direction>,
     on: Option<String>,
     block: Option<u64>,
@@ -44,9 +40,25 @@ struct Command {
 }
 
 impl Log {
-    /// Reads a line of dd; false for other lines.
-    pub(super) fn line(&mut self, line: &str, number: u64, found: &mut Imported) -> bool {
+    /// Reads a line of dd; false for other lines. `known`: the command, if known from elsewhere.
+    pub(super) fn line(
+        &mut self,
+        line: &str,
+        number: u64,
+        known: Option<Command>,
+        found: &mut Imported,
+    ) -> bool {
         if let Some(command) = command(line) {
+            // The `time` of zsh names the command after its output.
+            if is_timed(line) {
+                let load = self.last.take().and_then(|last| found.loads.get_mut(last));
+                if let Some(load) = load.filter(|load| load.direction.is_none()) {
+                    (load.on, load.direction, load.caching) =
+                        (command.on, command.direction, command.caching);
+                    load.block = load.block.or(command.block);
+                }
+                return true;
+            }
             *self = Self { command: Some(command), ..Self::default() };
             return true;
         }
@@ -54,32 +66,43 @@ impl Log {
             self.records.push(records);
             return true;
         }
-        let Some((bytes, seconds)) = summary(line) else { return false };
+        let Some(summary) = summary(line) else { return false };
         let records = std::mem::take(&mut self.records);
+        let (bytes, seconds) = match summary {
+            Summary::Ran(bytes, seconds) => (bytes, seconds),
+            Summary::Nothing => return false,
+            Summary::Contradiction => {
+                let why = "its bytes, time and speed contradict each other";
+                note(found, format!("Line {number} was skipped: {why}."));
+                return false;
+            }
+        };
         let whole_blocks = match records[..] {
             [.., (n @ 1.., 0), (written, 0)] if n == written && bytes % n == 0 => Some(bytes / n),
             _ => None,
         };
         // On a signal dd prints the progress of its run, and again at the end.
-        let of_same = self.command.as_ref().is_some_and(|command| !command.is_varied);
-        let before = self
-            .last
-            .take()
-            .filter(|last| of_same || last.is_unfinished || last.is_bare && !records.is_empty());
+        let progress = self.without_records.take().filter(|_| !records.is_empty());
         // The last progress has all bytes, but not the time of a sync at the end.
-        let is_part = |l: &ImportedLoad, last: &Last| {
-            l.bytes <= Some(bytes - u64::from(!last.is_bare)) && l.seconds < Some(seconds)
-        };
-        if let Some(last) = before.filter(|last| found.loads.get(last.at).is_some_and(|l| is_part(l, last))) {
-            found.loads.remove(last.at);
-            found.skipped_lines += 1;
+        let most = if progress.is_some() { bytes } else { bytes - 1 };
+        let of_same = self.last.filter(|_| self.command.as_ref().is_some_and(|command| !command.is_varied));
+        if let Some(before) = self.unfinished.take().or(progress).or(of_same) {
+            if found.loads.get(before).is_some_and(|l| l.bytes <= Some(most) && l.seconds < Some(seconds)) {
+                found.loads.remove(before);
+                found.skipped_lines += 1;
+            }
         }
-        let is_unfinished = matches!(records[..], [.., read, written] if read != written);
-        self.last = Some(Last { at: found.loads.len(), is_bare: records.is_empty(), is_unfinished });
+        if matches!(records[..], [.., read, written] if read != written) {
+            self.unfinished = Some(found.loads.len());
+        }
+        if records.is_empty() {
+            self.without_records = Some(found.loads.len());
+        }
+        self.last = Some(found.loads.len());
         // Another block size belongs to another command.
         let same_block =
             |c: &&Command| whole_blocks.is_none() || c.block.is_none() || c.block == whole_blocks;
-        let command = self.command.as_ref().filter(same_block).cloned().unwrap_or_default();
+        let command = self.command.as_ref().filter(same_block).cloned().or(known).unwrap_or_default();
         found.loads.push(ImportedLoad {
             tool: "dd".to_owned(),
             on: command.on,
@@ -112,9 +135,18 @@ fn records(line: &str) -> Option<(u64, u64)> {
     Some((whole(full)?, whole(partial)?)).filter(|_| word)
 }
 
+#[derive(Debug, PartialEq)]
+enum Summary {
+    /// Bytes and seconds.
+    Ran(u64, f64),
+    /// No bytes, or no time.
+    Nothing,
+    Contradiction,
+}
+
 /// `16384000 bytes (16 MB, 16 MiB) copied, 0.0334089 s, 490 MB/s`, and its forms in other systems and languages, of which some begin
 /// with the word for copied.
-fn summary(line: &str) -> Option<(u64, f64)> {
+fn summary(line: &str) -> Option<Summary> {
     let line = line.trim().trim_start_matches(char::is_alphabetic).trim_start();
     if line.len() > 400 || !line.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
@@ -125,11 +157,15 @@ fn summary(line: &str) -> Option<(u64, f64)> {
         return None;
     }
     let (seconds, speeds) = bsd(after).or_else(|| gnu(after))?;
-    let bytes = whole(&line[..digits]).filter(|bytes| *bytes > 0 && seconds > 0.0)?;
+    let Some(bytes) = whole(&line[..digits]) else { return Some(Summary::Contradiction) };
+    if bytes == 0 || seconds <= 0.0 {
+        return Some(Summary::Nothing);
+    }
     let speed = bytes as f64 / seconds;
     // dd prints the speed with two digits or more.
     let near = |printed: f64| (printed / speed - 1.0).abs() <= 0.1;
-    (sane(speed) && (speeds.is_empty() || speeds.into_iter().any(near))).then_some((bytes, seconds))
+    let fits = sane(speed) && (speeds.is_empty() || speeds.into_iter().any(near));
+    Some(if fits { Summary::Ran(bytes, seconds) } else { Summary::Contradiction })
 }
 
 /// `bytes transferred in 0.012345 secs (1327177805 bytes/sec)`
@@ -170,6 +206,12 @@ fn number_at_end(text: &str) -> Option<(&str, f64)> {
     Some((&text[..text.len() - number.len()], decimal(number)?))
 }
 
+/// The line of zsh's `time`: `dd if=a of=b  0.00s user 0.61s system 11% cpu 5.130 total`.
+fn is_timed(line: &str) -> bool {
+    let mut words = line.split_whitespace().rev();
+    words.next() == Some("total") && [" user ", " system ", " cpu "].iter().all(|word| line.contains(word))
+}
+
 /// A dd command line, also after a prompt, `sudo`, `time` or `+`.
 fn command(line: &str) -> Option<Command> {
     let words: Vec<&str> = line.split_whitespace().take(64).collect();
@@ -190,8 +232,7 @@ fn command(line: &str) -> Option<Command> {
         return None;
     }
     // Which of several made a result, what a shell did with its output, and what follows on the next line, isn't known.
-    // The `time` of zsh names a command after its output.
-    let is_one = words.iter().filter(|word| is_dd(word)).count() == 1 && words.last() != Some(&"total");
+    let is_one = words.iter().filter(|word| is_dd(word)).count() == 1;
     if !is_one || line.trim_end().ends_with('\\') || to.is_none() && line.contains(['|', '>']) {
         return Some(Command { is_varied: true, ..Command::default() });
     }
@@ -240,13 +281,20 @@ fn size(text: &str) -> Option<u64> {
     whole(&text[..digits])?.checked_mul(factor).filter(|b| *b > 0)
 }
 
+impl Command {
+    /// The command that PiBenchmarks runs.
+    pub(super) fn of_pibenchmarks() -> Option<Self> {
+        command("dd if=/dev/zero of=test bs=4k conv=fsync")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn summary_lines_of_all_systems_and_languages() {
-        let ran = |bytes, seconds| Some((bytes, seconds));
+        let ran = |bytes, seconds| Some(Summary::Ran(bytes, seconds));
         for (line, expected) in [
             ("16384000 bytes (16 MB, 16 MiB) copied, 0.0334089 s, 490 MB/s", ran(16384000, 0.0334089)),
             ("16384000 Bytes (16 MB, 16 MiB) kopiert, 0,0302075 s, 542 MB/s", ran(16384000, 0.0302075)),
@@ -262,11 +310,11 @@ mod tests {
                 ran(3145728000, 0.252672),
             ),
             ("16384000 байт (16 MB, 16 MiB) скопирован, 0,0334089 s, 490 MB/s", ran(16384000, 0.0334089)),
-            ("0 bytes copied, 2.1692e-05 s, 0.0 kB/s", None),
+            ("0 bytes copied, 2.1692e-05 s, 0.0 kB/s", Some(Summary::Nothing)),
             // Minutes contradict the speed.
-            ("16384000 bytes copied, 0.0334089 min, 8.2 MB/s", None),
-            ("16384000 bytes (16 MB, 16 MiB) copied, 0.334089 s, 490 MB/s", None),
-            ("99999999999999999999 bytes copied, 1 s, 1 MB/s", None),
+            ("16384000 bytes copied, 0.0334089 min, 8.2 MB/s", Some(Summary::Contradiction)),
+            ("16384000 bytes (16 MB, 16 MiB) copied, 0.334089 s, 490 MB/s", Some(Summary::Contradiction)),
+            ("99999999999999999999 bytes copied, 1 s, 1 MB/s", Some(Summary::Contradiction)),
             ("3 drives were copied", None),
             ("4000+0 records out", None),
             ("", None),
@@ -282,7 +330,6 @@ mod tests {
             "dd if=/dev/sda bs=1M | dd of=/dev/sdb",
             "dd if=/dev/sda bs=1M > /mnt/x",
             "dd if=/dev/sda bs=1M \\",
-            "dd if=a of=b bs=1M  0.00s user 0.61s system 11% cpu 5.130 total",
         ] {
             let unknown = Command { is_varied: true, ..Command::default() };
             assert_eq!(command(line), Some(unknown), "{line}");
@@ -295,12 +342,12 @@ mod tests {
     fn runs_of_a_loop_are_kept_and_progress_is_not() {
         let loads = |command: &str, summaries: &[(u64, u64)]| {
             let (mut log, mut found) = (Log::default(), Imported::default());
-            assert!(log.line(command, 1, &mut found));
+            assert!(log.line(command, 1, None, &mut found));
             for (bytes, seconds) in summaries {
-                log.line("4+0 records in", 2, &mut found);
-                log.line("4+0 records out", 3, &mut found);
+                log.line("4+0 records in", 2, None, &mut found);
+                log.line("4+0 records out", 3, None, &mut found);
                 let summary = format!("{bytes} bytes copied, {seconds} s, {} B/s", bytes / seconds);
-                assert!(log.line(&summary, 4, &mut found));
+                assert!(log.line(&summary, 4, None, &mut found));
             }
             found.loads.len()
         };

@@ -1,9 +1,12 @@
 //! Loads of an imported file with their repetitions, and what they are called.
 
+use std::collections::BTreeMap;
+
 use crate::{
     analyse::{Estimate, repeat},
     findings::LoadKey,
     record::{Imported, ImportedLoad},
+    units::{Caching, KIB, size},
 };
 
 /// One load on one target, with its repetitions where the file has some.
@@ -17,7 +20,8 @@ pub(super) struct Group<'a> {
 
 /// The name of the target of a load, as given or reported.
 pub(super) fn target(imported: &Imported, load: &ImportedLoad) -> String {
-    imported.options.drive.as_ref().or(load.on.as_ref()).cloned().unwrap_or_else(|| imported.file.clone())
+    let drive = imported.options.drive.as_ref().or(load.on.as_ref()).or(imported.drive.as_ref());
+    drive.cloned().unwrap_or_else(|| imported.file.clone())
 }
 
 pub(super) fn groups(imported: &Imported) -> Vec<Group<'_>> {
@@ -40,26 +44,62 @@ pub(super) fn groups(imported: &Imported) -> Vec<Group<'_>> {
     named.collect()
 }
 
-/// The names of groups: fio's name for the load, as for drivebench's own loads. Several loads of a target that would share
-/// a name add the job or tool and, if needed, a number.
+/// The names of groups: fio's name for the load, as for drivebench's own loads. If several loads of a target would share
+/// a name, the default load keeps it; the others add the job or tool and, if needed, their settings.
 fn names(groups: &[(String, Vec<&ImportedLoad>)]) -> Vec<String> {
-    let key = |(target, loads): &(String, Vec<&ImportedLoad>)| {
-        let origin = loads[0].name.clone().unwrap_or_else(|| loads[0].tool.clone());
-        (target.clone(), loads[0].label(), origin)
-    };
-    let keys: Vec<(String, String, String)> = groups.iter().map(key).collect();
-    let name = |(at, own): (usize, &(String, String, String))| {
-        let (target, label, origin) = own;
-        let same = keys.iter().filter(|other| (&other.0, &other.1) == (target, label)).count();
-        let alike = keys.iter().filter(|other| *other == own).count();
-        let number = 1 + keys[..at].iter().filter(|other| *other == own).count();
-        match (same, alike) {
-            (1, _) => label.clone(),
-            (_, 1) => format!("{label} ({origin})"),
-            _ => format!("{label} ({origin}) #{number}"),
+    let mut names = vec![String::new(); groups.len()];
+    let mut rivals: BTreeMap<(&str, String), Vec<(usize, &ImportedLoad)>> = BTreeMap::new();
+    for (at, (target, loads)) in groups.iter().enumerate() {
+        rivals.entry((target, loads[0].label())).or_default().push((at, loads[0]));
+    }
+    for ((_, label), mut rivals) in rivals {
+        let all: Vec<usize> = (0..rivals.len()).collect();
+        let usual: Vec<usize> = all.iter().copied().filter(|at| usual(rivals[*at].1)).collect();
+        if let ([at], _) | (_, [at]) = (&usual[..], &all[..]) {
+            names[rivals.remove(*at).0] = label.clone();
         }
-    };
-    keys.iter().enumerate().map(name).collect()
+        // Each way of naming that tells some of them apart; the last one counts.
+        let ways: [fn(&ImportedLoad) -> String; 2] = [origin_name, settings_name];
+        let mut unnamed = rivals;
+        for way in ways {
+            let mut alike: BTreeMap<String, Vec<(usize, &ImportedLoad)>> = BTreeMap::new();
+            unnamed.drain(..).for_each(|(at, load)| alike.entry(way(load)).or_default().push((at, load)));
+            for (name, of_it) in alike {
+                match &of_it[..] {
+                    [(at, _)] => names[*at] = format!("{label} ({name})"),
+                    _ => unnamed.extend(of_it),
+                }
+            }
+        }
+        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+        unnamed.sort_by_key(|(at, _)| *at);
+        for (at, load) in unnamed {
+            let number = numbers.entry(origin_name(load)).or_default();
+            *number += 1;
+            names[at] = format!("{label} ({}) #{number}", origin_name(load));
+        }
+    }
+    names
+}
+
+/// Whether it is a load that drivebench measures by default.
+fn usual(load: &ImportedLoad) -> bool {
+    let by_itself = !matches!(load.name.as_deref(), Some("rewrite" | "reread" | "cached reads"));
+    let asked = (load.block, load.depth, load.jobs, load.caching);
+    by_itself && asked == (Some(4 * KIB), Some(1), Some(1), Some(Caching::Direct))
+}
+
+/// The name of the job or test, or else of the tool.
+fn origin_name(load: &ImportedLoad) -> String {
+    load.name.clone().unwrap_or_else(|| load.tool.clone())
+}
+
+fn settings_name(load: &ImportedLoad) -> String {
+    let caching = load.caching.map(|c| c.words().to_owned());
+    let depth = load.depth.map(|d| format!("depth {d}"));
+    let jobs = load.jobs.filter(|j| *j > 1).map(|j| format!("{j} jobs"));
+    let differs = [load.block.map(size), depth, jobs, caching];
+    [origin_name(load)].into_iter().chain(differs.into_iter().flatten()).collect::<Vec<_>>().join(", ")
 }
 
 /// The properties that must be equal for numbers to be compared.

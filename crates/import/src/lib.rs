@@ -13,26 +13,27 @@ mod files;
 mod fio;
 mod groups;
 mod number;
+mod pibenchmarks;
 mod results;
 
 #[cfg(test)]
 mod damage;
 
-use std::{borrow::Cow, io, path::PathBuf};
+use std::{borrow::Cow, collections::BTreeSet, io, path::PathBuf};
 
 pub use files::{Found, files};
 pub use results::{EXPERIMENT, findings};
 
 use crate::{
     record::{ImportOptions, Imported, ImportedLoad},
-    units::{Direction, Pattern, clean, count, distinct, hides, size},
+    units::{Direction, Pattern, clean, count, hides, rate, size},
 };
 
 /// Larger files are refused; the output of a single run has at most a few MiB.
 pub const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-pub const FORMATS: &str =
-    "fio's JSON (--output-format=json), its normal output, and dd's summary lines in any language";
+pub const FORMATS: &str = "fio's JSON (--output-format=json), its normal and terse output, dd's summary lines in any \
+                           language, and the output of PiBenchmarks";
 
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
@@ -54,6 +55,11 @@ pub enum ContentError {
     Empty,
     #[error("no result found in {}; supported formats: {FORMATS}", count(*lines, "line"))]
     Unknown { lines: u64 },
+    #[error(
+        "a log of fio (write_bw_log, write_iops_log or write_lat_log), which doesn't contain what its values are: \
+         import fio's JSON of the same run"
+    )]
+    FioLog,
     #[error("more than {MOST} results, the limit of a record: split the file")]
     TooMany,
     #[error(
@@ -67,10 +73,6 @@ pub enum ContentError {
     },
     #[error("fio's JSON is damaged on line {line}, column {column}: {what}")]
     Json { line: u64, column: u64, what: String },
-    #[error(
-        "fio's JSON, which goes on in line {line}, has no brace at the start of a line: remove what is before it"
-    )]
-    NoBrace { line: u64 },
     #[error("line {line} contains NUL bytes: it is not text, or was not written completely")]
     Nul {
         /// The first line that does.
@@ -93,12 +95,16 @@ pub fn read(bytes: &[u8], options: &ImportOptions) -> Result<Imported, ContentEr
     let text = plain(&decoded(bytes)?);
     let (mut found, rest) = fio::read(&text)?;
     lines(&rest, &mut found);
+    if found.loads.is_empty() && is_fio_log(&text) {
+        return Err(ContentError::FioLog);
+    }
     if found.loads.is_empty() {
         return Err(ContentError::Unknown { lines: text.lines().count() as u64 });
     }
     if found.loads.len() > MOST {
         return Err(ContentError::TooMany);
     }
+    contradictions(&mut found);
     clean_names(&mut found);
     found.bytes = bytes.len() as u64;
     found.crc32 = crc32fast::hash(bytes);
@@ -115,13 +121,45 @@ pub fn read(bytes: &[u8], options: &ImportOptions) -> Result<Imported, ContentEr
 
 const MOST: usize = 4_000;
 
+/// Whether it has nothing but `time, value, direction, block` and possibly more, all of them numbers.
+fn is_fio_log(text: &str) -> bool {
+    let sample = |line: &str| {
+        let mut fields = line.split(',').map(|field| number::whole(field.trim()));
+        let [time, value, direction, block] = [(); 4].map(|()| fields.next().flatten());
+        [time, value, block].iter().all(Option::is_some) && direction.is_some_and(|d| d <= 2)
+    };
+    text.lines().filter(|line| !line.trim().is_empty()).all(sample)
+}
+
+/// Notes loads whose operations and bytes don't fit. fio rounds IOPS to whole numbers.
+fn contradictions(found: &mut Imported) {
+    let contradiction = |load: &ImportedLoad| {
+        let (iops, block) = (load.iops?, load.block?);
+        let expected = iops * block as f64;
+        let fits = (expected - load.speed).abs() <= 0.1 * load.speed.max(expected) + block as f64;
+        let name = load.name.clone().unwrap_or_else(|| load.label());
+        let (expected, speed, block) = (rate(expected), rate(load.speed), size(block));
+        (!fits).then(|| {
+            format!("'{name}' contradicts itself: {iops:.0} operations a second of {block} are {expected}, its speed is {speed}.")
+        })
+    };
+    let all: Vec<String> = found.loads.iter().filter_map(contradiction).collect();
+    all.into_iter().for_each(|what| note(found, what));
+}
+
+/// Each name once, in the order in which they appear.
+fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    names.filter(|name| seen.insert(name.clone())).collect()
+}
+
 /// Limits of characters in a name and of notes.
 const LONGEST: usize = 160;
 const NOTES: usize = 20;
 
-/// Reads dd's lines, and counts unknown ones.
+/// Reads line-based output, dd's summary lines and PiBenchmarks, and counts unknown lines.
 fn lines(text: &str, found: &mut Imported) {
-    let mut log = dd::Log::default();
+    let (mut log, mut page) = (dd::Log::default(), pibenchmarks::Page::default());
     for (number, line) in (1..).zip(text.split('\n')) {
         // One above the limit is refused later; a hostile file could exhaust memory here.
         if found.loads.len() > MOST {
@@ -130,11 +168,12 @@ fn lines(text: &str, found: &mut Imported) {
         let line = line.trim_end_matches(['\r', ' ']);
         // Text before a carriage return was progress output, overwritten on the terminal.
         let (over, last) = line.rsplit_once('\r').map_or((false, line), |(_, last)| (true, last));
-        let used = !over && log.line(last, number, found);
+        let used = page.line(last, found) || !over && log.line(last, number, page.section(), found);
         if !used && !last.trim().is_empty() {
             found.skipped_lines += 1;
         }
     }
+    page.finish(found);
 }
 
 /// Cleans names and notes, and truncates them.
@@ -142,6 +181,7 @@ fn clean_names(found: &mut Imported) {
     let clean_text = |text: &mut String, most: usize| {
         *text = clean(text).chars().take(most).collect();
     };
+    [&mut found.board, &mut found.drive].into_iter().flatten().for_each(|text| clean_text(text, LONGEST));
     for load in &mut found.loads {
         clean_text(&mut load.tool, LONGEST);
         [&mut load.name, &mut load.on].into_iter().flatten().for_each(|text| clean_text(text, LONGEST));
@@ -177,12 +217,27 @@ fn decoded(bytes: &[u8]) -> Result<Cow<'_, str>, ContentError> {
 
 /// Text without escape sequences and control characters, except line ends and carriage returns.
 fn plain(text: &str) -> String {
-    let mut parts = text.split('\u{1b}');
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    // A sequence ends with the first letter.
-    let inside = |c: char| c.is_ascii_digit() || matches!(c, '[' | '(' | ';' | '?');
-    parts.for_each(|part| out.extend(part.trim_start_matches(inside).chars().skip(1)));
-    out.retain(|c| matches!(c, '\n' | '\r' | '\t') || !hides(c));
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' if chars.peek() == Some(&'[') => {
+                chars.next();
+                // The length of a sequence is limited, in case the file is hostile.
+                while chars.next_if(|c| c.is_ascii_digit() || *c == ';' || *c == '?').is_some() {}
+                chars.next_if(char::is_ascii_alphabetic);
+            }
+            '\u{1b}' => {
+                // `tput sgr0` also selects a character set.
+                if chars.next_if_eq(&'(').is_some() {
+                    chars.next();
+                }
+            }
+            '\n' | '\r' | '\t' => out.push(c),
+            c if hides(c) => {}
+            c => out.push(c),
+        }
+    }
     out
 }
 
@@ -236,7 +291,7 @@ fn direction(rw: &str, read_percent: u8) -> Option<(Direction, Pattern)> {
 #[cfg(test)]
 mod tests {
     use super::{groups::load, *};
-    use crate::record::Half;
+    use crate::{record::Half, units::Caching};
 
     fn parse(text: &str) -> Imported {
         read(text.as_bytes(), &ImportOptions::default()).expect("a result")
@@ -247,6 +302,11 @@ mod tests {
         const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/cases");
         let imported =
             |name: &str| parse(&std::fs::read_to_string(format!("{CASES}/{name}")).expect("a sample"));
+        // Each result belongs to its command, also where the command comes after it.
+        let timed = imported("dd-zsh-time.log").loads;
+        let ways: Vec<_> = timed.iter().map(|load| (load.direction, load.caching)).collect();
+        let [write, read] = [(Direction::Write, Caching::BufferedFsync), (Direction::Read, Caching::Direct)];
+        assert_eq!(ways, [write, read].map(|(way, caching)| (Some(way), Some(caching))));
         // Progress is no result.
         for (name, total) in [
             ("dd-progress-gnu.txt", 2_147_483_648),
@@ -271,13 +331,22 @@ mod tests {
             assert!(job.notes.iter().any(|note| note.contains(option)), "{name}: {:?}", job.notes);
             assert_eq!(job.loads[0].pattern.is_none(), !name.contains("pattern"), "{name}");
         }
+        // The client's own disk was idle, or there were several clients.
+        for name in ["fio-rbd.txt", "fio-clients.txt"] {
+            assert_eq!(imported(name).drive, None, "{name}");
+        }
+        // JSON whose first brace is not the first of its line.
+        for (name, n) in [("fio-quoted.json", 1), ("fio-terminal.txt", 1), ("fio-compose.log", 3)] {
+            let loads = imported(name).loads;
+            assert_eq!((loads.len(), loads[0].block), (n, Some(4096)), "{name}");
+        }
     }
 
     #[test]
     fn fio_2_reports_kib_and_microseconds() {
         let imported = parse(include_str!("../../../tests/fixtures/import/fio-2.2.10.json"));
         let [load] = &imported.loads[..] else { panic!("{imported:?}") };
-        assert_eq!(imported.tool, "fio 2.2.10");
+        assert_eq!((imported.tool.as_str(), imported.drive.as_deref()), ("fio 2.2.10", Some("xvda")));
         assert_eq!(imported.measured.as_deref(), Some("2017-11-17T23:59:32Z"));
         assert_eq!(load.bytes, Some(37_500_272 * 1024));
         assert!((load.speed - 62_499.0 * 1024.0).abs() < 1024.0 * 5.0, "{}", load.speed);
@@ -350,6 +419,21 @@ mod tests {
     }
 
     #[test]
+    fn clients_are_distinguished_from_their_sum() {
+        let [sum] = &parse(include_str!("../../../tests/fixtures/import/fio-2.6-client.json")).loads[..]
+        else {
+            panic!("one load")
+        };
+        assert_eq!((sum.name.as_deref(), sum.bytes), (Some("All clients"), Some(2_021_176 * 1024)));
+        // A sum has no options, so fio's defaults don't apply.
+        assert_eq!((sum.direction, sum.block, sum.depth, sum.caching), (None, None, None, None));
+        let imported = parse(include_str!("../../../tests/fixtures/import/fio-3.33-client.txt"));
+        let [client] = &imported.loads[..] else { panic!("one load") };
+        assert_eq!((client.name.as_deref(), imported.board.as_deref()), (Some("cl"), Some("127.0.0.1")));
+        assert_eq!(client.block, Some(65536));
+    }
+
+    #[test]
     fn invalid_numbers_do_not_hide_other_values() {
         let text = include_str!("../../../tests/fixtures/import/fio-2.2.10.json");
         let imported = parse(&text.replace("\"iops\" : 15624.70", "\"iops\" : -nan"));
@@ -409,6 +493,76 @@ mod tests {
     }
 
     #[test]
+    fn pibenchmarks_page_and_table() {
+        let page = parse(include_str!("../../../tests/fixtures/import/pibenchmarks-switch.txt"));
+        assert_eq!(
+            (page.tool.as_str(), page.board.as_deref()),
+            ("PiBenchmarks", Some("Nintendo Switch (2017)"))
+        );
+        assert_eq!(page.loads.iter().map(|l| l.tool.as_str()).filter(|t| *t == "fio").count(), 2);
+        let iozone = |name: &str| {
+            page.loads.iter().find(|l| l.name.as_deref() == Some(name)).map(|l| l.speed / 1024.0)
+        };
+        assert_eq!([iozone("write"), iozone("random read")], [Some(8433.0), Some(21376.0)]);
+        let table = parse(include_str!("../../../tests/fixtures/import/pibenchmarks-table.txt"));
+        assert_eq!(table.loads.len(), 8);
+        assert_eq!(table.loads[0].speed, 707.07 * 1048576.0);
+        assert_eq!(
+            (table.loads[2].speed, table.loads[2].caching),
+            (418e6, Some(crate::units::Caching::BufferedFsync))
+        );
+        // Text instead of a number is no speed.
+        let broken = parse(include_str!("../../../tests/fixtures/import/pibenchmarks-no-hdparm.txt"));
+        assert_eq!(broken.loads.len(), 2);
+        let steps = parse(include_str!("../../../tests/fixtures/import/pibenchmarks-steps.txt"));
+        assert_eq!(
+            steps.loads.iter().map(|l| l.tool.as_str()).collect::<Vec<_>>(),
+            ["hdparm", "hdparm", "dd"]
+        );
+        assert_eq!(steps.loads[2].label(), "write");
+        // Slow drives are reported in kB/s.
+        let slow = parse(" Timing O_DIRECT disk reads:   2 MB in  4.81 seconds = 425.71 kB/sec\n");
+        assert_eq!(slow.loads[0].speed, 425.71 * 1024.0);
+    }
+
+    #[test]
+    fn columns_that_iozone_leaves_blank_shift_no_speed() {
+        let text = include_str!("../../../tests/fixtures/import/iozone-blank.txt");
+        let speeds = |text: &str| -> Vec<(String, f64)> {
+            parse(text).loads.into_iter().map(|l| (l.name.unwrap_or_default(), l.speed / 1024.0)).collect()
+        };
+        let expected = [
+            ("write", 337889.0),
+            ("rewrite", 338181.0),
+            ("random read", 352902.0),
+            ("random write", 325248.0),
+        ]
+        .map(|(name, speed)| (name.to_owned(), speed));
+        assert_eq!(speeds(text), expected);
+        // As pasted where spaces are collapsed.
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(speeds(&text.lines().map(words).collect::<Vec<_>>().join("\n")), expected);
+        // Without the tests it is unknown which columns are blank.
+        let unknown = format!(
+            "{}\nHDParm Disk Read 1 MB/sec\n1000000 bytes copied, 1 s, 1.0 MB/s\n",
+            text.replace("-i 0 -i 2", "")
+        );
+        let imported = parse(&unknown);
+        assert_eq!(imported.loads.iter().map(|l| l.tool.as_str()).collect::<Vec<_>>(), ["dd"]);
+        assert!(
+            imported.notes[0].contains("4 speeds") && imported.notes[0].contains("13 columns"),
+            "{:?}",
+            imported.notes
+        );
+        // All tests.
+        let all = "Command line used: iozone -a -I\n 64 4 1 2 3 4 5 6 7 8 9 10 11 12 13\n";
+        assert_eq!(
+            speeds(all).iter().map(|(_, speed)| *speed).collect::<Vec<_>>(),
+            [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+        );
+    }
+
+    #[test]
     fn files_without_a_result_are_refused() {
         for (text, message) in [
             ("", "empty file"),
@@ -420,10 +574,6 @@ mod tests {
             (
                 "x\n{ \"fio version\" : \"fio-3.1\",\n \"jobs\" : [",
                 "starts on line 2, is incomplete: the file ends at byte 42",
-            ),
-            (
-                "> {\n> \"fio version\": \"fio-3.1\"}",
-                "goes on in line 2, has no brace at the start of a line",
             ),
             ("0 bytes copied, 2.1e-05 s, 0.0 kB/s", "no result found"),
         ] {

@@ -1,11 +1,14 @@
 //! Findings of an import: results of other tools in the form of drivebench's own.
 
-use super::groups::{Group, estimate, groups, target};
+use super::{
+    distinct,
+    groups::{Group, estimate, groups, target},
+};
 use crate::{
     analyse::Estimate,
     findings::{Carrier, CarrierDrive, Column, Findings, Metric, Origin, Quantity, Table, short},
     record::{Event, Imported, ImportedLoad, Run, Start},
-    units::{Percentile, count, decimal_bytes, distinct, duration, rate},
+    units::{Percentile, count, decimal_bytes, duration, rate},
 };
 
 pub const EXPERIMENT: &str = "import";
@@ -46,7 +49,8 @@ pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
 
 /// When it was measured, not when it was imported; and the drive by the name that it was given.
 fn origin(imported: &Imported, run: &Run<()>) -> Origin {
-    let drive = imported.options.drive.clone().map(|identity| CarrierDrive {
+    let name = imported.options.drive.clone().or(imported.drive.clone());
+    let drive = name.map(|identity| CarrierDrive {
         model: Some(identity.clone()),
         identity,
         ..CarrierDrive::default()
@@ -62,26 +66,28 @@ fn origin(imported: &Imported, run: &Run<()>) -> Origin {
         at: imported.measured.clone().unwrap_or_default(),
         version: run.start.as_ref().map(|s| s.version.clone()).unwrap_or_default(),
         ended: run.status(),
-        board: imported.options.board.clone(),
+        board: imported.options.board.clone().or_else(|| imported.board.clone()),
         carriers: targets(imported).into_iter().map(carrier).collect(),
         ..Origin::default()
     }
 }
 
 fn context(imported: &Imported, groups: &[Group<'_>], start: Option<&Start>, several: bool) -> Vec<String> {
-    let given = |value: &Option<String>, what: &str| match value {
-        Some(value) => format!("{what} {value} (given with --{what})"),
-        None => format!("{what} unknown"),
+    let or = |given: &Option<String>, reported: &Option<String>, what: &str| match (given, reported) {
+        (Some(given), _) => format!("{what} {given} (given with --{what})"),
+        (None, Some(reported)) => format!("{what} {reported}"),
+        (None, None) => format!("{what} unknown"),
     };
-    let drive = match (&imported.options.drive, imported.loads.first().and_then(|l| l.on.as_ref())) {
-        _ if several => "several targets".to_owned(),
-        (None, Some(on)) => format!("drive {on}"),
-        (drive, _) => given(drive, "drive"),
+    let drive = if several && imported.drive.is_none() {
+        "several targets".to_owned()
+    } else {
+        let on = imported.loads.first().and_then(|l| l.on.clone());
+        or(&imported.options.drive, &imported.drive.clone().or(on), "drive")
     };
     let when = imported.measured.as_ref().map_or("when is unknown".to_owned(), |at| format!("measured {at}"));
     let mut lines = vec![
         format!("{}: output of {}, {}", imported.file, imported.tool, decimal_bytes(imported.bytes)),
-        [drive, given(&imported.options.board, "board"), when].join(" · "),
+        [drive, or(&imported.options.board, &imported.board, "board"), when].join(" · "),
     ];
     let here = "nothing was measured here";
     lines.extend(start.map(|s| format!("imported {} · drivebench {} · {here}", s.at, s.version)));
@@ -192,9 +198,12 @@ fn flags(imported: &Imported, groups: &[Group<'_>]) -> Vec<String> {
     if imported.loads.iter().any(|l| l.direction.is_none()) {
         flags.push("If you know the direction, import it with --rw read or --rw write.".to_owned());
     }
+    if groups.iter().any(|g| g.loads.len() > 1) {
+        flags.push("Consecutive runs show how far they differ, not how far days differ.".to_owned());
+    }
     flags.extend(imported.notes.iter().cloned());
     if imported.skipped_lines > 0 {
-        flags.push(format!("Ignored: {}.", count(imported.skipped_lines, "line")));
+        flags.push(format!("Ignored: {} without a result.", count(imported.skipped_lines, "line")));
     }
     flags
 }

@@ -305,7 +305,8 @@ fn imported(bytes: &[u8]) -> bool {
         assert!(load.speed > 0.0 && load.block != Some(0), "{load:?}");
         assert!(load.latencies.iter().all(|(share, _)| *share <= 1.0), "{load:?}");
     }
-    let names = imported.loads.iter().flat_map(|l| [&l.name, &l.on]);
+    let names =
+        imported.loads.iter().flat_map(|l| [&l.name, &l.on]).chain([&imported.board, &imported.drive]);
     for text in names.flatten().chain(&imported.notes) {
         assert!(!text.chars().any(char::is_control) && text.len() < 4096, "{text:?}");
     }

@@ -18,9 +18,13 @@ pub struct Imported {
     pub tool: String,
     /// When it was measured, as RFC 3339, if the file says so.
     pub measured: Option<String>,
+    /// The board or host, if the file says so.
+    pub board: Option<String>,
+    /// The drive, if the file says so.
+    pub drive: Option<String>,
     pub options: ImportOptions,
     pub loads: Vec<ImportedLoad>,
-    /// Number of lines that were skipped.
+    /// Number of lines without a result, which were skipped.
     pub skipped_lines: u64,
     /// Notes for readers, as full sentences.
     pub notes: Vec<String>,

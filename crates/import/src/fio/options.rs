@@ -14,6 +14,8 @@ use crate::{
 
 pub(super) struct Known {
     pub load: ImportedLoad,
+    /// Percentage of reads in a mixed load.
+    pub share: Option<u8>,
     /// Key of equal options, if fio reports all of them.
     pub key: Option<String>,
     /// Notes on options that make the job do more, or less, than move bytes at full speed.
@@ -21,7 +23,20 @@ pub(super) struct Known {
 }
 
 /// Engines with one operation in flight, whatever `iodepth` is.
-const SYNCHRONOUS: [&str; 7] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice"];
+const SYNCHRONOUS: [&str; 12] = [
+    "sync",
+    "psync",
+    "vsync",
+    "pvsync",
+    "pvsync2",
+    "mmap",
+    "splice",
+    "falloc",
+    "ftruncate",
+    "e4defrag",
+    "dev-dax",
+    "libpmem",
+];
 
 /// Engines that move nothing to or from a drive.
 const IDLE: [&str; 9] =
@@ -42,17 +57,6 @@ const ORDER: [(&str, &str); 4] = [
     ("random_distribution", "random"),
     ("zonemode", "none"),
     ("read_iolog", "none"),
-];
-
-/// Options that make a job do more than to move random bytes, or move bytes that compress.
-const OTHER: [&str; 7] = [
-    ZEROS,
-    "buffer_compress_percentage",
-    "dedupe_percentage",
-    "buffer_pattern",
-    "verify",
-    "fsync",
-    "fdatasync",
 ];
 
 /// Options that don't affect results.
@@ -86,6 +90,10 @@ impl Known {
         // `randread:8` skips between operations, which drivebench has no pattern for.
         let rw = rw.and_then(|rw| direction(rw, percent.unwrap_or(50)));
         let on = option("filename").or_else(|| option("directory")).map(str::to_owned);
+        let on = match job.hostname.as_deref().filter(|_| document.several_hosts) {
+            Some(host) => Some(on.map_or(host.to_owned(), |on| format!("{host}:{on}"))),
+            None => on,
+        };
         let number = |name: &str| match option(name) {
             Some(text) => whole(text).and_then(|n| u32::try_from(n).ok()),
             // fio's default, if it reports options.
@@ -93,11 +101,9 @@ impl Known {
         };
         let jobs = if copies > 1 { u32::try_from(copies).ok() } else { number("numjobs") };
         let DocumentContext { tool, global_crc32, .. } = document;
-        let key = job
-            .options
-            .as_ref()
-            .filter(|_| has_options)
-            .map(|options| format!("{tool} {global_crc32} {copies} {:?}", relevant(options)));
+        let key = job.options.as_ref().filter(|_| has_options).map(|options| {
+            format!("{tool} {global_crc32} {copies} {:?} {:?}", relevant(options), job.hostname)
+        });
         let engine = option("ioengine").or(has_options.then_some("psync"));
         let (asked, set) =
             (number("iodepth"), |name: &str| option(name).filter(|value| !OFF.contains(value)));
@@ -109,22 +115,7 @@ impl Known {
             Some(format!("{name}={how}"))
         });
         let order: Vec<String> = order.collect();
-        let idle = engine.is_some_and(|engine| IDLE.contains(&engine));
-        let mapped = engine == Some(MAPPED);
-        let in_use = |names: &[&str]| -> Vec<String> {
-            names.iter().filter_map(|name| Some(format!("{name}={}", set(name)?))).collect()
-        };
-        let brakes = in_use(&BRAKES);
-        let mut notes = Vec::new();
-        if idle {
-            let engine = engine.unwrap_or_default();
-            notes.push(format!("used the engine {engine}, which moves no data to or from a drive"));
-        }
-        if mapped {
-            notes.push("used mmap: it went through the page cache, whatever 'direct' says".to_owned());
-        }
-        notes.extend(brakes.iter().map(|how| format!("was held back ({how}): its speed is not compared")));
-        notes.extend(in_use(&OTHER).iter().map(|how| format!("used {how}, which changes its speed")));
+        let mut notes = peculiarities(engine, &set);
         if unlike {
             let what = "was summed with jobs that have other options: its load is unknown";
             notes.push(what.to_owned());
@@ -135,6 +126,8 @@ impl Known {
                 "has iodepth={depth}, but its engine {engine} has one operation in flight: depth 1"
             ));
         }
+        let idle = engine.is_some_and(|engine| IDLE.contains(&engine));
+        let mapped = engine == Some(MAPPED);
         let load = ImportedLoad {
             tool: tool.clone(),
             name: job.jobname.clone(),
@@ -146,13 +139,45 @@ impl Known {
             jobs,
             caching: if mapped { Some(Caching::Buffered) } else { has_options.then(|| caching(&option)) },
             content: set(ZEROS).map(|_| Content::Zeros),
-            limited: idle || !brakes.is_empty(),
+            limited: idle || BRAKES.iter().any(|name| set(name).is_some()),
             sync: has_options.then(|| option("sync").is_some_and(|how| !matches!(how, "0" | "none"))),
             line: document.line,
             ..ImportedLoad::default()
         };
-        Self { load, key, notes }
+        Self { load, share: percent, key, notes }
     }
+}
+
+/// Options that make a job do more, or less, than move bytes at full speed, as notes.
+fn peculiarities<'a>(engine: Option<&str>, set: &impl Fn(&str) -> Option<&'a str>) -> Vec<String> {
+    let options = |names: &'static [&'static str], what: fn(&str) -> String| {
+        names.iter().filter_map(move |name| Some(what(&format!("{name}={}", set(name)?))))
+    };
+    let not_compared = "its speed is not that of the drive, and is not compared";
+    let of_engine = match engine {
+        Some(MAPPED) => Some("used mmap: it went through the page cache, whatever 'direct' says".to_owned()),
+        Some(engine) if IDLE.contains(&engine) => {
+            Some(format!("used the engine {engine}, which moves no data to or from a drive: {not_compared}"))
+        }
+        _ => None,
+    };
+    let zeros =
+        set(ZEROS).map(|_| format!("wrote zeros ({ZEROS}), which some drives and filesystems compress"));
+    of_engine
+        .into_iter()
+        .chain(
+            options(&BRAKES, |how| format!("was held back ({how})"))
+                .map(|what| format!("{what}: {not_compared}")),
+        )
+        .chain(zeros)
+        .chain(options(&["buffer_compress_percentage", "dedupe_percentage", "buffer_pattern"], |how| {
+            format!("wrote data that compresses or deduplicates ({how})")
+        }))
+        .chain(options(&["verify"], |how| format!("wrote and verified checksums ({how}), which takes time")))
+        .chain(options(&["fsync", "fdatasync"], |how| {
+            format!("synced while it ran ({how}); drivebench's loads don't")
+        }))
+        .collect()
 }
 
 /// Block size, if all operations have the same. `4ki` and `4kB` depend on `kb_base`, so only the suffixes k, m and g

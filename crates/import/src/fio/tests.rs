@@ -77,11 +77,16 @@ fn of_reports_on_one_run_the_last_one_counts_once() {
 
 #[test]
 fn reads_that_verify_are_no_half_of_a_mix() {
-    let imported = parse(sample!("fio-3.33-verify.json"));
-    let ways: Vec<_> = imported.loads.iter().map(|l| (l.direction, l.half)).collect();
-    assert_eq!(ways, [(Some(Direction::Read), None), (Some(Direction::Write), None)]);
-    let notes = &imported.notes;
-    assert!(has(notes, "these are two loads") && has(notes, "verify=crc32c"), "{notes:?}");
+    let (load, notes) = only(sample!("fio-3.33-verify.json"));
+    assert_eq!((load.direction, load.half), (Some(Direction::Write), None));
+    assert!(has(&notes, "read back what it had written") && has(&notes, "verify=crc32c"), "{notes:?}");
+    // Before fio 2.10 no options are reported: the times tell a mix from one after the other.
+    let without = |read, write| parse(&document("", read, write).replace("\"job options\": {}, ", "")).loads;
+    let (both, later) = ([4 << 20, 1000, 1024], [4 << 20, 2500, 409]);
+    let halves: Vec<_> = without(both, both).iter().map(|l| l.half).collect();
+    assert_eq!(halves, [None, Some(Half::Reads), Some(Half::Writes)]);
+    let apart: Vec<_> = without(both, later).iter().map(|l| (l.direction, l.half)).collect();
+    assert_eq!(apart, [(Some(Direction::Read), None), (Some(Direction::Write), None)]);
 }
 
 #[test]
@@ -120,7 +125,7 @@ fn what_else_decided_the_speed_is_noted_and_not_compared() {
         assert!(!compared(imported), "{option}");
     }
     for (option, note) in [
-        (r#""zero_buffers": """#, "zero_buffers"),
+        (r#""zero_buffers": """#, "wrote zeros"),
         (r#""ioengine": "mmap", "direct": "1""#, "used mmap"),
         (r#""dedupe_percentage": "80""#, "dedupe_percentage=80"),
     ] {
@@ -138,7 +143,15 @@ fn what_else_decided_the_speed_is_noted_and_not_compared() {
 }
 
 #[test]
-fn copies_that_ended_at_different_times_are_summed_over_the_longest() {
+fn operations_that_do_not_fit_the_speed_are_said() {
+    let notes = |iops| only(&document("", [4 << 20, 1000, iops], NOTHING)).1;
+    assert_eq!(notes(1024), Vec::<String>::new());
+    assert!(
+        has(&notes(512), "contradicts itself: 512 operations a second of 4 KiB are 2.10 MB/s"),
+        "{:?}",
+        notes(512)
+    );
+    // Copies that ended at different times: the speed is that of all bytes in the longest time, and so are the IOPS.
     let text = document(r#""numjobs": "2""#, [4 << 20, 1000, 1024], NOTHING);
     let copy = text.split_once("[{").and_then(|(_, rest)| rest.split_once("}]")).expect("a job").0;
     let slow =
@@ -153,7 +166,7 @@ fn copies_that_ended_at_different_times_are_summed_over_the_longest() {
 fn normal_output_of_fio_2() {
     let imported = parse(sample!("fio-2.2.10.txt"));
     let [one, ten] = &imported.loads[..] else { panic!("{imported:#?}") };
-    assert_eq!(imported.tool, "fio 2.2.10");
+    assert_eq!((imported.tool.as_str(), imported.drive.as_deref()), ("fio 2.2.10", Some("sdt")));
     assert_eq!((one.bytes, one.seconds, one.iops), (Some(1 << 30), Some(17.061), Some(15365.0)));
     assert!((one.speed / (61460.0 * 1024.0) - 1.0).abs() < 1e-3, "{}", one.speed);
     assert_eq!(load("", one).describe(), "random read, 4 KiB, depth 1");
@@ -179,25 +192,55 @@ fn normal_output_of_fio_2() {
 }
 
 #[test]
-fn normal_output_of_fio_3() {
+fn normal_output_of_fio_3_with_its_command() {
     let imported = parse(sample!("fio-3.1.txt"));
     let [write, read] = &imported.loads[..] else { panic!("{imported:#?}") };
-    assert_eq!(imported.tool, "fio 3.1");
-    assert_eq!(load("", write).describe(), "random write, 4 KiB, depth 1");
+    assert_eq!((imported.tool.as_str(), imported.drive.as_deref()), ("fio 3.1", Some("vdc")));
+    // The command line has all options of the first job. That of the second defines two jobs.
+    assert_eq!(load("", write).describe(), "random write, 4 KiB, direct, depth 1");
+    assert_eq!((write.on.as_deref(), write.caching), (Some("iotest"), Some(Caching::Direct)));
     assert_eq!((write.bytes, write.seconds, write.iops), (Some(1 << 30), Some(160.642), Some(1631.0)));
     assert_eq!(microseconds(write, 0.99), Some(3458.0));
+    // The terse line and the text are one run.
     assert_eq!(
         (read.caching, read.jobs, read.block, read.bytes),
         (None, Some(2), Some(4 * KIB), Some(2 << 30))
     );
     assert_eq!(imported.skipped_lines, 0);
-    // Quoted in a mail.
-    let text = "> t: (g=0): rw=read, bs=(R) 1024KiB-1024KiB, (W) 1024KiB-1024KiB, (T) 1024KiB-1024KiB, ioengine=libaio, iodepth=8\n\
+    // A command over several lines, quoted in a mail.
+    let text = "> $ fio --name=t --rw=read --bs=1M \\\n>    --direct=1 --ioengine=libaio --iodepth=8\n\
+                > t: (g=0): rw=read, bs=(R) 1024KiB-1024KiB, (W) 1024KiB-1024KiB, (T) 1024KiB-1024KiB, ioengine=libaio, iodepth=8\n\
                 > fio-3.28\n> t: (groupid=0, jobs=1): err= 0: pid=7: Wed Jan 22 23:36:47 2025\n\
                 >   read: IOPS=1035, BW=1035MiB/s (1085MB/s)(10.1GiB/10001msec)\n";
     let (load, _) = only(text);
-    assert_eq!((load.block, load.depth, load.caching), (Some(MIB), Some(8), None));
+    assert_eq!((load.block, load.depth, load.caching), (Some(MIB), Some(8), Some(Caching::Direct)));
     assert_eq!((load.pattern, load.iops), (Some(Pattern::Sequential), Some(1035.0)));
+}
+
+#[test]
+fn terse_output() {
+    let imported = parse(sample!("fio-terse-3.txt"));
+    let labels: Vec<_> = imported.loads.iter().map(|l| (l.tool.as_str(), l.label())).collect();
+    assert_eq!(
+        labels.iter().map(|(tool, label)| (*tool, label.as_str())).collect::<Vec<_>>(),
+        [
+            ("fio 2.0.15", "rw"),
+            ("fio 2.0.15", "rw, reads"),
+            ("fio 2.0.15", "rw, writes"),
+            ("fio 3.32", "read")
+        ]
+    );
+    let read = &imported.loads[3];
+    assert_eq!((read.bytes, read.seconds, read.iops), (Some(132_160 * 1024), Some(10.005), Some(3302.0)));
+    assert_eq!(microseconds(read, 0.99), Some(6455.0));
+    assert_eq!((read.block, read.depth, read.caching), (None, None, None));
+    // A line that ends early has no result.
+    let cut = &sample!("fio-terse-3.txt")[..700];
+    assert!(read_error(cut).contains("no result found"), "{}", read_error(cut));
+}
+
+fn read_error(text: &str) -> String {
+    read(text.as_bytes(), &ImportOptions::default()).expect_err("no result").to_string()
 }
 
 #[test]
@@ -207,4 +250,33 @@ fn one_run_in_two_formats_counts_once() {
                 j: (groupid=0, jobs=1): err= 0: pid=7: Wed Jan 22 23:36:47 2025\n\
                    read: IOPS=1024, BW=4096KiB/s (4194kB/s)(4096KiB/1000msec)\n";
     assert_eq!(only(&format!("{json}\n{text}")).0.block, Some(4 * KIB));
+    assert_eq!(parse(&format!("{json}\n{}", text.replace("1000msec", "1001msec"))).loads.len(), 2);
+}
+
+#[test]
+fn steady_states_are_noted_and_logs_are_named() {
+    let steady = |attained: u8| {
+        let state = format!(
+            r#""steadystate": {{"ss": "iops_slope:0.300000%", "duration": 10, "attained": {attained}}}, "groupid""#
+        );
+        only(&document("", [4 << 20, 1000, 1024], NOTHING).replacen("\"groupid\"", &state, 1)).1
+    };
+    assert!(
+        has(&steady(1), "'j' reached what fio calls a steady state (iops_slope:0.300000%)"),
+        "{:?}",
+        steady(1)
+    );
+    assert!(has(&steady(0), "'j' did not reach what fio calls a steady state"));
+    let text = sample!("fio-3.1.txt").replacen(
+        "\n\nRun status",
+        "\n  steadystate  : attained=yes, bw=24.3GiB/s (25.5GB/s), iops=398k, iops mean dev=1.215%\n\nRun status",
+        1,
+    );
+    assert!(has(&parse(&text).notes, "reached what fio calls a steady state (iops mean dev=1.215%)"));
+    for log in
+        ["500, 4915, 0, 4096\n1000, 5120, 0, 4096\n", "1, 74803, 1, 4096, 0, 0\n", "60000, 79617, 0, 0\n"]
+    {
+        assert!(read_error(log).starts_with("a log of fio"), "{}", read_error(log));
+    }
+    assert!(!read_error("1, 2\n").starts_with("a log of fio"));
 }

@@ -1,7 +1,7 @@
-//! fio's normal output, fio 2 and 3, as it is pasted into posts.
+//! fio's normal output, fio 2 and 3, as it is pasted into posts, and its terse output.
 //!
-//! It has the results of each job, but few options: those of the line that fio prints at the start. Sizes and speeds
-//! are rounded, to four digits in fio 3.
+//! Both have the results of each job, but few options: those of the line that fio prints at the start, and all if the log
+//! has a command line that defines this job and no other. Sizes and speeds are rounded, to four digits in fio 3.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,14 @@ use serde_json::Value;
 
 use super::{
     ContentError, Documents, MOST,
-    document::{DirectionStats, Document, Job, Latency, Options},
+    document::{DirectionStats, Disk, Document, Job, Latency, Options, SteadyState},
+    terse,
 };
 use crate::number::{leading, unit, whole};
 
 /// Reads all results. Returns the text with the lines that were used emptied.
 pub(super) fn read(text: &str, documents: &mut Documents) -> Result<String, ContentError> {
-    if !text.contains("): err=") {
+    if !text.contains("): err=") && !text.contains("%=") {
         return Ok(text.to_owned());
     }
     let mut page = Page::default();
@@ -45,36 +46,55 @@ type Process = (String, u64, Option<u64>);
 /// The output of one run, up to the current line.
 #[derive(Debug, Default)]
 struct Page {
+    /// A command line that goes on in the next line.
+    unfinished: Option<String>,
+    /// The job that the command line defines, and its options.
+    command: Option<(String, Options)>,
     headers: Vec<Header>,
     version: Option<String>,
     line: u64,
     jobs: Vec<Job>,
-    /// The process of each job.
     processes: Vec<Process>,
-    /// The job that the next lines are about.
-    current: usize,
-    /// The sums after the jobs were printed.
-    summed: bool,
-    /// Indented lines are about the last line that was not.
-    inside: bool,
-    /// The direction that the next lines are about, and the unit of its percentiles in ns.
-    place: Option<(Way, f64)>,
+    /// Those of the report before, if this is another one on the same run.
+    earlier: Option<Vec<Process>>,
+    disks: Vec<Disk>,
+    part: Part,
+}
+
+#[derive(Debug, Default, PartialEq)]
+enum Part {
+    #[default]
+    Start,
+    /// Below a job's result, outside of the directions.
+    Job,
+    Direction(Way),
+    /// Percentiles of a direction, and their unit in ns.
+    Percentiles(Way, f64),
+    /// Sums of groups, after the jobs.
+    Sums,
+    Disks,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Way {
     Read,
     Write,
+    Mixed,
+    Trim,
 }
 
 impl Page {
-    /// Reads a line; false for those that are not fio's.
     fn line(&mut self, line: &str, number: u64, documents: &mut Documents) -> Result<bool, ContentError> {
         // Quotes of mails and comments.
-        let line = line.trim_start_matches(['>', '#']);
-        let (text, is_indented) = (line.trim(), line.starts_with("  "));
+        let text = line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '>' | '#')).trim_end();
+        documents.of_clients |= text.starts_with("hostname=");
         if let Some((process, job)) = result(text) {
             self.result(process, job, number, documents)?;
+        } else if let Some((version, job)) = terse::job(text) {
+            self.terse(version, job, number, documents)?;
+        } else if let Some(command) = self.whole_command(text) {
+            self.begin(documents)?;
+            self.command = command;
         } else if let Some(header) = header(text) {
             self.begin(documents)?;
             self.headers.push(header);
@@ -82,17 +102,18 @@ impl Page {
             self.begin(documents)?;
             self.version = Some(version);
         } else {
-            return Ok(self.detail(text, is_indented));
+            return Ok(self.detail(text));
         }
         Ok(true)
     }
 
     /// What is printed before the results belongs to the next run.
     fn begin(&mut self, documents: &mut Documents) -> Result<(), ContentError> {
-        if !self.jobs.is_empty() {
-            self.end(documents)?;
-            *self = Self::default();
+        if self.jobs.is_empty() && self.earlier.is_none() {
+            return Ok(());
         }
+        self.end(documents)?;
+        *self = Self::default();
         Ok(())
     }
 
@@ -102,8 +123,15 @@ impl Page {
         if jobs.is_empty() {
             return Ok(());
         }
-        let version = self.version.clone();
-        documents.add(self.line, Document { version, jobs: Some(jobs), ..Document::default() })
+        let document = Document {
+            version: self.version.clone(),
+            jobs: Some(jobs),
+            disk_util: Some(std::mem::take(&mut self.disks)).filter(|_| !documents.of_clients),
+            continues: Some(self.earlier.is_some()),
+            ..Document::default()
+        };
+        self.earlier = None;
+        documents.add(self.line, document)
     }
 
     fn result(
@@ -116,65 +144,155 @@ impl Page {
         if self.jobs.len().max(self.headers.len()) > MOST {
             return Err(ContentError::TooMany);
         }
-        self.describe(&mut job);
-        // Another report on a process, as --status-interval prints them, has all figures since its start.
-        if let Some(at) = self.processes.iter().position(|known| *known == process) {
-            documents.replaced += u64::from(at == 0);
-            self.jobs[at] = job;
-            self.current = at;
-        } else {
-            if self.summed {
-                self.begin(documents)?;
+        if matches!(self.part, Part::Sums | Part::Disks) || self.processes.contains(&process) {
+            // Another report on these processes, or the results of another run.
+            let again = self.processes.contains(&process);
+            self.end(documents)?;
+            let earlier = std::mem::take(&mut self.processes);
+            if again {
+                self.earlier = Some(earlier);
+            } else {
+                *self = Self::default();
             }
-            if self.jobs.is_empty() {
-                self.line = number;
-            }
-            self.current = self.jobs.len();
-            self.processes.push(process);
-            self.jobs.push(job);
         }
-        (self.summed, self.inside, self.place) = (false, true, None);
+        if self.part == Part::Start {
+            // Terse output of the same run.
+            self.jobs.clear();
+        }
+        if self.jobs.is_empty() {
+            self.line = number;
+        }
+        self.describe(&mut job);
+        self.processes.push(process);
+        self.jobs.push(job);
+        self.part = Part::Job;
+        Ok(())
+    }
+
+    /// A line of terse output. Lines of one job may be copies, repetitions or reports, so each is a run of its own.
+    fn terse(
+        &mut self,
+        version: Option<String>,
+        mut job: Job,
+        number: u64,
+        documents: &mut Documents,
+    ) -> Result<(), ContentError> {
+        let same = |other: &Job| (&other.jobname, other.groupid) == (&job.jobname, job.groupid);
+        let known = self.jobs.iter().any(same);
+        if known && self.part != Part::Start {
+            // It is in normal output, too.
+            return Ok(());
+        }
+        if known || self.part != Part::Start || version.is_some() && version != self.version {
+            self.end(documents)?;
+            self.part = Part::Start;
+        }
+        if self.jobs.is_empty() {
+            self.line = number;
+        }
+        self.version = version.or(self.version.take());
+        self.describe(&mut job);
+        self.jobs.push(job);
         Ok(())
     }
 
     /// Adds the options that are known of a job.
     fn describe(&self, job: &mut Job) {
+        let name = job.jobname.as_deref().unwrap_or_default();
         let own = job.options.take().unwrap_or_default();
         let several = own.get("numjobs").is_some_and(|n| n != "1");
+        let of_group: Vec<&Header> =
+            self.headers.iter().filter(|h| Some(h.group as f64) == job.groupid).collect();
         // With group_reporting, the sum over a group has the name of its first job.
-        let is_theirs = |h: &&Header| {
-            Some(h.group as f64) == job.groupid && (several || Some(&h.name) == job.jobname.as_ref())
-        };
-        let theirs: Vec<&Header> = self.headers.iter().filter(is_theirs).collect();
+        let theirs: Vec<&Header> = of_group.iter().filter(|h| several || h.name == name).copied().collect();
         let mut options = Options::new();
         if let Some((first, others)) = theirs.split_first() {
             let shared =
                 |(key, value): &(&String, &Value)| others.iter().all(|h| h.options.get(*key) == Some(value));
             options.extend(first.options.iter().filter(shared).map(|(k, v)| (k.clone(), v.clone())));
         }
-        options.extend(own);
-        job.options = Some(options);
+        let command = self.command.as_ref().filter(|(of, _)| of == name);
+        job.partial = command.is_none();
+        let all = command.map(|(_, options)| options.clone()).unwrap_or_default();
+        let all: Options = all.into_iter().chain(options).chain(own).collect();
+        job.options = (!all.is_empty()).then_some(all);
     }
 
-    /// A line between the first header and the end of a run; false if it is none.
-    fn detail(&mut self, text: &str, is_indented: bool) -> bool {
-        if self.jobs.is_empty() {
-            let starts = ["...", "Starting ", "Jobs: "];
-            return !self.headers.is_empty() && starts.iter().any(|start| text.starts_with(start));
+    /// A command line, also if it goes on over several lines; `None` inside if it defines no job or several.
+    fn whole_command(&mut self, text: &str) -> Option<Option<(String, Options)>> {
+        let text = match self.unfinished.take() {
+            Some(begin) => format!("{begin} {text}"),
+            None => text.to_owned(),
+        };
+        if let Some(begin) = text.strip_suffix('\\').filter(|begin| is_command(begin) && begin.len() < 4096) {
+            self.unfinished = Some(begin.to_owned());
+            return Some(None);
         }
-        if text.starts_with("Run status group ") || text.starts_with("Disk stats") {
-            (self.summed, self.inside, self.place) = (true, true, None);
+        is_command(&text).then(|| command(&text))
+    }
+
+    /// A line below a result; false if it is none.
+    fn detail(&mut self, text: &str) -> bool {
+        let Some(job) = self.jobs.last_mut().filter(|_| self.part != Part::Start) else {
+            return !self.headers.is_empty()
+                && ["...", "Starting ", "Jobs: "].iter().any(|s| text.starts_with(s));
+        };
+        if text.is_empty() {
+            return false;
+        }
+        if text.starts_with("Run status group ") {
+            self.part = Part::Sums;
             return true;
         }
-        self.inside &= is_indented && !text.is_empty();
-        let Some(job) = self.jobs.get_mut(self.current).filter(|_| self.inside) else { return false };
+        if text.starts_with("Disk stats (read/write)") {
+            self.part = Part::Disks;
+            return true;
+        }
+        if let Some((name, figures)) = text.split_once(": ios=").filter(|_| self.part == Part::Disks) {
+            self.disks.push(Disk::of_text(name, figures));
+            return true;
+        }
+        if self.part == Part::Sums || self.part == Part::Disks {
+            return SUMS.iter().any(|sum| text.starts_with(sum));
+        }
+        if let Some(steady) = text.strip_prefix("steadystate").map(|t| t.trim_start_matches([' ', ':'])) {
+            let attained = if steady.starts_with("attained=yes") { 1.0 } else { 0.0 };
+            let ss = steady.rsplit(", ").next().map(str::to_owned);
+            job.steadystate = Some(SteadyState { ss, attained: Some(attained) });
+            return true;
+        }
         if let Some((way, stats)) = direction(text) {
-            *side(job, way) = Some(stats);
-            self.place = Some((way, 0.0));
-        } else if let (Some(unit), Some((way, _))) = (percentiles_of(text), self.place) {
-            self.place = Some((way, unit));
-        } else if let (true, Some((way, unit @ 1.0..))) = (text.starts_with('|'), self.place) {
-            if let Some(stats) = side(job, way) {
+            match way {
+                Way::Read => job.read = Some(stats),
+                Way::Write => job.write = Some(stats),
+                Way::Mixed => job.mixed = Some(stats),
+                Way::Trim => job.trim = Some(stats),
+            }
+            self.part = Part::Direction(way);
+            return true;
+        }
+        if text.starts_with("fsync/") {
+            self.part = Part::Job;
+            return true;
+        }
+        if let (Some((kind, unit)), &(Part::Direction(way) | Part::Percentiles(way, _))) =
+            (percentiles_of(text), &self.part)
+        {
+            self.part = if kind == "clat" || kind == "lat" {
+                Part::Percentiles(way, unit)
+            } else {
+                Part::Direction(way)
+            };
+            return true;
+        }
+        if let (true, &Part::Percentiles(way, unit)) = (text.starts_with('|'), &self.part) {
+            let stats = match way {
+                Way::Read => &mut job.read,
+                Way::Write => &mut job.write,
+                Way::Mixed => &mut job.mixed,
+                Way::Trim => &mut job.trim,
+            };
+            if let Some(stats) = stats {
                 let table = stats.clat_ns.get_or_insert(Latency { percentile: None });
                 let table = table.percentile.get_or_insert_default();
                 // Of the kinds of latency, the first one counts.
@@ -182,20 +300,30 @@ impl Page {
                     table.entry(share).or_insert(value);
                 }
             }
+            return true;
         }
-        true
+        text.starts_with('|') || DETAILS.iter().any(|detail| text.starts_with(detail))
     }
 }
 
-/// The figures of one direction of a job.
-fn side(job: &mut Job, way: Way) -> &mut Option<DirectionStats> {
-    match way {
-        Way::Read => &mut job.read,
-        Way::Write => &mut job.write,
-    }
-}
+/// Other lines below a result, and below the sums of groups.
+const DETAILS: [&str; 12] = [
+    "slat ",
+    "clat ",
+    "lat ",
+    "bw ",
+    "iops ",
+    "cpu ",
+    "IO depths ",
+    "submit ",
+    "complete ",
+    "issued ",
+    "latency ",
+    "Description ",
+];
+const SUMS: [&str; 4] = ["READ:", "WRITE:", "TRIM:", "MIXED:"];
 
-/// `name: (groupid=0, jobs=1): err= 0: pid=1297: Tue Feb  8 02:49:53 2022`.
+/// `name: (groupid=0, jobs=1): err= 0: pid=1297: Tue Feb  8 02:49:53 2022`; with clients after `<host> `.
 fn result(text: &str) -> Option<(Process, Job)> {
     let (name, rest) = text.split_once(": (groupid=")?;
     let (group, rest) = rest.split_once(", jobs=")?;
@@ -203,12 +331,14 @@ fn result(text: &str) -> Option<(Process, Job)> {
     let (error, rest) = rest.split_once(": pid=")?;
     let (group, jobs) = (whole(group)?, whole(jobs)?);
     let digits = |text: &str| whole(&text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())]);
+    let client = name.strip_prefix('<').and_then(|name| name.split_once("> "));
+    let (hostname, name) = client.map_or((None, name), |(host, name)| (Some(host.to_owned()), name));
     let job = Job {
         jobname: Some(name.to_owned()),
         groupid: Some(group as f64),
         error: digits(error.trim_start()).map(|n| n as f64),
+        hostname,
         options: Some(BTreeMap::from([("numjobs".to_owned(), Value::from(jobs.to_string()))])),
-        partial: true,
         ..Job::default()
     };
     Some(((name.to_owned(), group, digits(rest)), job))
@@ -224,7 +354,7 @@ fn header(text: &str) -> Option<Header> {
             rest.split_once(&format!("{option}=")).and_then(|(_, value)| value.split([',', ' ']).next());
         options.extend(value.filter(|v| !v.is_empty()).map(|value| (option.to_owned(), Value::from(value))));
     }
-    match rest.split_once("bs=").and_then(|(_, sizes)| block(sizes)) {
+    match rest.split_once("bs=").and_then(|(_, sizes)| block(rw, sizes)) {
         Some(bytes) => options.insert("bs".to_owned(), Value::from(bytes.to_string())),
         // Its operations have several sizes.
         None => options.insert("bsrange".to_owned(), Value::from("")),
@@ -232,14 +362,27 @@ fn header(text: &str) -> Option<Header> {
     Some(Header { name: name.to_owned(), group: whole(group)?, options })
 }
 
-/// The block of `(R) 4096B-4096B, (W) 4096B-4096B, (T) ...`, or `4K-4K/4K-4K/4K-4K`, where all are equal.
-fn block(sizes: &str) -> Option<u64> {
+/// The block of the directions that the load has: `(R) 4096B-4096B, (W) 4096B-4096B, (T) ...`, or `4K-4K/4K-4K/4K-4K`.
+fn block(rw: &str, sizes: &str) -> Option<u64> {
     let sizes = sizes.split(", ioengine").next()?;
-    let mut sizes =
-        sizes.split([' ', ',', '/', '-']).filter(|size| size.starts_with(|c: char| c.is_ascii_digit()));
-    let first = sizes.next().filter(|first| sizes.all(|size| size == *first))?;
-    let bytes = amount(first, 1024.0).or_else(|| amount(&format!("{first}B"), 1024.0))?;
-    (bytes >= 1.0).then_some(bytes as u64)
+    let parts: Vec<&str> = sizes
+        .split(['/', ','])
+        .map(|s| s.trim().trim_start_matches(['(', 'R', 'W', 'T', ')', ' ']))
+        .collect();
+    let (read, write) = (parts.first()?, parts.get(1)?);
+    let of_direction: &[&&str] = match rw {
+        _ if rw.ends_with("rw") || rw.ends_with("readwrite") => &[read, write],
+        _ if rw.contains("write") => &[write],
+        _ => &[read],
+    };
+    let bytes = |part: &str| {
+        let (low, high) = part.split_once('-')?;
+        let size = |text: &str| amount(text, 1024.0).or_else(|| amount(&format!("{text}B"), 1024.0));
+        (low == high).then(|| size(low))?
+    };
+    let all: Vec<f64> = of_direction.iter().map(|part| bytes(part)).collect::<Option<_>>()?;
+    let first = all.iter().copied().next().filter(|first| *first >= 1.0 && all.iter().all(|b| b == first))?;
+    Some(first as u64)
 }
 
 /// `fio-3.25` alone on its line.
@@ -251,12 +394,41 @@ fn version(text: &str) -> Option<String> {
     is.then(|| text.to_owned())
 }
 
+/// Whether a line runs fio: the word itself, and options behind it.
+fn is_command(text: &str) -> bool {
+    let mut words =
+        text.split_whitespace().take(64).skip_while(|word| word.rsplit('/').next() != Some("fio"));
+    words.next().is_some() && words.any(|word| word.starts_with('-'))
+}
+
+/// The job that a command line defines, and its options; `None` for job files and several jobs.
+fn command(text: &str) -> Option<(String, Options)> {
+    let words =
+        text.split_whitespace().take(256).skip_while(|word| word.rsplit('/').next() != Some("fio")).skip(1);
+    let mut options = Options::new();
+    for word in words {
+        let word = word.strip_prefix('-')?;
+        let (name, value) =
+            word.trim_start_matches('-').split_once('=').unwrap_or((word.trim_start_matches('-'), "1"));
+        let value = value.trim_matches(['"', '\'']);
+        // A value that the shell fills in is unknown, and a second name begins a second job.
+        if value.contains(['$', '"', '\'']) || name == "name" && options.contains_key("name") {
+            return None;
+        }
+        options.insert(name.to_owned(), Value::from(value));
+    }
+    let name = options.get("name")?.as_str()?.to_owned();
+    Some((name, options))
+}
+
 /// `read: IOPS=35.6k, BW=139MiB/s (146MB/s)(1392MiB/10001msec)`, or `read : io=1024.0MB, bw=61460KB/s, iops=15365, runt= 17061msec`.
 fn direction(text: &str) -> Option<(Way, DirectionStats)> {
     let (way, rest) = text.split_once(':')?;
     let way = match way.trim_end() {
         "read" => Way::Read,
         "write" => Way::Write,
+        "mixed" => Way::Mixed,
+        "trim" => Way::Trim,
         _ => return None,
     };
     let stats = fio_3(rest.trim_start()).or_else(|| fio_2(rest))?;
@@ -307,15 +479,16 @@ fn number(text: &str) -> Option<f64> {
     amount(&format!("{}B", text.trim()), 1000.0)
 }
 
-/// `clat percentiles (usec):`: their unit in ns; 0 for percentiles of something else.
-fn percentiles_of(text: &str) -> Option<f64> {
+/// `clat percentiles (usec):`: of what, and the unit in ns.
+fn percentiles_of(text: &str) -> Option<(&str, f64)> {
     let (kind, unit) = text.strip_suffix("):")?.split_once(" percentiles (")?;
-    Some(match (kind, unit) {
-        ("clat" | "lat", "nsec") => 1.0,
-        ("clat" | "lat", "usec") => 1e3,
-        ("clat" | "lat", "msec") => 1e6,
-        _ => 0.0,
-    })
+    let unit = match unit {
+        "nsec" => 1.0,
+        "usec" => 1e3,
+        "msec" => 1e6,
+        _ => return None,
+    };
+    Some((kind, unit))
 }
 
 /// `|  1.00th=[   33],  5.00th=[   42],`
