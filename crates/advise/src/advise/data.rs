@@ -94,15 +94,17 @@ fn array<'a>(context: &Context<'a>, layer: &'a Layer, pool: &Pool, drives: &[&Dr
 /// No drive besides the system's is fit.
 fn none(context: &Context<'_>) -> Answer {
     let failing: Vec<&Drive> = context.drives().into_iter().filter(|d| context.failing(d)).collect();
+    if !failing.is_empty() {
+        let on = context.names(&failing);
+        let says = format!("No drive is fit for data: copy what is on {on} while it can be read.");
+        return Answer::new(Topic::Data, Sure::Inferred, says);
+    }
     let system = context.system();
-    let (on, risk) = (context.names(&system), context.names(&failing));
-    let says = match (failing.is_empty(), system.is_empty()) {
-        (false, _) => format!("No drive is fit for data: copy what is on {risk} while it can be read."),
-        (true, false) => {
-            format!("Data is on {on}, with the system. Add a second drive, or keep a backup elsewhere.")
-        }
-        (true, true) => "No writable drive was found for data.".to_owned(),
-    };
+    if system.is_empty() {
+        return Answer::new(Topic::Data, Sure::Unknown, "No writable drive was found for data.");
+    }
+    let on = context.names(&system);
+    let says = format!("Data is on {on}, with the system. Add a second drive, or keep a backup elsewhere.");
     Answer::new(Topic::Data, Sure::Inferred, says)
 }
 

@@ -13,10 +13,14 @@ use crate::{
 type Condition = fn(&Findings, &Carrier, &Metric) -> Option<String>;
 
 /// What may be the cause of a difference; what usually matters most comes first.
-const CONDITIONS: [(&str, Condition); 4] = [
+const CONDITIONS: [(&str, Condition); 5] = [
     ("port speed", |_, on, _| Some(format!("{} Mb/s", on.drives[0].link_mbps?))),
     ("board", |run, _, _| run.origin.board.clone()),
     ("filesystem", |_, on, _| on.filesystem.clone()),
+    // Of `6.12.34+rpt-rpi-v8`, the first two numbers.
+    ("kernel", |run, _, _| {
+        Some(run.origin.kernel.as_ref()?.splitn(3, '.').take(2).collect::<Vec<_>>().join("."))
+    }),
     ("engine", |_, _, metric| Some(metric.load.as_ref()?.engine.clone())),
 ];
 

@@ -34,9 +34,19 @@ pub(super) fn side_by_side(a: (&str, &Carrier), b: (&str, &Carrier)) -> Option<S
 /// The runs in which the pool was degraded, rebuilding or resyncing.
 pub(super) fn conditions(a: (&str, &Carrier), b: (&str, &Carrier)) -> Vec<String> {
     let sentence = |(run, carrier): (&str, &Carrier)| {
-        let pool = carrier.pool.as_ref().filter(|pool| pool.missing > 0 || pool.is_filling())?;
-        let state = pool.state_in_words(None);
-        Some(format!("In {run} the pool was incomplete ({state}): its speeds can't be compared."))
+        let pool = carrier.pool.as_ref()?;
+        if pool.is_filling() {
+            return Some(format!(
+                "In {run} the pool was rebuilding or resyncing: its speeds can't be compared."
+            ));
+        }
+        let members = count(pool.members, "drive");
+        (pool.missing > 0).then(|| {
+            format!(
+                "Different conditions: in {run} the pool was degraded ({} of {members} missing).",
+                pool.missing
+            )
+        })
     };
     [a, b].into_iter().filter_map(sentence).collect()
 }
@@ -106,6 +116,6 @@ mod tests {
         assert!(are_unlike(&whole, &on(Some(pool("raid0", 3)), "abc")), "another layout is another place");
         let said = conditions(("r1", &whole), ("r2", &filling));
         assert_eq!(said.len(), 1);
-        assert!(said[0].starts_with("In r2 the pool was "), "{said:?}");
+        assert!(said[0].starts_with("In r2 the pool was rebuilding or resyncing"), "{said:?}");
     }
 }
