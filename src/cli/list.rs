@@ -99,11 +99,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::{
-        inventory::fixtures,
-        sysroot::Space,
-        units::{Health, RawValue},
-    };
+    use crate::{inventory::fixtures, sysroot::Space, units::Health};
 
     const DOCS: &str = include_str!("../../docs/reference/list.md");
 
@@ -129,8 +125,7 @@ mod tests {
         let filling = || fixtures::pools::mounted_array("rebuild", "raid5", 3, "acd");
         for tree in fixtures::ALL.iter().map(|(_, tree)| tree()).chain([filling()]) {
             let mut inventory = tree.inventory();
-            let health = || Health { unclear: vec![RawValue::default()], ..Health::default() };
-            inventory.drives.iter_mut().for_each(|drive| drive.health = Some(health()));
+            inventory.drives.iter_mut().for_each(|drive| drive.health = Some(Health::default()));
             inventory.mounts.iter_mut().for_each(|mount| mount.space = Some(Space::default()));
             keys(&serde_json::to_value(document(&inventory)).expect("JSON"), "", &mut found);
         }

@@ -87,7 +87,7 @@ fn run_and_advice(n: u64) -> (Findings, Vec<Answer>) {
     events.extend(carry_out(&plan(&asked).expect("plans"), &board).expect("runs"));
     events.push(Event::End(end));
     let findings = BASELINE.findings(&mut events.into_iter());
-    let answers = advise(&inventory, &Evidence::of(&findings), "");
+    let answers = advise(&inventory, &Evidence::of(&findings));
     (findings, answers)
 }
 
@@ -102,8 +102,6 @@ fn baseline_and_advice_agree() {
         {
             let found = findings.fitness.iter().find(|f| f.purpose == purpose).expect("a verdict").verdict;
             let answer = answers.iter().find(|a| a.topic == topic).expect("an answer");
-            let advised = answer.fitness.iter().find(|f| f.purpose == purpose).expect("the same verdict");
-            assert_eq!(advised.verdict, found, "drive {n}: {answer:?}");
             let is_unfit = matches!(found, Verdict::Unfit(..));
             assert_eq!(
                 answer.because.iter().any(|why| why.contains("is not fit for")),

@@ -43,7 +43,7 @@ struct Machine {
 
 impl Machine {
     fn new(models: Vec<Model>, hubs: &[usize], links: Vec<SharedBus>) -> Self {
-        let idle = Core { busy: 0.1, interrupts: 0.02, iowait: 0.5 };
+        let idle = Core { busy: 0.1, interrupts: 0.02 };
         let processors = Processors {
             seconds: 10.0,
             cores: vec![idle; 4],
@@ -340,7 +340,7 @@ fn limiting_drives_are_named_with_the_headroom_of_their_bus() {
 fn a_processor_that_limits_is_named() {
     let mut machine = two_sticks();
     machine.links = vec![link(17e6, &[0, 1])];
-    let core = Core { busy: 1.0, interrupts: 0.2, iowait: 0.0 };
+    let core = Core { busy: 1.0, interrupts: 0.2 };
     let did = Processors {
         seconds: 10.0,
         cores: vec![core],

@@ -38,8 +38,6 @@ pub struct Health {
     pub warnings: Vec<Warning>,
     /// Attributes below their threshold that predict a failure, as smartctl names them.
     pub failing: Vec<String>,
-    /// Attributes whose meaning on this drive is unknown.
-    pub unclear: Vec<RawValue>,
 }
 
 /// A bit of an NVMe drive's critical warning.
@@ -53,16 +51,6 @@ pub enum Warning {
     Backup,
     PersistentMemory,
     Other,
-}
-
-/// An attribute as smartctl prints it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RawValue {
-    pub name: String,
-    /// Normalised by the vendor.
-    pub value: Option<u64>,
-    pub raw: String,
 }
 
 impl Warning {

@@ -14,7 +14,7 @@ mod visible;
 mod window;
 mod words;
 
-pub use health::{Health, Power, RawValue, Warning};
+pub use health::{Health, Power, Warning};
 pub use histogram::Histogram;
 pub use layout::{Layout, Parity};
 pub use load::{Caching, Content, Direction, Extent, Load, LoadError, Pattern, short_load_name};

@@ -1,4 +1,4 @@
-//! Evidence from the store: the newest and the oldest runs of each drive that is here.
+//! Evidence from the store: the newest runs of each drive that is here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,9 @@ use crate::{
     units::RunStatus,
 };
 
-/// How many of the newest and of the oldest runs of each drive and experiment are read. The newest ones may have other loads
-/// than the questions are about.
+/// How many of the newest runs of each drive and experiment are read: the newest ones may have other loads than the questions
+/// are about.
 const NEWEST: usize = 12;
-const OLDEST: usize = 2;
 /// Most records that are read, and most bytes of them as they are kept: about a second's work on a PC.
 pub(super) const MOST: usize = 64;
 const MOST_BYTES: u64 = 10_000_000;
@@ -61,7 +60,7 @@ pub(super) fn gather(store: &Store, inventory: &Inventory) -> anyhow::Result<Gat
     Ok(gathered)
 }
 
-/// The runs to read: in turn the newest of each experiment and drive, the oldest, the second newest, up to the limit.
+/// The runs to read: in turn the newest of each experiment and drive, the second newest, up to the limit.
 /// Only the records of imports name their drives, so imports are one group.
 pub(super) fn chosen<'a>(summaries: &'a [Summary], here: &BTreeSet<String>) -> Vec<&'a str> {
     let mut groups: BTreeMap<(usize, &str), Vec<&Summary>> = BTreeMap::new();
@@ -78,10 +77,8 @@ pub(super) fn chosen<'a>(summaries: &'a [Summary], here: &BTreeSet<String>) -> V
         }
     }
     let mut chosen: Vec<&str> = Vec::new();
-    for i in 0..NEWEST.max(OLDEST) {
-        let newest = groups.values().filter(|_| i < NEWEST).filter_map(|runs| runs.iter().rev().nth(i));
-        let oldest = groups.values().filter(|_| i < OLDEST).filter_map(|runs| runs.get(i));
-        for summary in newest.chain(oldest) {
+    for i in 0..NEWEST {
+        for summary in groups.values().filter_map(|runs| runs.iter().rev().nth(i)) {
             if chosen.len() < MOST && !chosen.contains(&summary.run.as_str()) {
                 chosen.push(&summary.run);
             }

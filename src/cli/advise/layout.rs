@@ -3,7 +3,6 @@
 use super::gather::Gathered;
 use crate::{
     advise::{Answer, Sure, Topic},
-    findings::Claim,
     inventory::Inventory,
     report::{Style, wrapped},
     units::count,
@@ -137,12 +136,11 @@ fn confidence(answer: &Answer) -> String {
         [one, rest @ ..] => Some(format!("{one} and {}", count(rest.len() as u64, "other load"))),
     };
     let modelled = answer.modelled.then(|| "virtual".to_owned());
-    let claim = (answer.claims == [Some(Claim::Sustained)]).then(|| "sustained".to_owned());
-    let parts = [sure.map(str::to_owned), modelled, loads, claim].into_iter().flatten().collect::<Vec<_>>();
+    let parts = [sure.map(str::to_owned), modelled, loads].into_iter().flatten().collect::<Vec<_>>();
     format!("({})", (parts.join(", ") + &runs).trim_start_matches(": "))
 }
 
-/// Each command once, with the topics that it would settle; one with more targets takes the place of one with fewer.
+/// Each command once, with the topics that it would settle.
 fn commands(answers: &[Answer]) -> Vec<(String, String)> {
     let mut all: Vec<(String, Vec<Topic>)> = Vec::new();
     for answer in answers {
@@ -152,23 +150,6 @@ fn commands(answers: &[Answer]) -> Vec<(String, String)> {
             Some((_, topics)) if topics.contains(&topic) => {}
             Some((_, topics)) => topics.push(topic),
             None => all.push((command.clone(), vec![topic])),
-        }
-    }
-    let within = |a: &str, b: &str| {
-        let b: Vec<&str> = b.split(' ').collect();
-        a.split(' ').all(|word| b.contains(&word))
-    };
-    let mut at = 0;
-    while at < all.len() {
-        match (0..all.len()).find(|other| *other != at && within(&all[at].0, &all[*other].0)) {
-            Some(other) => {
-                let (_, topics) = all.remove(at);
-                let other = &mut all[if other > at { other - 1 } else { other }].1;
-                other.extend(topics);
-                other.sort_unstable();
-                other.dedup();
-            }
-            None => at += 1,
         }
     }
     let names = |topics: Vec<Topic>| topics.into_iter().map(name).collect::<Vec<_>>().join(", ");

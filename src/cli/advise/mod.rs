@@ -20,7 +20,6 @@ use crate::{
     experiments::learn_networks,
     record::StoreError,
     report::json,
-    run,
 };
 use gather::Gathered;
 
@@ -40,7 +39,7 @@ pub(super) fn answer(args: &Advise, store: &Option<PathBuf>, output: &Output) ->
         Some(dir) => stored::command(dir, line),
         None => format!("drivebench {line}"),
     };
-    let mut answers = advise(&inventory, &gathered.evidence, &run::now());
+    let mut answers = advise(&inventory, &gathered.evidence);
     with_commands(&mut answers, command);
     output.result(&match args.format {
         ListFormat::Text => {

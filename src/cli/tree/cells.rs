@@ -86,11 +86,7 @@ fn health(health: &Health) -> Vec<String> {
         health.reallocated.filter(|n| *n > 0).map(|n| format!("{} replaced", count(n, "sector"))),
         health.logged_errors.filter(|n| *n > 0).map(|n| format!("{} logged", count(n, "error"))),
     ];
-    let unclear = health.unclear.iter().map(|attribute| {
-        let value = attribute.value.map_or_else(String::new, |value| format!(" {value}"));
-        format!("{}{value}, raw {} (meaning unknown)", attribute.name, attribute.raw)
-    });
-    cells.into_iter().flatten().chain(unclear).collect()
+    cells.into_iter().flatten().collect()
 }
 
 fn uses(inventory: &Inventory, used: &Uses<'_>, drive: &Drive) -> Vec<String> {

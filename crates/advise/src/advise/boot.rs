@@ -116,7 +116,6 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let answer = Answer::new(Topic::Boot, sure, says)
         .because(sentence.into_iter().chain(unfit))
         .because([spin_up, published, Some(medians)].into_iter().flatten())
-        .fitness(context.fitness_of(&field, Use::System))
         .rests_on(runs.chain(unfit_by).chain(wakes.map(|n| n.from)))
         .decide(undecided.then(decide).flatten());
     vec![if failing { answer.problem() } else { answer }]

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     analyse::Estimate,
     findings::{
-        Fitness, LoadKey, Measures,
+        LoadKey, Measures,
         fitness::{Use, Verdict},
     },
     inventory::{Block, Drive, Inventory, Layer, Medium},
@@ -26,7 +26,6 @@ pub(super) struct Context<'a> {
     pub runs: &'a [&'a Evidence],
     /// The same with [`comparable`](super::pooling::comparable) runs as one.
     pub evidence: &'a [Evidence],
-    pub today: &'a str,
 }
 
 /// What a drive is fit for, and the runs that show it.
@@ -145,15 +144,6 @@ impl<'a> Context<'a> {
             runs.push(from);
         }
         (!runs.is_empty()).then(|| Judged { verdict: measures.verdict(purpose), runs })
-    }
-
-    /// What each of these drives is fit for, as far as that was measured.
-    pub fn fitness_of(&self, drives: &[&Drive], purpose: Use) -> Vec<Fitness> {
-        let of = |drive: &&Drive| {
-            let verdict = self.fitness(drive, purpose)?.verdict;
-            Some(Fitness { target: drive.name.clone(), purpose, verdict })
-        };
-        drives.iter().filter_map(of).collect()
     }
 
     pub fn is_unfit(&self, drive: &Drive, purpose: Use) -> bool {

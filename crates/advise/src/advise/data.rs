@@ -4,7 +4,6 @@ use super::{
     Answer, Sure, Topic, commands,
     context::{Context, Judged, LONG, Number, stall},
     evidence::{Evidence, Wanted},
-    regression,
     sentences::{speed, with_interval},
 };
 use crate::{
@@ -43,7 +42,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let answer = if drives.is_empty() { none(context) } else { among(context, &drives) };
     let drives = if drives.is_empty() { system } else { drives };
     let (why, runs) = context.unfit(&drives, Use::Safekeeping);
-    vec![answer.because(why).rests_on(runs).fitness(context.fitness_of(&drives, Use::Safekeeping))]
+    vec![answer.because(why).rests_on(runs)]
 }
 
 fn array<'a>(context: &Context<'a>, layer: &'a Layer, pool: &Pool, drives: &[&Drive]) -> Answer {
@@ -56,7 +55,10 @@ fn array<'a>(context: &Context<'a>, layer: &'a Layer, pool: &Pool, drives: &[&Dr
     let size = if layer.sectors > 0 { format!(", {size}") } else { String::new() };
     let state = if pool.is_quiet() { String::new() } else { format!(", {state}") };
     let (layout, on) = (pool.layout_in_words(), context.names(drives));
-    let lives = match super::layout::survives(context, layer, pool) {
+    let lives = match pool.survives() {
+        _ if super::layout::shares_a_drive(context, layer) => {
+            " Several of its members are on one drive, and lost together.".to_owned()
+        }
         _ if pool.has_no_copies() => " The failure of any drive loses all of it.".to_owned(),
         Some(0) => " It survives no drive failure.".to_owned(),
         Some(n) => format!(" It survives the loss of {}.", count(n, "drive")),
@@ -108,8 +110,7 @@ fn none(context: &Context<'_>) -> Answer {
 
 fn among<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Answer {
     let kept = drives.iter().filter(|drive| !context.is_unfit(drive, Use::Safekeeping));
-    let (sunk, drives): (Vec<&'a Drive>, Vec<&'a Drive>) =
-        kept.partition(|d| regression::trends(context, d).iter().any(regression::Trend::far_worse));
+    let drives: Vec<&'a Drive> = kept.copied().collect();
     let writes = context.speeds(&drives, Wanted::WRITE);
     let written = writes.iter().flatten().count() > 0;
     let speeds = if written { writes } else { context.speeds(&drives, Wanted::READ) };
@@ -121,12 +122,9 @@ fn among<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Answer {
     let unknown: Vec<&Drive> =
         drives.iter().copied().filter(|d| known.iter().all(|c| c.drive != *d)).collect();
     let mut why = Vec::new();
-    if !sunk.is_empty() {
-        why.push(format!("Not on {}, which became much slower than before.", context.names(&sunk)));
-    }
-    let Some(best) = choose(&known) else { return unmeasured(context, &drives, why) };
+    let Some(best) = choose(&known) else { return unmeasured(context, &drives) };
     let answer = Answer::new(Topic::Data, Sure::Measured, chosen(context, best, written));
-    let (files, of_files) = small_files(context, best.drive, &drives).unzip();
+    let (files, of_files) = small_files(context, best.drive).unzip();
     why.extend(others(context, best, &known));
     why.extend(files);
     let unseen = best.worst.is_none();
@@ -140,39 +138,15 @@ fn among<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Answer {
     why.push(second(context, best.drive, &drives));
     let runs = known.iter().flat_map(|c| [Some(c.speed.from), c.worst.map(|w| w.1)]).flatten();
     let open: Vec<&Drive> = unknown.into_iter().chain(unseen.then_some(best.drive)).collect();
-    answer
-        .because(why)
-        .rests_on(runs.chain(of_files.into_iter().flatten()))
-        .decide(commands::baseline(context.inventory, &open))
+    answer.because(why).rests_on(runs.chain(of_files)).decide(commands::baseline(context.inventory, &open))
 }
 
-/// What a small file costs on the drive that was chosen, or where it costs less; and the runs that measured it.
-fn small_files<'a>(
-    context: &Context<'a>,
-    best: &Drive,
-    drives: &[&'a Drive],
-) -> Option<(String, Vec<&'a Evidence>)> {
-    let cost = |drive: &Drive| {
-        let mut all = context.on_drive(drive).rev();
-        all.find_map(|from| Some(Number { estimate: from.cost_of_file()?, from }))
-    };
-    let own = cost(best)?;
-    let less = |drive: &&'a Drive| {
-        let other = cost(drive)?;
-        let ratio = compare::ratio(other.estimate, own.estimate)?;
-        (ratio.different && ratio.estimate.value < 1.0).then_some((*drive, other))
-    };
-    let cheapest =
-        drives.iter().filter_map(less).min_by(|a, b| a.1.estimate.value.total_cmp(&b.1.estimate.value));
-    let mine = with_interval(own.estimate, duration);
-    let Some((drive, other)) = cheapest else {
-        let text =
-            format!("Writing a small file to {} takes {mine}; copy many as one archive.", context.name(best));
-        return Some((text, vec![own.from]));
-    };
-    let (name, cost) = (context.name(drive), with_interval(other.estimate, duration));
-    let text = format!("Put many small files on {name}: writing one takes {cost}, not {mine}.");
-    Some((text, vec![own.from, other.from]))
+/// What a small file costs on the drive that was chosen, and the run that measured it.
+fn small_files<'a>(context: &Context<'a>, best: &Drive) -> Option<(String, &'a Evidence)> {
+    let mut all = context.on_drive(best).rev();
+    let (cost, from) = all.find_map(|from| Some((from.cost_of_file()?, from)))?;
+    let (name, cost) = (context.name(best), with_interval(cost, duration));
+    Some((format!("Writing a small file to {name} takes {cost}; copy many as one archive."), from))
 }
 
 /// The fastest drive without long stalls, or the fastest of all if all have them; of equally fast ones the largest.
@@ -225,10 +199,10 @@ fn second(context: &Context<'_>, best: &Drive, drives: &[&Drive]) -> String {
     })
 }
 
-fn unmeasured(context: &Context<'_>, drives: &[&Drive], mut why: Vec<String>) -> Answer {
+fn unmeasured(context: &Context<'_>, drives: &[&Drive]) -> Answer {
     let Some(largest) = drives.iter().copied().reduce(|a, b| if b.sectors > a.sectors { b } else { a })
     else {
-        return Answer::new(Topic::Data, Sure::Unknown, "No drive here is fit for data.").because(why);
+        return Answer::new(Topic::Data, Sure::Unknown, "No drive here is fit for data.");
     };
     let (name, size) = (context.name(largest), decimal_bytes(largest.bytes()));
     let what = if drives.len() == 1 { "the only drive" } else { "the largest drive" };
@@ -239,9 +213,10 @@ fn unmeasured(context: &Context<'_>, drives: &[&Drive], mut why: Vec<String>) ->
     });
     let (stalls, mut runs): (Vec<_>, Vec<_>) = stalls.unzip();
     let says = [says].into_iter().chain(stalls).collect::<Vec<_>>().join(" ");
-    if let Some((files, of_files)) = small_files(context, largest, drives) {
+    let mut why = Vec::new();
+    if let Some((files, of_files)) = small_files(context, largest) {
         why.push(files);
-        runs.extend(of_files);
+        runs.push(of_files);
     }
     why.push(second(context, largest, drives));
     let decide = commands::baseline(context.inventory, drives);

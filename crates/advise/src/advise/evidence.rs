@@ -2,7 +2,7 @@
 
 use crate::{
     analyse::Estimate,
-    findings::{Carrier, Claim, Findings, Limiter, LoadKey, Measures, Metric, Quantity, Scope},
+    findings::{Carrier, Findings, Limiter, LoadKey, Measures, Metric, Quantity, Scope},
     inventory::Inventory,
     units::{Caching, Direction, KIB, MIB, Pattern, Percentile, Pool, distinct, size},
 };
@@ -53,16 +53,13 @@ pub struct Evidence {
 pub(super) struct Wanted {
     pub reads: bool,
     pub pattern: Pattern,
-    /// Accepts any block size and depth.
-    pub any: bool,
 }
 
 impl Wanted {
-    pub const READ: Self = Self { reads: true, pattern: Pattern::Sequential, any: false };
+    pub const READ: Self = Self { reads: true, pattern: Pattern::Sequential };
     pub const WRITE: Self = Self { reads: false, ..Self::READ };
     pub const RANDOM_READ: Self = Self { pattern: Pattern::Random, ..Self::READ };
     pub const RANDOM_WRITE: Self = Self { reads: false, ..Self::RANDOM_READ };
-    pub const ANY_READ: Self = Self { any: true, ..Self::READ };
 }
 
 /// How far a load is from the one that a question is about; the smallest fits best.
@@ -208,11 +205,6 @@ impl Evidence {
         scopes.find_map(|scope| self.position(Quantity::Throughput, scope))
     }
 
-    /// What that speed stands for, where it is known.
-    pub(super) fn claim(&self) -> Option<Claim> {
-        self.numbers[self.speed_position()?].claim()
-    }
-
     /// The sum of the targets alone, bytes per second.
     pub(super) fn sum_alone(&self) -> Option<&Estimate> {
         self.number(Quantity::Throughput, Scope::SumAlone)
@@ -255,7 +247,7 @@ impl Evidence {
         let (fits, usual) =
             if sequential { (block >= LARGE, MIB) } else { (block <= SMALL && depth == 1, 4 * KIB) };
         let is = load.direction == Some(direction) && load.pattern == Some(wanted.pattern);
-        (is && own_speed && load.sync != Some(true) && block > 0 && (fits || wanted.any)).then(|| Fit {
+        (is && own_speed && load.sync != Some(true) && block > 0 && fits).then(|| Fit {
             source: if self.is_import() { 2 } else { u8::from(self.worst().is_none()) },
             block: block.max(usual) / block.min(usual),
             smaller: block < usual,
@@ -294,10 +286,6 @@ impl Evidence {
 
     pub(super) fn key(&self) -> Key<'_> {
         Key { load: self.load.as_ref(), layers: &self.layers, latencies: self.worst().is_some() }
-    }
-
-    pub(super) fn day(&self) -> &str {
-        self.at.get(..10).unwrap_or(&self.at)
     }
 }
 

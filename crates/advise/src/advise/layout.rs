@@ -1,6 +1,6 @@
 //! Which layout: capacity and redundancy follow from sizes, speed from drives measured at once.
 
-use std::{cmp::Reverse, collections::BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{
     Answer, Sure, Topic, commands,
@@ -13,7 +13,7 @@ use super::{
 use crate::{
     findings::fitness::Use,
     inventory::{Drive, Layer},
-    units::{Layout, Pool, capital, count, decimal_bytes, distinct, listed, rate},
+    units::{Layout, capital, decimal_bytes, distinct, listed, rate},
 };
 
 /// Below this gain raid0 is not worth twice the risk.
@@ -21,24 +21,11 @@ const PAYS: f64 = 1.3;
 /// Sizes or speeds beyond this ratio waste space or speed.
 const UNLIKE: f64 = 1.1;
 
-/// The number of drives that a pool can lose in any combination. A drive may hold several members, which are lost together.
-pub(super) fn survives(context: &Context<'_>, layer: &Layer, pool: &Pool) -> Option<u64> {
-    let may_lose = usize::try_from(pool.survives()?).ok()?;
-    let inventory = context.inventory;
-    let block = |name: &String| inventory.blocks().find(|block| block.name() == name);
-    let below = layer.members.iter().map(|name| inventory.stack_of(block(name)).drives);
-    let below: Vec<Vec<&Drive>> = below.collect();
-    let drives = inventory.hardware(below.iter().flatten().copied());
-    let holds = |drive: &&Drive| {
-        below.iter().filter(|member| member.iter().any(|d| inventory.are_one(d, drive))).count()
-    };
-    let mut members: Vec<usize> = drives.iter().map(holds).collect();
-    members.sort_unstable_by_key(|n| Reverse(*n));
-    let lost = members.iter().scan(0, |sum, n| {
-        *sum += n;
-        Some(*sum)
-    });
-    Some(lost.take_while(|lost| *lost <= may_lose).count() as u64)
+/// Whether a drive holds several members of a pool, which are lost together.
+pub(super) fn shares_a_drive(context: &Context<'_>, layer: &Layer) -> bool {
+    let below = layer.members.iter().map(|name| context.inventory.drives_of_block(name));
+    let below: Vec<Vec<&Drive>> = below.filter(|drives| !drives.is_empty()).collect();
+    context.inventory.hardware(below.iter().flatten().copied()).len() < below.len()
 }
 
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
@@ -48,7 +35,6 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let real = |d: &&Drive| d.has_hardware() || inventory.machine.lab.is_some();
     let all = inventory.hardware(context.for_layout().into_iter().filter(real));
     let (why, runs) = context.unfit(&all, Use::Safekeeping);
-    let fitness = context.fitness_of(&all, Use::Safekeeping);
     let mut drives = all;
     drives.retain(|drive| !context.is_unfit(drive, Use::Safekeeping));
     let says = match &drives[..] {
@@ -61,11 +47,10 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         [] => "No drives to build from: each carries the system or a part of a pool or volume, is virtual, or is not fit for it.".to_owned(),
         [one] => capital(&format!("{} alone: a layout needs two drives or more.", context.name(one))),
         several => {
-            let answer = choose(context, several);
-            return vec![answer.because(why).rests_on(runs).fitness(fitness)];
+            return vec![choose(context, several).because(why).rests_on(runs)];
         }
     };
-    vec![Answer::new(Topic::Layout, Sure::Inferred, says).because(why).rests_on(runs).fitness(fitness)]
+    vec![Answer::new(Topic::Layout, Sure::Inferred, says).because(why).rests_on(runs)]
 }
 
 fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
@@ -117,7 +102,7 @@ fn choose(context: &Context<'_>, all: &[&Drive]) -> Answer {
     if kind == "raid10" {
         why.push(format!("raid5 would hold {}, but writes parity with each write.", holds(n - 1)));
     }
-    why.extend(left_out(context, all, &members, smallest.saturating_mul(data)));
+    why.extend(left_out(context, all, &members));
     let gains = Gain::all(context);
     let measured = !gains.is_empty();
     if measured {
@@ -188,15 +173,10 @@ fn members<'a>(all: &[&'a Drive]) -> Vec<&'a Drive> {
     groups.max_by_key(spare).unwrap_or_else(|| all.to_vec())
 }
 
-/// Drives that are left out; `holds` in sectors.
-fn left_out(context: &Context<'_>, all: &[&Drive], members: &[&Drive], holds: u64) -> Option<String> {
+/// Drives that are left out.
+fn left_out(context: &Context<'_>, all: &[&Drive], members: &[&Drive]) -> Option<String> {
     let out: Vec<&Drive> = all.iter().copied().filter(|d| !members.contains(d)).collect();
-    if let Some(copy) = out.iter().find(|d| d.sectors >= holds) {
-        let size = decimal_bytes(copy.bytes());
-        return Some(format!("{} ({size}) has room for a copy of all that.", context.name(copy)));
-    }
-    (!out.is_empty())
-        .then(|| format!("Left out because of another size: {}.", count(out.len() as u64, "drive")))
+    (!out.is_empty()).then(|| format!("Left out because of another size: {}.", context.names(&out)))
 }
 
 /// What raid0 would gain for reads or writes.

@@ -153,7 +153,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         answer.says = format!("{} {NO_NETWORK}", answer.says);
     }
     let Some(clients) = clients else { return vec![answer] };
-    let mut answer = answer.because(clients.because).rests_on_run(Some(&clients.from.run));
+    let mut answer = answer.rests_on_run(Some(&clients.from.run));
     answer.says = format!("{} {}", answer.says, clients.said).trim_start().to_owned();
     vec![answer]
 }

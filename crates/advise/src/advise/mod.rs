@@ -18,7 +18,6 @@ mod network_link;
 mod pool_tests;
 mod pooling;
 mod published;
-mod regression;
 mod sentences;
 mod shared;
 mod swap;
@@ -30,10 +29,7 @@ mod upgrades;
 
 use serde::Serialize;
 
-use crate::{
-    findings::{Claim, Fitness},
-    inventory::Inventory,
-};
+use crate::inventory::Inventory;
 use context::{Context, counting};
 
 pub use evidence::Evidence;
@@ -73,10 +69,6 @@ pub struct Answer {
     pub rests_on: Vec<String>,
     /// The loads of those runs, in a few words each.
     pub loads: Vec<String>,
-    /// What the speeds of those runs stand for; none where it is not known.
-    pub claims: Vec<Option<Claim>>,
-    /// What the drives that the answer is about are fit for, by their names here.
-    pub fitness: Vec<Fitness>,
     pub sure: Sure,
     /// Some of those runs are of modelled drives.
     #[serde(rename = "virtual")]
@@ -88,11 +80,11 @@ pub struct Answer {
 }
 
 /// Answers in the order of the topics. Evidence of drives that are not here is left out, and so is that of modelled drives,
-/// except on a machine of the lab. `today` is an RFC 3339 time.
-pub fn advise(inventory: &Inventory, evidence: &[Evidence], today: &str) -> Vec<Answer> {
+/// except on a machine of the lab.
+pub fn advise(inventory: &Inventory, evidence: &[Evidence]) -> Vec<Answer> {
     let runs = counting(inventory, evidence);
     let evidence = pooling::comparable(&runs);
-    let context = Context { inventory, runs: &runs, evidence: &evidence, today };
+    let context = Context { inventory, runs: &runs, evidence: &evidence };
     if context.drives().is_empty() {
         return vec![Answer::new(Topic::Data, Sure::Unknown, "No drives found: connect one first.")];
     }
@@ -116,8 +108,6 @@ impl Answer {
             because: Vec::new(),
             rests_on: Vec::new(),
             loads: Vec::new(),
-            claims: Vec::new(),
-            fitness: Vec::new(),
             sure,
             modelled: false,
             problem: false,
@@ -143,14 +133,7 @@ impl Answer {
                 self = self.rests_on_run(Some(run));
             }
             self.loads.extend(one.load_in_words().filter(|load| !self.loads.contains(load)));
-            let claim = one.speed().map(|_| one.claim());
-            self.claims.extend(claim.filter(|claim| !self.claims.contains(claim)));
         }
-        self
-    }
-
-    fn fitness(mut self, fitness: Vec<Fitness>) -> Self {
-        self.fitness.extend(fitness);
         self
     }
 

@@ -1,7 +1,7 @@
 //! What is said of pools.
 
 use super::{
-    testing::{advise, alone, drive, holds, load, said, within},
+    testing::{alone, drive, holds, load, said, within},
     *,
 };
 use crate::{

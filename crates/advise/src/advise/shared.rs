@@ -7,19 +7,9 @@ use crate::{
     units::Direction,
 };
 
-/// What is left out, in words.
-const WITHOUT: [(Scope, &str); 4] = [
-    (Scope::WithoutDrive, "without the drive"),
-    (Scope::WithoutSync, "without the export's sync"),
-    (Scope::WithoutLink, "without the link"),
-    (Scope::WithoutProtection, "without signing or encryption"),
-];
-
 /// In whole sentences.
 pub(super) struct Clients<'a> {
     pub said: String,
-    /// What it would be without each part of the way, and what the network carries.
-    pub because: Vec<String>,
     /// On another machine, over the real network.
     pub is_elsewhere: bool,
     /// What the client put and got of a share in memory, instead of what it did.
@@ -35,31 +25,15 @@ pub(super) fn clients<'a>(context: &Context<'a>) -> Option<Clients<'a>> {
     let is_elsewhere = |e: &&'a Evidence| got(e, Scope::WithoutNetwork).is_some();
     let newest = all().rfind(is_elsewhere).or_else(|| all().next_back())?;
     let same = |e: &&Evidence| (&e.run, &e.target) == (&newest.run, &newest.target);
-    let one = |direction: Direction| {
-        let own = context.all().filter(same).filter(is_one);
-        own.filter(move |e| e.load.as_ref().and_then(|load| load.direction) == Some(direction))
-    };
     let of = |direction: Direction| {
-        let own = one(direction).filter(|e| got(e, Scope::Client).is_some());
+        let own = all().filter(same).filter(is_one);
+        let own = own.filter(|e| e.load.as_ref().and_then(|load| load.direction) == Some(direction));
         own.max_by_key(|e| e.load.as_ref().and_then(|load| load.block))
     };
     let (put, get) = (of(Direction::Write)?, of(Direction::Read)?);
     let both = |scope: Scope| Some([got(put, scope)?, got(get, scope)?]);
     let said = |[put, get]: [&Estimate; 2]| format!("{} and {}", speed(put), speed(get));
     let whole = said(both(Scope::Client)?);
-    let left_out = |(scope, words): &(Scope, &str)| {
-        // What is got waits for nothing to be stored.
-        let put = || Some(format!("{} of what is put", speed(got(put, *scope)?)));
-        Some(format!("{} {words}", both(*scope).map(said).or_else(put)?))
-    };
-    let without: Vec<String> = WITHOUT.iter().filter_map(left_out).collect();
-    // A load of its own.
-    let carried = |direction: Direction| one(direction).find_map(|e| got(e, Scope::Network));
-    let network = carried(Direction::Write).zip(carried(Direction::Read));
-    let network = network.map(|(to, from)| {
-        format!("The network alone carried {} to the server and {} from it.", speed(to), speed(from))
-    });
-    let without = (!without.is_empty()).then(|| format!("It would put and get {}.", without.join(", ")));
     let how = &put.load.as_ref()?.engine;
     let is_elsewhere = is_elsewhere(&newest);
     let here = if is_elsewhere { "" } else { " on this machine itself" };
@@ -72,7 +46,6 @@ pub(super) fn clients<'a>(context: &Context<'a>) -> Option<Clients<'a>> {
         said: format!("A client of {}{here} ({how}) put and got {whole}{network_out}.", put.target),
         is_elsewhere,
         without_drive: drive.map(|drive| format!("{drive} instead of {whole}")),
-        because: without.into_iter().chain(network).collect(),
         from: put,
     })
 }
@@ -112,29 +85,17 @@ mod tests {
                 ..testing::of(&inventory, run, &["sda"])
             }
         };
-        let network = |run: &str, reads: bool, mb: f64| {
-            let of = share(run, "", reads, 0, 1, [0.0; 3]);
-            let carried = testing::metric(Quantity::Throughput, testing::within(mb * 1e6, 0.02));
-            Evidence { numbers: vec![carried.at(Scope::Network)], ..of }
-        };
         let evidence = [
             share("r1", "put 64 MB", false, 64 << 20, 1, [1.0, 1.0, 1.0]),
             share("r2", "put 64 MB", false, 64 << 20, 1, [10.1, 11.4, 10.4]),
             share("r2", "get 64 MB", true, 64 << 20, 1, [11.6, 11.7, 27.0]),
             share("r2", "put 1000 files", false, 16 << 10, 1, [2.0, 2.0, 2.0]),
-            network("r2", false, 11.8),
-            network("r2", true, 11.9),
             share("r2", "get 16 MB by each", true, 16 << 20, 4, [3.0, 3.0, 3.0]),
         ];
-        let answers = testing::advise(&inventory, &evidence);
+        let answers = crate::advise::advise(&inventory, &evidence);
         let limits = answers.iter().find(|a| a.topic == Topic::Limits).expect("an answer");
         let said = "A client of /srv/data (smbclient on another machine) put and got 10.1 MB/s ±2.0 % and 11.6 MB/s ±2.0 %; without the network and the client's machine 10.4 MB/s ±2.0 % and 27.0 MB/s ±2.0 %.";
         assert_eq!(limits.says, said);
-        let without = "It would put and get 11.4 MB/s ±2.0 % and 11.7 MB/s ±2.0 % without the drive.";
-        assert!(limits.because.iter().any(|why| why == without), "{:#?}", limits.because);
-        let network =
-            "The network alone carried 11.8 MB/s ±2.0 % to the server and 11.9 MB/s ±2.0 % from it.";
-        assert!(limits.because.iter().any(|why| why == network), "{:#?}", limits.because);
         assert_eq!(limits.rests_on, ["r2"]);
         // Of a network that was measured nobody says that nothing is known, though the inventory knows no port.
         let (mut alone, sticks) = testing::two_sticks();
@@ -142,7 +103,8 @@ mod tests {
         let drives = testing::of(&alone, "r2", &["sda"]).drives;
         let there = evidence.map(|evidence| Evidence { drives: drives.clone(), ..evidence });
         let says = |more: &[Evidence]| {
-            let said = format!("{:?}", testing::advise(&alone, &[&sticks[..], more].concat())).to_lowercase();
+            let said =
+                format!("{:?}", crate::advise::advise(&alone, &[&sticks[..], more].concat())).to_lowercase();
             ["the network is not known", "what clients get through the network is not known"]
                 .map(|unknown| said.contains(unknown))
         };
@@ -155,12 +117,12 @@ mod tests {
             let numbers = newer.numbers.into_iter().map(on_link).collect();
             Evidence { numbers, drives: drives.clone(), ..newer }
         });
-        let answers_there = testing::advise(&alone, &[&sticks[..], &there, &imitated].concat());
+        let answers_there = crate::advise::advise(&alone, &[&sticks[..], &there, &imitated].concat());
         let said_there = |topic: Topic| testing::said(&answers_there, topic);
         testing::holds(&said_there(Topic::Limits), &[said, "Without a client both drives together read"]);
         let money = "With the share in memory, that client put and got 11.4 MB/s ±2.0 % and 11.7 MB/s ±2.0 % instead of 10.1 MB/s ±2.0 % and 11.6 MB/s ±2.0 %: no drive gains more.";
         testing::holds(&said_there(Topic::Money), &[money]);
-        let link_only = testing::advise(&alone, &[&sticks[..], &imitated].concat());
+        let link_only = crate::advise::advise(&alone, &[&sticks[..], &imitated].concat());
         testing::holds(
             &testing::said(&link_only, Topic::Limits),
             &["A client of /srv/data on this machine itself (smbclient", "The network is not known"],

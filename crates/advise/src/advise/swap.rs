@@ -76,7 +76,6 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         Answer::new(Topic::Swap, sure, says)
             .because(why)
             .rests_on(runs)
-            .fitness(context.fitness_of(&drives, Use::Swap))
             .decide(commands::writes(context.inventory, &open)),
     ]
 }

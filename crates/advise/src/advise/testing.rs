@@ -11,11 +11,6 @@ use crate::{
     units::{Caching, Direction, Load, MIB, Pattern, Percentile},
 };
 
-/// Advice at a time that is not known.
-pub fn advise(inventory: &Inventory, evidence: &[Evidence]) -> Vec<Answer> {
-    super::advise(inventory, evidence, "")
-}
-
 /// A load, sequential and direct, in a file.
 pub fn load(reads: bool, block: u64, depth: u32) -> LoadKey {
     let direction = if reads { Direction::Read } else { Direction::Write };

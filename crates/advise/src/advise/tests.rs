@@ -2,15 +2,15 @@
 
 use super::{
     testing::{
-        advise, alone, at_once, card_and_flash, drive, fit, four_sticks, holds, load, metric, mount, of,
-        said, two_sticks, within,
+        alone, at_once, card_and_flash, drive, fit, four_sticks, holds, load, metric, mount, of, said,
+        two_sticks, within,
     },
     *,
 };
 use crate::{
     analyse::Estimate,
     findings::{
-        BootPart, Limiter, LoadKey, Metric, On, Quantity, Scope,
+        BootPart, Limiter, LoadKey, Metric, Quantity, Scope,
         fitness::{Use, Verdict},
     },
     inventory::{Carried, Drive, Inventory, Medium, NetworkPort, Speed, fixtures},
@@ -45,7 +45,7 @@ fn four_sticks_data_and_swap_avoid_long_stalls() {
     assert_eq!(sure(&answers, Topic::Data), Sure::Measured);
     let layout = answers.iter().find(|a| a.topic == Topic::Layout).expect("an answer");
     holds(&layout.says, &["raid5 of the 3 drives of 62.0 GB", "124 GB of 186 GB usable, one may fail"]);
-    holds(&layout.because.join(" "), &["DataTraveler 3.0 (247 GB) has room for a copy of all that."]);
+    holds(&layout.because.join(" "), &["Left out because of another size: DataTraveler 3.0."]);
     assert_eq!(layout.sure, Sure::Inferred, "nothing was measured at once");
     assert_eq!(layout.decide.as_deref(), Some("run together --bs 1M /dev/sda /dev/sdc /dev/sdd /dev/sdb"));
 }
@@ -75,7 +75,10 @@ fn two_sticks_raid0_helps_writes_and_the_network_limits_reads() {
         &money,
         &["It would help writes, up to 1.2 times as fast (11.8 MB/s through Ethernet instead of 10.1 MB/s)."],
     );
-    holds(&money, &["A gigabit adapter on USB would help a little: clients get at most 16.0 MB/s"]);
+    holds(
+        &money,
+        &["A faster network would help clients: the drives read 25.7 MB/s, Ethernet carries 11.8 MB/s."],
+    );
     assert_eq!(
         (sure(&answers, Topic::Limits), sure(&answers, Topic::Layout)),
         (Sure::Measured, Sure::Inferred)
@@ -113,13 +116,7 @@ fn a_network_that_was_measured_counts_instead_of_what_its_port_is_known_for() {
         &money,
         &["up to 1.2 times as fast (12.0 MB/s through the network to laptop instead of 10.1 MB/s)"],
     );
-    holds(
-        &money,
-        &[
-            "Look at the rest of the way to laptop, not at eth0: that port carries about 11.8 MB/s, and the way 5.00 MB/s ±2.0 %.",
-        ],
-    );
-    assert!(!format!("{answers:?}").contains("A gigabit adapter"), "another port would carry no more");
+    holds(&money, &["the drives read 25.7 MB/s, the network to laptop carries 5.00 MB/s ±2.0 %."]);
     let resting = answers.iter().filter(|answer| answer.topic == Topic::Money);
     assert!(resting.into_iter().any(|answer| answer.rests_on.contains(&"r9".to_owned())));
     // Of Wi-Fi nothing else is known.
@@ -148,27 +145,6 @@ fn a_network_that_was_measured_counts_instead_of_what_its_port_is_known_for() {
         &said(&advise(&inventory, &evidence), Topic::Limits),
         &["The drives limit writes, whether the network to laptop limits reads is not clear: "],
     );
-}
-
-#[test]
-fn an_answer_names_what_its_speeds_stand_for() {
-    let (inventory, _) = two_sticks();
-    for (span, claim) in [(true, Claim::Span), (false, Claim::Sustained)] {
-        let load = LoadKey { span: Some(span), ..load(false, 1 << 20, 1) };
-        let mut one = alone(&inventory, "r1", "sda", load.clone(), within(25.0, 0.02), None);
-        one.numbers = one.numbers.into_iter().map(|number| number.of(&load)).collect();
-        let claims = |evidence: &[Evidence]| {
-            let answers = advise(&inventory, evidence);
-            answers.into_iter().find(|a| a.topic == Topic::Data).expect("an answer").claims
-        };
-        assert_eq!(claims(&[one.clone()]), [Some(claim)]);
-        // Beside a run that doesn't say, such as an import.
-        let mut other = one.clone();
-        other.run = "r2".to_owned();
-        other.drives = vec![drive(&inventory, "sdb").identity()];
-        other.numbers.iter_mut().for_each(|m| m.load = None);
-        assert_eq!(claims(&[one, other]), [Some(claim), None]);
-    }
 }
 
 #[test]
@@ -284,30 +260,9 @@ fn the_worst_wait_is_that_of_all_fitting_runs() {
 }
 
 #[test]
-fn no_command_is_named_that_does_not_settle_the_question() {
-    let (mut inventory, _) = two_sticks();
-    inventory.drives.retain(|d| d.name == "sda");
-    let health = |evidence: &[Evidence]| {
-        let answers = advise(&inventory, evidence);
-        answers.into_iter().find(|a| a.topic == Topic::Health).expect("an answer")
-    };
-    let run = |run| alone(&inventory, run, "sda", load(false, 1 << 20, 1), within(20.0, 0.02), Some(0.1));
-    assert!(health(&[]).decide.is_some());
-    let today = health(&[run("r1"), run("r2")]);
-    assert_eq!((today.sure, &today.decide), (Sure::Unknown, &None), "{today:?}");
-}
-
-#[test]
-fn a_card_at_the_limit_of_its_slot_needs_no_faster_card() {
+fn without_boots_published_times_count() {
     let (inventory, evidence) = card_and_flash();
     let answers = advise(&inventory, &evidence);
-    let money = said(&answers, Topic::Money);
-    holds(
-        &money,
-        &[
-            "A faster SD card would hardly help reads: the card reads 41.3 MB/s ±0.4 %, the slot carries 50.0 MB/s",
-        ],
-    );
     let boot = said(&answers, Topic::Boot);
     holds(
         &boot,
@@ -318,9 +273,6 @@ fn a_card_at_the_limit_of_its_slot_needs_no_faster_card() {
         ],
     );
     assert_eq!(sure(&answers, Topic::Boot), Sure::Published);
-    // A card that is far from what its slot carries is no reason to keep it.
-    let slow = [alone(&inventory, "r1", "mmcblk0", load(true, 4096, 64), within(20.0, 0.02), None)];
-    assert!(!said(&advise(&inventory, &slow), Topic::Money).contains("SD card"));
 }
 
 #[test]
@@ -392,65 +344,6 @@ fn booting_from_a_disk_is_not_advised() {
     );
     assert_eq!(sure(&answers, Topic::Boot), Sure::Published);
     assert_eq!(answers[0].rests_on, ["r004"]);
-}
-
-#[test]
-fn only_a_significant_slow_down_is_reported() {
-    let (inventory, _) = four_sticks();
-    let wrote = |run, year: &str, mb, share| Evidence {
-        at: format!("{year}-03-01T10:00:00Z"),
-        ..alone(&inventory, run, "sda", load(false, 4096, 1), within(mb, share), Some(0.1))
-    };
-    let health = |evidence: &[Evidence]| {
-        let answers = advise(&inventory, evidence);
-        (said(&answers, Topic::Health), said(&answers, Topic::Data))
-    };
-    let (slower, data) = health(&[wrote("r1", "2025", 1.93, 0.02), wrote("r2", "2026", 1.37, 0.02)]);
-    holds(
-        &slower,
-        &[
-            "Cruzer Blade in bay 1.1 writes 1.37 MB/s, on 2025-03-01 it was 1.93 MB/s: 0.71 times",
-            "Back it up",
-        ],
-    );
-    holds(&data, &["Not on Cruzer Blade in bay 1.1, which became much slower than before."]);
-    assert!(!slower.contains("No slow-down") && !slower.contains("Slow-down is not known"), "{slower}");
-    let there =
-        Evidence { bays: vec!["3f980000.usb-usbv2-1.4".to_owned()], ..wrote("r1", "2025", 1.93, 0.02) };
-    let (moved, data) = health(&[there, wrote("r2", "2026", 1.37, 0.02)]);
-    holds(
-        &moved,
-        &[
-            "0.71 times",
-            "The drive was connected elsewhere in the first run, which may explain the difference",
-        ],
-    );
-    assert!(!data.contains("Not on"), "{data}");
-    let (same, _) = health(&[wrote("r1", "2025", 1.93, 0.02), wrote("r2", "2026", 1.91, 0.02)]);
-    holds(&same, &["No slow-down found since 2025-03-01: Cruzer Blade in bay 1.1."]);
-    let (noisy, _) = health(&[wrote("r1", "2025", 1.93, 0.4), wrote("r2", "2026", 1.37, 0.4)]);
-    assert!(!noisy.contains("0.71"), "{noisy}");
-    let unbounded = Evidence {
-        numbers: vec![
-            metric(Quantity::Throughput, Estimate::unbounded(1.37e6, "one run")),
-            metric(Quantity::LongestOperation, within(0.1, 0.0)),
-        ],
-        ..wrote("r2", "2026", 1.37, 0.02)
-    };
-    let (open, _) = health(&[wrote("r1", "2025", 1.93, 0.02), unbounded]);
-    holds(&open, &["nothing to compare yet", "have no interval"]);
-    // Two runs of one day tell of no change.
-    holds(
-        &health(&[wrote("r1", "2026", 1.93, 0.02), wrote("r2", "2026", 1.37, 0.02)]).0,
-        &["nothing to compare yet"],
-    );
-    // Another load is another question.
-    let other = Evidence { load: Some(load(false, 1 << 20, 1)), ..wrote("r2", "2026", 1.37, 0.02) };
-    let (unlike, _) = health(&[wrote("r1", "2025", 1.93, 0.02), other]);
-    holds(&unlike, &["nothing to compare yet"]);
-    let on_device = LoadKey { on: Some(On::Device), ..load(false, 4096, 1) };
-    let device = Evidence { load: Some(on_device), ..wrote("r2", "2026", 1.37, 0.02) };
-    holds(&health(&[wrote("r1", "2025", 1.93, 0.02), device]).0, &["nothing to compare yet"]);
 }
 
 #[test]
@@ -540,13 +433,6 @@ fn existing_arrays_are_named_and_kept() {
 }
 
 #[test]
-fn another_port_is_advised() {
-    let inventory = fixtures::pi_4().inventory();
-    let money = said(&advise(&inventory, &[]), Topic::Money);
-    holds(&money, &["No cost: put SSD 870 EVO 1TB in bay 1.3 in a USB 3 port"]);
-}
-
-#[test]
 fn an_empty_machine_has_one_answer() {
     let answers = advise(&Inventory::default(), &[]);
     assert_eq!(answers.len(), 1);
@@ -566,23 +452,6 @@ fn targets_to_measure_are_directories_where_all_have_one() {
     assert_eq!(commands::writes(&inventory, &mixed).as_deref(), Some("run baseline /mnt/a"));
     assert_eq!(commands::together(&inventory, &two[..1]).as_deref(), Some("run baseline /mnt/a"));
     assert_eq!(commands::together(&inventory, &[]), None);
-}
-
-#[test]
-fn a_drive_that_was_measured_long_ago_is_measured_again() {
-    let (inventory, evidence) = two_sticks();
-    let health = |today: &str| {
-        let answers = super::advise(&inventory, &evidence, today);
-        let mut health = answers.into_iter().filter(|a| a.topic == Topic::Health && a.sure == Sure::Unknown);
-        health.next_back().expect("nothing to compare with").decide
-    };
-    let day = &evidence[0].at[..10];
-    assert_eq!(health(day), None, "a second run of that day settles nothing");
-    assert_eq!((day, health("2026-12-01T10:00:00Z")), ("2026-11-21", None), "nor one of the next month");
-    assert_eq!(health("2026-12-20T23:00:00Z"), None);
-    assert!(health("2026-12-21T01:00:00Z").is_some());
-    let later = health("2099-01-01T00:00:00Z");
-    assert!(later.is_some_and(|command| command.starts_with("run baseline ")), "of both drives");
 }
 
 #[test]

@@ -5,19 +5,16 @@ use super::{
     context::Context,
     evidence::{Evidence, Wanted},
     limits::{Flow, Held, described, flows, sure},
-    network_link::{NetworkLink, called, narrowest, usable},
-    published,
-    sentences::{speed, times},
+    network_link::{NetworkLink, called, narrowest},
+    sentences::times,
     shared,
 };
 use crate::{
     findings::Metric,
-    inventory::{Bus, BusKind, Ceiling, Code, Drive, Speed},
+    inventory::{Drive, Speed},
     units::{capital, distinct, rate},
 };
 
-/// From this share of its slot's speed on, the slot is the limit.
-const NEAR: f64 = 0.75;
 /// A smaller gain is not worth an upgrade.
 const FELT: f64 = 1.1;
 
@@ -25,10 +22,8 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let flows = flows(context);
     let link = NetworkLink::of(context);
     let mut all = vec![faster(context, &flows, link.as_ref())];
-    all.extend(link.as_ref().and_then(|link| network(context, &flows, link)));
-    all.extend(ports(context));
+    all.extend(link.as_ref().and_then(|link| network(&flows, link)));
     all.extend(slow_bay(context));
-    all.extend(card(context));
     all
 }
 
@@ -155,60 +150,20 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// Whether a faster network would help.
-fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> Option<Answer> {
+/// Where the network holds back what the drives move.
+fn network(flows: &[Flow<'_>], link: &NetworkLink<'_>) -> Option<Answer> {
     let held: Vec<&Flow<'_>> =
         flows.iter().filter(|f| f.held(link.passes(f.reads)) == Held::Network).collect();
     let fastest = held.iter().max_by(|a, b| a.speed().total_cmp(&b.speed()))?;
-    let (best, passes) = (fastest.speed(), link.passes(fastest.reads));
-    let runs: Vec<_> = held.iter().map(|f| f.number.from).collect();
-    let typical = link.port.ceiling.as_ref().map(Ceiling::usable);
-    if let Some((carried, typical)) = link.measured.zip(typical) {
-        // Another port would carry no more of it.
-        if passes.high * FELT < typical {
-            let says = format!(
-                "Look at the rest of the way to {}, not at {}: that port carries about {}, and the way {}.",
-                carried.host,
-                link.port.name,
-                rate(typical),
-                passes.text()
-            );
-            let answer = Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs);
-            return Some(answer.rests_on_run(link.run()));
-        }
-    }
-    if link.port.mbps != Some(100.0) {
-        return None;
-    }
-    if matches!(link.port.driver.as_deref(), Some("bcmgenet" | "macb" | "r8169" | "e1000e" | "igb")) {
-        let says = format!(
-            "Check the cable first: {} runs at 100 Mb/s and supports 1000 Mb/s; with four good pairs and a gigabit switch clients get up to {}.",
-            link.port.name,
-            rate(best.min(117.5e6))
-        );
-        return Some(Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs));
-    }
-    let usb2 = context.inventory.buses.iter().find(|b| b.kind == BusKind::Usb && b.mbps == Some(480.0))?;
-    let most = best.min(usable(usb2)? / 2.0);
-    let helps = if most > passes.value * FELT { "help a little" } else { "not help" };
+    let passes = link.passes(fastest.reads).text();
     let says = format!(
-        "A gigabit adapter on USB would {helps}: clients get at most {} instead of {}, since every byte then crosses the USB2 bus twice.",
-        rate(most),
-        rate(passes.value)
+        "A faster network would help clients: the drives {} {}, {} carries {passes}.",
+        fastest.verb(),
+        rate(fastest.speed()),
+        link.called
     );
-    Some(Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs))
-}
-
-/// Drives that another port would make faster.
-fn ports(context: &Context<'_>) -> Option<Answer> {
-    let slow = context.inventory.findings().into_iter().filter(|f| f.code == Code::Usb3OnUsb2);
-    let find = |name: String| context.inventory.drives.iter().find(|d| d.name == name);
-    let slow: Vec<&Drive> = slow.flat_map(|f| f.drives).filter_map(find).collect();
-    let says = format!(
-        "No cost: put {} in a USB 3 port, with a USB 3 cable; the link now runs at 480 Mb/s.",
-        context.names(&slow)
-    );
-    (!slow.is_empty()).then(|| Answer::new(Topic::Money, Sure::Inferred, says))
+    let runs = held.iter().map(|f| f.number.from);
+    Some(Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs).rests_on_run(link.run()))
 }
 
 /// A bay in which all drives are slower, by the run of `bays` whose load fits best, and of those the newest.
@@ -225,22 +180,4 @@ fn slow_bay(context: &Context<'_>) -> Option<Answer> {
     );
     let why = "Or try another cable or hub there, or use it for the least important drive.".to_owned();
     Some(Answer::new(Topic::Money, Sure::Measured, says).because([why]).rests_on([run]))
-}
-
-/// Whether the SD card or its slot is the limit.
-fn card(context: &Context<'_>) -> Option<Answer> {
-    let card = context.drives().into_iter().find(|d| d.in_sd_slot())?;
-    let slot: &Bus = context.inventory.bus(card.upstream.as_deref()?)?;
-    let ceiling = slot.ceiling.as_ref()?;
-    let most = usable(slot)?;
-    // Whichever load comes near the slot's speed shows the limit.
-    let own = context.speeds(&[card], Wanted::ANY_READ)[0].filter(|own| own.estimate.value >= NEAR * most)?;
-    let says = format!(
-        "A faster SD card would hardly help reads: the card reads {}, the slot carries {} at most.",
-        speed(own.estimate),
-        rate(most)
-    );
-    let source = format!("Source for the slot: {}. {}", ceiling.source, published::SD_CARDS);
-    let sure = if ceiling.is_inferred() { Sure::Inferred } else { Sure::Measured };
-    Some(Answer::new(Topic::Money, sure, says).because([source]).rests_on([own.from]))
 }

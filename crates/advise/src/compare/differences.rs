@@ -15,12 +15,6 @@ pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str
             "Different origins: {model} is virtual, from a model; {real} is from a real drive. The ratio shows how \
              well the model fits, not how drives differ."
         ));
-    } else if x.origin.lab != y.origin.lab {
-        let of = |side: &Side<'_>| match &side.run.origin.lab {
-            Some(scenario) => format!("the lab's {scenario}"),
-            None => "a model without a machine".to_owned(),
-        };
-        sentences.push(format!("Different models: {a} is from {}, {b} from {}.", of(&pair.a), of(&pair.b)));
     }
     sentences.extend(pools::conditions((a, pair.a.target), (b, pair.b.target)));
     for (label, load, other) in loads(both) {

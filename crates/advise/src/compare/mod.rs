@@ -8,7 +8,7 @@ mod sentences;
 pub use self::peers::Peers;
 use self::{
     differences::{alike, unlike, unlike_loads},
-    sentences::{bound, differ, figure, open, short, times},
+    sentences::{bound, differ, open, short, times},
 };
 use crate::{
     analyse::{
@@ -16,7 +16,7 @@ use crate::{
         compare::{Difference, Spread, across_runs, ratio, ratio_of_runs},
     },
     findings::{Carrier, Column, Findings, Metric, Quantity, Scope, Table, Unit, extremes},
-    units::{distinct, listed},
+    units::distinct,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -257,14 +257,7 @@ fn one(
     }
     if !pair.of_one_run() {
         let drives = || match (same_drives(left, right), left.on.is_none() || right.on.is_none()) {
-            (true, _) if differ_in_layers(left, right) => {
-                let way = |name: &str, target: &Carrier| match &target.layers[..] {
-                    [] if target.indirect => format!("{name} through a program"),
-                    [] => format!("{name} directly"),
-                    layers => format!("{name} through {}", listed(layers)),
-                };
-                format!("the same drive, {}, {}", way(&a, left), way(&b, right))
-            }
+            (true, _) if differ_in_layers(left, right) => "the same drive, through other layers".to_owned(),
             (true, _) => "the same drive".to_owned(),
             (_, true) => "whether it is the same drive is not known".to_owned(),
             _ => "two drives".to_owned(),
@@ -296,7 +289,6 @@ fn one(
     let mut undecided: Vec<(Difference, &Metric, Estimate)> = Vec::new();
     let of = on.iter().map(|on| format!("{on}: ")).collect::<String>();
     let mut sentences = Vec::new();
-    let mut speeds = Vec::new();
     for (n, other) in both {
         let unit = n.quantity.unit();
         let of_runs = ratio_of_runs(&runs(pair.a, n), &runs(pair.b, other));
@@ -332,9 +324,6 @@ fn one(
                 other => undecided.push((other, n, r.estimate.clone())),
             }
         }
-        if unit == Unit::BytesPerSecond && n.repetition.is_none() {
-            speeds.push((n, other));
-        }
         let (target, quantity) = (format!("{a} / {b}"), Quantity::Ratio(Box::new(n.quantity.clone())));
         findings.estimates.push(Metric { target, quantity, estimate: r.estimate, bytes: None, ..n.clone() });
     }
@@ -344,7 +333,6 @@ fn one(
     if main.rows.is_empty() {
         return Err(CompareError::NothingInCommon { a, b });
     }
-    findings.figures.extend(figure(&speeds, on.as_deref(), (&a, &b)));
     findings.tables.push(main);
     findings.details.tables.extend(Some(latencies).filter(|table| !table.rows.is_empty()));
     findings.verdicts.extend(sentences);

@@ -2,7 +2,7 @@
 
 use crate::{
     findings::Carrier,
-    units::{count, listed, size},
+    units::{Pool, count},
 };
 
 /// Both are on pools, of other layouts or in another state.
@@ -18,21 +18,9 @@ pub(super) fn side_by_side(a: (&str, &Carrier), b: (&str, &Carrier)) -> Option<S
     if left.pool.is_none() && right.pool.is_none() || !is_known(left) || !is_known(right) {
         return None;
     }
-    // The same level of the same drives differs in its chunk.
-    let chunks = left.pool.as_ref().zip(right.pool.as_ref());
-    let differ = chunks.is_some_and(|(x, y)| x.layout == y.layout && x.chunk != y.chunk);
     let words = |(run, carrier): (&str, &Carrier)| {
-        let what = match &carrier.pool {
-            Some(pool) => {
-                let chunk = pool.chunk.filter(|_| differ);
-                pool.describe() + &chunk.map(|c| format!(", chunks of {}", size(c))).unwrap_or_default()
-            }
-            None if carrier.layers.is_empty() => count(carrier.drives.len() as u64, "drive"),
-            None => {
-                format!("{} through {}", count(carrier.drives.len() as u64, "drive"), listed(&carrier.layers))
-            }
-        };
-        format!("{what} in {run}")
+        let drives = || count(carrier.drives.len() as u64, "drive");
+        format!("{} in {run}", carrier.pool.as_ref().map_or_else(drives, Pool::describe))
     };
     let common = left.identities().filter(|drive| right.identities().any(|other| other == *drive)).count();
     let same = match common {

@@ -1,36 +1,13 @@
-//! Sentences, cells and the figure of a comparison.
+//! Sentences and cells of a comparison.
 
 use crate::{
     analyse::{
         Estimate,
         compare::{Difference, Ratio},
     },
-    findings::{Axis, Curve, Figure, Metric, Point, Style, Unit},
-    units::{count, listed, rate, shortened},
+    findings::{Metric, Unit},
+    units::{listed, shortened},
 };
-
-pub(super) fn figure(
-    speeds: &[(&Metric, &Metric)],
-    on: Option<&str>,
-    (a, b): (&str, &str),
-) -> Option<Figure> {
-    let curve = |(x, y): &(&Metric, &Metric)| {
-        Curve::new(x.label(), Style::Dots, [Point::of(0.0, &x.estimate), Point::of(1.0, &y.estimate)])
-    };
-    let sentences = |(x, y): &(&Metric, &Metric)| {
-        format!("{}: {} and {}", x.label(), x.estimate.text(rate), y.estimate.text(rate))
-    };
-    let on = on.map(|on| format!(", {on}")).unwrap_or_default();
-    (!speeds.is_empty()).then(|| Figure {
-        title: format!("speeds of {a} and {b}{on}"),
-        text: speeds.iter().map(sentences).collect::<Vec<_>>().join("; ") + ".",
-        n: format!("n = {}, 95 % intervals", count(2 * speeds.len() as u64, "speed")),
-        x: Axis::named("", [a, b].map(str::to_owned)),
-        y: Axis::speed(),
-        curves: speeds.iter().map(curve).collect(),
-        ..Figure::default()
-    })
-}
 
 /// Columns for a name above numbers.
 const HEAD: usize = 11;

@@ -71,7 +71,7 @@ mod tests {
     use crate::conditions::Core;
 
     fn level(cores: &[(f64, f64)], worked: f64, waited: f64, throttled: f64) -> Level {
-        let cores = cores.iter().map(|&(busy, interrupts)| Core { busy, interrupts, iowait: 0.0 }).collect();
+        let cores = cores.iter().map(|&(busy, interrupts)| Core { busy, interrupts }).collect();
         let did = Processors {
             seconds: 10.0,
             cores,

@@ -1,19 +1,17 @@
 //! Checks before and after a run: conditions that may affect the result are recorded, and flagged where they matter.
 
-mod io_limits;
 mod processors;
 mod snapshot;
 
 use serde::{Deserialize, Serialize};
 
-pub use io_limits::{IoLimit, LimitKind};
 pub use processors::{Core, ProcessorWatch, Processors};
 pub use snapshot::{Activity, Resync, Snapshot, bytes_written, counted};
 
 use crate::{
     inventory::{Drive, Inventory, Layer},
     target::{Kind, Target},
-    units::{MIB, count, decimal_bytes, listed, percent, rate, size},
+    units::{MIB, count, decimal_bytes, percent, rate, size},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,14 +30,10 @@ const OTHER_IO: &str = "other I/O";
 const NETWORK: [&str; 9] = ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "afs", "lustre"];
 /// Layers that pass each request on to one drive.
 const PLAIN: [&str; 3] = ["crypt", "lvm", "partition"];
-/// Filesystems in memory.
-const MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 /// Drives busier than this with other I/O are flagged.
 const BUSY: f64 = 0.05;
 /// Raspberry Pi boards throttle from 80 °C, most others somewhat later.
 const HOT: f64 = 80.0;
-/// Temperature rise during a run that is flagged, K.
-const RISE: f64 = 10.0;
 /// Other I/O below this, or below 2 % of the run's own, is not flagged: metadata, journals, small system reads.
 const SMALL: u64 = 4 * MIB;
 
@@ -70,7 +64,6 @@ pub fn check_before(
         governor(machine.governor.as_deref()),
         temperature(now),
         throttling(now),
-        control_group(target, now),
     ]);
     checks
 }
@@ -131,7 +124,7 @@ fn drive(target: &Target) -> Check {
     let labels: Vec<String> = target.drives.iter().map(|drive| drive.label()).collect();
     let filesystem = target.mount.as_ref().map_or("", |mount| mount.filesystem.as_str());
     let given = &target.given;
-    let flag = if MEMORY.contains(&filesystem) {
+    let flag = if target.is_memory() {
         Some(format!("{given} is {filesystem}: this measures memory, not a drive."))
     } else if is_network(filesystem) {
         Some(format!("{given} is {filesystem}: this measures the network and another machine too."))
@@ -196,11 +189,7 @@ fn other_io(target: &Target, earlier: &Snapshot, now: &Snapshot) -> Vec<Check> {
         };
         let share = (activity.busy / seconds).min(1.0);
         let [read, written] = [activity.read, activity.written].map(|bytes| rate(bytes as f64 / seconds));
-        let discarded = match activity.discarded {
-            0 => String::new(),
-            bytes => format!(" {} discarded,", rate(bytes as f64 / seconds)),
-        };
-        let value = format!("{drive}: {read} read, {written} written,{discarded} busy {}", percent(share));
+        let value = format!("{drive}: {read} read, {written} written, busy {}", percent(share));
         let flag = match activity.in_flight {
             _ if share > BUSY => Some(format!("Other I/O just before the run on {value}.")),
             0 => None,
@@ -240,13 +229,6 @@ fn arrays(inventory: &Inventory, target: &Target, now: &Snapshot) -> Check {
         )
     });
     check("arrays", joined(&value, "none active"), flag)
-}
-
-fn control_group(target: &Target, now: &Snapshot) -> Check {
-    let on_it = |limit: &&IoLimit| target.drives.iter().any(|drive| drive.name == limit.drive);
-    let limits: Vec<String> = now.limits.iter().filter(on_it).map(IoLimit::describe).collect();
-    let flag = (!limits.is_empty()).then(|| format!("The control group limits {}.", listed(&limits)));
-    check("control group", joined(&limits, "no limit"), flag)
 }
 
 fn free_space(target: &Target) -> Check {
@@ -347,10 +329,9 @@ fn warming(start: &Snapshot, end: &Snapshot) -> Check {
     let Some((from, to)) = start.temperature.zip(end.temperature) else {
         return check("temperature", "unknown", None);
     };
-    let hot =
-        || format!("The processor reached {to:.0} °C at the end of the run and may have been throttled.");
-    let warmed = || format!("The processor warmed from {from:.0} to {to:.0} °C during the run.");
-    let flag = (to >= HOT).then(hot).or_else(|| (to - from >= RISE).then(warmed));
+    let flag = (to >= HOT).then(|| {
+        format!("The processor reached {to:.0} °C at the end of the run and may have been throttled.")
+    });
     check("temperature", format!("{from:.0} to {to:.0} °C"), flag)
 }
 

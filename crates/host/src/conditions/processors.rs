@@ -28,8 +28,6 @@ pub struct Core {
     pub busy: f64,
     /// Share of the time spent in hard and soft interrupts.
     pub interrupts: f64,
-    /// Share of the time in which it was idle while I/O was outstanding.
-    pub iowait: f64,
 }
 
 #[derive(Debug)]
@@ -107,11 +105,8 @@ fn core(before: &[u64], after: &[u64]) -> Option<Core> {
         after.get(i).zip(before.get(i)).map_or(0, |(after, before)| after.saturating_sub(*before)) as f64
     };
     let all: f64 = (0..after.len()).map(spent).sum();
-    (all > 0.0).then(|| Core {
-        busy: (all - spent(3) - spent(4)) / all,
-        interrupts: (spent(5) + spent(6)) / all,
-        iowait: spent(4) / all,
-    })
+    (all > 0.0)
+        .then(|| Core { busy: (all - spent(3) - spent(4)) / all, interrupts: (spent(5) + spent(6)) / all })
 }
 
 /// CPU ticks of drivebench, including ended threads.
@@ -191,7 +186,6 @@ mod tests {
         assert_eq!(usage.throttled, Some(2.5), "the group above is the one that is limited");
         assert_eq!(usage.cores.len(), 2);
         assert!((usage.cores[0].busy - 0.4).abs() < 1e-9 && (usage.cores[0].interrupts - 0.2).abs() < 1e-9);
-        assert!((usage.cores[0].iowait - 0.4).abs() < 1e-9);
         assert_eq!(usage.cores[1], Core::default());
     }
 

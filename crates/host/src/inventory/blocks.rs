@@ -242,8 +242,7 @@ fn spanning(
     missing: bool,
 ) -> Option<Layer> {
     let kind = kind.to_owned();
-    let content =
-        Signature { filesystem: Some(kind.clone()), label, uuid: Some(uuid.clone()), block_size: None };
+    let content = Signature { filesystem: Some(kind.clone()), label, uuid: Some(uuid.clone()) };
     let layer = Layer { name: uuid, kind, members, logical_block: 4096, content, ..Layer::default() };
     let several = layer.members.len() > 1 || missing && !layer.members.is_empty();
     several.then_some(layer)
@@ -264,7 +263,6 @@ fn content(udev: &Udev) -> Signature {
         filesystem: get("ID_FS_TYPE"),
         label: get("ID_FS_LABEL_ENC").map(|text| decode_hex(&text)).or_else(|| get("ID_FS_LABEL")),
         uuid: get("ID_FS_UUID"),
-        block_size: get("ID_FS_BLOCKSIZE").and_then(|size| size.parse().ok()),
     }
 }
 

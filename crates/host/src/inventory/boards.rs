@@ -1,6 +1,6 @@
 //! Facts about boards that the kernel doesn't report. Boards are recognised by `compatible`, never by revision.
 
-use super::{Ceiling, Machine, bus::INFERRED};
+use super::{Ceiling, Machine};
 
 /// Current limit of all USB ports of a Raspberry Pi together, mA, as documented; the Pi 5's depends on its supply.
 const USB_BUDGET: [(&str, u32); 8] = [
@@ -31,7 +31,7 @@ impl Machine {
     pub(super) fn sd_ceiling(&self) -> Option<Ceiling> {
         self.raspberry()?;
         let (theory, practical, source) = match self.soc.as_deref()? {
-            "bcm2835" | "bcm2836" | "bcm2837" => (25.0, None, INFERRED),
+            "bcm2835" | "bcm2836" | "bcm2837" => (25.0, None, "inferred"),
             "bcm2711" => (50.0, None, "documented"),
             "bcm2712" => (104.0, Some(90.0), "measured by others"),
             _ => return None,

@@ -76,14 +76,7 @@ pub struct Ceiling {
     pub source: String,
 }
 
-pub(super) const INFERRED: &str = "inferred";
-
 impl Ceiling {
-    /// Whether its figures were neither measured nor documented.
-    pub fn is_inferred(&self) -> bool {
-        self.source == INFERRED
-    }
-
     /// Throughput in practice if it is known, or else in theory, bytes per second.
     pub fn usable(&self) -> f64 {
         self.practical.unwrap_or(self.theory) * 1e6

@@ -10,14 +10,10 @@ use crate::units::Health;
 pub struct Card {
     /// Manufacturer, from its number in the CID; counterfeit cards may have any.
     pub maker: Option<String>,
-    /// Manufacturer number: `0x000003`.
-    pub maker_id: Option<String>,
     /// Month of manufacture: `2019-10`.
     pub made: Option<String>,
     /// Speed classes from the SD status register: `C10 U3 V30 A2`.
     pub classes: Option<String>,
-    /// Preferred erase size, bytes: an SD card's allocation unit, an eMMC's erase group.
-    pub erase_unit: Option<u64>,
 }
 
 /// Manufacturer numbers of SD cards, collected from cards; the SD Association publishes no list.
@@ -61,10 +57,8 @@ pub(super) fn read(root: &Sysroot, device: &str) -> Card {
     let named = |number: u8| makers.iter().find(|(id, _)| *id == number).map(|(_, name)| (*name).to_owned());
     Card {
         maker: number.and_then(named),
-        maker_id: number.map(|number| format!("{number:#04x}")),
         made: word("date").and_then(|date| month(&date)),
         classes: word("ssr").and_then(|text| classes(&hex(&text)?)),
-        erase_unit: root.number(&format!("{device}/preferred_erase_size")).filter(|&bytes: &u64| bytes > 0),
     }
 }
 

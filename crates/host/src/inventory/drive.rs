@@ -102,8 +102,6 @@ pub struct Signature {
     pub filesystem: Option<String>,
     pub label: Option<String>,
     pub uuid: Option<String>,
-    /// Block size of the filesystem, bytes, where reported.
-    pub block_size: Option<u32>,
 }
 
 /// A block device built on others.

@@ -1,4 +1,4 @@
-//! Request queue of a drive: limits, cache, TRIM.
+//! Request queue of a drive: limits and cache.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +9,6 @@ use crate::sysroot::Sysroot;
 pub struct Queue {
     /// Largest request, bytes.
     pub max_request: Option<u64>,
-    /// Largest request that drive and controller support, bytes.
-    pub max_hardware_request: Option<u64>,
     /// Requests the kernel queues.
     pub requests: Option<u32>,
     /// Writes among them that the scheduler allows: mq-deadline's `async_depth`.
@@ -20,17 +18,11 @@ pub struct Queue {
     pub depth: Option<u32>,
     /// Active scheduler: `mq-deadline`, `none`.
     pub scheduler: Option<String>,
-    /// Preferred minimum I/O size, bytes.
-    pub minimum_io: Option<u64>,
-    /// Optimal I/O size that it reports, bytes.
-    pub optimal_io: Option<u64>,
     /// `write back` if writes may stay in the drive's cache, else `write through`.
     pub write_cache: Option<String>,
-    pub fua: Option<bool>,
     /// The latency that the kernel's throttling of writes (`wbt_lat_usec`) aims at, µs; 0 where it is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttle_us: Option<u64>,
-    pub trim: Option<bool>,
 }
 
 impl Queue {
@@ -44,22 +36,15 @@ impl Queue {
 
 pub(super) fn read(root: &Sysroot, dir: &str) -> Queue {
     let number = |file: &str| root.number::<u64>(&format!("{dir}/queue/{file}"));
-    let bytes = |file: &str| number(file).filter(|&bytes| bytes > 0);
-    let kib = |file: &str| number(file)?.checked_mul(1024);
     let word = |file: &str| root.word(&format!("{dir}/queue/{file}"));
     Queue {
-        max_request: kib("max_sectors_kb"),
-        max_hardware_request: kib("max_hw_sectors_kb"),
+        max_request: number("max_sectors_kb").and_then(|kib| kib.checked_mul(1024)),
         requests: root.number(&format!("{dir}/queue/nr_requests")),
         writes: root.number(&format!("{dir}/queue/iosched/async_depth")),
         depth: root.number(&format!("{dir}/device/queue_depth")),
         scheduler: word("scheduler").map(|text| active_scheduler(&text)),
-        minimum_io: bytes("minimum_io_size"),
-        optimal_io: bytes("optimal_io_size"),
         write_cache: word("write_cache"),
-        fua: number("fua").map(|fua| fua == 1),
         throttle_us: number("wbt_lat_usec"),
-        trim: number("discard_max_bytes").map(|most| most > 0),
     }
 }
 

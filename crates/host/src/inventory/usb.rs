@@ -23,8 +23,6 @@ pub struct Usb {
     pub self_powered: Option<bool>,
     /// Whether the kernel suspends it when it is idle.
     pub autosuspend: Option<bool>,
-    /// usb-storage quirks set for it by module parameter, see kernel-parameters.txt.
-    pub quirks: Option<String>,
 }
 
 pub(super) fn read(root: &Sysroot, dir: &str) -> Usb {
@@ -40,9 +38,6 @@ pub(super) fn read(root: &Sysroot, dir: &str) -> Usb {
         max_power_ma: word("bMaxPower").and_then(|text| text.strip_suffix("mA")?.parse().ok()),
         self_powered: self_powered(root, dir),
         autosuspend: word("power/control").map(|control| control == "auto"),
-        quirks: root
-            .word("/sys/module/usb_storage/parameters/quirks")
-            .and_then(|quirks| quirks_of(&quirks, &id)),
         id,
     }
 }
@@ -74,12 +69,6 @@ fn is_superspeed(bytes: &[u8]) -> bool {
     descriptors(bytes).any(|one| one[1] == 0x10 && matches!(one.get(2), Some(0x03 | 0x0a)))
 }
 
-/// The letters for one device in `152d:0578:u,174c:55aa:fu`.
-fn quirks_of(quirks: &str, id: &str) -> Option<String> {
-    let letters = |entry: &str| Some(entry.trim().strip_prefix(id)?.strip_prefix(':')?.to_owned());
-    quirks.split(',').find_map(letters).filter(|letters| !letters.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,14 +91,5 @@ mod tests {
     fn finds_superspeed_among_the_capabilities() {
         let bos = [5, 0x0f, 22, 0, 2, 7, 0x10, 2, 2, 0, 0, 0, 10, 0x10, 3, 0, 0x0e, 0, 1, 10, 0xff, 7];
         assert!(is_superspeed(&bos) && !is_superspeed(&bos[..12]));
-    }
-
-    #[test]
-    fn quirks_are_looked_up_by_number() {
-        let quirks = "152d:0578:u,174c:55aa:fu, 0bc2:331a:";
-        assert_eq!(quirks_of(quirks, "174c:55aa").as_deref(), Some("fu"));
-        assert_eq!(quirks_of(quirks, "0bc2:331a"), None);
-        assert_eq!(quirks_of(quirks, "1234:5678"), None);
-        assert_eq!(quirks_of("", ":"), None);
     }
 }

@@ -144,7 +144,6 @@ fn health(kind: &str, json: &Value) -> Option<Health> {
         self_test: failed_self_test(json),
         warnings: nvme("critical_warning").map(Warning::from_bits).unwrap_or_default(),
         failing: ata.failing(),
-        unclear: ata.unclear(),
     };
     let other =
         [health.hours, health.written, health.reallocated, health.uncorrectable].iter().any(Option::is_some);

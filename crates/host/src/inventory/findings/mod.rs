@@ -55,8 +55,6 @@ pub enum Code {
     /// A partition that begins between two blocks of the drive.
     MisalignedPartition,
     Full,
-    /// The UAS quirk that hides the drive's health.
-    UasHidesHealth,
     /// UAS is offered and not used.
     UasUnused,
 }

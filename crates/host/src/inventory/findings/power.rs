@@ -10,23 +10,16 @@ use crate::{
 pub(super) fn throttling(inventory: &Inventory) -> Option<Finding> {
     let machine = &inventory.machine;
     let has = |bits: u32| machine.throttled.is_some_and(|set| set & bits != 0);
-    let (code, what, advice) = if has(0x1_0001) {
-        let what = match has(1) {
-            true => "The supply voltage is too low now: the board runs slower, and drives may disconnect.",
-            false => "The supply voltage was too low at some time since boot.",
-        };
-        let advice = "Use a stronger power supply and a short, thick cable, or connect the drives through a powered hub.";
-        (Code::Undervoltage, what, advice)
+    let (code, now, what, advice) = if has(0x1_0001) {
+        let advice = "It slows the board, and drives may disconnect: use a stronger power supply and a short, thick cable, or a powered hub.";
+        (Code::Undervoltage, has(1), "undervoltage", advice)
     } else if has(0xe_000e) || machine.throttle_events > Some(0) {
-        let what = match has(0xe) {
-            true => "The processor is throttled now.",
-            false => "The processor was throttled at some time since boot.",
-        };
-        (Code::Throttled, what, "Improve the cooling: throttling makes results lower.")
+        (Code::Throttled, has(0xe), "throttling", "Improve the cooling: throttling makes results lower.")
     } else {
         return None;
     };
-    Some(Finding::of(code, [], what, advice))
+    let when = if now { "now" } else { "since boot" };
+    Some(Finding::of(code, [], format!("The machine reports {what} {when}."), advice))
 }
 
 /// Drives that report their current and are powered by the board.

@@ -3,8 +3,6 @@
 
 use serde_json::Value;
 
-use crate::units::RawValue;
-
 const REALLOCATED: [&str; 1] = ["Reallocated_Sector_Ct"];
 /// Without Crucial's Current_Pending_ECC_Cnt, which changes between 0 and 1 on healthy drives.
 const PENDING: [&str; 2] = ["Current_Pending_Sector", "Pending_Sector_Count"];
@@ -65,9 +63,6 @@ fn is_left(name: &str) -> bool {
 fn is_used(name: &str) -> bool {
     name.contains("Life") && name.contains("Used")
 }
-
-/// Names whose meaning depends on the vendor.
-const VENDORS_WEAR: [&str; 2] = ["Media_Wearout_Indicator", "Wear_Leveling_Count"];
 
 /// The attributes and statistics of an ATA drive.
 pub(super) struct Ata<'a> {
@@ -173,27 +168,6 @@ impl<'a> Ata<'a> {
             attribute["when_failed"] == "now" && attribute["flags"]["prefailure"] != false
         };
         self.table().filter(predicts).filter_map(|a| a["name"].as_str().map(str::to_owned)).collect()
-    }
-
-    /// Attributes that would be used if their meaning on this drive were known; counts only where they are not 0.
-    pub fn unclear(&self) -> Vec<RawValue> {
-        let (no_wear, no_written) = (self.wear().is_none(), self.written().is_none());
-        let unclear = |attribute: &&Value| {
-            let name = attribute["name"].as_str().unwrap_or_default();
-            let errors = [&REALLOCATED[..], &PENDING, &UNCORRECTABLE, &CABLE].concat();
-            let is_wear = is_left(name) || is_used(name) || VENDORS_WEAR.contains(&name);
-            let written = WRITTEN.iter().any(|(own, _)| *own == name) || SECTORS_WRITTEN.contains(&name);
-            let counted = raw(attribute) != Some(0);
-            (no_wear && is_wear)
-                || (counted && !self.errors_are_known() && errors.contains(&name))
-                || (counted && no_written && written)
-        };
-        let shown = |attribute: &Value| RawValue {
-            name: attribute["name"].as_str().unwrap_or_default().to_owned(),
-            value: attribute["value"].as_u64(),
-            raw: attribute["raw"]["string"].as_str().unwrap_or_default().to_owned(),
-        };
-        self.table().filter(unclear).map(shown).collect()
     }
 }
 
