@@ -152,6 +152,23 @@ fn commands(answers: &[Answer]) -> Vec<(String, String)> {
             None => all.push((command.clone(), vec![topic])),
         }
     }
+    let within = |a: &str, b: &str| {
+        let b: Vec<&str> = b.split(' ').collect();
+        a.split(' ').all(|word| b.contains(&word))
+    };
+    let mut at = 0;
+    while at < all.len() {
+        match (0..all.len()).find(|other| *other != at && within(&all[at].0, &all[*other].0)) {
+            Some(other) => {
+                let (_, topics) = all.remove(at);
+                let other = &mut all[if other > at { other - 1 } else { other }].1;
+                other.extend(topics);
+                other.sort_unstable();
+                other.dedup();
+            }
+            None => at += 1,
+        }
+    }
     let names = |topics: Vec<Topic>| topics.into_iter().map(name).collect::<Vec<_>>().join(", ");
     all.into_iter().map(|(command, topics)| (command, names(topics))).collect()
 }

@@ -544,7 +544,7 @@ fn smallfiles_and_bays_change_the_answers() {
     let swapped = [("sda", [1.0, 8.0]), ("sdc", [4.0, 7.0]), ("sdd", [1.0, 7.0])];
     keep(&store, &inventory, &SMALLFILES, &swapped, 2026);
     let answer = data(&store, &inventory);
-    let files = "Put many small files on Cruzer Blade in bay 1.2: ";
+    let files = "Writing a small file to Cruzer Blade in bay 1.1 takes ";
     assert!(answer.says.contains("Keep data on Cruzer Blade in bay 1.1"), "{answer:?}");
     assert!(answer.because.iter().any(|why| why.starts_with(files)), "{answer:?}");
     let bays = keep(&store, &inventory, &BAYS, &drives, 2026);
