@@ -251,9 +251,6 @@ impl Case<'_> {
     }
 
     fn context(&self) -> String {
-        let agreed = self.shared.negotiated.as_ref().map_or_else(String::new, |agreed| {
-            format!(", {}, signing {}, encryption {}", agreed.dialect, agreed.signing, agreed.encryption)
-        });
         let here = if self.act.client.is_some() { "" } else { "; server and clients on this machine" };
         let yours = self.act.existing.as_ref().map_or_else(String::new, |at| format!("; your share: {at}"));
         let most =
@@ -263,7 +260,7 @@ impl Case<'_> {
             .no_network
             .as_ref()
             .map_or_else(String::new, |why| format!("; the network alone was not measured: {why}"));
-        format!("{}{agreed}; {}{most}{here}{yours}{no_network}", self.shared.server, self.setup())
+        format!("{}; {}{most}{here}{yours}{no_network}", self.shared.server, self.setup())
     }
 }
 

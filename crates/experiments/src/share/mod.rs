@@ -20,7 +20,7 @@ use act::{BLOCKS, LEAST_BYTES, Part, Protection, Route, ShareTest, TransferKind}
 use existing::Existing;
 use protocol::Protocol;
 use repetition::ShareRepetition;
-use result::{Negotiated, ShareLoad, ShareResult};
+use result::{ShareLoad, ShareResult};
 
 use super::{Experiment, common};
 

@@ -9,7 +9,7 @@ use crate::{
     plan::{Act, Changes, Plan, StepId},
     record::{ActResult, End, Event, Host, How, Run, SCHEMA, Start},
     report::{Format, Style, render},
-    share::{Negotiated, Protocol, Route, ShareLoad, ShareResult, ShareTest, TransferKind},
+    share::{Protocol, Route, ShareLoad, ShareResult, ShareTest, TransferKind},
     target::Target,
 };
 
@@ -81,16 +81,14 @@ fn recorded(plan: Plan, speeds: [&[f64]; 2]) -> Vec<Event> {
             }
         }
     }
-    let (server, dialect, signing) = match act.protocol {
-        Protocol::Smb => ("Samba 4.17.12", "SMB3_11", "AES-128-GMAC, partial"),
-        Protocol::Nfs => ("nfsd of Linux 6.12.9", "NFS 4.2, rsize 1048576, wsize 1048576, sec sys", "none"),
-        Protocol::Sftp => ("OpenSSH 9.2p1", "SSH 2.0", "by the cipher"),
+    let server = match act.protocol {
+        Protocol::Smb => "Samba 4.17.12",
+        Protocol::Nfs => "nfsd of Linux 6.12.9",
+        Protocol::Sftp => "OpenSSH 9.2p1",
     };
-    let [dialect, signing, encryption] = [dialect, signing, "none"].map(str::to_owned);
-    let negotiated = Some(Negotiated { dialect, signing, encryption });
     let network_port = act.client.is_some().then(|| "wlan0".to_owned());
     let began = ShareResult { server: server.to_owned(), network_port, ..ShareResult::default() };
-    let measured = ShareResult { negotiated, loads, ..ShareResult::default() };
+    let measured = ShareResult { loads, ..ShareResult::default() };
     let act = |step: u32, shared: ShareResult| {
         let result = Box::new(ActResult { observed: Some(shared.into()), ..ActResult::default() });
         Event::Act { step: StepId(step), target: Some(0), at: String::new(), result }

@@ -1,4 +1,4 @@
-//! smbd, pdbedit, smbclient and smbstatus: a server of its own, and its client.
+//! smbd, pdbedit and smbclient: a server of its own, and its client.
 
 use std::{
     ffi::OsStr,
@@ -6,19 +6,16 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
-
-use super::{Output, Query, Tool};
+use super::{Query, Tool};
 
 pub const SMBD: Tool = Tool { name: "smbd", package: "samba" };
-pub const SMBSTATUS: Tool = Tool { name: "smbstatus", package: "samba" };
 pub const PDBEDIT: Tool = Tool { name: "pdbedit", package: "samba" };
 pub const SMBCLIENT: Tool = Tool { name: "smbclient", package: "smbclient" };
 /// Runs smbclient with unbuffered output; without it all lines arrive at the end.
 pub const STDBUF: Tool = Tool { name: "stdbuf", package: "coreutils" };
 
 /// All programs that are needed.
-pub const TOOLS: [Tool; 5] = [SMBD, SMBSTATUS, PDBEDIT, SMBCLIENT, STDBUF];
+pub const TOOLS: [Tool; 4] = [SMBD, PDBEDIT, SMBCLIENT, STDBUF];
 
 /// Serves in the foreground, until its standard input ends.
 pub fn serve(config: &str) -> Query {
@@ -93,23 +90,6 @@ pub fn numbers(version: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// Connections of the server, as JSON.
-pub fn connections(config: &str) -> Query {
-    Query::new(SMBSTATUS, ["--configfile", config, "--json"]).within(Duration::from_secs(60))
-}
-
-/// Dialect, signing and encryption of the first connection.
-pub fn negotiated(output: &Output) -> Option<[String; 3]> {
-    let status: Value = serde_json::from_str(&output.stdout).ok()?;
-    let session = status.get("sessions")?.as_object()?.values().next()?;
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let cipher = |what: &str| match [&session[what]["cipher"], &session[what]["degree"]].map(text) {
-        [cipher, _] if matches!(cipher.as_str(), "" | "-") => "none".to_owned(),
-        [cipher, degree] => [cipher, degree].join(", "),
-    };
-    Some([text(&session["session_dialect"]), cipher("signing"), cipher("encryption")])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,26 +123,11 @@ mod tests {
             is_mark(r"Current directory is \\192.0.2.1\drive\")
                 && !is_mark("NT_STATUS_OBJECT_NAME_NOT_FOUND")
         );
-        assert_eq!(connections("/mnt/conf").to_string(), "smbstatus --configfile /mnt/conf --json");
     }
 
     #[test]
     fn versions_have_two_numbers() {
         let all = ["Version 4.17.12-Debian\n", "Version 4.9-rc1", "4.17", "Version x"];
         assert_eq!(all.map(numbers), [Some((4, 17)), Some((4, 9)), None, None]);
-    }
-
-    /// Output of Samba 4.17.12, shortened.
-    #[test]
-    fn what_was_negotiated_is_read() {
-        let text = r#"{"version": "4.17.12-Debian", "sessions": {"741898554": {"session_id": "741898554", "username": "root",
-            "session_dialect": "SMB3_11", "encryption": {"cipher": "-", "degree": "none"},
-            "signing": {"cipher": "AES-128-GMAC", "degree": "partial"}}}, "tcons": {}}"#;
-        let output = |stdout: &str| Output { code: Some(0), stdout: stdout.to_owned(), ..Output::default() };
-        let agreed = negotiated(&output(text)).expect("a session");
-        assert_eq!(agreed, ["SMB3_11", "AES-128-GMAC, partial", "none"]);
-        for nothing in ["", "{}", r#"{"sessions": {}}"#, r#"{"sessions": []}"#] {
-            assert_eq!(negotiated(&output(nothing)), None);
-        }
     }
 }

@@ -8,14 +8,14 @@ use std::{
 use super::{
     file_server::{BEGINS, FileServer},
     files::{GOT, Stop},
-    nfs::{self, Mounted},
+    nfs::Mounted,
     sandbox::failed,
     setup::{ANSWERS, Setup, set_name},
 };
 use crate::{
     engine::Cancel,
     run::RunError,
-    share::{Negotiated, Route, TransferKind},
+    share::{Route, TransferKind},
     tools::{Query, Talk},
 };
 
@@ -67,7 +67,7 @@ impl Setup {
         cancel: &Cancel,
     ) -> Result<Moved, RunError> {
         let longest = self.longest(kind);
-        let query = self.client(server, route, longest, false)?;
+        let query = self.client(server, route, longest)?;
         let called = self.called(route, &query);
         let gone = |_| failed(&format!("{called} has ended, or does not answer"));
         let connected = commands.iter().map(|_| self.connected(server, &query, &called, &|| cancel.is_set()));
@@ -134,18 +134,6 @@ impl Setup {
         Err(failed(&format!("{called} failed: {why}")))
     }
 
-    /// Protocol and protection of a connection, as server and client report them.
-    pub fn negotiated(&self) -> Option<Negotiated> {
-        let Some(server) = self.programs.as_deref() else {
-            let _mounted = self.mount(Route::Whole).ok()?;
-            return nfs::negotiated(&self.client);
-        };
-        let query = self.client(server, Route::Whole, ANSWERS, true).ok()?;
-        let mut client = self.connected(server, &query, "", &|| false).ok()?;
-        let looks = server.status_query().map(|query| self.server.run(&query, &self.tools)).transpose();
-        let client = client.end(ANSWERS);
-        server.negotiated(&looks.ok()?.unwrap_or_default(), &client)
-    }
 }
 
 /// Commands that put or get one file.

@@ -12,7 +12,7 @@ use std::{
 use super::sandbox::Sandbox;
 use crate::{
     record::PRIVATE,
-    share::{Existing, Negotiated, Protection},
+    share::{Existing, Protection},
     tools::{Output, Query},
 };
 
@@ -40,8 +40,6 @@ pub(super) struct Access<'a> {
     pub room: Option<&'a Path>,
     /// Timeout of each answer of the server.
     pub patience: Duration,
-    /// Whether the client reports its connection.
-    pub reports_connection: bool,
     /// The share of another server, if this client uses that.
     pub existing: Option<Other<'a>>,
 }
@@ -83,12 +81,6 @@ pub(super) trait FileServer {
 
     /// Why the server has ended, from its output and its log.
     fn end_reason(&self, server: &Sandbox, said: &Output) -> String;
-
-    /// The query for connections on the server's side.
-    fn status_query(&self) -> Option<Query>;
-
-    /// Protocol and protection from the output of [`Self::status_query`] and of a client that reports its connection.
-    fn negotiated(&self, server: &Output, client: &Output) -> Option<Negotiated>;
 }
 
 /// A new file that only its owner may read.

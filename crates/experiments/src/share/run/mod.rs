@@ -31,7 +31,7 @@ use crate::{
     engine::Cancel,
     inventory::machine,
     run::{Folder, Held, Journal, RunError},
-    share::{Negotiated, Part, Protection, Protocol, Route, ShareResult, ShareTest},
+    share::{Protocol, Route, ShareResult, ShareTest},
     sysroot::Sysroot,
     target::Target,
     tools::{self, Runner, System, Tool, namespace, openssh, samba, ssh},
@@ -122,8 +122,6 @@ pub(super) struct Session {
     /// Server and clients, which end before their directories are removed.
     setup: Option<Setup>,
     folder: Option<Folder>,
-    /// Whether it is known what client and server agreed upon.
-    has_negotiated: bool,
     /// Whether the network alone can't be measured.
     has_no_network: bool,
 }
@@ -144,7 +142,7 @@ impl Session {
         let server = server(act.protocol, &setup.tools);
         let shared = ShareResult { server, network_port: setup.network_port(), ..ShareResult::default() };
         let session =
-            Self { setup: Some(setup), folder: Some(folder), has_negotiated: false, has_no_network: false };
+            Self { setup: Some(setup), folder: Some(folder), has_no_network: false };
         Ok((session, shared))
     }
 
@@ -198,11 +196,6 @@ impl Session {
                 shared.loads.push(load);
             }
         }
-        if !self.has_negotiated {
-            shared.negotiated = setup.negotiated();
-            self.has_negotiated = shared.negotiated.is_some();
-            require_protection(&act, shared.negotiated.as_ref())?;
-        }
         Ok(())
     }
 }
@@ -247,19 +240,6 @@ fn order(act: &ShareTest, run: u32) -> Vec<Route> {
     routes
 }
 
-/// Refuses to go on if the server reports less protection than clients asked for.
-fn require_protection(act: &ShareTest, said: Option<&Negotiated>) -> Result<(), RunError> {
-    let none = |said: &Negotiated| match act.protection {
-        Some(Protection::Encryption) => said.encryption == "none",
-        Some(Protection::Signing) => said.signing == "none",
-        None => false,
-    };
-    match said.is_some_and(none) {
-        true => Err(failed(&format!("{} was requested, but smbd reports none", act.part(Part::Protection)))),
-        false => Ok(()),
-    }
-}
-
 /// Name and version of the server, such as `Samba 4.17.12-Debian`, `OpenSSH 9.2p1`, or `nfsd of Linux 6.12.9`.
 fn server(protocol: Protocol, tools: &System) -> String {
     let ask = |query| tools.ask(&query).unwrap_or_default();
@@ -279,6 +259,7 @@ fn server(protocol: Protocol, tools: &System) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::share::Protection;
 
     #[test]
     fn each_way_is_as_often_before_another_as_after_it() {
@@ -323,18 +304,5 @@ mod tests {
         let far = require_local_host("192.0.2.77").expect_err("an address for documents only");
         assert!(far.contains("is not this machine"), "{far}");
         assert!(require_local_host("224.0.0.1").is_err() && require_local_host("255.255.255.255").is_err());
-    }
-
-    #[test]
-    fn protection_that_the_server_does_not_have_ends_the_run() {
-        let said =
-            |encryption: &str| Negotiated { encryption: encryption.to_owned(), ..Negotiated::default() };
-        let act = |protection| ShareTest { protection, ..ShareTest::least() };
-        let ends =
-            |protection, said: Option<&Negotiated>| require_protection(&act(protection), said).is_err();
-        assert!(ends(Some(Protection::Encryption), Some(&said("none"))));
-        assert!(!ends(Some(Protection::Encryption), Some(&said("AES-128-GCM, full"))));
-        assert!(!ends(None, Some(&said("none"))));
-        assert!(!ends(Some(Protection::Encryption), None), "not known");
     }
 }

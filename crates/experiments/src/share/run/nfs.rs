@@ -1,6 +1,6 @@
 //! The kernel's NFS server on a network of our own, and the kernel's client of it.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use super::{
     file_server::{Access, BEGINS},
@@ -8,7 +8,6 @@ use super::{
 };
 use crate::{
     run::RunError,
-    share::Negotiated,
     sysroot::Sysroot,
     tools::{
         Query, System, Talk,
@@ -96,12 +95,4 @@ impl Drop for Mounted<'_> {
             let _ = succeeded(&unmount, self.tools);
         }
     }
-}
-
-/// Protocol version by /proc/mounts. With `sec=sys` nothing is protected.
-pub(super) fn negotiated(client: &Sandbox) -> Option<Negotiated> {
-    let mounts = fs::read_to_string(format!("/proc/{}/mounts", client.pid)).ok()?;
-    let dialect = nfs::negotiated(&mounts, &mount_point(client))?;
-    let none = || "none".to_owned();
-    Some(Negotiated { dialect, signing: none(), encryption: none() })
 }

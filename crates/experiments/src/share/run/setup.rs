@@ -161,7 +161,7 @@ impl Setup {
         let serve = within(self.server.pid, self.server.pid, &server.serve(), &self.tools)?;
         let mut serves = self.tools.talk(&serve)?;
         let since = Instant::now();
-        let query = self.client(server, Route::Whole, ANSWERS, false)?;
+        let query = self.client(server, Route::Whole, ANSWERS)?;
         let called = self.called(Route::Whole, &query);
         while let Err(e) = self.connected(server, &query, &called, &|| cancel.is_set()) {
             if serves.has_ended() {
@@ -207,11 +207,10 @@ impl Setup {
         server: &dyn FileServer,
         route: Route,
         patience: Duration,
-        reports_connection: bool,
     ) -> Result<Query, RunError> {
         let remote = self.remote(route);
         let (network, address) = self.place(route);
-        let query = server.client(&Access { patience, reports_connection, ..self.access(route, &address) });
+        let query = server.client(&Access { patience, ..self.access(route, &address) });
         match remote {
             Some(remote) => Ok(remote.in_dir(&query)),
             None => Ok(within(network, self.client.pid, &query, &self.tools)?),
@@ -232,7 +231,6 @@ impl Setup {
             protection: self.act.protection.filter(|_| route.has(Part::Protection)),
             room: self.remote(route).is_none().then_some(&self.client.room),
             patience: ANSWERS,
-            reports_connection: false,
             existing: existing.map(|at| Other {
                 at,
                 folder: self.folder.clone(),

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     run::RunError,
-    share::{Negotiated, Protection},
+    share::Protection,
     tools::{Output, Query, Runner, System, namespace::within, samba},
 };
 
@@ -108,15 +108,6 @@ impl FileServer for Smb {
         let log = fs::read_to_string(server.file("log")).unwrap_or_default();
         let last = log.lines().map(str::trim).rfind(|line| !line.is_empty());
         last.map_or_else(|| said.complaint(), str::to_owned)
-    }
-
-    fn status_query(&self) -> Option<Query> {
-        Some(samba::connections(&self.conf.to_string_lossy()))
-    }
-
-    fn negotiated(&self, server: &Output, _: &Output) -> Option<Negotiated> {
-        let [dialect, signing, encryption] = samba::negotiated(server)?;
-        Some(Negotiated { dialect, signing, encryption })
     }
 }
 
