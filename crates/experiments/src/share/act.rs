@@ -56,8 +56,6 @@ pub enum Protection {
 pub enum TransferKind {
     Put,
     Get,
-    /// Random blocks of the large file, one after the other; only of a share that is mounted.
-    ReadRandom,
     PutSmall,
     GetSmall,
     PutSeveral,
@@ -95,15 +93,8 @@ pub enum Route {
 }
 
 impl TransferKind {
-    const ALL: [Self; 7] = [
-        Self::Put,
-        Self::Get,
-        Self::ReadRandom,
-        Self::PutSmall,
-        Self::GetSmall,
-        Self::PutSeveral,
-        Self::GetSeveral,
-    ];
+    const ALL: [Self; 6] =
+        [Self::Put, Self::Get, Self::PutSmall, Self::GetSmall, Self::PutSeveral, Self::GetSeveral];
 
     pub fn puts(self) -> bool {
         matches!(self, Self::Put | Self::PutSmall | Self::PutSeveral)
@@ -131,17 +122,13 @@ impl Route {
     }
 }
 
-/// Number of random reads, and their size in bytes.
-pub const BLOCKS: (u64, u64) = (256, 4096);
-/// Size of the smallest large file in bytes, so that all random reads have a block of their own.
-pub const LEAST_BYTES: u64 = BLOCKS.0 * BLOCKS.1;
+/// Size of the smallest large file in bytes.
+pub const LEAST_BYTES: u64 = 1 << 20;
 
 impl ShareTest {
     pub fn kinds(&self) -> impl Iterator<Item = TransferKind> + use<> {
-        let (several, mounted) = (self.clients > 1, self.is_mounted());
-        TransferKind::ALL.into_iter().filter(move |kind| {
-            (several || !kind.has_several_clients()) && (mounted || *kind != TransferKind::ReadRandom)
-        })
+        let several = self.clients > 1;
+        TransferKind::ALL.into_iter().filter(move |kind| several || !kind.has_several_clients())
     }
 
     /// Whether clients see the share as a filesystem.
@@ -189,8 +176,8 @@ impl ShareTest {
         match route {
             Route::Without(Part::Sync) => kind.puts(),
             Route::Existing => !kind.puts(),
-            // iperf3 has no small files and no random reads.
-            Route::Network => !kind.is_small() && kind != TransferKind::ReadRandom,
+            // iperf3 has no small files.
+            Route::Network => !kind.is_small(),
             _ => true,
         }
     }
@@ -200,9 +187,6 @@ impl ShareTest {
         let verb = if kind.puts() { "put" } else { "get" };
         let (files, bytes) = self.set(kind);
         match files {
-            _ if kind == TransferKind::ReadRandom => {
-                format!("read {} random blocks of {}", BLOCKS.0, decimal_bytes(BLOCKS.1))
-            }
             1 => format!("{verb} {}", decimal_bytes(bytes)),
             _ if kind.is_small() => {
                 format!("{verb} {} of {}", count(files, "file"), decimal_bytes(bytes))
@@ -215,7 +199,6 @@ impl ShareTest {
     pub fn short_name(&self, kind: TransferKind) -> String {
         let (files, verb) = (self.set(kind).0, if kind.puts() { "put" } else { "get" });
         match files {
-            _ if kind == TransferKind::ReadRandom => "random reads".to_owned(),
             1 => self.name(kind),
             _ if kind.is_small() => format!("{verb} {}", count(files, "file")),
             _ => format!("{verb} by {files} clients"),
@@ -225,7 +208,7 @@ impl ShareTest {
     /// Number of files in a transfer, and their size in bytes.
     pub fn set(&self, kind: TransferKind) -> (u64, u64) {
         match kind {
-            TransferKind::Put | TransferKind::Get | TransferKind::ReadRandom => (1, self.bytes),
+            TransferKind::Put | TransferKind::Get => (1, self.bytes),
             TransferKind::PutSmall | TransferKind::GetSmall => (self.files, self.small),
             TransferKind::PutSeveral | TransferKind::GetSeveral => {
                 let clients = u64::from(self.clients);
@@ -236,8 +219,8 @@ impl ShareTest {
 
     /// Bytes of a transfer.
     pub fn moved(&self, kind: TransferKind) -> u64 {
-        let (pieces, bytes) = if kind == TransferKind::ReadRandom { BLOCKS } else { self.set(kind) };
-        pieces.saturating_mul(bytes)
+        let (files, bytes) = self.set(kind);
+        files.saturating_mul(bytes)
     }
 
     /// Least time of all transfers over the link, in seconds.

@@ -10,9 +10,9 @@ use crate::{
     inventory::{Drive, Inventory},
     plan::Plan,
     record::{Run, suspended},
-    share::{BLOCKS, Part, Route, ShareResult, ShareTest, TransferKind},
+    share::{Part, Route, ShareResult, ShareTest, TransferKind},
     target::Target,
-    units::{Direction, Pattern, capital, percent, rate},
+    units::{Direction, capital, percent, rate},
 };
 
 /// Share of the time from which on a busy core may limit.
@@ -210,13 +210,11 @@ impl Case<'_> {
         for kind in self.act.kinds() {
             let direction = if kind.puts() { Direction::Write } else { Direction::Read };
             let (files, bytes) = self.act.set(kind);
-            let random = kind == TransferKind::ReadRandom;
             let clients = if kind.has_several_clients() { files } else { 1 };
             let load = LoadKey {
                 name: self.act.name(kind),
                 direction: Some(direction),
-                pattern: random.then_some(Pattern::Random),
-                block: Some(if random { BLOCKS.1 } else { bytes }),
+                block: Some(bytes),
                 jobs: u32::try_from(clients).ok(),
                 on: Some(On::Directory),
                 cold: !kind.puts(),

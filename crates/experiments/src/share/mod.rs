@@ -16,7 +16,7 @@ mod tests;
 
 pub use network::learn_networks;
 
-use act::{BLOCKS, LEAST_BYTES, Part, Protection, Route, ShareTest, TransferKind};
+use act::{LEAST_BYTES, Part, Protection, Route, ShareTest, TransferKind};
 use existing::Existing;
 use protocol::Protocol;
 use repetition::ShareRepetition;

@@ -61,7 +61,7 @@ impl Act for ShareRepetition {
             let seconds = run.ctx.world.seconds() - since;
             // Another server is given its files by drivebench.
             let is_written = |load: &&ShareLoad| match load.route {
-                Route::Existing => load.kind != TransferKind::ReadRandom,
+                Route::Existing => true,
                 route => load.kind.puts() && route.has(Part::Drive),
             };
             let written = shared.loads.iter().filter(is_written).map(|load| load.bytes).sum::<u64>();

@@ -29,8 +29,6 @@ pub(super) struct Moved {
     pub ends: Instant,
     /// Output of the clients.
     pub output: String,
-    /// What random reads returned.
-    pub blocks: Vec<u8>,
 }
 
 impl Setup {
@@ -97,7 +95,7 @@ impl Setup {
                 return Err(failed(&format!("{called} failed: {said}{why}")));
             }
         }
-        Ok(Moved { begins, ends, output: said, blocks: Vec::new() })
+        Ok(Moved { begins, ends, output: said })
     }
 
     /// Starts a client and waits until it answers.

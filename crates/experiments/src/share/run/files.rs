@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File, Permissions},
     io::{self, Read, Write},
-    os::unix::fs::{FileExt, MetadataExt, PermissionsExt},
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::Path,
     thread,
 };
@@ -113,18 +113,6 @@ fn replaced(name: &str) -> io::Error {
 /// Reads files and discards the data.
 pub fn get(from: &Path, files: u64, at_once: bool, stop: Stop<'_>) -> io::Result<()> {
     each(files, at_once, &|name| copy(&mut open_to_copy(from, name)?, &mut io::sink(), stop).map(drop))
-}
-
-/// Reads blocks of the first file at these offsets, one after the other, without read-ahead.
-pub fn read_blocks(dir: &Path, places: &[u64], bytes: u64, stop: Stop<'_>) -> io::Result<Vec<u8>> {
-    let file = open(dir, "0")?;
-    fadvise(&file, 0, None, Advice::Random)?;
-    let mut blocks = vec![0; places.len() * bytes as usize];
-    for (block, place) in blocks.chunks_exact_mut(bytes as usize).zip(places) {
-        go_on(stop)?;
-        file.read_exact_at(block, *place)?;
-    }
-    Ok(blocks)
 }
 
 /// Creates a file; one that exists already is refused.

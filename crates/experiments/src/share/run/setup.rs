@@ -1,7 +1,6 @@
 //! A server, its clients, and how they are reached.
 
 use std::{
-    cell::Cell,
     fs, io,
     net::{IpAddr, TcpListener},
     path::PathBuf,
@@ -59,8 +58,6 @@ pub(super) struct Setup {
     port: u16,
     /// Name of the scratch directory on the drive.
     folder: String,
-    /// Number of transfers so far, the seed of random reads.
-    pub(super) draws: Cell<u64>,
 }
 
 impl Setup {
@@ -119,7 +116,6 @@ impl Setup {
             is_equipped,
             port,
             folder,
-            draws: Cell::new(0),
         })
     }
 
@@ -286,7 +282,7 @@ pub(super) fn dir_of(route: Route) -> &'static str {
 /// Name of the client's directory with the files of a transfer.
 pub(super) fn set_name(kind: TransferKind) -> &'static str {
     match kind {
-        TransferKind::Put | TransferKind::Get | TransferKind::ReadRandom => LARGE,
+        TransferKind::Put | TransferKind::Get => LARGE,
         TransferKind::PutSmall | TransferKind::GetSmall => SMALL,
         TransferKind::PutSeveral | TransferKind::GetSeveral => SEVERAL,
     }
