@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Shell functions that serve files as a person would.
-pub const BY_HAND: &str = include_str!("by_hand.sh");
+const BY_HAND: &str = include_str!("by_hand.sh");
 /// How `run share` is called, and what is timed by hand.
 const WAYS: [(&str, &str); 3] = [("", "smb"), ("--protocol nfs", "nfs"), ("--protocol sftp", "sftp")];
 const RATE: u64 = 8_000_000;

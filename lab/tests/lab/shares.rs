@@ -6,7 +6,7 @@ use drivebench::findings::{Findings, Metric, Scope};
 use drivebench_lab::{
     Machine,
     pools::SHARE_MODULES,
-    soak::{BY_HAND, CRASHED},
+    soak::CRASHED,
 };
 
 use super::{LIMIT, findings, out, scenario, start_unhurried};
@@ -197,38 +197,6 @@ fn nfs_and_sftp_are_measured_and_end_with_the_run() {
         // Nobody uses the filesystem any more.
         out(&machine, "umount /mnt/a && mount LABEL=a /mnt/a");
     }
-}
-
-#[test]
-fn a_share_that_another_server_serves_is_read_beside_ours_and_left_as_it_is() {
-    let machine = machine();
-    let serve =
-        "mkdir -p /mnt/a/films $smb; serve_smb /mnt/a; serve_nfs /mnt/a; find /mnt/a | sort >/work/files";
-    out(&machine, &format!("set -e; {BY_HAND}\n{serve}"));
-    let smb = "--existing smb://127.0.0.1:4450/hand/films --login /work/hand-smb/login";
-    let nfs = "--protocol nfs --existing nfs://127.0.0.1/films";
-    for (way, clients) in [(smb.to_owned(), 1), (nfs.to_owned(), 2)] {
-        let run = format!("share {way} --rate 40Mb --clients {clients} {SMALL} --runs 1 /mnt/a/films");
-        let found = findings(&machine, &run);
-        eprintln!("{}\n{:#?}", found.context.join("\n"), found.tables);
-        let errands = ["get 2.10", "get 4 files", "get 1.05 MB by each"];
-        for errand in errands.into_iter().filter(|errand| clients > 1 || !errand.contains("each")) {
-            assert!(speed(&found, errand, Scope::Existing) > 0.0);
-        }
-        let is_put = |m: &&Metric| m.load.as_ref().is_some_and(|load| load.name.starts_with("put"));
-        assert!(found.estimates.iter().filter(is_put).all(|m| m.scope != Scope::Existing), "it is only read");
-        out(
-            &machine,
-            "find /mnt/a | sort | diff /work/files - && pidof smbd && ! grep drivebench /proc/mounts",
-        );
-    }
-    let elsewhere = out(&machine, &format!("drivebench run share {smb} {SMALL} --runs 1 /mnt/b 2>&1; true"));
-    let elsewhere = elsewhere.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        elsewhere.contains("Is smb://127.0.0.1:4450/hand/films the directory that is measured"),
-        "{elsewhere}"
-    );
-    assert!(!elsewhere.contains("password=p"), "{elsewhere}");
 }
 
 /// A name that would be a command, or a setting, if it got into one.

@@ -1,10 +1,10 @@
 //! The act of share: clients move files between themselves and a share of the target.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Existing, Protocol, ShareResult, run};
+use super::{Protocol, ShareResult, run};
 use crate::{
     inventory::Inventory,
     plan::{Act, Changes, Cost, Needs, Step, Uncounted},
@@ -24,10 +24,6 @@ pub struct ShareTest {
     pub protocol: Protocol,
     /// The machine of the clients and their directory there; `None` means this machine.
     pub client: Option<RemoteDir>,
-    /// The same directory as another server shares it, from which files are got, too.
-    pub existing: Option<Existing>,
-    /// The file with user and password for the other server; `None` means a guest.
-    pub login: Option<PathBuf>,
     /// Protection of messages that clients insist on.
     pub protection: Option<Protection>,
     /// Size of the large file in bytes. Several clients at once share it between them.
@@ -84,8 +80,6 @@ pub enum Route {
     Without(Part),
     /// Without all parts except the protocol.
     WithoutAll,
-    /// From the other server, without the link.
-    Existing,
     /// Bytes between both machines by iperf3, without files or file servers.
     Network,
     /// The files as programs on the server use them, without a client.
@@ -115,7 +109,6 @@ impl Route {
             Self::Whole => true,
             Self::Without(left_out) => left_out != part,
             Self::WithoutAll => false,
-            Self::Existing => part != Part::Link,
             Self::Network => part == Part::Link,
             Self::Server => part == Part::Drive,
         }
@@ -165,7 +158,6 @@ impl ShareTest {
         if self.parts().filter(|part| *part != Part::Sync).count() > 1 {
             routes.push(Route::WithoutAll);
         }
-        routes.extend(self.existing.iter().map(|_| Route::Existing));
         routes.extend(self.client.iter().map(|_| Route::Network));
         routes.push(Route::Server);
         routes.into_iter()
@@ -175,7 +167,6 @@ impl ShareTest {
     pub fn applies(&self, kind: TransferKind, route: Route) -> bool {
         match route {
             Route::Without(Part::Sync) => kind.puts(),
-            Route::Existing => !kind.puts(),
             // iperf3 has no small files.
             Route::Network => !kind.is_small(),
             _ => true,
@@ -283,7 +274,6 @@ impl ShareTest {
             Route::Whole => "the whole route".to_owned(),
             Route::Without(part) => format!("without {}", self.part(part)),
             Route::WithoutAll => "without all of these".to_owned(),
-            Route::Existing => "your share".to_owned(),
             Route::Network => "the network alone".to_owned(),
             Route::Server => "the drive alone".to_owned(),
         }
@@ -322,7 +312,6 @@ impl Act for ShareTest {
             format!("each over {}", routes.join(", ")),
             count(u64::from(self.runs), "time"),
         ];
-        parts.extend(self.existing.iter().map(|at| format!("files are also got from {at}")));
         let over_link = self.over_link().map(duration);
         parts.extend(over_link.map(|time| format!("transfers over the link take {time} or more")));
         if self.client.is_some() {
@@ -334,7 +323,7 @@ impl Act for ShareTest {
     fn check(&self) -> Result<(), String> {
         const MOST: u64 = 1 << 40;
         // What a client on another machine can't use.
-        let is_local = self.rate.is_some() || self.existing.is_some() || self.protocol == Protocol::Nfs;
+        let is_local = self.rate.is_some() || self.protocol == Protocol::Nfs;
         let fits = (LEAST_BYTES..=MOST).contains(&self.bytes)
             && (1..=100_000).contains(&self.files)
             && (1..=MOST).contains(&self.small)
@@ -342,7 +331,6 @@ impl Act for ShareTest {
             && (1..=100).contains(&self.runs)
             && self.rate.is_none_or(|rate| (1_000..=1 << 40).contains(&rate))
             && !(self.client.is_some() && is_local)
-            && self.existing.as_ref().is_none_or(|at| at.protocol == self.protocol && at.is_safe())
             && (self.protocol == Protocol::Smb || self.protection.is_none());
         if fits { Ok(()) } else { Err("shares files in a way that makes no sense".to_owned()) }
     }

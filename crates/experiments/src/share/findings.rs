@@ -2,7 +2,7 @@
 
 use super::{
     super::common::Series,
-    limit::{ALIKE, Gain, Limit, Runs, limit, times},
+    limit::{Gain, Limit, Runs, limit},
 };
 use crate::{
     analyse::{Estimate, repeat},
@@ -43,7 +43,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         let name = |text| if several { format!("{}: {text}", case.given) } else { text };
         for kind in case.act.kinds() {
             findings.verdicts.extend(case.verdict(kind).map(name));
-            findings.verdicts.extend(case.existing(kind).map(name));
         }
         findings.details.sentences.extend(case.bus.iter().map(|bus| {
             name(format!(
@@ -139,26 +138,6 @@ impl Case<'_> {
         format!("{speed} without {name}, {times} times as much (at least {least})")
     }
 
-    /// Beside the other server of the same directory, from which files were got without the link.
-    fn existing(&self, kind: TransferKind) -> Option<String> {
-        let (own, without) = match self.act.has_link() {
-            true => (Route::Without(Part::Link), " without the link"),
-            false => (Route::Whole, ""),
-        };
-        let (existing, ours) = (self.speed(kind, Route::Existing)?, self.speed(kind, own)?);
-        let gets = self.act.kinds().filter(|kind| self.act.applies(*kind, Route::Existing)).count();
-        let times = times(&self.speeds(kind, own), &self.speeds(kind, Route::Existing), gets)?;
-        let differs = match times.low {
-            low if low >= ALIKE => {
-                let (times, least) = (factor(times.value), factor(low));
-                format!(", {times} times as much (at least {least}): look at its settings")
-            }
-            _ => String::new(),
-        };
-        let (name, existing, ours) = (self.act.name(kind), existing.text(rate), ours.text(rate));
-        Some(format!("{name}: your share{without} {existing}, drivebench's {ours}{differs}."))
-    }
-
     /// How busy the busiest core was, where that may be what limits.
     fn busiest(&self, kind: TransferKind) -> String {
         let loads = self.shared.undisturbed(kind, Route::Whole);
@@ -202,7 +181,6 @@ impl Case<'_> {
             Route::Without(Part::Protection) => Scope::WithoutProtection,
             Route::Without(Part::Sync) => Scope::WithoutSync,
             Route::WithoutAll => Scope::WithoutAll,
-            Route::Existing => Scope::Existing,
             Route::Network => Scope::Network,
             Route::Server => Scope::Alone,
         };
@@ -250,7 +228,6 @@ impl Case<'_> {
 
     fn context(&self) -> String {
         let here = if self.act.client.is_some() { "" } else { "; server and clients on this machine" };
-        let yours = self.act.existing.as_ref().map_or_else(String::new, |at| format!("; your share: {at}"));
         let most =
             self.act.rate.map_or_else(String::new, |bits| format!(" (at most {})", rate(bits as f64 / 8.0)));
         let no_network = self
@@ -258,7 +235,7 @@ impl Case<'_> {
             .no_network
             .as_ref()
             .map_or_else(String::new, |why| format!("; the network alone was not measured: {why}"));
-        format!("{}; {}{most}{here}{yours}{no_network}", self.shared.server, self.setup())
+        format!("{}; {}{most}{here}{no_network}", self.shared.server, self.setup())
     }
 }
 

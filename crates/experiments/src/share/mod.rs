@@ -1,7 +1,6 @@
 //! share: what does a client get, and what limits it?
 
 mod act;
-mod existing;
 mod findings;
 mod limit;
 mod network;
@@ -17,7 +16,6 @@ mod tests;
 pub use network::learn_networks;
 
 use act::{LEAST_BYTES, Part, Protection, Route, ShareTest, TransferKind};
-use existing::Existing;
 use protocol::Protocol;
 use repetition::ShareRepetition;
 use result::{ShareLoad, ShareResult};

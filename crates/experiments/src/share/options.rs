@@ -1,14 +1,12 @@
 //! Options of share.
 
-use std::path::PathBuf;
-
 use super::super::{
     Declared, Opt,
-    options::{choice, parsed, read, within},
+    options::{choice, read, within},
     shared_options as shared,
 };
 use crate::{
-    share::{Existing, LEAST_BYTES, Protection, Protocol},
+    share::{LEAST_BYTES, Protection, Protocol},
     units::RemoteDir,
 };
 
@@ -41,20 +39,13 @@ pub const PROTECTION: Opt<Option<Protection>> =
         .choices(&["off", "sign", "encrypt"])
         .default("off");
 
-pub const EXISTING: Opt<Existing> =
-    Opt::new("existing", "URL", read, "A share that exists: smb://HOST/SHARE").conflicts(&["client"]);
-
-pub const LOGIN: Opt<PathBuf> =
-    Opt::new("login", "FILE", parsed, "User and password for --existing [default: guest]")
-        .requires("existing");
-
 pub const TIMES: Opt<u32> = shared::RUNS.default("6");
 
 /// A link of any speed may be measured.
 pub const MAX_TIME: Opt<f64> = shared::MAX_TIME.without_default("Time limit per target");
 
 pub const OPTIONS: &[&dyn Declared] =
-    &[&PROTOCOL, &RATE, &CLIENT, &SIZE, &FILES, &CLIENTS, &PROTECTION, &EXISTING, &LOGIN, &TIMES, &MAX_TIME];
+    &[&PROTOCOL, &RATE, &CLIENT, &SIZE, &FILES, &CLIENTS, &PROTECTION, &TIMES, &MAX_TIME];
 
 /// Bits per second. Bytes (`MB`) are refused: that would be eight times as much.
 fn rate(text: &str) -> Result<u64, String> {

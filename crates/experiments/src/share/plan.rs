@@ -18,22 +18,13 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let mut steps = Steps::default();
     let (protocol, client) = (ask.values.get(&options::PROTOCOL), ask.values.typed(&options::CLIENT));
     let protection = ask.values.get(&options::PROTECTION);
-    let (existing, login) = (ask.values.typed(&options::EXISTING), ask.values.typed(&options::LOGIN));
-    let only_smb = [("protection", protection.is_some()), ("login", login.is_some())];
-    if let Some((option, _)) =
-        only_smb.into_iter().find(|(_, is_asked)| *is_asked && protocol != Protocol::Smb)
-    {
-        let why = format!("--{option} works with SMB only: leave out --{option}, or --protocol");
-        return Err(PlanError::Options(why));
+    if protection.is_some() && protocol != Protocol::Smb {
+        let why = "--protection works with SMB only: leave out --protection, or --protocol";
+        return Err(PlanError::Options(why.to_owned()));
     }
     if client.is_some() && protocol == Protocol::Nfs {
         let why = "a client on another machine can't mount anything: leave out --client, or name --protocol smb or sftp";
         return Err(PlanError::Options(why.to_owned()));
-    }
-    if let Some(other) = existing.as_ref().filter(|existing| existing.protocol != protocol) {
-        let protocol = other.protocol.name();
-        let why = format!("{other} uses {protocol}: name that with --protocol, or leave out --existing");
-        return Err(PlanError::Options(why));
     }
     for (at, target) in ask.targets.iter().enumerate() {
         if target.kind != Kind::Directory {
@@ -43,8 +34,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             rate: ask.values.typed(&options::RATE),
             protocol,
             client: client.clone(),
-            existing: existing.clone(),
-            login: login.clone(),
             protection,
             bytes: ask.values.get(&options::SIZE),
             files: ask.values.get(&options::FILES),

@@ -59,11 +59,7 @@ impl Act for ShareRepetition {
                 None => return Err(RunError::Act("there is no server".to_owned())),
             };
             let seconds = run.ctx.world.seconds() - since;
-            // Another server is given its files by drivebench.
-            let is_written = |load: &&ShareLoad| match load.route {
-                Route::Existing => true,
-                route => load.kind.puts() && route.has(Part::Drive),
-            };
+            let is_written = |load: &&ShareLoad| load.kind.puts() && load.route.has(Part::Drive);
             let written = shared.loads.iter().filter(is_written).map(|load| load.bytes).sum::<u64>();
             // Once more after the start of the server.
             let bytes = written.saturating_add(self.test.moved(TransferKind::Put));

@@ -20,8 +20,6 @@ impl ShareTest {
             rate: None,
             protocol: Protocol::Smb,
             client: None,
-            existing: None,
-            login: None,
             protection: None,
             bytes: 1 << 20,
             files: 1,
@@ -268,41 +266,6 @@ fn small_files_by_nfs_wait_for_the_drive() {
     // All of it, without the drive, the export's sync, the link, all of these; the drive alone.
     let speeds: [&[f64]; 2] = [&[2.0, 10.0, 8.0, 2.1, 400.0, 9.5], &[11.0, 11.1, 11.0, 14.0, 400.0, 15.0]];
     insta::assert_snapshot!(render(&found(plan, speeds), Format::Text, Style::PLAIN, false));
-}
-
-#[test]
-fn another_server_of_the_same_directory_is_beside_ours() {
-    let plan = planned(&[("existing", "smb://localhost/data"), ("clients", "1")]);
-    insta::assert_snapshot!("its_plan", plan.describe());
-    // All of it, without the drive, the link, both; the other server; the drive alone.
-    let gets = |yours: f64| [11.6, 11.6, 27.0, 600.0, yours, 27.9];
-    let puts: &[f64] = &[10.1, 11.4, 10.4, 380.0, 0.0, 10.5];
-    let said = |yours: f64| found(plan.clone(), [puts, &gets(yours)]).verdicts[2].clone();
-    assert_eq!(
-        said(9.0),
-        "get 67.1 MB: your share without the link 8.94 MB/s ±0.4 %, drivebench's 26.8 MB/s ±0.4 %, 3.0 times as much (at least 3.0): look at its settings."
-    );
-    assert!(said(27.1).ends_with(", drivebench's 26.8 MB/s ±0.4 %."), "{}", said(27.1));
-    let found = found(plan.clone(), [puts, &gets(9.0)]);
-    assert!(!found.verdicts[1].contains("your share"), "nothing is put there: {:#?}", found.verdicts);
-    assert_eq!(found.estimates.iter().filter(|m| m.scope == Scope::Existing).count(), 2);
-}
-
-#[test]
-fn a_share_of_another_protocol_is_refused() {
-    for (options, why) in [
-        (
-            &[("existing", "nfs://localhost/srv/data")][..],
-            "nfs://localhost/srv/data uses NFS: name that with --protocol",
-        ),
-        (
-            &[("existing", "nfs://localhost/srv/data"), ("protocol", "nfs"), ("login", "/root/login")],
-            "--login works with SMB only",
-        ),
-    ] {
-        let refused = asked(options).expect_err("refused").to_string();
-        assert!(refused.contains(why), "{refused}");
-    }
 }
 
 #[test]

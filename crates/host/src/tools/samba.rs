@@ -37,11 +37,9 @@ pub fn client_needs() -> (&'static [Tool], Query) {
 pub struct Share {
     /// `//ADDRESS/NAME`.
     pub name: String,
-    /// Directory below the share; empty for the share itself.
-    pub dir: String,
     pub port: u16,
-    /// File with user and password; `None` for a guest.
-    pub login: Option<PathBuf>,
+    /// File with user and password.
+    pub login: PathBuf,
     /// The protection that it insists on: `sign`, `encrypt` or `off`.
     pub protection: &'static str,
 }
@@ -53,7 +51,7 @@ impl Share {
         let port = self.port.to_string();
         let protection = format!("--client-protection={}", self.protection);
         let timeout = format!("--timeout={}", patience.as_secs());
-        let args: [&OsStr; 9] = [
+        let args: [&OsStr; 11] = [
             "--output=L".as_ref(),
             program.as_ref(),
             self.name.as_ref(),
@@ -63,14 +61,10 @@ impl Share {
             port.as_ref(),
             protection.as_ref(),
             timeout.as_ref(),
+            "--authentication-file".as_ref(),
+            self.login.as_ref(),
         ];
-        let login: [&OsStr; 2] = match &self.login {
-            Some(login) => ["--authentication-file".as_ref(), login.as_ref()],
-            None => ["--user=guest".as_ref(), "--no-pass".as_ref()],
-        };
-        let dir: &[&OsStr] =
-            if self.dir.is_empty() { &[] } else { &["--directory".as_ref(), self.dir.as_ref()] };
-        Query::new(STDBUF, args.iter().chain(&login).chain(dir))
+        Query::new(STDBUF, args)
     }
 }
 
@@ -98,26 +92,13 @@ mod tests {
     fn command_lines() {
         let name = "//192.0.2.1/drive".to_owned();
         let [program, config] = ["/bin/smbclient", "/mnt/conf"].map(Path::new);
-        let login = Some("/mnt/login".into());
+        let login = "/mnt/login".into();
         let patience = Duration::from_secs(600);
-        let share = Share { name, dir: String::new(), port: 4450, login, protection: "sign" };
+        let share = Share { name, port: 4450, login, protection: "sign" };
         assert_eq!(
             share.client((program, config), patience).to_string(),
             "stdbuf --output=L /bin/smbclient //192.0.2.1/drive --configfile /mnt/conf --port 4450 --client-protection=sign --timeout=600 \
              --authentication-file /mnt/login"
-        );
-        let guest = Share {
-            name: "//nas/data".to_owned(),
-            dir: "a/b c".to_owned(),
-            login: None,
-            protection: "off",
-            ..share
-        };
-        assert!(
-            guest
-                .client((program, config), patience)
-                .to_string()
-                .ends_with("--user=guest --no-pass --directory 'a/b c'")
         );
         assert!(
             is_mark(r"Current directory is \\192.0.2.1\drive\")

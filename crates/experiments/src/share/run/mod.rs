@@ -12,19 +12,9 @@ mod sftp;
 mod smb;
 mod transfers;
 
-use std::{
-    fs::File,
-    io::Read,
-    net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs},
-    path::Path,
-};
-
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rustix::{
-    fs::{Mode, OFlags, open},
-    process::geteuid,
-};
+use rustix::process::geteuid;
 
 use self::{sandbox::failed, setup::Setup};
 use crate::{
@@ -64,8 +54,6 @@ pub(super) fn check_prerequisites(root: &Sysroot, act: &ShareTest) -> Result<(),
         Protocol::Nfs => nfs::is_recent(root)?,
         Protocol::Sftp => {}
     }
-    act.existing.as_ref().map_or(Ok(()), |existing| require_local_host(existing.host()))?;
-    act.login.as_deref().map_or(Ok(String::new()), login)?;
     // Memory for the client's files and for the share on tmpfs.
     let needed = act.kept().saturating_add(2 * act.held()).saturating_add(RESERVE);
     match machine::memory(root, "MemAvailable") {
@@ -75,45 +63,6 @@ pub(super) fn check_prerequisites(root: &Sysroot, act: &ShareTest) -> Result<(),
             decimal_bytes(needed)
         )),
         _ => Ok(()),
-    }
-}
-
-/// Refuses a host of `--existing` that is another machine: the network to it would count as a cost of the share.
-fn require_local_host(host: &str) -> Result<(), String> {
-    let found = (host, 0)
-        .to_socket_addrs()
-        .map_err(|e| format!("--existing: {host} is not found ({e}): name localhost, or an address"))?;
-    // Clients may use any of its addresses. That of IPv6 is in /etc/hosts where there is no IPv6, too.
-    let is_own = |address: SocketAddr| {
-        let ip = address.ip();
-        let is_of_many = ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST);
-        ip.is_loopback() || !is_of_many && TcpListener::bind(address).is_ok()
-    };
-    match found.into_iter().all(is_own) {
-        true => Ok(()),
-        false => Err(format!("--existing: {host} is not this machine: run it there, and name localhost")),
-    }
-}
-
-/// Reads user and password for another server from a file.
-fn login(path: &Path) -> Result<String, String> {
-    const MOST: u64 = 4096;
-    let read = || {
-        let mut text = String::new();
-        let file = open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
-        File::from(file).take(MOST).read_to_string(&mut text).map(|_| text)
-    };
-    let text = read().map_err(|e| format!("--login {}: {e}", path.display()))?;
-    // Without a password smbclient asks the terminal for one.
-    let has = |key: &str| text.lines().any(|line| line.starts_with(key));
-    // What ends lines in Windows would be part of a password.
-    let fits = text.len() < MOST as usize && !text.contains('\r');
-    match fits && has("username=") && has("password=") {
-        true => Ok(text),
-        false => Err(format!(
-            "--login {}: write username=NAME, and below it password=WORD, without spaces around = and without Windows line ends",
-            path.display()
-        )),
     }
 }
 
@@ -190,8 +139,7 @@ impl Session {
                         Ok(load) => load,
                     },
                     _ => setup
-                        .time((kind, route), (run, run == 1), cancel)
-                        .map_err(|e| hint_for_existing(&act, route, e))?,
+                        .time((kind, route), (run, run == 1), cancel)?,
                 };
                 shared.loads.push(load);
             }
@@ -215,16 +163,6 @@ fn ended(e: RunError, cancel: &Cancel) -> RunError {
         e if !cancel.is_set() || matches!(e, RunError::WrongData(_)) => e,
         _ if cancel.is_asked() => RunError::Interrupted,
         _ => RunError::TimeUp,
-    }
-}
-
-/// Adds hints to an error of the other server.
-fn hint_for_existing(act: &ShareTest, route: Route, e: RunError) -> RunError {
-    match (&act.existing, e) {
-        (Some(at), RunError::Act(why)) if route == Route::Existing => failed(&format!(
-            "{why}. Is {at} the directory that is measured, and may guests, or the user of --login, read it? If its server insists on signing: --protection sign"
-        )),
-        (_, e) => e,
     }
 }
 
@@ -276,33 +214,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn a_login_has_user_and_password() {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        let read = |text: &str| {
-            std::fs::write(file.path(), text).expect("writes");
-            login(file.path())
-        };
-        let whole = "username=ann\npassword=\ndomain=HOME\n";
-        assert_eq!(read(whole), Ok(whole.to_owned()));
-        let spaced = "username = ann\npassword = secret\n";
-        for lacks in ["", "username=ann\n", "password=secret\n", "username\npassword\n", spaced] {
-            let why = read(lacks).expect_err("refused");
-            assert!(why.contains("write username=NAME") && !why.contains("secret"), "{why}");
-        }
-        let why = read("username=ann\r\npassword=secret\r\n").expect_err("refused");
-        assert!(why.contains("write username=NAME") && !why.contains("secret"), "{why}");
-        assert_eq!(read("username=ann\npassword=a,b\n"), Ok("username=ann\npassword=a,b\n".to_owned()));
-        login(Path::new("/dev/null")).expect_err("an empty file");
-    }
-
-    #[test]
-    fn a_share_beside_ours_is_of_this_machine() {
-        assert_eq!(require_local_host("127.0.0.1"), Ok(()));
-        let far = require_local_host("192.0.2.77").expect_err("an address for documents only");
-        assert!(far.contains("is not this machine"), "{far}");
-        assert!(require_local_host("224.0.0.1").is_err() && require_local_host("255.255.255.255").is_err());
     }
 }

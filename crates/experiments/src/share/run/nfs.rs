@@ -69,9 +69,7 @@ impl<'a> Mounted<'a> {
         access: &Access<'_>,
         tools: &'a System,
     ) -> Result<Self, RunError> {
-        let own = || access.dir.to_owned();
-        let dir = access.existing.as_ref().map_or_else(own, |other| other.at.below(&other.folder).1);
-        let mount = nfs::mount((access.address, access.port), &dir, &mount_point(client));
+        let mount = nfs::mount((access.address, access.port), access.dir, &mount_point(client));
         let inside = |query: &Query| within(network, client.pid, query, tools);
         let unmount = inside(&namespace::unmount(&mount_point(client)))?;
         succeeded(&inside(&mount)?, tools)?;

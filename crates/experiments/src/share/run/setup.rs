@@ -4,12 +4,12 @@ use std::{
     fs, io,
     net::{IpAddr, TcpListener},
     path::PathBuf,
-    process, thread,
+    thread,
     time::{Duration, Instant},
 };
 
 use super::{
-    file_server::{Access, BEGINS, FileServer, MEMORY, OTHER_LOGIN, Other, Serves, write},
+    file_server::{Access, BEGINS, FileServer, MEMORY, Serves},
     files::{self, GOT, LARGE, SEVERAL, SMALL},
     nfs::{self, ASYNC},
     remote::Remote,
@@ -30,8 +30,6 @@ pub(super) const SERVER: &str = "192.0.2.1";
 const CLIENT: &str = "192.0.2.2";
 /// Port of a server in a network namespace.
 const PORT: u16 = 4450;
-/// Usual ports of servers.
-const SMB_PORT: u16 = 445;
 const NFS_PORT: u16 = 2049;
 pub(super) const POLL: Duration = Duration::from_millis(50);
 /// Timeout of a client's connection and of its end.
@@ -56,8 +54,6 @@ pub(super) struct Setup {
     /// Whether a client on another machine has the files that it puts.
     is_equipped: bool,
     port: u16,
-    /// Name of the scratch directory on the drive.
-    folder: String,
 }
 
 impl Setup {
@@ -98,11 +94,6 @@ impl Setup {
         if let (Some(remote), Some(server)) = (&remote, &programs) {
             server.client_files().iter().try_for_each(|file| remote.send_file(&client, file, tools))?;
         }
-        if let Some(login) = &act.login {
-            let given = super::login(login).map_err(|e| failed(&e))?;
-            write(&client.file(OTHER_LOGIN), &given).map_err(cannot)?;
-        }
-        let folder = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let port = if act.protocol == Protocol::Nfs { NFS_PORT } else { serves.port };
         let is_equipped = remote.is_none();
         Ok(Self {
@@ -115,7 +106,6 @@ impl Setup {
             remote,
             is_equipped,
             port,
-            folder,
         })
     }
 
@@ -185,10 +175,6 @@ impl Setup {
 
     /// The process in whose network namespace this route begins, and the address of the server there.
     pub fn place(&self, route: Route) -> (u32, String) {
-        // The network of the machine itself.
-        if let Some(at) = self.act.existing.as_ref().filter(|_| route == Route::Existing) {
-            return (process::id(), at.host().to_owned());
-        }
         // An unlimited link is never left out.
         match (self.remote(route), route.has(Part::Link) || !self.act.has_link()) {
             (Some(remote), _) => (self.client.pid, remote.addresses[0].to_string()),
@@ -215,23 +201,13 @@ impl Setup {
 
     /// Address, directory and options of a client on this route.
     pub fn access<'b>(&'b self, route: Route, address: &'b str) -> Access<'b> {
-        let existing = self.act.existing.as_ref().filter(|_| route == Route::Existing);
-        let usual = match self.act.protocol {
-            Protocol::Smb => SMB_PORT,
-            Protocol::Nfs | Protocol::Sftp => NFS_PORT,
-        };
         Access {
             address,
-            port: existing.map_or(self.port, |at| at.port().unwrap_or(usual)),
+            port: self.port,
             dir: dir_of(route),
             protection: self.act.protection.filter(|_| route.has(Part::Protection)),
             room: self.remote(route).is_none().then_some(&self.client.room),
             patience: ANSWERS,
-            existing: existing.map(|at| Other {
-                at,
-                folder: self.folder.clone(),
-                has_login: self.act.login.is_some(),
-            }),
         }
     }
 

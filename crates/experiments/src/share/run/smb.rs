@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    file_server::{Access, BEGINS, FileServer, MEMORY, OTHER_LOGIN, Serves, write},
+    file_server::{Access, BEGINS, FileServer, MEMORY, Serves, write},
     sandbox::{OWN, Sandbox, failed},
 };
 use crate::{
@@ -67,17 +67,9 @@ fn share(access: &Access<'_>) -> samba::Share {
         Some(Protection::Encryption) => "encrypt",
         None => "off",
     };
-    let (name, dir, login) = match &access.existing {
-        None => {
-            let name = if access.dir == OWN { "drive" } else { access.dir };
-            (name.to_owned(), String::new(), Some(access.file("login")))
-        }
-        Some(other) => {
-            let (name, dir) = other.at.below(&other.folder);
-            (name, dir, other.has_login.then(|| access.file(OTHER_LOGIN)))
-        }
-    };
-    samba::Share { name: format!("//{}/{name}", access.address), dir, port: access.port, login, protection }
+    let name = if access.dir == OWN { "drive" } else { access.dir };
+    let (name, login) = (format!("//{}/{name}", access.address), access.file("login"));
+    samba::Share { name, port: access.port, login, protection }
 }
 
 impl FileServer for Smb {

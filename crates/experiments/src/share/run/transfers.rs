@@ -28,7 +28,7 @@ impl Setup {
         let stop = || cancel.is_set();
         let cannot = |e: io::Error| self.cannot((kind, route), &e);
         let (is_alone, files) = (route == Route::Server, self.files(route));
-        self.ready((kind, route), &files, &stop).map_err(cannot)?;
+        self.ready(kind, &files).map_err(cannot)?;
         if let Some(remote) = self.remote(route).filter(|_| !kind.puts()) {
             remote.clear(GOT, &self.tools, &stop)?;
         }
@@ -68,19 +68,12 @@ impl Setup {
     }
 
     /// Prepares the directories and drops the files from the page cache, except those on tmpfs.
-    fn ready(&self, (kind, route): (TransferKind, Route), files: &Path, stop: Stop<'_>) -> io::Result<()> {
+    fn ready(&self, kind: TransferKind, files: &Path) -> io::Result<()> {
         let (count, most) = (self.act.set(kind).0, self.act.most_files());
-        if kind.puts() || route == Route::Existing {
-            files::clear(files, most)?;
-        }
         if kind.puts() {
-            return files::sync(files);
+            return files::clear(files, most).and_then(|()| files::sync(files));
         }
         files::clear(&self.client.file(GOT), most)?;
-        if route == Route::Existing {
-            files::put(&self.client.file(set_name(kind)), files, count, (false, false), stop)?;
-            files::open_to_all(files, count)?;
-        }
         files::cool(files, count)
     }
 
