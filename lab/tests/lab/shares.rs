@@ -3,11 +3,7 @@
 use std::time::{Duration, Instant};
 
 use drivebench::findings::{Findings, Metric, Scope};
-use drivebench_lab::{
-    Machine,
-    pools::SHARE_MODULES,
-    soak::CRASHED,
-};
+use drivebench_lab::{Machine, pools::SHARE_MODULES, soak::CRASHED};
 
 use super::{LIMIT, findings, out, scenario, start_unhurried};
 

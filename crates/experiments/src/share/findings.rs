@@ -2,7 +2,7 @@
 
 use super::{
     super::common::Series,
-    limit::{Gain, Limit, Runs, limit},
+    limit::{Limit, Runs, limit},
 };
 use crate::{
     analyse::{Estimate, repeat},
@@ -96,10 +96,6 @@ impl Case<'_> {
     }
 
     fn limit_words(&self, kind: TransferKind, limit: &Limit) -> String {
-        let gains = |gains: &[Gain]| {
-            let words = |gain: &Gain| self.gain_words(kind, gain, self.whole_part(gain.part));
-            gains.iter().map(words).collect::<Vec<_>>().join("; ")
-        };
         match limit {
             Limit::Part(gain) => {
                 let warning = match gain.part {
@@ -107,19 +103,22 @@ impl Case<'_> {
                     _ => "",
                 };
                 let part = capital(self.whole_part(gain.part));
-                format!("{part} limits: {}{warning}", self.gain_words(kind, gain, "it"))
+                let speed =
+                    self.speed(kind, Route::Without(gain.part)).map_or("-".to_owned(), |e| rate(e.value));
+                let (times, least) = (factor(gain.estimate.value), factor(gain.estimate.low));
+                format!(
+                    "{part} limits: {speed} without it, {times} times as much (at least {least}){warning}"
+                )
             }
-            Limit::Alike(all) => format!("No single part limits: {}", gains(all)),
-            Limit::Together => "No single part limits".to_owned(),
+            Limit::Several => "No single part limits".to_owned(),
             Limit::Rest => format!(
                 "{}, the programs or the processors limit{}",
                 self.act.protocol.name(),
                 self.busiest(kind)
             ),
-            Limit::Open(sure) => {
+            Limit::Open => {
                 let larger = if kind.is_small() { "more --files" } else { "a larger --size" };
-                let sure = if sure.is_empty() { String::new() } else { format!(" ({})", gains(sure)) };
-                format!("Which part limits most is not clear{sure}: use more --runs, or {larger}")
+                format!("Which part limits most is not clear: use more --runs, or {larger}")
             }
         }
     }
@@ -130,12 +129,6 @@ impl Case<'_> {
             (Part::Link, Some(_)) => "the network or the client's machine",
             (part, _) => self.act.part(part),
         }
-    }
-
-    fn gain_words(&self, kind: TransferKind, Gain { part, estimate }: &Gain, name: &str) -> String {
-        let speed = self.speed(kind, Route::Without(*part)).map_or("-".to_owned(), |e| rate(e.value));
-        let (times, least) = (factor(estimate.value), factor(estimate.low));
-        format!("{speed} without {name}, {times} times as much (at least {least})")
     }
 
     /// How busy the busiest core was, where that may be what limits.
