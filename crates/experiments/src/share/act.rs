@@ -12,7 +12,7 @@ use crate::{
     run::{Execution, RunError, Troubles, stays},
     sysroot::Sysroot,
     target::Target,
-    units::{RemoteDir, count, decimal_bytes, duration},
+    units::{RemoteDir, count, decimal_bytes},
 };
 
 /// Clients put files on a share and get them, over the whole route and with parts of it left out.
@@ -214,18 +214,6 @@ impl ShareTest {
         files.saturating_mul(bytes)
     }
 
-    /// Least time of all transfers over the link, in seconds.
-    fn over_link(&self) -> Option<f64> {
-        let rate = self.rate? as f64;
-        // Each start of the server is followed by one put and one get.
-        let warm = [TransferKind::Put, TransferKind::Get].map(|kind| self.moved(kind));
-        let moved = self.routes().filter(|route| route.has(Part::Link)).flat_map(|route| {
-            self.kinds().filter(move |kind| self.applies(*kind, route)).map(|kind| self.moved(kind))
-        });
-        let bits: f64 = moved.chain(warm).map(|bytes| 8.0 * bytes as f64).sum();
-        Some(bits * f64::from(self.runs) / rate)
-    }
-
     /// Largest number of files in a transfer; one set exists at a time.
     pub fn most_files(&self) -> u64 {
         self.kinds().map(|kind| self.set(kind).0).max().unwrap_or(0)
@@ -312,8 +300,6 @@ impl Act for ShareTest {
             format!("each over {}", routes.join(", ")),
             count(u64::from(self.runs), "time"),
         ];
-        let over_link = self.over_link().map(duration);
-        parts.extend(over_link.map(|time| format!("transfers over the link take {time} or more")));
         if self.client.is_some() {
             parts.push("if both machines have iperf3, it fills the network for 3 s at a time".to_owned());
         }

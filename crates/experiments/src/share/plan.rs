@@ -1,14 +1,14 @@
 //! The plan of share.
 
 use super::{
-    super::{PlanError, Request, free_space::largest_file, target_checks::fits},
+    super::{PlanError, Request, target_checks::fits},
     options,
 };
 use crate::{
     plan::{Plan, Steps},
     share::{Protocol, ShareRepetition, ShareTest},
     target::Kind,
-    units::{KIB, decimal_bytes},
+    units::KIB,
 };
 
 /// Bytes of a small file: such as a document, or a photo's thumbnail.
@@ -42,11 +42,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             runs: ask.values.get(&options::TIMES),
         };
         fits(target, test.on_disk()).map_err(PlanError::without_limit)?;
-        if let Some(most) = largest_file(target).filter(|most| *most < test.bytes) {
-            let why =
-                format!("its filesystem has no files larger than {}: lower --size", decimal_bytes(most));
-            return Err(PlanError::Unsuitable { path: target.path.clone(), why });
-        }
         steps.add(&[at], test.clone());
         for run in 1..=test.runs {
             steps.add(&[at], ShareRepetition { run, test: test.clone() });
