@@ -78,12 +78,6 @@ pub fn add_user(config: &str, user: &str) -> Query {
     Query::new(PDBEDIT, ["--configfile", config, "--create", "--password-from-stdin", "--user", user])
 }
 
-/// Major and minor number of a version such as `Version 4.17.12-Debian`.
-pub fn numbers(version: &str) -> Option<(u32, u32)> {
-    let mut numbers = version.trim().strip_prefix("Version ")?.split(['.', '-']).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,11 +98,5 @@ mod tests {
             is_mark(r"Current directory is \\192.0.2.1\drive\")
                 && !is_mark("NT_STATUS_OBJECT_NAME_NOT_FOUND")
         );
-    }
-
-    #[test]
-    fn versions_have_two_numbers() {
-        let all = ["Version 4.17.12-Debian\n", "Version 4.9-rc1", "4.17", "Version x"];
-        assert_eq!(all.map(numbers), [Some((4, 17)), Some((4, 9)), None, None]);
     }
 }

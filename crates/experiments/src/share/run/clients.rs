@@ -131,7 +131,6 @@ impl Setup {
         };
         Err(failed(&format!("{called} failed: {why}")))
     }
-
 }
 
 /// Commands that put or get one file.

@@ -49,11 +49,6 @@ pub(super) fn check_prerequisites(root: &Sysroot, act: &ShareTest) -> Result<(),
     for tool in namespace::TOOLS.iter().chain(served).chain(link).chain(other) {
         tools.find(*tool).map_err(|e| e.to_string())?;
     }
-    match act.protocol {
-        Protocol::Smb => smb::is_recent(&tools)?,
-        Protocol::Nfs => nfs::is_recent(root)?,
-        Protocol::Sftp => {}
-    }
     // Memory for the client's files and for the share on tmpfs.
     let needed = act.kept().saturating_add(2 * act.held()).saturating_add(RESERVE);
     match machine::memory(root, "MemAvailable") {
@@ -90,8 +85,7 @@ impl Session {
         let setup = Setup::start(&folder, act, cancel).map_err(|e| ended(e, cancel))?;
         let server = server(act.protocol, &setup.tools);
         let shared = ShareResult { server, network_port: setup.network_port(), ..ShareResult::default() };
-        let session =
-            Self { setup: Some(setup), folder: Some(folder), has_no_network: false };
+        let session = Self { setup: Some(setup), folder: Some(folder), has_no_network: false };
         Ok((session, shared))
     }
 
@@ -138,8 +132,7 @@ impl Session {
                         }
                         Ok(load) => load,
                     },
-                    _ => setup
-                        .time((kind, route), (run, run == 1), cancel)?,
+                    _ => setup.time((kind, route), (run, run == 1), cancel)?,
                 };
                 shared.loads.push(load);
             }

@@ -8,7 +8,6 @@ use super::{
 };
 use crate::{
     run::RunError,
-    sysroot::Sysroot,
     tools::{
         Query, System, Talk,
         namespace::{self, beside, within},
@@ -18,19 +17,6 @@ use crate::{
 
 /// Name of the second export of the directory, without `sync`.
 pub(super) const ASYNC: &str = "async";
-
-/// First Linux version in which NFS versions are set for each network namespace.
-const OLDEST: (u32, u32) = (5, 2);
-
-/// Refuses a kernel that is too old.
-pub(super) fn is_recent(root: &Sysroot) -> Result<(), String> {
-    let release = root.word("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
-    match numbers.next().zip(numbers.next()) {
-        Some(numbers) if numbers >= OLDEST => Ok(()),
-        _ => Err(format!("NFS needs Linux 5.2 or later, not '{release}'")),
-    }
-}
 
 pub(super) fn prepare((server, client): (&Sandbox, &Sandbox), tools: &System) -> Result<(), RunError> {
     let dirs = [server.room.clone(), server.room.join(OWN), server.room.join(ASYNC)];

@@ -53,18 +53,11 @@ impl Remote {
         let stop = || cancel.is_set() || since.elapsed() > BEGINS;
         let mut next = || keeps.next_line(&stop);
         while next().is_some_and(|line| line != ssh::READY) {}
-        let (Some(connection), Some(version)) = (next(), next()) else {
+        let Some(connection) = next() else {
             let said = keeps.end(if stop() { Duration::ZERO } else { ENDS });
             return Err(client_error(at, &said));
         };
         let addresses = addresses(&connection).map_err(refused)?;
-        let is_old = || samba::numbers(&version).is_none_or(|version| version < super::smb::OLDEST);
-        if protocol == Protocol::Smb && is_old() {
-            return Err(refused(format!(
-                "smbclient 4.15 or later is needed there, not '{}'",
-                version.trim()
-            )));
-        }
         Ok(Self { at: at.clone(), name, keeps, addresses })
     }
 

@@ -12,24 +12,12 @@ use super::{
 use crate::{
     run::RunError,
     share::Protection,
-    tools::{Output, Query, Runner, System, namespace::within, samba},
+    tools::{Output, Query, System, namespace::within, samba},
 };
-
-/// The first version of Samba whose client takes `--client-protection`.
-pub(super) const OLDEST: (u32, u32) = (4, 15);
 
 pub(super) struct Smb {
     smbclient: PathBuf,
     conf: PathBuf,
-}
-
-/// Refuses a Samba that is too old.
-pub(super) fn is_recent(tools: &System) -> Result<(), String> {
-    let version = tools.ask(&samba::version()).map_err(|e| e.to_string())?.stdout;
-    match samba::numbers(&version) {
-        Some(version) if version >= OLDEST => Ok(()),
-        _ => Err(format!("Samba 4.15 or later is needed, not '{}'", version.trim())),
-    }
 }
 
 impl Smb {

@@ -78,12 +78,7 @@ impl Setup {
     }
 
     /// Copies or reads files from this process: of the mounted share, or without a client.
-    fn copy(
-        &self,
-        (kind, route): (TransferKind, Route),
-        there: &Path,
-        stop: Stop<'_>,
-    ) -> io::Result<Moved> {
+    fn copy(&self, (kind, route): (TransferKind, Route), there: &Path, stop: Stop<'_>) -> io::Result<Moved> {
         let (count, at_once) = (self.act.set(kind).0, kind.has_several_clients());
         // Closing a file writes what is left of it, and says nothing if that fails.
         let to_its_end = route != Route::Server;
