@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Protocol, ShareResult, run};
+use super::{Protocol, run};
 use crate::{
     inventory::Inventory,
     plan::{Act, Changes, Cost, Needs, Step, Uncounted},
@@ -347,17 +347,11 @@ impl Act for ShareTest {
         for target in step.targets() {
             run.held.release::<run::Session>(run.ctx.world.runner())?;
             let on = &run.plan.targets[target];
-            let shared = match (run.ctx.world.system(), stays(on)) {
-                (None, _) => ShareResult { server: "Samba".to_owned(), ..ShareResult::default() },
-                (_, Err(source)) => return Err(RunError::Folder { dir: on.path.clone(), source }),
-                (Some(_), Ok(())) => {
-                    run.ctx.watcher.waits(&format!("{}: starting a server and a client", on.given));
-                    let journal = run.ctx.world.journal();
-                    let (session, shared) = run::Session::start((target, on), self, journal, &run.cancel)?;
-                    run.held.put(target, session);
-                    shared
-                }
-            };
+            stays(on).map_err(|source| RunError::Folder { dir: on.path.clone(), source })?;
+            run.ctx.watcher.waits(&format!("{}: starting a server and a client", on.given));
+            let journal = run.ctx.world.journal();
+            let (session, shared) = run::Session::start((target, on), self, journal, &run.cancel)?;
+            run.held.put(target, session);
             run.emit_act(
                 step.id,
                 Some(target),

@@ -3,6 +3,7 @@
 use super::{
     super::common::Series,
     limit::{Limit, Runs, limit},
+    many_findings,
 };
 use crate::{
     analyse::{Estimate, repeat},
@@ -38,6 +39,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             (!shared.loads.is_empty()).then_some(Case { given: &target.given, act, shared, bus })
         })
         .collect();
+    many_findings::results(findings, run, plan);
     let several = cases.len() > 1;
     for case in &cases {
         let name = |text| if several { format!("{}: {text}", case.given) } else { text };

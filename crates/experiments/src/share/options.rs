@@ -2,7 +2,7 @@
 
 use super::super::{
     Declared, Opt,
-    options::{choice, read, within},
+    options::{choice, within},
     shared_options as shared,
 };
 use crate::{
@@ -22,8 +22,11 @@ pub const PROTOCOL: Opt<Protocol> =
         .choices(&["smb", "nfs", "sftp"])
         .default("smb");
 
-pub const CLIENT: Opt<RemoteDir> =
-    Opt::new("client", "URL", read, "ssh://[USER@]HOST[:PORT]/DIR [default: here]").conflicts(&["rate"]);
+/// With a target its server's client; without one, clients of a share that is there.
+pub const CLIENT: Opt<Vec<RemoteDir>> =
+    Opt::new("client", "URL", clients, "ssh://[USER@]HOST[:PORT]/DIR; may be repeated")
+        .many()
+        .conflicts(&["rate"]);
 
 /// Takes a few seconds over a slow link.
 pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", size, "Size of the large file").default("64MiB");
@@ -61,6 +64,10 @@ fn rate(text: &str) -> Result<u64, String> {
     };
     let rate = number.trim().parse::<f64>().map_err(|_| wrong())? * factor;
     if (1e5..=1e12).contains(&rate) { Ok(rate as u64) } else { Err(wrong()) }
+}
+
+fn clients(text: &str) -> Result<Vec<RemoteDir>, String> {
+    text.split(',').map(str::parse).collect()
 }
 
 fn size(text: &str) -> Result<u64, String> {

@@ -6,9 +6,9 @@ use super::{
 };
 use crate::{
     plan::{Plan, Steps},
-    share::{Protocol, ShareRepetition, ShareTest},
-    target::Kind,
-    units::KIB,
+    share::{ManyClients, Protocol, ShareRepetition, ShareTest},
+    target::{Kind, Target},
+    units::{KIB, RemoteDir},
 };
 
 /// Bytes of a small file: such as a document, or a photo's thumbnail.
@@ -16,7 +16,16 @@ const SMALL: u64 = 16 * KIB;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let mut steps = Steps::default();
-    let (protocol, client) = (ask.values.get(&options::PROTOCOL), ask.values.typed(&options::CLIENT));
+    let protocol = ask.values.get(&options::PROTOCOL);
+    let client = match ask.values.typed(&options::CLIENT).as_deref() {
+        Some(clients) if ask.targets.is_empty() => return many_clients(ask, clients),
+        Some([client]) => Some(client.clone()),
+        None => None,
+        Some(_) => {
+            let why = "several clients use a share that is there: leave out the target, and name its directory on each client";
+            return Err(PlanError::Options(why.to_owned()));
+        }
+    };
     let protection = ask.values.get(&options::PROTECTION);
     if protection.is_some() && protocol != Protocol::Smb {
         let why = "--protection works with SMB only: leave out --protection, or --protocol";
@@ -47,7 +56,30 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             steps.add(&[at], ShareRepetition { run, test: test.clone() });
         }
     }
+    Ok(planned(ask, steps))
+}
+
+fn planned(ask: &Request, steps: Steps) -> Plan {
     let planned = ask.planned(steps);
     let limit = planned.limit.filter(|_| ask.values.is_typed(options::MAX_TIME.name()));
-    Ok(Plan { limit, engine: None, ..planned })
+    Plan { limit, engine: None, ..planned }
+}
+
+/// Clients of a share that is there.
+fn many_clients(ask: &Request, clients: &[RemoteDir]) -> Result<Plan, PlanError> {
+    let served = ["protocol", "files", "clients", "protection"];
+    if let Some(option) = served.into_iter().find(|option| ask.values.is_typed(option)) {
+        let why = format!(
+            "--{option} is for a share that drivebench serves: leave it out, or name a directory to serve"
+        );
+        return Err(PlanError::Options(why));
+    }
+    let target =
+        |at: &RemoteDir| Target { given: at.to_string(), path: at.to_string().into(), ..Target::default() };
+    let targets: Vec<Target> = clients.iter().map(target).collect();
+    let (bytes, rounds) = (ask.values.get(&options::SIZE), ask.values.get(&options::TIMES));
+    let mut steps = Steps::default();
+    let all: Vec<usize> = (0..clients.len()).collect();
+    steps.add(&all, ManyClients { clients: clients.to_vec(), bytes, rounds });
+    Ok(planned(&Request { targets, ..ask.clone() }, steps))
 }

@@ -9,6 +9,8 @@ pub const SFTP: Tool = Tool { name: "sftp", package: "openssh-client" };
 const SSH: Tool = Tool { name: "ssh", ..SFTP };
 const KEYGEN: Tool = Tool { name: "ssh-keygen", ..SFTP };
 
+/// The programs that a client needs.
+pub const CLIENT: [Tool; 2] = [SFTP, SSH];
 /// All programs that are needed.
 pub const TOOLS: [Tool; 5] = [SSHD, SFTP, SSH, KEYGEN, SH];
 
@@ -96,11 +98,6 @@ pub fn client((room, address): (&Path, &str), port: u16, dir: &str) -> Query {
 /// Whether a line is the answer to `pwd`.
 pub fn is_mark(line: &str) -> bool {
     line.starts_with("Remote working directory: ")
-}
-
-/// The programs that a client needs, and the query for its version.
-pub fn client_needs() -> (&'static [Tool], Query) {
-    (&[SFTP, SSH], version())
 }
 
 pub fn version() -> Query {

@@ -14,6 +14,8 @@ pub const SMBCLIENT: Tool = Tool { name: "smbclient", package: "smbclient" };
 /// Runs smbclient with unbuffered output; without it all lines arrive at the end.
 pub const STDBUF: Tool = Tool { name: "stdbuf", package: "coreutils" };
 
+/// The programs that a client needs.
+pub const CLIENT: [Tool; 2] = [SMBCLIENT, STDBUF];
 /// All programs that are needed.
 pub const TOOLS: [Tool; 4] = [SMBD, PDBEDIT, SMBCLIENT, STDBUF];
 
@@ -25,11 +27,6 @@ pub fn serve(config: &str) -> Query {
 /// Prints the version of the server: `Version 4.17.12-Debian`.
 pub fn version() -> Query {
     Query::new(SMBD, ["--version"]).within(Duration::from_secs(60))
-}
-
-/// The programs that a client needs, and the query for its version.
-pub fn client_needs() -> (&'static [Tool], Query) {
-    (&[SMBCLIENT, STDBUF], Query::new(SMBCLIENT, ["--version"]))
 }
 
 /// A share as a client sees it.

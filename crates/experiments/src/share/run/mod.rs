@@ -3,6 +3,7 @@
 mod clients;
 mod file_server;
 mod files;
+mod many_clients;
 mod network;
 mod nfs;
 mod remote;
@@ -16,6 +17,7 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::process::geteuid;
 
+pub(super) use self::many_clients::with_clients;
 use self::{sandbox::failed, setup::Setup};
 use crate::{
     engine::Cancel,

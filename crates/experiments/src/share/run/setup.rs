@@ -265,7 +265,7 @@ pub(super) fn set_name(kind: TransferKind) -> &'static str {
 }
 
 /// A random text for names, and for a password that lasts as long as the server.
-fn random() -> Result<String, RunError> {
+pub(super) fn random() -> Result<String, RunError> {
     let uuid = Sysroot::live().word("/proc/sys/kernel/random/uuid");
     uuid.ok_or_else(|| failed("the kernel gives no random number"))
 }
