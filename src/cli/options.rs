@@ -119,7 +119,10 @@ fn subcommand(experiment: &'static Experiment) -> clap::Command {
         .mut_arg("targets", |arg| arg.help(experiment.targets()))
         .mut_arg("targets", |arg| match experiment.default_target {
             Some(target) => arg.default_value(target).hide_default_value(true),
-            None => arg.required_unless_present("resume"),
+            None => {
+                let instead = experiment.instead_of_target();
+                arg.required_unless_present_any(["resume"].into_iter().chain(instead))
+            }
         })
         .mut_arg("resume", |arg| arg.conflicts_with_all(planned))
         .args(options.iter().map(|option| arg(*option)))

@@ -22,7 +22,13 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
     (
         "runs fio, which may write",
         &["FioRun"],
-        &["crates/engine/src/fio/args.rs", "crates/engine/src/fio/mod.rs", "crates/host/src/tools/fio.rs"],
+        &[
+            "crates/engine/src/fio/args.rs",
+            "crates/engine/src/fio/mod.rs",
+            // In directories of its own on clients.
+            "crates/experiments/src/share/run/many_clients.rs",
+            "crates/host/src/tools/fio.rs",
+        ],
     ),
     (
         "opens files for writing",
@@ -148,7 +154,6 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
         &["TcpListener", "UnixListener"],
         &[
             // These only look for a free port.
-            "crates/experiments/src/share/run/mod.rs",
             "crates/experiments/src/share/run/remote.rs",
             "crates/experiments/src/share/run/setup.rs",
             "src/cli/serve.rs",
@@ -162,7 +167,6 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/record/owner.rs",
             "crates/core/src/run/lock.rs",
             "crates/core/src/run/pool/keep.rs",
-            "crates/experiments/src/share/run/files.rs",
         ],
     ),
     // Lints deny it everywhere; this lists where an `allow` may silence them.

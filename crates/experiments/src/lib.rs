@@ -67,7 +67,7 @@ const MAX_STEPS: usize = 150_000;
 impl Experiment {
     /// The plan, or why a target can't be measured as asked and what to do about it. Touches no drive.
     pub fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
-        if ask.targets.is_empty() {
+        if ask.targets.is_empty() && !self.instead_of_target().is_some_and(|name| ask.values.is_typed(name)) {
             return Err(PlanError::NoTarget);
         }
         let plan = (self.plan)(ask)?;
@@ -90,6 +90,11 @@ impl Experiment {
             name if name == SPINUP.name => "Disks: /dev paths, serials or bay:PORT",
             _ => "Directories, files, /dev paths, serials, labels or bay:PORT",
         }
+    }
+
+    /// The option that may be typed instead of a target.
+    pub fn instead_of_target(&self) -> Option<&'static str> {
+        (self.name == SHARE.name).then_some("client")
     }
 
     /// The target that a person names; swap also knows compressed memory.

@@ -192,11 +192,6 @@ pub fn within<T: FromStr + PartialOrd + fmt::Display>(
     number.ok_or_else(|| format!("a whole number from {} to {}", range.start(), range.end()))
 }
 
-/// A parser for types whose `FromStr` explains its errors.
-pub fn read<T: FromStr<Err = String>>(text: &str) -> Result<T, String> {
-    text.parse()
-}
-
 /// A parser for types of the standard library: a number, a name, true or false.
 pub fn parsed<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| "not a valid number".to_owned())

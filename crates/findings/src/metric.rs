@@ -190,9 +190,6 @@ pub enum Scope {
     WithoutProtection,
     WithoutSync,
     WithoutAll,
-    /// The speed with one setting changed, which the engine of the load names; or
-    /// from a share of another server, without the link.
-    Existing,
     /// The speed of the network to a client, without files.
     Network,
 }

@@ -70,7 +70,6 @@ fn words(quantity: &Quantity, scope: Scope) -> String {
         }
         (Quantity::Throughput, Scope::WithoutProtection) => "without signing or encryption".to_owned(),
         (Quantity::Throughput, Scope::WithoutSync) => "without the export's sync".to_owned(),
-        (Quantity::Throughput, Scope::Existing) => "your share".to_owned(),
         (Quantity::Throughput, Scope::Network) => "the network alone".to_owned(),
         (Quantity::Throughput, Scope::WithoutAll) => "without all of these".to_owned(),
         (Quantity::Throughput, _) => "throughput".to_owned(),

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Shell functions that serve files as a person would.
-pub const BY_HAND: &str = include_str!("by_hand.sh");
+const BY_HAND: &str = include_str!("by_hand.sh");
 /// How `run share` is called, and what is timed by hand.
 const WAYS: [(&str, &str); 3] = [("", "smb"), ("--protocol nfs", "nfs"), ("--protocol sftp", "sftp")];
 const RATE: u64 = 8_000_000;
@@ -87,8 +87,7 @@ fn compared(machine: &Machine, args: &str, name: &str) -> Result<Vec<(String, f6
         let (speed, seconds) = repeat::typical(&speeds)
             .zip(repeat::typical(&seconds))
             .ok_or_else(|| machine.wrong("findings", format!("no speed of {name}, {errand}")))?;
-        let bytes = if errand == "read" { 256 * 4096 } else { MIB << 20 };
-        Ok((errand, speed.value * seconds.value / bytes as f64))
+        Ok((errand, speed.value * seconds.value / (MIB << 20) as f64))
     });
     compared.collect()
 }

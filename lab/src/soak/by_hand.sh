@@ -129,10 +129,6 @@ time_mounted() {
     starts=$(seconds "$nothing")
     echo "get $(less "$(seconds "/bin/cp $mounted/0 $client/got")" "$starts")"
     same
-    umount $mounted && cold
-    $1
-    fio --name=read --filename=$mounted/0 --rw=randread --bs=4k --number_ios=256 --fadvise_hint=random --allow_file_create=0 \
-        --output-format=terse --terse-version=3 | awk -F';' '{printf "read %.3f\n", $9 / 1000}'
     umount $mounted && rm "$2/0"
 }
 

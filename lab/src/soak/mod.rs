@@ -22,7 +22,7 @@ use serde_json::Value;
 
 pub use baselines::baselines;
 pub use boots::{Meanwhile, boot_media, boot_series, boots};
-pub use by_hand::{BY_HAND, shares_by_hand};
+pub use by_hand::shares_by_hand;
 pub use lying::lying;
 pub use pools::{joined, layouts, pools};
 pub use power::{cut_once, lost_power, write_hole};

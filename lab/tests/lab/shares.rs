@@ -3,11 +3,7 @@
 use std::time::{Duration, Instant};
 
 use drivebench::findings::{Findings, Metric, Scope};
-use drivebench_lab::{
-    Machine,
-    pools::SHARE_MODULES,
-    soak::{BY_HAND, CRASHED},
-};
+use drivebench_lab::{Machine, pools::SHARE_MODULES, soak::CRASHED};
 
 use super::{LIMIT, findings, out, scenario, start_unhurried};
 
@@ -134,7 +130,6 @@ fn a_client_on_another_machine_is_used_by_ssh_and_nothing_is_left_there() {
         let network = speed(&found, errand, Scope::Network);
         assert!((0.4e6..0.51e6).contains(&network), "4 Mb/s are 0.5 MB/s: {network}");
     }
-    assert!(found.context.join(" ").contains("SMB3"), "{:#?}", found.context);
     let left_there = || out(&machine, "ls -A /work/client") + &left(&machine);
     assert_eq!(left_there(), "");
 
@@ -147,7 +142,7 @@ fn a_client_on_another_machine_is_used_by_ssh_and_nothing_is_left_there() {
     let client = speed(&found, "put 1.05 MB", Scope::Client);
     assert!((0.3e6..0.5e6).contains(&client), "4 Mb/s are 0.5 MB/s: {client}");
     let context = found.context.join(" ");
-    assert!(context.contains("SSH 2.0"), "{context}");
+    assert!(context.contains("OpenSSH"), "{context}");
     assert!(context.contains("the network alone was not measured: iperf3 does not serve here"), "{context}");
     assert_eq!(left_there(), "");
 
@@ -162,15 +157,14 @@ fn a_client_on_another_machine_is_used_by_ssh_and_nothing_is_left_there() {
 #[test]
 fn nfs_and_sftp_are_measured_and_end_with_the_run() {
     let machine = machine();
-    let all = [("--protocol nfs", "NFS 4."), ("--protocol sftp", "SSH 2.0")];
-    for (protocol, agreed) in all {
+    for (protocol, server) in [("--protocol nfs", "nfsd"), ("--protocol sftp", "OpenSSH")] {
         let is_nfs = protocol.contains("nfs");
         // Several at once of one protocol: of all, that takes long.
         let clients = if is_nfs { 2 } else { 1 };
         let run = format!("share {protocol} --rate 40Mb --clients {clients} {SMALL}");
         let found = findings(&machine, &format!("{run} --runs 1 /mnt/a"));
         eprintln!("{}\n{:#?}", found.context.join("\n"), found.tables);
-        assert!(found.context.join(" ").contains(agreed), "{:#?}", found.context);
+        assert!(found.context.join(" ").contains(server), "{:#?}", found.context);
         let sync = is_nfs.then_some(Scope::WithoutSync);
         let all = [Scope::Client, Scope::WithoutDrive, Scope::WithoutLink];
         for scope in all.into_iter().chain(sync) {
@@ -185,12 +179,6 @@ fn nfs_and_sftp_are_measured_and_end_with_the_run() {
         // What SFTP costs an emulated processor hides what the drive does.
         let [drive, memory] = [Scope::Client, Scope::WithoutDrive].map(|s| speed(&found, "put 2.10", s));
         assert!(!is_nfs || memory > 1.2 * drive, "{drive} and {memory}");
-        let random = found
-            .estimates
-            .iter()
-            .filter(|m| m.load.as_ref().is_some_and(|l| l.name.starts_with("read 256")));
-        let random: Vec<Scope> = random.map(|metric| metric.scope).collect();
-        assert_eq!(is_nfs, random.contains(&Scope::Client), "{random:?}");
         // What is got waits for nothing to be stored.
         let without_sync = found.estimates.iter().filter(|m| m.scope == Scope::WithoutSync);
         let loads: Vec<&str> = without_sync.filter_map(|m| Some(m.load.as_ref()?.name.as_str())).collect();
@@ -207,38 +195,6 @@ fn nfs_and_sftp_are_measured_and_end_with_the_run() {
     }
 }
 
-#[test]
-fn a_share_that_another_server_serves_is_read_beside_ours_and_left_as_it_is() {
-    let machine = machine();
-    let serve =
-        "mkdir -p /mnt/a/films $smb; serve_smb /mnt/a; serve_nfs /mnt/a; find /mnt/a | sort >/work/files";
-    out(&machine, &format!("set -e; {BY_HAND}\n{serve}"));
-    let smb = "--existing smb://127.0.0.1:4450/hand/films --login /work/hand-smb/login";
-    let nfs = "--protocol nfs --existing nfs://127.0.0.1/films";
-    for (way, clients) in [(smb.to_owned(), 1), (nfs.to_owned(), 2)] {
-        let run = format!("share {way} --rate 40Mb --clients {clients} {SMALL} --runs 1 /mnt/a/films");
-        let found = findings(&machine, &run);
-        eprintln!("{}\n{:#?}", found.context.join("\n"), found.tables);
-        let errands = ["get 2.10", "get 4 files", "get 1.05 MB by each"];
-        for errand in errands.into_iter().filter(|errand| clients > 1 || !errand.contains("each")) {
-            assert!(speed(&found, errand, Scope::Existing) > 0.0);
-        }
-        let is_put = |m: &&Metric| m.load.as_ref().is_some_and(|load| load.name.starts_with("put"));
-        assert!(found.estimates.iter().filter(is_put).all(|m| m.scope != Scope::Existing), "it is only read");
-        out(
-            &machine,
-            "find /mnt/a | sort | diff /work/files - && pidof smbd && ! grep drivebench /proc/mounts",
-        );
-    }
-    let elsewhere = out(&machine, &format!("drivebench run share {smb} {SMALL} --runs 1 /mnt/b 2>&1; true"));
-    let elsewhere = elsewhere.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        elsewhere.contains("Is smb://127.0.0.1:4450/hand/films the directory that is measured"),
-        "{elsewhere}"
-    );
-    assert!(!elsewhere.contains("password=p"), "{elsewhere}");
-}
-
 /// A name that would be a command, or a setting, if it got into one.
 const ODD: &str = "/mnt/a/a b;c%S \"[drive]";
 
@@ -248,11 +204,6 @@ fn clients_get_what_they_insist_on_and_nothing_is_left_of_a_run_that_ends_early(
     out(&machine, &format!("mkdir '{ODD}'"));
     let found =
         findings(&machine, &format!("share {SMALL} --runs 1 --rate 40Mb --protection encrypt '{ODD}'"));
-    let context = found.context.join(" ");
-    assert!(
-        context.contains("SMB3") && context.contains("encryption AES") && context.contains("full"),
-        "{context}"
-    );
     for scope in [Scope::Client, Scope::WithoutProtection, Scope::WithoutAll] {
         for errand in ["put 2.10", "get 2.10", "put 524 kB by each", "get 524 kB by each", "get 4 files"] {
             assert!(speed(&found, errand, scope) > 0.0);

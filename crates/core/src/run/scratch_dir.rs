@@ -257,14 +257,14 @@ pub(super) fn remove(dir: &File, path: &Path, files: u64) -> io::Result<()> {
     held::remove_dir(dir, path)
 }
 
-/// Removes the regular files with the numbers below `files`, as they were named, until it is `stopped`.
+/// Removes the regular files and sockets with the numbers below `files`, as they were named, until it is `stopped`.
 fn empty(dir: &File, files: u64, stopped: impl Fn() -> bool) -> io::Result<()> {
     let number = |name: &str| name.parse::<u64>().ok().filter(|number| number.to_string() == name);
     let ours = |name: &CStr| name.to_str().ok().and_then(number).is_some_and(|number| number < files);
     let mut names = Vec::new();
     for entry in Dir::read_from(dir)? {
         let entry = entry?;
-        let plain = [FileType::RegularFile, FileType::Unknown].contains(&entry.file_type());
+        let plain = [FileType::RegularFile, FileType::Socket, FileType::Unknown].contains(&entry.file_type());
         if plain && ours(entry.file_name()) {
             names.push(entry.file_name().to_owned());
         }

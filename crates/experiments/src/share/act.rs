@@ -1,10 +1,10 @@
 //! The act of share: clients move files between themselves and a share of the target.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Existing, Protocol, ShareResult, run};
+use super::{Protocol, run};
 use crate::{
     inventory::Inventory,
     plan::{Act, Changes, Cost, Needs, Step, Uncounted},
@@ -12,7 +12,7 @@ use crate::{
     run::{Execution, RunError, Troubles, stays},
     sysroot::Sysroot,
     target::Target,
-    units::{RemoteDir, count, decimal_bytes, duration},
+    units::{RemoteDir, count, decimal_bytes},
 };
 
 /// Clients put files on a share and get them, over the whole route and with parts of it left out.
@@ -24,10 +24,6 @@ pub struct ShareTest {
     pub protocol: Protocol,
     /// The machine of the clients and their directory there; `None` means this machine.
     pub client: Option<RemoteDir>,
-    /// The same directory as another server shares it, from which files are got, too.
-    pub existing: Option<Existing>,
-    /// The file with user and password for the other server; `None` means a guest.
-    pub login: Option<PathBuf>,
     /// Protection of messages that clients insist on.
     pub protection: Option<Protection>,
     /// Size of the large file in bytes. Several clients at once share it between them.
@@ -56,8 +52,6 @@ pub enum Protection {
 pub enum TransferKind {
     Put,
     Get,
-    /// Random blocks of the large file, one after the other; only of a share that is mounted.
-    ReadRandom,
     PutSmall,
     GetSmall,
     PutSeveral,
@@ -86,8 +80,6 @@ pub enum Route {
     Without(Part),
     /// Without all parts except the protocol.
     WithoutAll,
-    /// From the other server, without the link.
-    Existing,
     /// Bytes between both machines by iperf3, without files or file servers.
     Network,
     /// The files as programs on the server use them, without a client.
@@ -95,15 +87,8 @@ pub enum Route {
 }
 
 impl TransferKind {
-    const ALL: [Self; 7] = [
-        Self::Put,
-        Self::Get,
-        Self::ReadRandom,
-        Self::PutSmall,
-        Self::GetSmall,
-        Self::PutSeveral,
-        Self::GetSeveral,
-    ];
+    const ALL: [Self; 6] =
+        [Self::Put, Self::Get, Self::PutSmall, Self::GetSmall, Self::PutSeveral, Self::GetSeveral];
 
     pub fn puts(self) -> bool {
         matches!(self, Self::Put | Self::PutSmall | Self::PutSeveral)
@@ -124,24 +109,19 @@ impl Route {
             Self::Whole => true,
             Self::Without(left_out) => left_out != part,
             Self::WithoutAll => false,
-            Self::Existing => part != Part::Link,
             Self::Network => part == Part::Link,
             Self::Server => part == Part::Drive,
         }
     }
 }
 
-/// Number of random reads, and their size in bytes.
-pub const BLOCKS: (u64, u64) = (256, 4096);
-/// Size of the smallest large file in bytes, so that all random reads have a block of their own.
-pub const LEAST_BYTES: u64 = BLOCKS.0 * BLOCKS.1;
+/// Size of the smallest large file in bytes.
+pub const LEAST_BYTES: u64 = 1 << 20;
 
 impl ShareTest {
     pub fn kinds(&self) -> impl Iterator<Item = TransferKind> + use<> {
-        let (several, mounted) = (self.clients > 1, self.is_mounted());
-        TransferKind::ALL.into_iter().filter(move |kind| {
-            (several || !kind.has_several_clients()) && (mounted || *kind != TransferKind::ReadRandom)
-        })
+        let several = self.clients > 1;
+        TransferKind::ALL.into_iter().filter(move |kind| several || !kind.has_several_clients())
     }
 
     /// Whether clients see the share as a filesystem.
@@ -178,7 +158,6 @@ impl ShareTest {
         if self.parts().filter(|part| *part != Part::Sync).count() > 1 {
             routes.push(Route::WithoutAll);
         }
-        routes.extend(self.existing.iter().map(|_| Route::Existing));
         routes.extend(self.client.iter().map(|_| Route::Network));
         routes.push(Route::Server);
         routes.into_iter()
@@ -188,9 +167,8 @@ impl ShareTest {
     pub fn applies(&self, kind: TransferKind, route: Route) -> bool {
         match route {
             Route::Without(Part::Sync) => kind.puts(),
-            Route::Existing => !kind.puts(),
-            // iperf3 has no small files and no random reads.
-            Route::Network => !kind.is_small() && kind != TransferKind::ReadRandom,
+            // iperf3 has no small files.
+            Route::Network => !kind.is_small(),
             _ => true,
         }
     }
@@ -200,9 +178,6 @@ impl ShareTest {
         let verb = if kind.puts() { "put" } else { "get" };
         let (files, bytes) = self.set(kind);
         match files {
-            _ if kind == TransferKind::ReadRandom => {
-                format!("read {} random blocks of {}", BLOCKS.0, decimal_bytes(BLOCKS.1))
-            }
             1 => format!("{verb} {}", decimal_bytes(bytes)),
             _ if kind.is_small() => {
                 format!("{verb} {} of {}", count(files, "file"), decimal_bytes(bytes))
@@ -215,7 +190,6 @@ impl ShareTest {
     pub fn short_name(&self, kind: TransferKind) -> String {
         let (files, verb) = (self.set(kind).0, if kind.puts() { "put" } else { "get" });
         match files {
-            _ if kind == TransferKind::ReadRandom => "random reads".to_owned(),
             1 => self.name(kind),
             _ if kind.is_small() => format!("{verb} {}", count(files, "file")),
             _ => format!("{verb} by {files} clients"),
@@ -225,7 +199,7 @@ impl ShareTest {
     /// Number of files in a transfer, and their size in bytes.
     pub fn set(&self, kind: TransferKind) -> (u64, u64) {
         match kind {
-            TransferKind::Put | TransferKind::Get | TransferKind::ReadRandom => (1, self.bytes),
+            TransferKind::Put | TransferKind::Get => (1, self.bytes),
             TransferKind::PutSmall | TransferKind::GetSmall => (self.files, self.small),
             TransferKind::PutSeveral | TransferKind::GetSeveral => {
                 let clients = u64::from(self.clients);
@@ -236,20 +210,8 @@ impl ShareTest {
 
     /// Bytes of a transfer.
     pub fn moved(&self, kind: TransferKind) -> u64 {
-        let (pieces, bytes) = if kind == TransferKind::ReadRandom { BLOCKS } else { self.set(kind) };
-        pieces.saturating_mul(bytes)
-    }
-
-    /// Least time of all transfers over the link, in seconds.
-    fn over_link(&self) -> Option<f64> {
-        let rate = self.rate? as f64;
-        // Each start of the server is followed by one put and one get.
-        let warm = [TransferKind::Put, TransferKind::Get].map(|kind| self.moved(kind));
-        let moved = self.routes().filter(|route| route.has(Part::Link)).flat_map(|route| {
-            self.kinds().filter(move |kind| self.applies(*kind, route)).map(|kind| self.moved(kind))
-        });
-        let bits: f64 = moved.chain(warm).map(|bytes| 8.0 * bytes as f64).sum();
-        Some(bits * f64::from(self.runs) / rate)
+        let (files, bytes) = self.set(kind);
+        files.saturating_mul(bytes)
     }
 
     /// Largest number of files in a transfer; one set exists at a time.
@@ -300,7 +262,6 @@ impl ShareTest {
             Route::Whole => "the whole route".to_owned(),
             Route::Without(part) => format!("without {}", self.part(part)),
             Route::WithoutAll => "without all of these".to_owned(),
-            Route::Existing => "your share".to_owned(),
             Route::Network => "the network alone".to_owned(),
             Route::Server => "the drive alone".to_owned(),
         }
@@ -339,9 +300,6 @@ impl Act for ShareTest {
             format!("each over {}", routes.join(", ")),
             count(u64::from(self.runs), "time"),
         ];
-        parts.extend(self.existing.iter().map(|at| format!("files are also got from {at}")));
-        let over_link = self.over_link().map(duration);
-        parts.extend(over_link.map(|time| format!("transfers over the link take {time} or more")));
         if self.client.is_some() {
             parts.push("if both machines have iperf3, it fills the network for 3 s at a time".to_owned());
         }
@@ -351,7 +309,7 @@ impl Act for ShareTest {
     fn check(&self) -> Result<(), String> {
         const MOST: u64 = 1 << 40;
         // What a client on another machine can't use.
-        let is_local = self.rate.is_some() || self.existing.is_some() || self.protocol == Protocol::Nfs;
+        let is_local = self.rate.is_some() || self.protocol == Protocol::Nfs;
         let fits = (LEAST_BYTES..=MOST).contains(&self.bytes)
             && (1..=100_000).contains(&self.files)
             && (1..=MOST).contains(&self.small)
@@ -359,7 +317,6 @@ impl Act for ShareTest {
             && (1..=100).contains(&self.runs)
             && self.rate.is_none_or(|rate| (1_000..=1 << 40).contains(&rate))
             && !(self.client.is_some() && is_local)
-            && self.existing.as_ref().is_none_or(|at| at.protocol == self.protocol && at.is_safe())
             && (self.protocol == Protocol::Smb || self.protection.is_none());
         if fits { Ok(()) } else { Err("shares files in a way that makes no sense".to_owned()) }
     }
@@ -390,17 +347,11 @@ impl Act for ShareTest {
         for target in step.targets() {
             run.held.release::<run::Session>(run.ctx.world.runner())?;
             let on = &run.plan.targets[target];
-            let shared = match (run.ctx.world.system(), stays(on)) {
-                (None, _) => ShareResult { server: "Samba".to_owned(), ..ShareResult::default() },
-                (_, Err(source)) => return Err(RunError::Folder { dir: on.path.clone(), source }),
-                (Some(_), Ok(())) => {
-                    run.ctx.watcher.waits(&format!("{}: starting a server and a client", on.given));
-                    let journal = run.ctx.world.journal();
-                    let (session, shared) = run::Session::start((target, on), self, journal, &run.cancel)?;
-                    run.held.put(target, session);
-                    shared
-                }
-            };
+            stays(on).map_err(|source| RunError::Folder { dir: on.path.clone(), source })?;
+            run.ctx.watcher.waits(&format!("{}: starting a server and a client", on.given));
+            let journal = run.ctx.world.journal();
+            let (session, shared) = run::Session::start((target, on), self, journal, &run.cancel)?;
+            run.held.put(target, session);
             run.emit_act(
                 step.id,
                 Some(target),

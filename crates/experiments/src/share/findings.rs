@@ -2,7 +2,8 @@
 
 use super::{
     super::common::Series,
-    limit::{ALIKE, Gain, Limit, Runs, limit, times},
+    limit::{Limit, Runs, limit},
+    many_findings,
 };
 use crate::{
     analyse::{Estimate, repeat},
@@ -10,9 +11,9 @@ use crate::{
     inventory::{Drive, Inventory},
     plan::Plan,
     record::{Run, suspended},
-    share::{BLOCKS, Part, Route, ShareResult, ShareTest, TransferKind},
+    share::{Part, Route, ShareResult, ShareTest, TransferKind},
     target::Target,
-    units::{Direction, Pattern, capital, percent, rate},
+    units::{Direction, capital, percent, rate},
 };
 
 /// Share of the time from which on a busy core may limit.
@@ -38,12 +39,12 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             (!shared.loads.is_empty()).then_some(Case { given: &target.given, act, shared, bus })
         })
         .collect();
+    many_findings::results(findings, run, plan);
     let several = cases.len() > 1;
     for case in &cases {
         let name = |text| if several { format!("{}: {text}", case.given) } else { text };
         for kind in case.act.kinds() {
             findings.verdicts.extend(case.verdict(kind).map(name));
-            findings.verdicts.extend(case.existing(kind).map(name));
         }
         findings.details.sentences.extend(case.bus.iter().map(|bus| {
             name(format!(
@@ -97,10 +98,6 @@ impl Case<'_> {
     }
 
     fn limit_words(&self, kind: TransferKind, limit: &Limit) -> String {
-        let gains = |gains: &[Gain]| {
-            let words = |gain: &Gain| self.gain_words(kind, gain, self.whole_part(gain.part));
-            gains.iter().map(words).collect::<Vec<_>>().join("; ")
-        };
         match limit {
             Limit::Part(gain) => {
                 let warning = match gain.part {
@@ -108,19 +105,22 @@ impl Case<'_> {
                     _ => "",
                 };
                 let part = capital(self.whole_part(gain.part));
-                format!("{part} limits: {}{warning}", self.gain_words(kind, gain, "it"))
+                let speed =
+                    self.speed(kind, Route::Without(gain.part)).map_or("-".to_owned(), |e| rate(e.value));
+                let (times, least) = (factor(gain.estimate.value), factor(gain.estimate.low));
+                format!(
+                    "{part} limits: {speed} without it, {times} times as much (at least {least}){warning}"
+                )
             }
-            Limit::Alike(all) => format!("No single part limits: {}", gains(all)),
-            Limit::Together => "No single part limits".to_owned(),
+            Limit::Several => "No single part limits".to_owned(),
             Limit::Rest => format!(
                 "{}, the programs or the processors limit{}",
                 self.act.protocol.name(),
                 self.busiest(kind)
             ),
-            Limit::Open(sure) => {
+            Limit::Open => {
                 let larger = if kind.is_small() { "more --files" } else { "a larger --size" };
-                let sure = if sure.is_empty() { String::new() } else { format!(" ({})", gains(sure)) };
-                format!("Which part limits most is not clear{sure}: use more --runs, or {larger}")
+                format!("Which part limits most is not clear: use more --runs, or {larger}")
             }
         }
     }
@@ -131,32 +131,6 @@ impl Case<'_> {
             (Part::Link, Some(_)) => "the network or the client's machine",
             (part, _) => self.act.part(part),
         }
-    }
-
-    fn gain_words(&self, kind: TransferKind, Gain { part, estimate }: &Gain, name: &str) -> String {
-        let speed = self.speed(kind, Route::Without(*part)).map_or("-".to_owned(), |e| rate(e.value));
-        let (times, least) = (factor(estimate.value), factor(estimate.low));
-        format!("{speed} without {name}, {times} times as much (at least {least})")
-    }
-
-    /// Beside the other server of the same directory, from which files were got without the link.
-    fn existing(&self, kind: TransferKind) -> Option<String> {
-        let (own, without) = match self.act.has_link() {
-            true => (Route::Without(Part::Link), " without the link"),
-            false => (Route::Whole, ""),
-        };
-        let (existing, ours) = (self.speed(kind, Route::Existing)?, self.speed(kind, own)?);
-        let gets = self.act.kinds().filter(|kind| self.act.applies(*kind, Route::Existing)).count();
-        let times = times(&self.speeds(kind, own), &self.speeds(kind, Route::Existing), gets)?;
-        let differs = match times.low {
-            low if low >= ALIKE => {
-                let (times, least) = (factor(times.value), factor(low));
-                format!(", {times} times as much (at least {least}): look at its settings")
-            }
-            _ => String::new(),
-        };
-        let (name, existing, ours) = (self.act.name(kind), existing.text(rate), ours.text(rate));
-        Some(format!("{name}: your share{without} {existing}, drivebench's {ours}{differs}."))
     }
 
     /// How busy the busiest core was, where that may be what limits.
@@ -202,7 +176,6 @@ impl Case<'_> {
             Route::Without(Part::Protection) => Scope::WithoutProtection,
             Route::Without(Part::Sync) => Scope::WithoutSync,
             Route::WithoutAll => Scope::WithoutAll,
-            Route::Existing => Scope::Existing,
             Route::Network => Scope::Network,
             Route::Server => Scope::Alone,
         };
@@ -210,13 +183,11 @@ impl Case<'_> {
         for kind in self.act.kinds() {
             let direction = if kind.puts() { Direction::Write } else { Direction::Read };
             let (files, bytes) = self.act.set(kind);
-            let random = kind == TransferKind::ReadRandom;
             let clients = if kind.has_several_clients() { files } else { 1 };
             let load = LoadKey {
                 name: self.act.name(kind),
                 direction: Some(direction),
-                pattern: random.then_some(Pattern::Random),
-                block: Some(if random { BLOCKS.1 } else { bytes }),
+                block: Some(bytes),
                 jobs: u32::try_from(clients).ok(),
                 on: Some(On::Directory),
                 cold: !kind.puts(),
@@ -251,11 +222,7 @@ impl Case<'_> {
     }
 
     fn context(&self) -> String {
-        let agreed = self.shared.negotiated.as_ref().map_or_else(String::new, |agreed| {
-            format!(", {}, signing {}, encryption {}", agreed.dialect, agreed.signing, agreed.encryption)
-        });
         let here = if self.act.client.is_some() { "" } else { "; server and clients on this machine" };
-        let yours = self.act.existing.as_ref().map_or_else(String::new, |at| format!("; your share: {at}"));
         let most =
             self.act.rate.map_or_else(String::new, |bits| format!(" (at most {})", rate(bits as f64 / 8.0)));
         let no_network = self
@@ -263,7 +230,7 @@ impl Case<'_> {
             .no_network
             .as_ref()
             .map_or_else(String::new, |why| format!("; the network alone was not measured: {why}"));
-        format!("{}{agreed}; {}{most}{here}{yours}{no_network}", self.shared.server, self.setup())
+        format!("{}; {}{most}{here}{no_network}", self.shared.server, self.setup())
     }
 }
 

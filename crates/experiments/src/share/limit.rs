@@ -26,14 +26,12 @@ pub struct Gain {
 pub enum Limit {
     /// Leaving out this part gains more than leaving out any other, by the intervals.
     Part(Gain),
-    /// Leaving out each of these gains about as much.
-    Alike(Vec<Gain>),
-    /// Leaving out one part gains less than 5 %, leaving out all gains more.
-    Together,
+    /// Leaving out each of several parts gains about as much, or only leaving out all of them gains.
+    Several,
     /// Leaving out all parts gains less than 5 %: the protocol, programs or processors limit.
     Rest,
-    /// The intervals do not decide; leaving out these parts gains by the intervals.
-    Open(Vec<Gain>),
+    /// The intervals do not decide.
+    Open,
 }
 
 /// `a` as a multiple of `b`, paired by repetition, with an interval for so many simultaneous comparisons (Bonferroni).
@@ -51,7 +49,7 @@ pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>)
     let of =
         |(part, runs): &(Part, Runs)| Some(Gain { part: *part, estimate: times(runs, whole, intervals)? });
     let Some(gains) = without.iter().map(of).collect::<Option<Vec<Gain>>>() else {
-        return Limit::Open(Vec::new());
+        return Limit::Open;
     };
     // The cost of the export's sync is part of the drive's: sync is named if its gain is sure and most of the drive's.
     let gain = |part: Part| gains.iter().find(|gain| gain.part == part).map(|gain| &gain.estimate);
@@ -65,33 +63,24 @@ pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>)
     let Some(first) = gains.iter().filter(sure).max_by(largest) else {
         let all = without_all.and_then(|all| times(all, whole, intervals));
         return match all {
-            _ if gains.is_empty() || gains.iter().any(|gain| may_be(&gain.estimate)) => {
-                Limit::Open(Vec::new())
-            }
+            _ if gains.is_empty() || gains.iter().any(|gain| may_be(&gain.estimate)) => Limit::Open,
             None if without_all.is_none() => Limit::Rest,
-            Some(all) if is_sure(&all) => Limit::Together,
+            Some(all) if is_sure(&all) => Limit::Several,
             Some(all) if !may_be(&all) => Limit::Rest,
-            _ => Limit::Open(Vec::new()),
+            _ => Limit::Open,
         };
     };
     let speeds = |part: Part| without.iter().find(|(other, _)| *other == part).map(|(_, runs)| runs);
-    let is_near = |gain: &&Gain| {
-        let both = speeds(first.part).zip(speeds(gain.part));
-        gain.part != first.part
-            && !both.and_then(|(a, b)| times(a, b, intervals)).is_some_and(|times| is_sure(&times))
-    };
-    let is_alike = |gain: &Gain| {
-        let both = speeds(first.part).zip(speeds(gain.part));
-        both.and_then(|(a, b)| times(a, b, intervals)).is_some_and(|times| times.high <= APART)
-    };
+    let first_beside = |gain: &Gain| times(speeds(first.part)?, speeds(gain.part)?, intervals);
+    let is_near =
+        |gain: &&Gain| gain.part != first.part && !first_beside(gain).is_some_and(|times| is_sure(&times));
+    let is_alike = |gain: &Gain| first_beside(gain).is_some_and(|times| times.high <= APART);
     let near: Vec<&Gain> = gains.iter().filter(is_near).collect();
     match &near[..] {
         [] => Limit::Part(first.clone()),
         // A gain that is not sure may be the larger one, or a much smaller one.
-        near if near.iter().any(|gain| !is_sure(&gain.estimate) || !is_alike(gain)) => {
-            Limit::Open(gains.iter().filter(sure).cloned().collect())
-        }
-        near => Limit::Alike([first].into_iter().chain(near.iter().copied()).cloned().collect()),
+        near if near.iter().all(|gain| is_sure(&gain.estimate) && is_alike(gain)) => Limit::Several,
+        _ => Limit::Open,
     }
 }
 
@@ -146,12 +135,9 @@ mod tests {
 
     #[test]
     fn none_is_named_where_two_are_within_five_percent() {
-        let Limit::Alike(both) = found(10.0, &[(Part::Drive, 13.0), (Part::Link, 13.5)], 400.0) else {
-            panic!("both gain")
-        };
-        assert_eq!(both.iter().map(|gain| gain.part).collect::<Vec<_>>(), [Part::Link, Part::Drive]);
+        assert_eq!(found(10.0, &[(Part::Drive, 13.0), (Part::Link, 13.5)], 400.0), Limit::Several);
         // Each is as slow as the other, so leaving out one gains nothing.
-        assert_eq!(found(11.8, &[(Part::Drive, 11.9), (Part::Link, 11.9)], 400.0), Limit::Together);
+        assert_eq!(found(11.8, &[(Part::Drive, 11.9), (Part::Link, 11.9)], 400.0), Limit::Several);
     }
 
     #[test]
@@ -164,24 +150,20 @@ mod tests {
     #[test]
     fn wide_intervals_decide_nothing() {
         let (whole, all) = (runs(10.0, 1.005), runs(400.0, 1.005));
-        let open = |limit: &Limit| match limit {
-            Limit::Open(sure) => sure.iter().map(|gain| gain.part).collect::<Vec<_>>(),
-            other => panic!("{other:?}"),
-        };
         let found =
             |drive: Runs, link: Runs| limit(&whole, &[(Part::Drive, drive), (Part::Link, link)], Some(&all));
         // The link surely limits, and the drive perhaps more, or less.
-        assert_eq!(open(&found(runs(14.0, 2.0), runs(13.0, 1.005))), [Part::Link]);
-        assert_eq!(open(&found(runs(11.0, 2.0), runs(13.0, 1.005))), [Part::Link]);
+        assert_eq!(found(runs(14.0, 2.0), runs(13.0, 1.005)), Limit::Open);
+        assert_eq!(found(runs(11.0, 2.0), runs(13.0, 1.005)), Limit::Open);
         assert_eq!(part(&found(runs(10.0, 1.1), runs(13.0, 1.005))), Some(Part::Link));
         // Without both there is more, but either may be what limits alone.
-        assert_eq!(open(&found(runs(12.0, 2.0), runs(10.0, 2.0))), []);
-        assert_eq!(open(&limit(&whole, &[], Some(&all))), []);
+        assert_eq!(found(runs(12.0, 2.0), runs(10.0, 2.0)), Limit::Open);
+        assert_eq!(limit(&whole, &[], Some(&all)), Limit::Open);
         // Both gain, and how much more the one gains than the other is not known.
-        assert_eq!(open(&found(runs(14.0, 1.005), runs(18.0, 1.2))), [Part::Drive, Part::Link]);
-        assert_eq!(open(&found(runs(10.3, 1.06), runs(10.0, 1.005))), [], "more than 5 % is not sure");
+        assert_eq!(found(runs(14.0, 1.005), runs(18.0, 1.2)), Limit::Open);
+        assert_eq!(found(runs(10.3, 1.06), runs(10.0, 1.005)), Limit::Open, "more than 5 % is not sure");
         let one = |speed| Runs::from([(1, speed)]);
-        assert_eq!(open(&limit(&one(10.0), &[(Part::Drive, one(30.0))], None)), [], "one run");
+        assert_eq!(limit(&one(10.0), &[(Part::Drive, one(30.0))], None), Limit::Open, "one run");
     }
 
     #[test]

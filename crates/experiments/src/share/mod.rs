@@ -1,9 +1,10 @@
 //! share: what does a client get, and what limits it?
 
 mod act;
-mod existing;
 mod findings;
 mod limit;
+mod many_clients;
+mod many_findings;
 mod network;
 mod options;
 mod plan;
@@ -16,11 +17,11 @@ mod tests;
 
 pub use network::learn_networks;
 
-use act::{BLOCKS, LEAST_BYTES, Part, Protection, Route, ShareTest, TransferKind};
-use existing::Existing;
+use act::{LEAST_BYTES, Part, Protection, Route, ShareTest, TransferKind};
+use many_clients::{Busy, ClientLoad, ClientResult, ManyClients, PROCESSOR};
 use protocol::Protocol;
 use repetition::ShareRepetition;
-use result::{Negotiated, ShareLoad, ShareResult};
+use result::{ShareLoad, ShareResult};
 
 use super::{Experiment, common};
 
@@ -33,6 +34,7 @@ pub static SHARE: Experiment = Experiment {
         "share --plan /srv/data            the steps, what is written",
         "share --rate 100Mb /srv/data      over a link of 100 Mb/s",
         "share --client ssh://pi@laptop/dev/shm /srv/data",
+        "share --client ssh://pi@a/mnt/nas --client ssh://pi@b/mnt/nas",
     ],
     default_target: None,
     plan: plan::plan,

@@ -1,14 +1,12 @@
 //! Options of share.
 
-use std::path::PathBuf;
-
 use super::super::{
     Declared, Opt,
-    options::{choice, parsed, read, within},
+    options::{choice, within},
     shared_options as shared,
 };
 use crate::{
-    share::{Existing, LEAST_BYTES, Protection, Protocol},
+    share::{LEAST_BYTES, Protection, Protocol},
     units::RemoteDir,
 };
 
@@ -24,8 +22,11 @@ pub const PROTOCOL: Opt<Protocol> =
         .choices(&["smb", "nfs", "sftp"])
         .default("smb");
 
-pub const CLIENT: Opt<RemoteDir> =
-    Opt::new("client", "URL", read, "ssh://[USER@]HOST[:PORT]/DIR [default: here]").conflicts(&["rate"]);
+/// With a target its server's client; without one, clients of a share that is there.
+pub const CLIENT: Opt<Vec<RemoteDir>> =
+    Opt::new("client", "URL", clients, "ssh://[USER@]HOST[:PORT]/DIR; may be repeated")
+        .many()
+        .conflicts(&["rate"]);
 
 /// Takes a few seconds over a slow link.
 pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", size, "Size of the large file").default("64MiB");
@@ -41,20 +42,13 @@ pub const PROTECTION: Opt<Option<Protection>> =
         .choices(&["off", "sign", "encrypt"])
         .default("off");
 
-pub const EXISTING: Opt<Existing> =
-    Opt::new("existing", "URL", read, "A share that exists: smb://HOST/SHARE").conflicts(&["client"]);
-
-pub const LOGIN: Opt<PathBuf> =
-    Opt::new("login", "FILE", parsed, "User and password for --existing [default: guest]")
-        .requires("existing");
-
 pub const TIMES: Opt<u32> = shared::RUNS.default("6");
 
 /// A link of any speed may be measured.
 pub const MAX_TIME: Opt<f64> = shared::MAX_TIME.without_default("Time limit per target");
 
 pub const OPTIONS: &[&dyn Declared] =
-    &[&PROTOCOL, &RATE, &CLIENT, &SIZE, &FILES, &CLIENTS, &PROTECTION, &EXISTING, &LOGIN, &TIMES, &MAX_TIME];
+    &[&PROTOCOL, &RATE, &CLIENT, &SIZE, &FILES, &CLIENTS, &PROTECTION, &TIMES, &MAX_TIME];
 
 /// Bits per second. Bytes (`MB`) are refused: that would be eight times as much.
 fn rate(text: &str) -> Result<u64, String> {
@@ -70,6 +64,10 @@ fn rate(text: &str) -> Result<u64, String> {
     };
     let rate = number.trim().parse::<f64>().map_err(|_| wrong())? * factor;
     if (1e5..=1e12).contains(&rate) { Ok(rate as u64) } else { Err(wrong()) }
+}
+
+fn clients(text: &str) -> Result<Vec<RemoteDir>, String> {
+    text.split(',').map(str::parse).collect()
 }
 
 fn size(text: &str) -> Result<u64, String> {

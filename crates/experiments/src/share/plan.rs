@@ -1,14 +1,14 @@
 //! The plan of share.
 
 use super::{
-    super::{PlanError, Request, free_space::largest_file, target_checks::fits},
+    super::{PlanError, Request, target_checks::fits},
     options,
 };
 use crate::{
     plan::{Plan, Steps},
-    share::{Protocol, ShareRepetition, ShareTest},
-    target::Kind,
-    units::{KIB, decimal_bytes},
+    share::{ManyClients, Protocol, ShareRepetition, ShareTest},
+    target::{Kind, Target},
+    units::{KIB, RemoteDir},
 };
 
 /// Bytes of a small file: such as a document, or a photo's thumbnail.
@@ -16,24 +16,24 @@ const SMALL: u64 = 16 * KIB;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let mut steps = Steps::default();
-    let (protocol, client) = (ask.values.get(&options::PROTOCOL), ask.values.typed(&options::CLIENT));
+    let protocol = ask.values.get(&options::PROTOCOL);
+    let client = match ask.values.typed(&options::CLIENT).as_deref() {
+        Some(clients) if ask.targets.is_empty() => return many_clients(ask, clients),
+        Some([client]) => Some(client.clone()),
+        None => None,
+        Some(_) => {
+            let why = "several clients use a share that is there: leave out the target, and name its directory on each client";
+            return Err(PlanError::Options(why.to_owned()));
+        }
+    };
     let protection = ask.values.get(&options::PROTECTION);
-    let (existing, login) = (ask.values.typed(&options::EXISTING), ask.values.typed(&options::LOGIN));
-    let only_smb = [("protection", protection.is_some()), ("login", login.is_some())];
-    if let Some((option, _)) =
-        only_smb.into_iter().find(|(_, is_asked)| *is_asked && protocol != Protocol::Smb)
-    {
-        let why = format!("--{option} works with SMB only: leave out --{option}, or --protocol");
-        return Err(PlanError::Options(why));
+    if protection.is_some() && protocol != Protocol::Smb {
+        let why = "--protection works with SMB only: leave out --protection, or --protocol";
+        return Err(PlanError::Options(why.to_owned()));
     }
     if client.is_some() && protocol == Protocol::Nfs {
         let why = "a client on another machine can't mount anything: leave out --client, or name --protocol smb or sftp";
         return Err(PlanError::Options(why.to_owned()));
-    }
-    if let Some(other) = existing.as_ref().filter(|existing| existing.protocol != protocol) {
-        let protocol = other.protocol.name();
-        let why = format!("{other} uses {protocol}: name that with --protocol, or leave out --existing");
-        return Err(PlanError::Options(why));
     }
     for (at, target) in ask.targets.iter().enumerate() {
         if target.kind != Kind::Directory {
@@ -43,8 +43,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             rate: ask.values.typed(&options::RATE),
             protocol,
             client: client.clone(),
-            existing: existing.clone(),
-            login: login.clone(),
             protection,
             bytes: ask.values.get(&options::SIZE),
             files: ask.values.get(&options::FILES),
@@ -53,17 +51,35 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             runs: ask.values.get(&options::TIMES),
         };
         fits(target, test.on_disk()).map_err(PlanError::without_limit)?;
-        if let Some(most) = largest_file(target).filter(|most| *most < test.bytes) {
-            let why =
-                format!("its filesystem has no files larger than {}: lower --size", decimal_bytes(most));
-            return Err(PlanError::Unsuitable { path: target.path.clone(), why });
-        }
         steps.add(&[at], test.clone());
         for run in 1..=test.runs {
             steps.add(&[at], ShareRepetition { run, test: test.clone() });
         }
     }
+    Ok(planned(ask, steps))
+}
+
+fn planned(ask: &Request, steps: Steps) -> Plan {
     let planned = ask.planned(steps);
     let limit = planned.limit.filter(|_| ask.values.is_typed(options::MAX_TIME.name()));
-    Ok(Plan { limit, engine: None, ..planned })
+    Plan { limit, engine: None, ..planned }
+}
+
+/// Clients of a share that is there.
+fn many_clients(ask: &Request, clients: &[RemoteDir]) -> Result<Plan, PlanError> {
+    let served = ["protocol", "files", "clients", "protection"];
+    if let Some(option) = served.into_iter().find(|option| ask.values.is_typed(option)) {
+        let why = format!(
+            "--{option} is for a share that drivebench serves: leave it out, or name a directory to serve"
+        );
+        return Err(PlanError::Options(why));
+    }
+    let target =
+        |at: &RemoteDir| Target { given: at.to_string(), path: at.to_string().into(), ..Target::default() };
+    let targets: Vec<Target> = clients.iter().map(target).collect();
+    let (bytes, rounds) = (ask.values.get(&options::SIZE), ask.values.get(&options::TIMES));
+    let mut steps = Steps::default();
+    let all: Vec<usize> = (0..clients.len()).collect();
+    steps.add(&all, ManyClients { clients: clients.to_vec(), bytes, rounds });
+    Ok(planned(&Request { targets, ..ask.clone() }, steps))
 }

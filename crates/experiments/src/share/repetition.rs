@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Part, Route, ShareLoad, ShareResult, ShareTest, TransferKind, run::Session};
+use super::{Part, ShareLoad, ShareTest, TransferKind, run::Session};
 use crate::{
     plan::{Act, Changes, Cost, Needs, Step},
     record::ActResult,
@@ -55,15 +55,10 @@ impl Act for ShareRepetition {
             let mut says = |text: &str| watcher.waits(&format!("{given}: {text}"));
             let (shared, done) = match session {
                 Some(session) => session.repetition(self.run, &run.cancel, &mut says),
-                None if run.ctx.world.system().is_none() => (modelled(self), Ok(())),
                 None => return Err(RunError::Act("there is no server".to_owned())),
             };
             let seconds = run.ctx.world.seconds() - since;
-            // Another server is given its files by drivebench.
-            let is_written = |load: &&ShareLoad| match load.route {
-                Route::Existing => load.kind != TransferKind::ReadRandom,
-                route => load.kind.puts() && route.has(Part::Drive),
-            };
+            let is_written = |load: &&ShareLoad| load.kind.puts() && load.route.has(Part::Drive);
             let written = shared.loads.iter().filter(is_written).map(|load| load.bytes).sum::<u64>();
             // Once more after the start of the server.
             let bytes = written.saturating_add(self.test.moved(TransferKind::Put));
@@ -76,19 +71,4 @@ impl Act for ShareRepetition {
         }
         Ok(Troubles::new())
     }
-}
-
-/// The result on the modelled machine: the drive moves 20 MB/s, the link 12 MB/s, all else ten times as much.
-fn modelled(repetition: &ShareRepetition) -> ShareResult {
-    let ShareRepetition { run, test: act } = repetition;
-    let load = |route: Route, kind: TransferKind| {
-        let drive = if route.has(Part::Drive) { 20e6 } else { 200e6 };
-        let speed = if route.has(Part::Link) { f64::min(drive, 12e6) } else { drive };
-        let bytes = act.moved(kind);
-        let seconds = bytes as f64 / speed;
-        ShareLoad { kind, route, run: *run, bytes, seconds, cores: Vec::new(), suspended_ns: 0 }
-    };
-    let loads = act.routes().flat_map(|route| act.kinds().map(move |kind| (route, kind)));
-    let loads = loads.filter(|(route, kind)| act.applies(*kind, *route));
-    ShareResult { loads: loads.map(|(route, kind)| load(route, kind)).collect(), ..ShareResult::default() }
 }

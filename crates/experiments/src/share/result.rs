@@ -14,23 +14,11 @@ use crate::{
 pub struct ShareResult {
     /// Name and version of the server, such as `Samba 4.17.12-Debian`.
     pub server: String,
-    /// What the server reports of a client's connection.
-    pub negotiated: Option<Negotiated>,
     /// Why the network alone was not measured.
     pub no_network: Option<String>,
     /// The port of this machine that leads to the client's machine, such as `eth0`.
     pub network_port: Option<String>,
     pub loads: Vec<ShareLoad>,
-}
-
-/// Protocol version and protection that client and server agreed upon.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Negotiated {
-    /// Protocol version, such as `SMB3_11`.
-    pub dialect: String,
-    /// Signing, such as `AES-128-GMAC, partial`, where only the messages that open a session are signed.
-    pub signing: String,
-    pub encryption: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,7 +56,6 @@ impl ShareResult {
         let words = |own: &mut Option<String>, later: &Option<String>| *own = own.take().or(later.clone());
         words(&mut self.no_network, &later.no_network);
         words(&mut self.network_port, &later.network_port);
-        self.negotiated = self.negotiated.or(later.negotiated.clone());
         if self.server.is_empty() {
             self.server.clone_from(&later.server);
         }

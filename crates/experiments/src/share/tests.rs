@@ -9,7 +9,9 @@ use crate::{
     plan::{Act, Changes, Plan, StepId},
     record::{ActResult, End, Event, Host, How, Run, SCHEMA, Start},
     report::{Format, Style, render},
-    share::{Negotiated, Protocol, Route, ShareLoad, ShareResult, ShareTest, TransferKind},
+    share::{
+        Busy, ClientLoad, ClientResult, Protocol, Route, ShareLoad, ShareResult, ShareTest, TransferKind,
+    },
     target::Target,
 };
 
@@ -20,8 +22,6 @@ impl ShareTest {
             rate: None,
             protocol: Protocol::Smb,
             client: None,
-            existing: None,
-            login: None,
             protection: None,
             bytes: 1 << 20,
             files: 1,
@@ -81,16 +81,14 @@ fn recorded(plan: Plan, speeds: [&[f64]; 2]) -> Vec<Event> {
             }
         }
     }
-    let (server, dialect, signing) = match act.protocol {
-        Protocol::Smb => ("Samba 4.17.12", "SMB3_11", "AES-128-GMAC, partial"),
-        Protocol::Nfs => ("nfsd of Linux 6.12.9", "NFS 4.2, rsize 1048576, wsize 1048576, sec sys", "none"),
-        Protocol::Sftp => ("OpenSSH 9.2p1", "SSH 2.0", "by the cipher"),
+    let server = match act.protocol {
+        Protocol::Smb => "Samba 4.17.12",
+        Protocol::Nfs => "nfsd of Linux 6.12.9",
+        Protocol::Sftp => "OpenSSH 9.2p1",
     };
-    let [dialect, signing, encryption] = [dialect, signing, "none"].map(str::to_owned);
-    let negotiated = Some(Negotiated { dialect, signing, encryption });
     let network_port = act.client.is_some().then(|| "wlan0".to_owned());
     let began = ShareResult { server: server.to_owned(), network_port, ..ShareResult::default() };
-    let measured = ShareResult { negotiated, loads, ..ShareResult::default() };
+    let measured = ShareResult { loads, ..ShareResult::default() };
     let act = |step: u32, shared: ShareResult| {
         let result = Box::new(ActResult { observed: Some(shared.into()), ..ActResult::default() });
         Event::Act { step: StepId(step), target: Some(0), at: String::new(), result }
@@ -273,41 +271,6 @@ fn small_files_by_nfs_wait_for_the_drive() {
 }
 
 #[test]
-fn another_server_of_the_same_directory_is_beside_ours() {
-    let plan = planned(&[("existing", "smb://localhost/data"), ("clients", "1")]);
-    insta::assert_snapshot!("its_plan", plan.describe());
-    // All of it, without the drive, the link, both; the other server; the drive alone.
-    let gets = |yours: f64| [11.6, 11.6, 27.0, 600.0, yours, 27.9];
-    let puts: &[f64] = &[10.1, 11.4, 10.4, 380.0, 0.0, 10.5];
-    let said = |yours: f64| found(plan.clone(), [puts, &gets(yours)]).verdicts[2].clone();
-    assert_eq!(
-        said(9.0),
-        "get 67.1 MB: your share without the link 8.94 MB/s ±0.4 %, drivebench's 26.8 MB/s ±0.4 %, 3.0 times as much (at least 3.0): look at its settings."
-    );
-    assert!(said(27.1).ends_with(", drivebench's 26.8 MB/s ±0.4 %."), "{}", said(27.1));
-    let found = found(plan.clone(), [puts, &gets(9.0)]);
-    assert!(!found.verdicts[1].contains("your share"), "nothing is put there: {:#?}", found.verdicts);
-    assert_eq!(found.estimates.iter().filter(|m| m.scope == Scope::Existing).count(), 2);
-}
-
-#[test]
-fn a_share_of_another_protocol_is_refused() {
-    for (options, why) in [
-        (
-            &[("existing", "nfs://localhost/srv/data")][..],
-            "nfs://localhost/srv/data uses NFS: name that with --protocol",
-        ),
-        (
-            &[("existing", "nfs://localhost/srv/data"), ("protocol", "nfs"), ("login", "/root/login")],
-            "--login works with SMB only",
-        ),
-    ] {
-        let refused = asked(options).expect_err("refused").to_string();
-        assert!(refused.contains(why), "{refused}");
-    }
-}
-
-#[test]
 fn own_files_are_all_that_it_changes() {
     let over_network = planned(&[("client", "ssh://pi@laptop/dev/shm")]).describe();
     assert!(
@@ -317,4 +280,76 @@ fn own_files_are_all_that_it_changes() {
     let plan = planned(&[]);
     assert!(plan.steps.iter().all(|step| step.act.changes() == Changes::OwnFiles));
     insta::assert_snapshot!(plan.describe());
+}
+
+fn clients() -> Plan {
+    let urls = "ssh://pi@a/mnt/nas,ssh://pi@b/mnt/nas";
+    let mut values = Values::default();
+    values.set("client", urls);
+    values.set("runs", "4");
+    SHARE.plan(&Request::new(&SHARE, Vec::new(), values).expect("no suite")).expect("plans")
+}
+
+/// Two clients, of which the first one writes at 50 and the second one at 100 MB/s; both read at 100 MB/s.
+fn clients_found(change: impl Fn(usize, &mut ClientResult)) -> Findings {
+    let busy = |parts: &[(&str, f64)]| -> Busy {
+        parts.iter().map(|(part, share)| ((*part).to_owned(), *share)).collect()
+    };
+    let results = [50e6, 100e6].into_iter().enumerate().map(|(at, speed)| {
+        let load = |round: u32, writes: bool| {
+            let speed = if writes { speed } else { 100e6 } * (1.0 + 0.002 * f64::from(round));
+            let client = busy(&[("a processor", 0.3), ("the link eth0", if writes { 0.5 } else { 0.94 })]);
+            let server = busy(&[("the drive sda", if writes { 0.97 } else { 0.2 })]);
+            let bytes = 64 << 20;
+            ClientLoad { round, writes, bytes, seconds: bytes as f64 / speed, client, server }
+        };
+        let loads = (1..=4).flat_map(|round| [true, false].map(|writes| load(round, writes))).collect();
+        let about = "nfs4 192.168.1.5:/srv, fio-3.33".to_owned();
+        let mut result = ClientResult { about, loads, failed: None };
+        change(at, &mut result);
+        let result = Box::new(ActResult { observed: Some(result.into()), ..ActResult::default() });
+        Event::Act { step: StepId(0), target: Some(at as u32), at: String::new(), result }
+    });
+    let end = Event::End(End { how: How::Finished, at: String::new() });
+    SHARE.findings(&mut [Event::Plan { plan: clients() }].into_iter().chain(results).chain([end]))
+}
+
+#[test]
+fn many_clients_have_a_sum_and_the_slowest_and_what_was_full_are_named() {
+    let found = clients_found(|_, _| ());
+    insta::assert_snapshot!(format!(
+        "{}\n{}",
+        clients().describe(),
+        render(&found, Format::Text, Style::PLAIN, false)
+    ));
+    let sum = found.estimates.iter().find(|m| m.scope == Scope::Sum).expect("a sum");
+    // Both have written once the slower one has.
+    assert!((sum.estimate.value / 100.5e6 - 1.0).abs() < 0.001, "{sum:?}");
+}
+
+#[test]
+fn a_client_that_failed_leaves_the_others_and_no_sum() {
+    let found = clients_found(|at, result| {
+        result.loads.truncate(if at == 1 { 2 } else { 8 });
+        result.loads.iter_mut().for_each(|load| load.server.clear());
+        result.failed = (at == 1).then(|| "No space left on device".to_owned());
+    });
+    assert_eq!(found.estimates.iter().filter(|m| m.scope == Scope::Sum).count(), 0);
+    assert_eq!(found.estimates.iter().filter(|m| m.scope == Scope::Together).count(), 2);
+    insta::assert_snapshot!(found.verdicts.join("\n"));
+}
+
+#[test]
+fn clients_without_a_target_take_no_options_of_a_server() {
+    let client = ("client", "ssh://pi@a/mnt/nas,ssh://pi@b/mnt/nas");
+    let refused = asked(&[client]).expect_err("a target").to_string();
+    assert!(refused.contains("leave out the target"), "{refused}");
+    let plan = |options: &[(&str, &str)]| {
+        let mut values = Values::default();
+        options.iter().for_each(|(name, value)| values.set(name, value));
+        SHARE.plan(&Request::new(&SHARE, Vec::new(), values).expect("no suite"))
+    };
+    assert!(matches!(plan(&[]), Err(PlanError::NoTarget)));
+    let refused = plan(&[client, ("files", "5")]).expect_err("refused").to_string();
+    assert!(refused.contains("--files is for a share"), "{refused}");
 }

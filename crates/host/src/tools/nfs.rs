@@ -70,32 +70,9 @@ pub fn mount((address, port): (&str, u16), shared: &str, dir: &Path) -> Query {
     Query::new(MOUNT, args).within(Duration::from_secs(120))
 }
 
-/// The negotiated options of the mount on a directory, from `/proc/PID/mounts`: `NFS 4.2, rsize 1048576, wsize 1048576, sec sys`.
-pub fn negotiated(mounts: &str, dir: &Path) -> Option<String> {
-    let is_mount = |line: &&str| line.split(' ').nth(1).map(Path::new) == Some(dir);
-    let options = mounts.lines().rfind(is_mount)?.split(' ').nth(3)?;
-    let value =
-        |name: &str| options.split(',').find_map(|option| option.strip_prefix(name)?.strip_prefix('='));
-    let sizes = ["rsize", "wsize", "sec"].map(|name| format!("{name} {}", value(name).unwrap_or("unknown")));
-    Some(format!("NFS {}, {}", value("vers")?, sizes.join(", ")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A line of Linux 6.1 about a client.
-    #[test]
-    fn what_was_negotiated_is_read() {
-        let mounts = "tmpfs /mnt tmpfs rw 0 0\n192.0.2.1:/own /mnt/nfs nfs4 rw,relatime,vers=4.2,rsize=65536,wsize=65536,namlen=255,soft,proto=tcp,\
-                      timeo=200,retrans=2,sec=sys,clientaddr=192.0.2.2,local_lock=none,addr=192.0.2.1 0 0\n";
-        let agreed = negotiated(mounts, Path::new("/mnt/nfs"));
-        assert_eq!(agreed.as_deref(), Some("NFS 4.2, rsize 65536, wsize 65536, sec sys"));
-        assert_eq!(
-            [negotiated(mounts, Path::new("/mnt")), negotiated("", Path::new("/mnt/nfs"))],
-            [None, None]
-        );
-    }
 
     #[test]
     fn command_lines() {

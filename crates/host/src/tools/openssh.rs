@@ -9,6 +9,8 @@ pub const SFTP: Tool = Tool { name: "sftp", package: "openssh-client" };
 const SSH: Tool = Tool { name: "ssh", ..SFTP };
 const KEYGEN: Tool = Tool { name: "ssh-keygen", ..SFTP };
 
+/// The programs that a client needs.
+pub const CLIENT: [Tool; 2] = [SFTP, SSH];
 /// All programs that are needed.
 pub const TOOLS: [Tool; 5] = [SSHD, SFTP, SSH, KEYGEN, SH];
 
@@ -70,13 +72,11 @@ fn in_brackets(address: &str) -> String {
     if address.contains(':') { format!("[{address}]") } else { address.to_owned() }
 }
 
-/// A client that begins in a directory of the server, and reads commands line by line from its standard input until that ends. With
-/// `verbose`, it reports how it is connected.
-pub fn client((room, address): (&Path, &str), port: u16, dir: &str, verbose: bool) -> Query {
+/// A client that begins in a directory of the server, and reads commands line by line from its standard input until that ends.
+pub fn client((room, address): (&Path, &str), port: u16, dir: &str) -> Query {
     let known_hosts = format!("UserKnownHostsFile={}", room.join("known").display());
     let key = format!("IdentityFile={}", room.join("key").display());
     let alias = format!("HostKeyAlias={SERVER}");
-    let level = format!("LogLevel={}", if verbose { "DEBUG1" } else { "ERROR" });
     let options = [
         "BatchMode=yes",
         "StrictHostKeyChecking=yes",
@@ -87,7 +87,7 @@ pub fn client((room, address): (&Path, &str), port: u16, dir: &str, verbose: boo
         &known_hosts,
         &key,
         &alias,
-        &level,
+        "LogLevel=ERROR",
     ];
     let (port, destination) = (port.to_string(), format!("root@{}:/{dir}", in_brackets(address)));
     let options = options.iter().flat_map(|option| ["-o", option]);
@@ -100,11 +100,6 @@ pub fn is_mark(line: &str) -> bool {
     line.starts_with("Remote working directory: ")
 }
 
-/// The programs that a client needs, and the query for its version.
-pub fn client_needs() -> (&'static [Tool], Query) {
-    (&[SFTP, SSH], version())
-}
-
 pub fn version() -> Query {
     Query::new(SSH, ["-V"])
 }
@@ -113,16 +108,6 @@ pub fn version() -> Query {
 pub fn name(output: &Output) -> String {
     let name = output.stderr.split([' ', ',']).next().unwrap_or_default();
     name.trim().replace('_', " ")
-}
-
-/// Protocol, integrity protection and encryption, from the output of a `verbose` client.
-pub fn negotiated(log: &str) -> Option<[String; 3]> {
-    let after = |words: &str| log.lines().find_map(|line| line.split_once(words)).map(|(_, rest)| rest);
-    let version = after("Remote protocol version ")?.split(',').next()?;
-    let mut agreed = after("kex: client->server cipher: ")?.split_whitespace();
-    let (cipher, mac) = (agreed.next()?, agreed.nth(1)?);
-    let signing = if mac == "<implicit>" { "by the cipher" } else { mac };
-    Some([format!("SSH {version}"), signing.to_owned(), cipher.to_owned()])
 }
 
 #[cfg(test)]
@@ -136,7 +121,7 @@ mod tests {
             serve(Path::new("/usr/sbin/sshd"), &room.join("conf")).to_string(),
             format!("sh -c '{UNTIL_INPUT_ENDS}' drivebench TERM /usr/sbin/sshd -D -e -f /mnt/conf")
         );
-        let sftp = client((room, "192.0.2.1"), 4450, "own", false).to_string();
+        let sftp = client((room, "192.0.2.1"), 4450, "own").to_string();
         assert!(
             sftp.starts_with("sftp -F none -b - -o BatchMode=yes -o StrictHostKeyChecking=yes"),
             "{sftp}"
@@ -145,7 +130,7 @@ mod tests {
             sftp.ends_with("-o HostKeyAlias=drivebench -o LogLevel=ERROR -P 4450 root@192.0.2.1:/own"),
             "{sftp}"
         );
-        let sixth = client((Path::new(""), "2001:db8::1"), 4450, "own", false).to_string();
+        let sixth = client((Path::new(""), "2001:db8::1"), 4450, "own").to_string();
         assert!(sixth.contains(" -o UserKnownHostsFile=known -o IdentityFile=key "), "{sixth}");
         assert!(sixth.ends_with("-P 4450 'root@[2001:db8::1]:/own'"), "{sixth}");
         assert!(is_mark("Remote working directory: /own") && !is_mark("sftp> pwd"));
@@ -170,20 +155,8 @@ mod tests {
         }
     }
 
-    /// Output of OpenSSH 9.2p1.
     #[test]
-    fn what_was_negotiated_is_read() {
-        let said = "debug1: Local version string SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u10\n\
-                    debug1: Remote protocol version 2.0, remote software version OpenSSH_9.2p1 Debian-2+deb12u10\n\
-                    debug1: kex: server->client cipher: chacha20-poly1305@openssh.com MAC: <implicit> compression: none\n\
-                    debug1: kex: client->server cipher: chacha20-poly1305@openssh.com MAC: <implicit> compression: none\n";
-        let agreed = negotiated(said).expect("a connection");
-        assert_eq!(agreed, ["SSH 2.0", "by the cipher", "chacha20-poly1305@openssh.com"]);
-        let mac = negotiated(&said.replace("<implicit>", "hmac-sha2-256")).expect("a connection");
-        assert_eq!(mac[1], "hmac-sha2-256");
-        for nothing in ["", "debug1: Remote protocol version 2.0, remote software version x"] {
-            assert_eq!(negotiated(nothing), None);
-        }
+    fn the_server_has_a_name() {
         let version = "OpenSSH_9.2p1 Debian-2+deb12u10, OpenSSL 3.0.19 27 Jan 2026\n".to_owned();
         assert_eq!(name(&Output { stderr: version, ..Output::default() }), "OpenSSH 9.2p1");
     }

@@ -1,4 +1,4 @@
-//! smbd, pdbedit, smbclient and smbstatus: a server of its own, and its client.
+//! smbd, pdbedit and smbclient: a server of its own, and its client.
 
 use std::{
     ffi::OsStr,
@@ -6,19 +6,18 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
-
-use super::{Output, Query, Tool};
+use super::{Query, Tool};
 
 pub const SMBD: Tool = Tool { name: "smbd", package: "samba" };
-pub const SMBSTATUS: Tool = Tool { name: "smbstatus", package: "samba" };
 pub const PDBEDIT: Tool = Tool { name: "pdbedit", package: "samba" };
 pub const SMBCLIENT: Tool = Tool { name: "smbclient", package: "smbclient" };
 /// Runs smbclient with unbuffered output; without it all lines arrive at the end.
 pub const STDBUF: Tool = Tool { name: "stdbuf", package: "coreutils" };
 
+/// The programs that a client needs.
+pub const CLIENT: [Tool; 2] = [SMBCLIENT, STDBUF];
 /// All programs that are needed.
-pub const TOOLS: [Tool; 5] = [SMBD, SMBSTATUS, PDBEDIT, SMBCLIENT, STDBUF];
+pub const TOOLS: [Tool; 4] = [SMBD, PDBEDIT, SMBCLIENT, STDBUF];
 
 /// Serves in the foreground, until its standard input ends.
 pub fn serve(config: &str) -> Query {
@@ -30,21 +29,14 @@ pub fn version() -> Query {
     Query::new(SMBD, ["--version"]).within(Duration::from_secs(60))
 }
 
-/// The programs that a client needs, and the query for its version.
-pub fn client_needs() -> (&'static [Tool], Query) {
-    (&[SMBCLIENT, STDBUF], Query::new(SMBCLIENT, ["--version"]))
-}
-
 /// A share as a client sees it.
 #[derive(Debug)]
 pub struct Share {
     /// `//ADDRESS/NAME`.
     pub name: String,
-    /// Directory below the share; empty for the share itself.
-    pub dir: String,
     pub port: u16,
-    /// File with user and password; `None` for a guest.
-    pub login: Option<PathBuf>,
+    /// File with user and password.
+    pub login: PathBuf,
     /// The protection that it insists on: `sign`, `encrypt` or `off`.
     pub protection: &'static str,
 }
@@ -56,7 +48,7 @@ impl Share {
         let port = self.port.to_string();
         let protection = format!("--client-protection={}", self.protection);
         let timeout = format!("--timeout={}", patience.as_secs());
-        let args: [&OsStr; 9] = [
+        let args: [&OsStr; 11] = [
             "--output=L".as_ref(),
             program.as_ref(),
             self.name.as_ref(),
@@ -66,14 +58,10 @@ impl Share {
             port.as_ref(),
             protection.as_ref(),
             timeout.as_ref(),
+            "--authentication-file".as_ref(),
+            self.login.as_ref(),
         ];
-        let login: [&OsStr; 2] = match &self.login {
-            Some(login) => ["--authentication-file".as_ref(), login.as_ref()],
-            None => ["--user=guest".as_ref(), "--no-pass".as_ref()],
-        };
-        let dir: &[&OsStr] =
-            if self.dir.is_empty() { &[] } else { &["--directory".as_ref(), self.dir.as_ref()] };
-        Query::new(STDBUF, args.iter().chain(&login).chain(dir))
+        Query::new(STDBUF, args)
     }
 }
 
@@ -87,29 +75,6 @@ pub fn add_user(config: &str, user: &str) -> Query {
     Query::new(PDBEDIT, ["--configfile", config, "--create", "--password-from-stdin", "--user", user])
 }
 
-/// Major and minor number of a version such as `Version 4.17.12-Debian`.
-pub fn numbers(version: &str) -> Option<(u32, u32)> {
-    let mut numbers = version.trim().strip_prefix("Version ")?.split(['.', '-']).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
-
-/// Connections of the server, as JSON.
-pub fn connections(config: &str) -> Query {
-    Query::new(SMBSTATUS, ["--configfile", config, "--json"]).within(Duration::from_secs(60))
-}
-
-/// Dialect, signing and encryption of the first connection.
-pub fn negotiated(output: &Output) -> Option<[String; 3]> {
-    let status: Value = serde_json::from_str(&output.stdout).ok()?;
-    let session = status.get("sessions")?.as_object()?.values().next()?;
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let cipher = |what: &str| match [&session[what]["cipher"], &session[what]["degree"]].map(text) {
-        [cipher, _] if matches!(cipher.as_str(), "" | "-") => "none".to_owned(),
-        [cipher, degree] => [cipher, degree].join(", "),
-    };
-    Some([text(&session["session_dialect"]), cipher("signing"), cipher("encryption")])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,51 +83,17 @@ mod tests {
     fn command_lines() {
         let name = "//192.0.2.1/drive".to_owned();
         let [program, config] = ["/bin/smbclient", "/mnt/conf"].map(Path::new);
-        let login = Some("/mnt/login".into());
+        let login = "/mnt/login".into();
         let patience = Duration::from_secs(600);
-        let share = Share { name, dir: String::new(), port: 4450, login, protection: "sign" };
+        let share = Share { name, port: 4450, login, protection: "sign" };
         assert_eq!(
             share.client((program, config), patience).to_string(),
             "stdbuf --output=L /bin/smbclient //192.0.2.1/drive --configfile /mnt/conf --port 4450 --client-protection=sign --timeout=600 \
              --authentication-file /mnt/login"
         );
-        let guest = Share {
-            name: "//nas/data".to_owned(),
-            dir: "a/b c".to_owned(),
-            login: None,
-            protection: "off",
-            ..share
-        };
-        assert!(
-            guest
-                .client((program, config), patience)
-                .to_string()
-                .ends_with("--user=guest --no-pass --directory 'a/b c'")
-        );
         assert!(
             is_mark(r"Current directory is \\192.0.2.1\drive\")
                 && !is_mark("NT_STATUS_OBJECT_NAME_NOT_FOUND")
         );
-        assert_eq!(connections("/mnt/conf").to_string(), "smbstatus --configfile /mnt/conf --json");
-    }
-
-    #[test]
-    fn versions_have_two_numbers() {
-        let all = ["Version 4.17.12-Debian\n", "Version 4.9-rc1", "4.17", "Version x"];
-        assert_eq!(all.map(numbers), [Some((4, 17)), Some((4, 9)), None, None]);
-    }
-
-    /// Output of Samba 4.17.12, shortened.
-    #[test]
-    fn what_was_negotiated_is_read() {
-        let text = r#"{"version": "4.17.12-Debian", "sessions": {"741898554": {"session_id": "741898554", "username": "root",
-            "session_dialect": "SMB3_11", "encryption": {"cipher": "-", "degree": "none"},
-            "signing": {"cipher": "AES-128-GMAC", "degree": "partial"}}}, "tcons": {}}"#;
-        let output = |stdout: &str| Output { code: Some(0), stdout: stdout.to_owned(), ..Output::default() };
-        let agreed = negotiated(&output(text)).expect("a session");
-        assert_eq!(agreed, ["SMB3_11", "AES-128-GMAC, partial", "none"]);
-        for nothing in ["", "{}", r#"{"sessions": {}}"#, r#"{"sessions": []}"#] {
-            assert_eq!(negotiated(&output(nothing)), None);
-        }
     }
 }

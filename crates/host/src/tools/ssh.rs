@@ -1,12 +1,14 @@
 //! ssh: a client of a share on another machine. It needs a POSIX shell with the usual small programs, and for a share
 //! the client of its protocol.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
-use super::{Output, Query, Tool};
+use super::{Output, Query, Tool, fio::FIO, script};
 use crate::units::RemoteDir;
 
 pub const SSH: Tool = Tool { name: "ssh", package: "openssh-client" };
+const SETSID: Tool = Tool { name: "setsid", package: "util-linux" };
+const FINDMNT: Tool = Tool { name: "findmnt", package: "util-linux" };
 
 /// The line that a script prints when it is ready. Lines before the first one come from the login there; further ones answer empty lines.
 pub const READY: &str = "drivebench: ready";
@@ -20,18 +22,38 @@ const LINK: i32 = 255;
 /// The scripts have no line ends, single quotes, backslashes before quotes, nor `!`: the shell of the login, which may be of another
 /// kind, passes them on as they are.
 ///
-/// Makes the directory of a client and removes it at the end, with retries, because a client may still write.
-const CLIENT: &str = r#"umask 077; d=$1/$2; mkdir "$d" || exit 1; r() { for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$d" && break; sleep 1; done; }; trap r EXIT; trap "exit 1" HUP INT TERM; for s in $3; do mkdir "$d/$s" || exit 1; done; for p in $4; do command -v "${p%:*}" >/dev/null || { echo "${p%:*} is not installed there: apt install ${p#*:}" >&2; exit 1; }; done; v=$($5 2>&1) || exit 1; echo "drivebench: ready"; echo "$SSH_CONNECTION"; echo "$v"; cat >/dev/null"#;
+/// Makes the directory of a client and removes it at the end, with retries, because a client may still write. With a fifth argument,
+/// fio serves in it, on a socket in a directory of that name. Lines are answered by the sixth one, [`COUNTERS`].
+const CLIENT: &str = r#"umask 077; d=$1/$2; t=$5; readonly d t; mkdir "$d" || exit 1; r() { [ -z "$t" ] || kill -9 -$(cat $t/p); for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$d" $t && break; sleep 1; done; }; trap r EXIT; trap "exit 1" HUP INT TERM PIPE; for s in $3; do mkdir "$d/$s" || exit 1; done; for p in $4; do command -v "${p%:*}" >/dev/null || { echo "${p%:*} is not installed there: apt install ${p#*:}" >&2; exit 1; }; done; if [ -n "$t" ]; then mkdir $t && v=$(fio --version) || exit 1; (cd "$d" && exec setsid sh -c "echo \$\$ >$t/p; exec fio --server=sock:$t/s") </dev/null >/dev/null 2>&1 & for i in 1 2 3 4 5 6 7 8 9; do [ -S $t/s ] && break; sleep 1; done; [ -S $t/s ] || { echo "fio does not serve there" >&2; exit 1; }; fi; echo "drivebench: ready"; echo "$SSH_CONNECTION"; echo "$v"; findmnt -rno FSTYPE,SOURCE,OPTIONS -T "$d" || echo; while read -r l; do (eval "$6") 2>/dev/null; echo "drivebench: ready"; done"#;
+/// What each processor, link and drive of a machine has done, how much that is in a second when it is full, and its name. Wi-Fi has no speed.
+const COUNTERS: &str = r#"while read -r n a b c d e f g h i; do case $n in cpu[0-9]*) echo "$((a+b+c+f+g+h)) 100 a processor";; esac; done </proc/stat; for l in /sys/class/net/*; do s=$(cat "$l/speed"); if [ "${s:-0}" -gt 0 ]; then for w in rx tx; do echo "$(cat "$l/statistics/${w}_bytes") $((s*125000)) the link ${l##*/}"; done; fi; done; for k in /sys/block/*; do read -r a b c d e f g h i t u <"$k/stat"; echo "$t 1000 the drive ${k##*/}"; done"#;
 const GIVE: &str = r#"umask 077; cat >"$1/$2/$3""#;
 const IN_DIR: &str = r#"cd "$1/$2" || exit 1; shift 2; exec "$@""#;
 const CLEAR: &str = r#"rm -rf "$1/$2/$3" && mkdir "$1/$2/$3""#;
 const COMPARE: &str = r#"cd "$1/$2" && a=$(cd "$3" && wc -c *) && b=$(cd "$4" && wc -c *); [ -n "$a" ] || exit 1; [ "$a" = "$b" ] || exit 45; [ -n "$5" ] || exit 0; a=$(cd "$3" && cksum *) && b=$(cd "$4" && cksum *) || exit 1; [ "$a" = "$b" ] || exit 46"#;
 
 /// Makes a directory for a client of a share, with subdirectories, if these programs are installed. Answers [`READY`], then sshd's
-/// description of the connection, and the version. The directory is removed when the connection ends.
-pub fn client(at: &RemoteDir, name: &str, dirs: &[&str], (needs, version): (&[Tool], Query)) -> Query {
-    let needs: Vec<String> = needs.iter().map(|tool| format!("{}:{}", tool.name, tool.package)).collect();
-    run(at, CLIENT, &[name, &dirs.join(" "), &needs.join(" "), &version.to_string()])
+/// description of the connection, fio's version, and type, source and options of the directory's filesystem. An empty line is answered
+/// by [`COUNTERS`], and [`READY`]. The directory is removed when the connection ends.
+pub fn client(at: &RemoteDir, name: &str, dirs: &[&str], needs: &[Tool]) -> Query {
+    run(at, CLIENT, &[name, &dirs.join(" "), &listed(needs), "", COUNTERS])
+}
+
+/// The same with a server of fio, which has no authentication: it listens on a socket that only its user may open, and so does this
+/// machine, at `socket`.
+pub fn fio_client(at: &RemoteDir, name: &str, socket: &Path) -> Query {
+    let there = format!("/tmp/{name}");
+    let forward = format!("{}:{there}/s", socket.display());
+    forwarding(at, Some(&forward), CLIENT, &[name, "", &listed(&[FIO, SETSID, FINDMNT]), &there, COUNTERS])
+}
+
+/// The counters of this machine.
+pub fn counters_here() -> Query {
+    script(COUNTERS, [""; 0])
+}
+
+fn listed(tools: &[Tool]) -> String {
+    tools.iter().map(|tool| format!("{}:{}", tool.name, tool.package)).collect::<Vec<_>>().join(" ")
 }
 
 /// Writes its standard input to a file in the directory of [`client`].
@@ -60,6 +82,12 @@ pub fn compare(at: &RemoteDir, name: &str, [one, other]: [&str; 2], read: bool) 
 /// Asks for nothing, and notices within 15 s that the other machine is gone. The key of an unknown machine is not accepted,
 /// whatever the user's configuration says.
 fn run(at: &RemoteDir, script: &str, args: &[&str]) -> Query {
+    forwarding(at, None, script, args)
+}
+
+/// The same with a local socket that leads to one there, as `HERE:THERE`.
+fn forwarding(at: &RemoteDir, sockets: Option<&str>, script: &str, args: &[&str]) -> Query {
+    let forward = sockets.map_or(["-o", "ClearAllForwardings=yes"], |sockets| ["-L", sockets]);
     let options = [
         "BatchMode=yes",
         "StrictHostKeyChecking=yes",
@@ -68,7 +96,6 @@ fn run(at: &RemoteDir, script: &str, args: &[&str]) -> Query {
         "ServerAliveCountMax=3",
         // A connection of its own: what another ssh shares with it could end with that.
         "ControlPath=none",
-        "ClearAllForwardings=yes",
         "ForwardAgent=no",
         "ForwardX11=no",
         "RemoteCommand=none",
@@ -76,7 +103,7 @@ fn run(at: &RemoteDir, script: &str, args: &[&str]) -> Query {
     ];
     let quoted: Vec<String> = [at.dir()].iter().chain(args).map(|arg| format!("'{arg}'")).collect();
     let there = format!("sh -c '{script}' drivebench {}", quoted.join(" "));
-    let options = options.iter().flat_map(|option| ["-o", option]).map(str::to_owned);
+    let options = options.iter().flat_map(|option| ["-o", option]).chain(forward).map(str::to_owned);
     let args = ["-T".to_owned()].into_iter().chain(options).chain(destination(at));
     Query::new(SSH, args.chain([there])).within(Duration::from_secs(60))
 }
@@ -111,10 +138,7 @@ pub fn failure(at: &RemoteDir, output: &Output, by_sudo: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::{openssh, samba},
-        *,
-    };
+    use super::{super::samba, *};
 
     fn at(text: &str) -> RemoteDir {
         text.parse().expect("a directory")
@@ -129,8 +153,8 @@ mod tests {
         );
         insta::assert_snapshot!(
             [
-                client(&at, "drivebench-1", &["large", "got"], samba::client_needs()),
-                client(&at, "drivebench-1", &["large", "got"], openssh::client_needs()),
+                client(&at, "drivebench-1", &["large", "got"], &samba::CLIENT),
+                fio_client(&at, "drivebench-1", Path::new("/tmp/x/0")),
                 give(&at, "drivebench-1", "login"),
                 in_dir(&at, "drivebench-1", &put),
                 clear(&at, "drivebench-1", "got"),
@@ -143,7 +167,7 @@ mod tests {
 
     #[test]
     fn any_shell_passes_the_scripts_on() {
-        for script in [CLIENT, GIVE, IN_DIR, CLEAR, COMPARE] {
+        for script in [CLIENT, COUNTERS, GIVE, IN_DIR, CLEAR, COMPARE] {
             assert!(!script.contains(['\'', '!', '\n']) && !script.contains("\\\\"), "{script}");
         }
         for (code, script) in [(OTHER_LENGTHS, COMPARE), (OTHER_BYTES, COMPARE)] {

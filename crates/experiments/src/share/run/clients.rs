@@ -8,14 +8,14 @@ use std::{
 use super::{
     file_server::{BEGINS, FileServer},
     files::{GOT, Stop},
-    nfs::{self, Mounted},
+    nfs::Mounted,
     sandbox::failed,
     setup::{ANSWERS, Setup, set_name},
 };
 use crate::{
     engine::Cancel,
     run::RunError,
-    share::{Negotiated, Route, TransferKind},
+    share::{Route, TransferKind},
     tools::{Query, Talk},
 };
 
@@ -29,8 +29,6 @@ pub(super) struct Moved {
     pub ends: Instant,
     /// Output of the clients.
     pub output: String,
-    /// What random reads returned.
-    pub blocks: Vec<u8>,
 }
 
 impl Setup {
@@ -67,7 +65,7 @@ impl Setup {
         cancel: &Cancel,
     ) -> Result<Moved, RunError> {
         let longest = self.longest(kind);
-        let query = self.client(server, route, longest, false)?;
+        let query = self.client(server, route, longest)?;
         let called = self.called(route, &query);
         let gone = |_| failed(&format!("{called} has ended, or does not answer"));
         let connected = commands.iter().map(|_| self.connected(server, &query, &called, &|| cancel.is_set()));
@@ -97,7 +95,7 @@ impl Setup {
                 return Err(failed(&format!("{called} failed: {said}{why}")));
             }
         }
-        Ok(Moved { begins, ends, output: said, blocks: Vec::new() })
+        Ok(Moved { begins, ends, output: said })
     }
 
     /// Starts a client and waits until it answers.
@@ -132,19 +130,6 @@ impl Setup {
             _ => said.complaint(),
         };
         Err(failed(&format!("{called} failed: {why}")))
-    }
-
-    /// Protocol and protection of a connection, as server and client report them.
-    pub fn negotiated(&self) -> Option<Negotiated> {
-        let Some(server) = self.programs.as_deref() else {
-            let _mounted = self.mount(Route::Whole).ok()?;
-            return nfs::negotiated(&self.client);
-        };
-        let query = self.client(server, Route::Whole, ANSWERS, true).ok()?;
-        let mut client = self.connected(server, &query, "", &|| false).ok()?;
-        let looks = server.status_query().map(|query| self.server.run(&query, &self.tools)).transpose();
-        let client = client.end(ANSWERS);
-        server.negotiated(&looks.ok()?.unwrap_or_default(), &client)
     }
 }
 

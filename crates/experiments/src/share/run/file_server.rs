@@ -12,7 +12,7 @@ use std::{
 use super::sandbox::Sandbox;
 use crate::{
     record::PRIVATE,
-    share::{Existing, Negotiated, Protection},
+    share::Protection,
     tools::{Output, Query},
 };
 
@@ -40,23 +40,7 @@ pub(super) struct Access<'a> {
     pub room: Option<&'a Path>,
     /// Timeout of each answer of the server.
     pub patience: Duration,
-    /// Whether the client reports its connection.
-    pub reports_connection: bool,
-    /// The share of another server, if this client uses that.
-    pub existing: Option<Other<'a>>,
 }
-
-/// A share of another server.
-pub(super) struct Other<'a> {
-    pub at: &'a Existing,
-    /// Name of drivebench's directory in that share.
-    pub folder: String,
-    /// Whether the client has a user and a password.
-    pub has_login: bool,
-}
-
-/// Name of the client's file with user and password.
-pub(super) const OTHER_LOGIN: &str = "login-existing";
 
 impl Access<'_> {
     /// Path of a file of the client, as its programs see it.
@@ -83,12 +67,6 @@ pub(super) trait FileServer {
 
     /// Why the server has ended, from its output and its log.
     fn end_reason(&self, server: &Sandbox, said: &Output) -> String;
-
-    /// The query for connections on the server's side.
-    fn status_query(&self) -> Option<Query>;
-
-    /// Protocol and protection from the output of [`Self::status_query`] and of a client that reports its connection.
-    fn negotiated(&self, server: &Output, client: &Output) -> Option<Negotiated>;
 }
 
 /// A new file that only its owner may read.

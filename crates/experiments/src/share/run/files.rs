@@ -1,9 +1,9 @@
 //! Files of client and server, named by numbers: made, copied, compared and removed. Work that is stopped ends with an error.
 
 use std::{
-    fs::{self, File, Permissions},
+    fs::{self, File},
     io::{self, Read, Write},
-    os::unix::fs::{FileExt, MetadataExt, PermissionsExt},
+    os::unix::fs::MetadataExt,
     path::Path,
     thread,
 };
@@ -81,13 +81,6 @@ pub fn put(
     sync(to)
 }
 
-/// Lets any user of this machine read the directory and its files; a file that was replaced is refused.
-pub fn open_to_all(dir: &Path, files: u64) -> io::Result<()> {
-    fs::set_permissions(dir, Permissions::from_mode(0o755))?;
-    (0..files)
-        .try_for_each(|number| open(dir, &number.to_string())?.set_permissions(Permissions::from_mode(0o644)))
-}
-
 /// Opens one of the files; a link, a pipe or a file with other names in its place is refused.
 pub fn open(dir: &Path, name: &str) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -113,18 +106,6 @@ fn replaced(name: &str) -> io::Error {
 /// Reads files and discards the data.
 pub fn get(from: &Path, files: u64, at_once: bool, stop: Stop<'_>) -> io::Result<()> {
     each(files, at_once, &|name| copy(&mut open_to_copy(from, name)?, &mut io::sink(), stop).map(drop))
-}
-
-/// Reads blocks of the first file at these offsets, one after the other, without read-ahead.
-pub fn read_blocks(dir: &Path, places: &[u64], bytes: u64, stop: Stop<'_>) -> io::Result<Vec<u8>> {
-    let file = open(dir, "0")?;
-    fadvise(&file, 0, None, Advice::Random)?;
-    let mut blocks = vec![0; places.len() * bytes as usize];
-    for (block, place) in blocks.chunks_exact_mut(bytes as usize).zip(places) {
-        go_on(stop)?;
-        file.read_exact_at(block, *place)?;
-    }
-    Ok(blocks)
 }
 
 /// Creates a file; one that exists already is refused.
@@ -260,18 +241,7 @@ mod tests {
         make(dir.path(), (2, 10), 1, &|| false).expect("makes");
         let private = other.path().join("private");
         fs::write(&private, "secret").expect("writes");
-        let mode = |path: &Path| path.metadata().expect("is there").mode() & 0o777;
-        fs::set_permissions(&private, Permissions::from_mode(0o600)).expect("is set");
-        open_to_all(dir.path(), 2).expect("opens");
-        assert_eq!(mode(&dir.path().join("1")), 0o644);
         let own = dir.path().join("1");
-        let ways: [fn(&Path, &Path) -> io::Result<()>; 2] =
-            [|a, b| std::os::unix::fs::symlink(a, b), |a, b| fs::hard_link(a, b)];
-        for replaced in ways {
-            fs::remove_file(&own).and_then(|()| replaced(&private, &own)).expect("replaces");
-            open_to_all(dir.path(), 2).expect_err("somebody else's file");
-            assert_eq!(mode(&private), 0o600);
-        }
         let ways: [fn(&Path, &Path) -> io::Result<()>; 3] = [
             |_, own| std::os::unix::fs::symlink("0", own),
             |_, own| Ok(mkfifoat(CWD, own, Mode::RUSR)?),

@@ -3,6 +3,7 @@
 mod clients;
 mod file_server;
 mod files;
+mod many_clients;
 mod network;
 mod nfs;
 mod remote;
@@ -12,26 +13,17 @@ mod sftp;
 mod smb;
 mod transfers;
 
-use std::{
-    fs::File,
-    io::Read,
-    net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs},
-    path::Path,
-};
-
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rustix::{
-    fs::{Mode, OFlags, open},
-    process::geteuid,
-};
+use rustix::process::geteuid;
 
+pub(super) use self::many_clients::with_clients;
 use self::{sandbox::failed, setup::Setup};
 use crate::{
     engine::Cancel,
     inventory::machine,
     run::{Folder, Held, Journal, RunError},
-    share::{Negotiated, Part, Protection, Protocol, Route, ShareResult, ShareTest},
+    share::{Protocol, Route, ShareResult, ShareTest},
     sysroot::Sysroot,
     target::Target,
     tools::{self, Runner, System, Tool, namespace, openssh, samba, ssh},
@@ -59,13 +51,6 @@ pub(super) fn check_prerequisites(root: &Sysroot, act: &ShareTest) -> Result<(),
     for tool in namespace::TOOLS.iter().chain(served).chain(link).chain(other) {
         tools.find(*tool).map_err(|e| e.to_string())?;
     }
-    match act.protocol {
-        Protocol::Smb => smb::is_recent(&tools)?,
-        Protocol::Nfs => nfs::is_recent(root)?,
-        Protocol::Sftp => {}
-    }
-    act.existing.as_ref().map_or(Ok(()), |existing| require_local_host(existing.host()))?;
-    act.login.as_deref().map_or(Ok(String::new()), login)?;
     // Memory for the client's files and for the share on tmpfs.
     let needed = act.kept().saturating_add(2 * act.held()).saturating_add(RESERVE);
     match machine::memory(root, "MemAvailable") {
@@ -78,52 +63,11 @@ pub(super) fn check_prerequisites(root: &Sysroot, act: &ShareTest) -> Result<(),
     }
 }
 
-/// Refuses a host of `--existing` that is another machine: the network to it would count as a cost of the share.
-fn require_local_host(host: &str) -> Result<(), String> {
-    let found = (host, 0)
-        .to_socket_addrs()
-        .map_err(|e| format!("--existing: {host} is not found ({e}): name localhost, or an address"))?;
-    // Clients may use any of its addresses. That of IPv6 is in /etc/hosts where there is no IPv6, too.
-    let is_own = |address: SocketAddr| {
-        let ip = address.ip();
-        let is_of_many = ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST);
-        ip.is_loopback() || !is_of_many && TcpListener::bind(address).is_ok()
-    };
-    match found.into_iter().all(is_own) {
-        true => Ok(()),
-        false => Err(format!("--existing: {host} is not this machine: run it there, and name localhost")),
-    }
-}
-
-/// Reads user and password for another server from a file.
-fn login(path: &Path) -> Result<String, String> {
-    const MOST: u64 = 4096;
-    let read = || {
-        let mut text = String::new();
-        let file = open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
-        File::from(file).take(MOST).read_to_string(&mut text).map(|_| text)
-    };
-    let text = read().map_err(|e| format!("--login {}: {e}", path.display()))?;
-    // Without a password smbclient asks the terminal for one.
-    let has = |key: &str| text.lines().any(|line| line.starts_with(key));
-    // What ends lines in Windows would be part of a password.
-    let fits = text.len() < MOST as usize && !text.contains('\r');
-    match fits && has("username=") && has("password=") {
-        true => Ok(text),
-        false => Err(format!(
-            "--login {}: write username=NAME, and below it password=WORD, without spaces around = and without Windows line ends",
-            path.display()
-        )),
-    }
-}
-
 /// A server, its clients and their directories, from the first repetition to the last.
 pub(super) struct Session {
     /// Server and clients, which end before their directories are removed.
     setup: Option<Setup>,
     folder: Option<Folder>,
-    /// Whether it is known what client and server agreed upon.
-    has_negotiated: bool,
     /// Whether the network alone can't be measured.
     has_no_network: bool,
 }
@@ -143,8 +87,7 @@ impl Session {
         let setup = Setup::start(&folder, act, cancel).map_err(|e| ended(e, cancel))?;
         let server = server(act.protocol, &setup.tools);
         let shared = ShareResult { server, network_port: setup.network_port(), ..ShareResult::default() };
-        let session =
-            Self { setup: Some(setup), folder: Some(folder), has_negotiated: false, has_no_network: false };
+        let session = Self { setup: Some(setup), folder: Some(folder), has_no_network: false };
         Ok((session, shared))
     }
 
@@ -191,17 +134,10 @@ impl Session {
                         }
                         Ok(load) => load,
                     },
-                    _ => setup
-                        .time((kind, route), (run, run == 1), cancel)
-                        .map_err(|e| hint_for_existing(&act, route, e))?,
+                    _ => setup.time((kind, route), (run, run == 1), cancel)?,
                 };
                 shared.loads.push(load);
             }
-        }
-        if !self.has_negotiated {
-            shared.negotiated = setup.negotiated();
-            self.has_negotiated = shared.negotiated.is_some();
-            require_protection(&act, shared.negotiated.as_ref())?;
         }
         Ok(())
     }
@@ -225,16 +161,6 @@ fn ended(e: RunError, cancel: &Cancel) -> RunError {
     }
 }
 
-/// Adds hints to an error of the other server.
-fn hint_for_existing(act: &ShareTest, route: Route, e: RunError) -> RunError {
-    match (&act.existing, e) {
-        (Some(at), RunError::Act(why)) if route == Route::Existing => failed(&format!(
-            "{why}. Is {at} the directory that is measured, and may guests, or the user of --login, read it? If its server insists on signing: --protection sign"
-        )),
-        (_, e) => e,
-    }
-}
-
 /// Orders the routes of a repetition so that a drift over time favours none: each second repetition has the order of the
 /// one before backwards, and the next one another order.
 fn order(act: &ShareTest, run: u32) -> Vec<Route> {
@@ -245,19 +171,6 @@ fn order(act: &ShareTest, run: u32) -> Vec<Route> {
         routes.reverse();
     }
     routes
-}
-
-/// Refuses to go on if the server reports less protection than clients asked for.
-fn require_protection(act: &ShareTest, said: Option<&Negotiated>) -> Result<(), RunError> {
-    let none = |said: &Negotiated| match act.protection {
-        Some(Protection::Encryption) => said.encryption == "none",
-        Some(Protection::Signing) => said.signing == "none",
-        None => false,
-    };
-    match said.is_some_and(none) {
-        true => Err(failed(&format!("{} was requested, but smbd reports none", act.part(Part::Protection)))),
-        false => Ok(()),
-    }
 }
 
 /// Name and version of the server, such as `Samba 4.17.12-Debian`, `OpenSSH 9.2p1`, or `nfsd of Linux 6.12.9`.
@@ -279,6 +192,7 @@ fn server(protocol: Protocol, tools: &System) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::share::Protection;
 
     #[test]
     fn each_way_is_as_often_before_another_as_after_it() {
@@ -295,46 +209,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn a_login_has_user_and_password() {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        let read = |text: &str| {
-            std::fs::write(file.path(), text).expect("writes");
-            login(file.path())
-        };
-        let whole = "username=ann\npassword=\ndomain=HOME\n";
-        assert_eq!(read(whole), Ok(whole.to_owned()));
-        let spaced = "username = ann\npassword = secret\n";
-        for lacks in ["", "username=ann\n", "password=secret\n", "username\npassword\n", spaced] {
-            let why = read(lacks).expect_err("refused");
-            assert!(why.contains("write username=NAME") && !why.contains("secret"), "{why}");
-        }
-        let why = read("username=ann\r\npassword=secret\r\n").expect_err("refused");
-        assert!(why.contains("write username=NAME") && !why.contains("secret"), "{why}");
-        assert_eq!(read("username=ann\npassword=a,b\n"), Ok("username=ann\npassword=a,b\n".to_owned()));
-        login(Path::new("/dev/null")).expect_err("an empty file");
-    }
-
-    #[test]
-    fn a_share_beside_ours_is_of_this_machine() {
-        assert_eq!(require_local_host("127.0.0.1"), Ok(()));
-        let far = require_local_host("192.0.2.77").expect_err("an address for documents only");
-        assert!(far.contains("is not this machine"), "{far}");
-        assert!(require_local_host("224.0.0.1").is_err() && require_local_host("255.255.255.255").is_err());
-    }
-
-    #[test]
-    fn protection_that_the_server_does_not_have_ends_the_run() {
-        let said =
-            |encryption: &str| Negotiated { encryption: encryption.to_owned(), ..Negotiated::default() };
-        let act = |protection| ShareTest { protection, ..ShareTest::least() };
-        let ends =
-            |protection, said: Option<&Negotiated>| require_protection(&act(protection), said).is_err();
-        assert!(ends(Some(Protection::Encryption), Some(&said("none"))));
-        assert!(!ends(Some(Protection::Encryption), Some(&said("AES-128-GCM, full"))));
-        assert!(!ends(None, Some(&said("none"))));
-        assert!(!ends(Some(Protection::Encryption), None), "not known");
     }
 }

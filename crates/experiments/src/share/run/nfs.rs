@@ -1,6 +1,6 @@
 //! The kernel's NFS server on a network of our own, and the kernel's client of it.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use super::{
     file_server::{Access, BEGINS},
@@ -8,8 +8,6 @@ use super::{
 };
 use crate::{
     run::RunError,
-    share::Negotiated,
-    sysroot::Sysroot,
     tools::{
         Query, System, Talk,
         namespace::{self, beside, within},
@@ -19,19 +17,6 @@ use crate::{
 
 /// Name of the second export of the directory, without `sync`.
 pub(super) const ASYNC: &str = "async";
-
-/// First Linux version in which NFS versions are set for each network namespace.
-const OLDEST: (u32, u32) = (5, 2);
-
-/// Refuses a kernel that is too old.
-pub(super) fn is_recent(root: &Sysroot) -> Result<(), String> {
-    let release = root.word("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
-    match numbers.next().zip(numbers.next()) {
-        Some(numbers) if numbers >= OLDEST => Ok(()),
-        _ => Err(format!("NFS needs Linux 5.2 or later, not '{release}'")),
-    }
-}
 
 pub(super) fn prepare((server, client): (&Sandbox, &Sandbox), tools: &System) -> Result<(), RunError> {
     let dirs = [server.room.clone(), server.room.join(OWN), server.room.join(ASYNC)];
@@ -70,9 +55,7 @@ impl<'a> Mounted<'a> {
         access: &Access<'_>,
         tools: &'a System,
     ) -> Result<Self, RunError> {
-        let own = || access.dir.to_owned();
-        let dir = access.existing.as_ref().map_or_else(own, |other| other.at.below(&other.folder).1);
-        let mount = nfs::mount((access.address, access.port), &dir, &mount_point(client));
+        let mount = nfs::mount((access.address, access.port), access.dir, &mount_point(client));
         let inside = |query: &Query| within(network, client.pid, query, tools);
         let unmount = inside(&namespace::unmount(&mount_point(client)))?;
         succeeded(&inside(&mount)?, tools)?;
@@ -96,12 +79,4 @@ impl Drop for Mounted<'_> {
             let _ = succeeded(&unmount, self.tools);
         }
     }
-}
-
-/// Protocol version by /proc/mounts. With `sec=sys` nothing is protected.
-pub(super) fn negotiated(client: &Sandbox) -> Option<Negotiated> {
-    let mounts = fs::read_to_string(format!("/proc/{}/mounts", client.pid)).ok()?;
-    let dialect = nfs::negotiated(&mounts, &mount_point(client))?;
-    let none = || "none".to_owned();
-    Some(Negotiated { dialect, signing: none(), encryption: none() })
 }

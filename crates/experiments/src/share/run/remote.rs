@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    net::{IpAddr, TcpListener},
+    net::{IpAddr, Ipv4Addr, TcpListener},
     time::{Duration, Instant},
 };
 
@@ -31,8 +31,12 @@ pub(super) struct Remote {
     /// Name of the client's directory below `at`.
     name: String,
     keeps: Talk,
-    /// Address of this machine as the other one sees it, and address of the other one.
+    /// Address of this machine as the other one sees it, and address of the other one; unspecified if nothing is served to it.
     pub addresses: [IpAddr; 2],
+    /// Version of fio, if that serves there.
+    pub fio: String,
+    /// Type, source and options of the directory's filesystem.
+    pub mount: String,
 }
 
 impl Remote {
@@ -45,27 +49,47 @@ impl Remote {
         cancel: &Cancel,
     ) -> Result<Self, RunError> {
         let name = format!("drivebench-{name}");
-        let (needs, version) =
-            if protocol == Protocol::Sftp { openssh::client_needs() } else { samba::client_needs() };
-        let mut keeps = tools.talk(&ssh::client(at, &name, &DIRS, (needs, version)))?;
+        let needs = if protocol == Protocol::Sftp { &openssh::CLIENT } else { &samba::CLIENT };
+        let query = ssh::client(at, &name, &DIRS, needs);
+        let (mut remote, connection) = Self::connect(at, name, &query, tools, cancel)?;
         let refused = |why: String| failed(&format!("the client on {}: {why}", at.host()));
+        remote.addresses = addresses(&connection).map_err(refused)?;
+        Ok(remote)
+    }
+
+    /// Connects by one of the queries of a client; also returns sshd's description of the connection.
+    pub fn connect(
+        at: &RemoteDir,
+        name: String,
+        query: &Query,
+        tools: &System,
+        cancel: &Cancel,
+    ) -> Result<(Self, String), RunError> {
+        let mut keeps = tools.talk(query)?;
         let since = Instant::now();
         let stop = || cancel.is_set() || since.elapsed() > BEGINS;
         let mut next = || keeps.next_line(&stop);
         while next().is_some_and(|line| line != ssh::READY) {}
-        let (Some(connection), Some(version)) = (next(), next()) else {
+        let (Some(connection), Some(fio), Some(mount)) = (next(), next(), next()) else {
             let said = keeps.end(if stop() { Duration::ZERO } else { ENDS });
             return Err(client_error(at, &said));
         };
-        let addresses = addresses(&connection).map_err(refused)?;
-        let is_old = || samba::numbers(&version).is_none_or(|version| version < super::smb::OLDEST);
-        if protocol == Protocol::Smb && is_old() {
-            return Err(refused(format!(
-                "smbclient 4.15 or later is needed there, not '{}'",
-                version.trim()
-            )));
+        let addresses = [IpAddr::V4(Ipv4Addr::UNSPECIFIED); 2];
+        Ok((Self { at: at.clone(), name, keeps, addresses, fio, mount }, connection))
+    }
+
+    /// Lines with the counters of that machine now.
+    pub fn counters(&mut self, stop: Stop<'_>) -> Result<Vec<String>, RunError> {
+        // If the program has ended, its output says why.
+        let _ = self.keeps.say("\n");
+        let mut lines = Vec::new();
+        while let Some(line) = self.keeps.next_line(stop) {
+            if line == ssh::READY {
+                return Ok(lines);
+            }
+            lines.push(line);
         }
-        Ok(Self { at: at.clone(), name, keeps, addresses })
+        Err(client_error(&self.at, &self.keeps.end(Duration::ZERO)))
     }
 
     pub fn host(&self) -> &str {
@@ -139,12 +163,17 @@ fn addresses(connection: &str) -> Result<[IpAddr; 2], String> {
         return Err("it is this machine: leave out --client".to_owned());
     }
     // Through an ssh forwarder the client could not reach the server.
-    match TcpListener::bind((ours, 0)) {
-        Ok(_) => Ok([ours, theirs]),
-        Err(_) => Err(format!(
+    match is_own(ours) {
+        true => Ok([ours, theirs]),
+        false => Err(format!(
             "it sees this machine as {ours}, which is not its address: the client must reach it directly, without another machine between them"
         )),
     }
+}
+
+/// Whether this machine has this address.
+pub(super) fn is_own(address: IpAddr) -> bool {
+    TcpListener::bind((address, 0)).is_ok()
 }
 
 #[cfg(test)]

@@ -1,16 +1,15 @@
 //! A server, its clients, and how they are reached.
 
 use std::{
-    cell::Cell,
     fs, io,
     net::{IpAddr, TcpListener},
     path::PathBuf,
-    process, thread,
+    thread,
     time::{Duration, Instant},
 };
 
 use super::{
-    file_server::{Access, BEGINS, FileServer, MEMORY, OTHER_LOGIN, Other, Serves, write},
+    file_server::{Access, BEGINS, FileServer, MEMORY, Serves},
     files::{self, GOT, LARGE, SEVERAL, SMALL},
     nfs::{self, ASYNC},
     remote::Remote,
@@ -31,8 +30,6 @@ pub(super) const SERVER: &str = "192.0.2.1";
 const CLIENT: &str = "192.0.2.2";
 /// Port of a server in a network namespace.
 const PORT: u16 = 4450;
-/// Usual ports of servers.
-const SMB_PORT: u16 = 445;
 const NFS_PORT: u16 = 2049;
 pub(super) const POLL: Duration = Duration::from_millis(50);
 /// Timeout of a client's connection and of its end.
@@ -57,10 +54,6 @@ pub(super) struct Setup {
     /// Whether a client on another machine has the files that it puts.
     is_equipped: bool,
     port: u16,
-    /// Name of the scratch directory on the drive.
-    folder: String,
-    /// Number of transfers so far, the seed of random reads.
-    pub(super) draws: Cell<u64>,
 }
 
 impl Setup {
@@ -101,11 +94,6 @@ impl Setup {
         if let (Some(remote), Some(server)) = (&remote, &programs) {
             server.client_files().iter().try_for_each(|file| remote.send_file(&client, file, tools))?;
         }
-        if let Some(login) = &act.login {
-            let given = super::login(login).map_err(|e| failed(&e))?;
-            write(&client.file(OTHER_LOGIN), &given).map_err(cannot)?;
-        }
-        let folder = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let port = if act.protocol == Protocol::Nfs { NFS_PORT } else { serves.port };
         let is_equipped = remote.is_none();
         Ok(Self {
@@ -118,8 +106,6 @@ impl Setup {
             remote,
             is_equipped,
             port,
-            folder,
-            draws: Cell::new(0),
         })
     }
 
@@ -161,7 +147,7 @@ impl Setup {
         let serve = within(self.server.pid, self.server.pid, &server.serve(), &self.tools)?;
         let mut serves = self.tools.talk(&serve)?;
         let since = Instant::now();
-        let query = self.client(server, Route::Whole, ANSWERS, false)?;
+        let query = self.client(server, Route::Whole, ANSWERS)?;
         let called = self.called(Route::Whole, &query);
         while let Err(e) = self.connected(server, &query, &called, &|| cancel.is_set()) {
             if serves.has_ended() {
@@ -189,10 +175,6 @@ impl Setup {
 
     /// The process in whose network namespace this route begins, and the address of the server there.
     pub fn place(&self, route: Route) -> (u32, String) {
-        // The network of the machine itself.
-        if let Some(at) = self.act.existing.as_ref().filter(|_| route == Route::Existing) {
-            return (process::id(), at.host().to_owned());
-        }
         // An unlimited link is never left out.
         match (self.remote(route), route.has(Part::Link) || !self.act.has_link()) {
             (Some(remote), _) => (self.client.pid, remote.addresses[0].to_string()),
@@ -207,11 +189,10 @@ impl Setup {
         server: &dyn FileServer,
         route: Route,
         patience: Duration,
-        reports_connection: bool,
     ) -> Result<Query, RunError> {
         let remote = self.remote(route);
         let (network, address) = self.place(route);
-        let query = server.client(&Access { patience, reports_connection, ..self.access(route, &address) });
+        let query = server.client(&Access { patience, ..self.access(route, &address) });
         match remote {
             Some(remote) => Ok(remote.in_dir(&query)),
             None => Ok(within(network, self.client.pid, &query, &self.tools)?),
@@ -220,24 +201,13 @@ impl Setup {
 
     /// Address, directory and options of a client on this route.
     pub fn access<'b>(&'b self, route: Route, address: &'b str) -> Access<'b> {
-        let existing = self.act.existing.as_ref().filter(|_| route == Route::Existing);
-        let usual = match self.act.protocol {
-            Protocol::Smb => SMB_PORT,
-            Protocol::Nfs | Protocol::Sftp => NFS_PORT,
-        };
         Access {
             address,
-            port: existing.map_or(self.port, |at| at.port().unwrap_or(usual)),
+            port: self.port,
             dir: dir_of(route),
             protection: self.act.protection.filter(|_| route.has(Part::Protection)),
             room: self.remote(route).is_none().then_some(&self.client.room),
             patience: ANSWERS,
-            reports_connection: false,
-            existing: existing.map(|at| Other {
-                at,
-                folder: self.folder.clone(),
-                has_login: self.act.login.is_some(),
-            }),
         }
     }
 
@@ -288,14 +258,14 @@ pub(super) fn dir_of(route: Route) -> &'static str {
 /// Name of the client's directory with the files of a transfer.
 pub(super) fn set_name(kind: TransferKind) -> &'static str {
     match kind {
-        TransferKind::Put | TransferKind::Get | TransferKind::ReadRandom => LARGE,
+        TransferKind::Put | TransferKind::Get => LARGE,
         TransferKind::PutSmall | TransferKind::GetSmall => SMALL,
         TransferKind::PutSeveral | TransferKind::GetSeveral => SEVERAL,
     }
 }
 
 /// A random text for names, and for a password that lasts as long as the server.
-fn random() -> Result<String, RunError> {
+pub(super) fn random() -> Result<String, RunError> {
     let uuid = Sysroot::live().word("/proc/sys/kernel/random/uuid");
     uuid.ok_or_else(|| failed("the kernel gives no random number"))
 }

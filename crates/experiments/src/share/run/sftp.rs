@@ -11,7 +11,6 @@ use super::{
 };
 use crate::{
     run::RunError,
-    share::Negotiated,
     tools::{Output, Query, System, openssh},
 };
 
@@ -55,7 +54,7 @@ impl FileServer for Sftp {
 
     fn client(&self, access: &Access<'_>) -> Query {
         let room = access.room.unwrap_or(Path::new(""));
-        openssh::client((room, access.address), access.port, access.dir, access.reports_connection)
+        openssh::client((room, access.address), access.port, access.dir)
     }
 
     fn client_files(&self) -> &[&str] {
@@ -73,14 +72,5 @@ impl FileServer for Sftp {
 
     fn end_reason(&self, _: &Sandbox, said: &Output) -> String {
         said.complaint()
-    }
-
-    fn status_query(&self) -> Option<Query> {
-        None
-    }
-
-    fn negotiated(&self, _: &Output, client: &Output) -> Option<Negotiated> {
-        let [dialect, signing, encryption] = openssh::negotiated(&client.stderr)?;
-        Some(Negotiated { dialect, signing, encryption })
     }
 }

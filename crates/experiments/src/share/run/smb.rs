@@ -6,30 +6,18 @@ use std::{
 };
 
 use super::{
-    file_server::{Access, BEGINS, FileServer, MEMORY, OTHER_LOGIN, Serves, write},
+    file_server::{Access, BEGINS, FileServer, MEMORY, Serves, write},
     sandbox::{OWN, Sandbox, failed},
 };
 use crate::{
     run::RunError,
-    share::{Negotiated, Protection},
-    tools::{Output, Query, Runner, System, namespace::within, samba},
+    share::Protection,
+    tools::{Output, Query, System, namespace::within, samba},
 };
-
-/// The first version of Samba whose client takes `--client-protection`.
-pub(super) const OLDEST: (u32, u32) = (4, 15);
 
 pub(super) struct Smb {
     smbclient: PathBuf,
     conf: PathBuf,
-}
-
-/// Refuses a Samba that is too old.
-pub(super) fn is_recent(tools: &System) -> Result<(), String> {
-    let version = tools.ask(&samba::version()).map_err(|e| e.to_string())?.stdout;
-    match samba::numbers(&version) {
-        Some(version) if version >= OLDEST => Ok(()),
-        _ => Err(format!("Samba 4.15 or later is needed, not '{}'", version.trim())),
-    }
 }
 
 impl Smb {
@@ -67,17 +55,9 @@ fn share(access: &Access<'_>) -> samba::Share {
         Some(Protection::Encryption) => "encrypt",
         None => "off",
     };
-    let (name, dir, login) = match &access.existing {
-        None => {
-            let name = if access.dir == OWN { "drive" } else { access.dir };
-            (name.to_owned(), String::new(), Some(access.file("login")))
-        }
-        Some(other) => {
-            let (name, dir) = other.at.below(&other.folder);
-            (name, dir, other.has_login.then(|| access.file(OTHER_LOGIN)))
-        }
-    };
-    samba::Share { name: format!("//{}/{name}", access.address), dir, port: access.port, login, protection }
+    let name = if access.dir == OWN { "drive" } else { access.dir };
+    let (name, login) = (format!("//{}/{name}", access.address), access.file("login"));
+    samba::Share { name, port: access.port, login, protection }
 }
 
 impl FileServer for Smb {
@@ -108,15 +88,6 @@ impl FileServer for Smb {
         let log = fs::read_to_string(server.file("log")).unwrap_or_default();
         let last = log.lines().map(str::trim).rfind(|line| !line.is_empty());
         last.map_or_else(|| said.complaint(), str::to_owned)
-    }
-
-    fn status_query(&self) -> Option<Query> {
-        Some(samba::connections(&self.conf.to_string_lossy()))
-    }
-
-    fn negotiated(&self, server: &Output, _: &Output) -> Option<Negotiated> {
-        let [dialect, signing, encryption] = samba::negotiated(server)?;
-        Some(Negotiated { dialect, signing, encryption })
     }
 }
 

@@ -1,0 +1,238 @@
+//! Clients on other machines, each with a server of fio, which this machine starts all at once.
+
+use std::{
+    env,
+    io::Error,
+    net::IpAddr,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use super::{
+    WORDS, ended,
+    file_server::write,
+    remote::{Remote, is_own},
+    sandbox::failed,
+    setup::random,
+};
+use crate::{
+    engine::Cancel,
+    run::{Folder, Journal, RunError},
+    share::{Busy, ClientLoad, ClientResult, ManyClients, PROCESSOR},
+    tools::{
+        Runner, System,
+        fio::{self, FioRun},
+        ssh,
+    },
+};
+
+/// A client that has not failed.
+struct Client {
+    /// Its position among all.
+    at: usize,
+    socket: PathBuf,
+    remote: Remote,
+}
+
+/// Runs all rounds, and adds what they found to the results.
+pub(in super::super) fn with_clients(
+    act: &ManyClients,
+    results: &mut [ClientResult],
+    journal: &Journal,
+    cancel: &Cancel,
+    says: &mut dyn FnMut(&str),
+) -> Result<(), RunError> {
+    let tools = System::default();
+    let version = tools.ask(&fio::version())?.stdout.trim().to_owned();
+    // It has the sockets and the jobs, and is removed after the connections have ended.
+    let mut folder = Folder::create(&env::temp_dir(), journal, 0)
+        .map_err(|source| RunError::Folder { dir: env::temp_dir(), source })?;
+    folder.will_have(act.clients.len() as u64 + 2).map_err(RunError::Journal)?;
+    let numbered = |number: usize| folder.path().join(number.to_string());
+    let (mut clients, mut is_server) = (Vec::new(), true);
+    for (at, (url, result)) in act.clients.iter().zip(&mut *results).enumerate() {
+        says(&format!("connecting to {}", url.host()));
+        let (name, socket) = (format!("drivebench-{}", random()?), numbered(at));
+        let query = ssh::fio_client(url, &name, &socket);
+        match Remote::connect(url, name, &query, &tools, cancel) {
+            Err(e) => result.failed = Some(ended(e, cancel).to_string()),
+            Ok((remote, _)) if remote.fio != version => {
+                let other: String = remote.fio.chars().take(WORDS).collect();
+                let install = format!("install {version} there, because fio needs one version");
+                result.failed = Some(format!("it has {other}, and this machine {version}: {install}"));
+            }
+            Ok((remote, _)) => {
+                let (mount, address) = mount(&remote.mount);
+                is_server &= address.is_some_and(|address| !address.is_loopback() && is_own(address));
+                result.about = format!("{}, {version}", mount.chars().take(WORDS).collect::<String>());
+                clients.push(Client { at, socket, remote });
+            }
+        }
+    }
+    let jobs = [true, false].map(|writes| (writes, numbered(act.clients.len() + usize::from(writes))));
+    for (writes, path) in &jobs {
+        write(path, &job(act.bytes, *writes)).map_err(|e| failed(&format!("a job for fio: {e}")))?;
+    }
+    // Without all of them nothing is measured.
+    if clients.len() < results.len() {
+        clients.clear();
+    }
+    // The first round makes the files, and does not count.
+    for round in 0..=act.rounds {
+        for (writes, job) in &jobs {
+            if clients.is_empty() {
+                return if cancel.is_set() { Err(ended(RunError::Interrupted, cancel)) } else { Ok(()) };
+            }
+            let what = format!("{}, round {round} of {}", if *writes { "write" } else { "read" }, act.rounds);
+            says(&what);
+            let loads = at_once(act, (*writes, job), &mut clients, is_server, &tools, cancel);
+            for (client, load) in clients.iter().zip(loads.map_err(|e| ended(e, cancel))?) {
+                match load {
+                    Ok(load) if round > 0 => results[client.at].loads.push(ClientLoad { round, ..load }),
+                    Ok(_) => {}
+                    Err(why) => results[client.at].failed = Some(format!("{what}: {why}")),
+                }
+            }
+            clients.retain(|client| results[client.at].failed.is_none());
+        }
+    }
+    Ok(())
+}
+
+/// Type and source of a mounted filesystem, and the server's address, from a line of findmnt.
+fn mount(line: &str) -> (String, Option<IpAddr>) {
+    let mut words = line.split_whitespace();
+    let (kind, source) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let address =
+        words.next().and_then(|options| options.split(',').find_map(|one| one.strip_prefix("addr=")));
+    (format!("{kind} {source}"), address.and_then(|text| text.parse().ok()))
+}
+
+/// A job that runs in the directory of fio's server, on threads, so that it ends with the server.
+fn job(bytes: u64, writes: bool) -> String {
+    let kind = if writes { "write\nend_fsync=1" } else { "read" };
+    format!(
+        "[drivebench]\nrw={kind}\nfilename=0\nunique_filename=0\nsize={bytes}\nbs=1M\nioengine=psync\nfallocate=none\nthread\n"
+    )
+}
+
+/// One direction of a round: what each client did, or why it failed.
+fn at_once(
+    act: &ManyClients,
+    (writes, job): (bool, &Path),
+    clients: &mut [Client],
+    is_server: bool,
+    tools: &System,
+    cancel: &Cancel,
+) -> Result<Vec<Result<ClientLoad, String>>, RunError> {
+    let stop = || cancel.is_set();
+    // Of the clients, and of this machine if it serves.
+    let look = |clients: &mut [Client]| -> Vec<Result<Vec<String>, RunError>> {
+        let each = clients.iter_mut().map(|client| client.remote.counters(&stop));
+        let here = || Ok(tools.ask(&ssh::counters_here())?.stdout.lines().map(str::to_owned).collect());
+        each.chain(is_server.then(here)).collect()
+    };
+    let (before, since) = (look(clients), Instant::now());
+    let mut output = String::new();
+    let run = FioRun::on_servers(job, clients.iter().map(|client| &*client.socket));
+    run.run(tools, &stop, &mut |line| output.extend([line, "\n"]))?;
+    let window = since.elapsed().as_secs_f64();
+    if cancel.is_set() {
+        return Err(RunError::Interrupted);
+    }
+    let after = look(clients);
+    let mut watched: Vec<_> =
+        before.into_iter().zip(after).map(|(before, after)| Ok((before?, after?))).collect();
+    let here = if is_server { watched.pop() } else { None };
+    let jobs: Vec<_> =
+        clients.iter().map(|client| fio::server_job(&output, &client.socket, writes)).collect();
+    let seconds = |ms: u64| ms.max(1) as f64 / 1e3;
+    let slowest = seconds(jobs.iter().flatten().map(|(.., ms)| *ms).max().unwrap_or(0));
+    let here = here.and_then(Result::ok).map(|both| busy(&both, slowest, window)).unwrap_or_default();
+    let load = |watched: Result<(Vec<String>, Vec<String>), RunError>, job: Option<(i32, u64, u64)>| {
+        let both = watched.map_err(|e| e.to_string())?;
+        let (error, bytes, ms) = job.ok_or("its fio has ended, or is not reached")?;
+        match error {
+            0 if bytes == act.bytes => {
+                let (seconds, server) = (seconds(ms), here.clone());
+                let client = busy(&both, seconds, window);
+                Ok(ClientLoad { round: 0, writes, bytes, seconds, client, server })
+            }
+            0 => Err(format!("fio moved {bytes} of {} bytes", act.bytes)),
+            error => Err(Error::from_raw_os_error(error).to_string()),
+        }
+    };
+    Ok(watched.into_iter().zip(jobs).map(|(watched, job)| load(watched, job)).collect())
+}
+
+/// How busy parts were in a transfer that took so long, which is less than the window between both looks.
+fn busy((before, after): &(Vec<String>, Vec<String>), seconds: f64, window: f64) -> Busy {
+    let counter = |line: &str| -> Option<(f64, f64, String)> {
+        let mut words = line.splitn(3, ' ');
+        let (done, most) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        Some((done, most, words.next()?.chars().take(WORDS).collect()))
+    };
+    let mut busy = Busy::new();
+    for (before, after) in before.iter().zip(after) {
+        let Some(((from, _, old), (to, most, part))) = counter(before).zip(counter(after)) else { continue };
+        if old == part {
+            let share = busy.entry(part).or_insert(0.0);
+            *share = share.max((to - from) / most / seconds).min(1.0);
+        }
+    }
+    // Beside a short transfer, the start of fio counts.
+    busy.retain(|part, share| *share > 0.0 && (part != PROCESSOR || seconds >= window / 2.0));
+    busy
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busiest_parts_are_those_of_the_transfer() {
+        let look = |first: u64, sent: u64, drive: u64| {
+            let lines = format!(
+                "{first} 100 a processor\n7 100 a processor\n{sent} 12500000 the link eth0\n{drive} 1000 the drive sda\nodd"
+            );
+            lines.lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let both = (look(100, 500, 1000), look(250, 23_750_500, 2000));
+        let parts = |seconds| {
+            let found = busy(&both, seconds, 3.0).into_iter();
+            found.map(|(part, share)| format!("{part} {share:.3}")).collect::<Vec<_>>()
+        };
+        assert_eq!(parts(2.0), ["a processor 0.750", "the drive sda 0.500", "the link eth0 0.950"]);
+        // Of so short a transfer, processors tell nothing.
+        assert_eq!(parts(1.0), ["the drive sda 1.000", "the link eth0 1.000"]);
+    }
+
+    #[test]
+    fn this_machine_counts_its_processors() {
+        let said = System::default().ask(&ssh::counters_here()).expect("runs");
+        assert_eq!((said.code, said.stderr.is_empty()), (Some(0), said.stderr.is_empty()));
+        let look: Vec<String> = said.stdout.lines().map(str::to_owned).collect();
+        let processors = look.iter().filter(|line| line.ends_with(PROCESSOR)).count();
+        assert_eq!(
+            Some(processors),
+            std::thread::available_parallelism().ok().map(|n| n.get().max(processors))
+        );
+        assert!(processors > 0 && busy(&(look.clone(), look), 1.0, 1.0).is_empty());
+    }
+
+    #[test]
+    fn the_server_is_known_where_the_kernel_names_its_address() {
+        let of = |line| mount(line).1.map(|address| address.to_string());
+        let nfs = "nfs4 192.168.1.5:/srv rw,relatime,vers=4.2,proto=tcp,clientaddr=192.168.1.7,local_lock=none,addr=192.168.1.5";
+        assert_eq!(
+            (mount(nfs).0.as_str(), of(nfs).as_deref()),
+            ("nfs4 192.168.1.5:/srv", Some("192.168.1.5"))
+        );
+        let smb = of("cifs //nas/data rw,vers=3.1.1,cache=strict,username=pi,addr=fd00::5,file_mode=0755");
+        assert_eq!(smb.as_deref(), Some("fd00::5"));
+        assert_eq!(
+            [of("ceph 10.0.0.1:6789:/ rw,name=a"), of("ext4 /dev/vda rw"), of("")],
+            [None, None, None]
+        );
+    }
+}
