@@ -71,8 +71,11 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
     }
     list_skipped(&refused, output);
     if fresh.is_empty() {
-        let skipped = count(refused.len() as u64, "file");
-        return Err(Usage(format!("nothing was imported: {skipped} skipped")).into());
+        let why = match refused.len() as u64 {
+            0 => "no files found".to_owned(),
+            n => format!("nothing was imported: {} skipped", count(n, "file")),
+        };
+        return Err(Usage(why).into());
     }
     let mut saved = Vec::new();
     for imported in fresh {

@@ -22,6 +22,8 @@ const BEARING: [Code; 11] = [
     Code::UsbPower,
 ];
 
+const NOT_READ: &str = "To read the drives' own health: sudo drivebench advise --health.";
+
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let drives = context.drives();
     let bearing = context.inventory.findings().into_iter().filter(|f| BEARING.contains(&f.code));
@@ -30,9 +32,9 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         .collect();
     let problem = if all.is_empty() { "problem" } else { "other problem" };
     all.extend(drives.iter().filter_map(|drive| unproven(context, drive)));
-    let says = reported(context, &drives, problem);
     let slower = "Whether drives became slower: drivebench check.".to_owned();
-    all.push(Answer::new(Topic::Health, Sure::Inferred, says).because([slower]));
+    let says = reported(context, &drives, problem).or_else(|| all.is_empty().then(|| NOT_READ.to_owned()));
+    all.extend(says.map(|says| Answer::new(Topic::Health, Sure::Inferred, says).because([slower])));
     all
 }
 
@@ -48,14 +50,14 @@ fn unproven(context: &Context<'_>, drive: &Drive) -> Option<Answer> {
     Some(Answer::new(Topic::Health, Sure::Unknown, says).decide(Some(command)))
 }
 
-/// What drives report of their health; failing drives have their own answers.
-fn reported(context: &Context<'_>, drives: &[&Drive], problem: &str) -> String {
+/// What drives report of their health, if that was asked; failing drives have their own answers.
+fn reported(context: &Context<'_>, drives: &[&Drive], problem: &str) -> Option<String> {
     let reporting = drives.iter().filter(|d| d.health.as_ref().is_some_and(|h| h.source.is_some())).count();
     let unknown = context.inventory.unknown_health();
     let reasons: Vec<String> = unknown.iter().map(|(why, of)| format!("{} ({why})", listed(of))).collect();
     match (reporting, &reasons[..]) {
-        (0, []) => "To read the drives' own health: sudo drivebench advise --health.".to_owned(),
-        (0, reasons) => format!("No drive reports its health: {}.", reasons.join("; ")),
-        _ => format!("Drives that report their health report no {problem}."),
+        (0, []) => None,
+        (0, reasons) => Some(format!("No drive reports its health: {}.", reasons.join("; "))),
+        _ => Some(format!("Drives that report their health report no {problem}.")),
     }
 }

@@ -5,13 +5,13 @@ use super::{
     context::Context,
     evidence::{Evidence, Wanted},
     limits::{Flow, Held, described, flows, sure},
-    network_link::{NetworkLink, called, narrowest},
+    network_link::{NetworkLink, called, narrowest, usable},
     sentences::times,
     shared,
 };
 use crate::{
     findings::Metric,
-    inventory::{Drive, Speed},
+    inventory::{BusKind, Ceiling, Code, Drive, Speed},
     units::{capital, distinct, rate},
 };
 
@@ -22,7 +22,8 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let flows = flows(context);
     let link = NetworkLink::of(context);
     let mut all = vec![faster(context, &flows, link.as_ref())];
-    all.extend(link.as_ref().and_then(|link| network(&flows, link)));
+    all.extend(link.as_ref().and_then(|link| network(context, &flows, link)));
+    all.extend(ports(context));
     all.extend(slow_bay(context));
     all
 }
@@ -150,20 +151,60 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// Where the network holds back what the drives move.
-fn network(flows: &[Flow<'_>], link: &NetworkLink<'_>) -> Option<Answer> {
+/// Whether a faster network would help.
+fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) -> Option<Answer> {
     let held: Vec<&Flow<'_>> =
         flows.iter().filter(|f| f.held(link.passes(f.reads)) == Held::Network).collect();
     let fastest = held.iter().max_by(|a, b| a.speed().total_cmp(&b.speed()))?;
-    let passes = link.passes(fastest.reads).text();
+    let (best, passes) = (fastest.speed(), link.passes(fastest.reads));
+    let runs: Vec<_> = held.iter().map(|f| f.number.from).collect();
+    let typical = link.port.ceiling.as_ref().map(Ceiling::usable);
+    if let Some((carried, typical)) = link.measured.zip(typical) {
+        // Another port would carry no more of it.
+        if passes.high * FELT < typical {
+            let says = format!(
+                "Look at the rest of the way to {}, not at {}: that port carries about {}, and the way {}.",
+                carried.host,
+                link.port.name,
+                rate(typical),
+                passes.text()
+            );
+            let answer = Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs);
+            return Some(answer.rests_on_run(link.run()));
+        }
+    }
+    if link.port.mbps != Some(100.0) {
+        return None;
+    }
+    if matches!(link.port.driver.as_deref(), Some("bcmgenet" | "macb" | "r8169" | "e1000e" | "igb")) {
+        let says = format!(
+            "Check the cable first: {} runs at 100 Mb/s and supports 1000 Mb/s; with four good pairs and a gigabit switch clients get up to {}.",
+            link.port.name,
+            rate(best.min(117.5e6))
+        );
+        return Some(Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs));
+    }
+    let usb2 = context.inventory.buses.iter().find(|b| b.kind == BusKind::Usb && b.mbps == Some(480.0))?;
+    let most = best.min(usable(usb2)? / 2.0);
+    let helps = if most > passes.value * FELT { "help a little" } else { "not help" };
     let says = format!(
-        "A faster network would help clients: the drives {} {}, {} carries {passes}.",
-        fastest.verb(),
-        rate(fastest.speed()),
-        link.called
+        "A gigabit adapter on USB would {helps}: clients get at most {} instead of {}, since every byte then crosses the USB2 bus twice.",
+        rate(most),
+        rate(passes.value)
     );
-    let runs = held.iter().map(|f| f.number.from);
-    Some(Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs).rests_on_run(link.run()))
+    Some(Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs))
+}
+
+/// Drives that another port would make faster.
+fn ports(context: &Context<'_>) -> Option<Answer> {
+    let slow = context.inventory.findings().into_iter().filter(|f| f.code == Code::Usb3OnUsb2);
+    let find = |name: String| context.inventory.drives.iter().find(|d| d.name == name);
+    let slow: Vec<&Drive> = slow.flat_map(|f| f.drives).filter_map(find).collect();
+    let says = format!(
+        "No cost: put {} in a USB 3 port, with a USB 3 cable; the link now runs at 480 Mb/s.",
+        context.names(&slow)
+    );
+    (!slow.is_empty()).then(|| Answer::new(Topic::Money, Sure::Inferred, says))
 }
 
 /// A bay in which all drives are slower, by the run of `bays` whose load fits best, and of those the newest.

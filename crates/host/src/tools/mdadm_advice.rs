@@ -15,12 +15,22 @@ pub fn reassemble(array: &str, members: &str, sudo: &str) -> String {
     )
 }
 
-/// How to add a member again to a working array. After a wrong choice of drives with --force, mdadm would trust the changed Events.
-pub fn re_add(array: &str, member: &str, sudo: &str) -> String {
+/// The commands that add members again to a working array, one by one, because mdadm ends at the first that it refuses. `first` are
+/// commands to run before. After a wrong choice of drives with --force, mdadm would trust the changed Events.
+pub fn re_add(array: &str, members: &[String], first: &[String], sudo: &str) -> String {
+    let commands = |each: &dyn Fn(&String) -> String| {
+        first.iter().cloned().chain(members.iter().map(each)).collect::<Vec<_>>().join("; ")
+    };
+    let re_add = commands(&|member| format!("{sudo}mdadm {array} --re-add {member}"));
+    let add = commands(&|member| {
+        format!("{sudo}mdadm --zero-superblock {member}; {sudo}mdadm {array} --add {member}")
+    });
+    let (pronoun, was, object) =
+        if members.len() == 1 { ("it", "was", "it") } else { ("they", "were", "them") };
     format!(
-        "unless it was used elsewhere, or `mdadm --assemble --force` was used since it left: {sudo}mdadm {array} --re-add {member}. If --force was \
-         used, and files lack the last writes, or it had more Events before that: stop the array, and assemble it with what had more. Otherwise, \
-         once all that matters is copied, overwrite it as new: {sudo}mdadm --zero-superblock {member}; {sudo}mdadm {array} --add {member}"
+        "unless {pronoun} {was} used elsewhere, or `mdadm --assemble --force` was used since {pronoun} left: {re_add}. If --force was used, and files lack the last \
+         writes, or {pronoun} had more Events before that: stop the array, and assemble it with what had more. Otherwise, once all that matters is copied, \
+         overwrite {object} as new: {add}"
     )
 }
 
