@@ -43,7 +43,7 @@ pub struct Options {
     #[arg(long, conflicts_with_all = ["plan", "events"])]
     pub explain: bool,
 
-    /// text, markdown, csv or json
+    /// text, markdown or json
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
     pub format: Format,
 

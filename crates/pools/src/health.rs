@@ -129,6 +129,11 @@ impl Build {
                 State::Broken
             }
             (_, Some("suspended")) => State::Suspended,
+            (Some(Device { name, .. }), None)
+                if root.number::<u8>(&format!("/sys/block/{name}/dm/suspended")) == Some(1) =>
+            {
+                State::Suspended
+            }
             (_, Some("readonly")) => State::ReadOnly,
             _ => State::Active,
         };

@@ -202,7 +202,7 @@ fn mend(machine: &Machine, pool: &Pool, serial: &str) -> Result<String, MachineE
         else {
             break;
         };
-        let mut command = command.split(", mounted on").next().unwrap_or_default().to_owned();
+        let mut command = command.split(", ").next().unwrap_or_default().to_owned();
         if command.contains("replace") {
             command += &format!(" --erase {serial}");
         }

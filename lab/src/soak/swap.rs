@@ -33,7 +33,7 @@ pub fn swap_media(options: &Options, scenario: &Scenario, times: u32, seed: u64)
 
 /// By how much the usual repeats may differ from five.
 const DIFFER: f64 = 0.1;
-/// Hours are not needed: five media have nine loads, whose memory is filled each time.
+/// Hours are not needed: five media have five loads, whose memory is filled each time.
 const MEDIA_LIMIT: Duration = Duration::from_secs(3 * 3600);
 
 /// What was found of a medium in a machine of its own.

@@ -20,8 +20,8 @@ use crate::{
     state::State,
 };
 
-/// How far the middle of what was seen may be from the truth, s.
-const OFF: f64 = 0.2;
+/// How far the middle of what was seen may be from the truth, s: the kernel asks once a second for the address of a machine that is off.
+const OFF: f64 = 0.8;
 
 const ADDRESS: &str = "10.9.0.2";
 /// Says on the console that the network or the web server is there, and in which boot.

@@ -131,7 +131,7 @@ fn a_drive_of_an_array_in_use_is_pulled_and_no_file_is_changed() {
     assert_eq!(list(), before);
     same();
 
-    // Another drive leaves while one is away: nothing is given to the array, and what is printed puts it together.
+    // Another drive leaves while one is away: nothing is given to the array, and mdadm puts it together.
     let lost = format!(
         "kill $(cat /work/writer); d=$(lab-device {0}); o=$(lab-device {1}); \
          u=$(readlink -f /sys/block/${{o##*/}}/device/../../../..)/authorized; \

@@ -146,7 +146,7 @@ fn unclean(pool: &Built, health: &Health, inventory: &Inventory) -> Option<Strin
     };
     let command = command(&current);
     Some(format!(
-        "not active: {why}. Files written then may be damaged, so check them before you write; to start it: {command}"
+        "not active: {why}. Any file may be damaged, so check before you write; to start it: {command}"
     ))
 }
 

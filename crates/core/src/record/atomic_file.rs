@@ -115,6 +115,10 @@ impl Drop for AtomicFile {
 
 /// Creates a directory of files. Nothing is replaced: the error is `AlreadyExists`. A kill may leave a part of it.
 pub fn keep_new_dir(path: &Path, files: &[(String, String)]) -> io::Result<()> {
+    if let Some((name, _)) = files.iter().find(|(name, _)| Path::new(name).file_name() != Some(name.as_ref()))
+    {
+        return Err(io::Error::other(format!("{name} is not a file name")));
+    }
     let (above, name) = place(path)?;
     mkdirat(&above, &name, Mode::from_raw_mode(0o777))?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

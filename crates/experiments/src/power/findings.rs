@@ -57,9 +57,9 @@ fn verdict(cut: &PowerCutResult, pool: Option<&Pool>) -> String {
     let is_wrong = cut.is_stored() || *ended == WritesEnded::WrongRead;
     let why = match lacks {
         _ if is_wrong => "Don't trust the drive, its port or its cable with data.".to_owned(),
-        Some(lacks) => {
-            format!("{lacks}, which can be the cause, as a power cut then also damages parity (write hole).")
-        }
+        Some(lacks) => format!(
+            "{lacks}, which can be the cause; with parity, a power cut then also damages other data (write hole)."
+        ),
         None => "The drive, or a layer between it and the filesystem, confirmed writes that were not stored."
             .to_owned(),
     };

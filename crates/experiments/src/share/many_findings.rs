@@ -12,7 +12,7 @@ use crate::{
     findings::{Column, Findings, LoadKey, Metric, On, Quantity, Scope, Table},
     plan::Plan,
     record::Run,
-    units::{Direction, count, decimal_bytes, distinct, listed, percent, rate},
+    units::{Direction, RemoteDir, count, decimal_bytes, distinct, listed, percent, rate},
 };
 
 /// Share of the time, or of a link's speed, from which on a part is full.
@@ -21,9 +21,13 @@ const FULL: f64 = 0.9;
 pub(super) fn results(findings: &mut Findings, run: &Run<Series>, plan: &Plan) {
     for (step, act) in plan.acts::<ManyClients>() {
         let result = |target| run.acts.get(&(step.id, target))?.get::<ClientResult>();
-        let clients = step.targets().zip(&act.clients);
-        let clients =
-            clients.filter_map(|(target, at)| Some(Client { name: at.host(), result: result(target)? }));
+        let name = |at: &RemoteDir| {
+            let same = act.clients.iter().filter(|other| other.host() == at.host()).count();
+            if same == 1 { at.host().to_owned() } else { at.to_string() }
+        };
+        let names: Vec<String> = act.clients.iter().map(name).collect();
+        let clients = step.targets().zip(&names);
+        let clients = clients.filter_map(|(target, name)| Some(Client { name, result: result(target)? }));
         let all = All { act, clients: clients.collect() };
         if all.clients.iter().all(|client| client.result.loads.is_empty()) {
             continue;

@@ -13,6 +13,9 @@ use crate::{
 };
 use attributes::Ata;
 
+/// Counters from here on are nonsense, which a record would refuse.
+const MOST: u64 = 1 << 56;
+
 pub const SMARTCTL: Tool = Tool { name: "smartctl", package: "smartmontools" };
 
 #[derive(Debug, Clone, PartialEq)]
@@ -105,7 +108,7 @@ pub fn parse(kind: &str, output: &Output) -> Answer {
 }
 
 fn health(kind: &str, json: &Value) -> Option<Health> {
-    let number = |path: &str| json.pointer(path).and_then(Value::as_u64);
+    let number = |path: &str| json.pointer(path).and_then(Value::as_u64).filter(|n| *n < MOST);
     let share = |path: &str| number(path).map(|percent| percent as f64 / 100.0);
     let ata = Ata::new(json);
     let nvme = |field: &str| number(&format!("/nvme_smart_health_information_log/{field}"));
@@ -128,7 +131,8 @@ fn health(kind: &str, json: &Value) -> Option<Health> {
         written: nvme("data_units_written")
             .map(|units| units.saturating_mul(512_000))
             .or_else(|| ata.written())
-            .or_else(|| scsi_written(json)),
+            .or_else(|| scsi_written(json))
+            .filter(|bytes| *bytes < MOST),
         hours: number("/power_on_time/hours"),
         temperature: json.pointer("/temperature/current").and_then(Value::as_f64).filter(|t| *t > 0.0),
         reallocated: ata.reallocated().or_else(|| number("/scsi_grown_defect_list")),

@@ -17,7 +17,7 @@ use crate::{
     units::{RunStatus, clean},
 };
 
-/// The estimates of the last finished run of each drive and experiment, in the order in which runs are written.
+/// The estimates of the latest finished run of each drive and experiment.
 pub struct OpenMetrics<W> {
     out: W,
     latest: BTreeMap<Subject, Latest>,
@@ -27,9 +27,8 @@ pub struct OpenMetrics<W> {
 type Subject = (Option<String>, Option<String>, String);
 
 struct Latest {
-    run: String,
-    /// Start of the run.
-    at: String,
+    /// Start and name of the run; names decide if two began at the same time.
+    at: (String, String),
     series: BTreeMap<Unit, BTreeMap<String, [f64; 3]>>,
     labels: String,
 }
@@ -75,10 +74,9 @@ impl<W: Write> Export for OpenMetrics<W> {
         let common = [("drive", drive.unwrap_or_default()), ("model", model), ("experiment", experiment)];
         // Without a known drive the target is used.
         let instead = drive.is_none().then_some(metric.target.as_str());
-        let run = &row.findings.run;
-        let fresh = || Latest {
-            run: run.clone(),
-            at: origin.at.clone(),
+        let at = (origin.at.clone(), row.findings.run.clone());
+        let fresh = |at| Latest {
+            at,
             series: BTreeMap::new(),
             labels: labels(
                 common.into_iter().chain(instead.map(|t| ("target", t))).chain([("virtual", is_virtual)]),
@@ -87,9 +85,12 @@ impl<W: Write> Export for OpenMetrics<W> {
         // Cleaned as labels are: drives with equal labels count as one.
         let shown = |text: &str| clean(text).into_owned();
         let subject = (drive.map(shown), instead.map(shown), shown(experiment));
-        let latest = self.latest.entry(subject).or_insert_with(fresh);
-        if latest.run != *run {
-            *latest = fresh();
+        let latest = self.latest.entry(subject).or_insert_with(|| fresh(at.clone()));
+        if latest.at > at {
+            return Ok(());
+        }
+        if latest.at < at {
+            *latest = fresh(at);
         }
         let name = metric.label();
         let own = [("target", metric.target.as_str()), ("name", &name), ("virtual", is_virtual)];
@@ -112,7 +113,7 @@ impl<W: Write> Export for OpenMetrics<W> {
             });
             write(&mut out, family, bounds)?;
         }
-        let started = |latest: &Latest| Some((latest.labels.clone(), seconds(&latest.at)?));
+        let started = |latest: &Latest| Some((latest.labels.clone(), seconds(&latest.at.0)?));
         write(&mut out, STARTED, self.latest.values().filter_map(started))?;
         out.write_all(b"# EOF\n")?;
         out.flush()

@@ -56,8 +56,10 @@ fn take_out(name: &str, file: &Path) -> io::Result<()> {
     let missing =
         |mark| io::Error::other(format!("the line '{mark}' is missing: remove those of the pool by hand"));
     match config::without(name, &text).map_err(missing)? {
-        // It was made for the lines, as units are.
-        Some(rest) if rest.is_empty() => fs::remove_file(file)?,
+        // A unit was made for its lines.
+        Some(rest) if rest.is_empty() && file.extension().is_some_and(|end| end == "service") => {
+            fs::remove_file(file)?
+        }
         Some(rest) => write(file, &rest, mode(file)?)?,
         None => {}
     }

@@ -1,6 +1,6 @@
 //! Whether a drive of a pool that is in use may be taken away.
 
-use std::path::Path;
+use std::{env, path::Path};
 
 use rustix::process::geteuid;
 
@@ -153,13 +153,20 @@ pub fn is_free(member: &Member<'_>, inventory: &Inventory) -> Result<(), BuildEr
 
 /// Refuses a store on the pool: what brings the drive back is noted there.
 fn is_elsewhere(member: &Member<'_>, inventory: &Inventory, store: &Path) -> Result<(), BuildError> {
-    let path = store.ancestors().find_map(|above| above.canonicalize().ok());
-    let on = path.and_then(|path| Target::resolve(inventory, &path.to_string_lossy()).ok());
-    match on.is_none_or(|on| on.layers.contains(&member.layer.name)) {
-        true => Err(refused(format!(
-            "the store is on {}, with the journal that brings the drive back after a crash: name another one with --store DIR",
-            member.layer.shown()
-        ))),
+    let is_on = |path: &Path| {
+        let path = path.ancestors().find_map(|above| above.canonicalize().ok());
+        let on = path.and_then(|path| Target::resolve(inventory, &path.to_string_lossy()).ok());
+        on.is_none_or(|on| on.layers.contains(&member.layer.name))
+    };
+    let name = member.layer.shown();
+    if is_on(store) {
+        return Err(refused(format!(
+            "the store is on {name}, with the journal that brings the drive back after a crash: name another one with --store DIR"
+        )));
+    }
+    // Its own code must be there if the pool hangs.
+    match env::current_exe().is_ok_and(|program| is_on(&program)) {
+        true => Err(refused(format!("drivebench itself is on {name}: copy it elsewhere, and run that"))),
         false => Ok(()),
     }
 }

@@ -1,6 +1,7 @@
 //! Takes a drive away, by sysfs or by hand, and brings it back even after an error.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -47,15 +48,20 @@ impl Unplug {
         let switch =
             switch_of(&device).ok_or_else(|| refused("it is not on USB; use --by hand".to_owned()))?;
         // A hand pulls one thing.
-        let is_below = |other: &&Drive| {
-            let path = Path::new("/sys/class/block").join(&other.name).canonicalize();
-            other.name != drive.name
-                && path.is_ok_and(|path| switch.parent().is_some_and(|usb| path.starts_with(usb)))
+        let is_below = |path: PathBuf| {
+            path.canonicalize().is_ok_and(|path| switch.parent().is_some_and(|usb| path.starts_with(usb)))
         };
-        match inventory.drives.iter().find(is_below) {
+        let is_drive_below = |other: &&Drive| {
+            other.name != drive.name && is_below(Path::new("/sys/class/block").join(&other.name))
+        };
+        let drives = inventory.drives.iter().filter(is_drive_below).map(Drive::label);
+        let networks = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
+        let networks = networks.filter(|port| is_below(port.path()));
+        let networks =
+            networks.map(|port| format!("the network port {}", port.file_name().to_string_lossy()));
+        match drives.chain(networks).next() {
             Some(other) => {
-                let (other, drive) = (other.label(), drive.label());
-                Err(BuildError::Drives(format!("{other} would be disconnected with {drive}")))
+                Err(BuildError::Drives(format!("{other} would be disconnected with {}", drive.label())))
             }
             None => Ok(Self::Usb(switch)),
         }
@@ -214,8 +220,6 @@ fn is_plugged_in(drive: &Drive) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]

@@ -93,7 +93,10 @@ pub(in super::super) fn with_clients(
                     Err(why) => results[client.at].failed = Some(format!("{what}: {why}")),
                 }
             }
-            clients.retain(|client| results[client.at].failed.is_none());
+            // Fewer clients would each get more.
+            if clients.iter().any(|client| results[client.at].failed.is_some()) {
+                clients.clear();
+            }
         }
     }
     Ok(())
@@ -210,7 +213,7 @@ mod tests {
     #[test]
     fn this_machine_counts_its_processors() {
         let said = System::default().ask(&ssh::counters_here()).expect("runs");
-        assert_eq!((said.code, said.stderr.is_empty()), (Some(0), said.stderr.is_empty()));
+        assert_eq!(said.code, Some(0));
         let look: Vec<String> = said.stdout.lines().map(str::to_owned).collect();
         let processors = look.iter().filter(|line| line.ends_with(PROCESSOR)).count();
         assert_eq!(
