@@ -34,7 +34,7 @@ const COMPARE: &str = r#"cd "$1/$2" && a=$(cd "$3" && wc -c *) && b=$(cd "$4" &&
 
 /// Makes a directory for a client of a share, with subdirectories, if these programs are installed. Answers [`READY`], then sshd's
 /// description of the connection, fio's version, and type, source and options of the directory's filesystem. An empty line is answered
-/// by [`COUNTERS`], and [`READY`]. The directory is removed when the connection ends.
+/// by its counters, and [`READY`]. The directory is removed when the connection ends.
 pub fn client(at: &RemoteDir, name: &str, dirs: &[&str], needs: &[Tool]) -> Query {
     run(at, CLIENT, &[name, &dirs.join(" "), &listed(needs), "", COUNTERS])
 }
