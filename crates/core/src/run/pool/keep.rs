@@ -56,8 +56,8 @@ fn take_out(name: &str, file: &Path) -> io::Result<()> {
     let missing =
         |mark| io::Error::other(format!("the line '{mark}' is missing: remove those of the pool by hand"));
     match config::without(name, &text).map_err(missing)? {
-        // A unit was made for its lines.
-        Some(rest) if rest.is_empty() && file.extension().is_some_and(|end| end == "service") => {
+        // It was made for the lines, as units are; fstab is on every system.
+        Some(rest) if rest.is_empty() && !file.ends_with("fstab") && !file.is_symlink() => {
             fs::remove_file(file)?
         }
         Some(rest) => write(file, &rest, mode(file)?)?,
@@ -136,7 +136,7 @@ mod tests {
     fn pools_that_are_removed_in_the_order_in_which_they_were_made_leave_nothing() {
         for before in [Some("a\nb\n"), None] {
             let dir = tempfile::tempdir().expect("a directory");
-            let path = dir.path().join("fstab");
+            let path = dir.path().join("mdadm.conf");
             if let Some(text) = before {
                 fs::write(&path, text).expect("writes");
             }
