@@ -212,14 +212,13 @@ impl Adaptive {
         matches!(self.decision, Decision::Continue | Decision::Budget)
     }
 
-    /// The estimate, stalls and cliffs of the latest look; before the first look, the mean rate, unbounded.
-    pub fn progress(&self) -> (Option<Estimate>, usize, usize) {
+    /// The estimate and number of cliffs of the latest look; before the first look, the mean rate, unbounded.
+    pub fn progress(&self) -> (Option<Estimate>, usize) {
         let Some(judged) = &self.latest else {
             let estimate = self.series.rate().map(|rate| Estimate::unbounded(rate, "plain rate so far"));
-            return (estimate, 0, 0);
+            return (estimate, 0);
         };
-        let stalls = judged.earlier.len() + judged.events.len();
-        (Some(self.estimate(judged, self.span.as_ref())), stalls, judged.cliffs.len())
+        (Some(self.estimate(judged, self.span.as_ref())), judged.cliffs.len())
     }
 
     /// Every cliff, with intervals of its position and of both speeds.

@@ -22,7 +22,7 @@ const BEARING: [Code; 11] = [
     Code::UsbPower,
 ];
 
-const NOT_READ: &str = "To read the drives' own health: sudo drivebench advise --health.";
+const NOT_READ: &str = "To read the drives' own health, use `sudo drivebench advise --health`.";
 
 pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let drives = context.drives();
@@ -32,7 +32,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         .collect();
     let problem = if all.is_empty() { "problem" } else { "other problem" };
     all.extend(drives.iter().filter_map(|drive| unproven(context, drive)));
-    let slower = "Whether drives became slower: drivebench check.".to_owned();
+    let slower = "`drivebench check` tells whether drives became slower.".to_owned();
     let says = reported(context, &drives, problem).or_else(|| all.is_empty().then(|| NOT_READ.to_owned()));
     all.extend(says.map(|says| Answer::new(Topic::Health, Sure::Inferred, says).because([slower])));
     all

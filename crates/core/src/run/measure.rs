@@ -125,7 +125,7 @@ fn seen(rule: Option<&Adaptive>, ended: Option<&Ended>) -> (Option<Estimate>, us
     match (rule, ended) {
         (None, _) => (None, 0),
         (Some(rule), None) => {
-            let (estimate, _, cliffs) = rule.progress();
+            let (estimate, cliffs) = rule.progress();
             (estimate, cliffs)
         }
         (Some(rule), Some(ended)) => {

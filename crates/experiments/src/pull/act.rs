@@ -100,7 +100,7 @@ impl PoolInUse {
         };
         let back = match self.bitmap {
             true => "It has a bitmap: only what changes meanwhile is copied back, unless mdadm refuses that.",
-            false => "It shows no bitmap: the whole drive is rebuilt.",
+            false => "It shows no bitmap: the whole drive may be rebuilt.",
         };
         vec![
             format!("takes away {}, a drive of a pool in use", self.label),

@@ -33,7 +33,7 @@ pub struct PullResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FilesRead {
-    /// Files whose content is known, and the bytes that are read of them; of a large one, the begin.
+    /// Files whose content is known, and the bytes that are read of them; of a large one, the beginning.
     pub files: u64,
     pub bytes: u64,
     /// Files that were looked at, of which these were chosen.

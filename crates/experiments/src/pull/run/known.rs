@@ -16,7 +16,7 @@ use crate::{
     test_files::{FileLook, KnownFiles, READ, Random, read},
 };
 
-/// A file, with the hash of its begin, so that a few large files don't stand for all.
+/// A file, with the hash of its beginning, so that a few large files don't stand for all.
 #[derive(Debug)]
 struct KnownFile {
     path: PathBuf,
@@ -39,7 +39,7 @@ pub struct FilesInUse {
 }
 
 impl FilesInUse {
-    /// Reads the begins of files in their order, at most `bytes` of all. Files that can't be read, or are being changed, are left out.
+    /// Reads the beginnings of files in their order, at most `bytes` of all. Files that can't be read, or are being changed, are left out.
     pub fn read(tree: Tree, chosen: Chosen, bytes: u64, cancel: &Cancel) -> (Self, FilesRead) {
         let mut about = FilesRead { found: chosen.found, ..FilesRead::default() };
         let mut buffer = Aligned::new(READ);
@@ -107,7 +107,7 @@ impl KnownFiles for FilesInUse {
     }
 }
 
-/// A hash of the begin of a file, which may end early. Whoever can make another content with the same hash can't change the file without
+/// A hash of the beginning of a file, which may end early. Whoever can make another content with the same hash can't change the file without
 /// changing its times.
 fn hash(file: &File, length: u64, buffer: &mut Aligned) -> io::Result<u64> {
     let mut hasher = DefaultHasher::new();

@@ -26,15 +26,13 @@ use crate::{
     },
 };
 
-/// A client that has not failed.
+/// A client that is connected.
 struct Client {
-    /// Its position among all.
-    at: usize,
     socket: PathBuf,
     remote: Remote,
 }
 
-/// Runs all rounds, and adds what they found to the results.
+/// Runs all rounds, and adds what they found to the results. The first failure ends them: fewer clients would each get more.
 pub(in super::super) fn with_clients(
     act: &ManyClients,
     results: &mut [ClientResult],
@@ -65,37 +63,32 @@ pub(in super::super) fn with_clients(
                 let (mount, address) = mount(&remote.mount);
                 is_server &= address.is_some_and(|address| !address.is_loopback() && is_own(address));
                 result.about = format!("{}, {version}", mount.chars().take(WORDS).collect::<String>());
-                clients.push(Client { at, socket, remote });
+                clients.push(Client { socket, remote });
             }
         }
+    }
+    if clients.len() < results.len() {
+        return if cancel.is_set() { Err(ended(RunError::Interrupted, cancel)) } else { Ok(()) };
     }
     let jobs = [true, false].map(|writes| (writes, numbered(act.clients.len() + usize::from(writes))));
     for (writes, path) in &jobs {
         write(path, &job(act.bytes, *writes)).map_err(|e| failed(&format!("a job for fio: {e}")))?;
     }
-    // Without all of them nothing is measured.
-    if clients.len() < results.len() {
-        clients.clear();
-    }
     // The first round makes the files, and does not count.
     for round in 0..=act.rounds {
         for (writes, job) in &jobs {
-            if clients.is_empty() {
-                return if cancel.is_set() { Err(ended(RunError::Interrupted, cancel)) } else { Ok(()) };
-            }
             let what = format!("{}, round {round} of {}", if *writes { "write" } else { "read" }, act.rounds);
             says(&what);
             let loads = at_once(act, (*writes, job), &mut clients, is_server, &tools, cancel);
-            for (client, load) in clients.iter().zip(loads.map_err(|e| ended(e, cancel))?) {
+            for (result, load) in results.iter_mut().zip(loads.map_err(|e| ended(e, cancel))?) {
                 match load {
-                    Ok(load) if round > 0 => results[client.at].loads.push(ClientLoad { round, ..load }),
+                    Ok(load) if round > 0 => result.loads.push(ClientLoad { round, ..load }),
                     Ok(_) => {}
-                    Err(why) => results[client.at].failed = Some(format!("{what}: {why}")),
+                    Err(why) => result.failed = Some(format!("{what}: {why}")),
                 }
             }
-            // Fewer clients would each get more.
-            if clients.iter().any(|client| results[client.at].failed.is_some()) {
-                clients.clear();
+            if results.iter().any(|result| result.failed.is_some()) {
+                return Ok(());
             }
         }
     }
