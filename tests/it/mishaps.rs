@@ -11,6 +11,7 @@ use crate::support::faultfs::FaultFs;
 use crate::support::modelled;
 use drivebench::{analyse::Rules, plan::Suite, record::Store};
 use drivebench_modelled::sim::{Board, Model, Zone};
+use rustix::fs::{FlockOperation, flock};
 
 const GIB: u64 = 1 << 30;
 const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/records");
@@ -140,6 +141,8 @@ fn of_two_who_remove_a_run_at_once_none_fails_wrongly() {
         "{}",
         refused.err
     );
+    // A process that another test is starting may have the open files until it executes its program.
+    held.iter().for_each(|file| flock(file, FlockOperation::Unlock).expect("unlocks"));
     drop(held);
     let ended = thread::scope(|scope| {
         [0, 1].map(|_| scope.spawn(|| cli.run(["results", "rm", &run]))).map(|one| one.join().expect("ends"))

@@ -123,7 +123,7 @@ impl Store {
                 let mut writer = Writer::new(file.file().try_clone()?);
                 writer.append(&Event::Start(Box::new(start.clone())))?;
                 events.iter().try_for_each(|event| writer.append(event))?;
-                file.keep_new().map(Writer::new)
+                file.keep_new().map(|_| writer)
             };
             match begin() {
                 Ok(writer) => return Ok((start.run, writer)),

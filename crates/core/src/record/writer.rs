@@ -6,6 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::fs::{FlockOperation, flock};
+
 use super::Event;
 
 /// How long a line may stay unsynced, unless syncing would disturb a measurement.
@@ -19,6 +21,13 @@ pub struct Writer {
     line: Vec<u8>,
     synced: Instant,
     quiet: bool,
+}
+
+impl Drop for Writer {
+    /// A process that is being started has the open file, too, until it executes its program: the lock would outlast the writer.
+    fn drop(&mut self) {
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
 }
 
 /// A destination of events.
