@@ -43,12 +43,13 @@ fn broken(case: &Case<'_>) -> Vec<String> {
 
 /// Why a pull shows nothing of what a layout promises.
 fn unknown(case: &Case<'_>) -> Option<&'static str> {
-    let PullResult { files, missing, back, .. } = case.pulled;
+    let PullResult { away, files, missing, back, .. } = case.pulled;
     let after = back.as_ref().map(|back| &back.files).filter(|files| files.is_read());
     let reasons = [
         (case.pulled.is_other_lost(), "another drive was lost meanwhile"),
         (!files.is_read(), "the run was ended before files were read again"),
         (*missing == 0, "the array did not notice that the drive was away"),
+        (away.reads + away.writes == 0, "nothing was read or written meanwhile"),
         (
             files.whole == 0 || after.is_some_and(|after| after.whole == 0),
             "other programs changed all files that were read",
