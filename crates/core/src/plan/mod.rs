@@ -33,7 +33,6 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cuts: Vec<Cut>,
     /// The time limit of the run; published procedures have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<TimeLimit>,
 }
 
@@ -55,7 +54,6 @@ pub struct Step {
     /// Positions of its targets in the plan.
     pub on: Vec<u32>,
     /// The step is skipped if this doesn't hold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<Condition>,
     pub act: AnyAct,
 }

@@ -34,12 +34,9 @@ pub struct Imported {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImportOptions {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub drive: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub board: Option<String>,
     /// The direction of loads that don't state it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
 }
 

@@ -31,7 +31,6 @@ pub struct Measure {
     /// The label, such as `write`. Steps with the same label and target are repetitions.
     pub label: String,
     /// The row of a table that its read and its write share, if it is not the load's short name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row: Option<String>,
     /// Which repetition of it, from 1.
     pub repetition: u32,
@@ -49,7 +48,6 @@ pub struct Measure {
     /// Empty the page cache of the target first.
     pub cold: bool,
     /// Run it again while it is too short.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<AtLeast>,
 }
 
