@@ -216,10 +216,7 @@ impl ActResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StandbyResult {
-    /// Command lines that were run, each with its output.
-    pub asked: Vec<String>,
-    /// It accepted the standby command; otherwise its own timer was awaited.
-    pub told: bool,
+    /// The state that it reported last.
     pub power: Power,
     /// Bytes that other programs moved on it, which keep it awake.
     pub others: u64,
