@@ -163,8 +163,8 @@ impl World for Modelled {
         _: &Target,
         _: u64,
         _: &Cancel,
-    ) -> Result<Option<PathBuf>, RunError> {
-        Ok(None)
+    ) -> Result<(), RunError> {
+        Ok(())
     }
 
     fn open(&mut self, _: usize, target: &Target, _: &Cancel) -> Result<u64, RunError> {

@@ -1,6 +1,6 @@
 //! The lines of a record.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -186,8 +186,6 @@ pub struct ActResult {
     pub bytes: u64,
     pub files: u64,
     pub slept: Option<StandbyResult>,
-    /// The path of a scratch file, if it has a name. Without a name it disappears with the process.
-    pub path: Option<PathBuf>,
     /// The commands that were run.
     pub commands: Vec<String>,
     /// How long the kernel took to make the drives of a new pool agree, or to fill a drive of it again, s.

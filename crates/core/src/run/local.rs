@@ -138,20 +138,18 @@ impl World for Local<'_> {
         target: &Target,
         bytes: u64,
         cancel: &Cancel,
-    ) -> Result<Option<PathBuf>, RunError> {
+    ) -> Result<(), RunError> {
         self.close(at)?;
         let cannot = |source| RunError::Scratch { dir: target.path.clone(), bytes, source };
         let (on, journal) = (target.clone(), self.journal.clone());
         let create = move || stays(&on).and_then(|()| Scratch::create(&on.path, &journal, at));
         let scratch = in_time(cancel, create, cannot)?;
         let file = Arc::new(scratch.file.try_clone().map_err(cannot)?);
-        let path = scratch.path().map(Path::to_owned);
         let name = target.path.display().to_string();
         // Closed by `close` also after an error: its removal may hang, too.
         self.open[at] =
             Some(Open { target: FileTarget::new(Arc::clone(&file), name), scratch: Some(scratch) });
-        in_time(cancel, move || reserve(&file, bytes), cannot)?;
-        Ok(path)
+        in_time(cancel, move || reserve(&file, bytes), cannot)
     }
 
     fn open(&mut self, at: usize, target: &Target, cancel: &Cancel) -> Result<u64, RunError> {

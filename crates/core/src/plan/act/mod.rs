@@ -264,10 +264,10 @@ impl Act for ScratchFile {
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
         for target in step.targets() {
             let (cancel, at) = (run.cancel.clone(), &run.plan.targets[target]);
-            let path = run.ctx.world.make_scratch(target, at, self.bytes, &cancel)?;
+            run.ctx.world.make_scratch(target, at, self.bytes, &cancel)?;
             run.readable.insert(target, 0);
             run.starts.remove(&target);
-            run.emit_act(step.id, Some(target), ActResult { path, ..ActResult::default() })?;
+            run.emit_act(step.id, Some(target), ActResult::default())?;
         }
         Ok(Troubles::new())
     }
