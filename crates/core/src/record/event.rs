@@ -86,7 +86,6 @@ pub enum Event {
         version: String,
     },
     Note {
-        target: Option<u32>,
         /// A full sentence.
         text: String,
     },

@@ -433,7 +433,7 @@ mod tests {
     }
 
     fn note(text: &str) -> Event {
-        Event::Note { target: None, text: text.to_owned() }
+        Event::Note { text: text.to_owned() }
     }
 
     fn end() -> Event {

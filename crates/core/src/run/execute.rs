@@ -75,13 +75,12 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         let (late, all) = (run.late.len(), planned.steps.len());
         let limit = duration(limit.seconds);
         let steps = count(all as u64, "step");
-        run.note(
-            None,
-            format!("{late} of {steps} were not measured to the end: the time was up (--max-time {limit})."),
-        )?;
+        run.note(format!(
+            "{late} of {steps} were not measured to the end: the time was up (--max-time {limit})."
+        ))?;
     }
-    for (target, text) in &failed {
-        run.note(Some(*target), format!("{text}."))?;
+    for (_, text) in &failed {
+        run.note(format!("{text}."))?;
     }
     Ok(match failed.into_iter().next() {
         _ if run.ctx.cancel.is_set() => How::Interrupted,

@@ -56,8 +56,8 @@ impl Execution<'_, '_> {
         self.ctx.emit(Event::Act { step, target, at, result: Box::new(result) })
     }
 
-    pub fn note(&mut self, target: Option<usize>, text: String) -> io::Result<()> {
-        self.ctx.emit(Event::Note { target: target.map(|t| t as u32), text })
+    pub fn note(&mut self, text: String) -> io::Result<()> {
+        self.ctx.emit(Event::Note { text })
     }
 
     pub fn account(&mut self, target: usize, read: u64, written: u64) {

@@ -29,7 +29,7 @@ pub(crate) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> 
         sites if sites.iter().all(|site| site.extent.length >= m.load.block) => sites,
         sites if matches!(m.rule, Rule::Again { .. }) => {
             let text = "The target was full, so nothing was written after the pause.".to_owned();
-            run.note(sites.first().map(|site| site.target), text)?;
+            run.note(text)?;
             run.ctx.emit(Event::Skipped { step: step.id })?;
             return Ok(Troubles::new());
         }
@@ -44,7 +44,7 @@ pub(crate) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> 
         Err(RunError::Engine(e @ EngineError::NoDirect(_))) => {
             let text = format!("{e}: measured through the page cache instead, as '{}'.", m.label);
             if run.noted.insert(text.clone()) {
-                run.note(None, text)?;
+                run.note(text)?;
             }
             let m = m.through_cache();
             let sites = self::sites(run, step, &m)?;
@@ -76,7 +76,7 @@ fn start(run: &mut Execution<'_, '_>, target: usize) -> Result<u64, RunError> {
     let found = run.ctx.world.file_start(target);
     if found.is_none() {
         let text = "filefrag (package e2fsprogs) did not find the file's position on the device: where in a chunk loads begin is not known.";
-        run.note(Some(target), text.to_owned())?;
+        run.note(text.to_owned())?;
     }
     Ok(*run.starts.entry(target).or_insert(found.unwrap_or(0)))
 }
@@ -252,7 +252,7 @@ impl Execution<'_, '_> {
                 let silent = duration(silent);
                 let text =
                     format!("'{}' was cut off: the drive completed nothing in the last {silent}.", m.label);
-                self.note(Some(site.target), text)?;
+                self.note(text)?;
             }
         }
         Ok(())

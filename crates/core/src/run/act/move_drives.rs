@@ -139,7 +139,7 @@ fn close(run: &mut Execution<'_, '_>) -> io::Result<()> {
     run.readable.clear();
     for at in 0..run.plan.targets.len() {
         if let Err(e) = run.ctx.world.close(at) {
-            run.note(Some(at), format!("{e}."))?;
+            run.note(format!("{e}."))?;
         }
     }
     Ok(())
