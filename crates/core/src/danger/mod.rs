@@ -14,6 +14,7 @@ use rustix::{
 };
 
 pub use claims::{Claimed, Claims};
+pub(crate) use refusal::check;
 pub use refusal::{Refusal, Why, consent, erase_option, holds};
 
 use crate::{

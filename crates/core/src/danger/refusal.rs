@@ -110,7 +110,7 @@ pub(super) fn find<'a>(inventory: &'a Inventory, identity: &str) -> Result<&'a D
 
 /// Refuses a drive that the system needs, that is in use, or that isn't in `erase`. No drive counts as blank: a copy of a
 /// filesystem's header may be anywhere.
-pub(super) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> Result<(), Why> {
+pub(crate) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> Result<(), Why> {
     if let Some(path) = inventory.unread.first() {
         return Err(Why::Unseen(path.clone()));
     }

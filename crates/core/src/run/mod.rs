@@ -68,16 +68,12 @@ pub enum RunError {
     Leftover { path: PathBuf, command: &'static str, source: io::Error },
     #[error(transparent)]
     Engine(#[from] EngineError),
-    #[error("{drive} can't be moved: {why}")]
-    Stays { drive: String, why: String },
     /// A person ended the run while a drive did not respond.
     #[error("interrupted")]
     Interrupted,
     /// The time was up before the drive could count as not responding.
     #[error("the time was up")]
     TimeUp,
-    #[error("nothing to read: the load before it wrote nothing")]
-    NothingWritten,
     #[error(transparent)]
     Tool(#[from] ToolError),
     #[error("{0}")]

@@ -38,7 +38,10 @@ pub(crate) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> 
             run.late.insert(step.id);
             return Ok(Troubles::new());
         }
-        _ => return Err(RunError::NothingWritten),
+        _ => {
+            let why = "nothing to read: the load before it wrote nothing";
+            return Err(RunError::Act(why.to_owned()));
+        }
     };
     match loads(run, step, (m, false), &sites) {
         Err(RunError::Engine(e @ EngineError::NoDirect(_))) => {
