@@ -81,9 +81,6 @@ pub enum RunError {
     /// An act of one experiment failed.
     #[error("{0}")]
     Act(String),
-    /// A shared file was replaced by another one.
-    #[error("{0}")]
-    Replaced(String),
     #[error("WRONG DATA: {0}")]
     WrongData(String),
     /// The undo journal can't be written, so nothing is changed.
