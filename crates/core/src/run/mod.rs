@@ -27,8 +27,7 @@ pub use act::{Move, Wanted, movable};
 pub use execute::execute;
 pub use execution::{Execution, Troubles};
 pub use journal::{
-    AppendLog, Entry, Journal, Kept, LONGEST, Left, Leftover, Undo, Undone, host, open_trusted, read_lines,
-    sweep,
+    AppendLog, Entry, Journal, Kept, LONGEST, Left, Leftover, Undo, host, open_trusted, read_lines, sweep,
 };
 pub use local::{Local, in_time, now, stays};
 pub use lock::{Lock, LockError, Locks};

@@ -27,9 +27,8 @@ pub(crate) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> 
     let m = &if run.share < 1.0 { m.hurried(run.share) } else { m.clone() };
     let sites = match sites(run, step, m)? {
         sites if sites.iter().all(|site| site.extent.length >= m.load.block) => sites,
-        sites if matches!(m.rule, Rule::Again { .. }) => {
-            let text = "The target was full, so nothing was written after the pause.".to_owned();
-            run.note(text)?;
+        _ if matches!(m.rule, Rule::Again { .. }) => {
+            run.note("The target was full, so nothing was written after the pause.".to_owned())?;
             run.ctx.emit(Event::Skipped { step: step.id })?;
             return Ok(Troubles::new());
         }
@@ -104,7 +103,7 @@ fn loads(
         let mut engine = run.ctx.world.engine(run.plan.engine.as_deref(), &m.load, &on)?;
         let outcomes = record(run, step, (m, instead), sites, engine.as_mut(), &mut begun)?;
         run.ended(m, sites, &outcomes);
-        run.cut_off((step, m), sites, &outcomes, since)?;
+        run.cut_off(step, m, &outcomes, since)?;
         totals = totals.iter().zip(&outcomes).map(|(total, outcome)| total.and_then(outcome)).collect();
         // The target with the shortest time decides.
         let shortest = totals.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
@@ -241,14 +240,8 @@ impl Execution<'_, '_> {
     }
 
     /// Notes what its time limit cut off, and drives that did not respond at its end. The load began at `since`.
-    fn cut_off(
-        &mut self,
-        (step, m): (&Step, &Measure),
-        sites: &[Site],
-        outcomes: &[Outcome],
-        since: f64,
-    ) -> io::Result<()> {
-        for (site, outcome) in sites.iter().zip(outcomes).filter(|(_, o)| o.ended == Ended::Cancelled) {
+    fn cut_off(&mut self, step: &Step, m: &Measure, outcomes: &[Outcome], since: f64) -> io::Result<()> {
+        for outcome in outcomes.iter().filter(|o| o.ended == Ended::Cancelled) {
             self.late.insert(step.id);
             let silent = self.ctx.world.seconds() - since - outcome.seconds;
             if silent >= SILENT && !self.ctx.cancel.is_asked() {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     log::{AppendLog, LONGEST, open_trusted, read_lines},
     recovery::{Kept, Leftover, sweep},
-    undo::{DriveInStandby, OwnDirectory, OwnFile, Undo, Undone},
+    undo::{DriveInStandby, OwnDirectory, OwnFile, Undo},
 };
 pub(super) use recovery::{patiently, remedy};
 

@@ -47,37 +47,21 @@ pub trait Undo: Kind {
         Duration::from_secs(5)
     }
 
-    /// Undoes it, and returns what was there.
-    fn undo(&self, left: &Left) -> io::Result<Vec<Undone>>;
+    /// Undoes it, and returns whether anything was there.
+    fn undo(&self, left: &Left) -> io::Result<bool>;
 
-    /// The report on something that was undone; `ended` says how its run ended.
-    fn report(&self, path: &Path, ended: &str) -> String {
-        format!("Removed {}, left by {ended}.", path.display())
+    /// The report on what was undone; `ended` says how its run ended.
+    fn report(&self, ended: &str) -> String {
+        format!("Removed {}, left by {ended}.", self.path().display())
     }
 
-    /// The path and the command for removing it by hand; no command if it is not known what is there.
-    fn by_hand(&self) -> (PathBuf, Option<&'static str>) {
-        (self.path(), None)
+    /// The command that removes its path by hand; none if it is not known what is there.
+    fn by_hand(&self) -> Option<&'static str> {
+        None
     }
 }
 
 crate::family!(Undo);
-
-/// The result of undoing one thing that a killed run left.
-#[derive(Debug)]
-pub struct Undone {
-    pub path: PathBuf,
-    /// The command that removes it by hand.
-    pub command: Option<&'static str>,
-    pub result: io::Result<()>,
-}
-
-impl Undone {
-    /// Something in the kernel that is gone.
-    pub fn gone(path: impl Into<PathBuf>) -> Vec<Self> {
-        vec![Self { path: path.into(), command: None, result: Ok(()) }]
-    }
-}
 
 /// A file that the run made.
 #[derive(Debug, Serialize, Deserialize)]
@@ -108,17 +92,16 @@ impl Undo for OwnFile {
         true
     }
 
-    fn undo(&self, left: &Left) -> io::Result<Vec<Undone>> {
+    fn undo(&self, left: &Left) -> io::Result<bool> {
         if !scratch_name::is_of(&left.run, &self.path, scratch_name::FILE) {
-            return Ok(Vec::new());
+            return Ok(false);
         }
         left.check_place()?;
-        let (path, command) = self.by_hand();
-        Ok(vec![Undone { result: remove_file(&path, left.made), path, command }])
+        remove_file(&self.path, left.made).map(|()| true)
     }
 
-    fn by_hand(&self) -> (PathBuf, Option<&'static str>) {
-        (self.path(), Some("rm"))
+    fn by_hand(&self) -> Option<&'static str> {
+        Some("rm")
     }
 }
 
@@ -133,25 +116,24 @@ impl Undo for OwnDirectory {
         true
     }
 
-    fn undo(&self, left: &Left) -> io::Result<Vec<Undone>> {
+    fn undo(&self, left: &Left) -> io::Result<bool> {
         if !scratch_name::is_of(&left.run, &self.path, scratch_name::DIRECTORY) {
-            return Ok(Vec::new());
+            return Ok(false);
         }
         left.check_place()?;
-        let (path, command) = self.by_hand();
-        let result = match left.made {
-            None => fs::remove_dir(&path),
+        match left.made {
+            None => fs::remove_dir(&self.path)?,
             made => {
-                let dir = scratch_dir::open(CWD, &path)?;
+                let dir = scratch_dir::open(CWD, &self.path)?;
                 check(made, &dir)?;
-                scratch_dir::remove(&dir, &path, left.files)
+                scratch_dir::remove(&dir, &self.path, left.files)?;
             }
-        };
-        Ok(vec![Undone { path, command, result }])
+        }
+        Ok(true)
     }
 
-    fn by_hand(&self) -> (PathBuf, Option<&'static str>) {
-        (self.path(), Some("rm -r"))
+    fn by_hand(&self) -> Option<&'static str> {
+        Some("rm -r")
     }
 }
 
@@ -166,8 +148,8 @@ impl Undo for DriveInStandby {
         Some(&self.device)
     }
 
-    fn undo(&self, _: &Left) -> io::Result<Vec<Undone>> {
-        Ok(Vec::new())
+    fn undo(&self, _: &Left) -> io::Result<bool> {
+        Ok(false)
     }
 }
 
