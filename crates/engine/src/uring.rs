@@ -5,7 +5,7 @@ use std::{
     collections::VecDeque,
     io,
     mem::ManuallyDrop,
-    os::fd::{AsRawFd, RawFd},
+    os::fd::AsRawFd,
 };
 
 use io_uring::{IoUring, Probe, opcode, squeue, types};
@@ -83,13 +83,12 @@ struct Slot {
 }
 
 struct Ring {
+    /// Its only registered file is that of the lane.
     ring: IoUring,
     /// Freed only after the kernel has finished all operations on it.
     memory: ManuallyDrop<Buffers>,
-    file: RawFd,
     block: u32,
     write_flags: i32,
-    fixed_file: bool,
     fixed_buffers: bool,
     slots: Vec<Slot>,
     /// Used in turn, so that the content of writes repeats late.
@@ -134,8 +133,7 @@ impl Ring {
     fn new(lane: &Lane, memory: Buffers) -> io::Result<Self> {
         let depth = lane.load.depth;
         let ring = ring(depth)?;
-        let file = lane.file.as_raw_fd();
-        let fixed_file = ring.submitter().register_files(&[file]).is_ok();
+        ring.submitter().register_files(&[lane.file.as_raw_fd()])?;
         let whole = memory.memory();
         let iovec = libc::iovec { iov_base: whole.as_ptr().cast_mut().cast(), iov_len: whole.len() };
         // SAFETY: the memory outlives the ring's use of it, see Drop. If the memory lock limit is too low, buffers stay unregistered.
@@ -145,10 +143,8 @@ impl Ring {
         Ok(Self {
             ring,
             memory: ManuallyDrop::new(memory),
-            file,
             block: lane.load.block as u32,
             write_flags: if lane.load.sync { libc::RWF_DSYNC } else { 0 },
-            fixed_file,
             fixed_buffers,
             slots: vec![slot; depth as usize],
             free: (0..depth).collect(),
@@ -213,10 +209,7 @@ impl Ring {
         let memory = slot.memory.wrapping_add(slot.moved as usize);
         let len = self.block - slot.moved;
         let offset = slot.op.offset + u64::from(slot.moved);
-        let (file, flags) = match self.fixed_file {
-            true => (types::Fd(0), squeue::Flags::FIXED_FILE),
-            false => (types::Fd(self.file), squeue::Flags::empty()),
-        };
+        let file = types::Fixed(0);
         let entry = match (slot.op.read, self.fixed_buffers) {
             (true, true) => opcode::ReadFixed::new(file, memory, len, 0).offset(offset).build(),
             (false, true) => opcode::WriteFixed::new(file, memory, len, 0)
@@ -228,7 +221,7 @@ impl Ring {
                 opcode::Write::new(file, memory, len).offset(offset).rw_flags(self.write_flags).build()
             }
         };
-        entry.flags(flags).user_data(u64::from(index))
+        entry.user_data(u64::from(index))
     }
 
     fn reap(&mut self, turn: &mut Turn<'_>, lane: &Lane, now: u64) {
