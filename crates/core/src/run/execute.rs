@@ -7,8 +7,7 @@ use std::{
 
 use super::{
     RunContext, RunError, act,
-    execution::{Execution, Troubles},
-    state::State,
+    execution::{Execution, State, Troubles},
     time_left::TimeLeft,
 };
 use crate::{

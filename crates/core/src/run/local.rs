@@ -17,7 +17,7 @@ use rustix::fs::{Advice, OFlags, fadvise};
 use super::{
     RunError, SILENT, World,
     journal::{Journal, patiently},
-    pool::{begin_for_run, rebuild_for_run, remove_for_run},
+    pool::{build_for_run, rebuild_for_run, remove_for_run},
     scratch::{Scratch, reserve},
     scratch_dir::Folder,
 };
@@ -227,10 +227,10 @@ impl World for Local<'_> {
         build: &BuildPool,
         cancel: &Cancel,
     ) -> Result<(Target, ActResult), RunError> {
-        let begun = begin_for_run(build, &target.path, &self.erase, &self.store)?;
+        let own = &mut self.pools[at];
         // Not earlier: a pool of that name may belong to another run.
-        self.pools[at] = Some(build.name.clone());
-        Ok(begun.build(&target.path, cancel)?)
+        let begun = || *own = Some(build.name.clone());
+        Ok(build_for_run(build, &target.path, &self.erase, &self.store, begun, cancel)?)
     }
 
     fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<ActResult, RunError> {

@@ -13,10 +13,8 @@ mod pool;
 mod scratch;
 mod scratch_dir;
 mod scratch_name;
-mod state;
 mod time_left;
 mod world;
-mod zones;
 
 use std::{
     io,
@@ -25,7 +23,7 @@ use std::{
 
 pub use act::{Move, Wanted, movable};
 pub use execute::execute;
-pub use execution::{Execution, Troubles};
+pub use execution::{Execution, Held, State, Troubles};
 pub use journal::{
     AppendLog, Entry, Journal, Kept, LONGEST, Left, Leftover, Undo, host, open_trusted, read_lines, sweep,
 };
@@ -40,7 +38,6 @@ pub use pool::{
 };
 pub use scratch::Scratch;
 pub use scratch_dir::Folder;
-pub use state::{Held, State};
 pub use world::World;
 
 use crate::{
