@@ -21,7 +21,7 @@ use super::{
     pulse::Pulse,
     verify::LastWrites,
     windows::{Batch, Collector, Recorder},
-    write_back::{self, Synced},
+    write_back,
 };
 
 /// How long cancelled jobs may take to end.
@@ -126,7 +126,7 @@ impl Lane {
             let writes = self.load.caching == Caching::BufferedFsync && self.load.writes();
             (writes && progress.failure.is_none(), self.cancelled.load(Ordering::Relaxed))
         };
-        let (mut end, mut synced) = (None, if fsync && cancelled { Synced::Part } else { Synced::Whole });
+        let (mut end, mut is_whole) = (None, !(fsync && cancelled));
         if fsync && !cancelled {
             let before = clock.now();
             let done = write_back::sync(&self.file, || {
@@ -137,11 +137,11 @@ impl Lane {
             let mut turn = self.progress();
             turn.progress.fsync_ns = clock.now() - before;
             match done {
-                Ok(how) => synced = how,
+                Ok(all) => is_whole = all,
                 Err(e) => turn.failed("fsync", 0, &e, clock.now()),
             }
         }
-        let last = if synced == Synced::Whole {
+        let last = if is_whole {
             let mut progress = lock(&self.progress);
             progress.ended = true;
             progress.recorder.finish(end)
