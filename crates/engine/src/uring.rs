@@ -29,13 +29,8 @@ pub struct Uring {
 
 /// Whether this kernel allows io_uring; if not, why.
 pub(super) fn available() -> Result<(), String> {
-    let ring = IoUring::new(2).map_err(|e| match e.raw_os_error() {
-        Some(libc::ENOSYS) => "this kernel has no io_uring (Linux 5.6 or newer has)".to_owned(),
-        Some(libc::EPERM) => {
-            "io_uring is disabled by the sysctl kernel.io_uring_disabled or by a container's rules".to_owned()
-        }
-        Some(libc::ENOMEM) => "the limit on locked memory is too low for io_uring (ulimit -l)".to_owned(),
-        _ => format!("io_uring refuses to start: {e}"),
+    let ring = IoUring::new(2).map_err(|e| {
+        format!("{e}; it needs Linux 5.6, leave of kernel.io_uring_disabled and the container, and locked memory (ulimit -l)")
     })?;
     let mut probe = Probe::new();
     let known = ring.submitter().register_probe(&mut probe).is_ok()
