@@ -14,7 +14,6 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
         &["tools::Right", "super::Right"],
         &[
             "crates/core/src/danger/claims.rs",
-            "crates/core/src/danger/mod.rs",
             "crates/core/src/run/journal/mod.rs",
             "crates/core/src/run/pool/log.rs",
         ],
