@@ -185,21 +185,17 @@ enum CachingForm {
 impl Suite {
     /// The default.
     pub fn mark() -> Self {
-        Self::shipped("mark")
+        Self::find("mark").expect("is tested")
+    }
+
+    /// The suite of a file server's loads.
+    pub fn nas() -> Self {
+        Self::find("nas").expect("is tested")
     }
 
     /// The names of the built-in suites.
     pub fn names() -> impl Iterator<Item = &'static str> {
         SHIPPED.into_iter().map(|(name, _)| name)
-    }
-
-    /// The suite of a file server's loads.
-    pub fn nas() -> Self {
-        Self::shipped("nas")
-    }
-
-    fn shipped(name: &str) -> Self {
-        Self::find(name).expect("is tested")
     }
 
     pub fn writes(&self) -> bool {
