@@ -247,12 +247,12 @@ impl World for Local<'_> {
     }
 
     fn close(&mut self, at: usize) -> Result<(), RunError> {
-        if let Some(folder) = self.folders[at].take() {
+        if let Some(mut folder) = self.folders[at].take() {
             let path = folder.path();
             let left = |source| RunError::Leftover { path, command: "rm -r", source };
             patiently(move || folder.remove()).map_err(left)?;
         }
-        let Some(scratch) = self.open[at].take().and_then(|o| o.scratch) else { return Ok(()) };
+        let Some(mut scratch) = self.open[at].take().and_then(|o| o.scratch) else { return Ok(()) };
         let path = scratch.path().is_some().then(|| scratch.place());
         let removed = patiently(move || scratch.remove());
         // A file without a name is gone with its process, however long the drive takes.

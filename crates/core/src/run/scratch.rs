@@ -71,11 +71,7 @@ impl Scratch {
     }
 
     /// Removes it and reports errors, which `drop` can't.
-    pub fn remove(mut self) -> io::Result<()> {
-        self.clear_away()
-    }
-
-    fn clear_away(&mut self) -> io::Result<()> {
+    pub fn remove(&mut self) -> io::Result<()> {
         let Some((path, above, entry)) = self.named.take() else { return Ok(()) };
         entry.removed(held::remove_file(&self.file, &above, &path))
     }
@@ -84,7 +80,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // After an error the journal entry stays, and the next run removes both.
-        let _ = self.clear_away();
+        let _ = self.remove();
     }
 }
 
@@ -147,7 +143,7 @@ mod tests {
     fn a_named_file_and_its_journal_are_removed_on_drop() {
         let (_home, dir, store) = place();
         let journal = Journal::open(&store, "rabc");
-        let scratch = Scratch::named(&dir, &journal, 0).expect("creates");
+        let mut scratch = Scratch::named(&dir, &journal, 0).expect("creates");
         assert_eq!(names(&dir), [".drivebench-rabc0.scratch"]);
         assert_eq!(names(&store.join("journals")), ["rabc.0"]);
         // While it is locked, a cleanup does not touch it.
@@ -165,7 +161,7 @@ mod tests {
         for above in [false, true] {
             let (home, dir, store) = place();
             let journal = Journal::open(&store, "rabc");
-            let scratch = Scratch::named(&dir, &journal, 0).expect("creates");
+            let mut scratch = Scratch::named(&dir, &journal, 0).expect("creates");
             let path = dir.join(".drivebench-rabc0.scratch");
             let away = home.path().join("away");
             fs::rename(if above { &dir } else { &path }, &away).expect("moves");

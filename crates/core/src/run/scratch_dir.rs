@@ -133,11 +133,7 @@ impl Folder {
     }
 
     /// Removes it and reports errors, which `drop` can't.
-    pub fn remove(mut self) -> io::Result<()> {
-        self.clear_away()
-    }
-
-    fn clear_away(&mut self) -> io::Result<()> {
+    pub fn remove(&mut self) -> io::Result<()> {
         self.entry.take().map_or(Ok(()), |entry| entry.removed(remove(&self.dir, &self.path, self.files)))
     }
 }
@@ -145,7 +141,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         // After an error the journal entry stays, and the next run removes both.
-        let _ = self.clear_away();
+        let _ = self.remove();
     }
 }
 
