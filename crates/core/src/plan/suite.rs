@@ -111,7 +111,8 @@ struct FilesForm {
 #[serde(deny_unknown_fields)]
 struct LoadForm {
     label: Option<String>,
-    rw: FioName,
+    /// fio's name of the direction and the pattern.
+    rw: String,
     /// Percentage of reads in rw and randrw.
     rwmixread: Option<u8>,
     /// If it is missing, the load ends by itself.
@@ -126,7 +127,7 @@ struct LoadForm {
     streams: u32,
     #[serde(default)]
     sync: bool,
-    #[serde(with = "CachingForm", default = "direct")]
+    #[serde(default = "direct")]
     caching: Caching,
     #[serde(default)]
     content: Content,
@@ -159,27 +160,6 @@ fn file_sets<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<FileSet>, D::Erro
         _ => Err(D::Error::custom(format!("count = {count} is out of range: 1 to {MAX_FILES}"))),
     };
     Vec::deserialize(from)?.into_iter().map(set).collect()
-}
-
-/// fio's names of directions and patterns.
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-enum FioName {
-    Read,
-    Write,
-    RandRead,
-    RandWrite,
-    Rw,
-    RandRw,
-}
-
-#[derive(Deserialize)]
-#[serde(remote = "Caching", rename_all = "lowercase")]
-enum CachingForm {
-    Direct,
-    Buffered,
-    #[serde(rename = "buffered+fsync")]
-    BufferedFsync,
 }
 
 impl Suite {
@@ -261,13 +241,15 @@ impl TryFrom<LoadForm> for SuiteLoad {
 
     fn try_from(form: LoadForm) -> Result<Self, String> {
         let mixed = Direction::Mixed { read_percent: form.rwmixread.unwrap_or(50) };
-        let (direction, pattern) = match form.rw {
-            FioName::Read => (Direction::Read, Pattern::Sequential),
-            FioName::Write => (Direction::Write, Pattern::Sequential),
-            FioName::RandRead => (Direction::Read, Pattern::Random),
-            FioName::RandWrite => (Direction::Write, Pattern::Random),
-            FioName::Rw => (mixed, Pattern::Sequential),
-            FioName::RandRw => (mixed, Pattern::Random),
+        let (pattern, way) = match form.rw.strip_prefix("rand") {
+            Some(way) => (Pattern::Random, way),
+            None => (Pattern::Sequential, form.rw.as_str()),
+        };
+        let direction = match way {
+            "read" => Direction::Read,
+            "write" => Direction::Write,
+            "rw" => mixed,
+            _ => return Err("rw is none of read, write, randread, randwrite, rw, randrw".to_owned()),
         };
         if form.rwmixread.is_some_and(|percent| percent > 100 || direction != mixed) {
             return Err("rwmixread is a percentage for rw and randrw only".to_owned());
