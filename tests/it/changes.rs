@@ -70,7 +70,10 @@ fn a_change_without_its_right_does_not_compile() {
         ("standby.run(&(), runner);", "E0277"),
         ("standby.run(&claims, runner);", "E0277"),
         // A right can't be constructed or copied.
-        ("let forged = Claim { drive: claims.0[0].drive().clone(), sequence: None, locked: todo!() };", "E0451"),
+        (
+            "let forged = Claim { drive: claims.0[0].drive().clone(), sequence: None, locked: todo!() };",
+            "E0451",
+        ),
         ("let twice = claims.clone();", "E0599"),
         // Only `tools` creates command lines.
         ("let own = Change::<Content>::new(hdparm::HDPARM, &[\"--security-erase\"], \"/dev/sda\");", "E0624"),

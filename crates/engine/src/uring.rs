@@ -1,12 +1,7 @@
 //! `uring`: io_uring with registered buffers and files, one issuer, and batched submissions and completions.
 #![allow(unsafe_code)]
 
-use std::{
-    collections::VecDeque,
-    io,
-    mem::ManuallyDrop,
-    os::fd::AsRawFd,
-};
+use std::{collections::VecDeque, io, mem::ManuallyDrop, os::fd::AsRawFd};
 
 use io_uring::{IoUring, Probe, opcode, squeue, types};
 

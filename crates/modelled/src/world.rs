@@ -157,13 +157,7 @@ impl World for Modelled {
         }
     }
 
-    fn make_scratch(
-        &mut self,
-        _: usize,
-        _: &Target,
-        _: u64,
-        _: &Cancel,
-    ) -> Result<(), RunError> {
+    fn make_scratch(&mut self, _: usize, _: &Target, _: u64, _: &Cancel) -> Result<(), RunError> {
         Ok(())
     }
 

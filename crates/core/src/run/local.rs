@@ -3,10 +3,7 @@
 use std::{
     fs::{File, OpenOptions},
     io::{self, Seek, SeekFrom},
-    os::{
-        fd::AsRawFd,
-        unix::fs::{MetadataExt, OpenOptionsExt},
-    },
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{Arc, mpsc},
     time::{Duration, Instant, SystemTime},
@@ -16,7 +13,7 @@ use rustix::fs::{Advice, OFlags, fadvise};
 
 use super::{
     RunError, SILENT, World,
-    journal::{Journal, patiently},
+    journal::{Journal, REMOVAL_LIMIT, within},
     pool::{build_for_run, rebuild_for_run, remove_for_run},
     scratch::{Scratch, reserve},
     scratch_dir::Folder,
@@ -164,7 +161,7 @@ impl World for Local<'_> {
     fn file_start(&self, at: usize) -> Option<u64> {
         let open = self.open[at].as_ref()?;
         // A scratch file may have no name.
-        let path = format!("/proc/{}/fd/{}", std::process::id(), open.target.file.as_raw_fd());
+        let path = open.target.path_for_programs.to_string_lossy().into_owned();
         let said = self.runner().ask(&filefrag::parts(&[path])).ok().filter(|said| said.code == Some(0))?;
         let (_, parts) = filefrag::read(&said.stdout).into_iter().next()?;
         parts.first().map(|(from, _)| *from)
@@ -250,11 +247,11 @@ impl World for Local<'_> {
         if let Some(mut folder) = self.folders[at].take() {
             let path = folder.path();
             let left = |source| RunError::Leftover { path, command: "rm -r", source };
-            patiently(move || folder.remove()).map_err(left)?;
+            within(REMOVAL_LIMIT, move || folder.remove()).map_err(left)?;
         }
         let Some(mut scratch) = self.open[at].take().and_then(|o| o.scratch) else { return Ok(()) };
         let path = scratch.path().is_some().then(|| scratch.place());
-        let removed = patiently(move || scratch.remove());
+        let removed = within(REMOVAL_LIMIT, move || scratch.remove());
         // A file without a name is gone with its process, however long the drive takes.
         let Some(path) = path else { return Ok(()) };
         removed.map_err(|source| RunError::Leftover { path, command: "rm", source })

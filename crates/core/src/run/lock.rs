@@ -118,8 +118,7 @@ impl Lock {
 
 /// A directory like `/tmp`: anybody may create files, and only their owners remove them.
 fn is_shared(place: &str) -> bool {
-    fs::metadata(place)
-        .is_ok_and(|about| about.is_dir() && about.permissions().mode() & 0o1777 == 0o1777)
+    fs::metadata(place).is_ok_and(|about| about.is_dir() && about.permissions().mode() & 0o1777 == 0o1777)
 }
 
 /// Opens the directory that only `owner` can use, and creates it first if it is missing. Another user may have taken

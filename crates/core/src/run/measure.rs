@@ -59,8 +59,7 @@ pub fn measure(
 ) -> Outcomes {
     let (bytes, seconds, rule) = match &m.rule {
         Rule::Zones { precision, seconds } => {
-            let zones =
-                |(at, site)| measure_zones(engine, m, (*precision, *seconds), at, site, cancel, show);
+            let zones = |(at, site)| measure_zones(engine, m, (*precision, *seconds), at, site, cancel, show);
             return sites.iter().enumerate().map(zones).collect();
         }
         Rule::Fixed { bytes, seconds } => (*bytes, seconds.unwrap_or(f64::INFINITY), None),

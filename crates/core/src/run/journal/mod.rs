@@ -22,7 +22,7 @@ pub use self::{
     recovery::{Kept, Leftover, sweep},
     undo::{DriveInStandby, OwnDirectory, OwnFile, Undo},
 };
-pub(super) use recovery::{patiently, remedy};
+pub(super) use recovery::{REMOVAL_LIMIT, remedy, within};
 
 use super::{place::Place, scratch_name};
 use crate::{

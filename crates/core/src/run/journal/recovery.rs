@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// How long a removal may take before the drive counts as failed.
-const REMOVAL_LIMIT: Duration = Duration::from_secs(5);
+pub(in crate::run) const REMOVAL_LIMIT: Duration = Duration::from_secs(5);
 
 /// Something that a killed run left.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,12 +112,7 @@ fn keeping_theirs(command: &str) -> String {
     format!("what is in it is not drivebench's: keep what you want of it, then {command}")
 }
 
-fn leftover(
-    left: &Left,
-    undone: io::Result<bool>,
-    ended: &'static str,
-    or_else: &str,
-) -> Option<Leftover> {
+fn leftover(left: &Left, undone: io::Result<bool>, ended: &'static str, or_else: &str) -> Option<Leftover> {
     let path = left.undo.path();
     let command = left.undo.by_hand().map(|command| format!("{command} {}", shell_word(&path)));
     let outcome = match undone {
@@ -138,14 +133,7 @@ fn leftover(
 }
 
 /// Removes with a time limit: a removal hangs in the kernel while the drive does not respond.
-pub(in crate::run) fn patiently<T: Send + 'static>(
-    remove: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    within(REMOVAL_LIMIT, remove)
-}
-
-/// [`patiently`] with another limit.
-fn within<T: Send + 'static>(
+pub(in crate::run) fn within<T: Send + 'static>(
     limit: Duration,
     remove: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {

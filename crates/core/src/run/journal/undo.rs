@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     super::{scratch_dir, scratch_name},
-    FileId, Left,
+    FileId, Left, REMOVAL_LIMIT,
 };
 use crate::{record::lock, tagged::Kind};
 
@@ -44,7 +44,7 @@ pub trait Undo: Kind {
 
     /// How long undoing may take before the drive counts as failed.
     fn patience(&self) -> Duration {
-        Duration::from_secs(5)
+        REMOVAL_LIMIT
     }
 
     /// Undoes it, and returns whether anything was there.
