@@ -18,7 +18,7 @@ use rustix::fs::{OFlags, fstatfs};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    log::{AppendLog, LONGEST, open_trusted, read_lines},
+    log::{AppendLog, open_trusted, read_lines, undamaged},
     recovery::{Kept, Leftover, sweep},
     undo::{DriveInStandby, OwnDirectory, OwnFile, Undo},
 };
@@ -360,7 +360,7 @@ impl Abandoned {
             return Ok(None);
         }
         let (mut host, mut left, owner) = (Host::default(), Vec::<Left>::new(), about.uid());
-        let read = read_lines(&file, LONGEST, |line: Line| {
+        let read = read_lines(&file, |line: Line| {
             let mut change = |id: u64, change: &dyn Fn(&mut Left)| {
                 left.iter_mut().filter(|left| left.id == id).for_each(change);
             };
@@ -375,7 +375,7 @@ impl Abandoned {
             }
             Ok(())
         });
-        let unreadable = read.map_or_else(|e| Some(e.to_string()), |extent| extent.damage);
+        let unreadable = read.map_or_else(|e| Some(e.to_string()), |(_, damage)| damage);
         left.reverse();
         Ok(Some(Self { path, host, left, unreadable, _locked: file }))
     }
