@@ -132,7 +132,9 @@ pub trait Act: Kind {
     fn label(&self) -> String;
 
     /// The maximum cost for each of its targets.
-    fn cost(&self) -> Cost;
+    fn cost(&self) -> Cost {
+        Cost::of_seconds(0.0)
+    }
 
     fn changes(&self) -> Changes;
 
@@ -245,10 +247,6 @@ impl Act for ScratchFile {
         "scratch file".to_owned()
     }
 
-    fn cost(&self) -> Cost {
-        Cost::of_seconds(0.0)
-    }
-
     fn changes(&self) -> Changes {
         Changes::OwnFiles
     }
@@ -347,10 +345,6 @@ crate::kind!("move_drives", MoveDrives as Act);
 impl Act for MoveDrives {
     fn label(&self) -> String {
         format!("arrangement {}", self.number)
-    }
-
-    fn cost(&self) -> Cost {
-        Cost::of_seconds(0.0)
     }
 
     fn changes(&self) -> Changes {
