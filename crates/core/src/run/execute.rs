@@ -31,11 +31,7 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         if planned.is_found_by_act(at) {
             continue;
         }
-        let found = match planned.accepts_missing_drives() {
-            true => ctx.world.find_degraded(target, ctx.inventory),
-            false => ctx.world.find(target, ctx.inventory),
-        };
-        match found {
+        match ctx.world.find(target, ctx.inventory, planned.accepts_missing_drives()) {
             Ok(now) => *target = now,
             // The path may lead to another drive now. Plans that move drives wait for them instead.
             Err(e) => failed.extend((!moves).then(|| (at, e.to_string()))),

@@ -82,12 +82,8 @@ impl World for Local<'_> {
         Inventory::read(self.sysroot)
     }
 
-    fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
-        was.find_again(inventory)
-    }
-
-    fn find_degraded(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
-        was.find_degraded(inventory)
+    fn find(&self, was: &Target, inventory: &Inventory, degraded: bool) -> Result<Target, NotFound> {
+        if degraded { was.find_degraded(inventory) } else { was.find_again(inventory) }
     }
 
     fn sysroot(&self) -> &Sysroot {

@@ -19,13 +19,8 @@ pub trait World {
     /// The machine and its drives as they are now.
     fn inventory(&self) -> Inventory;
 
-    /// Finds a target's current path.
-    fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound>;
-
-    /// As [`Self::find`], for a pool that may lack drives; see [`Target::find_degraded`].
-    fn find_degraded(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
-        self.find(was, inventory)
-    }
+    /// Finds a target's current path. A `degraded` pool may lack drives; see [`Target::find_degraded`].
+    fn find(&self, was: &Target, inventory: &Inventory, degraded: bool) -> Result<Target, NotFound>;
 
     /// The sysroot for reading counters.
     fn sysroot(&self) -> &Sysroot;

@@ -98,8 +98,9 @@ pub(in crate::run) fn settle(
     }
     loop {
         let inventory = run.ctx.world.inventory();
-        let (wanted, targets) =
-            look(run.planned, &run.plan, arrange, &inventory, &|was| run.ctx.world.find(was, &inventory));
+        let (wanted, targets) = look(run.planned, &run.plan, arrange, &inventory, &|was| {
+            run.ctx.world.find(was, &inventory, false)
+        });
         // After a move, two equal readings are needed: drives appear before they are ready.
         let calm = shown.is_none() || seen.as_ref() == Some(&targets);
         if wanted.moves.is_empty() && wanted.waits.is_empty() && calm {
