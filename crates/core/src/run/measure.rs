@@ -120,17 +120,12 @@ pub fn measure(
 
 /// The estimate and cliffs of a running load as of the last look; of an ended load, as analysis of the record gives them.
 fn seen(rule: Option<&Adaptive>, ended: Option<&Ended>) -> (Option<Estimate>, usize) {
-    match (rule, ended) {
-        (None, _) => (None, 0),
-        (Some(rule), None) => {
-            let (estimate, cliffs) = rule.progress();
-            (estimate, cliffs)
-        }
-        (Some(rule), Some(ended)) => {
-            let done = rule.finish(End::of(Some(ended)));
-            (Some(done.estimate), done.cliffs.len())
-        }
+    let Some(rule) = rule else { return (None, 0) };
+    if ended.is_none() {
+        return rule.progress();
     }
+    let done = rule.finish(End::of(ended));
+    (Some(done.estimate), done.cliffs.len())
 }
 
 /// Rotating disks are faster at the outer tracks, so they are measured at equally spaced positions: measures the site of the `at`th target position by position until the rule is satisfied; the outcome sums the

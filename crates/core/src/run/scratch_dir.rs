@@ -73,7 +73,7 @@ impl Folder {
     pub fn work(&mut self, files: &Files, cancel: &Cancel) -> (ActResult, Option<String>) {
         let &Files { set, work, seconds } = files;
         let (dir, before, took) = (Arc::clone(&self.dir), self.files, ActResult::default());
-        let mut task = Task { dir, cancel: cancel.clone(), before, seconds, all: set.bytes(), took };
+        let mut task = Task { dir, cancel: cancel.clone(), before, seconds, took };
         let cut_off = |failed: Option<io::Error>| {
             (ActResult { cut_short: true, ..ActResult::default() }, failed.map(|e| e.to_string()))
         };
@@ -152,8 +152,6 @@ struct Task {
     /// Files from before have the numbers below this.
     before: u64,
     seconds: f64,
-    /// The bytes of the whole set.
-    all: u64,
     took: ActResult,
 }
 
@@ -175,7 +173,7 @@ impl Task {
             if result.is_err() || self.enough(since) {
                 break;
             }
-            result = self.write_file(number, set.size, &content[number as usize % 4096..], since);
+            result = self.write_file(number, set, &content[number as usize % 4096..], since);
         }
         if result.is_ok() && !self.cancel.is_set() {
             result = syncfs(&self.dir).map_err(io::Error::from);
@@ -184,11 +182,11 @@ impl Task {
         result
     }
 
-    fn write_file(&mut self, number: u64, size: u64, content: &[u8], since: Instant) -> io::Result<()> {
+    fn write_file(&mut self, number: u64, set: FileSet, content: &[u8], since: Instant) -> io::Result<()> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let mut file = File::from(openat(&self.dir, number.to_string(), flags, mode)?);
-        let mut left = size;
+        let mut left = set.size;
         while left > 0 && !self.enough(since) {
             let piece = &content[..PIECE.min(left as usize)];
             file.write_all(piece)?;
@@ -196,7 +194,7 @@ impl Task {
             let before = self.took.bytes / Files::SYNC;
             self.took.bytes += piece.len() as u64;
             // The sync at the end is one of them.
-            if self.took.bytes / Files::SYNC > before && self.took.bytes < self.all {
+            if self.took.bytes / Files::SYNC > before && self.took.bytes < set.bytes() {
                 syncfs(&self.dir)?;
             }
         }
