@@ -76,25 +76,6 @@ pub enum Why {
     System(io::Error),
 }
 
-impl Why {
-    /// Whether it is in use, or not there yet.
-    pub fn may_pass(&self) -> bool {
-        match self {
-            Self::System(e) => {
-                matches!(Errno::from_io_error(e), Some(Errno::NOENT | Errno::NXIO | Errno::NOMEDIUM))
-            }
-            Self::Gone
-            | Self::Swap(_)
-            | Self::Mounted(_)
-            | Self::Held(_)
-            | Self::Opened(_)
-            | Self::Busy
-            | Self::Replaced => true,
-            _ => false,
-        }
-    }
-}
-
 impl Refusal {
     pub(super) fn new(drive: &Drive, why: Why) -> Self {
         Self { drive: format!("{}, {},", drive.label(), Block::Drive(drive).path()), why }
