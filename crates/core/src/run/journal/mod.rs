@@ -26,7 +26,7 @@ pub(super) use recovery::{REMOVAL_LIMIT, remedy, within};
 
 use super::{place::Place, scratch_name};
 use crate::{
-    record::{Host, keep_for_root, lock, make_dir},
+    record::{self, Host, keep_for_root, lock, make_dir},
     sysroot::Sysroot,
     tagged::Tagged,
     tools::{Right, State},
@@ -247,11 +247,8 @@ fn refuse_link(dir: &Path) -> io::Result<()> {
 
 /// Whether a file has the name of a journal: of a run, and a number.
 fn is_name(file: &OsStr) -> bool {
-    let alphanumeric =
-        |run: &str| !run.is_empty() && run.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    let digits = |number: &str| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
     let parts = file.to_str().and_then(|name| name.split_once('.'));
-    parts.is_some_and(|(run, number)| alphanumeric(run) && digits(number))
+    parts.is_some_and(|(run, number)| record::is_name(run) && number.parse::<u32>().is_ok())
 }
 
 impl Drop for Open {
@@ -399,7 +396,7 @@ mod tests {
         }
         let paths = Abandoned::paths(&store).1.expect("lists");
         let names: Vec<_> = paths.iter().filter_map(|path| path.file_name()).collect();
-        assert_eq!(names, ["output-77.0", "rabc.0"]);
+        assert_eq!(names, ["rabc.0"]);
         // Outside the directory of journals, such names mean nothing.
         fs::remove_dir_all(store.join(JOURNALS)).expect("removes");
         symlink(&others, store.join(JOURNALS)).expect("links");
