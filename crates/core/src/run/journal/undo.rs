@@ -7,11 +7,11 @@ use std::{
     time::Duration,
 };
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    super::{scratch_dir, scratch_name},
+    super::{held, scratch_dir, scratch_name},
     FileId, Left, REMOVAL_LIMIT,
 };
 use crate::{record::lock, tagged::Kind};
@@ -157,15 +157,12 @@ fn remove_file(path: &Path, made: Option<FileId>) -> io::Result<()> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a regular file: check it first"));
     }
-    let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    let dir = openat(CWD, above, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let dir = held::above(path)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(openat(&dir, name, flags, Mode::empty())?);
+    let file = File::from(openat(&dir, path.file_name().unwrap_or_default(), flags, Mode::empty())?);
     lock(&file)?;
     check(made, &file)?;
-    Ok(unlinkat(&dir, name, AtFlags::empty())?)
+    held::remove_file(&file, &dir, path)
 }
 
 /// Refuses a file other than the one that the run created. If the run ended before it recorded that, it must be empty.
