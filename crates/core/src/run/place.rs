@@ -2,7 +2,6 @@
 
 use std::{io, path::Path};
 
-use rustix::fs::statvfs;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -23,7 +22,7 @@ pub struct Place {
     filesystem: String,
     /// Its device then. The name may change when the drive is plugged in again.
     source: String,
-    /// The UUID of the filesystem, else the kernel's id, else the source.
+    /// The UUID of the filesystem, or the source without udev.
     id: String,
 }
 
@@ -42,9 +41,7 @@ impl Place {
         let (major, minor) = mount.device;
         let udev = Sysroot::live().long_text(&format!("/run/udev/data/b{major}:{minor}")).unwrap_or_default();
         let uuid = udev.lines().find_map(|line| line.strip_prefix("E:ID_FS_UUID=")).map(str::to_owned);
-        let kernels =
-            || statvfs(&mount.path).ok().filter(|fs| fs.f_fsid != 0).map(|fs| fs.f_fsid.to_string());
-        let id = uuid.or_else(kernels).unwrap_or_else(|| mount.source.clone());
+        let id = uuid.unwrap_or_else(|| mount.source.clone());
         let Mount { path, root, filesystem, source, .. } = mount;
         Some(Self { mount: path, root, filesystem, source, id })
     }
