@@ -263,7 +263,8 @@ pub(super) fn run(
     }
     let waiting = workers.len();
     let start = |(lane, worker): (Arc<Lane>, Worker)| {
-        thread::Builder::new().stack_size(STACK).spawn(move || work(&lane, worker))
+        let work = move || worker(&lane).map_or((), |clock| lane.leave(clock));
+        thread::Builder::new().stack_size(STACK).spawn(work)
     };
     let threads: Vec<_> = workers.into_iter().map(start).collect::<Result<_, _>>().map_err(|source| {
         gate.open(None);
@@ -309,12 +310,6 @@ pub(super) fn prepare(
             Err(_) if cancel.is_set() => return Ok(None),
             Err(_) => {}
         }
-    }
-}
-
-fn work(lane: &Lane, worker: Worker) {
-    if let Some(clock) = worker(lane) {
-        lane.leave(clock);
     }
 }
 
