@@ -139,14 +139,6 @@ impl Cost {
     pub fn of_seconds(seconds: f64) -> Self {
         Self { seconds: Some(seconds), ..Self::default() }
     }
-
-    fn and(self, other: Self) -> Self {
-        Self {
-            written: self.written.saturating_add(other.written),
-            read: self.read.saturating_add(other.read),
-            seconds: self.seconds.zip(other.seconds).map(|(a, b)| a + b),
-        }
-    }
 }
 
 impl Plan {
@@ -280,7 +272,12 @@ impl Plan {
 
     pub fn cost(&self, target: usize) -> Cost {
         let steps = || self.steps.iter().filter(|step| step.is_on(target));
-        let cost = steps().fold(Cost::of_seconds(0.0), |cost, step| cost.and(step.act.cost()));
-        Cost { seconds: self.time(steps(), 1), ..cost }
+        let sum =
+            |bytes: fn(Cost) -> u64| steps().map(|step| bytes(step.act.cost())).fold(0, u64::saturating_add);
+        Cost {
+            written: sum(|cost| cost.written),
+            read: sum(|cost| cost.read),
+            seconds: self.time(steps(), 1),
+        }
     }
 }

@@ -122,16 +122,14 @@ impl Measure {
     #[must_use]
     pub fn hurried(&self, share: f64) -> Self {
         let mut hurried = self.clone();
-        let most = self.cost().seconds.map(|seconds| seconds * share);
-        match (&mut hurried.rule, most) {
-            (Rule::Fixed { seconds, .. }, most) => *seconds = most,
-            (
-                Rule::Adaptive { seconds, .. } | Rule::Again { seconds, .. } | Rule::Zones { seconds, .. },
-                Some(most),
-            ) => *seconds = most,
+        let Some(most) = self.cost().seconds.map(|seconds| seconds * share) else { return hurried };
+        match &mut hurried.rule {
+            Rule::Fixed { seconds, .. } => *seconds = Some(most),
+            Rule::Adaptive { seconds, .. } | Rule::Again { seconds, .. } | Rule::Zones { seconds, .. } => {
+                *seconds = most
+            }
             // Rounds stay comparable.
-            (Rule::Round { seconds, longest, .. }, Some(most)) => *longest = most.max(*seconds),
-            (_, None) => {}
+            Rule::Round { seconds, longest, .. } => *longest = most.max(*seconds),
         }
         hurried
     }
