@@ -10,6 +10,7 @@ use crate::{
     inventory::{Drive, Inventory},
     pool::{Build, Step, config::Lines},
     record::make_dir,
+    run::lock::Lock,
     sysroot::Sysroot,
     tools::mount,
     units::shell_word,
@@ -61,7 +62,8 @@ impl<C: Claimed> Building<'_, '_, C> {
         for lines in keep {
             (commands.says)(&format!("adding to {}: {}", lines.file, lines.lines.join("; ")));
             log.append(&Line::Configure { file: lines.file.clone().into() })?;
-            keep::add(&build.name, lines).map_err(BuildError::file(&lines.file))?;
+            let in_turn = Lock::of_configuration().and_then(|_turn| keep::insert(&build.name, lines));
+            in_turn.map_err(BuildError::file(&lines.file))?;
         }
         if !keep.is_empty() {
             commands.reload();

@@ -9,6 +9,7 @@ use super::{BuildError, Built, Commands, FOR_RUNS, PoolLog, keep, log::Line};
 use crate::{
     danger::{Claimed, Claims},
     inventory::{Drive, Inventory, Mount, parse_mountinfo},
+    run::lock::Lock,
     sysroot::Sysroot,
     tools::mount,
 };
@@ -110,7 +111,8 @@ pub(super) fn remove(
     log.append(&Line::Removing)?;
     for file in &built.configured {
         (commands.says)(&format!("removing the lines of the pool from {}", file.display()));
-        keep::remove(&built.build.name, file).map_err(BuildError::file(file))?;
+        let in_turn = Lock::of_configuration().and_then(|_turn| keep::take_out(&built.build.name, file));
+        in_turn.map_err(BuildError::file(file))?;
     }
     if !built.configured.is_empty() {
         commands.reload();
