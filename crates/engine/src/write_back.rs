@@ -4,7 +4,7 @@
 
 use std::{collections::VecDeque, fs::File, io, os::fd::AsRawFd, time::Instant};
 
-use super::interrupted::again_if_interrupted;
+use super::again_if_interrupted;
 
 /// The least and the most bytes of a piece.
 const PIECE: [u64; 2] = [128 << 10, 16 << 20];

@@ -6,7 +6,7 @@ use std::{
     io,
 };
 
-use super::{RunContext, RunError, time_left::TimeLeft};
+use super::{RunContext, RunError, execute::TimeLeft};
 use crate::{
     conditions::BytesMoved,
     engine::Cancel,

@@ -12,8 +12,6 @@ mod place;
 mod pool;
 mod scratch;
 mod scratch_dir;
-mod scratch_name;
-mod time_left;
 mod world;
 
 use std::{

@@ -24,8 +24,7 @@ use super::{
     held,
     journal::{Entry, Journal, OwnDirectory},
     local::unless_cancelled,
-    scratch::reserve_unwritten,
-    scratch_name,
+    scratch::{self, reserve_unwritten},
 };
 use crate::{
     engine::{Cancel, Pulse},
@@ -51,7 +50,7 @@ pub struct Folder {
 impl Folder {
     /// Creates one in `parent` for the `at`th target. The journal entry is written first.
     pub fn create(parent: &Path, journal: &Journal, at: usize) -> io::Result<Self> {
-        let path = journal.scratch_path(parent, at, scratch_name::DIRECTORY)?;
+        let path = journal.scratch_path(parent, at, scratch::DIRECTORY)?;
         let (above, name) = (held::above(&path)?, path.file_name().unwrap_or_default());
         let entry = journal.will(OwnDirectory { path: path.clone() })?;
         if let Err(e) = mkdirat(&above, name, Mode::RWXU) {

@@ -24,7 +24,7 @@ pub use self::{
 };
 pub(super) use recovery::{REMOVAL_LIMIT, remedy, within};
 
-use super::{place::Place, scratch_name};
+use super::{place::Place, scratch};
 use crate::{
     record::{self, Host, keep_for_root, lock, make_dir},
     sysroot::Sysroot,
@@ -148,7 +148,7 @@ impl Journal {
 
     /// The path of a scratch file or directory in `dir` for the `at`th target of the run.
     pub(super) fn scratch_path(&self, dir: &Path, at: usize, suffix: &str) -> io::Result<PathBuf> {
-        Ok(dir.canonicalize()?.join(scratch_name::of(&self.lock().run, at, suffix)))
+        Ok(dir.canonicalize()?.join(scratch::name(&self.lock().run, at, suffix)))
     }
 
     /// Records how to undo a change that is about to be made. The entry is synced when this returns.
@@ -315,7 +315,7 @@ impl Left {
 
     /// The path has the name that this run gives to its files.
     pub fn is_own_file(&self, path: &Path) -> bool {
-        scratch_name::is_of(&self.run, path, scratch_name::FILE)
+        scratch::is_name(&self.run, path, scratch::FILE)
     }
 }
 

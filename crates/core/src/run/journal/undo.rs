@@ -11,7 +11,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    super::{held, scratch_dir, scratch_name},
+    super::{held, scratch, scratch_dir},
     FileId, Left, REMOVAL_LIMIT,
 };
 use crate::{record::lock, tagged::Kind};
@@ -93,7 +93,7 @@ impl Undo for OwnFile {
     }
 
     fn undo(&self, left: &Left) -> io::Result<bool> {
-        if !scratch_name::is_of(&left.run, &self.path, scratch_name::FILE) {
+        if !scratch::is_name(&left.run, &self.path, scratch::FILE) {
             return Ok(false);
         }
         left.check_place()?;
@@ -117,7 +117,7 @@ impl Undo for OwnDirectory {
     }
 
     fn undo(&self, left: &Left) -> io::Result<bool> {
-        if !scratch_name::is_of(&left.run, &self.path, scratch_name::DIRECTORY) {
+        if !scratch::is_name(&left.run, &self.path, scratch::DIRECTORY) {
             return Ok(false);
         }
         left.check_place()?;
