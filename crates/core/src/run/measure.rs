@@ -128,8 +128,8 @@ fn seen(rule: Option<&Adaptive>, ended: Option<&Ended>) -> (Option<Estimate>, us
     (Some(done.estimate), done.cliffs.len())
 }
 
-/// Rotating disks are faster at the outer tracks, so they are measured at equally spaced positions: measures the site of the `at`th target position by position until the rule is satisfied; the outcome sums the
-/// positions.
+/// Measures the site of the `at`th target position by position until the rule is satisfied, because rotating disks are faster at
+/// the outer tracks. The outcome sums the positions.
 fn measure_zones(
     engine: &mut dyn Engine,
     m: &Measure,
