@@ -173,7 +173,6 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
         "is unsafe",
         &["unsafe"],
         &[
-            "crates/engine/src/buffers.rs",
             "crates/engine/src/loop_device.rs",
             "crates/engine/src/swap_file.rs",
             "crates/engine/src/uring.rs",
