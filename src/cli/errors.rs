@@ -69,7 +69,7 @@ pub(super) fn hint(e: &anyhow::Error, command: impl Fn(&str) -> String) -> Optio
         (matches!(e.downcast_ref(), Some(PlanError::Alignment { .. })), "4k is 4 KiB, 4kB is 4000 bytes"),
         (e.is::<BayError>(), "`drivebench list` shows the bays, `drivebench bay` their names"),
         (
-            matches!(e.downcast_ref(), Some(LockError::Busy { .. })),
+            matches!(e.downcast_ref(), Some(LockError::Busy(_))),
             "wait for it with --wait, or measure another drive",
         ),
         (

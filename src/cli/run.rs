@@ -281,7 +281,7 @@ fn lock(
     keys.sort();
     keys.dedup_by(|a, b| a.0 == b.0);
     let take = |(identity, label): &(String, String)| match locks.take(identity, label) {
-        Err(busy @ LockError::Busy { .. }) if wait => {
+        Err(busy @ LockError::Busy(_)) if wait => {
             output.note(&format!("{busy}; waiting for it."));
             locks.wait(identity, label, || cancel.is_set())
         }

@@ -9,10 +9,10 @@ use std::{
 /// A program without changes of drives, with a place for the code to test.
 const AROUND: [&str; 2] = [
     "#![allow(unused)]
-use drivebench::{danger::Claim, tools::{Change, Content, Output, Query, Right, Runner, State, fio, hdparm}};
-pub fn attempt(runner: &dyn Runner, claim: Claim, standby: Change<State>, erase: Change<Content>) {
+use drivebench::{danger::{Claim, Claims}, tools::{Change, Content, Output, Query, Right, Runner, State, fio, hdparm}};
+pub fn attempt(runner: &dyn Runner, claims: Claims, standby: Change<State>, erase: Change<Content>) {
     let _ = runner.ask(&hdparm::power(\"/dev/sda\"));
-    let _ = erase.run(&claim, runner);
+    let _ = erase.run(&claims, runner);
 ",
     "\n}\n",
 ];
@@ -68,10 +68,13 @@ fn a_change_without_its_right_does_not_compile() {
         // It runs only with its right: not without one, and not with the right to another kind of change.
         ("standby.run();", "E0061"),
         ("standby.run(&(), runner);", "E0277"),
-        ("standby.run(&claim, runner);", "E0277"),
+        ("standby.run(&claims, runner);", "E0277"),
         // A right can't be constructed or copied.
-        ("let forged = Claim { drive: claim.drive().clone(), sequence: None, locked: todo!() };", "E0451"),
-        ("let twice = claim.clone();", "E0599"),
+        (
+            "let forged = Claim { drive: claims.0[0].drive().clone(), sequence: None, locked: todo!() };",
+            "E0451",
+        ),
+        ("let twice = claims.clone();", "E0599"),
         // Only `tools` creates command lines.
         ("let own = Change::<Content>::new(hdparm::HDPARM, &[\"--security-erase\"], \"/dev/sda\");", "E0624"),
         ("let own = Query::new(hdparm::HDPARM, [\"-y\"]);", "E0624"),

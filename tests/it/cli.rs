@@ -499,8 +499,8 @@ fn the_second_run_on_a_drive_is_refused_or_waits() {
     first.wait_for("progress");
     let second = other.run(long(fs.path()));
     assert_eq!(second.code, 1, "{}", second.out);
-    let expected = format!("is being measured by another drivebench, process {}", first.pid());
-    assert!(normalised(&second.err, fs.path()).contains(&expected), "{}", second.err);
+    let expected = "is being measured by another drivebench";
+    assert!(normalised(&second.err, fs.path()).contains(expected), "{}", second.err);
     assert!(!other.store().exists());
 
     // The first Ctrl-C ends a wait; before its handler is there, any signal would.

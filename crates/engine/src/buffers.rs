@@ -1,12 +1,9 @@
 //! I/O buffers: aligned for direct I/O, with content built before the load starts.
-#![allow(unsafe_code)]
 
 use std::{
-    alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
     collections::VecDeque,
     hash::{BuildHasher, Hasher, RandomState},
     ops::{Deref, DerefMut},
-    ptr::NonNull,
 };
 
 use crate::units::{Content, Load};
@@ -27,24 +24,18 @@ const AGAIN: usize = 256 << 10;
 /// Zeroed memory that begins on a page.
 #[derive(Debug)]
 pub struct Aligned {
-    start: NonNull<u8>,
-    layout: Layout,
+    /// It never grows, so it stays where it is.
+    memory: Vec<u8>,
+    /// Its part that begins on a page.
+    from: usize,
+    len: usize,
 }
-
-// SAFETY: it is the only owner of its memory, as a Vec<u8> is.
-unsafe impl Send for Aligned {}
-// SAFETY: shared references only read.
-unsafe impl Sync for Aligned {}
 
 impl Aligned {
     pub fn new(len: usize) -> Self {
-        let layout =
-            Layout::from_size_align(len.max(1), ALIGN).expect("buffers are bounded by Load::MAX_BUFFERS");
-        // SAFETY: the layout isn't empty.
-        match NonNull::new(unsafe { alloc_zeroed(layout) }) {
-            Some(start) => Self { start, layout },
-            None => handle_alloc_error(layout),
-        }
+        let memory = vec![0; len + ALIGN];
+        let from = memory.as_ptr().align_offset(ALIGN);
+        Self { memory, from, len }
     }
 }
 
@@ -52,22 +43,13 @@ impl Deref for Aligned {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the memory is owned, initialised, and has the length of its layout.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) }
+        &self.memory[self.from..][..self.len]
     }
 }
 
 impl DerefMut for Aligned {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and `&mut self` is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.layout.size()) }
-    }
-}
-
-impl Drop for Aligned {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this layout, and freed once.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+        &mut self.memory[self.from..][..self.len]
     }
 }
 

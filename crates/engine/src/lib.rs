@@ -6,7 +6,6 @@ use drivebench_units as units;
 mod buffers;
 mod cancel;
 mod fio;
-mod interrupted;
 pub mod loop_device;
 mod op_sequence;
 mod psync;
@@ -105,4 +104,17 @@ pub trait Engine {
     /// they moved are in the outcome. Cancelling returns within 200 ms even if the drive hangs. A deadline stops the jobs, too:
     /// those that end within its grace were stopped, others were cancelled.
     fn run(&mut self, jobs: &[Job], cancel: &Cancel, watch: &mut Watch<'_>) -> Outcomes;
+}
+
+/// Makes a call that a signal may interrupt until it succeeds (0), or fails for another reason, which is in `errno`.
+fn again_if_interrupted(call: impl Fn() -> i32) -> io::Result<()> {
+    loop {
+        if call() == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
 }

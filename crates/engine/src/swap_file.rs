@@ -10,7 +10,7 @@ use std::{
 
 use rustix::param::page_size;
 
-use super::interrupted::again_if_interrupted;
+use super::again_if_interrupted;
 
 /// Of the kernel: the priority is one that was asked for.
 const PREFER: i32 = 0x8000;

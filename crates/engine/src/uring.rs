@@ -1,12 +1,7 @@
 //! `uring`: io_uring with registered buffers and files, one issuer, and batched submissions and completions.
 #![allow(unsafe_code)]
 
-use std::{
-    collections::VecDeque,
-    io,
-    mem::ManuallyDrop,
-    os::fd::{AsRawFd, RawFd},
-};
+use std::{collections::VecDeque, io, mem::ManuallyDrop, os::fd::AsRawFd};
 
 use io_uring::{IoUring, Probe, opcode, squeue, types};
 
@@ -29,13 +24,8 @@ pub struct Uring {
 
 /// Whether this kernel allows io_uring; if not, why.
 pub(super) fn available() -> Result<(), String> {
-    let ring = IoUring::new(2).map_err(|e| match e.raw_os_error() {
-        Some(libc::ENOSYS) => "this kernel has no io_uring (Linux 5.6 or newer has)".to_owned(),
-        Some(libc::EPERM) => {
-            "io_uring is disabled by the sysctl kernel.io_uring_disabled or by a container's rules".to_owned()
-        }
-        Some(libc::ENOMEM) => "the limit on locked memory is too low for io_uring (ulimit -l)".to_owned(),
-        _ => format!("io_uring refuses to start: {e}"),
+    let ring = IoUring::new(2).map_err(|e| {
+        format!("{e}; it needs Linux 5.6, leave of kernel.io_uring_disabled and the container, and locked memory (ulimit -l)")
     })?;
     let mut probe = Probe::new();
     let known = ring.submitter().register_probe(&mut probe).is_ok()
@@ -83,13 +73,12 @@ struct Slot {
 }
 
 struct Ring {
+    /// Its only registered file is that of the lane.
     ring: IoUring,
     /// Freed only after the kernel has finished all operations on it.
     memory: ManuallyDrop<Buffers>,
-    file: RawFd,
     block: u32,
     write_flags: i32,
-    fixed_file: bool,
     fixed_buffers: bool,
     slots: Vec<Slot>,
     /// Used in turn, so that the content of writes repeats late.
@@ -134,8 +123,7 @@ impl Ring {
     fn new(lane: &Lane, memory: Buffers) -> io::Result<Self> {
         let depth = lane.load.depth;
         let ring = ring(depth)?;
-        let file = lane.file.as_raw_fd();
-        let fixed_file = ring.submitter().register_files(&[file]).is_ok();
+        ring.submitter().register_files(&[lane.file.as_raw_fd()])?;
         let whole = memory.memory();
         let iovec = libc::iovec { iov_base: whole.as_ptr().cast_mut().cast(), iov_len: whole.len() };
         // SAFETY: the memory outlives the ring's use of it, see Drop. If the memory lock limit is too low, buffers stay unregistered.
@@ -145,10 +133,8 @@ impl Ring {
         Ok(Self {
             ring,
             memory: ManuallyDrop::new(memory),
-            file,
             block: lane.load.block as u32,
             write_flags: if lane.load.sync { libc::RWF_DSYNC } else { 0 },
-            fixed_file,
             fixed_buffers,
             slots: vec![slot; depth as usize],
             free: (0..depth).collect(),
@@ -213,10 +199,7 @@ impl Ring {
         let memory = slot.memory.wrapping_add(slot.moved as usize);
         let len = self.block - slot.moved;
         let offset = slot.op.offset + u64::from(slot.moved);
-        let (file, flags) = match self.fixed_file {
-            true => (types::Fd(0), squeue::Flags::FIXED_FILE),
-            false => (types::Fd(self.file), squeue::Flags::empty()),
-        };
+        let file = types::Fixed(0);
         let entry = match (slot.op.read, self.fixed_buffers) {
             (true, true) => opcode::ReadFixed::new(file, memory, len, 0).offset(offset).build(),
             (false, true) => opcode::WriteFixed::new(file, memory, len, 0)
@@ -228,7 +211,7 @@ impl Ring {
                 opcode::Write::new(file, memory, len).offset(offset).rw_flags(self.write_flags).build()
             }
         };
-        entry.flags(flags).user_data(u64::from(index))
+        entry.user_data(u64::from(index))
     }
 
     fn reap(&mut self, turn: &mut Turn<'_>, lane: &Lane, now: u64) {

@@ -13,6 +13,8 @@ const BATCH: usize = 2048;
 const SLOW: usize = 64;
 /// The maximum growth of windows.
 const GROWTH: u64 = 1024;
+/// Fewer operations than this give no 99.5th percentile.
+const TAIL_MIN: u64 = 200;
 /// Marks the latency of a read in a mixed load.
 const READ: u64 = 1 << 63;
 
@@ -137,22 +139,27 @@ pub(super) struct Collector {
     reads: Histogram,
     slow: Vec<SlowOp>,
     seen: u64,
-    tail: SlowThreshold,
+    /// The latencies of all closed windows.
+    all: Histogram,
+    /// Operations that take longer are slow, ns; 0 before it is known.
+    threshold: u64,
+    /// The number of operations after which the threshold is determined again.
+    settles: u64,
 }
 
 impl Collector {
     pub(super) fn new(job: &Job) -> Self {
-        Self { mixed: matches!(job.load.direction, Direction::Mixed { .. }), ..Self::default() }
+        let mixed = matches!(job.load.direction, Direction::Mixed { .. });
+        Self { mixed, settles: TAIL_MIN, ..Self::default() }
     }
 
     /// Takes a batch and returns the window that it closes, if any.
     pub(super) fn take(&mut self, mut batch: Batch) -> Option<Window> {
         for (latency, number) in batch.latencies.iter().zip(self.seen..) {
             let ns = latency & !READ;
-            if ns > self.tail.threshold {
+            if ns > self.threshold {
                 self.slow.push(SlowOp(number, ns));
             }
-            self.tail.count(ns);
         }
         self.seen += batch.latencies.len() as u64;
         keep_slowest(&mut self.slow, SLOW);
@@ -164,12 +171,20 @@ impl Collector {
         self.latency.merge(&Histogram::of(&mut batch.latencies));
 
         let closed = batch.closes?;
-        if self.tail.threshold == 0 {
+        if self.threshold == 0 {
             keep_slowest(&mut self.slow, (closed.ops.div_ceil(100) as usize).min(SLOW));
         }
-        self.tail.settle();
+        let latency = std::mem::take(&mut self.latency);
+        self.all.merge(&latency);
+        // Not after each window, because it takes time.
+        if self.seen >= self.settles {
+            let tail = self.all.quantile(0.995).unwrap_or(0);
+            // Operations that take the same time differ by less.
+            self.threshold = (tail + tail / 64).max(1);
+            self.settles = self.seen + self.seen / 8;
+        }
         Some(Window {
-            latency: std::mem::take(&mut self.latency),
+            latency,
             reads: self.mixed.then(|| std::mem::take(&mut self.reads)),
             slow: std::mem::take(&mut self.slow),
             ..closed
@@ -183,56 +198,6 @@ fn keep_slowest(slow: &mut Vec<SlowOp>, n: usize) {
         slow.sort_unstable_by_key(|op| std::cmp::Reverse(op.1));
         slow.truncate(n);
         slow.sort_unstable_by_key(|op| op.0);
-    }
-}
-
-/// The latency that 99.5 % of all operations so far did not exceed, in buckets of 1.6 %.
-#[derive(Debug)]
-struct SlowThreshold {
-    counts: Vec<u32>,
-    total: u64,
-    threshold: u64,
-}
-
-/// Steps per power of two, as a power of two.
-const TAIL_BITS: u32 = 6;
-/// Fewer operations than this give no 99.5th percentile.
-const TAIL_MIN: u64 = 200;
-
-impl Default for SlowThreshold {
-    fn default() -> Self {
-        Self { counts: vec![0; 64 << TAIL_BITS], total: 0, threshold: 0 }
-    }
-}
-
-impl SlowThreshold {
-    fn bucket(ns: u64) -> usize {
-        let shift = (64 - TAIL_BITS).saturating_sub((ns | 1).leading_zeros() + 1);
-        ((shift as usize) << TAIL_BITS) + (ns >> shift) as usize
-    }
-
-    fn count(&mut self, ns: u64) {
-        let n = &mut self.counts[Self::bucket(ns)];
-        *n = n.saturating_add(1);
-        self.total += 1;
-    }
-
-    /// Sets the threshold to the upper end of the bucket where the slowest 0.5 % begin.
-    fn settle(&mut self) {
-        if self.total < TAIL_MIN {
-            return;
-        }
-        let mut above = self.total / 200;
-        for (bucket, &n) in self.counts.iter().enumerate().rev() {
-            let n = u64::from(n);
-            if n > above {
-                let shift = (bucket >> TAIL_BITS).saturating_sub(1) as u32;
-                let in_octave = (bucket - ((shift as usize) << TAIL_BITS)) as u64;
-                self.threshold = (((in_octave + 1) << shift) - 1).max(1);
-                return;
-            }
-            above -= n;
-        }
     }
 }
 

@@ -21,7 +21,7 @@ use super::{
     pulse::Pulse,
     verify::LastWrites,
     windows::{Batch, Collector, Recorder},
-    write_back::{self, Synced},
+    write_back,
 };
 
 /// How long cancelled jobs may take to end.
@@ -126,7 +126,7 @@ impl Lane {
             let writes = self.load.caching == Caching::BufferedFsync && self.load.writes();
             (writes && progress.failure.is_none(), self.cancelled.load(Ordering::Relaxed))
         };
-        let (mut end, mut synced) = (None, if fsync && cancelled { Synced::Part } else { Synced::Whole });
+        let (mut end, mut is_whole) = (None, !(fsync && cancelled));
         if fsync && !cancelled {
             let before = clock.now();
             let done = write_back::sync(&self.file, || {
@@ -137,11 +137,11 @@ impl Lane {
             let mut turn = self.progress();
             turn.progress.fsync_ns = clock.now() - before;
             match done {
-                Ok(how) => synced = how,
+                Ok(all) => is_whole = all,
                 Err(e) => turn.failed("fsync", 0, &e, clock.now()),
             }
         }
-        let last = if synced == Synced::Whole {
+        let last = if is_whole {
             let mut progress = lock(&self.progress);
             progress.ended = true;
             progress.recorder.finish(end)
@@ -263,7 +263,8 @@ pub(super) fn run(
     }
     let waiting = workers.len();
     let start = |(lane, worker): (Arc<Lane>, Worker)| {
-        thread::Builder::new().stack_size(STACK).spawn(move || work(&lane, worker))
+        let work = move || worker(&lane).map_or((), |clock| lane.leave(clock));
+        thread::Builder::new().stack_size(STACK).spawn(work)
     };
     let threads: Vec<_> = workers.into_iter().map(start).collect::<Result<_, _>>().map_err(|source| {
         gate.open(None);
@@ -291,24 +292,14 @@ pub(super) fn run(
     Ok(session.lanes.iter().map(|lane| lane.outcome()).collect())
 }
 
-/// Checks the jobs against their targets, probes these with I/O, and returns the jobs' files; `None` if cancelled. A
+/// Checks the jobs against their targets, which are direct in all jobs or in none, probes these with I/O, and returns the jobs' files; `None` if cancelled. A
 /// probe may hang, so it runs on a thread that is then abandoned.
 pub(super) fn prepare(
     jobs: &[Job],
     targets: &[FileTarget],
     cancel: &Cancel,
 ) -> Result<Option<Vec<Arc<File>>>, EngineError> {
-    let direct = |job: &Job| job.load.caching == Caching::Direct;
-    let mut pairs = Vec::new();
-    for job in jobs {
-        let target = targets
-            .get(job.target)
-            .ok_or_else(|| EngineError::Job(format!("there is no target {}", job.target)))?;
-        if jobs.iter().any(|other| other.target == job.target && direct(other) != direct(job)) {
-            return Err(EngineError::Job(format!("{} can't be direct and buffered at once", target.name)));
-        }
-        pairs.push((target.clone(), job.clone()));
-    }
+    let pairs: Vec<_> = jobs.iter().map(|job| (targets[job.target].clone(), job.clone())).collect();
     let (done, wait) = sync_channel(1);
     let probe = |(target, job): (FileTarget, Job)| target.prepare(&job).map(|()| target.file);
     let probing = thread::Builder::new().spawn(move || done.send(pairs.into_iter().map(probe).collect()));
@@ -319,12 +310,6 @@ pub(super) fn prepare(
             Err(_) if cancel.is_set() => return Ok(None),
             Err(_) => {}
         }
-    }
-}
-
-fn work(lane: &Lane, worker: Worker) {
-    if let Some(clock) = worker(lane) {
-        lane.leave(clock);
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::{collections::VecDeque, fs::File, io, os::fd::AsRawFd, time::Instant};
 
-use super::interrupted::again_if_interrupted;
+use super::again_if_interrupted;
 
 /// The least and the most bytes of a piece.
 const PIECE: [u64; 2] = [128 << 10, 16 << 20];
@@ -17,24 +17,17 @@ const SLOW_SECONDS: f64 = 0.5;
 /// What takes less had nothing to write, s.
 const CLEAN_SECONDS: f64 = 20e-6;
 
-/// What [`sync`] did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Synced {
-    Whole,
-    /// It was stopped.
-    Part,
-}
-
-/// As `fsync`, until it is `stopped`, which it asks between pieces. Where the filesystem has no such call, or ignores it, the
-/// `fsync` at the end does it all.
-pub fn sync(file: &File, stopped: impl FnMut() -> bool) -> io::Result<Synced> {
+/// As `fsync`, until it is `stopped`, which it asks between pieces; returns whether all was brought to the drive. Where the filesystem
+/// has no such call, or ignores it, the `fsync` at the end does it all.
+pub fn sync(file: &File, stopped: impl FnMut() -> bool) -> io::Result<bool> {
     // A device has the length 0 here: its pages are written by the `fsync`.
     let length = file.metadata()?.len();
-    match in_pieces(length, |offset, bytes, act| range(file, offset, bytes, act), stopped)? {
+    let is_whole = in_pieces(length, |offset, bytes, act| range(file, offset, bytes, act), stopped)?;
+    if is_whole {
         // The metadata, and what was written meanwhile.
-        Synced::Whole => file.sync_all().map(|()| Synced::Whole),
-        Synced::Part => Ok(Synced::Part),
+        file.sync_all()?;
     }
+    Ok(is_whole)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,12 +36,12 @@ enum Do {
     Wait,
 }
 
-/// Starts writing each piece, and waits for it.
+/// Starts writing each piece, and waits for it; returns whether it came to the end.
 fn in_pieces(
     length: u64,
     mut range: impl FnMut(u64, u64, Do) -> io::Result<()>,
     mut stopped: impl FnMut() -> bool,
-) -> io::Result<Synced> {
+) -> io::Result<bool> {
     let (mut piece, mut depth) = (PIECE[0], 1);
     let mut started = 0;
     let mut under_way = VecDeque::new();
@@ -57,19 +50,19 @@ fn in_pieces(
         while under_way.len() < depth && started < length {
             let bytes = piece.min(length - started);
             match range(started, bytes, Do::Start) {
-                Err(e) if started == 0 && is_missing(&e) => return Ok(Synced::Whole),
+                Err(e) if started == 0 && is_missing(&e) => return Ok(true),
                 other => other?,
             }
             under_way.push_back((started, bytes));
             started += bytes;
         }
-        let Some((offset, bytes)) = under_way.pop_front() else { return Ok(Synced::Whole) };
+        let Some((offset, bytes)) = under_way.pop_front() else { return Ok(true) };
         range(offset, bytes, Do::Wait)?;
         let seconds = since.elapsed().as_secs_f64();
         piece = next_piece(bytes, piece, seconds);
         depth = if seconds > SLOW_SECONDS { 1 } else { 2 };
     }
-    Ok(Synced::Part)
+    Ok(false)
 }
 
 /// The bytes of the next piece, after one of `bytes` that took `seconds`; the newest is of `piece` bytes.
@@ -121,7 +114,7 @@ mod tests {
         length: u64,
         pieces: usize,
         fails: Option<(usize, Do, i32)>,
-    ) -> (Vec<(u64, u64, Do)>, io::Result<Synced>) {
+    ) -> (Vec<(u64, u64, Do)>, io::Result<bool>) {
         let (mut did, mut asked) = (Vec::new(), 0);
         let range = |offset, bytes, act| {
             did.push((offset, bytes, act));
@@ -145,7 +138,7 @@ mod tests {
     fn pieces_cover_the_file_in_order_and_each_is_waited_for() {
         let length = 5_000_001;
         let (did, end) = carried_out(length, 1000, None);
-        assert_eq!(end.expect("syncs"), Synced::Whole);
+        assert!(end.expect("syncs"));
         let of = |wanted: Do| did.iter().filter(move |(.., act)| *act == wanted).map(|(at, n, _)| (*at, *n));
         assert!(of(Do::Start).eq(of(Do::Wait)));
         assert_eq!(
@@ -154,14 +147,14 @@ mod tests {
             length
         );
         let (did, end) = carried_out(length, 3, None);
-        assert_eq!(end.expect("syncs"), Synced::Part);
+        assert!(!end.expect("syncs"));
         assert_eq!(did.iter().filter(|(.., act)| *act == Do::Wait).count(), 3);
     }
 
     #[test]
     fn only_the_first_call_may_be_missing() {
         let ended = |fails| carried_out(1 << 20, 1000, Some(fails)).1.map_err(|e| e.raw_os_error());
-        assert_eq!(ended((1, Do::Start, libc::ENOSYS)), Ok(Synced::Whole));
+        assert_eq!(ended((1, Do::Start, libc::ENOSYS)), Ok(true));
         assert_eq!(ended((2, Do::Start, libc::EINVAL)), Err(Some(libc::EINVAL)));
         assert_eq!(ended((1, Do::Wait, libc::EINVAL)), Err(Some(libc::EINVAL)));
         assert_eq!(ended((1, Do::Start, libc::EIO)), Err(Some(libc::EIO)));
@@ -171,8 +164,8 @@ mod tests {
     fn files_are_synced_and_what_has_no_such_call_gets_an_fsync() {
         let mut file = tempfile::tempfile_in("/var/tmp").expect("a file");
         file.write_all(&vec![1; 1_000_001]).expect("writes");
-        assert_eq!(sync(&file, || false).expect("syncs"), Synced::Whole);
-        assert_eq!(sync(&file, || true).expect("ends"), Synced::Part);
+        assert!(sync(&file, || false).expect("syncs"));
+        assert!(!sync(&file, || true).expect("ends"));
         let device = File::options().write(true).open("/dev/null").expect("opens");
         let refused = range(&device, 0, 1, Do::Start).expect_err("no such call");
         assert!(is_missing(&refused), "{refused}");

@@ -119,7 +119,7 @@ impl World for Modelled {
         self.bench.state().inventory.clone()
     }
 
-    fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
+    fn find(&self, was: &Target, inventory: &Inventory, _: bool) -> Result<Target, NotFound> {
         let gone = |drive: &Drive| NotFound::Drive(drive.model_and_serial());
         let now = |drive: &Drive| inventory.drive(&drive.identity()).cloned().ok_or_else(|| gone(drive));
         Ok(Target { drives: was.drives.iter().map(now).collect::<Result<_, _>>()?, ..was.clone() })
@@ -157,14 +157,8 @@ impl World for Modelled {
         }
     }
 
-    fn make_scratch(
-        &mut self,
-        _: usize,
-        _: &Target,
-        _: u64,
-        _: &Cancel,
-    ) -> Result<Option<PathBuf>, RunError> {
-        Ok(None)
+    fn make_scratch(&mut self, _: usize, _: &Target, _: u64, _: &Cancel) -> Result<(), RunError> {
+        Ok(())
     }
 
     fn open(&mut self, _: usize, target: &Target, _: &Cancel) -> Result<u64, RunError> {

@@ -31,6 +31,7 @@ pub enum Caching {
     Direct,
     Buffered,
     /// Through the page cache, with one `fsync` at the end that counts as part of the load.
+    #[serde(alias = "buffered+fsync")]
     BufferedFsync,
 }
 

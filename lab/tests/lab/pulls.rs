@@ -104,7 +104,7 @@ fn a_drive_of_an_array_in_use_is_pulled_and_no_file_is_changed() {
     );
     let other = out(&machine, &killed).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        other.contains("is taken away: another drivebench, process ") && !other.contains("was taken"),
+        other.contains("is taken away: another drivebench has locked") && !other.contains("was taken"),
         "{other}"
     );
     let cleaned = out(&machine, "drivebench cleanup");

@@ -187,7 +187,7 @@ impl Ready {
                 self.locks.extend(taken);
                 self.targets.push(target);
             }
-            Err(LockError::Busy { .. }) => self.skipped.push((drive, Skipped::Measured)),
+            Err(LockError::Busy(_)) => self.skipped.push((drive, Skipped::Measured)),
             Err(e) => return Err(e.into()),
         }
         Ok(())

@@ -14,12 +14,12 @@ use rustix::{
 };
 
 pub use claims::{Claimed, Claims};
+pub(crate) use refusal::check;
 pub use refusal::{Refusal, Why, consent, erase_option, holds};
 
 use crate::{
     inventory::{Block, Drive, Inventory},
     sysroot::Sysroot,
-    tools::{Content, Right},
 };
 
 const PROC: &str = "/proc";
@@ -35,18 +35,6 @@ pub struct Claim {
     sequence: Option<String>,
     /// The whole drive, locked.
     locked: File,
-}
-
-impl Right<Content> for Claim {
-    fn covers(&self, path: &str) -> Result<(), String> {
-        let own = Block::Drive(&self.drive).path();
-        if path != own {
-            return Err(format!("the claim is on {own}"));
-        }
-        open(&self.drive, OFlags::RDWR | OFlags::EXCL)
-            .and_then(|_exclusive| self.check_sequence())
-            .map_err(|why| Refusal::new(&self.drive, why).to_string())
-    }
 }
 
 impl Claim {
@@ -116,7 +104,7 @@ impl Claim {
             .map_err(|e| Refusal::new(&self.drive, Why::System(e.into())).to_string())
     }
 
-    /// Locks the drive again. [`Right::covers`] checks before each change that it is the same drive and not in use.
+    /// Locks the drive again. [`Claims`] check before each change that it is the same drive and not in use.
     fn lock(&self) -> Result<(), String> {
         lock(&self.locked).map_err(|why| Refusal::new(&self.drive, why).to_string())
     }

@@ -76,25 +76,6 @@ pub enum Why {
     System(io::Error),
 }
 
-impl Why {
-    /// Whether it is in use, or not there yet.
-    pub fn may_pass(&self) -> bool {
-        match self {
-            Self::System(e) => {
-                matches!(Errno::from_io_error(e), Some(Errno::NOENT | Errno::NXIO | Errno::NOMEDIUM))
-            }
-            Self::Gone
-            | Self::Swap(_)
-            | Self::Mounted(_)
-            | Self::Held(_)
-            | Self::Opened(_)
-            | Self::Busy
-            | Self::Replaced => true,
-            _ => false,
-        }
-    }
-}
-
 impl Refusal {
     pub(super) fn new(drive: &Drive, why: Why) -> Self {
         Self { drive: format!("{}, {},", drive.label(), Block::Drive(drive).path()), why }
@@ -110,7 +91,7 @@ pub(super) fn find<'a>(inventory: &'a Inventory, identity: &str) -> Result<&'a D
 
 /// Refuses a drive that the system needs, that is in use, or that isn't in `erase`. No drive counts as blank: a copy of a
 /// filesystem's header may be anywhere.
-pub(super) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> Result<(), Why> {
+pub(crate) fn check(inventory: &Inventory, drive: &Drive, erase: &[String]) -> Result<(), Why> {
     if let Some(path) = inventory.unread.first() {
         return Err(Why::Unseen(path.clone()));
     }
@@ -210,7 +191,7 @@ pub(super) fn device(data: &Metadata) -> Option<(u32, u32)> {
 }
 
 /// The time limit for looking at the files that processes have open.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The process or loop device that has the drive or a partition of it open, by whatever path, in whatever mount namespace: devices
 /// are compared by number. Needs root to see all processes. `proc` has the processes, `/proc` unless tests choose them.
@@ -235,40 +216,21 @@ pub(super) fn user(
         }
     }
     // `stat` of a file on a server that doesn't answer blocks, so a thread does it.
-    let (sender, looks) = mpsc::channel();
+    let (sender, found) = mpsc::channel();
     let proc = proc.to_owned();
-    thread::spawn(move || {
-        let found = opener(&proc, &devices, |path| drop(sender.send(Look::At(path.to_owned()))));
-        let _ = sender.send(Look::Done(found));
-    });
-    let mut last = "/proc".to_owned();
-    loop {
-        match looks.recv_timeout(PATIENCE) {
-            Ok(Look::At(path)) => last = path,
-            Ok(Look::Done(found)) => return found,
-            Err(_) => return Err(Why::Unseen(last)),
-        }
-    }
-}
-
-/// A message of the thread that searches for openers.
-enum Look {
-    /// The directory whose files it examines next.
-    At(String),
-    Done(Result<Option<String>, Why>),
+    thread::spawn(move || sender.send(opener(&proc, &devices)));
+    found.recv_timeout(PATIENCE).unwrap_or_else(|_| Err(Why::Unseen("/proc".to_owned())))
 }
 
 /// Another process that has one of these devices open.
-fn opener(proc: &Path, devices: &[(u32, u32)], mut look: impl FnMut(&str)) -> Result<Option<String>, Why> {
+fn opener(proc: &Path, devices: &[(u32, u32)]) -> Result<Option<String>, Why> {
     let me = std::process::id();
     for process in fs::read_dir(proc).map_err(|_| Why::Unseen("/proc".to_owned()))?.flatten() {
         let pid = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
         let Some(pid) = pid.filter(|pid| *pid != me) else { continue };
         // A thread can have files of its own.
         for thread in entries(&process.path().join("task"))? {
-            let files = thread.join("fd");
-            look(&files.to_string_lossy());
-            if has_open(&files, devices)? {
+            if has_open(&thread.join("fd"), devices)? {
                 let name = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
                 return Ok(Some(format!("{} (process {pid})", clean(name.trim()))));
             }

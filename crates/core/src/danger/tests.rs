@@ -423,31 +423,28 @@ fn a_claim_lets_programs_change_its_own_drive_only() {
     let Some(device) = device() else { return };
     let drive = device.drive();
     let free = machine(&drive);
-    let claim = take(&free, &free, &["S1"]).expect("is free");
-    let made = tools::swap::make_on(&device.path, 1 << 20).run(&claim, &System::default()).expect("runs");
+    let mut claims = Claims(vec![take(&free, &free, &["S1"]).expect("is free")]);
+    let made = tools::swap::make_on(&device.path, 1 << 20).run(&claims, &System::default()).expect("runs");
     assert_eq!(made.code, Some(0), "{}", made.complaint());
     assert!(fs::read(&device.path).expect("reads")[..4096].ends_with(b"SWAPSPACE2"));
 
     let none = Replay::default();
-    let refused = tools::swap::make_on("/dev/other", 1 << 20)
-        .run(&claim, &none)
-        .expect_err("another drive")
-        .to_string();
-    assert_eq!(
-        refused,
-        format!("'mkswap --label drivebench /dev/other 1024' was not run: the claim is on {}", device.path)
-    );
+    let other = self::device().expect("as before");
+    let make = tools::swap::make_on(&other.path, 1 << 20);
+    let refused = make.run(&claims, &none).expect_err("another drive").to_string();
+    let name = other.path.trim_start_matches("/dev/");
+    assert_eq!(refused, format!("'{make}' was not run: {name} is not claimed"));
     let mounted = open(&drive, OFlags::EXCL).expect("is free");
     let refused =
-        tools::swap::make_on(&device.path, 1 << 20).run(&claim, &none).expect_err("in use").to_string();
-    assert!(refused.contains("another program uses it exclusively"), "{refused}");
+        tools::swap::make_on(&device.path, 1 << 20).run(&claims, &none).expect_err("in use").to_string();
+    assert!(refused.contains("busy"), "{refused}");
     drop(mounted);
     assert!(matches!(
-        tools::swap::make_on(&device.path, 1 << 20).run(&claim, &none),
+        tools::swap::make_on(&device.path, 1 << 20).run(&claims, &none),
         Err(ToolError::Unrecorded(_))
     ));
-    let claim = Claim { sequence: Some("0".to_owned()), ..claim };
+    claims.0[0].sequence = Some("0".to_owned());
     let refused =
-        tools::swap::make_on(&device.path, 1 << 20).run(&claim, &none).expect_err("replaced").to_string();
+        tools::swap::make_on(&device.path, 1 << 20).run(&claims, &none).expect_err("replaced").to_string();
     assert!(refused.contains("its path now belongs to another drive"), "{refused}");
 }

@@ -1,10 +1,8 @@
 //! A plan: the steps of a run and their cost. Planning touches no drive.
 
 mod act;
-mod cut;
 mod describe;
 mod suite;
-mod time;
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -15,11 +13,13 @@ pub use act::{
     Needs, Pause, Predict, Prediction, RebuildPool, RemovePool, Rule, ScratchFile, Standby, Uncounted,
     zone_bytes,
 };
-pub use cut::{Cut, CutBy};
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};
-pub use time::TimeLimit;
 
-use crate::{inventory::Inventory, target::Target, units::distinct};
+use crate::{
+    inventory::Inventory,
+    target::Target,
+    units::{decimal_bytes, distinct},
+};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -33,9 +33,21 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cuts: Vec<Cut>,
     /// The time limit of the run; published procedures have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<TimeLimit>,
 }
+
+/// Maximum time of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TimeLimit {
+    pub seconds: f64,
+    /// Whether the limit is for all targets together, not for each.
+    pub together: bool,
+}
+
+/// Maximum time to start and end a load, s, without the drive's first and last operation.
+const START: f64 = 0.05;
+/// The same time with fio.
+const START_FIO: f64 = 0.5;
 
 /// Why a plan can't be executed here, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +67,6 @@ pub struct Step {
     /// Positions of its targets in the plan.
     pub on: Vec<u32>,
     /// The step is skipped if this doesn't hold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<Condition>,
     pub act: AnyAct,
 }
@@ -92,6 +103,40 @@ pub struct WantedFile {
     pub target: usize,
     pub bytes: u64,
     pub asked: u64,
+}
+
+/// A scratch file that is smaller than asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cut {
+    /// Position of the target in the plan.
+    pub target: u32,
+    pub asked: u64,
+    pub bytes: u64,
+    pub by: CutBy,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CutBy {
+    /// `kept` of the free bytes stay free.
+    FreeSpace { free: u64, kept: u64 },
+    /// The largest file of the filesystem.
+    LargestFile { filesystem: String },
+}
+
+impl Cut {
+    /// By how much, and why.
+    pub fn describe(&self) -> String {
+        let [asked, bytes] = [self.asked, self.bytes].map(decimal_bytes);
+        let why = match &self.by {
+            CutBy::FreeSpace { free, kept } => {
+                let [free, kept] = [*free, *kept].map(decimal_bytes);
+                format!("{free} are free, of which {kept} stay free for others")
+            }
+            CutBy::LargestFile { filesystem } => format!("no file on {filesystem} is larger"),
+        };
+        format!("cut from {asked} to {bytes}: {why}")
+    }
 }
 
 impl Steps {
@@ -140,14 +185,6 @@ impl Cost {
     /// The cost of an act that only takes time.
     pub fn of_seconds(seconds: f64) -> Self {
         Self { seconds: Some(seconds), ..Self::default() }
-    }
-
-    fn and(self, other: Self) -> Self {
-        Self {
-            written: self.written.saturating_add(other.written),
-            read: self.read.saturating_add(other.read),
-            seconds: self.seconds.zip(other.seconds).map(|(a, b)| a + b),
-        }
     }
 }
 
@@ -282,7 +319,51 @@ impl Plan {
 
     pub fn cost(&self, target: usize) -> Cost {
         let steps = || self.steps.iter().filter(|step| step.is_on(target));
-        let cost = steps().fold(Cost::of_seconds(0.0), |cost, step| cost.and(step.act.cost()));
-        Cost { seconds: self.time(steps(), 1), ..cost }
+        let sum =
+            |bytes: fn(Cost) -> u64| steps().map(|step| bytes(step.act.cost())).fold(0, u64::saturating_add);
+        Cost {
+            written: sum(|cost| cost.written),
+            read: sum(|cost| cost.read),
+            seconds: self.time(steps(), 1),
+        }
+    }
+
+    /// How long the machine is watched for other activity before the first step, s.
+    pub fn watched(&self) -> f64 {
+        if self.measures_nothing() {
+            return 0.0;
+        }
+        self.limit.map_or(1.0, |limit| limit.seconds / 10.0).min(1.0)
+    }
+
+    /// Maximum seconds of all steps, one after the other; `None` without a limit.
+    pub fn seconds(&self) -> Option<f64> {
+        self.time(self.steps.iter(), self.targets.len())
+    }
+
+    /// Maximum seconds of these steps on this number of targets.
+    fn time<'a>(&self, steps: impl Iterator<Item = &'a Step> + Clone, targets: usize) -> Option<f64> {
+        let most = self.limit.map(|limit| limit.seconds * if limit.together { 1.0 } else { targets as f64 });
+        let open = steps.clone().any(|step| step.act.is_open_ended());
+        let sum: Option<f64> = steps.map(|step| self.most(step)).sum();
+        match (most, sum.map(|sum| sum + self.watched())) {
+            (Some(most), Some(sum)) if !open => Some(sum.min(most)),
+            (most, sum) => most.or(sum),
+        }
+    }
+
+    /// Maximum seconds of a step that other steps reserve for it; 0 if it may be skipped.
+    pub(crate) fn needed(&self, step: &Step) -> f64 {
+        if step.needs.is_some() { 0.0 } else { self.most(step).unwrap_or(0.0) }
+    }
+
+    /// Maximum seconds of a step, if it ends at its own limit.
+    pub fn most(&self, step: &Step) -> Option<f64> {
+        let start = match (step.act.is::<Measure>(), self.engine.as_deref()) {
+            (true, Some("fio")) => START_FIO,
+            (true, _) => START,
+            (false, _) => 0.0,
+        };
+        Some(step.act.cost().seconds? + start)
     }
 }

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 
 use super::{FILL, FileSet};
-use crate::units::{Caching, Content, Direction, Load, Pattern, parse_size};
+use crate::units::{Caching, Content, Direction, Load, Pattern, parse_size, size};
 
 /// The first is the default.
 const SHIPPED: [(&str, &str); 9] = [
@@ -31,24 +31,32 @@ const MAX_LABEL: usize = 60;
 /// The maximum number of files of a set.
 const MAX_FILES: u64 = 1_000_000;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Suite {
     pub name: String,
+    #[serde(default)]
     pub about: String,
+    #[serde(default)]
     pub source: String,
     /// Repetitions of each load.
+    #[serde(default = "once")]
     pub runs: u32,
     /// Run on all targets at once instead of one after the other.
+    #[serde(default)]
     pub together: bool,
     /// The size of the file for loads without a size of their own.
+    #[serde(default, deserialize_with = "some_bytes")]
     pub file: Option<u64>,
     /// Its loads, each repeated before the next begins.
     pub loads: Vec<SuiteLoad>,
     /// Files that are written and read after the loads.
+    #[serde(default, deserialize_with = "file_sets")]
     pub files: Vec<FileSet>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "LoadForm")]
 pub struct SuiteLoad {
     /// Without the direction: a read and a write may share it.
     pub label: String,
@@ -93,47 +101,33 @@ pub enum SuiteError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FileForm {
-    name: String,
-    #[serde(default)]
-    about: String,
-    #[serde(default)]
-    source: String,
-    #[serde(default = "once")]
-    runs: u32,
-    #[serde(default)]
-    together: bool,
-    file: Option<String>,
-    loads: Vec<LoadForm>,
-    #[serde(default)]
-    files: Vec<FilesForm>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct FilesForm {
     count: u64,
-    size: String,
+    #[serde(deserialize_with = "bytes")]
+    size: u64,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LoadForm {
     label: Option<String>,
-    rw: FioName,
+    /// fio's name of the direction and the pattern.
+    rw: String,
     /// Percentage of reads in rw and randrw.
     rwmixread: Option<u8>,
     /// If it is missing, the load ends by itself.
-    size: Option<String>,
+    #[serde(default, deserialize_with = "some_bytes")]
+    size: Option<u64>,
     #[serde(default)]
     sustained: bool,
-    block: String,
+    #[serde(deserialize_with = "bytes")]
+    block: u64,
     depth: u32,
     #[serde(default = "once")]
     streams: u32,
     #[serde(default)]
     sync: bool,
-    #[serde(with = "CachingForm", default = "direct")]
+    #[serde(default = "direct")]
     caching: Caching,
     #[serde(default)]
     content: Content,
@@ -149,45 +143,39 @@ fn direct() -> Caching {
     Caching::Direct
 }
 
-/// fio's names of directions and patterns.
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-enum FioName {
-    Read,
-    Write,
-    RandRead,
-    RandWrite,
-    Rw,
-    RandRw,
+/// A size such as `4KiB`.
+fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let text = String::deserialize(from)?;
+    parse_size(&text).map_err(D::Error::custom)
 }
 
-#[derive(Deserialize)]
-#[serde(remote = "Caching", rename_all = "lowercase")]
-enum CachingForm {
-    Direct,
-    Buffered,
-    #[serde(rename = "buffered+fsync")]
-    BufferedFsync,
+fn some_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    bytes(from).map(Some)
+}
+
+fn file_sets<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<FileSet>, D::Error> {
+    let set = |FilesForm { count, size }| match count {
+        1..=MAX_FILES if size > 0 => Ok(FileSet { files: count, size }),
+        1..=MAX_FILES => Err(D::Error::custom("empty files")),
+        _ => Err(D::Error::custom(format!("count = {count} is out of range: 1 to {MAX_FILES}"))),
+    };
+    Vec::deserialize(from)?.into_iter().map(set).collect()
 }
 
 impl Suite {
     /// The default.
     pub fn mark() -> Self {
-        Self::shipped("mark")
+        Self::find("mark").expect("is tested")
+    }
+
+    /// The suite of a file server's loads.
+    pub fn nas() -> Self {
+        Self::find("nas").expect("is tested")
     }
 
     /// The names of the built-in suites.
     pub fn names() -> impl Iterator<Item = &'static str> {
         SHIPPED.into_iter().map(|(name, _)| name)
-    }
-
-    /// The suite of a file server's loads.
-    pub fn nas() -> Self {
-        Self::shipped("nas")
-    }
-
-    fn shipped(name: &str) -> Self {
-        Self::find(name).expect("is tested")
     }
 
     pub fn writes(&self) -> bool {
@@ -219,42 +207,23 @@ impl Suite {
     fn read(text: &str) -> Result<Self, String> {
         let at =
             |e: &toml::de::Error| 1 + text[..e.span().map_or(0, |span| span.start)].matches('\n').count();
-        let form: FileForm = toml::from_str(text).map_err(|e| format!("line {}: {}", at(&e), e.message()))?;
-        if !(1..=MAX_RUNS).contains(&form.runs) {
-            return Err(format!("runs = {} is out of range: 1 to {MAX_RUNS}", form.runs));
+        let suite: Self = toml::from_str(text).map_err(|e| format!("line {}: {}", at(&e), e.message()))?;
+        if !(1..=MAX_RUNS).contains(&suite.runs) {
+            return Err(format!("runs = {} is out of range: 1 to {MAX_RUNS}", suite.runs));
         }
-        check_name(&form.name)?;
-        if form.loads.is_empty() {
+        check_name(&suite.name)?;
+        if suite.loads.is_empty() {
             return Err("no [[loads]]: nothing to measure".to_owned());
         }
-        let loads = form.loads.into_iter().map(|form| {
-            let label = form.label.clone().unwrap_or_default();
-            load(form).map_err(|what| format!("load {label:?}: {what}"))
-        });
-        let loads = loads.collect::<Result<Vec<_>, _>>()?;
-        let mut labels: Vec<_> = loads.iter().map(|l| (l.label.as_str(), l.load.writes())).collect();
+        let mut labels: Vec<_> = suite.loads.iter().map(|l| (l.label.as_str(), l.load.writes())).collect();
         labels.sort_unstable();
         if let Some(twice) = labels.windows(2).find(|w| w[0] == w[1]) {
             return Err(format!("two loads are labelled '{}'", twice[0].0));
         }
-        if !form.files.is_empty() && loads.iter().any(|l| matches!(l.until, Until::Bytes(_))) {
+        if !suite.files.is_empty() && suite.loads.iter().any(|l| matches!(l.until, Until::Bytes(_))) {
             return Err("[[files]] and a load with a size can't be combined".to_owned());
         }
-        let files = form
-            .files
-            .iter()
-            .map(|form| file_set(form).map_err(|what| format!("[[files]] of {}: {what}", form.size)));
-        let file = form.file.map(|text| parse_size(&text).map_err(|e| format!("file = {text}: {e}")));
-        Ok(Self {
-            name: form.name,
-            about: form.about,
-            source: form.source,
-            runs: form.runs,
-            together: form.together,
-            file: file.transpose()?,
-            files: files.collect::<Result<_, _>>()?,
-            loads,
-        })
+        Ok(suite)
     }
 }
 
@@ -267,55 +236,51 @@ fn check_name(name: &str) -> Result<(), String> {
     })
 }
 
-fn file_set(form: &FilesForm) -> Result<FileSet, String> {
-    let size = parse_size(&form.size).map_err(|e| e.to_string())?;
-    match form.count {
-        1..=MAX_FILES if size > 0 => Ok(FileSet { files: form.count, size }),
-        1..=MAX_FILES => Err("empty files".to_owned()),
-        count => Err(format!("count = {count} is out of range: 1 to {MAX_FILES}")),
-    }
-}
+impl TryFrom<LoadForm> for SuiteLoad {
+    type Error = String;
 
-fn load(form: LoadForm) -> Result<SuiteLoad, String> {
-    let bytes = |text: &str| parse_size(text).map_err(|e| e.to_string());
-    let mixed = Direction::Mixed { read_percent: form.rwmixread.unwrap_or(50) };
-    let (direction, pattern) = match form.rw {
-        FioName::Read => (Direction::Read, Pattern::Sequential),
-        FioName::Write => (Direction::Write, Pattern::Sequential),
-        FioName::RandRead => (Direction::Read, Pattern::Random),
-        FioName::RandWrite => (Direction::Write, Pattern::Random),
-        FioName::Rw => (mixed, Pattern::Sequential),
-        FioName::RandRw => (mixed, Pattern::Random),
-    };
-    if form.rwmixread.is_some_and(|percent| percent > 100 || direction != mixed) {
-        return Err("rwmixread is a percentage for rw and randrw only".to_owned());
-    }
-    let load = Load {
-        depth: form.depth,
-        content: form.content,
-        streams: form.streams,
-        sync: form.sync,
-        ..Load::new(direction, pattern, bytes(&form.block)?, form.caching, 1)
-    };
-    load.check().map_err(|e| e.to_string())?;
-    let label = form.label.unwrap_or_else(|| load.short_name());
-    check_name(&label)?;
-    if label == FILL {
-        return Err("loads with this label are not reported".to_owned());
-    }
-    let until = match form.size.as_deref().map(bytes).transpose()? {
-        Some(_) if form.sustained => return Err("it has a size, so it can't be sustained".to_owned()),
-        Some(bytes) if bytes < load.block || bytes % load.block != 0 => {
-            return Err(format!("its size is not a whole number of blocks of {}", form.block));
+    fn try_from(form: LoadForm) -> Result<Self, String> {
+        let mixed = Direction::Mixed { read_percent: form.rwmixread.unwrap_or(50) };
+        let (pattern, way) = match form.rw.strip_prefix("rand") {
+            Some(way) => (Pattern::Random, way),
+            None => (Pattern::Sequential, form.rw.as_str()),
+        };
+        let direction = match way {
+            "read" => Direction::Read,
+            "write" => Direction::Write,
+            "rw" => mixed,
+            _ => return Err("rw is none of read, write, randread, randwrite, rw, randrw".to_owned()),
+        };
+        if form.rwmixread.is_some_and(|percent| percent > 100 || direction != mixed) {
+            return Err("rwmixread is a percentage for rw and randrw only".to_owned());
         }
-        Some(bytes) => Until::Bytes(bytes),
-        None if load.caching != Caching::Direct => {
-            return Err("through the page cache it needs a size".to_owned());
+        let load = Load {
+            depth: form.depth,
+            content: form.content,
+            streams: form.streams,
+            sync: form.sync,
+            ..Load::new(direction, pattern, form.block, form.caching, 1)
+        };
+        load.check().map_err(|e| e.to_string())?;
+        let label = form.label.unwrap_or_else(|| load.short_name());
+        check_name(&label)?;
+        if label == FILL {
+            return Err(format!("loads labelled '{FILL}' are not reported"));
         }
-        None if form.sustained => Until::Sustained,
-        None => Until::Rounds,
-    };
-    Ok(SuiteLoad { label, load, until, cold: form.cold })
+        let until = match form.size {
+            Some(_) if form.sustained => return Err("it has a size, so it can't be sustained".to_owned()),
+            Some(bytes) if bytes < load.block || bytes % load.block != 0 => {
+                return Err(format!("its size is not a whole number of blocks of {}", size(load.block)));
+            }
+            Some(bytes) => Until::Bytes(bytes),
+            None if load.caching != Caching::Direct => {
+                return Err("through the page cache it needs a size".to_owned());
+            }
+            None if form.sustained => Until::Sustained,
+            None => Until::Rounds,
+        };
+        Ok(Self { label, load, until, cold: form.cold })
+    }
 }
 
 #[cfg(test)]

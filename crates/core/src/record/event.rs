@@ -1,6 +1,6 @@
 //! The lines of a record.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -38,7 +38,6 @@ pub enum Event {
         engine: EngineInfo,
         at: String,
         /// The load actually run, if it differs from the plan; a note says why.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         instead: Option<Box<Measure>>,
     },
     Window {
@@ -52,11 +51,9 @@ pub enum Event {
     Outcome {
         step: StepId,
         target: u32,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         zone: Option<ZonePoint>,
         outcome: Outcome,
         /// The command that repeats it with fio.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         again: Option<String>,
     },
     /// CPU use while the loads of a step ran.
@@ -74,7 +71,6 @@ pub enum Event {
     Act {
         step: StepId,
         /// Position of the target in the plan; `None` if the act is on all targets of the step at once.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<u32>,
         at: String,
         result: Box<ActResult>,
@@ -90,7 +86,6 @@ pub enum Event {
         version: String,
     },
     Note {
-        target: Option<u32>,
         /// A full sentence.
         text: String,
     },
@@ -183,33 +178,20 @@ const MOST_OF_WINDOW: u64 = 1 << 48;
 pub struct ActResult {
     pub seconds: f64,
     /// It was cancelled before it was done.
-    #[serde(skip_serializing_if = "is_default")]
     pub cut_short: bool,
     /// Time for which drivebench was suspended, s. The act is then cut short, because its time is not the drive's.
-    #[serde(skip_serializing_if = "is_default")]
     pub suspended: f64,
     /// Bytes moved.
-    #[serde(skip_serializing_if = "is_default")]
     pub bytes: u64,
-    #[serde(skip_serializing_if = "is_default")]
     pub files: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub slept: Option<StandbyResult>,
-    /// The path of a scratch file, if it has a name. Without a name it disappears with the process.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<PathBuf>,
     /// The commands that were run.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
     /// How long the kernel took to make the drives of a new pool agree, or to fill a drive of it again, s.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub filled_seconds: Option<f64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub predictions: Vec<Prediction>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
     /// The inventory of each target's drive in its bay, in the order of the targets.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drives: Vec<Drive>,
 }
 
@@ -228,17 +210,10 @@ impl ActResult {
     }
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StandbyResult {
-    /// Command lines that were run, each with its output.
-    pub asked: Vec<String>,
-    /// It accepted the standby command; otherwise its own timer was awaited.
-    pub told: bool,
+    /// The state that it reported last.
     pub power: Power,
     /// Bytes that other programs moved on it, which keep it awake.
     pub others: u64,
@@ -247,11 +222,9 @@ pub struct StandbyResult {
 /// Name, machine id and boot id, which distinguishes a reboot from a crash.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_id: Option<String>,
-    #[serde(default, rename = "host_name", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "host_name")]
     pub name: Option<String>,
 }
 

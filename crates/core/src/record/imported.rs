@@ -34,12 +34,9 @@ pub struct Imported {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImportOptions {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub drive: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub board: Option<String>,
     /// The direction of loads that don't state it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
 }
 
@@ -93,20 +90,18 @@ pub enum Half {
 impl ImportedLoad {
     /// fio's name for it, as drivebench's own loads are labelled; `copy` where the direction is unknown.
     pub fn label(&self) -> String {
-        let random = self.pattern == Some(Pattern::Random);
-        let name = match (self.direction, random) {
-            (Some(Direction::Read), false) => "read",
-            (Some(Direction::Write), false) => "write",
-            (Some(Direction::Mixed { .. }), false) => "rw",
-            (Some(Direction::Read), true) => "randread",
-            (Some(Direction::Write), true) => "randwrite",
-            (Some(Direction::Mixed { .. }), true) => "randrw",
-            (None, _) => "copy",
+        let way = match self.direction {
+            Some(Direction::Read) => "read",
+            Some(Direction::Write) => "write",
+            Some(Direction::Mixed { .. }) => "rw",
+            None => return "copy".to_owned(),
         };
-        match self.half {
-            None => name.to_owned(),
-            Some(Half::Reads) => format!("{name}, reads"),
-            Some(Half::Writes) => format!("{name}, writes"),
-        }
+        let order = if self.pattern == Some(Pattern::Random) { "rand" } else { "" };
+        let half = match self.half {
+            None => "",
+            Some(Half::Reads) => ", reads",
+            Some(Half::Writes) => ", writes",
+        };
+        format!("{order}{way}{half}")
     }
 }

@@ -78,7 +78,7 @@ pub fn keep_for_root(file: &File) -> io::Result<()> {
 /// Locks a file or directory while it is open, if the filesystem supports locks; the error is `WouldBlock`.
 pub fn lock(file: &File) -> io::Result<()> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => Err(io::ErrorKind::WouldBlock.into()),
+        Err(Errno::WOULDBLOCK) => Err(io::Error::new(io::ErrorKind::WouldBlock, "another program uses it")),
         _ => Ok(()),
     }
 }

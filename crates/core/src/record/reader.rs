@@ -77,14 +77,6 @@ pub fn open_own(path: &Path, how: OFlags) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(replaced()) }
 }
 
-/// A record as plain text, and whether it was packed.
-fn lines(file: impl Read + 'static) -> io::Result<(BufReader<Box<dyn Read>>, bool)> {
-    let mut file = BufReader::new(file);
-    let packed = file.fill_buf()?.starts_with(&[0x1f, 0x8b]);
-    let plain: Box<dyn Read> = if packed { Box::new(GzDecoder::new(file)) } else { Box::new(file) };
-    Ok((BufReader::new(plain), packed))
-}
-
 impl Reader {
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let io = |source| ReadError::Io { path: path.to_owned(), source };
@@ -95,13 +87,15 @@ impl Reader {
 
     /// The record in `file`, whose stored size is `bytes`; `path` names it in errors.
     pub fn of(file: impl Read + 'static, bytes: u64, path: &Path) -> Result<Self, ReadError> {
-        let (lines, packed) =
-            lines(file).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+        let mut file = BufReader::new(file);
+        let begin = file.fill_buf().map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+        let packed = begin.starts_with(&[0x1f, 0x8b]);
+        let plain: Box<dyn Read> = if packed { Box::new(GzDecoder::new(file)) } else { Box::new(file) };
         // A record that is being written grows, but is not packed.
         let most = if packed { bytes.saturating_mul(MOST_GROWTH).saturating_add(1 << 20) } else { u64::MAX };
         let mut reader = Self {
             path: path.to_owned(),
-            lines,
+            lines: BufReader::new(plain),
             first: None,
             number: 0,
             left: most,

@@ -131,18 +131,9 @@ impl<T: Windows> Run<T> {
     /// Reads a record to its end. `begin` creates the window reader of a load, from its step, target and measure.
     pub fn read(
         record: impl Iterator<Item = Event>,
-        begin: impl FnMut(StepId, usize, &Measure) -> T,
+        mut begin: impl FnMut(StepId, usize, &Measure) -> T,
     ) -> Self {
-        let mut reading = Reading { run: Self::default(), begin };
-        record.for_each(|event| reading.take(event));
-        reading.run.leave_out();
-        reading.run
-    }
-}
-
-impl<T> Default for Run<T> {
-    fn default() -> Self {
-        Self {
+        let mut run = Self {
             start: None,
             plan: None,
             steps: BTreeMap::new(),
@@ -156,40 +147,35 @@ impl<T> Default for Run<T> {
             imported: None,
             watched: None,
             end: None,
-        }
+        };
+        record.for_each(|event| run.take(event, &mut begin));
+        run.leave_out();
+        run
     }
-}
 
-struct Reading<T, B> {
-    run: Run<T>,
-    begin: B,
-}
-
-impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
-    fn take(&mut self, event: Event) {
-        let run = &mut self.run;
+    fn take(&mut self, event: Event, begin: &mut dyn FnMut(StepId, usize, &Measure) -> T) {
         match event {
-            Event::Start(start) => run.start = Some(*start),
-            Event::Plan { plan } => run.plan = Some(plan),
+            Event::Start(start) => self.start = Some(*start),
+            Event::Plan { plan } => self.plan = Some(plan),
             Event::Preflight { target, checks, .. } => {
-                run.flags.extend(checks.into_iter().filter_map(|check| {
+                self.flags.extend(checks.into_iter().filter_map(|check| {
                     let other_io = check.saw_other_io();
                     Some(Flag { text: check.flag?, conditions_of: Some(target as usize), other_io })
                 }));
-                run.flags.sort();
-                run.flags.dedup();
+                self.flags.sort();
+                self.flags.dedup();
             }
             Event::Note { text, .. } => {
-                if run.flags.iter().all(|flag| flag.text != text) {
-                    run.flags.push(Flag { text, conditions_of: None, other_io: false });
+                if self.flags.iter().all(|flag| flag.text != text) {
+                    self.flags.push(Flag { text, conditions_of: None, other_io: false });
                 }
             }
             Event::Step { step, engine, instead, .. } => {
-                run.last = Some(step);
-                if !run.engines.contains(&engine) {
-                    run.engines.push(engine.clone());
+                self.last = Some(step);
+                if !self.engines.contains(&engine) {
+                    self.engines.push(engine.clone());
                 }
-                let planned = instead.map(|m| *m).or_else(|| run.planned(step).cloned());
+                let planned = instead.map(|m| *m).or_else(|| self.planned(step).cloned());
                 if let (Some(measure), Some(begun)) = (planned, self.step(step)) {
                     // A step that was interrupted is measured again from the start.
                     begun.loads.clear();
@@ -199,19 +185,19 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 }
             }
             Event::Window { step, target, window, .. } if window.suspended_ns > 0 => {
-                if let Some(load) = self.load(step, target as usize) {
+                if let Some(load) = self.load(step, target as usize, begin) {
                     load.suspended_ns = load.suspended_ns.max(window.suspended_ns);
                 }
             }
             Event::Window { step, target, zone, window } => {
-                if let Some(load) = self.load(step, target as usize) {
+                if let Some(load) = self.load(step, target as usize, begin) {
                     load.windows += 1;
                     load.kept.window(zone, &window);
                 }
             }
             Event::Outcome { step, target, outcome, again, .. } => {
-                wrote(&mut run.written, target as usize, outcome.bytes_written);
-                if let Some(load) = self.load(step, target as usize) {
+                wrote(&mut self.written, target as usize, outcome.bytes_written);
+                if let Some(load) = self.load(step, target as usize, begin) {
                     load.again = load.again.take().or(again);
                     let sum = load.outcome.take().map(|sum| sum.and_then(&outcome));
                     load.outcome = sum.or(Some(outcome));
@@ -229,35 +215,35 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
             }
             Event::Act { step, target, result, .. } => {
                 if result.cut_short {
-                    run.acted.remove(&step);
+                    self.acted.remove(&step);
                 } else {
-                    run.acted.insert(step);
+                    self.acted.insert(step);
                 }
-                let act = run.plan.as_ref().and_then(|plan| plan.step(step)).map(|step| &step.act);
+                let act = self.plan.as_ref().and_then(|plan| plan.step(step)).map(|step| &step.act);
                 if result.suspended > 0.0 {
-                    run.flags.extend(act.map(|act| suspended(&act.label(), result.suspended)));
+                    self.flags.extend(act.map(|act| suspended(&act.label(), result.suspended)));
                 }
-                run.arranged.extend(result.drives.iter().cloned());
+                self.arranged.extend(result.drives.iter().cloned());
                 let Some(target) = target.map(|target| target as usize) else { return };
                 if act.is_some_and(|act| act.cost().written > 0) {
-                    wrote(&mut run.written, target, result.bytes);
+                    wrote(&mut self.written, target, result.bytes);
                 }
-                run.acts.insert((step, target), *result);
+                self.acts.insert((step, target), *result);
             }
-            Event::Imported(imported) => run.imported = Some(*imported),
-            Event::Watched(watched) => run.watched = Some(*watched),
+            Event::Imported(imported) => self.imported = Some(*imported),
+            Event::Watched(watched) => self.watched = Some(*watched),
             Event::Skipped { step } => {
-                run.acted.insert(step);
+                self.acted.insert(step);
             }
-            Event::Resume { .. } => run.end = None,
-            Event::End(end) => run.end = Some(end),
+            Event::Resume { .. } => self.end = None,
+            Event::End(end) => self.end = Some(end),
         }
     }
 
     /// The step with this id, if it has loads.
     fn step(&mut self, step: StepId) -> Option<&mut Step<T>> {
-        if !self.run.steps.contains_key(&step) {
-            let measure = self.run.planned(step)?.clone();
+        if !self.steps.contains_key(&step) {
+            let measure = self.planned(step)?.clone();
             let begun = Step {
                 measure,
                 engine: None,
@@ -265,19 +251,21 @@ impl<T: Windows, B: FnMut(StepId, usize, &Measure) -> T> Reading<T, B> {
                 processors: None,
                 counted: BTreeMap::new(),
             };
-            self.run.steps.insert(step, begun);
+            self.steps.insert(step, begun);
         }
-        self.run.steps.get_mut(&step)
+        self.steps.get_mut(&step)
     }
 
-    fn load(&mut self, step: StepId, target: usize) -> Option<&mut Load<T>> {
-        self.step(step)?;
-        let Self { run, begin } = self;
-        let of = run.steps.get_mut(&step)?;
-        let measure = &of.measure;
+    fn load(
+        &mut self,
+        step: StepId,
+        target: usize,
+        begin: &mut dyn FnMut(StepId, usize, &Measure) -> T,
+    ) -> Option<&mut Load<T>> {
+        let of = self.step(step)?;
         Some(of.loads.entry(target).or_insert_with(|| Load {
             windows: 0,
-            kept: begin(step, target, measure),
+            kept: begin(step, target, &of.measure),
             suspended_ns: 0,
             outcome: None,
             again: None,

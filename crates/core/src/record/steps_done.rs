@@ -7,7 +7,7 @@ use crate::{
     analyse::Stalled,
     conditions::Processors,
     plan::{Condition, Measure, Plan, Predict, Rule, ScratchFile, Step, StepId},
-    units::{Histogram, Outcome},
+    units::{Ended, Histogram, Outcome},
 };
 
 /// What a resumed run skips.
@@ -78,12 +78,6 @@ impl<T> super::run::Step<T> {
     }
 }
 
-/// The bytes that a load wrote, if it ended well.
-fn wrote(run: &Run<Histogram>, step: StepId, target: u32) -> Option<u64> {
-    let outcome = run.steps.get(&step)?.loads.get(&(target as usize))?.outcome.as_ref()?;
-    outcome.ended.is_whole().then_some(outcome.bytes_written)
-}
-
 fn speeds(run: &Run<Histogram>) -> BTreeMap<(StepId, usize), LoadSpeed> {
     let loads =
         run.steps.iter().flat_map(|(id, step)| step.loads.iter().map(move |(at, load)| ((*id, *at), load)));
@@ -110,7 +104,10 @@ impl Done {
         done.steps.extend(plan.measures().filter_map(|(step, m)| {
             // A zone measurement is many loads. It is complete if a later step began.
             let ended = !matches!(m.rule, Rule::Zones { .. }) || run.last.is_some_and(|last| last > step.id);
-            (ended && step.on.iter().all(|&t| wrote(run, step.id, t).is_some())).then_some(step.id)
+            let loads = run.steps.get(&step.id).map(|step| &step.loads)?;
+            let is_whole =
+                |at: usize| loads.get(&at).and_then(|load| load.ended()).is_some_and(Ended::is_whole);
+            (ended && step.targets().all(is_whole)).then_some(step.id)
         }));
         for (at, step) in plan.steps.iter().enumerate().rev() {
             if done.steps.contains(&step.id) {

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     fs,
-    io::{self, BufRead, BufReader, BufWriter, Write},
+    io::{self, BufReader, BufWriter, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
@@ -88,7 +88,7 @@ struct State {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct Entry {
     #[serde(flatten)]
     state: State,
     /// The version of drivebench that wrote the headline; another version writes it again.
@@ -108,7 +108,7 @@ pub(super) const INDEX: &str = "index";
 pub(super) struct Index {
     path: PathBuf,
     known: HashMap<State, Summary>,
-    kept: Vec<Line>,
+    kept: Vec<Entry>,
     /// Whether a record was read.
     learned: bool,
 }
@@ -117,14 +117,13 @@ impl Index {
     /// Reads the index of this directory. An unreadable index counts as empty.
     pub fn open(dir: &Path) -> Self {
         let path = dir.join(INDEX);
-        let lines = open_regular(&path).map(|file| BufReader::new(file).lines());
-        let lines = lines.into_iter().flatten().map_while(Result::ok);
-        let known = lines.filter_map(|line| serde_json::from_str::<Line>(checked(&line)?).ok());
-        let current = |line: Line| {
-            let headline = line.summary.headline.filter(|_| line.version == VERSION);
-            (line.state, Summary { headline, ..line.summary })
+        let read = |file| serde_json::from_reader(BufReader::new(file)).ok();
+        let entries: Vec<Entry> = open_regular(&path).ok().and_then(read).unwrap_or_default();
+        let current = |entry: Entry| {
+            let headline = entry.summary.headline.filter(|_| entry.version == VERSION);
+            (entry.state, Summary { headline, ..entry.summary })
         };
-        let known = known.map(current).collect();
+        let known = entries.into_iter().map(current).collect();
         Self { path, known, kept: Vec::new(), learned: false }
     }
 
@@ -142,7 +141,7 @@ impl Index {
             summary.headline = headline(run);
             self.learned |= summary.headline.is_some();
         }
-        self.kept.push(Line { state, version: VERSION.to_owned(), summary: summary.clone() });
+        self.kept.push(Entry { state, version: VERSION.to_owned(), summary: summary.clone() });
         Ok(summary)
     }
 
@@ -153,20 +152,11 @@ impl Index {
         }
         let index = AtomicFile::create(&self.path, PRIVATE)?;
         let mut out = BufWriter::new(index.file());
-        for line in &self.kept {
-            let line = serde_json::to_string(line)?;
-            writeln!(out, "{:08x} {line}", crc32fast::hash(line.as_bytes()))?;
-        }
+        serde_json::to_writer(&mut out, &self.kept)?;
         out.flush()?;
         drop(out);
         index.rename()
     }
-}
-
-/// A line of the index without its checksum; none if it is damaged.
-fn checked(line: &str) -> Option<&str> {
-    let (sum, line) = line.split_once(' ')?;
-    (u32::from_str_radix(sum, 16) == Ok(crc32fast::hash(line.as_bytes()))).then_some(line)
 }
 
 #[cfg(test)]
@@ -231,6 +221,7 @@ mod tests {
         assert_eq!(listed(&|_| panic!("the index has it")), one);
         let index = home.path().join("index");
         let text = fs::read_to_string(&index).expect("an index");
+        assert!(text.contains(VERSION), "{text}");
         fs::write(&index, text.replace(&format!("\"version\":\"{VERSION}\""), "\"version\":\"0.0.1\""))
             .expect("writes");
         assert_eq!(listed(&|_| Some(vec!["2 MB/s".to_owned()])), Some(vec!["2 MB/s".to_owned()]));

@@ -1,16 +1,19 @@
 //! The state of a plan during execution, which its acts share.
 
 use std::{
+    any::Any,
     collections::{BTreeMap, BTreeSet},
     io,
 };
 
-use super::{RunContext, state::State, time_left::TimeLeft};
+use super::{RunContext, RunError, execute::TimeLeft};
 use crate::{
     conditions::BytesMoved,
     engine::Cancel,
     plan::{Plan, StepId},
     record::{ActResult, Done, Event, LoadSpeed, ProcessorUse},
+    tagged::AsAny,
+    tools::Runner,
 };
 
 /// Failures by target, in steps that could be started.
@@ -56,12 +59,48 @@ impl Execution<'_, '_> {
         self.ctx.emit(Event::Act { step, target, at, result: Box::new(result) })
     }
 
-    pub fn note(&mut self, target: Option<usize>, text: String) -> io::Result<()> {
-        self.ctx.emit(Event::Note { target: target.map(|t| t as u32), text })
+    pub fn note(&mut self, text: String) -> io::Result<()> {
+        self.ctx.emit(Event::Note { text })
     }
 
     pub fn account(&mut self, target: usize, read: u64, written: u64) {
         self.moved[target].read += read;
         self.moved[target].written += written;
+    }
+}
+
+/// Something that an act set up. It is released when the run ends, however it ends.
+pub trait Held: AsAny {
+    fn release(&mut self, runner: &dyn Runner) -> Result<(), RunError>;
+}
+
+/// Everything that acts set up, with its target.
+#[derive(Default)]
+pub struct State {
+    held: Vec<(usize, Box<dyn Held>)>,
+}
+
+impl State {
+    pub fn put(&mut self, target: usize, value: impl Held) {
+        self.held.push((target, Box::new(value)));
+    }
+
+    pub fn get<T: Any>(&mut self, target: usize) -> Option<&mut T> {
+        let mut on_it = self.held.iter_mut().filter(|(at, _)| *at == target);
+        on_it.find_map(|(_, value)| (**value).as_any_mut().downcast_mut())
+    }
+
+    /// Releases everything of this kind.
+    pub fn release<T: Any>(&mut self, runner: &dyn Runner) -> Result<(), RunError> {
+        let is_kind = |(_, value): &(usize, Box<dyn Held>)| (**value).as_any().is::<T>();
+        let (of_kind, others) = std::mem::take(&mut self.held).into_iter().partition::<Vec<_>, _>(is_kind);
+        self.held = others;
+        of_kind.into_iter().map(|(_, mut value)| value.release(runner)).fold(Ok(()), Result::and)
+    }
+
+    /// Releases everything, the last one first; returns the failures by target.
+    pub fn release_all(&mut self, runner: &dyn Runner) -> Vec<(usize, String)> {
+        let all = self.held.drain(..).rev();
+        all.filter_map(|(at, mut value)| Some((at, value.release(runner).err()?.to_string()))).collect()
     }
 }

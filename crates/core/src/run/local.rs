@@ -3,10 +3,7 @@
 use std::{
     fs::{File, OpenOptions},
     io::{self, Seek, SeekFrom},
-    os::{
-        fd::AsRawFd,
-        unix::fs::{MetadataExt, OpenOptionsExt},
-    },
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{Arc, mpsc},
     time::{Duration, Instant, SystemTime},
@@ -16,8 +13,8 @@ use rustix::fs::{Advice, OFlags, fadvise};
 
 use super::{
     RunError, SILENT, World,
-    journal::{Journal, patiently},
-    pool::{begin_for_run, rebuild_for_run, remove_for_run},
+    journal::{Journal, REMOVAL_LIMIT, within},
+    pool::{build_for_run, rebuild_for_run, remove_for_run},
     scratch::{Scratch, reserve},
     scratch_dir::Folder,
 };
@@ -85,12 +82,8 @@ impl World for Local<'_> {
         Inventory::read(self.sysroot)
     }
 
-    fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
-        was.find_again(inventory)
-    }
-
-    fn find_degraded(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
-        was.find_degraded(inventory)
+    fn find(&self, was: &Target, inventory: &Inventory, degraded: bool) -> Result<Target, NotFound> {
+        if degraded { was.find_degraded(inventory) } else { was.find_again(inventory) }
     }
 
     fn sysroot(&self) -> &Sysroot {
@@ -138,20 +131,18 @@ impl World for Local<'_> {
         target: &Target,
         bytes: u64,
         cancel: &Cancel,
-    ) -> Result<Option<PathBuf>, RunError> {
+    ) -> Result<(), RunError> {
         self.close(at)?;
         let cannot = |source| RunError::Scratch { dir: target.path.clone(), bytes, source };
         let (on, journal) = (target.clone(), self.journal.clone());
         let create = move || stays(&on).and_then(|()| Scratch::create(&on.path, &journal, at));
         let scratch = in_time(cancel, create, cannot)?;
         let file = Arc::new(scratch.file.try_clone().map_err(cannot)?);
-        let path = scratch.path().map(Path::to_owned);
         let name = target.path.display().to_string();
         // Closed by `close` also after an error: its removal may hang, too.
         self.open[at] =
             Some(Open { target: FileTarget::new(Arc::clone(&file), name), scratch: Some(scratch) });
-        in_time(cancel, move || reserve(&file, bytes), cannot)?;
-        Ok(path)
+        in_time(cancel, move || reserve(&file, bytes), cannot)
     }
 
     fn open(&mut self, at: usize, target: &Target, cancel: &Cancel) -> Result<u64, RunError> {
@@ -166,7 +157,7 @@ impl World for Local<'_> {
     fn file_start(&self, at: usize) -> Option<u64> {
         let open = self.open[at].as_ref()?;
         // A scratch file may have no name.
-        let path = format!("/proc/{}/fd/{}", std::process::id(), open.target.file.as_raw_fd());
+        let path = open.target.path_for_programs.to_string_lossy().into_owned();
         let said = self.runner().ask(&filefrag::parts(&[path])).ok().filter(|said| said.code == Some(0))?;
         let (_, parts) = filefrag::read(&said.stdout).into_iter().next()?;
         parts.first().map(|(from, _)| *from)
@@ -229,10 +220,10 @@ impl World for Local<'_> {
         build: &BuildPool,
         cancel: &Cancel,
     ) -> Result<(Target, ActResult), RunError> {
-        let begun = begin_for_run(build, &target.path, &self.erase, &self.store)?;
+        let own = &mut self.pools[at];
         // Not earlier: a pool of that name may belong to another run.
-        self.pools[at] = Some(build.name.clone());
-        Ok(begun.build(&target.path, cancel)?)
+        let begun = || *own = Some(build.name.clone());
+        Ok(build_for_run(build, &target.path, &self.erase, &self.store, begun, cancel)?)
     }
 
     fn rebuild_pool(&mut self, at: usize, act: &RebuildPool, cancel: &Cancel) -> Result<ActResult, RunError> {
@@ -249,14 +240,14 @@ impl World for Local<'_> {
     }
 
     fn close(&mut self, at: usize) -> Result<(), RunError> {
-        if let Some(folder) = self.folders[at].take() {
+        if let Some(mut folder) = self.folders[at].take() {
             let path = folder.path();
             let left = |source| RunError::Leftover { path, command: "rm -r", source };
-            patiently(move || folder.remove()).map_err(left)?;
+            within(REMOVAL_LIMIT, move || folder.remove()).map_err(left)?;
         }
-        let Some(scratch) = self.open[at].take().and_then(|o| o.scratch) else { return Ok(()) };
+        let Some(mut scratch) = self.open[at].take().and_then(|o| o.scratch) else { return Ok(()) };
         let path = scratch.path().is_some().then(|| scratch.place());
-        let removed = patiently(move || scratch.remove());
+        let removed = within(REMOVAL_LIMIT, move || scratch.remove());
         // A file without a name is gone with its process, however long the drive takes.
         let Some(path) = path else { return Ok(()) };
         removed.map_err(|source| RunError::Leftover { path, command: "rm", source })

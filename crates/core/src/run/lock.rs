@@ -1,10 +1,10 @@
 //! A lock per drive: two runs on one drive would disturb each other.
 
 use std::{
-    fs::{self, File, Metadata},
+    fs::{self, File},
     io,
     os::{
-        fd::OwnedFd,
+        fd::{AsFd, OwnedFd},
         unix::fs::{MetadataExt, PermissionsExt},
     },
     path::Path,
@@ -12,12 +12,13 @@ use std::{
 };
 
 use rustix::{
-    fs::{CWD, Mode, OFlags, fchown, major, minor, mkdirat, openat},
+    fs::{CWD, Mode, OFlags, fchown, mkdirat, openat},
     io::Errno,
+    path::Arg,
     process::{Uid, geteuid},
 };
 
-use crate::{record::lock, sysroot::Sysroot};
+use crate::record::lock;
 
 /// Directories in which every user may make one, in the order in which they are tried.
 const PLACES: [&str; 2] = ["/run/lock", "/tmp"];
@@ -43,8 +44,8 @@ pub struct Lock {
 
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    #[error("{drive} is being measured by another drivebench{}", pid.map(|p| format!(", process {p}")).unwrap_or_default())]
-    Busy { drive: String, pid: Option<u32> },
+    #[error("{0} is being measured by another drivebench")]
+    Busy(String),
     #[error("can't check whether another run measures the drive: {0}")]
     System(#[from] io::Error),
 }
@@ -54,11 +55,8 @@ impl Locks {
     pub fn open(store: &Path) -> Result<Self, LockError> {
         let caller = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
         let owner = caller.filter(|_| geteuid().is_root()).unwrap_or(geteuid().as_raw());
-        let shared =
-            PLACES.iter().map(Path::new).filter(|place| fs::metadata(place).is_ok_and(|m| is_shared(&m)));
-        let mut own =
-            shared.filter_map(|place| private(&place.join(format!("drivebench-{owner}")), owner).ok());
-        if let Some(dir) = own.next() {
+        let own = |place: &str| private(&Path::new(place).join(format!("drivebench-{owner}")), owner).ok();
+        if let Some(dir) = PLACES.into_iter().filter(|place| is_shared(place)).find_map(own) {
             return Ok(Self { dir, owner });
         }
         fs::create_dir_all(store)?;
@@ -67,26 +65,13 @@ impl Locks {
 
     /// Locks the drive with this identity; `label` names it in messages.
     pub fn take(&self, identity: &str, label: &str) -> Result<Lock, LockError> {
-        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(
-            openat(&self.dir, file_name(identity), flags, Mode::RUSR | Mode::WUSR)
-                .map_err(io::Error::from)?,
-        );
-        give(&file, self.owner);
-        match lock(&file) {
-            Ok(()) => Ok(Lock { _file: file }),
-            Err(_) => Err(LockError::Busy { drive: label.to_owned(), pid: holder(&file) }),
-        }
+        self.wait(identity, label, || true)
     }
 
     /// Like [`take`](Self::take), but waits while another run measures the drive, until `give_up` returns true.
     pub fn wait(&self, identity: &str, label: &str, give_up: impl Fn() -> bool) -> Result<Lock, LockError> {
-        loop {
-            match self.take(identity, label) {
-                Err(LockError::Busy { .. }) if !give_up() => std::thread::sleep(POLL),
-                other => return other,
-            }
-        }
+        let lock = Lock::of_file(&self.dir, file_name(identity), self.owner, give_up)?;
+        lock.ok_or_else(|| LockError::Busy(label.to_owned()))
     }
 }
 
@@ -103,28 +88,37 @@ impl Lock {
     }
 
     fn in_turn(path: &Path, limit: Duration) -> io::Result<Self> {
-        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(openat(CWD, path, flags, Mode::RUSR | Mode::WUSR)?);
         let until = Instant::now() + limit;
-        loop {
-            match lock(&file) {
-                Ok(()) => return Ok(Self { _file: file }),
-                Err(_) if Instant::now() < until => std::thread::sleep(POLL),
-                Err(_) => {
-                    let process = holder(&file).map(|pid| format!(", process {pid},")).unwrap_or_default();
-                    let path = path.display();
-                    return Err(io::Error::other(format!(
-                        "another drivebench{process} has locked {path}: try again when it has ended"
-                    )));
-                }
+        let lock = Self::of_file(CWD, path, geteuid().as_raw(), || Instant::now() >= until)?;
+        let path = path.display();
+        lock.ok_or_else(|| {
+            io::Error::other(format!("another drivebench has locked {path}: try again when it has ended"))
+        })
+    }
+
+    /// Locks a file, which is made if it is missing, and waits for it until `give_up` returns true.
+    fn of_file(
+        dir: impl AsFd,
+        path: impl Arg,
+        owner: u32,
+        give_up: impl Fn() -> bool,
+    ) -> io::Result<Option<Self>> {
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(openat(dir, path, flags, Mode::RUSR | Mode::WUSR)?);
+        give(&file, owner);
+        while lock(&file).is_err() {
+            if give_up() {
+                return Ok(None);
             }
+            std::thread::sleep(POLL);
         }
+        Ok(Some(Self { _file: file }))
     }
 }
 
 /// A directory like `/tmp`: anybody may create files, and only their owners remove them.
-fn is_shared(about: &Metadata) -> bool {
-    about.is_dir() && about.permissions().mode() & 0o1777 == 0o1777
+fn is_shared(place: &str) -> bool {
+    fs::metadata(place).is_ok_and(|about| about.is_dir() && about.permissions().mode() & 0o1777 == 0o1777)
 }
 
 /// Opens the directory that only `owner` can use, and creates it first if it is missing. Another user may have taken
@@ -162,20 +156,6 @@ fn file_name(identity: &str) -> String {
     format!("{start}-{:08x}.lock", crc32fast::hash(identity.as_bytes()))
 }
 
-/// The process that holds the lock of a file, from lines such as `4: FLOCK  ADVISORY  WRITE 812 00:19:57 0 EOF`.
-fn holder(file: &File) -> Option<u32> {
-    let about = file.metadata().ok()?;
-    let device = about.dev();
-    let at = format!("{:02x}:{:02x}:{}", major(device), minor(device), about.ino());
-    let locks = Sysroot::live().text("/proc/locks")?;
-    let fields = locks.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
-    let held = |line: Vec<&str>| match line[..] {
-        [_, "FLOCK", _, _, pid, place, ..] if place == at => pid.parse().ok(),
-        _ => None,
-    };
-    fields.filter_map(held).find(|pid| *pid > 0)
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
@@ -193,11 +173,7 @@ mod tests {
         let [mine, other] = [(); 2].map(|()| locks(&home.path().join("locks")));
         let first = mine.take("4C53/0001", "Cruzer Blade 4C530001").expect("free");
         let refused = other.take("4C53/0001", "Cruzer Blade 4C530001").expect_err("taken").to_string();
-        let me = std::process::id();
-        assert_eq!(
-            refused,
-            format!("Cruzer Blade 4C530001 is being measured by another drivebench, process {me}")
-        );
+        assert_eq!(refused, "Cruzer Blade 4C530001 is being measured by another drivebench");
         other.take("4C53_0001", "another drive with nearly the same name").expect("free");
         assert!(other.wait("4C53/0001", "it", || true).is_err());
         drop(first);
@@ -214,11 +190,8 @@ mod tests {
         let mode = fs::metadata(&path).expect("is there").permissions().mode();
         assert_eq!(mode & 0o077, 0, "no other user can open it");
         let refused = Lock::in_turn(&path, Duration::ZERO).expect_err("taken").to_string();
-        let (me, path_shown) = (std::process::id(), path.display());
-        assert_eq!(
-            refused,
-            format!("another drivebench, process {me}, has locked {path_shown}: try again when it has ended")
-        );
+        let shown = path.display();
+        assert_eq!(refused, format!("another drivebench has locked {shown}: try again when it has ended"));
         drop(first);
         Lock::in_turn(&path, Duration::from_secs(60)).expect("free again");
         // A link of another user leads elsewhere.
@@ -232,7 +205,7 @@ mod tests {
         let home = tempfile::tempdir().expect("a directory");
         let [mine, other] = [(); 2].map(|()| locks(&home.path().join("locks")));
         let _held = mine.take("A", "A").expect("free");
-        assert!((0..1000).all(|_| matches!(other.take("A", "A"), Err(LockError::Busy { .. }))));
+        assert!((0..1000).all(|_| matches!(other.take("A", "A"), Err(LockError::Busy(_)))));
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! One measurement: loads that start together, each stopped by its rule.
 
-use super::zones;
 use crate::{
-    analyse::{Adaptive, End, Estimate},
-    engine::{Cancel, Engine, Flow, Job, Outcome, Outcomes},
+    analyse::{Adaptive, End, Estimate, Zones},
+    engine::{Cancel, Engine, EngineError, Flow, Job, Outcome, Outcomes},
     plan::{Measure, Rule},
     units::{Ended, Extent, Window, ZonePoint},
 };
@@ -60,8 +59,7 @@ pub fn measure(
 ) -> Outcomes {
     let (bytes, seconds, rule) = match &m.rule {
         Rule::Zones { precision, seconds } => {
-            let zones =
-                |(at, site)| zones::measure(engine, m, (*precision, *seconds), at, site, cancel, show);
+            let zones = |(at, site)| measure_zones(engine, m, (*precision, *seconds), at, site, cancel, show);
             return sites.iter().enumerate().map(zones).collect();
         }
         Rule::Fixed { bytes, seconds } => (*bytes, seconds.unwrap_or(f64::INFINITY), None),
@@ -122,15 +120,73 @@ pub fn measure(
 
 /// The estimate and cliffs of a running load as of the last look; of an ended load, as analysis of the record gives them.
 fn seen(rule: Option<&Adaptive>, ended: Option<&Ended>) -> (Option<Estimate>, usize) {
-    match (rule, ended) {
-        (None, _) => (None, 0),
-        (Some(rule), None) => {
-            let (estimate, cliffs) = rule.progress();
-            (estimate, cliffs)
+    let Some(rule) = rule else { return (None, 0) };
+    if ended.is_none() {
+        return rule.progress();
+    }
+    let done = rule.finish(End::of(ended));
+    (Some(done.estimate), done.cliffs.len())
+}
+
+/// Measures the site of the `at`th target position by position until the rule is satisfied, because rotating disks are faster at
+/// the outer tracks. The outcome sums the positions.
+fn measure_zones(
+    engine: &mut dyn Engine,
+    m: &Measure,
+    (precision, seconds): (f64, f64),
+    at: usize,
+    site: &Site,
+    cancel: &Cancel,
+    show: &mut Show<'_>,
+) -> Result<Outcome, EngineError> {
+    let mut zones = Zones::new(precision);
+    let mut total = Outcome::nothing(Ended::Finished);
+    loop {
+        let places = zones.next(site.extent.length, m.load.block);
+        if places.is_empty() {
+            return Ok(total);
         }
-        (Some(rule), Some(ended)) => {
-            let done = rule.finish(End::of(Some(ended)));
-            (Some(done.estimate), done.cliffs.len())
+        for place in places {
+            let length = Zones::SEGMENT.min(site.extent.length - place.offset) / m.load.block * m.load.block;
+            let job = Job {
+                begin: 0,
+                target: at,
+                load: m.load.clone(),
+                extent: Extent { offset: place.offset, length },
+                bytes: length,
+                window: m.window(),
+            };
+            let zone = Some(place);
+            let moved = total.bytes_read;
+            let mut bytes = 0;
+            let outcomes = engine.run(&[job], cancel, &mut |_, window| {
+                if window.suspended_ns == 0 {
+                    zones.push(place, window);
+                }
+                bytes += window.bytes;
+                let shown = show(Seen::Window { target: site.target, zone, window });
+                show(Seen::Progress(Progress {
+                    target: site.target,
+                    measure: m,
+                    bytes: moved + bytes,
+                    seconds: total.seconds + window.to_ns as f64 / 1e9,
+                    speed: window.bytes as f64 / window.seconds(),
+                    estimate: zones.finish().map(|z| z.estimate),
+                    cliffs: 0,
+                }));
+                shown
+            })?;
+            for outcome in outcomes {
+                let shown = show(Seen::Outcome { target: site.target, zone, outcome: &outcome });
+                total = total.and_then(&outcome);
+                if total.ended != Ended::Finished || shown == Flow::Stop {
+                    return Ok(total);
+                }
+            }
+            if total.seconds >= seconds {
+                total.ended = Ended::Stopped;
+                return Ok(total);
+            }
         }
     }
 }

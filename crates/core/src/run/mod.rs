@@ -12,11 +12,7 @@ mod place;
 mod pool;
 mod scratch;
 mod scratch_dir;
-mod scratch_name;
-mod state;
-mod time_left;
 mod world;
-mod zones;
 
 use std::{
     io,
@@ -25,11 +21,8 @@ use std::{
 
 pub use act::{Move, Wanted, movable};
 pub use execute::execute;
-pub use execution::{Execution, Troubles};
-pub use journal::{
-    AppendLog, Entry, Journal, Kept, LONGEST, Left, Leftover, Undo, Undone, host, open_trusted, read_lines,
-    sweep,
-};
+pub use execution::{Execution, Held, State, Troubles};
+pub use journal::{AppendLog, Entry, Journal, Kept, Left, Leftover, Undo, host, open_trusted, sweep};
 pub use local::{Local, in_time, now, stays};
 pub use lock::{Lock, LockError, Locks};
 pub use measure::Progress;
@@ -41,7 +34,6 @@ pub use pool::{
 };
 pub use scratch::Scratch;
 pub use scratch_dir::Folder;
-pub use state::{Held, State};
 pub use world::World;
 
 use crate::{
@@ -68,16 +60,12 @@ pub enum RunError {
     Leftover { path: PathBuf, command: &'static str, source: io::Error },
     #[error(transparent)]
     Engine(#[from] EngineError),
-    #[error("{drive} can't be moved: {why}")]
-    Stays { drive: String, why: String },
     /// A person ended the run while a drive did not respond.
     #[error("interrupted")]
     Interrupted,
     /// The time was up before the drive could count as not responding.
     #[error("the time was up")]
     TimeUp,
-    #[error("nothing to read: the load before it wrote nothing")]
-    NothingWritten,
     #[error(transparent)]
     Tool(#[from] ToolError),
     #[error("{0}")]
@@ -85,9 +73,6 @@ pub enum RunError {
     /// An act of one experiment failed.
     #[error("{0}")]
     Act(String),
-    /// A shared file was replaced by another one.
-    #[error("{0}")]
-    Replaced(String),
     #[error("WRONG DATA: {0}")]
     WrongData(String),
     /// The undo journal can't be written, so nothing is changed.

@@ -2,7 +2,6 @@
 
 use std::{io, path::Path};
 
-use rustix::fs::statvfs;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -13,6 +12,7 @@ use crate::{
 /// Filesystems whose files are gone when they are unmounted.
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 
+/// The filesystem of a file that stays when it is unmounted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// The mount point.
@@ -22,67 +22,46 @@ pub struct Place {
     filesystem: String,
     /// Its device then. The name may change when the drive is plugged in again.
     source: String,
-    /// The UUID of the filesystem, else the kernel's id, else the source.
+    /// The UUID of the filesystem, or the source without udev.
     id: String,
 }
 
 /// The filesystem of a path is not mounted where it was, so the path says nothing about the file.
 #[derive(Debug, thiserror::Error)]
-#[error("{why}")]
-pub(super) struct Away {
-    why: String,
-    /// What the user must do before the file can be removed.
-    pub first: String,
-}
+#[error("{0}")]
+pub(super) struct Away(String);
 
 impl Place {
-    /// The place of a path, which need not exist; `None` without procfs.
+    /// The place of a path, which need not exist; `None` in memory, and without procfs.
     pub fn of(path: &Path) -> Option<Self> {
-        deepest(&live_mounts(), path).cloned().map(Self::at)
-    }
-
-    fn at(mount: Mount) -> Self {
+        let mount = deepest(&live_mounts(), path).cloned()?;
+        if IN_MEMORY.contains(&mount.filesystem.as_str()) {
+            return None;
+        }
         let (major, minor) = mount.device;
         let udev = Sysroot::live().long_text(&format!("/run/udev/data/b{major}:{minor}")).unwrap_or_default();
         let uuid = udev.lines().find_map(|line| line.strip_prefix("E:ID_FS_UUID=")).map(str::to_owned);
-        let kernels =
-            || statvfs(&mount.path).ok().filter(|fs| fs.f_fsid != 0).map(|fs| fs.f_fsid.to_string());
-        let id = uuid.or_else(kernels).unwrap_or_else(|| mount.source.clone());
+        let id = uuid.unwrap_or_else(|| mount.source.clone());
         let Mount { path, root, filesystem, source, .. } = mount;
-        Self { mount: path, root, filesystem, source, id }
+        Some(Self { mount: path, root, filesystem, source, id })
     }
 
-    fn is_same_filesystem(&self, other: &Self) -> bool {
-        (&self.filesystem, &self.id) == (&other.filesystem, &other.id)
-    }
-
-    /// Checks that this filesystem and the directory of `path` are where they were. The error is `Away`, or `NotFound` if
-    /// the filesystem was in memory and is gone.
+    /// Checks that this filesystem and the directory of `path` are where they were; the error is `Away`.
     pub fn check(&self, path: &Path) -> io::Result<()> {
-        let away = |why, first| Err(io::Error::other(Away { why, first }));
-        let Self { mount, root, filesystem, source, .. } = self;
-        let is_here = |now: &Self| self.is_same_filesystem(now) && (mount, root) == (&now.mount, &now.root);
-        let now = Self::of(path);
-        if now.as_ref().is_some_and(is_here) {
-            let dir = path.parent().unwrap_or(path);
-            return match dir.symlink_metadata() {
-                Err(e) if e.kind() == io::ErrorKind::NotFound => away(
-                    format!("its directory {} doesn't exist", dir.display()),
-                    format!("move {} back", dir.display()),
-                ),
-                other => other.map(drop),
-            };
+        let away = |why: String| Err(io::Error::other(Away(why)));
+        // The name of the device may be another one.
+        if Self::of(path).is_none_or(|now| Self { source: self.source.clone(), ..now } != *self) {
+            let Self { mount, filesystem, source, .. } = self;
+            return away(format!(
+                "its filesystem, {filesystem} on {source}, is not mounted on {mount}, or is mounted over: mount it there"
+            ));
         }
-        let same =
-            |mount: Mount| mount.filesystem == *filesystem && self.is_same_filesystem(&Self::at(mount));
-        if IN_MEMORY.contains(&filesystem.as_str()) && !live_mounts().into_iter().any(same) {
-            return Err(io::ErrorKind::NotFound.into());
+        let dir = path.parent().unwrap_or(path);
+        match dir.symlink_metadata() {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                away(format!("its directory {} doesn't exist: move it back", dir.display()))
+            }
+            other => other.map(drop),
         }
-        away(
-            format!(
-                "its filesystem, {filesystem} on {source}, is not mounted on {mount}, or is mounted over"
-            ),
-            format!("mount it on {mount}"),
-        )
     }
 }

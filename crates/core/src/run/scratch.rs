@@ -14,9 +14,24 @@ use rustix::{
 use super::{
     held,
     journal::{Entry, Journal, OwnFile},
-    scratch_name,
 };
 use crate::record::lock;
+
+const PREFIX: &str = ".drivebench-";
+pub(super) const FILE: &str = ".scratch";
+pub(super) const DIRECTORY: &str = ".files";
+
+/// The name for the `at`th target of a run.
+pub(super) fn name(run: &str, at: usize, suffix: &str) -> String {
+    format!("{PREFIX}{run}{at}{suffix}")
+}
+
+/// Whether this is such a name of this run.
+pub(super) fn is_name(run: &str, path: &Path, suffix: &str) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()?.strip_prefix(PREFIX)?.strip_suffix(suffix));
+    let at = name.and_then(|name| name.strip_prefix(run));
+    at.is_some_and(|at| !at.is_empty() && at.bytes().all(|b| b.is_ascii_digit()))
+}
 
 /// A scratch file. It has no name if the filesystem supports that; otherwise it is removed on drop.
 #[derive(Debug)]
@@ -42,7 +57,7 @@ impl Scratch {
 
     /// Creates a file with a name, for calls of the kernel that take a path.
     pub fn named(dir: &Path, journal: &Journal, at: usize) -> io::Result<Self> {
-        let path = journal.scratch_path(dir, at, scratch_name::FILE)?;
+        let path = journal.scratch_path(dir, at, FILE)?;
         let (above, name) = (held::above(&path)?, path.file_name().unwrap_or_default());
         let entry = journal.will(OwnFile { path: path.clone() })?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -71,11 +86,7 @@ impl Scratch {
     }
 
     /// Removes it and reports errors, which `drop` can't.
-    pub fn remove(mut self) -> io::Result<()> {
-        self.clear_away()
-    }
-
-    fn clear_away(&mut self) -> io::Result<()> {
+    pub fn remove(&mut self) -> io::Result<()> {
         let Some((path, above, entry)) = self.named.take() else { return Ok(()) };
         entry.removed(held::remove_file(&self.file, &above, &path))
     }
@@ -84,7 +95,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // After an error the journal entry stays, and the next run removes both.
-        let _ = self.clear_away();
+        let _ = self.remove();
     }
 }
 
@@ -147,7 +158,7 @@ mod tests {
     fn a_named_file_and_its_journal_are_removed_on_drop() {
         let (_home, dir, store) = place();
         let journal = Journal::open(&store, "rabc");
-        let scratch = Scratch::named(&dir, &journal, 0).expect("creates");
+        let mut scratch = Scratch::named(&dir, &journal, 0).expect("creates");
         assert_eq!(names(&dir), [".drivebench-rabc0.scratch"]);
         assert_eq!(names(&store.join("journals")), ["rabc.0"]);
         // While it is locked, a cleanup does not touch it.
@@ -165,7 +176,7 @@ mod tests {
         for above in [false, true] {
             let (home, dir, store) = place();
             let journal = Journal::open(&store, "rabc");
-            let scratch = Scratch::named(&dir, &journal, 0).expect("creates");
+            let mut scratch = Scratch::named(&dir, &journal, 0).expect("creates");
             let path = dir.join(".drivebench-rabc0.scratch");
             let away = home.path().join("away");
             fs::rename(if above { &dir } else { &path }, &away).expect("moves");
@@ -187,5 +198,22 @@ mod tests {
         drop(journal);
         assert_eq!(sweep(&store), []);
         assert_eq!(names(&dir), [".drivebench-rabc0.scratch"]);
+    }
+
+    #[test]
+    fn only_scratch_names_match() {
+        assert_eq!(name("rk6q", 1, FILE), ".drivebench-rk6q1.scratch");
+        let path = |file: &str| Path::new("/mnt/a").join(file);
+        assert!(is_name("rk6q", &path(".drivebench-rk6q1.scratch"), FILE));
+        for other in [
+            "thesis.txt",
+            ".drivebench-rk6q1.files",
+            ".drivebench-rk6q.scratch",
+            ".drivebench-rk6qx.scratch",
+            ".drivebench-rother0.scratch",
+            "a/.drivebench-rk6q1.scratch/b",
+        ] {
+            assert!(!is_name("rk6q", &path(other), FILE), "{other}");
+        }
     }
 }

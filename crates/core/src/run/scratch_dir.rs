@@ -24,8 +24,7 @@ use super::{
     held,
     journal::{Entry, Journal, OwnDirectory},
     local::unless_cancelled,
-    scratch::reserve_unwritten,
-    scratch_name,
+    scratch::{self, reserve_unwritten},
 };
 use crate::{
     engine::{Cancel, Pulse},
@@ -51,7 +50,7 @@ pub struct Folder {
 impl Folder {
     /// Creates one in `parent` for the `at`th target. The journal entry is written first.
     pub fn create(parent: &Path, journal: &Journal, at: usize) -> io::Result<Self> {
-        let path = journal.scratch_path(parent, at, scratch_name::DIRECTORY)?;
+        let path = journal.scratch_path(parent, at, scratch::DIRECTORY)?;
         let (above, name) = (held::above(&path)?, path.file_name().unwrap_or_default());
         let entry = journal.will(OwnDirectory { path: path.clone() })?;
         if let Err(e) = mkdirat(&above, name, Mode::RWXU) {
@@ -73,7 +72,7 @@ impl Folder {
     pub fn work(&mut self, files: &Files, cancel: &Cancel) -> (ActResult, Option<String>) {
         let &Files { set, work, seconds } = files;
         let (dir, before, took) = (Arc::clone(&self.dir), self.files, ActResult::default());
-        let mut task = Task { dir, cancel: cancel.clone(), before, seconds, all: set.bytes(), took };
+        let mut task = Task { dir, cancel: cancel.clone(), before, seconds, took };
         let cut_off = |failed: Option<io::Error>| {
             (ActResult { cut_short: true, ..ActResult::default() }, failed.map(|e| e.to_string()))
         };
@@ -133,11 +132,7 @@ impl Folder {
     }
 
     /// Removes it and reports errors, which `drop` can't.
-    pub fn remove(mut self) -> io::Result<()> {
-        self.clear_away()
-    }
-
-    fn clear_away(&mut self) -> io::Result<()> {
+    pub fn remove(&mut self) -> io::Result<()> {
         self.entry.take().map_or(Ok(()), |entry| entry.removed(remove(&self.dir, &self.path, self.files)))
     }
 }
@@ -145,7 +140,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         // After an error the journal entry stays, and the next run removes both.
-        let _ = self.clear_away();
+        let _ = self.remove();
     }
 }
 
@@ -156,8 +151,6 @@ struct Task {
     /// Files from before have the numbers below this.
     before: u64,
     seconds: f64,
-    /// The bytes of the whole set.
-    all: u64,
     took: ActResult,
 }
 
@@ -179,7 +172,7 @@ impl Task {
             if result.is_err() || self.enough(since) {
                 break;
             }
-            result = self.write_file(number, set.size, &content[number as usize % 4096..], since);
+            result = self.write_file(number, set, &content[number as usize % 4096..], since);
         }
         if result.is_ok() && !self.cancel.is_set() {
             result = syncfs(&self.dir).map_err(io::Error::from);
@@ -188,11 +181,11 @@ impl Task {
         result
     }
 
-    fn write_file(&mut self, number: u64, size: u64, content: &[u8], since: Instant) -> io::Result<()> {
+    fn write_file(&mut self, number: u64, set: FileSet, content: &[u8], since: Instant) -> io::Result<()> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let mut file = File::from(openat(&self.dir, number.to_string(), flags, mode)?);
-        let mut left = size;
+        let mut left = set.size;
         while left > 0 && !self.enough(since) {
             let piece = &content[..PIECE.min(left as usize)];
             file.write_all(piece)?;
@@ -200,7 +193,7 @@ impl Task {
             let before = self.took.bytes / Files::SYNC;
             self.took.bytes += piece.len() as u64;
             // The sync at the end is one of them.
-            if self.took.bytes / Files::SYNC > before && self.took.bytes < self.all {
+            if self.took.bytes / Files::SYNC > before && self.took.bytes < set.bytes() {
                 syncfs(&self.dir)?;
             }
         }

@@ -1,6 +1,6 @@
 //! The machine on which a plan is executed: its drives, clock and tools.
 
-use std::{io, path::PathBuf};
+use std::io;
 
 use super::{RunError, journal::Journal};
 use crate::{
@@ -19,13 +19,8 @@ pub trait World {
     /// The machine and its drives as they are now.
     fn inventory(&self) -> Inventory;
 
-    /// Finds a target's current path.
-    fn find(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound>;
-
-    /// As [`Self::find`], for a pool that may lack drives; see [`Target::find_degraded`].
-    fn find_degraded(&self, was: &Target, inventory: &Inventory) -> Result<Target, NotFound> {
-        self.find(was, inventory)
-    }
+    /// Finds a target's current path. A `degraded` pool may lack drives; see [`Target::find_degraded`].
+    fn find(&self, was: &Target, inventory: &Inventory, degraded: bool) -> Result<Target, NotFound>;
 
     /// The sysroot for reading counters.
     fn sysroot(&self) -> &Sysroot;
@@ -56,14 +51,14 @@ pub trait World {
     /// Waits, or returns early if cancelled.
     fn wait(&self, seconds: f64, cancel: &Cancel);
 
-    /// Creates a scratch file on a target, replacing the last one; returns its path if it has a name.
+    /// Creates a scratch file on a target, replacing the last one.
     fn make_scratch(
         &mut self,
         at: usize,
         target: &Target,
         bytes: u64,
         cancel: &Cancel,
-    ) -> Result<Option<PathBuf>, RunError>;
+    ) -> Result<(), RunError>;
 
     /// Opens an existing file or device; returns its length in bytes.
     fn open(&mut self, at: usize, target: &Target, cancel: &Cancel) -> Result<u64, RunError>;

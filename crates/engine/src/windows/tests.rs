@@ -75,17 +75,6 @@ fn slow_operations_are_those_beyond_all_before() {
 }
 
 #[test]
-fn the_slow_threshold_is_the_99_5th_percentile() {
-    let mut tail = SlowThreshold::default();
-    (1..=100_000u64).for_each(|ns| tail.count(ns));
-    tail.settle();
-    assert!((99_500..101_200).contains(&tail.threshold), "{}", tail.threshold);
-    for ns in [0, 1, 127, 128, 129, 1 << 20, (1 << 62) + 5, READ - 1] {
-        assert!(SlowThreshold::bucket(ns) < tail.counts.len());
-    }
-}
-
-#[test]
 fn mixed_loads_record_reads_separately() {
     let mut job = job(4096, 4096 * 1000);
     job.load.direction = Direction::Mixed { read_percent: 50 };

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::act::needs;
 use crate::{
-    plan::{Act, Changes, Cost, Needs, Step},
+    plan::{Act, Changes, Needs, Step},
     record::{ActResult, Event, Observation, When},
     run::{Execution, RunError, Troubles},
     tools::smartctl,
@@ -44,10 +44,6 @@ impl Act for ReadSmart {
             When::Before => "SMART before".to_owned(),
             When::After => "SMART after".to_owned(),
         }
-    }
-
-    fn cost(&self) -> Cost {
-        Cost::of_seconds(0.0)
     }
 
     fn changes(&self) -> Changes {

@@ -239,11 +239,8 @@ impl Keeper for ProbeSession<'_> {
         let check = || Ok(());
         away.take_away(&[], &check, self.cancel, &mut asks).map_err(io::Error::other)?;
         let drive = away.bring_back(&System::default(), self.cancel, &mut asks).map_err(io::Error::other)?;
-        // It may be mounted automatically.
+        // It may not be there yet, or be mounted automatically. A person who reads why may also end it.
         while let Err(e) = medium.reopen() {
-            if e.kind() != io::ErrorKind::ResourceBusy {
-                return Err(e);
-            }
             self.report_progress(&format!("waiting for the drive: {e}"))?;
             thread::sleep(LOOK);
         }

@@ -16,7 +16,7 @@ use crate::{
     danger::{Claim, consent},
     inventory::Inventory,
     record::{AtomicFile, PRIVATE, keep_for_root},
-    run::{Left, Undo, Undone, open_trusted},
+    run::{Left, Undo, open_trusted},
     stamped::{BLOCK, Device},
     sysroot::Sysroot,
 };
@@ -46,14 +46,14 @@ impl Undo for StampedBlocks {
         Duration::from_secs(1800)
     }
 
-    fn undo(&self, left: &Left) -> io::Result<Vec<Undone>> {
+    fn undo(&self, left: &Left) -> io::Result<bool> {
         let name = self.file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if !name.starts_with(&format!("{}.saved", left.run)) {
-            return Ok(Vec::new());
+            return Ok(false);
         }
         // Stamps are written only once the file is there.
         let saved = match read(&self.file) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
             saved => saved?,
         };
         let inventory = Inventory::read(&Sysroot::live());
@@ -63,7 +63,7 @@ impl Undo for StampedBlocks {
                 self.drive
             ))
         })?;
-        let (path, label) = (PathBuf::from(drive.node()), drive.label());
+        let label = drive.label();
         let claim = Claim::take(&self.drive, &[consent(drive)]).map_err(io::Error::other)?;
         let mut device = Device::open(&claim)?;
         let restored = restore(&mut device, self.salt, &saved)?;
@@ -75,11 +75,11 @@ impl Undo for StampedBlocks {
             return Err(io::Error::other(why));
         }
         fs::remove_file(&self.file)?;
-        Ok(Undone::gone(path))
+        Ok(true)
     }
 
-    fn report(&self, path: &Path, ended: &str) -> String {
-        format!("Restored the blocks of {} that were overwritten by {ended}.", path.display())
+    fn report(&self, ended: &str) -> String {
+        format!("Restored the blocks of {} that were overwritten by {ended}.", self.drive)
     }
 }
 

@@ -122,7 +122,7 @@ impl Act for PowerCut {
             }
             // What can't be removed, because the filesystem is read-only by now, is no failure of the check.
             if let Err(e) = self.test(run, &on).clear() {
-                run.note(Some(target), format!("The test files were not removed: {e}."))?;
+                run.note(format!("The test files were not removed: {e}."))?;
             }
         }
         Ok(Troubles::new())

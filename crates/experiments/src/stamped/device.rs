@@ -4,7 +4,7 @@ use std::{fs::File, io, os::unix::fs::FileExt};
 
 use super::{BLOCK, Medium};
 use crate::{
-    danger::{Claim, Refusal, consent},
+    danger::{Claim, consent},
     engine::Aligned,
 };
 
@@ -59,12 +59,8 @@ impl Medium for Device<'_> {
 
     fn reopen(&mut self) -> io::Result<()> {
         let was = self.first.drive();
-        let refused = |e: Refusal| match e.why.may_pass() {
-            true => io::Error::new(io::ErrorKind::ResourceBusy, e),
-            false => io::Error::other(e),
-        };
-        let claim = Claim::take(&was.identity(), &[consent(was)]).map_err(refused)?;
-        self.file = claim.open_direct().map_err(refused)?;
+        let claim = Claim::take(&was.identity(), &[consent(was)]).map_err(io::Error::other)?;
+        self.file = claim.open_direct().map_err(io::Error::other)?;
         self.second = Some(claim);
         Ok(())
     }

@@ -22,7 +22,7 @@ pub trait Medium {
 
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Opens it again, after it was unplugged and plugged in. `ResourceBusy` may pass.
+    /// Opens it again, after it was unplugged and plugged in.
     fn reopen(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -237,7 +237,7 @@ impl Act for UseSwap {
             if let Some(why) = &result.ended {
                 let text = format!("the swap test was ended: {why}");
                 match result.is_enough {
-                    true => run.note(Some(target), text + ".")?,
+                    true => run.note(text + ".")?,
                     false => troubles.push((target, text)),
                 }
             }

@@ -199,7 +199,7 @@ impl Area {
         }
         let left = |source| RunError::Leftover { path: self.path.clone(), command: "rm", source };
         match self.medium.take() {
-            Some(Medium::File(scratch)) => scratch.remove().map_err(left),
+            Some(Medium::File(mut scratch)) => scratch.remove().map_err(left),
             _ => Ok(()),
         }
     }

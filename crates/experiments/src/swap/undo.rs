@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     engine::swap_file,
-    run::{Left, Undo, Undone},
+    run::{Left, Undo},
     tools::{
         System,
         swap::{self, LABEL},
@@ -63,13 +63,13 @@ impl Undo for SwapInUse {
         PATIENCE
     }
 
-    fn undo(&self, left: &Left) -> io::Result<Vec<Undone>> {
+    fn undo(&self, left: &Left) -> io::Result<bool> {
         stop(&self.path, left).map_err(still_used)
     }
 
-    fn report(&self, path: &Path, ended: &str) -> String {
-        let path_text = path.display();
-        match path.starts_with("/dev") && zram_number(path).is_none() {
+    fn report(&self, ended: &str) -> String {
+        let path_text = self.path.display();
+        match self.path.starts_with("/dev") && zram_number(&self.path).is_none() {
             true => {
                 format!(
                     "The kernel no longer swaps to {path_text}, which {ended} had set up; its swap signature remains."
@@ -95,16 +95,17 @@ impl Undo for ControlGroup {
         PATIENCE
     }
 
-    fn undo(&self, left: &Left) -> io::Result<Vec<Undone>> {
+    fn undo(&self, left: &Left) -> io::Result<bool> {
         if !group::is_of(&left.run, &self.dir) || !self.dir.exists() {
-            return Ok(Vec::new());
+            return Ok(false);
         }
         group::remove(&self.dir).map_err(still_used)?;
-        Ok(Undone::gone(&self.dir))
+        Ok(true)
     }
 
-    fn report(&self, path: &Path, ended: &str) -> String {
-        format!("Ended what ran in the control group {}, left by {ended}, and removed it.", path.display())
+    fn report(&self, ended: &str) -> String {
+        let dir = self.dir.display();
+        format!("Ended what ran in the control group {dir}, left by {ended}, and removed it.")
     }
 }
 
@@ -119,12 +120,12 @@ impl Undo for ZswapOn {
         true
     }
 
-    fn undo(&self, _: &Left) -> io::Result<Vec<Undone>> {
+    fn undo(&self, _: &Left) -> io::Result<bool> {
         set(ZSWAP, "N").map_err(still_used)?;
-        Ok(Undone::gone(ZSWAP))
+        Ok(true)
     }
 
-    fn report(&self, _: &Path, ended: &str) -> String {
+    fn report(&self, ended: &str) -> String {
         format!("Turned zswap off again, which {ended} had turned on.")
     }
 }
@@ -134,20 +135,19 @@ fn still_used(e: io::Error) -> io::Error {
 }
 
 /// The kernel stops swapping to an area of the run.
-fn stop(path: &Path, left: &Left) -> io::Result<Vec<Undone>> {
+fn stop(path: &Path, left: &Left) -> io::Result<bool> {
     if !is_area(left.is_own_file(path), path)? {
-        return Ok(Vec::new());
+        return Ok(false);
     }
     if left.is_own_file(path) {
-        let Some(at) = named(path.file_name().unwrap_or_default())? else { return Ok(Vec::new()) };
+        let Some(at) = named(path.file_name().unwrap_or_default())? else { return Ok(false) };
         match end(&at) {
             // The kernel names it by a mount that is gone; it may be mounted again.
             Err(e) if e.kind() == io::ErrorKind::NotFound && at != *path => end(path)?,
             ended => ended?,
         }
         // Where it was made, it is removed and named by its own entry of the journal.
-        let is_elsewhere = at != *path && fs::remove_file(&at).is_ok();
-        return Ok(if is_elsewhere { Undone::gone(at) } else { Vec::new() });
+        return Ok(at != *path && fs::remove_file(&at).is_ok());
     }
     if is_used(path)? {
         let off = swap::off(&path.to_string_lossy());
@@ -156,10 +156,10 @@ fn stop(path: &Path, left: &Left) -> io::Result<Vec<Undone>> {
             return Err(io::Error::other(said.complaint()));
         }
     }
-    let Some(number) = zram_number(path) else { return Ok(Undone::gone(path)) };
+    let Some(number) = zram_number(path) else { return Ok(true) };
     let was_there = path.exists();
     remove_zram(number)?;
-    Ok(if was_there { Undone::gone(path) } else { Vec::new() })
+    Ok(was_there)
 }
 
 /// A file of the run, a device of zram, or a device that the kernel swaps to and that has our label.

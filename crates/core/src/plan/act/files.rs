@@ -25,7 +25,6 @@ pub enum FileWork {
         /// Seeds their content.
         seed: u64,
         /// The set whose time is predicted from this and other results.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         predict: Option<FileSet>,
     },
     /// Read the files of the step before, after dropping them from the page cache.

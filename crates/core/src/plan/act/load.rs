@@ -31,7 +31,6 @@ pub struct Measure {
     /// The label, such as `write`. Steps with the same label and target are repetitions.
     pub label: String,
     /// The row of a table that its read and its write share, if it is not the load's short name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row: Option<String>,
     /// Which repetition of it, from 1.
     pub repetition: u32,
@@ -49,7 +48,6 @@ pub struct Measure {
     /// Empty the page cache of the target first.
     pub cold: bool,
     /// Run it again while it is too short.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<AtLeast>,
 }
 
@@ -124,16 +122,14 @@ impl Measure {
     #[must_use]
     pub fn hurried(&self, share: f64) -> Self {
         let mut hurried = self.clone();
-        let most = self.cost().seconds.map(|seconds| seconds * share);
-        match (&mut hurried.rule, most) {
-            (Rule::Fixed { seconds, .. }, most) => *seconds = most,
-            (
-                Rule::Adaptive { seconds, .. } | Rule::Again { seconds, .. } | Rule::Zones { seconds, .. },
-                Some(most),
-            ) => *seconds = most,
+        let Some(most) = self.cost().seconds.map(|seconds| seconds * share) else { return hurried };
+        match &mut hurried.rule {
+            Rule::Fixed { seconds, .. } => *seconds = Some(most),
+            Rule::Adaptive { seconds, .. } | Rule::Again { seconds, .. } | Rule::Zones { seconds, .. } => {
+                *seconds = most
+            }
             // Rounds stay comparable.
-            (Rule::Round { seconds, longest, .. }, Some(most)) => *longest = most.max(*seconds),
-            (_, None) => {}
+            Rule::Round { seconds, longest, .. } => *longest = most.max(*seconds),
         }
         hurried
     }

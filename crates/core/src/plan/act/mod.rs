@@ -132,7 +132,9 @@ pub trait Act: Kind {
     fn label(&self) -> String;
 
     /// The maximum cost for each of its targets.
-    fn cost(&self) -> Cost;
+    fn cost(&self) -> Cost {
+        Cost::of_seconds(0.0)
+    }
 
     fn changes(&self) -> Changes;
 
@@ -245,10 +247,6 @@ impl Act for ScratchFile {
         "scratch file".to_owned()
     }
 
-    fn cost(&self) -> Cost {
-        Cost::of_seconds(0.0)
-    }
-
     fn changes(&self) -> Changes {
         Changes::OwnFiles
     }
@@ -264,10 +262,10 @@ impl Act for ScratchFile {
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
         for target in step.targets() {
             let (cancel, at) = (run.cancel.clone(), &run.plan.targets[target]);
-            let path = run.ctx.world.make_scratch(target, at, self.bytes, &cancel)?;
+            run.ctx.world.make_scratch(target, at, self.bytes, &cancel)?;
             run.readable.insert(target, 0);
             run.starts.remove(&target);
-            run.emit_act(step.id, Some(target), ActResult { path, ..ActResult::default() })?;
+            run.emit_act(step.id, Some(target), ActResult::default())?;
         }
         Ok(Troubles::new())
     }
@@ -347,10 +345,6 @@ crate::kind!("move_drives", MoveDrives as Act);
 impl Act for MoveDrives {
     fn label(&self) -> String {
         format!("arrangement {}", self.number)
-    }
-
-    fn cost(&self) -> Cost {
-        Cost::of_seconds(0.0)
     }
 
     fn changes(&self) -> Changes {

@@ -151,10 +151,6 @@ impl Act for Predict {
         "predict".to_owned()
     }
 
-    fn cost(&self) -> Cost {
-        Cost::of_seconds(0.0)
-    }
-
     fn changes(&self) -> Changes {
         Changes::Nothing
     }

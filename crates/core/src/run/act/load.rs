@@ -12,7 +12,6 @@ use super::{
 use crate::{
     conditions::{self, BytesMoved, ProcessorWatch},
     engine::{self, Engine, EngineError, Flow},
-    inventory::Drive,
     plan::{Measure, Rule, Step},
     record::{Event, LoadSpeed, ProcessorUse},
     target::{Kind, Target},
@@ -27,9 +26,8 @@ pub(crate) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> 
     let m = &if run.share < 1.0 { m.hurried(run.share) } else { m.clone() };
     let sites = match sites(run, step, m)? {
         sites if sites.iter().all(|site| site.extent.length >= m.load.block) => sites,
-        sites if matches!(m.rule, Rule::Again { .. }) => {
-            let text = "The target was full, so nothing was written after the pause.".to_owned();
-            run.note(sites.first().map(|site| site.target), text)?;
+        _ if matches!(m.rule, Rule::Again { .. }) => {
+            run.note("The target was full, so nothing was written after the pause.".to_owned())?;
             run.ctx.emit(Event::Skipped { step: step.id })?;
             return Ok(Troubles::new());
         }
@@ -38,13 +36,16 @@ pub(crate) fn perform(run: &mut Execution<'_, '_>, step: &Step, m: &Measure) -> 
             run.late.insert(step.id);
             return Ok(Troubles::new());
         }
-        _ => return Err(RunError::NothingWritten),
+        _ => {
+            let why = "nothing to read: the load before it wrote nothing";
+            return Err(RunError::Act(why.to_owned()));
+        }
     };
     match loads(run, step, (m, false), &sites) {
         Err(RunError::Engine(e @ EngineError::NoDirect(_))) => {
             let text = format!("{e}: measured through the page cache instead, as '{}'.", m.label);
             if run.noted.insert(text.clone()) {
-                run.note(None, text)?;
+                run.note(text)?;
             }
             let m = m.through_cache();
             let sites = self::sites(run, step, &m)?;
@@ -76,7 +77,7 @@ fn start(run: &mut Execution<'_, '_>, target: usize) -> Result<u64, RunError> {
     let found = run.ctx.world.file_start(target);
     if found.is_none() {
         let text = "filefrag (package e2fsprogs) did not find the file's position on the device: where in a chunk loads begin is not known.";
-        run.note(Some(target), text.to_owned())?;
+        run.note(text.to_owned())?;
     }
     Ok(*run.starts.entry(target).or_insert(found.unwrap_or(0)))
 }
@@ -101,7 +102,7 @@ fn loads(
         let mut engine = run.ctx.world.engine(run.plan.engine.as_deref(), &m.load, &on)?;
         let outcomes = record(run, step, (m, instead), sites, engine.as_mut(), &mut begun)?;
         run.ended(m, sites, &outcomes);
-        run.cut_off((step, m), sites, &outcomes, since)?;
+        run.cut_off(step, m, &outcomes, since)?;
         totals = totals.iter().zip(&outcomes).map(|(total, outcome)| total.and_then(outcome)).collect();
         // The target with the shortest time decides.
         let shortest = totals.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
@@ -169,7 +170,7 @@ fn record(
     engine: &mut dyn Engine,
     begun: &mut Option<Begun>,
 ) -> Result<Vec<Outcome>, RunError> {
-    let Execution { plan, ctx, steps_with_cliff, cancel, .. } = run;
+    let Execution { ctx, steps_with_cliff, cancel, .. } = run;
     let step = step.id;
     let mut info = engine.info();
     // A modelled load has no fio command.
@@ -179,8 +180,6 @@ fn record(
         let instead = instead.then(|| Box::new(m.clone()));
         ctx.emit(Event::Step { step, engine: info, at: ctx.world.date(), instead })?;
     }
-    let store = ctx.store.to_str().and_then(|s| Target::resolve(ctx.inventory, s).ok());
-    ctx.log.quiet(sites.iter().any(|site| shares_drive(store.as_ref(), &plan.targets[site.target])));
 
     let mut unwritten = Ok(());
     let mut looked = ctx.world.seconds();
@@ -222,7 +221,6 @@ fn record(
         }
         if unwritten.is_ok() { Flow::Continue } else { Flow::Stop }
     });
-    ctx.log.quiet(false);
     unwritten?;
     Ok(outcomes?)
 }
@@ -238,21 +236,15 @@ impl Execution<'_, '_> {
     }
 
     /// Notes what its time limit cut off, and drives that did not respond at its end. The load began at `since`.
-    fn cut_off(
-        &mut self,
-        (step, m): (&Step, &Measure),
-        sites: &[Site],
-        outcomes: &[Outcome],
-        since: f64,
-    ) -> io::Result<()> {
-        for (site, outcome) in sites.iter().zip(outcomes).filter(|(_, o)| o.ended == Ended::Cancelled) {
+    fn cut_off(&mut self, step: &Step, m: &Measure, outcomes: &[Outcome], since: f64) -> io::Result<()> {
+        for outcome in outcomes.iter().filter(|o| o.ended == Ended::Cancelled) {
             self.late.insert(step.id);
             let silent = self.ctx.world.seconds() - since - outcome.seconds;
             if silent >= SILENT && !self.ctx.cancel.is_asked() {
                 let silent = duration(silent);
                 let text =
                     format!("'{}' was cut off: the drive completed nothing in the last {silent}.", m.label);
-                self.note(Some(site.target), text)?;
+                self.note(text)?;
             }
         }
         Ok(())
@@ -274,11 +266,4 @@ fn fio_command(target: &Target, m: &Measure, reach: u64, outcome: &Outcome) -> S
         Kind::File | Kind::BlockDevice => target.path.clone(),
     };
     engine::fio_command_line(&m.load, &path, reach, outcome.bytes_read + outcome.bytes_written, m.cold)
-}
-
-/// Whether the store is on a drive of the target; true if unknown.
-fn shares_drive(store: Option<&Target>, target: &Target) -> bool {
-    let Some(store) = store.filter(|s| !s.drives.is_empty()) else { return true };
-    let same = |d: &Drive| target.drives.iter().any(|t| t.identity() == d.identity());
-    target.drives.is_empty() || store.drives.iter().any(same)
 }

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::{Execution, RunError};
 use crate::{
-    inventory::{Drive, Inventory, Mount, SYSTEM_MOUNTS},
+    danger::{self, Why},
+    inventory::{Inventory, Mount},
     plan::{MoveDrives, Plan, StepId},
     record::ActResult,
     target::{NotFound, Target},
@@ -56,7 +57,7 @@ impl Move {
     }
 }
 
-/// Checks that the drives of a plan may be moved: the drives of the system and of the store may not.
+/// Checks that the drives of a plan may be moved: the drives of the system and of the store may not, nor those in use.
 pub fn movable(plan: &Plan, inventory: &Inventory, store: &Path) -> Result<(), RunError> {
     if plan.arrangements().count() < 2 {
         return Ok(());
@@ -65,25 +66,19 @@ pub fn movable(plan: &Plan, inventory: &Inventory, store: &Path) -> Result<(), R
     let kept =
         kept.and_then(|dir| Target::resolve(inventory, dir).ok()).map(|t| t.drives).unwrap_or_default();
     for drive in plan.targets.iter().flat_map(|t| &t.drives) {
-        let carries = |m: &&Mount| inventory.drives_of(m).iter().any(|d| d.identity() == drive.identity());
-        let system =
-            inventory.mounts.iter().filter(|m| SYSTEM_MOUNTS.contains(&m.path.as_str())).find(carries);
-        let is = |d: &Drive| d.identity() == drive.identity();
-        let why = match system {
-            Some(mount) => format!("{} is on it", mount.path),
-            None if inventory.swap_drives().into_iter().any(is) => {
-                "it is used as swap: run swapoff first".to_owned()
-            }
-            None if kept.iter().any(is) => {
+        let why = match danger::check(inventory, drive, &[danger::consent(drive)]) {
+            _ if kept.iter().any(|kept| kept.identity() == drive.identity()) => {
                 format!(
                     "results are stored on it, in {}: choose another directory with --store DIR",
                     store.display()
                 )
             }
-            None if !drive.holders.is_empty() => format!("{} stands on it", drive.holders.join(", ")),
-            None => continue,
+            // It is unmounted before each move.
+            Err(Why::Mounted(_)) if drive.holders.is_empty() => continue,
+            Ok(()) | Err(Why::ReadOnly) => continue,
+            Err(why) => why.to_string(),
         };
-        return Err(RunError::Stays { drive: drive.label(), why });
+        return Err(RunError::Act(format!("{} can't be moved: {why}", drive.label())));
     }
     Ok(())
 }
@@ -103,8 +98,9 @@ pub(in crate::run) fn settle(
     }
     loop {
         let inventory = run.ctx.world.inventory();
-        let (wanted, targets) =
-            look(run.planned, &run.plan, arrange, &inventory, &|was| run.ctx.world.find(was, &inventory));
+        let (wanted, targets) = look(run.planned, &run.plan, arrange, &inventory, &|was| {
+            run.ctx.world.find(was, &inventory, false)
+        });
         // After a move, two equal readings are needed: drives appear before they are ready.
         let calm = shown.is_none() || seen.as_ref() == Some(&targets);
         if wanted.moves.is_empty() && wanted.waits.is_empty() && calm {
@@ -139,7 +135,7 @@ fn close(run: &mut Execution<'_, '_>) -> io::Result<()> {
     run.readable.clear();
     for at in 0..run.plan.targets.len() {
         if let Err(e) = run.ctx.world.close(at) {
-            run.note(Some(at), format!("{e}."))?;
+            run.note(format!("{e}."))?;
         }
     }
     Ok(())
@@ -244,6 +240,7 @@ mod tests {
     #[test]
     fn system_and_store_drives_may_not_be_moved() {
         let mut inventory = fixtures::pi_zero().inventory();
+        inventory.unread.clear();
         let plan = plan(&inventory);
         let store = Path::new("/nowhere/store");
         assert!(movable(&plan, &inventory, store).is_ok());
@@ -254,15 +251,16 @@ mod tests {
         let swap = refused(&inventory, &plan);
         assert_eq!(
             swap,
-            "Cruzer Blade 4C530001 in bay 1.1 can't be moved: it is used as swap: run swapoff first"
+            "Cruzer Blade 4C530001 in bay 1.1 can't be moved: it is used as swap: swapoff /mnt/a/swapfile"
         );
         let mount = inventory.mounts.iter_mut().find(|m| m.path == "/mnt/a").expect("mounted");
         mount.path = "/var".to_owned();
         assert!(refused(&inventory, &plan).ends_with("can't be moved: /var is on it"));
         let mut held = plan.clone();
         held.targets.remove(0);
-        held.targets[0].drives[0].holders = vec!["md0".to_owned()];
-        assert!(refused(&inventory, &held).ends_with("md0 stands on it"));
+        let other = inventory.drives.iter_mut().find(|d| d.name == "sdc").expect("there");
+        other.holders = vec!["md0".to_owned()];
+        assert!(refused(&inventory, &held).ends_with("it is part of md0"));
         held.steps.truncate(1);
         assert!(movable(&held, &inventory, store).is_ok(), "no drive is moved");
     }

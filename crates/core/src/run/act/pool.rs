@@ -99,17 +99,52 @@ impl<'r, 'a, 'c> ModelInputs<'r, 'a, 'c> {
         starts: &[u64],
         end: End,
     ) -> Option<f64> {
-        let speed = |pool: Planned<'_>| {
-            // In a small linear pool, any drive may have the file, so the slowest and the fastest drive are the limits.
-            let each = pool.singles().map(|one| one.speed(transfer, load.pattern, load.block));
-            match (pool.layout, end) {
-                (Layout::Linear, End::Low) => Some(each.fold(f64::INFINITY, f64::min)),
-                (Layout::Linear, End::High) => Some(each.fold(0.0, f64::max)),
-                _ if starts.is_empty() => Some(pool.speed(transfer, load.pattern, load.block)),
-                _ => pool.speed_from(transfer, load.pattern, load.block, starts),
-            }
+        let both = [Transfer::Read, Transfer::Write];
+        let is_write = transfer == Transfer::Write;
+        // The file takes a quarter of the used part of a drive.
+        let is_on_first = build.layout != Layout::Linear || build.most - build.most / 4 >= BEFORE_FILE;
+        let one_drive = build.layout.is_of_one_drive(load.direction) && is_on_first;
+        let on = self.on(build)?;
+        if on.len() > MOST_MEMBERS {
+            return None;
+        }
+        let of = |at: &usize| {
+            let cost = |way: Transfer| {
+                let is_done = match way {
+                    Transfer::Read => !is_write || build.layout.has_parity(),
+                    Transfer::Write => is_write,
+                };
+                match is_done && (!one_drive || *at == on[0]) {
+                    true => self.cost(*at, way, load, end),
+                    false => Some(Cost::NOTHING),
+                }
+            };
+            let (read, write) = (cost(Transfer::Read)?, cost(Transfer::Write)?);
+            let processor = both.map(|way| self.processor(*at, way, load.pattern));
+            let rotates = self.drive(*at).is_some_and(|drive| drive.rotational);
+            let stalls = both.map(|way| self.stalls(*at, way, load, end));
+            Some(Speeds { read, write, stalls, queue: self.queue(*at), rotates, processor })
         };
-        self.planned(build, Asked::load(build, (transfer, load), end), speed).flatten()
+        let members: Vec<Speeds> = on.iter().map(of).collect::<Option<_>>()?;
+        let shared: Vec<Shared> = both.into_iter().flat_map(|way| self.shared(&on, way, end)).collect();
+        let whole = Planned {
+            layout: build.layout,
+            chunk: build.chunk,
+            members: &members,
+            shared: &shared,
+            cores: self.run.processors.values().map(|used| used.cores).max().unwrap_or(1).max(1),
+            parity: self.parity,
+        };
+        let is_single = build.layout == Layout::Linear && one_drive;
+        let pool = if is_single { whole.singles().next()? } else { whole };
+        // In a small linear pool, any drive may have the file, so the slowest and the fastest drive are the limits.
+        let each = pool.singles().map(|one| one.speed(transfer, load.pattern, load.block));
+        match (pool.layout, end) {
+            (Layout::Linear, End::Low) => Some(each.fold(f64::INFINITY, f64::min)),
+            (Layout::Linear, End::High) => Some(each.fold(0.0, f64::max)),
+            _ if starts.is_empty() => Some(pool.speed(transfer, load.pattern, load.block)),
+            _ => pool.speed_from(transfer, load.pattern, load.block, starts),
+        }
     }
 
     /// The targets of the drives alone, in the order of the pool's members.
@@ -117,36 +152,6 @@ impl<'r, 'a, 'c> ModelInputs<'r, 'a, 'c> {
         let is = |at: &&usize, drive: &String| self.drive(**at).is_some_and(|d| d.identity() == *drive);
         let find = |drive: &String| self.members.iter().find(|at| is(at, drive)).copied();
         build.drives.iter().map(find).collect()
-    }
-
-    fn planned<T>(&self, build: &BuildPool, asked: Asked, with: impl Fn(Planned<'_>) -> T) -> Option<T> {
-        let both = [Transfer::Read, Transfer::Write];
-        let on = self.on(build)?;
-        let of = |at: &usize| {
-            let cost = |transfer: Transfer| match asked.needed(*at == on[0]).contains(&transfer) {
-                true => self.cost(*at, transfer, &asked),
-                false => Some(Cost::NOTHING),
-            };
-            let processor = both.map(|transfer| self.processor(*at, transfer, asked.pattern));
-            let (read, write) = (cost(Transfer::Read)?, cost(Transfer::Write)?);
-            let rotates = self.drive(*at).is_some_and(|drive| drive.rotational);
-            let stalls = both.map(|transfer| self.stalls(*at, transfer, &asked));
-            Some(Speeds { read, write, stalls, queue: self.queue(*at), rotates, processor })
-        };
-        if on.len() > MOST_MEMBERS {
-            return None;
-        }
-        let members: Vec<Speeds> = on.iter().map(of).collect::<Option<_>>()?;
-        let cores = self.run.processors.values().map(|used| used.cores).max().unwrap_or(1).max(1);
-        let shared: Vec<Shared> =
-            both.into_iter().flat_map(|transfer| self.shared(&on, transfer, asked.end)).collect();
-        let (layout, chunk) = (build.layout, build.chunk);
-        let (members, shared, parity) = (&members, &shared, self.parity);
-        let pool = Planned { layout, chunk, members, shared, cores, parity };
-        if layout == Layout::Linear && asked.one_drive {
-            return pool.singles().next().map(with);
-        }
-        Some(with(pool))
     }
 
     /// The queue of a drive, as far as it is known.
@@ -160,17 +165,17 @@ impl<'r, 'a, 'c> ModelInputs<'r, 'a, 'c> {
     }
 
     /// The cost of a request on a drive.
-    fn cost(&self, at: usize, transfer: Transfer, asked: &Asked) -> Option<Cost> {
-        let blocks = self.blocks(at, transfer, asked.pattern)?;
+    fn cost(&self, at: usize, transfer: Transfer, load: &Load, end: End) -> Option<Cost> {
+        let blocks = self.blocks(at, transfer, load.pattern)?;
         let of = |(pattern, block)| self.estimate(at, transfer, pattern, block);
         let (small, large) = (of(blocks[0])?, of(blocks[1])?);
         let [small, large] = [(blocks[0].1, &small), (blocks[1].1, &large)];
-        Cost::of(self.queue(at), (asked.pattern, asked.block), small, large, asked.end)
+        Cost::of(self.queue(at), (load.pattern, load.block), small, large, end)
     }
 
     /// Stalls of a drive in such operations, or in all operations of this direction if they were not measured.
-    fn stalls(&self, at: usize, transfer: Transfer, asked: &Asked) -> Stalls {
-        let same = |m: &Measure| is(m, transfer, asked.pattern, asked.block);
+    fn stalls(&self, at: usize, transfer: Transfer, load: &Load, end: End) -> Stalls {
+        let same = |m: &Measure| is(m, transfer, load.pattern, load.block);
         let is_measured = self.measured_on(&[at]).any(|(_, m)| same(m));
         let of_direction = |m: &Measure| is(m, transfer, m.load.pattern, m.load.block);
         let steps =
@@ -186,7 +191,7 @@ impl<'r, 'a, 'c> ModelInputs<'r, 'a, 'c> {
         }
         let operations = operations as f64;
         // Random events: the uncertainty of their number is about twice its square root.
-        let times = match asked.end {
+        let times = match end {
             End::Low => 1.0 + 2.0 / operations.sqrt(),
             End::Value => 1.0,
             End::High => (1.0 - 2.0 / operations.sqrt()).max(0.0),
@@ -278,40 +283,6 @@ impl<'r, 'a, 'c> ModelInputs<'r, 'a, 'c> {
 
 /// Maximum bytes before the first file on an empty ext4 (Linux 6.1 and 6.18).
 const BEFORE_FILE: u64 = 128 * MIB;
-
-/// A question to the model about a pool.
-#[derive(Debug, Clone, Copy)]
-struct Asked {
-    pattern: Pattern,
-    block: u64,
-    end: End,
-    /// Whether its drives are read and written.
-    transfers: [bool; 2],
-    /// Whether all data is on the first drive.
-    one_drive: bool,
-}
-
-impl Asked {
-    fn load(build: &BuildPool, (transfer, load): (Transfer, &Load), end: End) -> Self {
-        let is_write = transfer == Transfer::Write;
-        let transfers = [!is_write || build.layout.has_parity(), is_write];
-        // The file takes a quarter of the used part of a drive.
-        let is_on_first = build.layout != Layout::Linear || build.most - build.most / 4 >= BEFORE_FILE;
-        let one_drive = build.layout.is_of_one_drive(load.direction) && is_on_first;
-        Self { pattern: load.pattern, block: load.block, end, transfers, one_drive }
-    }
-
-    /// The transfers that must be measured on a drive.
-    fn needed(&self, is_first: bool) -> &'static [Transfer] {
-        match self.transfers {
-            _ if self.one_drive && !is_first => &[],
-            [true, true] => &[Transfer::Read, Transfer::Write],
-            [true, false] => &[Transfer::Read],
-            [false, true] => &[Transfer::Write],
-            [false, false] => &[],
-        }
-    }
-}
 
 fn is(m: &Measure, transfer: Transfer, pattern: Pattern, block: u64) -> bool {
     let same = m.load.pattern == pattern && m.load.block == block;

@@ -11,7 +11,7 @@ use crate::{
     record::{ActResult, StandbyResult},
     target::Target,
     tools::{
-        Output, Query, Runner,
+        Output, Runner,
         hdparm::{self, accepted, denied, parse_power, power},
     },
     units::Power,
@@ -43,7 +43,7 @@ pub(crate) fn perform(
         let world = &*run.ctx.world;
         let since = world.seconds();
         let before = Snapshot::take(world.sysroot(), drives);
-        let slept = send(&device, standby.patience, world.journal(), world.runner(), &mut |seconds| {
+        let power = send(&device, standby.patience, world.journal(), world.runner(), &mut |seconds| {
             world.wait(seconds, &run.cancel);
             !run.cancel.is_set()
         })?;
@@ -52,57 +52,45 @@ pub(crate) fn perform(
         let others = moved.map(|did| did.read + did.written).sum();
         let seconds = world.seconds() - since;
         let cut_short = run.cancel.is_set();
-        let slept = Some(StandbyResult { others, ..slept });
+        let slept = Some(StandbyResult { power, others });
         run.emit_act(step.id, Some(target), ActResult { seconds, cut_short, slept, ..ActResult::default() })?;
     }
     Ok(Troubles::new())
 }
 
 /// Sends the drive at `device` to standby; if it refuses, waits up to `patience` s for its own timer. `rest` waits and
-/// returns whether to continue. The journal entry is written first.
+/// returns whether to continue. The journal entry is written first. Returns the power state that it reported last.
 fn send(
     device: &str,
     patience: f64,
     journal: &Journal,
     runner: &dyn Runner,
     rest: &mut dyn FnMut(f64) -> bool,
-) -> Result<StandbyResult, RunError> {
-    let mut slept = StandbyResult::default();
-    let keep = |slept: &mut StandbyResult, command: String, output: Output| {
-        if denied(&output) {
-            return Err(RunError::Act(format!(
-                "sending {device} to standby and reading its power state needs root, even if you may read it: run it with sudo"
-            )));
-        }
-        slept.asked.push(format!("{command}: {}", answer(&output)));
-        Ok(output)
+) -> Result<Power, RunError> {
+    let allowed = |output: Output| match denied(&output) {
+        true => Err(RunError::Act(format!(
+            "sending {device} to standby and reading its power state needs root, even if you may read it: run it with sudo"
+        ))),
+        false => Ok(output),
     };
-    let ask = |slept: &mut StandbyResult, query: Query| -> Result<Output, RunError> {
-        keep(slept, query.to_string(), runner.ask(&query)?)
-    };
+    let ask = || -> Result<Power, RunError> { Ok(parse_power(&allowed(runner.ask(&power(device))?)?)) };
     // It has just been read, so it is awake. If it reports standby now, its reports are ignored.
-    let believed = parse_power(&ask(&mut slept, power(device))?) == Power::Awake;
+    let believed = ask()? == Power::Awake;
     let entry = journal.will(DriveInStandby { device: device.into() }).map_err(RunError::Journal)?;
-    let change = hdparm::standby(device);
-    let output = change.run(&entry, runner);
+    let output = hdparm::standby(device).run(&entry, runner);
     // The next access wakes it, so there is nothing to undo.
     entry.done().map_err(RunError::Journal)?;
-    slept.told = accepted(&keep(&mut slept, change.to_string(), output?)?);
-    if slept.told {
+    if accepted(&allowed(output?)?) {
         let go_on = rest(Standby::SETTLE);
-        slept.power = parse_power(&ask(&mut slept, power(device))?);
-        if !believed {
-            slept.power = Power::Unknown;
-        }
+        let now = if believed { ask()? } else { Power::Unknown };
         // A drive that accepts the command but reports no power state counts as asleep; the next read verifies it.
-        if slept.power != Power::Awake || !go_on {
-            return Ok(slept);
+        if now != Power::Awake || !go_on {
+            return Ok(now);
         }
-        slept.told = false;
     }
     if !believed {
         rest(patience);
-        return Ok(slept);
+        return Ok(Power::Unknown);
     }
     let (mut gap, mut left) = (FIRST, patience);
     loop {
@@ -111,19 +99,12 @@ fn send(
         }
         let go_on = rest(gap);
         left -= gap;
-        slept.power = parse_power(&ask(&mut slept, power(device))?);
-        if slept.power == Power::Standby || left <= 0.0 || !go_on {
-            return Ok(slept);
+        let now = ask()?;
+        if now == Power::Standby || left <= 0.0 || !go_on {
+            return Ok(now);
         }
         gap *= 2.0;
     }
-}
-
-/// The output of a program, in one line.
-fn answer(output: &Output) -> String {
-    let lines = output.stdout.lines().chain(output.stderr.lines()).map(str::trim);
-    let said: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.ends_with(':')).collect();
-    if said.is_empty() { output.complaint() } else { said.join("; ") }
 }
 
 #[cfg(test)]
@@ -132,7 +113,7 @@ mod tests {
 
     use super::*;
     use crate::run::journal::OwnFile;
-    use crate::tools::ToolError;
+    use crate::tools::{Query, ToolError};
 
     /// A modelled drive behind hdparm, in virtual time.
     #[derive(Default)]
@@ -151,14 +132,14 @@ mod tests {
     }
 
     impl Disk {
-        fn sleep(&self, patience: f64) -> (StandbyResult, f64) {
+        fn sleep(&self, patience: f64) -> (Power, f64) {
             let store = tempfile::tempdir().expect("a store");
             let journal = Journal::open(store.path(), "rabc");
-            let slept = send("/dev/sda", patience, &journal, self, &mut |seconds| {
+            let power = send("/dev/sda", patience, &journal, self, &mut |seconds| {
                 self.now.set(self.now.get() + seconds);
                 true
             });
-            (slept.expect("hdparm answers"), self.now.get())
+            (power.expect("hdparm answers"), self.now.get())
         }
     }
 
@@ -206,33 +187,27 @@ mod tests {
 
     #[test]
     fn after_the_standby_command_the_disk_gets_time_to_stop() {
-        let (slept, seconds) = Disk { obeys: true, ..Disk::default() }.sleep(180.0);
-        assert_eq!((slept.told, slept.power, seconds), (true, Power::Standby, Standby::SETTLE));
-        insta::assert_snapshot!(slept.asked.join("
-"), @r"
-        hdparm -C /dev/sda: drive state is:  active/idle
-        hdparm -y /dev/sda: issuing standby command
-        hdparm -C /dev/sda: drive state is:  standby
-        ");
+        let slept = Disk { obeys: true, ..Disk::default() }.sleep(180.0);
+        assert_eq!(slept, (Power::Standby, Standby::SETTLE));
     }
 
     #[test]
     fn if_the_command_is_refused_its_own_timer_is_awaited() {
-        let (slept, seconds) = Disk { timer: 12.0, ..Disk::default() }.sleep(180.0);
-        assert_eq!((slept.told, slept.power, seconds), (false, Power::Standby, 15.0));
-        let (slept, seconds) = Disk { timer: 12.0, touchy: true, ..Disk::default() }.sleep(180.0);
-        assert_eq!((slept.power, seconds), (Power::Standby, 35.0), "checked less and less often");
-        let (slept, seconds) = Disk { timer: 600.0, ..Disk::default() }.sleep(180.0);
-        assert_eq!((slept.power, seconds), (Power::Awake, 180.0), "the time limit ends it");
+        let slept = Disk { timer: 12.0, ..Disk::default() }.sleep(180.0);
+        assert_eq!(slept, (Power::Standby, 15.0));
+        let slept = Disk { timer: 12.0, touchy: true, ..Disk::default() }.sleep(180.0);
+        assert_eq!(slept, (Power::Standby, 35.0), "checked less and less often");
+        let slept = Disk { timer: 600.0, ..Disk::default() }.sleep(180.0);
+        assert_eq!(slept, (Power::Awake, 180.0), "the time limit ends it");
     }
 
     #[test]
     fn a_bridge_that_always_reports_the_same_state_is_ignored() {
         let bridge = || Disk { timer: 12.0, always: Some("standby"), ..Disk::default() };
-        let (slept, seconds) = bridge().sleep(20.0);
-        assert_eq!((slept.told, slept.power, seconds), (false, Power::Unknown, 20.0));
-        let (slept, seconds) = Disk { obeys: true, ..bridge() }.sleep(20.0);
-        assert_eq!((slept.told, slept.power, seconds), (true, Power::Unknown, Standby::SETTLE));
+        let slept = bridge().sleep(20.0);
+        assert_eq!(slept, (Power::Unknown, 20.0));
+        let slept = Disk { obeys: true, ..bridge() }.sleep(20.0);
+        assert_eq!(slept, (Power::Unknown, Standby::SETTLE));
     }
 
     #[test]

@@ -15,29 +15,13 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::record::{AtomicFile, PRIVATE, lock, make_dir, open_own};
 
 /// The maximum size of a journal, or of the log of a pool, in bytes.
-pub const LONGEST: u64 = 4 << 20;
+const LONGEST: u64 = 4 << 20;
 
 /// A log, open and locked, so that no other process changes what it describes.
 #[derive(Debug)]
 pub struct AppendLog {
     path: PathBuf,
     file: File,
-}
-
-/// How much of a log could be read.
-#[derive(Debug)]
-pub struct Extent {
-    /// The length of the complete lines, in bytes.
-    pub complete: u64,
-    /// The first line that can't be understood, and why.
-    pub damage: Option<String>,
-}
-
-impl Extent {
-    /// The length of the log; an error if it is damaged.
-    pub fn undamaged(self) -> io::Result<u64> {
-        self.damage.map_or(Ok(self.complete), |why| Err(io::Error::other(why)))
-    }
 }
 
 impl AppendLog {
@@ -52,12 +36,11 @@ impl AppendLog {
     /// Opens a log to append to it, and reads it. The error is `WouldBlock` if another process has it.
     pub fn open<L: DeserializeOwned>(
         path: &Path,
-        longest: u64,
         each: impl FnMut(L) -> Result<(), String>,
     ) -> io::Result<Self> {
         let file = open_trusted(path, OFlags::RDWR | OFlags::APPEND)?;
         lock_patiently(&file)?;
-        let complete = read_lines(&file, longest, each)?.undamaged()?;
+        let complete = undamaged(read_lines(&file, each)?)?;
         // Nothing was changed after a line that was cut off, and the next line must not become part of it.
         if complete < file.metadata()?.len() {
             file.set_len(complete)?;
@@ -98,32 +81,37 @@ pub fn json_line(line: &impl Serialize) -> io::Result<Vec<u8>> {
 }
 
 /// Reads lines and passes each to `each`, whose error is damage. A process that was killed may leave an incomplete last line.
+/// Returns the length of the complete lines, in bytes, and the first line that can't be understood, and why.
 pub fn read_lines<L: DeserializeOwned>(
     log: impl Read,
-    longest: u64,
     mut each: impl FnMut(L) -> Result<(), String>,
-) -> io::Result<Extent> {
-    let mut lines = BufReader::new(log.take(longest + 1));
+) -> io::Result<(u64, Option<String>)> {
+    let mut lines = BufReader::new(log.take(LONGEST + 1));
     let (mut line, mut length, mut number) = (Vec::new(), 0, 0);
-    let mut extent = Extent { complete: 0, damage: None };
+    let (mut complete, mut damage) = (0, None);
     loop {
         line.clear();
         length += lines.read_until(b'\n', &mut line)? as u64;
         number += 1;
         let is_complete = line.last() == Some(&b'\n');
         let understood = match serde_json::from_slice(&line) {
-            _ if length > longest => Err(format!("it has more than {longest} bytes")),
+            _ if length > LONGEST => Err(format!("it has more than {LONGEST} bytes")),
             Ok(value) if is_complete => each(value).map_err(|why| format!("line {number}: {why}")),
             Ok(_) => Ok(()),
             Err(e) if e.is_eof() && !is_complete => Ok(()),
             Err(e) => Err(format!("line {number}: {e}")),
         };
-        extent.damage = extent.damage.or(understood.err());
-        if !is_complete || length > longest {
-            return Ok(extent);
+        damage = damage.or(understood.err());
+        if !is_complete || length > LONGEST {
+            return Ok((complete, damage));
         }
-        extent.complete = length;
+        complete = length;
     }
+}
+
+/// The length of a log that was read; an error if it is damaged.
+pub fn undamaged((complete, damage): (u64, Option<String>)) -> io::Result<u64> {
+    damage.map_or(Ok(complete), |why| Err(io::Error::other(why)))
 }
 
 /// Opens a log that this user, root or the owner of its directory wrote: root must not act on the word of others.
@@ -162,7 +150,7 @@ mod tests {
             let mut file = OpenOptions::new().append(true).open(&path).expect("opens");
             file.write_all(torn.as_bytes()).expect("writes");
             let mut read = Vec::new();
-            let log = AppendLog::open(&path, LONGEST, |line: u32| {
+            let log = AppendLog::open(&path, |line: u32| {
                 read.push(line);
                 Ok(())
             });
@@ -175,12 +163,12 @@ mod tests {
     fn damage_is_named_by_its_line() {
         let damage = |text: &str| {
             let each = |n: u32| if n < 9 { Ok(()) } else { Err("too large".to_owned()) };
-            read_lines(text.as_bytes(), 20, each).expect("reads").damage.unwrap_or_default()
+            read_lines(text.as_bytes(), each).expect("reads").1.unwrap_or_default()
         };
         assert_eq!(damage("1\n9\n2\n"), "line 2: too large");
         assert!(damage("1\nx\n2\n").starts_with("line 2: expected value"));
         assert!(damage("not a log").starts_with("line 1: expected"));
-        assert_eq!(damage(&"1\n".repeat(11)), "it has more than 20 bytes");
+        assert_eq!(damage(&"1\n".repeat(LONGEST as usize)), "it has more than 4194304 bytes");
     }
 
     #[test]
@@ -190,7 +178,7 @@ mod tests {
         let log = AppendLog::create(&path, &1).expect("is written");
         let kind = |opened: io::Result<AppendLog>| opened.expect_err("refused").kind();
         assert_eq!(kind(AppendLog::create(&path, &1)), io::ErrorKind::AlreadyExists);
-        assert_eq!(kind(AppendLog::open(&path, LONGEST, |_: u32| Ok(()))), io::ErrorKind::WouldBlock);
+        assert_eq!(kind(AppendLog::open(&path, |_: u32| Ok(()))), io::ErrorKind::WouldBlock);
         log.remove().expect("removes");
         assert!(!path.exists());
     }

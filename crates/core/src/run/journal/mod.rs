@@ -18,15 +18,15 @@ use rustix::fs::{OFlags, fstatfs};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    log::{AppendLog, LONGEST, open_trusted, read_lines},
+    log::{AppendLog, open_trusted, read_lines, undamaged},
     recovery::{Kept, Leftover, sweep},
-    undo::{DriveInStandby, OwnDirectory, OwnFile, Undo, Undone},
+    undo::{DriveInStandby, OwnDirectory, OwnFile, Undo},
 };
-pub(super) use recovery::{patiently, remedy};
+pub(super) use recovery::{REMOVAL_LIMIT, remedy, within};
 
-use super::{place::Place, scratch_name};
+use super::{place::Place, scratch};
 use crate::{
-    record::{Host, keep_for_root, lock, make_dir},
+    record::{self, Host, keep_for_root, lock, make_dir},
     sysroot::Sysroot,
     tagged::Tagged,
     tools::{Right, State},
@@ -148,7 +148,7 @@ impl Journal {
 
     /// The path of a scratch file or directory in `dir` for the `at`th target of the run.
     pub(super) fn scratch_path(&self, dir: &Path, at: usize, suffix: &str) -> io::Result<PathBuf> {
-        Ok(dir.canonicalize()?.join(scratch_name::of(&self.lock().run, at, suffix)))
+        Ok(dir.canonicalize()?.join(scratch::name(&self.lock().run, at, suffix)))
     }
 
     /// Records how to undo a change that is about to be made. The entry is synced when this returns.
@@ -247,11 +247,8 @@ fn refuse_link(dir: &Path) -> io::Result<()> {
 
 /// Whether a file has the name of a journal: of a run, and a number.
 fn is_name(file: &OsStr) -> bool {
-    let alphanumeric =
-        |run: &str| !run.is_empty() && run.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    let digits = |number: &str| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
     let parts = file.to_str().and_then(|name| name.split_once('.'));
-    parts.is_some_and(|(run, number)| alphanumeric(run) && digits(number))
+    parts.is_some_and(|(run, number)| record::is_name(run) && number.parse::<u32>().is_ok())
 }
 
 impl Drop for Open {
@@ -318,7 +315,7 @@ impl Left {
 
     /// The path has the name that this run gives to its files.
     pub fn is_own_file(&self, path: &Path) -> bool {
-        scratch_name::is_of(&self.run, path, scratch_name::FILE)
+        scratch::is_name(&self.run, path, scratch::FILE)
     }
 }
 
@@ -360,7 +357,7 @@ impl Abandoned {
             return Ok(None);
         }
         let (mut host, mut left, owner) = (Host::default(), Vec::<Left>::new(), about.uid());
-        let read = read_lines(&file, LONGEST, |line: Line| {
+        let read = read_lines(&file, |line: Line| {
             let mut change = |id: u64, change: &dyn Fn(&mut Left)| {
                 left.iter_mut().filter(|left| left.id == id).for_each(change);
             };
@@ -375,7 +372,7 @@ impl Abandoned {
             }
             Ok(())
         });
-        let unreadable = read.map_or_else(|e| Some(e.to_string()), |extent| extent.damage);
+        let unreadable = read.map_or_else(|e| Some(e.to_string()), |(_, damage)| damage);
         left.reverse();
         Ok(Some(Self { path, host, left, unreadable, _locked: file }))
     }
@@ -399,7 +396,7 @@ mod tests {
         }
         let paths = Abandoned::paths(&store).1.expect("lists");
         let names: Vec<_> = paths.iter().filter_map(|path| path.file_name()).collect();
-        assert_eq!(names, ["output-77.0", "rabc.0"]);
+        assert_eq!(names, ["rabc.0"]);
         // Outside the directory of journals, such names mean nothing.
         fs::remove_dir_all(store.join(JOURNALS)).expect("removes");
         symlink(&others, store.join(JOURNALS)).expect("links");

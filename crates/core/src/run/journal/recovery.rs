@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::{super::place::Away, Abandoned, Left, Undone, cleanup, host};
+use super::{super::place::Away, Abandoned, Left, cleanup, host};
 use crate::{
     record::{Host, Store},
     sysroot::Sysroot,
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// How long a removal may take before the drive counts as failed.
-const REMOVAL_LIMIT: Duration = Duration::from_secs(5);
+pub(in crate::run) const REMOVAL_LIMIT: Duration = Duration::from_secs(5);
 
 /// Something that a killed run left.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,11 +84,7 @@ fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
             let left = left.clone();
             move || left.undo.undo(&left)
         });
-        let each = undone.unwrap_or_else(|e| {
-            let (path, command) = left.undo.by_hand();
-            vec![Undone { path, command, result: Err(e) }]
-        });
-        leftovers.extend(each.into_iter().filter_map(|one| leftover(left, one, ended, &or_else)));
+        leftovers.extend(leftover(left, undone, ended, &or_else));
     }
     if leftovers.iter().all(|one| one.outcome.is_ok()) {
         let path = journal.path.clone();
@@ -116,25 +112,20 @@ fn keeping_theirs(command: &str) -> String {
     format!("what is in it is not drivebench's: keep what you want of it, then {command}")
 }
 
-fn leftover(left: &Left, one: Undone, ended: &'static str, or_else: &str) -> Option<Leftover> {
-    let Undone { path, command, result } = one;
-    let mut remedy = match command {
-        Some(command) => format!("{command} {}", shell_word(&path)),
-        None => or_else.to_owned(),
-    };
-    let outcome = match result {
-        Ok(()) => Ok(left.undo.report(&path, ended)),
+fn leftover(left: &Left, undone: io::Result<bool>, ended: &'static str, or_else: &str) -> Option<Leftover> {
+    let path = left.undo.path();
+    let command = left.undo.by_hand().map(|command| format!("{command} {}", shell_word(&path)));
+    let outcome = match undone {
+        Ok(false) => return None,
+        Ok(true) => Ok(left.undo.report(ended)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
-        Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-            Err(Kept { why: "another program uses it".to_owned(), remedy })
-        }
         Err(e) => {
-            if let Some(away) = e.get_ref().and_then(|e| e.downcast_ref::<Away>()) {
-                remedy = format!("{} and {or_else}", away.first);
-            }
-            if e.kind() == io::ErrorKind::DirectoryNotEmpty {
-                remedy = keeping_theirs(&remedy);
-            }
+            let is_away = e.get_ref().is_some_and(|e| e.is::<Away>());
+            let remedy = match command.filter(|_| !is_away) {
+                Some(command) if e.kind() == io::ErrorKind::DirectoryNotEmpty => keeping_theirs(&command),
+                Some(command) => command,
+                None => or_else.to_owned(),
+            };
             Err(Kept { why: e.to_string(), remedy })
         }
     };
@@ -142,14 +133,7 @@ fn leftover(left: &Left, one: Undone, ended: &'static str, or_else: &str) -> Opt
 }
 
 /// Removes with a time limit: a removal hangs in the kernel while the drive does not respond.
-pub(in crate::run) fn patiently<T: Send + 'static>(
-    remove: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    within(REMOVAL_LIMIT, remove)
-}
-
-/// [`patiently`] with another limit.
-fn within<T: Send + 'static>(
+pub(in crate::run) fn within<T: Send + 'static>(
     limit: Duration,
     remove: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
@@ -188,7 +172,9 @@ mod tests {
 
     impl Place {
         fn new() -> Self {
-            let home = tempfile::tempdir().expect("a temporary directory");
+            // Beside this program: temporary directories may be in memory.
+            let tests = std::env::current_exe().expect("this program");
+            let home = tempfile::tempdir_in(tests.parent().expect("a directory")).expect("a directory");
             let real = home.path().canonicalize().expect("is there");
             let (dir, store) = (real.join("drive"), real.join("store"));
             fs::create_dir(&dir).expect("drive");
@@ -302,7 +288,7 @@ mod tests {
             assert!(why(&swept)[0].contains("is not mounted on"), "{swept:?}");
             let kept = swept[0].outcome.as_ref().expect_err("kept");
             assert!(
-                kept.remedy.contains("mount it on /") && kept.remedy.contains("/journals/rabc.0"),
+                kept.why.contains("mount it there") && kept.remedy.contains("/journals/rabc.0"),
                 "{kept:?}"
             );
             assert!(left.exists());

@@ -7,12 +7,12 @@ use std::{
     time::Duration,
 };
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    super::{scratch_dir, scratch_name},
-    FileId, Left,
+    super::{held, scratch, scratch_dir},
+    FileId, Left, REMOVAL_LIMIT,
 };
 use crate::{record::lock, tagged::Kind};
 
@@ -44,40 +44,24 @@ pub trait Undo: Kind {
 
     /// How long undoing may take before the drive counts as failed.
     fn patience(&self) -> Duration {
-        Duration::from_secs(5)
+        REMOVAL_LIMIT
     }
 
-    /// Undoes it, and returns what was there.
-    fn undo(&self, left: &Left) -> io::Result<Vec<Undone>>;
+    /// Undoes it, and returns whether anything was there.
+    fn undo(&self, left: &Left) -> io::Result<bool>;
 
-    /// The report on something that was undone; `ended` says how its run ended.
-    fn report(&self, path: &Path, ended: &str) -> String {
-        format!("Removed {}, left by {ended}.", path.display())
+    /// The report on what was undone; `ended` says how its run ended.
+    fn report(&self, ended: &str) -> String {
+        format!("Removed {}, left by {ended}.", self.path().display())
     }
 
-    /// The path and the command for removing it by hand; no command if it is not known what is there.
-    fn by_hand(&self) -> (PathBuf, Option<&'static str>) {
-        (self.path(), None)
+    /// The command that removes its path by hand; none if it is not known what is there.
+    fn by_hand(&self) -> Option<&'static str> {
+        None
     }
 }
 
 crate::family!(Undo);
-
-/// The result of undoing one thing that a killed run left.
-#[derive(Debug)]
-pub struct Undone {
-    pub path: PathBuf,
-    /// The command that removes it by hand.
-    pub command: Option<&'static str>,
-    pub result: io::Result<()>,
-}
-
-impl Undone {
-    /// Something in the kernel that is gone.
-    pub fn gone(path: impl Into<PathBuf>) -> Vec<Self> {
-        vec![Self { path: path.into(), command: None, result: Ok(()) }]
-    }
-}
 
 /// A file that the run made.
 #[derive(Debug, Serialize, Deserialize)]
@@ -108,17 +92,16 @@ impl Undo for OwnFile {
         true
     }
 
-    fn undo(&self, left: &Left) -> io::Result<Vec<Undone>> {
-        if !scratch_name::is_of(&left.run, &self.path, scratch_name::FILE) {
-            return Ok(Vec::new());
+    fn undo(&self, left: &Left) -> io::Result<bool> {
+        if !scratch::is_name(&left.run, &self.path, scratch::FILE) {
+            return Ok(false);
         }
         left.check_place()?;
-        let (path, command) = self.by_hand();
-        Ok(vec![Undone { result: remove_file(&path, left.made), path, command }])
+        remove_file(&self.path, left.made).map(|()| true)
     }
 
-    fn by_hand(&self) -> (PathBuf, Option<&'static str>) {
-        (self.path(), Some("rm"))
+    fn by_hand(&self) -> Option<&'static str> {
+        Some("rm")
     }
 }
 
@@ -133,25 +116,24 @@ impl Undo for OwnDirectory {
         true
     }
 
-    fn undo(&self, left: &Left) -> io::Result<Vec<Undone>> {
-        if !scratch_name::is_of(&left.run, &self.path, scratch_name::DIRECTORY) {
-            return Ok(Vec::new());
+    fn undo(&self, left: &Left) -> io::Result<bool> {
+        if !scratch::is_name(&left.run, &self.path, scratch::DIRECTORY) {
+            return Ok(false);
         }
         left.check_place()?;
-        let (path, command) = self.by_hand();
-        let result = match left.made {
-            None => fs::remove_dir(&path),
+        match left.made {
+            None => fs::remove_dir(&self.path)?,
             made => {
-                let dir = scratch_dir::open(CWD, &path)?;
+                let dir = scratch_dir::open(CWD, &self.path)?;
                 check(made, &dir)?;
-                scratch_dir::remove(&dir, &path, left.files)
+                scratch_dir::remove(&dir, &self.path, left.files)?;
             }
-        };
-        Ok(vec![Undone { path, command, result }])
+        }
+        Ok(true)
     }
 
-    fn by_hand(&self) -> (PathBuf, Option<&'static str>) {
-        (self.path(), Some("rm -r"))
+    fn by_hand(&self) -> Option<&'static str> {
+        Some("rm -r")
     }
 }
 
@@ -166,8 +148,8 @@ impl Undo for DriveInStandby {
         Some(&self.device)
     }
 
-    fn undo(&self, _: &Left) -> io::Result<Vec<Undone>> {
-        Ok(Vec::new())
+    fn undo(&self, _: &Left) -> io::Result<bool> {
+        Ok(false)
     }
 }
 
@@ -175,15 +157,12 @@ fn remove_file(path: &Path, made: Option<FileId>) -> io::Result<()> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a regular file: check it first"));
     }
-    let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    let dir = openat(CWD, above, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let dir = held::above(path)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(openat(&dir, name, flags, Mode::empty())?);
+    let file = File::from(openat(&dir, path.file_name().unwrap_or_default(), flags, Mode::empty())?);
     lock(&file)?;
     check(made, &file)?;
-    Ok(unlinkat(&dir, name, AtFlags::empty())?)
+    held::remove_file(&file, &dir, path)
 }
 
 /// Refuses a file other than the one that the run created. If the run ended before it recorded that, it must be empty.

@@ -12,16 +12,11 @@ use rustix::fs::Access;
 use crate::{
     pool::config::{self, Lines},
     record::{AtomicFile, sweep_beside},
-    run::lock::Lock,
 };
 
-/// Adds the lines of a pool to a file, which is created if needed. A lock keeps another drivebench from losing them.
-pub(super) fn add(name: &str, lines: &Lines) -> io::Result<()> {
-    let _turn = Lock::of_configuration()?;
-    insert(name, lines)
-}
-
-fn insert(name: &str, lines: &Lines) -> io::Result<()> {
+/// Adds the lines of a pool to a file, which is created if needed. `Lock::of_configuration` keeps another drivebench from losing
+/// them, here and in `take_out`.
+pub(super) fn insert(name: &str, lines: &Lines) -> io::Result<()> {
     let path = Path::new(&lines.file);
     let text = read(path)?;
     let with = lines.add(name, text.as_deref().unwrap_or_default()).ok_or_else(|| taken(name))?;
@@ -44,12 +39,7 @@ fn taken(name: &str) -> io::Error {
 }
 
 /// Removes the lines of a pool.
-pub(super) fn remove(name: &str, file: &Path) -> io::Result<()> {
-    let _turn = Lock::of_configuration()?;
-    take_out(name, file)
-}
-
-fn take_out(name: &str, file: &Path) -> io::Result<()> {
+pub(super) fn take_out(name: &str, file: &Path) -> io::Result<()> {
     // If nothing is written below, nothing else removes what killed processes left.
     sweep_beside(&followed(file));
     let text = read(file)?.unwrap_or_default();

@@ -22,7 +22,7 @@ use crate::{
         health::{Device, MemberState, in_array},
         is_name,
     },
-    run::journal::{AppendLog, LONGEST, open_trusted, read_lines},
+    run::journal::{AppendLog, open_trusted, read_lines, undamaged},
     sysroot::Sysroot,
     tools::{Right, State},
 };
@@ -182,7 +182,7 @@ impl PoolLog {
         }
         let path = path(store, name);
         let mut built = None;
-        let log = AppendLog::open(&path, LONGEST, |line| apply(&mut built, line))?;
+        let log = AppendLog::open(&path, |line| apply(&mut built, line))?;
         let built = whole(built, &path)?;
         Ok((Self { path, log, devices: vec![built.build.path()] }, built))
     }
@@ -230,7 +230,7 @@ pub fn pools(store: &Path) -> (Vec<Built>, Vec<(PathBuf, io::Error)>) {
         let look = |file: File| {
             let busy = flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
             let mut built = None;
-            read_lines(&file, LONGEST, |line| apply(&mut built, line))?.undamaged()?;
+            undamaged(read_lines(&file, |line| apply(&mut built, line))?)?;
             Ok(Built { busy, ..whole(built, &path)? })
         };
         match open_trusted(&path, OFlags::RDONLY).and_then(look) {

@@ -2,7 +2,6 @@
 
 mod array;
 mod building;
-mod claim;
 mod keep;
 mod log;
 mod removal;
@@ -18,12 +17,11 @@ use std::{
 };
 
 pub use array::{Former, Unclean, Wait, former, resync, scrub, unclean};
-pub use building::{Building, begin};
-pub use claim::{claim, in_no_pool, to_remove};
+pub use building::{Building, begin, claim, in_no_pool, to_remove};
 pub use keep::can_keep;
 pub use log::{Built, Line as PoolLine, PoolLog, Replacement, pools};
 pub use removal::destroy;
-pub use temporary::{begin_for_run, can_build, is_left, rebuild_for_run, remove_for_run};
+pub use temporary::{build_for_run, can_build, is_left, rebuild_for_run, remove_for_run};
 
 use crate::{
     danger::{Claimed, Refusal},

@@ -9,6 +9,7 @@ use super::{BuildError, Built, Commands, FOR_RUNS, PoolLog, keep, log::Line};
 use crate::{
     danger::{Claimed, Claims},
     inventory::{Drive, Inventory, Mount, parse_mountinfo},
+    run::lock::Lock,
     sysroot::Sysroot,
     tools::mount,
 };
@@ -110,13 +111,17 @@ pub(super) fn remove(
     log.append(&Line::Removing)?;
     for file in &built.configured {
         (commands.says)(&format!("removing the lines of the pool from {}", file.display()));
-        keep::remove(&built.build.name, file).map_err(BuildError::file(file))?;
+        let in_turn = Lock::of_configuration().and_then(|_turn| keep::take_out(&built.build.name, file));
+        in_turn.map_err(BuildError::file(file))?;
     }
     if !built.configured.is_empty() {
         commands.reload();
     }
-    for (at, drive) in drives {
-        erase(built, *at, drive, claims, commands)?;
+    for change in drives.iter().flat_map(|(at, drive)| built.build.undo(*at, &built.begun, drive)) {
+        // A partition that was not made has nothing to remove.
+        if change.devices().iter().all(|path| (commands.exists)(path)) {
+            commands.erase(&change, claims)?;
+        }
     }
     // A pool that a run built has a directory, and so has the run. While the log exists, removing them can be
     // tried again.
@@ -132,21 +137,4 @@ pub(super) fn remove(
         let _others_are_left = above.map(fs::remove_dir);
     }
     log.removed()
-}
-
-/// Removes what building left on the drive of a member.
-fn erase(
-    built: &Built,
-    at: usize,
-    drive: &str,
-    claims: &impl Claimed,
-    commands: &mut Commands<'_>,
-) -> Result<(), BuildError> {
-    for change in built.build.undo(at, &built.begun, drive) {
-        // A partition that was not made has nothing to remove.
-        if change.devices().iter().all(|path| (commands.exists)(path)) {
-            commands.erase(&change, claims)?;
-        }
-    }
-    Ok(())
 }

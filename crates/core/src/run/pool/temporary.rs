@@ -17,59 +17,41 @@ use crate::{
     tools::{System, mdadm, mkfs::Filesystem, wipefs},
 };
 
-/// A pool whose log is written: from here on it must be removed, whatever happens.
-#[derive(Debug)]
-pub struct Begun {
-    planned: Build,
-    claims: Claims,
-    log: PoolLog,
-}
-
-/// Claims the drives, whose serials are in `erase`, and begins the log of the pool.
-pub fn begin_for_run(
-    act: &BuildPool,
-    dir: &Path,
-    erase: &[String],
-    store: &Path,
-) -> Result<Begun, BuildError> {
-    let inventory = Inventory::read(&Sysroot::live());
-    let (planned, drives) = can_build(act, dir, &inventory)?;
-    let (claims, log) = begin(&planned, &drives, erase, store)?;
-    Ok(Begun { planned, claims, log })
-}
-
 /// Whether the pool was left by a killed run and can be taken over by this run, which has the same drives.
 pub fn is_left(pool: &Built, name: &str) -> bool {
     pool.build.name == name && !pool.busy && (pool.is_of_run() || !pool.finished && pool.mount.is_none())
 }
 
-impl Begun {
-    /// Erases the drives, builds the pool and waits until its drives agree; it is mounted in the directory.
-    pub fn build(self, dir: &Path, cancel: &Cancel) -> Result<(Target, ActResult), BuildError> {
-        let Self { planned, claims, mut log } = self;
-        let drives: Vec<String> = claims.0.iter().map(|claim| claim.drive().node()).collect();
-        let result = recorded(|commands, last| {
-            let mut building = Building {
-                build: &planned,
-                drives: &drives,
-                claims: &claims,
-                log: &mut log,
-                commands,
-                cancel,
-            };
-            building.join()?;
-            let filled_seconds = match planned.layout.is_redundant() {
-                // The kernel begins in the last command, which joins the drives.
-                true => filled(&planned, None, cancel).map(|()| Some(last.get().elapsed().as_secs_f64()))?,
-                false => None,
-            };
-            building.complete(Some(dir), &[])?;
-            Ok(filled_seconds)
-        })?;
-        let target = Target::resolve(&Inventory::read(&Sysroot::live()), &dir.to_string_lossy());
-        let target = target.map_err(|e| BuildError::Absent(format!("{}: {e}", dir.display())))?;
-        Ok((target, result))
-    }
+/// Claims the drives, whose serials are in `erase`, erases them, builds the pool and waits until its drives agree; it is mounted in
+/// the directory. After `begun` was called, it must be removed, whatever happens.
+pub fn build_for_run(
+    act: &BuildPool,
+    dir: &Path,
+    erase: &[String],
+    store: &Path,
+    begun: impl FnOnce(),
+    cancel: &Cancel,
+) -> Result<(Target, ActResult), BuildError> {
+    let inventory = Inventory::read(&Sysroot::live());
+    let (planned, shown) = can_build(act, dir, &inventory)?;
+    let (claims, mut log) = begin(&planned, &shown, erase, store)?;
+    begun();
+    let drives: Vec<String> = claims.0.iter().map(|claim| claim.drive().node()).collect();
+    let result = recorded(|commands, last| {
+        let mut building =
+            Building { build: &planned, drives: &drives, claims: &claims, log: &mut log, commands, cancel };
+        building.join()?;
+        let filled_seconds = match planned.layout.is_redundant() {
+            // The kernel begins in the last command, which joins the drives.
+            true => filled(&planned, None, cancel).map(|()| Some(last.get().elapsed().as_secs_f64()))?,
+            false => None,
+        };
+        building.complete(Some(dir), &[])?;
+        Ok(filled_seconds)
+    })?;
+    let target = Target::resolve(&Inventory::read(&Sysroot::live()), &dir.to_string_lossy());
+    let target = target.map_err(|e| BuildError::Absent(format!("{}: {e}", dir.display())))?;
+    Ok((target, result))
 }
 
 /// Records the commands that `work` runs, and the time that the kernel took to fill the pool, s. `work` gets the time of the

@@ -8,7 +8,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    run::{Left, Undo, Undone},
+    run::{Left, Undo},
     test_files::{HANG, within},
 };
 
@@ -43,21 +43,21 @@ impl Undo for UnpluggedDrive {
         true
     }
 
-    fn undo(&self, _: &Left) -> io::Result<Vec<Undone>> {
+    fn undo(&self, _: &Left) -> io::Result<bool> {
         // Its port may be empty by now.
         if !is_switch(&self.switch) || !self.switch.exists() {
-            return Ok(Vec::new());
+            return Ok(false);
         }
         authorize(&self.switch, true)
             .map_err(|e| io::Error::new(e.kind(), format!("a drive is still taken away: {e}")))?;
-        Ok(Undone::gone(self.switch.clone()))
+        Ok(true)
     }
 
-    fn report(&self, path: &Path, ended: &str) -> String {
+    fn report(&self, ended: &str) -> String {
         format!(
             "Brought back the drive at {}, taken away by {ended}. If it is of a pool, `drivebench list` says whether the pool lacks it, \
              and some seconds later the command that gives it back.",
-            path.display()
+            self.switch.display()
         )
     }
 }

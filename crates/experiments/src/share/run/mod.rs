@@ -146,7 +146,7 @@ impl Session {
 impl Held for Session {
     fn release(&mut self, _: &dyn Runner) -> Result<(), RunError> {
         self.setup = None;
-        let Some(folder) = self.folder.take() else { return Ok(()) };
+        let Some(mut folder) = self.folder.take() else { return Ok(()) };
         let path = folder.path();
         folder.remove().map_err(|source| RunError::Leftover { path, command: "rm -r", source })
     }
