@@ -18,7 +18,6 @@ pub mod hdparm;
 pub mod ip;
 pub mod iperf3;
 pub mod mdadm;
-pub mod mdadm_advice;
 pub mod mkfs;
 pub mod mount;
 pub mod namespace;
