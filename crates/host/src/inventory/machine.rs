@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::sysfs_path::numbered;
 use crate::sysroot::{Sysroot, printable};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -33,8 +32,6 @@ pub struct Machine {
     pub temperature: Option<f64>,
     /// `get_throttled` bits of the Raspberry Pi firmware, where available.
     pub throttled: Option<u32>,
-    /// Thermal throttling events since boot, where the kernel counts them (x86).
-    pub throttle_events: Option<u64>,
     /// Current limit of all USB ports together, mA, where known.
     pub usb_budget_ma: Option<u32>,
 }
@@ -63,7 +60,6 @@ pub(super) fn read(root: &Sysroot) -> Machine {
         governor: governor(root),
         temperature: temperature(root),
         throttled: throttled(root),
-        throttle_events: throttle_events(root),
         usb_budget_ma: None,
     }
 }
@@ -95,14 +91,6 @@ fn soc(root: &Sysroot, compatible: &[String]) -> Option<String> {
     let text = root.text("/proc/cpuinfo")?;
     let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'))?.1;
     Some(name.split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
-/// Sum over cores; the package counter counts the same events.
-fn throttle_events(root: &Sysroot) -> Option<u64> {
-    let dir = "/sys/devices/system/cpu";
-    let cpus = root.list(dir).into_iter().filter(|name| numbered(name, "cpu"));
-    let count = |cpu| root.number(&format!("{dir}/{cpu}/thermal_throttle/core_throttle_count"));
-    cpus.filter_map(count).reduce(u64::saturating_add)
 }
 
 fn board(root: &Sysroot) -> Option<String> {

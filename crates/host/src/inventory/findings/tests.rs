@@ -53,7 +53,6 @@ fn findings_of_each_machine() {
     assert_eq!(
         of(fixtures::mini_pc()),
         [
-            is("throttled", ""),
             is("shared-bus", "sdb sdc"),
             is("uas-unused", "sdb"),
             is("misaligned-partition", "sdb"),
