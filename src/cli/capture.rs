@@ -6,7 +6,7 @@ use anyhow::anyhow;
 
 use super::{args::Capture, errors::Usage, health, output::Output, stored};
 use crate::{
-    inventory::{Inventory, SPACE, read_extra_files},
+    inventory::{Inventory, SPACE},
     record::{AtomicFile, PRIVATE},
     sysroot::{Archive, Sysroot},
     tools::{System, smartctl},
@@ -51,7 +51,6 @@ pub(super) fn capture(args: &Capture, store: &Option<PathBuf>, output: &Output) 
 fn archive(anonymise: bool) -> io::Result<Archive> {
     let root = Sysroot::live().recording();
     let inventory = Inventory::read(&root);
-    read_extra_files(&root, &inventory);
     let mut archive = Archive::from_recording(&root);
     let mounts = inventory.mounts.iter();
     let space: BTreeMap<_, _> = mounts.filter_map(|mount| Some((&mount.path, mount.space?))).collect();

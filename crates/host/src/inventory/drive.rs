@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Card, Queue, Usb};
+use super::{Card, Usb};
 use crate::sysroot::Space;
 use crate::units::{Health, MemberState, Pool, Work};
 
@@ -81,6 +81,28 @@ pub enum Medium {
     Unknown,
 }
 
+/// The request queue of a drive: limits and cache.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Queue {
+    /// Largest request, bytes.
+    pub max_request: Option<u64>,
+    /// Requests the kernel queues.
+    pub requests: Option<u32>,
+    /// Writes among them that the scheduler allows: mq-deadline's `async_depth`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub writes: Option<u32>,
+    /// Requests the drive accepts at once.
+    pub depth: Option<u32>,
+    /// Active scheduler: `mq-deadline`, `none`.
+    pub scheduler: Option<String>,
+    /// `write back` if writes may stay in the drive's cache, else `write through`.
+    pub write_cache: Option<String>,
+    /// The latency that the kernel's throttling of writes (`wbt_lat_usec`) aims at, µs; 0 where it is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throttle_us: Option<u64>,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Partition {
@@ -153,6 +175,15 @@ pub(super) type Udev = HashMap<String, String>;
 
 pub(super) const SD_SLOT: &str = "SD slot";
 
+impl Queue {
+    /// Whether a throttled write of md resumes only when the queue is empty. The kernel does so
+    /// where a drive takes one request at a time and may keep writes in its cache.
+    pub fn drains_writes(&self) -> bool {
+        let may_keep = self.write_cache.as_deref() == Some("write back");
+        may_keep && self.depth == Some(1) && self.throttle_us.is_some_and(|us| us > 0)
+    }
+}
+
 impl Drive {
     pub fn in_sd_slot(&self) -> bool {
         self.bay.as_deref() == Some(SD_SLOT)
@@ -176,5 +207,27 @@ impl Mount {
     /// Whether it was mounted read-only, or its filesystem was.
     pub fn read_only(&self) -> bool {
         self.options.iter().any(|option| option == "ro")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_are_held_back_where_all_of_it_is_so() {
+        let stick = Queue {
+            depth: Some(1),
+            write_cache: Some("write back".to_owned()),
+            throttle_us: Some(75_000),
+            ..Queue::default()
+        };
+        assert!(stick.drains_writes());
+        let through = Queue { write_cache: Some("write through".to_owned()), ..stick.clone() };
+        let off = Queue { throttle_us: Some(0), ..stick.clone() };
+        let unknown = Queue { throttle_us: None, ..stick.clone() };
+        for other in [through, off, unknown, Queue { depth: Some(32), ..stick }] {
+            assert!(!other.drains_writes(), "{other:?}");
+        }
     }
 }

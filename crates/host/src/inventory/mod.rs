@@ -5,9 +5,6 @@ mod block_stack;
 mod blocks;
 mod boards;
 mod bus;
-mod bus_ceilings;
-mod bus_limits;
-mod capture;
 mod card;
 mod device_path;
 mod drive;
@@ -16,7 +13,6 @@ mod findings;
 pub mod fixtures;
 #[cfg(test)]
 mod fuzz;
-mod health;
 mod hubs_and_buses;
 mod identity;
 mod link_speed;
@@ -26,7 +22,6 @@ mod media_type;
 mod mounts;
 mod network;
 mod pools;
-mod queue_limits;
 mod sysfs_path;
 #[cfg(test)]
 mod tests;
@@ -40,17 +35,15 @@ use hubs_and_buses::Topology;
 pub use bays::{BayError, Bays};
 pub use block_stack::{Block, BlockStack};
 pub use bus::{Bus, BusKind, Ceiling};
-pub use capture::read_extra_files;
 pub use card::Card;
 pub use device_path::natural_order;
-pub use drive::{Drive, Layer, Medium, Mount, Partition, Signature};
+pub use drive::{Drive, Layer, Medium, Mount, Partition, Queue, Signature};
 pub use findings::{Code, Finding};
 pub use identity::{name_in, without_bay};
 pub use machine::Machine;
 pub use mounts::{SPACE, SYSTEM_MOUNTS, deepest, live_mounts, parse_mountinfo};
 pub use network::{Carried, NetworkPort, Speed, Wire};
 pub use pools::{in_array, work};
-pub use queue_limits::Queue;
 pub use usb::Usb;
 
 /// Machine, buses, drives, network ports and filesystems.
@@ -92,7 +85,7 @@ impl Inventory {
         blocks::fill_from_mounts(drives, layers, mounts);
         identity::mark_shared_serials(drives);
         device_path::sort(drives);
-        bus_limits::mark(&mut inventory);
+        bus::mark_limits(&mut inventory);
         pools::fill(root, &mut inventory);
         inventory
     }

@@ -226,8 +226,7 @@ mod tests {
 
     fn captured(tree: &fixtures::Tree) -> Archive {
         let root = tree.sysroot().recording();
-        let inventory = Inventory::read(&root);
-        crate::inventory::read_extra_files(&root, &inventory);
+        Inventory::read(&root);
         Archive::from_recording(&root)
     }
 

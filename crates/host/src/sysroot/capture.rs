@@ -7,10 +7,15 @@ use super::{
     archive::{LONGEST, Node},
 };
 
+/// Files of `/proc` that help people to read a capture. The inventory does not use them.
+const EXTRA: [&str; 8] =
+    ["cmdline", "cpuinfo", "mdstat", "meminfo", "modules", "partitions", "version", "sys/kernel/hostname"];
+
 impl Archive {
     /// The archive of all files that were read from a recording sysroot.
     pub fn from_recording(root: &Sysroot) -> Self {
         let mut archive = Self::default();
+        EXTRA.iter().for_each(|file| archive.take(root, &format!("/proc/{file}")));
         for path in root.recorded() {
             archive.take(root, &path);
         }

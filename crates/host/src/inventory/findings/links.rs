@@ -2,7 +2,7 @@
 
 use super::{Code, Finding};
 use crate::{
-    inventory::{Bus, BusKind, Drive, Inventory, NetworkPort, bus_ceilings::link_ceiling},
+    inventory::{Bus, BusKind, Drive, Inventory, NetworkPort, bus::link_ceiling},
     units::{count, listed},
 };
 
