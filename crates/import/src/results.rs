@@ -1,14 +1,11 @@
 //! Findings of an import: results of other tools in the form of drivebench's own.
 
-use super::{
-    distinct,
-    groups::{Group, estimate, groups, target},
-};
+use super::groups::{Group, estimate, groups, target};
 use crate::{
     analyse::Estimate,
     findings::{Carrier, CarrierDrive, Column, Findings, Metric, Origin, Quantity, Table, short},
     record::{Event, Imported, ImportedLoad, Run, Start},
-    units::{Percentile, count, decimal_bytes, duration, rate},
+    units::{Percentile, count, decimal_bytes, distinct, duration, rate},
 };
 
 pub const EXPERIMENT: &str = "import";

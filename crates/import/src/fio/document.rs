@@ -75,20 +75,11 @@ pub(super) struct Job {
     pub partial: bool,
     /// The share of each depth among the operations, percent.
     pub iodepth_level: Option<Value>,
-    pub steadystate: Option<SteadyState>,
     pub read: Option<DirectionStats>,
     pub write: Option<DirectionStats>,
     /// Both directions, with `unified_rw_reporting`.
     pub mixed: Option<DirectionStats>,
-    pub trim: Option<DirectionStats>,
     pub hostname: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct SteadyState {
-    /// The criterion, such as `iops_slope:0.3%`.
-    pub ss: Option<String>,
-    pub attained: Option<f64>,
 }
 
 impl Document {
