@@ -32,11 +32,8 @@ fn starts_from(machine: &Machine, drive: &Drive) -> Option<bool> {
     Some(match machine.soc.as_deref()? {
         "bcm2835" | "bcm2836" => card,
         "bcm2837" => card || bus == Some("usb"),
-        "bcm2711" if machine.compatible.iter().any(|name| name.ends_with("4-compute-module")) => {
-            card || matches!(bus, Some("usb" | "nvme"))
-        }
-        "bcm2711" => card || bus == Some("usb"),
-        "bcm2712" => card || matches!(bus, Some("usb" | "nvme")),
+        // Of the Pi 4, the compute module has NVMe.
+        "bcm2711" | "bcm2712" => card || matches!(bus, Some("usb" | "nvme")),
         _ => return None,
     })
 }
@@ -96,8 +93,6 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     } else {
         (likely, format!("Stay with {name}: no reason against it is known."))
     };
-    let wakes = context.wakes(now).filter(|_| rotates && !failing);
-    let spin_up = wakes.map(|n| format!("Spin-up takes {}.", duration(n.estimate.value)));
     let published = (pi && !failing && recorded.is_none()).then(|| published::BOOT.to_owned());
     let sentence = reads.as_ref().map(|reads| reads.sentence(context));
     let medians = match &recorded {
@@ -115,8 +110,8 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let runs = recorded.iter().map(|boots| boots.from).chain(runs);
     let answer = Answer::new(Topic::Boot, sure, says)
         .because(sentence.into_iter().chain(unfit))
-        .because([spin_up, published, Some(medians)].into_iter().flatten())
-        .rests_on(runs.chain(unfit_by).chain(wakes.map(|n| n.from)))
+        .because(published.into_iter().chain([medians]))
+        .rests_on(runs.chain(unfit_by))
         .decide(undecided.then(decide).flatten());
     vec![if failing { answer.problem() } else { answer }]
 }

@@ -240,12 +240,6 @@ impl<'a> Context<'a> {
         Some(self.for_data()).filter(|drives| !drives.is_empty()).unwrap_or_else(|| self.drives())
     }
 
-    /// How long the drive takes to wake, s, where that was measured.
-    pub fn wakes(&self, drive: &Drive) -> Option<Number<'a>> {
-        let number = |from: &'a Evidence| Some(Number { estimate: from.wake_time()?, from });
-        self.on_drive(drive).rev().find_map(number)
-    }
-
     pub fn failing(&self, drive: &Drive) -> bool {
         drive.health.as_ref().is_some_and(Health::endangers_data)
     }

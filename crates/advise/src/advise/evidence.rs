@@ -20,7 +20,6 @@ pub struct Evidence {
     pub pooled_with: Vec<String>,
     /// When it began, as RFC 3339.
     pub at: String,
-    pub experiment: String,
     pub modelled: bool,
     pub board: Option<String>,
     /// What was measured, as the person named it.
@@ -163,7 +162,6 @@ impl Evidence {
         Self {
             run: findings.run.clone(),
             at: findings.origin.at.clone(),
-            experiment: findings.experiment.clone(),
             modelled: findings.modelled,
             flagged: !findings.flags.is_empty(),
             board: findings.origin.board.clone(),
@@ -214,11 +212,6 @@ impl Evidence {
     pub(super) fn cost_of_file(&self) -> Option<&Estimate> {
         let cost = self.number(Quantity::CostPerFile(Direction::Write), Scope::Whole);
         cost.filter(|cost| cost.low > 0.0)
-    }
-
-    /// How long a disk takes to wake, s.
-    pub(super) fn wake_time(&self) -> Option<&Estimate> {
-        self.number(Quantity::WakeTime, Scope::Whole)
     }
 
     /// The longest operation, s, as far as the run has it.

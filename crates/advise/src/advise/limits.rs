@@ -6,7 +6,7 @@ use super::{
     Answer, Sure, Topic, commands,
     context::{Context, Number},
     evidence::{Evidence, Wanted},
-    network_link::{NetworkLink, called, narrowest},
+    network_link::{NetworkLink, cap},
     sentences::{speed, the_drives},
     shared,
 };
@@ -27,8 +27,6 @@ pub(super) struct Flow<'a> {
 
 /// Without an interval two speeds differ from this ratio on.
 const APART: f64 = 1.1;
-/// From this share of the sum alone on, nothing shared limits the drives, as in `together`.
-const REACHED: f64 = 0.95;
 
 const NO_NETWORK: &str = "The network is not known: no port with a known speed is connected.";
 
@@ -92,16 +90,11 @@ impl<'a> Flow<'a> {
 
     /// The limit besides the drives, and its name, where a run at once found one.
     pub fn bound(&self) -> Option<(Limiter, &'a str)> {
-        self.ceilings().find(|(by, _)| *by != Limiter::Drives)
-    }
-
-    /// What a run at once found to limit the drives; nothing where it could not tell.
-    fn ceilings(&self) -> impl Iterator<Item = (Limiter, &'a str)> + use<'a> {
         let limit = |m: &'a Metric| match m.quantity {
-            Quantity::Ceiling(by) => Some((by, m.target.as_str())),
+            Quantity::Ceiling(by) if by != Limiter::Drives => Some((by, m.target.as_str())),
             _ => None,
         };
-        self.number.from.numbers.iter().filter_map(limit)
+        self.number.from.numbers.iter().find_map(limit)
     }
 
     pub fn verb(&self) -> &'static str {
@@ -211,27 +204,17 @@ fn without_network(context: &Context<'_>, flows: &[Flow<'_>]) -> Answer {
 
 /// Limits within the machine, where drives ran at once.
 fn locally(flows: &[Flow<'_>]) -> Vec<String> {
-    let mut sentences: Vec<String> = Vec::new();
-    for f in flows.iter().filter(|f| f.number.from.at_once) {
-        let Some(alone) = f.number.from.sum_alone() else { continue };
-        let share = f.speed() / alone.value;
-        let (verb, part, sum) = (f.verb(), percent(share), rate(alone.value));
+    let sentence = |f: &Flow<'_>| {
+        let alone = f.number.from.sum_alone().filter(|_| f.number.from.at_once)?;
         let limit = match f.bound() {
-            None => {
-                let limit = match f.ceilings().next() {
-                    Some(_) if share >= REACHED => continue,
-                    Some(_) => "no bus limits them much",
-                    None => "whether something shared limits them is not clear",
-                };
-                sentences.push(format!("At once they {verb} {part} of their sum alone: {limit}."));
-                continue;
-            }
-            Some((Limiter::Processor, _)) => "The processor".to_owned(),
-            Some((_, name)) => capital(name),
+            None => "Nothing that they share is known to limit them".to_owned(),
+            Some((Limiter::Processor, _)) => "The processor limits them".to_owned(),
+            Some((_, name)) => format!("{} limits them", capital(name)),
         };
-        sentences.push(format!("{limit} limits them at once: {part} of the {sum} that they {verb} alone."));
-    }
-    sentences
+        let (verb, part, sum) = (f.verb(), percent(f.speed() / alone.value), rate(alone.value));
+        Some(format!("{limit} at once: {part} of the {sum} that they {verb} alone."))
+    };
+    flows.iter().filter_map(sentence).collect()
 }
 
 /// What to measure where only single drives were measured.
@@ -245,26 +228,16 @@ fn missing(context: &Context<'_>, flows: &[Flow<'_>]) -> Option<String> {
 fn by_inventory(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Answer {
     let drives = context.for_data_or_all();
     let who = the_drives(drives.len());
-    let bus = narrowest(context, &drives);
-    let shares =
-        if drives.len() > 1 { format!("that {who} share") } else { format!("of {}", context.names(&drives)) };
-    let says = match (link, bus) {
-        (link, Some((bus, passes))) if link.is_none_or(|link| passes < link.most()) => {
-            format!("At most {}, the limit of {} {shares}.", rate(passes), called(bus))
-        }
-        (Some(link), _) => {
-            format!("Clients get at most {}, the limit of {}.", rate(link.most()), link.called)
-        }
-        (None, _) => {
-            let says = format!("Not known: the link limits of {who} are unknown, and nothing is measured.");
-            return Answer::new(Topic::Limits, Sure::Unknown, says)
-                .decide(commands::together(context.inventory, &drives));
-        }
+    let decide = commands::together(context.inventory, &drives);
+    let network = link.map(|link| (Speed::exact(link.most()), link.called.clone()));
+    let Some((most, what)) = cap(context, &drives, network) else {
+        let says = format!("Not known: the link limits of {who} are unknown, and nothing is measured.");
+        return Answer::new(Topic::Limits, Sure::Unknown, says).decide(decide);
     };
-    let verb = if drives.len() > 1 { "reach" } else { "reaches" };
+    let says = format!("At most {}, the limit of {what}.", rate(most.value));
     Answer::new(Topic::Limits, Sure::Inferred, says)
         .because(link.and_then(|link| link.crosses_twice(context, &drives)))
-        .because([format!("Whether {who} {verb} that much is not measured.")])
+        .because([format!("The speed of {who} is not measured.")])
         .rests_on_run(link.and_then(NetworkLink::run))
-        .decide(commands::together(context.inventory, &drives))
+        .decide(decide)
 }

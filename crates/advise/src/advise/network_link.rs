@@ -83,7 +83,7 @@ pub(super) fn usable(bus: &Bus) -> Option<f64> {
 }
 
 /// The slowest bus that all these drives share, with what it carries, bytes per second.
-pub(super) fn narrowest<'a>(context: &Context<'a>, drives: &[&Drive]) -> Option<(&'a Bus, f64)> {
+fn narrowest<'a>(context: &Context<'a>, drives: &[&Drive]) -> Option<(&'a Bus, f64)> {
     let below = |drive: &&Drive, bus: &Bus| {
         context.inventory.buses_above(drive.upstream.as_deref()).iter().any(|b| b.id == bus.id)
     };
@@ -93,8 +93,21 @@ pub(super) fn narrowest<'a>(context: &Context<'a>, drives: &[&Drive]) -> Option<
     common.reduce(|best, other| if other.1 < best.1 { other } else { best }).filter(|_| !drives.is_empty())
 }
 
+/// The speed that no drives could exceed here: that of the network, as `link` is called and carries, or of the slowest shared bus.
+pub(super) fn cap(
+    context: &Context<'_>,
+    drives: &[&Drive],
+    link: Option<(Speed, String)>,
+) -> Option<(Speed, String)> {
+    let bus = narrowest(context, drives).map(|(bus, passes)| (Speed::exact(passes), called(bus)));
+    let slower = |first: (Speed, String), other: (Speed, String)| {
+        if other.0.value < first.0.value { other } else { first }
+    };
+    link.into_iter().chain(bus).reduce(slower)
+}
+
 /// A bus in a sentence: `the USB2 bus`, `hub 1.2`.
-pub(super) fn called(bus: &Bus) -> String {
+fn called(bus: &Bus) -> String {
     match bus.kind {
         BusKind::UsbHub => bus.what(),
         BusKind::Usb => format!("the {} bus", bus.what()),

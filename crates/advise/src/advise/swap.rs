@@ -2,10 +2,7 @@
 
 use super::{Answer, Evidence, Sure, Topic, commands, context::Context, evidence::Wanted};
 use crate::{
-    findings::{
-        Quantity,
-        fitness::{Use, Verdict},
-    },
+    findings::fitness::{Use, Verdict},
     inventory::Drive,
     tools::swap::ZRAM,
     units::{capital, duration, size},
@@ -37,9 +34,6 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
     });
     let (unfit, mut runs) = context.unfit(&drives, Use::Swap);
-    let (tested, of_tests): (Vec<_>, Vec<_>) = drives.iter().filter_map(|d| tested(context, d)).unzip();
-    let wakes = chosen.as_ref().and_then(|(drive, ..)| context.wakes(drive));
-    let asleep = wakes.map(|n| format!("From standby, spin-up takes {}.", duration(n.estimate.value)));
     let (sure, text) = match &chosen {
         Some((drive, wait, _)) => {
             let wait = wait.as_ref().map(Wait::words).unwrap_or_default();
@@ -58,7 +52,6 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         Some(zram) => format!("{zram} Then {text}"),
         None => capital(&text),
     };
-    runs.extend(of_tests.into_iter().chain(wakes.map(|n| n.from)));
     if let Some((_, wait, judged_by)) = chosen {
         runs.extend(wait.map(|wait| wait.from).into_iter().chain(judged_by));
     }
@@ -71,7 +64,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let free = context.for_data();
     let open = if free.is_empty() { &drives } else { &free };
     let open: Vec<&Drive> = open.iter().copied().filter(is_open).collect();
-    let why = unfit.into_iter().chain(tested).chain(asleep).chain(wear);
+    let why = unfit.into_iter().chain(wear);
     vec![
         Answer::new(Topic::Swap, sure, says)
             .because(why)
@@ -108,15 +101,4 @@ impl<'a> Wait<'a> {
             false => format!(", no small random write took over {seconds}"),
         }
     }
-}
-
-/// What `run swap` found of a drive last.
-fn tested<'a>(context: &Context<'a>, drive: &Drive) -> Option<(String, &'a Evidence)> {
-    let (from, used) = context.on_drive(drive).rev().find_map(|e| {
-        let used = e.numbers.iter().find(|m| m.quantity == Quantity::MemoryUsed)?;
-        Some((e, &used.estimate))
-    })?;
-    let least = if used.is_bounded() { "" } else { "at least " };
-    let times = format!("{least}{:.2} times", used.value);
-    Some((format!("With swap on {}, a program could use {times} its memory.", context.name(drive)), from))
 }

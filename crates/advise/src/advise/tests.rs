@@ -73,7 +73,7 @@ fn two_sticks_raid0_helps_writes_and_the_network_limits_reads() {
     holds(&money, &["A faster drive would not help reads: Ethernet carries 11.8 MB/s."]);
     holds(
         &money,
-        &["It would help writes, up to 1.2 times as fast (11.8 MB/s through Ethernet instead of 10.1 MB/s)."],
+        &["A faster drive would help writes, up to 1.2 times as fast: Ethernet carries 11.8 MB/s."],
     );
     holds(&money, &["A gigabit adapter on USB would help a little: clients get at most 16.0 MB/s"]);
     assert_eq!(
@@ -109,16 +109,7 @@ fn a_network_that_was_measured_counts_instead_of_what_its_port_is_known_for() {
     assert!(answer.rests_on.contains(&"r9".to_owned()), "{:?}", answer.rests_on);
     let money = said(&answers, Topic::Money);
     holds(&money, &["A faster drive would not help reads: the network to laptop carries 5.00 MB/s ±2.0 %."]);
-    holds(
-        &money,
-        &["up to 1.2 times as fast (12.0 MB/s through the network to laptop instead of 10.1 MB/s)"],
-    );
-    holds(
-        &money,
-        &[
-            "Look at the rest of the way to laptop, not at eth0: that port carries about 11.8 MB/s, and the way 5.00 MB/s ±2.0 %.",
-        ],
-    );
+    holds(&money, &["writes, up to 1.2 times as fast: the network to laptop carries 12.0 MB/s ±2.0 %."]);
     assert!(!format!("{answers:?}").contains("A gigabit adapter"), "another port would carry no more");
     let resting = answers.iter().filter(|answer| answer.topic == Topic::Money);
     assert!(resting.into_iter().any(|answer| answer.rests_on.contains(&"r9".to_owned())));
@@ -137,7 +128,7 @@ fn a_network_that_was_measured_counts_instead_of_what_its_port_is_known_for() {
             "Whether the network to laptop limits reads and writes is not clear: the network to laptop carries 15.0 MB/s (8.00 MB/s to 30.0 MB/s) to clients",
         ],
     );
-    holds(&said(&open, Topic::Money), &["Whether a faster drive would help reads and writes is not clear"]);
+    holds(&said(&open, Topic::Money), &["Whether a faster drive would help reads is not clear: "]);
     // Values that are alike decide nothing if an interval is wide.
     let alike = Speed { value: 25.7e6, ..wide };
     inventory.ports[0].carried = Some(Carried { incoming: near(12.0), outgoing: alike, ..carried.clone() });
@@ -158,7 +149,8 @@ fn a_faster_drive_does_not_help_behind_a_slow_network() {
     });
     let answers = advise(&inventory, &evidence);
     let money = answers.iter().find(|a| a.topic == Topic::Money).expect("an answer");
-    assert_eq!(money.says, "A faster drive would not help reads and writes: Ethernet carries 11.8 MB/s.");
+    let not = |what: &str| format!("A faster drive would not help {what}: Ethernet carries 11.8 MB/s.");
+    assert_eq!(money.says, format!("{} {}", not("reads"), not("writes")));
     assert_eq!((money.sure, &money.rests_on[..]), (Sure::Measured, &["r1".to_owned()][..]));
 }
 
@@ -292,8 +284,7 @@ fn recorded_boots_decide_where_to_boot_from() {
             ]
         });
         let numbers = [card].into_iter().chain(each).collect();
-        let recorded =
-            Evidence { experiment: "boot".to_owned(), numbers, ..of(&inventory, "r20", &["mmcblk0"]) };
+        let recorded = Evidence { numbers, ..of(&inventory, "r20", &["mmcblk0"]) };
         let answers = advise(&inventory, &[random.clone(), vec![recorded]].concat());
         (sure(&answers, Topic::Boot), said(&answers, Topic::Boot))
     };
@@ -334,19 +325,10 @@ fn booting_from_a_disk_is_not_advised() {
     }
     let one = inventory.drives.iter().position(|d| d.name == "sda").expect("a drive");
     inventory.drives[one].medium = Medium::Rotating;
-    let wake = Evidence {
-        experiment: "spinup".to_owned(),
-        numbers: vec![metric(Quantity::WakeTime, within(3.5, 0.05))],
-        ..of(&inventory, "r004", &["sda"])
-    };
-    let answers = advise(&inventory, &[wake]);
+    let answers = advise(&inventory, &[]);
     let boot = said(&answers, Topic::Boot);
-    holds(
-        &boot,
-        &["Boot from the SD card rather than from Ultra Fit", "Spin-up takes 3.5 s.", "a disk in 92.3 s"],
-    );
+    holds(&boot, &["Boot from the SD card rather than from Ultra Fit", "a disk in 92.3 s"]);
     assert_eq!(sure(&answers, Topic::Boot), Sure::Published);
-    assert_eq!(answers[0].rests_on, ["r004"]);
 }
 
 #[test]
