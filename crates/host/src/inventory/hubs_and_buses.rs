@@ -2,8 +2,7 @@
 
 use super::{
     Bus, BusKind, Machine, bus,
-    link_speed::{pcie, usb_speed},
-    sysfs_path::{is_pci, is_usb_port, numbered, usb_id},
+    device_path::{is_pci, is_usb_port, numbered, pcie, usb_id, usb_speed},
     usb,
 };
 use crate::sysroot::Sysroot;

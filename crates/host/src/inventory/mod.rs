@@ -15,14 +15,11 @@ pub mod fixtures;
 mod fuzz;
 mod hubs_and_buses;
 mod identity;
-mod link_speed;
-mod loops;
 pub mod machine;
 mod media_type;
 mod mounts;
 mod network;
 mod pools;
-mod sysfs_path;
 #[cfg(test)]
 mod tests;
 mod usb;
@@ -42,7 +39,7 @@ pub use findings::{Code, Finding};
 pub use identity::{name_in, without_bay};
 pub use machine::Machine;
 pub use mounts::{SPACE, SYSTEM_MOUNTS, deepest, live_mounts, parse_mountinfo};
-pub use network::{Carried, NetworkPort, Speed, Wire};
+pub use network::{Carried, NetworkPort};
 pub use pools::{in_array, work};
 pub use usb::Usb;
 
@@ -79,7 +76,7 @@ impl Inventory {
         let (mounts, swaps, unread) = mounts::read(root);
         let buses = topology.buses;
         let mut inventory = Self { machine, buses, drives, ports, layers, mounts, swaps, unread };
-        loops::add(root, &mut inventory);
+        block_stack::add_loops(root, &mut inventory);
         let Self { drives, layers, mounts, .. } = &mut inventory;
         layers.extend(blocks::read_zfs(root, drives, mounts));
         blocks::fill_from_mounts(drives, layers, mounts);
