@@ -190,14 +190,7 @@ fn other_io(target: &Target, earlier: &Snapshot, now: &Snapshot) -> Vec<Check> {
         let share = (activity.busy / seconds).min(1.0);
         let [read, written] = [activity.read, activity.written].map(|bytes| rate(bytes as f64 / seconds));
         let value = format!("{drive}: {read} read, {written} written, busy {}", percent(share));
-        let flag = match activity.in_flight {
-            _ if share > BUSY => Some(format!("Other I/O just before the run on {value}.")),
-            0 => None,
-            n => Some(format!(
-                "Other I/O just before the run on {drive}: {} in flight.",
-                count(n, "operation")
-            )),
-        };
+        let flag = (share > BUSY).then(|| format!("Other I/O just before the run on {value}."));
         check(OTHER_IO, value, flag)
     };
     target.drives.iter().map(|drive| one(&drive.name)).collect()
