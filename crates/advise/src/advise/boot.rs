@@ -4,7 +4,6 @@ use super::{
     Answer, Evidence, Sure, Topic, commands,
     context::{Context, Number},
     evidence::Wanted,
-    published,
     sentences::{speed, times},
 };
 use crate::{
@@ -22,6 +21,9 @@ use crate::{
 
 /// Below this gain another boot drive is not worth the move.
 const WORTH: f64 = 1.3;
+
+/// Seconds that a Raspberry Pi 4 took to boot by systemd-analyze, five boots each, 2024.
+const PUBLISHED: &str = "Published for a Raspberry Pi 4: SD cards boot in 17.5 to 18.0 s, an SSD on USB in 18.9 s, sticks in 19.9 to 22.2 s, a disk in 92.3 s.";
 
 const NOT_COMPARED: &str = "No boots of this machine from several drives are recorded.";
 
@@ -93,7 +95,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     } else {
         (likely, format!("Stay with {name}: no reason against it is known."))
     };
-    let published = (pi && !failing && recorded.is_none()).then(|| published::BOOT.to_owned());
+    let published = (pi && !failing && recorded.is_none()).then(|| PUBLISHED.to_owned());
     let sentence = reads.as_ref().map(|reads| reads.sentence(context));
     let medians = match &recorded {
         Some(boots) => boots.sentence(&name),

@@ -73,23 +73,6 @@ pub(super) struct Fit {
     cached: bool,
 }
 
-/// Evidence is compared if these are equal: the load by whatever name, the layers below the target, and whether
-/// latencies were measured.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Key<'a> {
-    load: Option<&'a LoadKey>,
-    layers: &'a [String],
-    latencies: bool,
-}
-
-impl PartialEq for Key<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        let nameless = |load: &LoadKey| LoadKey { name: String::new(), ..load.clone() };
-        (self.layers, self.latencies) == (other.layers, other.latencies)
-            && self.load.map(nameless) == other.load.map(nameless)
-    }
-}
-
 impl Evidence {
     /// The evidence in the findings of a run: of each load on each target, and of each load on several at once.
     pub fn of(findings: &Findings) -> Vec<Self> {
@@ -214,6 +197,11 @@ impl Evidence {
         cost.filter(|cost| cost.low > 0.0)
     }
 
+    /// How long a disk takes to wake, s.
+    pub(super) fn wake_time(&self) -> Option<&Estimate> {
+        self.number(Quantity::WakeTime, Scope::Whole)
+    }
+
     /// The longest operation, s, as far as the run has it.
     pub(super) fn worst(&self) -> Option<f64> {
         self.worst_position().map(|at| self.numbers[at].estimate.value)
@@ -277,8 +265,12 @@ impl Evidence {
         Some(format!("{pattern} {}, {depth}{cached}", size(load.block?)))
     }
 
-    pub(super) fn key(&self) -> Key<'_> {
-        Key { load: self.load.as_ref(), layers: &self.layers, latencies: self.worst().is_some() }
+    /// Whether both can be compared: the load by whatever name is equal, and so are the layers below the target, and whether latencies
+    /// were measured.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let nameless = |e: &Self| e.load.as_ref().map(|load| LoadKey { name: String::new(), ..load.clone() });
+        (&self.layers, self.worst().is_some()) == (&other.layers, other.worst().is_some())
+            && nameless(self) == nameless(other)
     }
 }
 

@@ -115,7 +115,9 @@ fn data_that_must_not_be_lost_avoids_a_drive_that_lost_some() {
 fn what_swap_measured_answers_where_to_swap() {
     let (inventory, evidence) = two_with_all_loads();
     let swap = |drive: &str, longest: f64, was_stopped: bool| {
-        let mut found = findings(&inventory, "swap", &[drive], Vec::new());
+        let used = metric(Quantity::MemoryUsed, within(1.5, 0.0));
+        let used = Metric { target: drive.to_owned(), ..used };
+        let mut found = findings(&inventory, "swap", &[drive], vec![used]);
         let test = SwapTest { longest_wait: Some(longest), was_stopped };
         found.judge(drive, Measures { swap: Some(test), ..Measures::default() }, &[Use::Swap]);
         Evidence::of(&found)
@@ -125,9 +127,11 @@ fn what_swap_measured_answers_where_to_swap() {
         let swap = answer(&answers, Topic::Swap);
         (swap.says.split("Then ").last().map(str::to_owned), swap.because.join(" "))
     };
-    let (text, _) = says(&swap("sdb", 0.2, false));
+    let (text, because) = says(&swap("sdb", 0.2, false));
     let chosen = "on Cruzer Blade in bay 1.3, the longest wait of a program with swap on it was 200 ms.";
     assert_eq!(text.as_deref(), Some(chosen));
+    let memory = "With swap on Cruzer Blade in bay 1.3, a program could use 1.50 times its memory.";
+    assert!(because.contains(memory), "{because}");
     let (text, because) = says(&[swap("sda", 2.6, false), swap("sdb", 0.2, false)].concat());
     assert_eq!(text.as_deref(), Some(chosen));
     let unfit = "Cruzer Blade in bay 1.2 is not fit for swap: with swap on it, a program waited 2.6 s.";

@@ -7,7 +7,6 @@ use super::{
     context::{Context, Judged, Number},
     evidence::{Evidence, Wanted},
     limits::Flow,
-    published,
     sentences::{the_drives, times},
 };
 use crate::{
@@ -18,6 +17,8 @@ use crate::{
 
 /// Below this gain raid0 is not worth twice the risk.
 const PAYS: f64 = 1.3;
+/// Four USB 2 sticks on a Zero 2 W, 4 KiB at depth 1, read and write.
+const SMALL_LOADS: &str = "Loads of 4 KiB at depth 1 gain nothing from raid0 (published: four sticks 6.1 MB/s, one of them 6.4 MB/s).";
 /// Sizes or speeds beyond this ratio waste space or speed.
 const UNLIKE: f64 = 1.1;
 
@@ -203,5 +204,5 @@ fn sentences(gains: &[Gain<'_>]) -> [String; 2] {
     let pays = gains.iter().any(|gain| gain.ratio >= PAYS);
     let helps = if pays { "helps for data with a copy elsewhere" } else { "hardly helps" };
     let first = format!("raid0 {helps}: it would {}; it survives no drive failure.", each.join(" and "));
-    [first, published::SMALL_LOADS.to_owned()]
+    [first, SMALL_LOADS.to_owned()]
 }

@@ -1,7 +1,5 @@
 //! What limits: the network, a bus, or the drives.
 
-use std::cmp::Ordering;
-
 use super::{
     Answer, Sure, Topic, commands,
     context::{Context, Number},
@@ -12,7 +10,7 @@ use super::{
 };
 use crate::{
     findings::{Limiter, Metric, Quantity},
-    inventory::{Drive, Speed},
+    inventory::Drive,
     units::{capital, distinct, percent, rate},
 };
 
@@ -77,14 +75,14 @@ impl<'a> Flow<'a> {
     }
 
     /// Whether the drives or the limit is slower; by the intervals where there are some.
-    pub fn held(&self, passes: Speed) -> Held {
+    pub fn held(&self, passes: f64) -> Held {
         let e = self.number.estimate;
         let (low, high) =
             if e.high.is_finite() { (e.low, e.high) } else { (e.value / APART, e.value * APART) };
-        match (Speed { value: e.value, low, high }).beside(passes) {
-            Some(Ordering::Greater) => Held::Network,
-            Some(_) => Held::Drives,
-            None => Held::Open,
+        match () {
+            () if low > passes => Held::Network,
+            () if high < passes => Held::Drives,
+            () => Held::Open,
         }
     }
 
@@ -229,12 +227,12 @@ fn by_inventory(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Answer
     let drives = context.for_data_or_all();
     let who = the_drives(drives.len());
     let decide = commands::together(context.inventory, &drives);
-    let network = link.map(|link| (Speed::exact(link.most()), link.called.clone()));
+    let network = link.map(|link| (link.most(), link.called.clone()));
     let Some((most, what)) = cap(context, &drives, network) else {
         let says = format!("Not known: the link limits of {who} are unknown, and nothing is measured.");
         return Answer::new(Topic::Limits, Sure::Unknown, says).decide(decide);
     };
-    let says = format!("At most {}, the limit of {what}.", rate(most.value));
+    let says = format!("At most {}, the limit of {what}.", rate(most));
     Answer::new(Topic::Limits, Sure::Inferred, says)
         .because(link.and_then(|link| link.crosses_twice(context, &drives)))
         .because([format!("The speed of {who} is not measured.")])

@@ -2,7 +2,10 @@
 
 use super::{Answer, Evidence, Sure, Topic, commands, context::Context, evidence::Wanted};
 use crate::{
-    findings::fitness::{Use, Verdict},
+    findings::{
+        Quantity,
+        fitness::{Use, Verdict},
+    },
     inventory::Drive,
     tools::swap::ZRAM,
     units::{capital, duration, size},
@@ -34,6 +37,13 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
     });
     let (unfit, mut runs) = context.unfit(&drives, Use::Swap);
+    let (tested, of_tests): (Vec<_>, Vec<_>) = drives.iter().filter_map(|d| tested(context, d)).unzip();
+    let woken = chosen.as_ref().and_then(|(drive, ..)| {
+        let mut all = context.on_drive(drive).rev();
+        all.find_map(|from| Some((from.wake_time()?, from)))
+    });
+    let asleep = woken.map(|(wakes, _)| format!("From standby, spin-up takes {}.", duration(wakes.value)));
+    runs.extend(of_tests.into_iter().chain(woken.map(|(_, from)| from)));
     let (sure, text) = match &chosen {
         Some((drive, wait, _)) => {
             let wait = wait.as_ref().map(Wait::words).unwrap_or_default();
@@ -64,7 +74,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let free = context.for_data();
     let open = if free.is_empty() { &drives } else { &free };
     let open: Vec<&Drive> = open.iter().copied().filter(is_open).collect();
-    let why = unfit.into_iter().chain(wear);
+    let why = unfit.into_iter().chain(tested).chain(asleep).chain(wear);
     vec![
         Answer::new(Topic::Swap, sure, says)
             .because(why)
@@ -101,4 +111,15 @@ impl<'a> Wait<'a> {
             false => format!(", no small random write took over {seconds}"),
         }
     }
+}
+
+/// What `run swap` found of a drive last.
+fn tested<'a>(context: &Context<'a>, drive: &Drive) -> Option<(String, &'a Evidence)> {
+    let (from, used) = context.on_drive(drive).rev().find_map(|e| {
+        let used = e.numbers.iter().find(|m| m.quantity == Quantity::MemoryUsed)?;
+        Some((e, &used.estimate))
+    })?;
+    let least = if used.is_bounded() { "" } else { "at least " };
+    let times = format!("{least}{:.2} times", used.value);
+    Some((format!("With swap on {}, a program could use {times} its memory.", context.name(drive)), from))
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     findings::Metric,
-    inventory::{BusKind, Ceiling, Code, Speed},
+    inventory::{BusKind, Ceiling, Code},
     units::{capital, rate},
 };
 
@@ -53,20 +53,16 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
     // Without a network nothing is known that asks for more.
     let may = if link.is_some() { "would" } else { "may" };
     let sentence = |j: &Judged<'_>| {
-        let (verb, carries) = (j.flow.verb(), format!("{} carries {}", j.what, j.most.text()));
-        match j.held {
-            Held::Network => format!("A faster drive would not help {verb}s: {carries}."),
-            Held::Drives => {
-                let gain = times(j.most.value / j.flow.speed());
-                format!("A faster drive {may} help {verb}s, up to {gain} as fast: {carries}.")
-            }
-            Held::Open => format!("Whether a faster drive would help {verb}s is not clear: {carries}."),
+        let (verb, carries) = (j.flow.verb(), format!("{} carries {}", j.what, rate(j.most)));
+        if !j.gains {
+            return format!("A faster drive would not help {verb}s: {carries}.");
         }
+        let gain = times(j.most / j.flow.speed());
+        format!("A faster drive {may} help {verb}s, up to {gain} as fast: {carries}.")
     };
     let says: Vec<String> = judged.iter().map(sentence).collect();
     // A gain is a prediction.
-    let gains = judged.iter().any(|j| j.held == Held::Drives);
-    let sure = if gains { Sure::Inferred } else { sure(context, flows) };
+    let sure = if judged.iter().any(|j| j.gains) { Sure::Inferred } else { sure(context, flows) };
     Answer::new(Topic::Money, sure, says.join(" "))
         .because(unseen)
         .rests_on(runs)
@@ -77,28 +73,23 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
 struct Judged<'a> {
     flow: &'a Flow<'a>,
     /// The most that the limit carries.
-    most: Speed,
+    most: f64,
     what: String,
-    /// A faster drive would be noticed where the drives limit, by the intervals and by [`FELT`].
-    held: Held,
+    /// A faster drive would be noticed.
+    gains: bool,
 }
 
 impl<'a> Judged<'a> {
     fn of(context: &Context<'_>, flow: &'a Flow<'a>, link: Option<&NetworkLink<'_>>) -> Option<Self> {
         let link = link.map(|link| (link.passes(flow.reads), link.called.clone()));
-        let is_narrow = link.as_ref().is_some_and(|(passes, _)| passes.value <= flow.speed());
+        let is_narrow = link.as_ref().is_some_and(|(passes, _)| *passes <= flow.speed());
         // A limit that was measured here comes before published figures.
         if let Some((_, name)) = flow.bound().filter(|_| !is_narrow) {
-            let (most, what) = (Speed::exact(flow.speed()), name.to_owned());
-            return Some(Self { flow, most, what, held: Held::Network });
+            return Some(Self { flow, most: flow.speed(), what: name.to_owned(), gains: false });
         }
         let (most, what) = cap(context, &flow.drives, link)?;
-        let held = match flow.held(most) {
-            Held::Open if most.low < most.high => Held::Open,
-            Held::Drives | Held::Open if most.value / flow.speed() >= FELT => Held::Drives,
-            _ => Held::Network,
-        };
-        Some(Self { flow, most, what, held })
+        let gains = flow.held(most) != Held::Network && most / flow.speed() >= FELT;
+        Some(Self { flow, most, what, gains })
     }
 }
 
@@ -112,7 +103,7 @@ fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) ->
     let typical = link.port.ceiling.as_ref().map(Ceiling::usable);
     if let Some((_, typical)) = link.measured.zip(typical) {
         // Another port would carry no more of it.
-        if passes.high * FELT < typical {
+        if passes * FELT < typical {
             return None;
         }
     }
@@ -129,11 +120,11 @@ fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) ->
     }
     let usb2 = context.inventory.buses.iter().find(|b| b.kind == BusKind::Usb && b.mbps == Some(480.0))?;
     let most = best.min(usable(usb2)? / 2.0);
-    let helps = if most > passes.value * FELT { "help a little" } else { "not help" };
+    let helps = if most > passes * FELT { "help a little" } else { "not help" };
     let says = format!(
         "A gigabit adapter on USB would {helps}: clients get at most {} instead of {}, since every byte then crosses the USB2 bus twice.",
         rate(most),
-        rate(passes.value)
+        rate(passes)
     );
     Some(Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs))
 }

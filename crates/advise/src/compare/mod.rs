@@ -286,7 +286,8 @@ fn one(
         rows: Vec::new(),
     };
     let (mut main, mut latencies) = (table(""), table("latency of one operation"));
-    let mut undecided: Vec<(Difference, &Metric, Estimate)> = Vec::new();
+    // Whether each was judged.
+    let mut undecided: Vec<(bool, &Metric, Estimate)> = Vec::new();
     let of = on.iter().map(|on| format!("{on}: ")).collect::<String>();
     let mut sentences = Vec::new();
     for (n, other) in both {
@@ -321,7 +322,7 @@ fn one(
         if is_said(n) {
             match difference {
                 Difference::Found => sentences.push(format!("{of}{}", differ(n, &r, (&a, &b), &busy))),
-                other => undecided.push((other, n, r.estimate.clone())),
+                other => undecided.push((other == Difference::NotFound, n, r.estimate.clone())),
             }
         }
         let (target, quantity) = (format!("{a} / {b}"), Quantity::Ratio(Box::new(n.quantity.clone())));
@@ -336,10 +337,10 @@ fn one(
     findings.tables.push(main);
     findings.details.tables.extend(Some(latencies).filter(|table| !table.rows.is_empty()));
     findings.verdicts.extend(sentences);
-    for difference in [Difference::NotFound, Difference::TooWide, Difference::Unknown] {
-        let same = undecided.iter().filter(|(other, ..)| *other == difference);
+    for is_judged in [true, false] {
+        let same = undecided.iter().filter(|(judged, ..)| *judged == is_judged);
         let same: Vec<_> = same.map(|(_, metric, ratio)| (*metric, ratio.clone())).collect();
-        findings.verdicts.extend(open(difference, &same).map(|text| format!("{of}{text}")));
+        findings.verdicts.extend(open(is_judged, &same).map(|text| format!("{of}{text}")));
     }
     Ok(())
 }

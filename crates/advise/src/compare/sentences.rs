@@ -1,10 +1,7 @@
 //! Sentences and cells of a comparison.
 
 use crate::{
-    analyse::{
-        Estimate,
-        compare::{Difference, Ratio},
-    },
+    analyse::{Estimate, compare::Ratio},
     findings::{Metric, Unit},
     units::{listed, shortened},
 };
@@ -50,17 +47,15 @@ fn some(mut texts: Vec<String>) -> String {
     listed(&texts)
 }
 
-/// One sentence for all ratios that show no difference for the same reason.
-pub(super) fn open(difference: Difference, of: &[(&Metric, Estimate)]) -> Option<String> {
-    let (what, advice) = match difference {
-        Difference::Found => return None,
-        Difference::NotFound => ("No difference found", "Repeat both to see smaller differences."),
-        Difference::TooWide => ("Too noisy to judge", "Repeat both when nothing else runs."),
-        Difference::Unknown => ("Too few or too unsteady to judge", "Repeat both when nothing else runs."),
+/// One sentence for all ratios that show no difference, or for all that can't be judged.
+pub(super) fn open(is_judged: bool, of: &[(&Metric, Estimate)]) -> Option<String> {
+    let (what, advice) = match is_judged {
+        true => ("No difference found", "Repeat both to see smaller differences."),
+        false => ("Too few or too noisy to judge", "Repeat both when nothing else runs."),
     };
-    let one = |(metric, ratio): &(&Metric, Estimate)| match difference {
-        Difference::Unknown => format!("{} ({:.2} times)", metric.row(), ratio.value),
-        _ => format!("{} ({})", metric.row(), ratio.range(|x| format!("{x:.2}"))),
+    let one = |(metric, ratio): &(&Metric, Estimate)| match ratio.is_bounded() {
+        true => format!("{} ({})", metric.row(), ratio.range(|x| format!("{x:.2}"))),
+        false => format!("{} ({:.2} times)", metric.row(), ratio.value),
     };
     (!of.is_empty()).then(|| format!("{what}: {}. {advice}", some(of.iter().map(one).collect())))
 }

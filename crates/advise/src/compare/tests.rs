@@ -254,7 +254,11 @@ fn a_wide_interval_is_no_sign_of_equality() {
     };
     let found = of(&wide("rA"), &wide("rB"), false).expect("alike");
     assert_eq!(found.tables[0].rows[0].last().map(String::as_str), Some("not known"));
-    assert!(found.verdicts[0].starts_with("Too noisy to judge: read (0.2"), "{:?}", found.verdicts);
+    assert!(
+        found.verdicts[0].starts_with("Too few or too noisy to judge: read (0.2"),
+        "{:?}",
+        found.verdicts
+    );
 }
 
 #[test]
