@@ -63,8 +63,6 @@ pub(super) struct Job {
     pub jobname: Option<String>,
     pub groupid: Option<f64>,
     pub error: Option<f64>,
-    /// Since fio 3.36; 0 before the start.
-    pub job_start: Option<f64>,
     /// Time since the start of the run, s.
     pub elapsed: Option<f64>,
     /// Missing in old versions and in sums over clients.
@@ -109,7 +107,6 @@ impl Document {
         if let Some(continues) = later.continues {
             return continues;
         }
-        let started = |job: &Job| job.job_start.is_some_and(|at| at > 0.0);
         let by_clock = || {
             let elapsed =
                 |document: &Self| document.all_jobs().filter_map(|job| job.elapsed).reduce(f64::max);
@@ -121,7 +118,7 @@ impl Document {
         self.version == later.version
             && self.all_jobs().next().is_some()
             && self.all_jobs().all(has_later)
-            && (self.all_jobs().any(started) || by_clock() == Some(true))
+            && by_clock() == Some(true)
     }
 }
 
@@ -138,7 +135,6 @@ impl Job {
         };
         (&self.jobname, &self.hostname, &self.options, self.groupid)
             == (&later.jobname, &later.hostname, &later.options, later.groupid)
-            && (self.job_start == later.job_start || self.job_start == Some(0.0))
             && grown(|job| &job.read)
             && grown(|job| &job.write)
             && grown(|job| &job.mixed)
