@@ -109,7 +109,7 @@ fn draw(page: &mut Page, inventory: &Inventory, used: &cells::Uses<'_>, id: Opti
     let nodes = nodes(inventory, id);
     let rows: Vec<[String; 3]> = nodes
         .iter()
-        .filter_map(|node| if let Node::Drive(drive) = node { Some(start(drive)) } else { None })
+        .filter_map(|node| if let Node::Drive(drive) = node { Some(cells::start(drive)) } else { None })
         .collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (bay_width, widths) = (width(0).min(page.style.width * 3 / 10), [width(0), width(1), width(2)]);
@@ -163,11 +163,6 @@ fn draw_members(page: &mut Page, inventory: &Inventory, layer: &Layer) {
         let cells: Vec<String> = cells.map(|(cell, width)| format!("{cell:width$}")).collect();
         page.add(branch, stem, &cells, "  ");
     }
-}
-
-/// The first cells of a drive, short enough for a column; the kernel does not limit them.
-fn start(drive: &Drive) -> [String; 3] {
-    cells::start(drive).map(|cell| shortened(&cell, NAME))
 }
 
 fn machine(machine: &Machine) -> Vec<String> {

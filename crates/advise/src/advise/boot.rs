@@ -25,8 +25,6 @@ const WORTH: f64 = 1.3;
 /// Seconds that a Raspberry Pi 4 took to boot by systemd-analyze, five boots each, 2024.
 const PUBLISHED: &str = "Published for a Raspberry Pi 4: SD cards boot in 17.5 to 18.0 s, an SSD on USB in 18.9 s, sticks in 19.9 to 22.2 s, a disk in 92.3 s.";
 
-const NOT_COMPARED: &str = "No boots of this machine from several drives are recorded.";
-
 /// Whether a board can boot from a drive, as far as known; `None` for machines other than a Raspberry Pi.
 fn starts_from(machine: &Machine, drive: &Drive) -> Option<bool> {
     let bus = drive.bus.as_deref();
@@ -97,10 +95,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     };
     let published = (pi && !failing && recorded.is_none()).then(|| PUBLISHED.to_owned());
     let sentence = reads.as_ref().map(|reads| reads.sentence(context));
-    let medians = match &recorded {
-        Some(boots) => boots.sentence(&name),
-        None => NOT_COMPARED.to_owned(),
-    };
+    let medians = recorded.as_ref().map(|boots| boots.sentence(&name));
     let is_open = match unfit.is_empty() {
         true => reads.is_none() && recorded.is_none(),
         false => better.is_none(),
@@ -112,7 +107,7 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let runs = recorded.iter().map(|boots| boots.from).chain(runs);
     let answer = Answer::new(Topic::Boot, sure, says)
         .because(sentence.into_iter().chain(unfit))
-        .because(published.into_iter().chain([medians]))
+        .because(published.into_iter().chain(medians))
         .rests_on(runs.chain(unfit_by))
         .decide(undecided.then(decide).flatten());
     vec![if failing { answer.problem() } else { answer }]

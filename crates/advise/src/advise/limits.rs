@@ -188,14 +188,9 @@ fn with_network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_
 
 /// Measured, without a known network.
 fn without_network(context: &Context<'_>, flows: &[Flow<'_>]) -> Answer {
-    let mut local = locally(flows);
-    let speeds = capital(&described(flows));
-    let says = match local.is_empty() {
-        true => format!("{speeds}. No other limit is known."),
-        false => format!("{} {speeds}.", local.remove(0)),
-    };
+    let speeds = format!("{}.", capital(&described(flows)));
+    let says = locally(flows).into_iter().chain([speeds]).collect::<Vec<_>>().join(" ");
     Answer::new(Topic::Limits, sure(context, flows), says)
-        .because(local)
         .rests_on(runs(flows))
         .decide(missing(context, flows))
 }

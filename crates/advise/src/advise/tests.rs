@@ -243,14 +243,7 @@ fn without_boots_published_times_count() {
     let (inventory, evidence) = card_and_flash();
     let answers = advise(&inventory, &evidence);
     let boot = said(&answers, Topic::Boot);
-    holds(
-        &boot,
-        &[
-            "Stay with the SD card",
-            "17.5 to 18.0 s",
-            "No boots of this machine from several drives are recorded",
-        ],
-    );
+    holds(&boot, &["Stay with the SD card", "17.5 to 18.0 s"]);
     assert_eq!(sure(&answers, Topic::Boot), Sure::Published);
 }
 
@@ -280,7 +273,7 @@ fn recorded_boots_decide_where_to_boot_from() {
     let boots = |longer| boots_beside(&[("an SSD", longer)]);
     let gains = boots([-9.0, -9.6, -8.4]);
     holds(&gains, &["Boot from an SSD: it saved", "Boots: "]);
-    assert!(!gains.contains("Published") && !gains.contains("No boots"), "{gains}");
+    assert!(!gains.contains("Published"), "{gains}");
     holds(&boots([2.0, 1.5, 2.5]), &["Stay with the SD card: no recorded boot shows"]);
     holds(&boots([-1.0, -3.0, 1.0]), &["Stay with the SD card: no recorded boot shows"]);
     let once = [-9.0, -9.0, f64::INFINITY];

@@ -100,14 +100,9 @@ fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) ->
     let fastest = held.iter().max_by(|a, b| a.speed().total_cmp(&b.speed()))?;
     let (best, passes) = (fastest.speed(), link.passes(fastest.reads));
     let runs: Vec<_> = held.iter().map(|f| f.number.from).collect();
-    let typical = link.port.ceiling.as_ref().map(Ceiling::usable);
-    if let Some((_, typical)) = link.measured.zip(typical) {
-        // Another port would carry no more of it.
-        if passes * FELT < typical {
-            return None;
-        }
-    }
-    if link.port.mbps != Some(100.0) {
+    // Where the way to a client carries less than the port, another port would carry no more of it.
+    let is_narrow = |port: &Ceiling| link.measured.is_some() && passes * FELT < port.usable();
+    if link.port.mbps != Some(100.0) || link.port.ceiling.as_ref().is_some_and(is_narrow) {
         return None;
     }
     if matches!(link.port.driver.as_deref(), Some("bcmgenet" | "macb" | "r8169" | "e1000e" | "igb")) {

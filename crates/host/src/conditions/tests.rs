@@ -218,7 +218,7 @@ fn heat_and_throttling_during_a_run_are_flagged() {
     assert_eq!(flag(&warm, "throttling"), "During the run the firmware reported throttled.");
     let hot = after(moment(79.0, 0), moment(82.0, 0x80008));
     assert_eq!(flag(&hot, "throttling"), "During the run the firmware reported soft temperature limit.");
-    assert!(flag(&hot, "temperature").contains("reached 82 °C"));
+    assert!(flag(&hot, "temperature").contains("at 82 °C"));
 }
 
 #[test]

@@ -348,7 +348,7 @@ fn header(text: &str) -> Option<Header> {
             rest.split_once(&format!("{option}=")).and_then(|(_, value)| value.split([',', ' ']).next());
         options.extend(value.filter(|v| !v.is_empty()).map(|value| (option.to_owned(), Value::from(value))));
     }
-    match rest.split_once("bs=").and_then(|(_, sizes)| block(rw, sizes)) {
+    match rest.split_once("bs=").and_then(|(_, sizes)| block(sizes)) {
         Some(bytes) => options.insert("bs".to_owned(), Value::from(bytes.to_string())),
         // Its operations have several sizes.
         None => options.insert("bsrange".to_owned(), Value::from("")),
@@ -356,27 +356,18 @@ fn header(text: &str) -> Option<Header> {
     Some(Header { name: name.to_owned(), group: whole(group)?, options })
 }
 
-/// The block of the directions that the load has: `(R) 4096B-4096B, (W) 4096B-4096B, (T) ...`, or `4K-4K/4K-4K/4K-4K`.
-fn block(rw: &str, sizes: &str) -> Option<u64> {
+/// The block of reads and writes, if they have the same: `(R) 4096B-4096B, (W) 4096B-4096B, (T) ...`, or `4K-4K/4K-4K/4K-4K`.
+fn block(sizes: &str) -> Option<u64> {
     let sizes = sizes.split(", ioengine").next()?;
-    let parts: Vec<&str> = sizes
-        .split(['/', ','])
-        .map(|s| s.trim().trim_start_matches(['(', 'R', 'W', 'T', ')', ' ']))
-        .collect();
-    let (read, write) = (parts.first()?, parts.get(1)?);
-    let of_direction: &[&&str] = match rw {
-        _ if rw.ends_with("rw") || rw.ends_with("readwrite") => &[read, write],
-        _ if rw.contains("write") => &[write],
-        _ => &[read],
-    };
     let bytes = |part: &str| {
+        let part = part.trim().trim_start_matches(['(', 'R', 'W', 'T', ')', ' ']);
         let (low, high) = part.split_once('-')?;
         let size = |text: &str| amount(text, 1024.0).or_else(|| amount(&format!("{text}B"), 1024.0));
         (low == high).then(|| size(low))?
     };
-    let all: Vec<f64> = of_direction.iter().map(|part| bytes(part)).collect::<Option<_>>()?;
-    let first = all.iter().copied().next().filter(|first| *first >= 1.0 && all.iter().all(|b| b == first))?;
-    Some(first as u64)
+    let both: Vec<f64> = sizes.split(['/', ',']).take(2).map(bytes).collect::<Option<_>>()?;
+    let [read, write] = both[..] else { return None };
+    (read == write && read >= 1.0).then_some(read as u64)
 }
 
 /// `fio-3.25` alone on its line.
