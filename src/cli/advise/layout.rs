@@ -47,8 +47,18 @@ pub(super) fn text(
     } else {
         format!("Reasons and sources: {}\n", style.clean(more))
     };
-    for (command, topics) in commands {
-        out += &format!("  # {topics}\n  {}\n", style.clean(&command));
+    let clean: Vec<(String, String)> = commands
+        .into_iter()
+        .map(|(command, topics)| (style.clean(&command), format!("# {topics}")))
+        .collect();
+    let width = clean.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+    let room = clean.iter().all(|(_, topics)| 2 + width + 2 + topics.chars().count() <= style.width);
+    for (command, topics) in clean {
+        out += &if room {
+            format!("  {command:width$}  {topics}\n")
+        } else {
+            format!("  {topics}\n  {command}\n")
+        };
     }
     out + &more
 }
