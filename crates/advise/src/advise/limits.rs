@@ -199,13 +199,13 @@ fn without_network(context: &Context<'_>, flows: &[Flow<'_>]) -> Answer {
 fn locally(flows: &[Flow<'_>]) -> Vec<String> {
     let sentence = |f: &Flow<'_>| {
         let alone = f.number.from.sum_alone().filter(|_| f.number.from.at_once)?;
-        let limit = match f.bound() {
-            None => "Nothing that they share is known to limit them".to_owned(),
-            Some((Limiter::Processor, _)) => "The processor limits them".to_owned(),
-            Some((_, name)) => format!("{} limits them", capital(name)),
-        };
         let (verb, part, sum) = (f.verb(), percent(f.speed() / alone.value), rate(alone.value));
-        Some(format!("{limit} at once: {part} of the {sum} that they {verb} alone."))
+        let limit = match f.bound() {
+            None => return Some(format!("At once they {verb} {part} of the {sum} that they {verb} alone.")),
+            Some((Limiter::Processor, _)) => "The processor".to_owned(),
+            Some((_, name)) => capital(name),
+        };
+        Some(format!("{limit} limits them at once: {part} of the {sum} that they {verb} alone."))
     };
     flows.iter().filter_map(sentence).collect()
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{
     Drive, Layer, Mount, Partition, Queue, Signature, card, device_path,
-    drive::Udev,
+    drive::{Udev, infer_medium},
     hubs_and_buses::Topology,
-    identity, media_type,
+    identity,
     mounts::{decode, parse_device},
     usb,
 };
@@ -73,7 +73,7 @@ fn read_drive(root: &Sysroot, topology: &mut Topology<'_>, dir: &str, name: Stri
         (drive.card, drive.health) = (Some(card::read(root, &card)), card::health(root, &card));
     }
     identity::read(root, dir, usb.as_deref(), &udev, &mut drive);
-    drive.medium = media_type::infer(root, dir, &udev, &drive);
+    drive.medium = infer_medium(root, dir, &udev, &drive);
     drive
 }
 

@@ -14,7 +14,7 @@ use crate::{
     sysroot::{Archive, Sysroot, archive::Node},
 };
 
-const CASES: u64 = 200;
+const CASES: u64 = 100;
 
 /// Texts that number, list and record parsers might fail on.
 const TEXTS: [&str; 16] = [

@@ -55,13 +55,11 @@ fn of_reports_on_one_run_the_last_one_counts_once() {
         assert!(load.seconds.is_some_and(|s| (3.0..3.1).contains(&s)), "{load:?}");
         assert!(has(&notes, "only the last one counts"), "{notes:?}");
     }
-    // fio 3.36 and newer say when a job started.
     let report = |start: u64, bytes: u64, ms: u64| {
-        document("", [bytes, ms, 100], NOTHING).replacen(
-            "\"groupid\"",
-            &format!("\"job_start\": {start}, \"groupid\""),
-            1,
-        )
+        let (at, elapsed) = (start + ms / 1000, ms / 1000);
+        let text = document("", [bytes, ms, 100], NOTHING);
+        let text = text.replacen("\"jobs\"", &format!("\"timestamp\": {at}, \"jobs\""), 1);
+        text.replacen("\"groupid\"", &format!("\"elapsed\": {elapsed}, \"groupid\""), 1)
     };
     let series = |starts: [u64; 3]| {
         let [a, b, c] = starts;
@@ -69,7 +67,7 @@ fn of_reports_on_one_run_the_last_one_counts_once() {
     };
     assert_eq!(series([7, 7, 7]).loads.iter().map(|l| l.bytes).collect::<Vec<_>>(), [Some(12 << 20)]);
     // Three runs of one job stay repetitions.
-    let runs = series([7, 8, 9]);
+    let runs = series([7, 17, 27]);
     assert_eq!(runs.loads.len(), 3);
     assert!(runs.loads.iter().all(|l| l.same_as.is_some() && l.same_as == runs.loads[0].same_as));
     assert!(!has(&runs.notes, "last one"));
