@@ -1,12 +1,12 @@
 //! `drivebench capture`: this machine as an archive, for bug reports and for tests.
 
-use std::{collections::BTreeMap, io, path::PathBuf, process::ExitCode, time::SystemTime};
+use std::{io, path::PathBuf, process::ExitCode, time::SystemTime};
 
 use anyhow::anyhow;
 
 use super::{args::Capture, errors::Usage, health, output::Output, stored};
 use crate::{
-    inventory::{Inventory, SPACE, read_extra_files},
+    inventory::Inventory,
     record::{AtomicFile, PRIVATE},
     sysroot::{Archive, Sysroot},
     tools::{System, smartctl},
@@ -51,11 +51,7 @@ pub(super) fn capture(args: &Capture, store: &Option<PathBuf>, output: &Output) 
 fn archive(anonymise: bool) -> io::Result<Archive> {
     let root = Sysroot::live().recording();
     let inventory = Inventory::read(&root);
-    read_extra_files(&root, &inventory);
     let mut archive = Archive::from_recording(&root);
-    let mounts = inventory.mounts.iter();
-    let space: BTreeMap<_, _> = mounts.filter_map(|mount| Some((&mount.path, mount.space?))).collect();
-    archive.add_file(SPACE, serde_json::to_vec(&space)?);
     let system = System::default();
     for drive in &inventory.drives {
         if let (Some(printed), _) = smartctl::read(drive, &system, false) {

@@ -14,18 +14,12 @@ fn an_incomplete_document_is_refused_with_its_end() {
 }
 
 #[test]
-fn nul_bytes_are_refused_and_text_of_windows_is_read() {
+fn nul_bytes_are_refused() {
     let text = include_str!("../../../tests/fixtures/import/fio-3.1.txt");
     let read = |bytes: &[u8]| read(bytes, &ImportOptions::default());
     // What a power cut leaves of a file, and a result between.
     for (zeros, line) in [("\0".repeat(4096), 1), (format!("{text}\0\0"), 1 + text.lines().count() as u64)] {
         assert_eq!(read(zeros.as_bytes()), Err(ContentError::Nul { line }));
-    }
-    let plain = read(text.as_bytes()).expect("a result").loads;
-    let units: Vec<u16> = "\u{feff}".encode_utf16().chain(text.encode_utf16()).collect();
-    for bytes in [u16::to_le_bytes, u16::to_be_bytes] {
-        let bytes: Vec<u8> = units.iter().flat_map(|unit| bytes(*unit)).collect();
-        assert_eq!(read(&bytes).expect("a result").loads, plain);
     }
 }
 

@@ -70,7 +70,6 @@ impl Log {
         let records = std::mem::take(&mut self.records);
         let (bytes, seconds) = match summary {
             Summary::Ran(bytes, seconds) => (bytes, seconds),
-            Summary::Nothing => return false,
             Summary::Contradiction => {
                 let why = "its bytes, time and speed contradict each other";
                 note(found, format!("Line {number} was skipped: {why}."));
@@ -139,8 +138,6 @@ fn records(line: &str) -> Option<(u64, u64)> {
 enum Summary {
     /// Bytes and seconds.
     Ran(u64, f64),
-    /// No bytes, or no time.
-    Nothing,
     Contradiction,
 }
 
@@ -159,7 +156,7 @@ fn summary(line: &str) -> Option<Summary> {
     let (seconds, speeds) = bsd(after).or_else(|| gnu(after))?;
     let Some(bytes) = whole(&line[..digits]) else { return Some(Summary::Contradiction) };
     if bytes == 0 || seconds <= 0.0 {
-        return Some(Summary::Nothing);
+        return None;
     }
     let speed = bytes as f64 / seconds;
     // dd prints the speed with two digits or more.
@@ -310,7 +307,7 @@ mod tests {
                 ran(3145728000, 0.252672),
             ),
             ("16384000 байт (16 MB, 16 MiB) скопирован, 0,0334089 s, 490 MB/s", ran(16384000, 0.0334089)),
-            ("0 bytes copied, 2.1692e-05 s, 0.0 kB/s", Some(Summary::Nothing)),
+            ("0 bytes copied, 2.1692e-05 s, 0.0 kB/s", None),
             // Minutes contradict the speed.
             ("16384000 bytes copied, 0.0334089 min, 8.2 MB/s", Some(Summary::Contradiction)),
             ("16384000 bytes (16 MB, 16 MiB) copied, 0.334089 s, 490 MB/s", Some(Summary::Contradiction)),

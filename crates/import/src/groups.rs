@@ -6,7 +6,7 @@ use crate::{
     analyse::{Estimate, repeat},
     findings::LoadKey,
     record::{Imported, ImportedLoad},
-    units::{Caching, KIB, size},
+    units::{Caching, KIB},
 };
 
 /// One load on one target, with its repetitions where the file has some.
@@ -45,39 +45,28 @@ pub(super) fn groups(imported: &Imported) -> Vec<Group<'_>> {
 }
 
 /// The names of groups: fio's name for the load, as for drivebench's own loads. If several loads of a target would share
-/// a name, the default load keeps it; the others add the job or tool and, if needed, their settings.
+/// a name, the default load keeps it; the others add the job or tool, and a number if that is not enough.
 fn names(groups: &[(String, Vec<&ImportedLoad>)]) -> Vec<String> {
-    let mut names = vec![String::new(); groups.len()];
-    let mut rivals: BTreeMap<(&str, String), Vec<(usize, &ImportedLoad)>> = BTreeMap::new();
-    for (at, (target, loads)) in groups.iter().enumerate() {
-        rivals.entry((target, loads[0].label())).or_default().push((at, loads[0]));
+    // All loads of a label, and the usual ones among them.
+    let mut alike: BTreeMap<(&str, String), [usize; 2]> = BTreeMap::new();
+    for (target, loads) in groups {
+        let [all, usual_ones] = alike.entry((target, loads[0].label())).or_default();
+        *all += 1;
+        *usual_ones += usize::from(usual(loads[0]));
     }
-    for ((_, label), mut rivals) in rivals {
-        let all: Vec<usize> = (0..rivals.len()).collect();
-        let usual: Vec<usize> = all.iter().copied().filter(|at| usual(rivals[*at].1)).collect();
-        if let ([at], _) | (_, [at]) = (&usual[..], &all[..]) {
-            names[rivals.remove(*at).0] = label.clone();
+    let mut taken: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    let mut names = Vec::new();
+    for (target, loads) in groups {
+        let (load, label) = (loads[0], loads[0].label());
+        let [all, usual_ones] = alike[&(target.as_str(), label.clone())];
+        if all == 1 || usual_ones == 1 && usual(load) {
+            names.push(label);
+            continue;
         }
-        // Each way of naming that tells some of them apart; the last one counts.
-        let ways: [fn(&ImportedLoad) -> String; 2] = [origin_name, settings_name];
-        let mut unnamed = rivals;
-        for way in ways {
-            let mut alike: BTreeMap<String, Vec<(usize, &ImportedLoad)>> = BTreeMap::new();
-            unnamed.drain(..).for_each(|(at, load)| alike.entry(way(load)).or_default().push((at, load)));
-            for (name, of_it) in alike {
-                match &of_it[..] {
-                    [(at, _)] => names[*at] = format!("{label} ({name})"),
-                    _ => unnamed.extend(of_it),
-                }
-            }
-        }
-        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
-        unnamed.sort_by_key(|(at, _)| *at);
-        for (at, load) in unnamed {
-            let number = numbers.entry(origin_name(load)).or_default();
-            *number += 1;
-            names[at] = format!("{label} ({}) #{number}", origin_name(load));
-        }
+        let name = format!("{label} ({})", load.name.as_ref().unwrap_or(&load.tool));
+        let number = taken.entry((target, name.clone())).or_default();
+        *number += 1;
+        names.push(if *number == 1 { name } else { format!("{name} #{number}") });
     }
     names
 }
@@ -87,19 +76,6 @@ fn usual(load: &ImportedLoad) -> bool {
     let by_itself = !matches!(load.name.as_deref(), Some("rewrite" | "reread" | "cached reads"));
     let asked = (load.block, load.depth, load.jobs, load.caching);
     by_itself && asked == (Some(4 * KIB), Some(1), Some(1), Some(Caching::Direct))
-}
-
-/// The name of the job or test, or else of the tool.
-fn origin_name(load: &ImportedLoad) -> String {
-    load.name.clone().unwrap_or_else(|| load.tool.clone())
-}
-
-fn settings_name(load: &ImportedLoad) -> String {
-    let caching = load.caching.map(|c| c.words().to_owned());
-    let depth = load.depth.map(|d| format!("depth {d}"));
-    let jobs = load.jobs.filter(|j| *j > 1).map(|j| format!("{j} jobs"));
-    let differs = [load.block.map(size), depth, jobs, caching];
-    [origin_name(load)].into_iter().chain(differs.into_iter().flatten()).collect::<Vec<_>>().join(", ")
 }
 
 /// The properties that must be equal for numbers to be compared.

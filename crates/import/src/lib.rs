@@ -19,14 +19,14 @@ mod results;
 #[cfg(test)]
 mod damage;
 
-use std::{borrow::Cow, collections::BTreeSet, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
 pub use files::{Found, files};
 pub use results::{EXPERIMENT, findings};
 
 use crate::{
     record::{ImportOptions, Imported, ImportedLoad},
-    units::{Direction, Pattern, clean, count, hides, rate, size},
+    units::{Direction, Pattern, clean, count, distinct, hides, rate, size},
 };
 
 /// Larger files are refused; the output of a single run has at most a few MiB.
@@ -55,11 +55,6 @@ pub enum ContentError {
     Empty,
     #[error("no result found in {}; supported formats: {FORMATS}", count(*lines, "line"))]
     Unknown { lines: u64 },
-    #[error(
-        "a log of fio (write_bw_log, write_iops_log or write_lat_log), which doesn't contain what its values are: \
-         import fio's JSON of the same run"
-    )]
-    FioLog,
     #[error("more than {MOST} results, the limit of a record: split the file")]
     TooMany,
     #[error(
@@ -73,7 +68,7 @@ pub enum ContentError {
     },
     #[error("fio's JSON is damaged on line {line}, column {column}: {what}")]
     Json { line: u64, column: u64, what: String },
-    #[error("line {line} contains NUL bytes: it is not text, or was not written completely")]
+    #[error("line {line} contains NUL bytes: it is not text, is UTF-16, or was not written completely")]
     Nul {
         /// The first line that does.
         line: u64,
@@ -92,12 +87,13 @@ pub fn read(bytes: &[u8], options: &ImportOptions) -> Result<Imported, ContentEr
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(ContentError::Empty);
     }
-    let text = plain(&decoded(bytes)?);
+    let text = String::from_utf8_lossy(bytes);
+    if let Some(at) = text.find('\0') {
+        return Err(ContentError::Nul { line: 1 + text[..at].matches('\n').count() as u64 });
+    }
+    let text = plain(&text);
     let (mut found, rest) = fio::read(&text)?;
     lines(&rest, &mut found);
-    if found.loads.is_empty() && is_fio_log(&text) {
-        return Err(ContentError::FioLog);
-    }
     if found.loads.is_empty() {
         return Err(ContentError::Unknown { lines: text.lines().count() as u64 });
     }
@@ -121,16 +117,6 @@ pub fn read(bytes: &[u8], options: &ImportOptions) -> Result<Imported, ContentEr
 
 const MOST: usize = 4_000;
 
-/// Whether it has nothing but `time, value, direction, block` and possibly more, all of them numbers.
-fn is_fio_log(text: &str) -> bool {
-    let sample = |line: &str| {
-        let mut fields = line.split(',').map(|field| number::whole(field.trim()));
-        let [time, value, direction, block] = [(); 4].map(|()| fields.next().flatten());
-        [time, value, block].iter().all(Option::is_some) && direction.is_some_and(|d| d <= 2)
-    };
-    text.lines().filter(|line| !line.trim().is_empty()).all(sample)
-}
-
 /// Notes loads whose operations and bytes don't fit. fio rounds IOPS to whole numbers.
 fn contradictions(found: &mut Imported) {
     let contradiction = |load: &ImportedLoad| {
@@ -145,12 +131,6 @@ fn contradictions(found: &mut Imported) {
     };
     let all: Vec<String> = found.loads.iter().filter_map(contradiction).collect();
     all.into_iter().for_each(|what| note(found, what));
-}
-
-/// Each name once, in the order in which they appear.
-fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
-    let mut seen = BTreeSet::new();
-    names.filter(|name| seen.insert(name.clone())).collect()
 }
 
 /// Limits of characters in a name and of notes.
@@ -195,23 +175,6 @@ fn note(found: &mut Imported, text: String) {
         n if n < NOTES && !found.notes.contains(&text) => found.notes.push(text),
         NOTES => found.notes.push("Further notes are left out.".to_owned()),
         _ => {}
-    }
-}
-
-/// The text of a file. Windows redirects output as UTF-16, which begins with its mark; other text has no NUL bytes.
-fn decoded(bytes: &[u8]) -> Result<Cow<'_, str>, ContentError> {
-    let utf16 = |unit: fn([u8; 2]) -> u16| {
-        let units: Vec<u16> = bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
-        Cow::Owned(String::from_utf16_lossy(&units))
-    };
-    let text = match bytes {
-        [0xff, 0xfe, ..] => utf16(u16::from_le_bytes),
-        [0xfe, 0xff, ..] => utf16(u16::from_be_bytes),
-        _ => String::from_utf8_lossy(bytes),
-    };
-    match text.find('\0') {
-        Some(at) => Err(ContentError::Nul { line: 1 + text[..at].matches('\n').count() as u64 }),
-        None => Ok(text),
     }
 }
 

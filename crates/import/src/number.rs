@@ -1,12 +1,19 @@
 //! Parses numbers as programs print them in any locale.
 
+/// The longest number, characters.
+const LONGEST: usize = 32;
+
+/// Whether a character may be part of a number.
+fn part(c: char) -> bool {
+    c.is_ascii_digit() || matches!(c, '.' | ',' | 'e' | 'E' | '+' | '-')
+}
+
 /// A non-negative number with a decimal point or comma, and an optional exponent. A comma is never a thousands
 /// separator: none of these tools groups digits. `None` for anything else.
 pub(super) fn decimal(text: &str) -> Option<f64> {
-    let plain = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | 'e' | 'E' | '+' | '-');
     let separators = text.matches(['.', ',']).count();
     let starts = text.starts_with(|c: char| c.is_ascii_digit());
-    if text.len() > 32 || !starts || separators > 1 || !text.chars().all(plain) {
+    if text.len() > LONGEST || !starts || separators > 1 || !text.chars().all(part) {
         return None;
     }
     text.replace(',', ".").parse().ok().filter(|x| super::sane(*x))
@@ -19,20 +26,10 @@ pub(super) fn whole(text: &str) -> Option<u64> {
 
 /// The number at the start of a text, and the rest.
 pub(super) fn leading(text: &str) -> Option<(f64, &str)> {
-    let inside = |(at, c): (usize, char)| {
-        let exponent = |before: &str| before.ends_with(['e', 'E']);
-        let next_digit =
-            |text: &str| text.trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit());
-        match c {
-            '0'..='9' => true,
-            '.' | ',' => text[at + 1..].starts_with(|c: char| c.is_ascii_digit()),
-            'e' | 'E' => next_digit(&text[at + 1..]),
-            '+' | '-' => exponent(&text[..at]),
-            _ => false,
-        }
-    };
-    let end = text.char_indices().find(|&pair| !inside(pair)).map_or(text.len(), |(at, _)| at);
-    Some((decimal(&text[..end])?, &text[end..]))
+    let end = text.find(|c: char| !part(c)).unwrap_or(text.len()).min(LONGEST);
+    let number =
+        |end: usize| decimal(&text[..end]).filter(|_| text[..end].ends_with(|c: char| c.is_ascii_digit()));
+    (1..=end).rev().find_map(|end| Some((number(end)?, &text[end..])))
 }
 
 /// Bytes of a unit of speed, without its `/s`. `kilo` is 1000, or 1024 for tools that print MB for MiB; units with an

@@ -90,20 +90,14 @@ impl Page {
                 found.drive = Some(name.join(" "));
             }
             true
-        } else if let Some(score) = text.strip_prefix("Score: ").and_then(decimal).filter(|_| self.recognised)
-        {
-            note(found, format!("PiBenchmarks gave it a score of {score}, which is not a speed."));
-            true
-        } else if let Some(began) = text.strip_prefix("Run began: ") {
-            note(found, format!("iozone started on {began}, by the clock of the machine."));
-            true
         } else if let Some(command) = text.strip_prefix("Command line used: ") {
             let words: Vec<&str> = command.split_whitespace().collect();
             self.iozone = Some((words.contains(&"-I"), iozone_columns(&words)));
             true
         } else {
             // Repeats earlier results; some versions print wrong units here.
-            starts(&["HDParm: ", "DD Write Speed: ", "RandRead: "]) && self.recognised
+            let repeats = ["HDParm: ", "DD Write Speed: ", "RandRead: ", "Score: "];
+            starts(&repeats) && self.recognised || text.starts_with("Run began: ")
         }
     }
 

@@ -1,14 +1,11 @@
 //! Findings of an import: results of other tools in the form of drivebench's own.
 
-use super::{
-    distinct,
-    groups::{Group, estimate, groups, target},
-};
+use super::groups::{Group, estimate, groups, target};
 use crate::{
     analyse::Estimate,
     findings::{Carrier, CarrierDrive, Column, Findings, Metric, Origin, Quantity, Table, short},
     record::{Event, Imported, ImportedLoad, Run, Start},
-    units::{Percentile, count, decimal_bytes, duration, rate},
+    units::{Percentile, count, decimal_bytes, distinct, duration, rate, shortened},
 };
 
 pub const EXPERIMENT: &str = "import";
@@ -110,10 +107,7 @@ fn heads(group: &Group<'_>, several: bool, run: Option<usize>) -> Vec<String> {
     // What remains of 80 columns beside the numbers.
     let most = if several { 20 } else { 34 };
     let run = run.map(|n| format!(" {n}")).unwrap_or_default();
-    let mut name = group.load.name.clone() + &run;
-    if name.chars().count() > most {
-        name = format!("{}…{run}", name.chars().take(most - 1 - run.len()).collect::<String>());
-    }
+    let name = shortened(&group.load.name, most - run.len()) + &run;
     several.then(|| short(&group.target)).into_iter().chain([name]).collect()
 }
 

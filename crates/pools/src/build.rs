@@ -8,7 +8,7 @@ use crate::{
     tools::{
         Change, Content, State, blockdev,
         dmsetup::{self, Segment},
-        mdadm::{self, Without},
+        mdadm,
         mkfs::{Filesystem, Stripe},
         sgdisk, wipefs,
     },
@@ -249,10 +249,7 @@ impl Build {
         let missing = absent.iter().filter(|is| **is).count();
         Some(match drives.iter().cloned().collect::<Option<Vec<_>>>() {
             Some(all) if self.layout.is_mapped() => self.change(Step::Join, &all).to_string(),
-            _ => {
-                let without = if missing > 0 { Without::Missing } else { Without::None };
-                mdadm::assemble(&self.path(), &self.uuids[0], without).to_string()
-            }
+            _ => mdadm::assemble(&self.path(), &self.uuids[0], missing > 0).to_string(),
         })
     }
 

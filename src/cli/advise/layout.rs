@@ -140,33 +140,23 @@ fn confidence(answer: &Answer) -> String {
     format!("({})", (parts.join(", ") + &runs).trim_start_matches(": "))
 }
 
-/// Each command once, with the topics that it would settle.
+/// Each command once, with the topics that it would settle; one with more targets takes the place of one with fewer.
 fn commands(answers: &[Answer]) -> Vec<(String, String)> {
-    let mut all: Vec<(String, Vec<Topic>)> = Vec::new();
-    for answer in answers {
-        let Some(command) = &answer.decide else { continue };
-        let topic = answer.topic;
-        match all.iter_mut().find(|(listed, _)| listed == command) {
-            Some((_, topics)) if topics.contains(&topic) => {}
-            Some((_, topics)) => topics.push(topic),
-            None => all.push((command.clone(), vec![topic])),
-        }
-    }
     let within = |a: &str, b: &str| {
         let b: Vec<&str> = b.split(' ').collect();
         a.split(' ').all(|word| b.contains(&word))
     };
-    let mut at = 0;
-    while at < all.len() {
-        match (0..all.len()).find(|other| *other != at && within(&all[at].0, &all[*other].0)) {
-            Some(other) => {
-                let (_, topics) = all.remove(at);
-                let other = &mut all[if other > at { other - 1 } else { other }].1;
-                other.extend(topics);
-                other.sort_unstable();
-                other.dedup();
+    let mut all: Vec<(String, Vec<Topic>)> = Vec::new();
+    for (command, topic) in answers.iter().filter_map(|a| Some((a.decide.as_ref()?, a.topic))) {
+        match all.iter_mut().find(|(listed, _)| within(listed, command) || within(command, listed)) {
+            Some((listed, topics)) => {
+                if within(listed, command) {
+                    listed.clone_from(command);
+                }
+                topics.push(topic);
+                topics.dedup();
             }
-            None => at += 1,
+            None => all.push((command.clone(), vec![topic])),
         }
     }
     let names = |topics: Vec<Topic>| topics.into_iter().map(name).collect::<Vec<_>>().join(", ");

@@ -202,11 +202,7 @@ fn evidence(inventory: &Inventory, n: usize, m: &Measured) -> Option<Evidence> {
             random.load.iter_mut().for_each(|l| l.pattern = Some(crate::units::Pattern::Random));
             random
         }
-        _ => Evidence {
-            experiment: "spinup".to_owned(),
-            numbers: vec![metric(Quantity::WakeTime, value)],
-            ..of(inventory, &run, &[one])
-        },
+        _ => Evidence { numbers: vec![metric(Quantity::WakeTime, value)], ..of(inventory, &run, &[one]) },
     };
     evidence.at = format!("{}-05-01T10:00:00Z", m.year);
     evidence.modelled = m.modelled;

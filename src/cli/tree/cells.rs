@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     inventory::{Block, Drive, Inventory, Layer, Mount, NetworkPort, Signature},
-    units::{Health, MemberState, Pool, count, decimal_bytes, percent},
+    units::{Health, MemberState, Pool, count, decimal_bytes, percent, shortened},
 };
 
-use super::link_speed;
+use super::{NAME, link_speed};
 
-/// The bay, the name and the serial of a drive.
+/// The bay, the name and the serial of a drive, short enough for a column; the kernel does not limit them.
 pub(super) fn start(drive: &Drive) -> [String; 3] {
     let mut bay = drive.bay.as_ref().unwrap_or(&drive.name).clone();
     if drive.bay.is_some() && drive.bus.as_deref() == Some("usb") {
@@ -23,7 +23,8 @@ pub(super) fn start(drive: &Drive) -> [String; 3] {
         (_, Some(model)) => model.clone(),
         (vendor, None) => vendor.clone().unwrap_or_else(|| "drive".to_owned()),
     };
-    [bay, name, drive.serial.clone().unwrap_or_else(|| "(no serial)".to_owned())]
+    let serial = drive.serial.clone().unwrap_or_else(|| "(no serial)".to_owned());
+    [bay, name, serial].map(|cell| shortened(&cell, NAME))
 }
 
 /// Mounts and swap by the name of the block device, looked up once, because a capture may have thousands.

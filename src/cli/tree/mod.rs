@@ -1,15 +1,14 @@
 //! The inventory as a tree for people: how drives are connected, and the speed of each link.
 
 mod cells;
-mod layout;
+
+use unicode_width::UnicodeWidthStr;
 
 use crate::{
     inventory::{Bus, BusKind, Drive, Inventory, Layer, Machine, NetworkPort, natural_order},
     report::{Style, wrapped},
     units::{MemberState, PoolState, count, decimal_bytes, shortened, size},
 };
-
-use layout::Page;
 
 /// The longest name of a drive, bay or serial, columns.
 const NAME: usize = 40;
@@ -40,6 +39,49 @@ pub(super) fn text(inventory: &Inventory, style: Style) -> String {
     text
 }
 
+/// Wraps lines between cells, and long cells between words.
+struct Page {
+    lines: Vec<String>,
+    style: Style,
+}
+
+impl Page {
+    /// Adds cells after `first`. What doesn't fit goes on further lines, which begin with `next`.
+    fn add(&mut self, first: &str, next: &str, cells: &[String], gap: &str) {
+        let style = self.style;
+        let mut line = first.to_owned();
+        let mut empty = true;
+        for cell in cells.iter().map(|cell| style.clean(cell)).filter(|cell| !cell.is_empty()) {
+            if !empty && line.width() + gap.width() + cell.trim_end().width() > style.width {
+                self.begin(&mut line, next);
+                empty = true;
+            }
+            if !empty {
+                line += gap;
+            }
+            if line.width() + cell.trim_end().width() <= style.width {
+                line += &cell;
+            } else {
+                let room = style.width.saturating_sub(next.width());
+                for (at, part) in wrapped(&cell, "", Style { width: room, ..style }).lines().enumerate() {
+                    if at > 0 {
+                        self.begin(&mut line, next);
+                    }
+                    line.extend(part.chars().take(room));
+                }
+            }
+            empty = false;
+        }
+        self.begin(&mut line, "");
+    }
+
+    /// Ends a line and begins another.
+    fn begin(&mut self, line: &mut String, next: &str) {
+        self.lines.push(line.trim_end().to_owned());
+        next.clone_into(line);
+    }
+}
+
 enum Node<'a> {
     Drive(&'a Drive),
     Bus(&'a Bus),
@@ -67,7 +109,7 @@ fn draw(page: &mut Page, inventory: &Inventory, used: &cells::Uses<'_>, id: Opti
     let nodes = nodes(inventory, id);
     let rows: Vec<[String; 3]> = nodes
         .iter()
-        .filter_map(|node| if let Node::Drive(drive) = node { Some(start(drive)) } else { None })
+        .filter_map(|node| if let Node::Drive(drive) = node { Some(cells::start(drive)) } else { None })
         .collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (bay_width, widths) = (width(0).min(page.style.width * 3 / 10), [width(0), width(1), width(2)]);
@@ -123,18 +165,7 @@ fn draw_members(page: &mut Page, inventory: &Inventory, layer: &Layer) {
     }
 }
 
-/// The first cells of a drive, short enough for a column; the kernel does not limit them.
-fn start(drive: &Drive) -> [String; 3] {
-    cells::start(drive).map(|cell| shortened(&cell, NAME))
-}
-
 fn machine(machine: &Machine) -> Vec<String> {
-    let power = |bits: u32| match (bits & 1, bits & 0b1110, bits >> 16 & 1) {
-        (1, ..) => "undervoltage",
-        (0, 1.., _) => "throttled",
-        (_, _, 1) => "undervoltage seen since start",
-        _ => "no undervoltage",
-    };
     let cells = [
         Some(machine.board.clone().unwrap_or_else(|| "This machine".to_owned())),
         machine.lab.as_ref().map(|scenario| format!("virtual: the lab's {scenario}")),
@@ -143,7 +174,6 @@ fn machine(machine: &Machine) -> Vec<String> {
         machine.memory.map(size),
         machine.governor.as_ref().map(|governor| format!("{governor} governor")),
         machine.temperature.map(|degrees| format!("{degrees:.0} °C")),
-        machine.throttled.map(|bits| power(bits).to_owned()),
         machine.system.clone(),
         machine.linux(),
     ];

@@ -4,7 +4,6 @@ use super::{
     Answer, Evidence, Sure, Topic, commands,
     context::{Context, Number},
     evidence::Wanted,
-    published,
     sentences::{speed, times},
 };
 use crate::{
@@ -23,7 +22,8 @@ use crate::{
 /// Below this gain another boot drive is not worth the move.
 const WORTH: f64 = 1.3;
 
-const NOT_COMPARED: &str = "No boots of this machine from several drives are recorded.";
+/// Seconds that a Raspberry Pi 4 took to boot by systemd-analyze, five boots each, 2024.
+const PUBLISHED: &str = "Published for a Raspberry Pi 4: SD cards boot in 17.5 to 18.0 s, an SSD on USB in 18.9 s, sticks in 19.9 to 22.2 s, a disk in 92.3 s.";
 
 /// Whether a board can boot from a drive, as far as known; `None` for machines other than a Raspberry Pi.
 fn starts_from(machine: &Machine, drive: &Drive) -> Option<bool> {
@@ -32,11 +32,8 @@ fn starts_from(machine: &Machine, drive: &Drive) -> Option<bool> {
     Some(match machine.soc.as_deref()? {
         "bcm2835" | "bcm2836" => card,
         "bcm2837" => card || bus == Some("usb"),
-        "bcm2711" if machine.compatible.iter().any(|name| name.ends_with("4-compute-module")) => {
-            card || matches!(bus, Some("usb" | "nvme"))
-        }
-        "bcm2711" => card || bus == Some("usb"),
-        "bcm2712" => card || matches!(bus, Some("usb" | "nvme")),
+        // Of the Pi 4, the compute module has NVMe.
+        "bcm2711" | "bcm2712" => card || matches!(bus, Some("usb" | "nvme")),
         _ => return None,
     })
 }
@@ -96,14 +93,9 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     } else {
         (likely, format!("Stay with {name}: no reason against it is known."))
     };
-    let wakes = context.wakes(now).filter(|_| rotates && !failing);
-    let spin_up = wakes.map(|n| format!("Spin-up takes {}.", duration(n.estimate.value)));
-    let published = (pi && !failing && recorded.is_none()).then(|| published::BOOT.to_owned());
+    let published = (pi && !failing && recorded.is_none()).then(|| PUBLISHED.to_owned());
     let sentence = reads.as_ref().map(|reads| reads.sentence(context));
-    let medians = match &recorded {
-        Some(boots) => boots.sentence(&name),
-        None => NOT_COMPARED.to_owned(),
-    };
+    let medians = recorded.as_ref().map(|boots| boots.sentence(&name));
     let is_open = match unfit.is_empty() {
         true => reads.is_none() && recorded.is_none(),
         false => better.is_none(),
@@ -115,8 +107,8 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     let runs = recorded.iter().map(|boots| boots.from).chain(runs);
     let answer = Answer::new(Topic::Boot, sure, says)
         .because(sentence.into_iter().chain(unfit))
-        .because([spin_up, published, Some(medians)].into_iter().flatten())
-        .rests_on(runs.chain(unfit_by).chain(wakes.map(|n| n.from)))
+        .because(published.into_iter().chain(medians))
+        .rests_on(runs.chain(unfit_by))
         .decide(undecided.then(decide).flatten());
     vec![if failing { answer.problem() } else { answer }]
 }

@@ -1,36 +1,33 @@
 //! Commands that answer an open question, with targets of this machine and without the program's name.
 
 use crate::{
-    inventory::{Drive, Inventory, Layer, Mount},
+    inventory::{BlockStack, Drive, Inventory, Layer, Mount},
     units::shell_word,
 };
 
-/// The directory in which a drive can be measured with writing: of its writable filesystems the one with most room.
-pub(super) fn directory<'a>(inventory: &'a Inventory, drive: &Drive) -> Option<&'a str> {
-    let on_it = |mount: &&Mount| {
-        let drives = inventory.drives_of(mount);
-        !mount.read_only()
-            && !inventory.is_in_a_file(mount)
-            && drives.len() == 1
-            && drives[0].name == drive.name
+/// Of the writable filesystems on such block devices the one with most room, by its mount point.
+fn writable<'a>(inventory: &'a Inventory, fits: impl Fn(&BlockStack<'a>) -> bool) -> Option<&'a str> {
+    let is_on = |mount: &&'a Mount| {
+        let stack = inventory.stack_of(inventory.blocks_of(mount));
+        let is_plain = !mount.read_only() && mount.path.starts_with('/');
+        is_plain && !stack.layers.iter().any(|layer| layer.is_loop()) && fits(&stack)
     };
     let firmware = |mount: &Mount| mount.path.starts_with("/boot");
     let room = |mount: &Mount| mount.space.map_or(0, |space| space.free);
-    let best = inventory.mounts.iter().filter(on_it).filter(|mount| mount.path.starts_with('/'));
     // Of several mounts of one filesystem the first is the usual one.
-    let best = best.rev().max_by_key(|mount| (!firmware(mount), mount.root == "/", room(mount)));
+    let best = inventory.mounts.iter().filter(is_on).rev();
+    let best = best.max_by_key(|mount| (!firmware(mount), mount.root == "/", room(mount)));
     best.filter(|mount| !firmware(mount)).map(|mount| mount.path.as_str())
+}
+
+/// The directory in which a drive can be measured with writing.
+pub(super) fn directory<'a>(inventory: &'a Inventory, drive: &Drive) -> Option<&'a str> {
+    writable(inventory, |stack| stack.drives.len() == 1 && stack.drives[0].name == drive.name)
 }
 
 /// The command that measures a pool, where a filesystem on it can be written.
 pub(super) fn on_pool(inventory: &Inventory, layer: &Layer) -> Option<String> {
-    let is_on = |mount: &&Mount| {
-        let stack = inventory.stack_of(inventory.blocks_of(mount));
-        !mount.read_only() && !stack.layers.iter().any(|l| l.is_loop()) && stack.layers.contains(&layer)
-    };
-    // Of several mounts of one filesystem the first is the usual one.
-    let best = inventory.mounts.iter().filter(is_on).rev().max_by_key(|mount| mount.root == "/")?;
-    line("baseline", &[], &[&best.path])
+    line("baseline", &[], &[writable(inventory, |stack| stack.layers.contains(&layer))?])
 }
 
 fn line<T: AsRef<str>>(experiment: &str, options: &[&str], targets: &[T]) -> Option<String> {

@@ -9,8 +9,9 @@ use super::{
 use crate::{
     analyse::Estimate,
     findings::{
-        LoadKey, Measures,
+        LoadKey, Measures, Metric,
         fitness::{Use, Verdict},
+        pooled,
     },
     inventory::{Block, Drive, Inventory, Layer, Medium},
     units::{Caching, Health, Pool, capital, distinct, listed},
@@ -24,7 +25,7 @@ pub(super) struct Context<'a> {
     pub inventory: &'a Inventory,
     /// Each run by itself.
     pub runs: &'a [&'a Evidence],
-    /// The same with [`comparable`](super::pooling::comparable) runs as one.
+    /// The same with [`comparable`] runs as one.
     pub evidence: &'a [Evidence],
 }
 
@@ -117,10 +118,10 @@ impl<'a> Context<'a> {
         let has_speed = |e: &&Evidence| e.has_load(wanted) && e.speed().is_some();
         let of = |drive: &&Drive| self.on_drive(drive).filter(has_speed).collect::<Vec<_>>();
         let all: Vec<Vec<&'a Evidence>> = drives.iter().map(of).collect();
-        let shared = |e: &Evidence| all.iter().filter(|own| own.iter().any(|o| o.key() == e.key())).count();
+        let shared = |e: &Evidence| all.iter().filter(|own| own.iter().any(|o| o.is_like(e))).count();
         let best = all.iter().flatten().max_by_key(|e| (shared(e), Reverse(e.fit(wanted)), &e.at));
-        let key = best.map(|e| e.key());
-        let newest = |own: &Vec<&'a Evidence>| Number::of(own.iter().rev().find(|e| Some(e.key()) == key)?);
+        let is_best = |e: &&&Evidence| best.is_some_and(|best| e.is_like(best));
+        let newest = |own: &Vec<&'a Evidence>| Number::of(own.iter().rev().find(is_best)?);
         all.iter().map(newest).collect()
     }
 
@@ -240,12 +241,6 @@ impl<'a> Context<'a> {
         Some(self.for_data()).filter(|drives| !drives.is_empty()).unwrap_or_else(|| self.drives())
     }
 
-    /// How long the drive takes to wake, s, where that was measured.
-    pub fn wakes(&self, drive: &Drive) -> Option<Number<'a>> {
-        let number = |from: &'a Evidence| Some(Number { estimate: from.wake_time()?, from });
-        self.on_drive(drive).rev().find_map(number)
-    }
-
     pub fn failing(&self, drive: &Drive) -> bool {
         drive.health.as_ref().is_some_and(Health::endangers_data)
     }
@@ -311,4 +306,48 @@ pub(super) fn stall<'a>(runs: impl Iterator<Item = &'a Evidence>) -> Option<(f64
 /// Whether it has one operation in flight.
 fn is_alone(load: &LoadKey) -> bool {
     load.depth == Some(1) && load.jobs.unwrap_or(1) == 1 && load.streams.unwrap_or(1) == 1
+}
+
+/// Evidence of one load on one drive as one where its runs are comparable: with the same load, layers and board, and in the same
+/// bay. Other evidence is kept as it is. Both are oldest first.
+pub(super) fn comparable(all: &[&Evidence]) -> Vec<Evidence> {
+    let is_of_one =
+        |e: &Evidence| e.load.is_some() && e.drives.len() == 1 && e.pool.is_none() && e.speed().is_some();
+    let is_alike = |a: &Evidence, b: &Evidence| {
+        let scope = |e: &Evidence| e.speed_position().map(|at| e.numbers[at].scope);
+        (&a.drives, &a.bays, &a.board, a.modelled) == (&b.drives, &b.bays, &b.board, b.modelled)
+            && (scope(a), a.at_once) == (scope(b), b.at_once)
+            && a.is_like(b)
+    };
+    let mut left: Vec<&Evidence> = all.to_vec();
+    let mut merged = Vec::new();
+    while let Some(newest) = left.pop() {
+        let is_same = |e: &&Evidence| is_of_one(newest) && is_of_one(e) && is_alike(e, newest);
+        let (mut same, rest): (Vec<_>, Vec<_>) = left.into_iter().partition(is_same);
+        left = rest;
+        same.push(newest);
+        merged.push(as_one(newest, &same));
+    }
+    merged.reverse();
+    merged
+}
+
+/// The newest evidence with the speed of all that is the same, and the longest operation of any.
+fn as_one(newest: &Evidence, same: &[&Evidence]) -> Evidence {
+    let mut one = newest.clone();
+    let speeds: Vec<&Metric> =
+        same.iter().filter_map(|e| e.speed_position().map(|at| &e.numbers[at])).collect();
+    let weighted: Vec<_> = speeds.iter().map(|m| (&m.estimate, m.rounds.unwrap_or(1))).collect();
+    let (Some(at), true, Some((estimate, used))) = (one.speed_position(), same.len() > 1, pooled(&weighted))
+    else {
+        return one;
+    };
+    one.numbers[at].estimate = estimate;
+    let worst = same.iter().filter_map(|e| Some((e.worst()?, *e))).max_by(|a, b| a.0.total_cmp(&b.0));
+    if let (Some(at), Some((seconds, _))) = (one.worst_position(), worst) {
+        one.numbers[at].estimate.value = seconds;
+    }
+    let runs = used.iter().map(|&at| same[at]).chain(worst.map(|(_, from)| from));
+    one.pooled_with = distinct(runs.map(|e| e.run.clone()).filter(|run| *run != newest.run));
+    one
 }

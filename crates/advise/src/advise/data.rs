@@ -16,6 +16,8 @@ use crate::{
 /// Drives of one model differ by some sectors; from this ratio on one is larger.
 const LARGER: f64 = 1.05;
 
+const COPY: &str = "Keep a copy elsewhere.";
+
 struct Candidate<'a> {
     drive: &'a Drive,
     speed: Number<'a>,
@@ -135,7 +137,7 @@ fn among<'a>(context: &Context<'a>, drives: &[&'a Drive]) -> Answer {
         let n = count(unknown.len() as u64, "drive");
         why.push(format!("{n} more not measured with this load."));
     }
-    why.push(second(context, best.drive, &drives));
+    why.push(COPY.to_owned());
     let runs = known.iter().flat_map(|c| [Some(c.speed.from), c.worst.map(|w| w.1)]).flatten();
     let open: Vec<&Drive> = unknown.into_iter().chain(unseen.then_some(best.drive)).collect();
     answer.because(why).rests_on(runs.chain(of_files)).decide(commands::baseline(context.inventory, &open))
@@ -190,15 +192,6 @@ fn others(context: &Context<'_>, best: &Candidate<'_>, known: &[Candidate<'_>]) 
     known.iter().filter(|c| c.drive.name != best.drive.name).filter_map(sentence).collect()
 }
 
-/// Where to keep a copy.
-fn second(context: &Context<'_>, best: &Drive, drives: &[&Drive]) -> String {
-    let others = drives.iter().filter(|d| !context.inventory.are_one(d, best));
-    let others = others.filter(|d| d.sectors >= best.sectors / 2);
-    others.max_by_key(|d| d.sectors).map_or("Keep a copy elsewhere.".to_owned(), |other| {
-        format!("Keep a copy: {} has room for one.", context.name(other))
-    })
-}
-
 fn unmeasured(context: &Context<'_>, drives: &[&Drive]) -> Answer {
     let Some(largest) = drives.iter().copied().reduce(|a, b| if b.sectors > a.sectors { b } else { a })
     else {
@@ -211,14 +204,8 @@ fn unmeasured(context: &Context<'_>, drives: &[&Drive]) -> Answer {
         let (seconds, from) = stall(context.runs_of(drive))?;
         Some((format!("{} stalled for {} in another load.", context.name(drive), duration(seconds)), from))
     });
-    let (stalls, mut runs): (Vec<_>, Vec<_>) = stalls.unzip();
+    let (stalls, runs): (Vec<_>, Vec<_>) = stalls.unzip();
     let says = [says].into_iter().chain(stalls).collect::<Vec<_>>().join(" ");
-    let mut why = Vec::new();
-    if let Some((files, of_files)) = small_files(context, largest) {
-        why.push(files);
-        runs.push(of_files);
-    }
-    why.push(second(context, largest, drives));
     let decide = commands::baseline(context.inventory, drives);
-    Answer::new(Topic::Data, Sure::Unknown, says).because(why).rests_on(runs).decide(decide)
+    Answer::new(Topic::Data, Sure::Unknown, says).because([COPY.to_owned()]).rests_on(runs).decide(decide)
 }

@@ -20,7 +20,6 @@ pub struct Evidence {
     pub pooled_with: Vec<String>,
     /// When it began, as RFC 3339.
     pub at: String,
-    pub experiment: String,
     pub modelled: bool,
     pub board: Option<String>,
     /// What was measured, as the person named it.
@@ -72,23 +71,6 @@ pub(super) struct Fit {
     smaller: bool,
     depth: u32,
     cached: bool,
-}
-
-/// Evidence is compared if these are equal: the load by whatever name, the layers below the target, and whether
-/// latencies were measured.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Key<'a> {
-    load: Option<&'a LoadKey>,
-    layers: &'a [String],
-    latencies: bool,
-}
-
-impl PartialEq for Key<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        let nameless = |load: &LoadKey| LoadKey { name: String::new(), ..load.clone() };
-        (self.layers, self.latencies) == (other.layers, other.latencies)
-            && self.load.map(nameless) == other.load.map(nameless)
-    }
 }
 
 impl Evidence {
@@ -163,7 +145,6 @@ impl Evidence {
         Self {
             run: findings.run.clone(),
             at: findings.origin.at.clone(),
-            experiment: findings.experiment.clone(),
             modelled: findings.modelled,
             flagged: !findings.flags.is_empty(),
             board: findings.origin.board.clone(),
@@ -284,8 +265,12 @@ impl Evidence {
         Some(format!("{pattern} {}, {depth}{cached}", size(load.block?)))
     }
 
-    pub(super) fn key(&self) -> Key<'_> {
-        Key { load: self.load.as_ref(), layers: &self.layers, latencies: self.worst().is_some() }
+    /// Whether both can be compared: the load by whatever name is equal, and so are the layers below the target, and whether latencies
+    /// were measured.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let nameless = |e: &Self| e.load.as_ref().map(|load| LoadKey { name: String::new(), ..load.clone() });
+        (&self.layers, self.worst().is_some()) == (&other.layers, other.worst().is_some())
+            && nameless(self) == nameless(other)
     }
 }
 

@@ -1,18 +1,16 @@
 //! What limits: the network, a bus, or the drives.
 
-use std::cmp::Ordering;
-
 use super::{
     Answer, Sure, Topic, commands,
     context::{Context, Number},
     evidence::{Evidence, Wanted},
-    network_link::{NetworkLink, called, narrowest},
+    network_link::{NetworkLink, cap},
     sentences::{speed, the_drives},
     shared,
 };
 use crate::{
     findings::{Limiter, Metric, Quantity},
-    inventory::{Drive, Speed},
+    inventory::Drive,
     units::{capital, distinct, percent, rate},
 };
 
@@ -27,8 +25,6 @@ pub(super) struct Flow<'a> {
 
 /// Without an interval two speeds differ from this ratio on.
 const APART: f64 = 1.1;
-/// From this share of the sum alone on, nothing shared limits the drives, as in `together`.
-const REACHED: f64 = 0.95;
 
 const NO_NETWORK: &str = "The network is not known: no port with a known speed is connected.";
 
@@ -79,29 +75,24 @@ impl<'a> Flow<'a> {
     }
 
     /// Whether the drives or the limit is slower; by the intervals where there are some.
-    pub fn held(&self, passes: Speed) -> Held {
+    pub fn held(&self, passes: f64) -> Held {
         let e = self.number.estimate;
         let (low, high) =
             if e.high.is_finite() { (e.low, e.high) } else { (e.value / APART, e.value * APART) };
-        match (Speed { value: e.value, low, high }).beside(passes) {
-            Some(Ordering::Greater) => Held::Network,
-            Some(_) => Held::Drives,
-            None => Held::Open,
+        match () {
+            () if low > passes => Held::Network,
+            () if high < passes => Held::Drives,
+            () => Held::Open,
         }
     }
 
     /// The limit besides the drives, and its name, where a run at once found one.
     pub fn bound(&self) -> Option<(Limiter, &'a str)> {
-        self.ceilings().find(|(by, _)| *by != Limiter::Drives)
-    }
-
-    /// What a run at once found to limit the drives; nothing where it could not tell.
-    fn ceilings(&self) -> impl Iterator<Item = (Limiter, &'a str)> + use<'a> {
         let limit = |m: &'a Metric| match m.quantity {
-            Quantity::Ceiling(by) => Some((by, m.target.as_str())),
+            Quantity::Ceiling(by) if by != Limiter::Drives => Some((by, m.target.as_str())),
             _ => None,
         };
-        self.number.from.numbers.iter().filter_map(limit)
+        self.number.from.numbers.iter().find_map(limit)
     }
 
     pub fn verb(&self) -> &'static str {
@@ -197,41 +188,26 @@ fn with_network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_
 
 /// Measured, without a known network.
 fn without_network(context: &Context<'_>, flows: &[Flow<'_>]) -> Answer {
-    let mut local = locally(flows);
-    let speeds = capital(&described(flows));
-    let says = match local.is_empty() {
-        true => format!("{speeds}. No other limit is known."),
-        false => format!("{} {speeds}.", local.remove(0)),
-    };
+    let speeds = format!("{}.", capital(&described(flows)));
+    let says = locally(flows).into_iter().chain([speeds]).collect::<Vec<_>>().join(" ");
     Answer::new(Topic::Limits, sure(context, flows), says)
-        .because(local)
         .rests_on(runs(flows))
         .decide(missing(context, flows))
 }
 
 /// Limits within the machine, where drives ran at once.
 fn locally(flows: &[Flow<'_>]) -> Vec<String> {
-    let mut sentences: Vec<String> = Vec::new();
-    for f in flows.iter().filter(|f| f.number.from.at_once) {
-        let Some(alone) = f.number.from.sum_alone() else { continue };
-        let share = f.speed() / alone.value;
-        let (verb, part, sum) = (f.verb(), percent(share), rate(alone.value));
+    let sentence = |f: &Flow<'_>| {
+        let alone = f.number.from.sum_alone().filter(|_| f.number.from.at_once)?;
+        let (verb, part, sum) = (f.verb(), percent(f.speed() / alone.value), rate(alone.value));
         let limit = match f.bound() {
-            None => {
-                let limit = match f.ceilings().next() {
-                    Some(_) if share >= REACHED => continue,
-                    Some(_) => "no bus limits them much",
-                    None => "whether something shared limits them is not clear",
-                };
-                sentences.push(format!("At once they {verb} {part} of their sum alone: {limit}."));
-                continue;
-            }
+            None => return Some(format!("At once they {verb} {part} of the {sum} that they {verb} alone.")),
             Some((Limiter::Processor, _)) => "The processor".to_owned(),
             Some((_, name)) => capital(name),
         };
-        sentences.push(format!("{limit} limits them at once: {part} of the {sum} that they {verb} alone."));
-    }
-    sentences
+        Some(format!("{limit} limits them at once: {part} of the {sum} that they {verb} alone."))
+    };
+    flows.iter().filter_map(sentence).collect()
 }
 
 /// What to measure where only single drives were measured.
@@ -245,26 +221,16 @@ fn missing(context: &Context<'_>, flows: &[Flow<'_>]) -> Option<String> {
 fn by_inventory(context: &Context<'_>, link: Option<&NetworkLink<'_>>) -> Answer {
     let drives = context.for_data_or_all();
     let who = the_drives(drives.len());
-    let bus = narrowest(context, &drives);
-    let shares =
-        if drives.len() > 1 { format!("that {who} share") } else { format!("of {}", context.names(&drives)) };
-    let says = match (link, bus) {
-        (link, Some((bus, passes))) if link.is_none_or(|link| passes < link.most()) => {
-            format!("At most {}, the limit of {} {shares}.", rate(passes), called(bus))
-        }
-        (Some(link), _) => {
-            format!("Clients get at most {}, the limit of {}.", rate(link.most()), link.called)
-        }
-        (None, _) => {
-            let says = format!("Not known: the link limits of {who} are unknown, and nothing is measured.");
-            return Answer::new(Topic::Limits, Sure::Unknown, says)
-                .decide(commands::together(context.inventory, &drives));
-        }
+    let decide = commands::together(context.inventory, &drives);
+    let network = link.map(|link| (link.most(), link.called.clone()));
+    let Some((most, what)) = cap(context, &drives, network) else {
+        let says = format!("Not known: the link limits of {who} are unknown, and nothing is measured.");
+        return Answer::new(Topic::Limits, Sure::Unknown, says).decide(decide);
     };
-    let verb = if drives.len() > 1 { "reach" } else { "reaches" };
+    let says = format!("At most {}, the limit of {what}.", rate(most));
     Answer::new(Topic::Limits, Sure::Inferred, says)
         .because(link.and_then(|link| link.crosses_twice(context, &drives)))
-        .because([format!("Whether {who} {verb} that much is not measured.")])
+        .because([format!("The speed of {who} is not measured.")])
         .rests_on_run(link.and_then(NetworkLink::run))
-        .decide(commands::together(context.inventory, &drives))
+        .decide(decide)
 }

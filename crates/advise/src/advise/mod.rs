@@ -16,8 +16,6 @@ mod limits;
 mod network_link;
 #[cfg(test)]
 mod pool_tests;
-mod pooling;
-mod published;
 mod sentences;
 mod shared;
 mod swap;
@@ -30,7 +28,7 @@ mod upgrades;
 use serde::Serialize;
 
 use crate::inventory::Inventory;
-use context::{Context, counting};
+use context::{Context, comparable, counting};
 
 pub use evidence::Evidence;
 
@@ -83,7 +81,7 @@ pub struct Answer {
 /// except on a machine of the lab.
 pub fn advise(inventory: &Inventory, evidence: &[Evidence]) -> Vec<Answer> {
     let runs = counting(inventory, evidence);
-    let evidence = pooling::comparable(&runs);
+    let evidence = comparable(&runs);
     let context = Context { inventory, runs: &runs, evidence: &evidence };
     if context.drives().is_empty() {
         return vec![Answer::new(Topic::Data, Sure::Unknown, "No drives found: connect one first.")];

@@ -2,8 +2,8 @@
 
 use super::{context::Context, shared::clients};
 use crate::{
-    inventory::{Bus, BusKind, Carried, Ceiling, Drive, NetworkPort, Speed, Wire},
-    units::{Direction, rate},
+    inventory::{Bus, BusKind, Carried, Ceiling, Drive, NetworkPort},
+    units::rate,
 };
 
 /// The network port that clients use.
@@ -12,7 +12,7 @@ pub(super) struct NetworkLink<'a> {
     /// What limits if it does: `Ethernet`, or the whole way that was measured.
     pub called: String,
     /// Speeds of what drives read and of what they are written, bytes per second.
-    passes: [Speed; 2],
+    passes: [f64; 2],
     /// `11.8 MB/s`, or in both directions where it was measured.
     pub text: String,
     pub source: String,
@@ -34,27 +34,33 @@ impl<'a> NetworkLink<'a> {
     }
 
     fn new(port: &'a NetworkPort) -> Option<Self> {
-        let wire = port.wire()?;
-        let passes = [Direction::Read, Direction::Write].map(|direction| wire.passes(direction));
-        let [sent, received] = passes.map(|speed| speed.text());
-        let (called, text, source, measured) = match wire {
-            Wire::Typical(ceiling) => (kind(port).to_owned(), sent, ceiling.source.clone(), None),
-            Wire::Measured(carried) => {
-                let text = format!("{sent} to clients and {received} from them");
-                (format!("the network to {}", carried.host), text, carried.source(), Some(carried))
-            }
-        };
-        Some(Self { port, called, passes, text, source, measured })
+        if let Some(carried) = port.measured() {
+            let passes = [carried.outgoing, carried.incoming];
+            let [sent, received] = passes.map(rate);
+            let text = format!("{sent} to clients and {received} from them");
+            let called = format!("the network to {}", carried.host);
+            return Some(Self {
+                port,
+                called,
+                passes,
+                text,
+                source: carried.source(),
+                measured: Some(carried),
+            });
+        }
+        let ceiling = port.ceiling.as_ref()?;
+        let (called, passes, source) = (kind(port).to_owned(), ceiling.usable(), ceiling.source.clone());
+        Some(Self { port, called, passes: [passes; 2], text: rate(passes), source, measured: None })
     }
 
     /// What it carries of data that drives read, or are written; bytes per second.
-    pub fn passes(&self, reads: bool) -> Speed {
+    pub fn passes(&self, reads: bool) -> f64 {
         self.passes[usize::from(!reads)]
     }
 
     /// In the direction in which it carries more, bytes per second.
     pub fn most(&self) -> f64 {
-        self.passes[0].value.max(self.passes[1].value)
+        self.passes[0].max(self.passes[1])
     }
 
     /// The run that measured it.
@@ -83,7 +89,7 @@ pub(super) fn usable(bus: &Bus) -> Option<f64> {
 }
 
 /// The slowest bus that all these drives share, with what it carries, bytes per second.
-pub(super) fn narrowest<'a>(context: &Context<'a>, drives: &[&Drive]) -> Option<(&'a Bus, f64)> {
+fn narrowest<'a>(context: &Context<'a>, drives: &[&Drive]) -> Option<(&'a Bus, f64)> {
     let below = |drive: &&Drive, bus: &Bus| {
         context.inventory.buses_above(drive.upstream.as_deref()).iter().any(|b| b.id == bus.id)
     };
@@ -93,8 +99,18 @@ pub(super) fn narrowest<'a>(context: &Context<'a>, drives: &[&Drive]) -> Option<
     common.reduce(|best, other| if other.1 < best.1 { other } else { best }).filter(|_| !drives.is_empty())
 }
 
+/// The speed that no drives could exceed here: that of the network, as `link` is called and carries, or of the slowest shared bus.
+pub(super) fn cap(
+    context: &Context<'_>,
+    drives: &[&Drive],
+    link: Option<(f64, String)>,
+) -> Option<(f64, String)> {
+    let bus = narrowest(context, drives).map(|(bus, passes)| (passes, called(bus)));
+    link.into_iter().chain(bus).reduce(|first, other| if other.0 < first.0 { other } else { first })
+}
+
 /// A bus in a sentence: `the USB2 bus`, `hub 1.2`.
-pub(super) fn called(bus: &Bus) -> String {
+fn called(bus: &Bus) -> String {
     match bus.kind {
         BusKind::UsbHub => bus.what(),
         BusKind::Usb => format!("the {} bus", bus.what()),

@@ -78,7 +78,6 @@ mod tests {
             });
             let numbers = numbers.collect();
             Evidence {
-                experiment: "share".to_owned(),
                 load: Some(load),
                 numbers,
                 target: "/srv/data".to_owned(),

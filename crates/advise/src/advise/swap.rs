@@ -38,8 +38,12 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     });
     let (unfit, mut runs) = context.unfit(&drives, Use::Swap);
     let (tested, of_tests): (Vec<_>, Vec<_>) = drives.iter().filter_map(|d| tested(context, d)).unzip();
-    let wakes = chosen.as_ref().and_then(|(drive, ..)| context.wakes(drive));
-    let asleep = wakes.map(|n| format!("From standby, spin-up takes {}.", duration(n.estimate.value)));
+    let woken = chosen.as_ref().and_then(|(drive, ..)| {
+        let mut all = context.on_drive(drive).rev();
+        all.find_map(|from| Some((from.wake_time()?, from)))
+    });
+    let asleep = woken.map(|(wakes, _)| format!("From standby, spin-up takes {}.", duration(wakes.value)));
+    runs.extend(of_tests.into_iter().chain(woken.map(|(_, from)| from)));
     let (sure, text) = match &chosen {
         Some((drive, wait, _)) => {
             let wait = wait.as_ref().map(Wait::words).unwrap_or_default();
@@ -58,7 +62,6 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
         Some(zram) => format!("{zram} Then {text}"),
         None => capital(&text),
     };
-    runs.extend(of_tests.into_iter().chain(wakes.map(|n| n.from)));
     if let Some((_, wait, judged_by)) = chosen {
         runs.extend(wait.map(|wait| wait.from).into_iter().chain(judged_by));
     }

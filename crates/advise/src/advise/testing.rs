@@ -62,8 +62,7 @@ pub fn at_once(
         metric(Quantity::Throughput, sum.clone()).at(Scope::Sum),
         metric(Quantity::Ceiling(Limiter::Drives), sum),
     ];
-    let experiment = "together".to_owned();
-    Evidence { experiment, load: Some(load), at_once: true, numbers, ..of(inventory, run, drives) }
+    Evidence { load: Some(load), at_once: true, numbers, ..of(inventory, run, drives) }
 }
 
 /// A run of baseline that judges one drive so; for all other uses the drive is fit, as far as speeds and stops decide.
@@ -94,7 +93,6 @@ pub fn of(inventory: &Inventory, run: &str, drives: &[&str]) -> Evidence {
     Evidence {
         run: run.to_owned(),
         at: "2026-11-21T10:00:00Z".to_owned(),
-        experiment: "baseline".to_owned(),
         board: inventory.machine.board.clone(),
         target: drives.iter().map(|d| d.name.clone()).collect(),
         drives: drives.iter().map(|d| d.identity()).collect(),

@@ -13,7 +13,7 @@ use crate::{
         BootPart, Limiter, LoadKey, Metric, Quantity, Scope,
         fitness::{Use, Verdict},
     },
-    inventory::{Carried, Drive, Inventory, Medium, NetworkPort, Speed, fixtures},
+    inventory::{Carried, Drive, Inventory, Medium, NetworkPort, fixtures},
     units::Health,
 };
 
@@ -73,7 +73,7 @@ fn two_sticks_raid0_helps_writes_and_the_network_limits_reads() {
     holds(&money, &["A faster drive would not help reads: Ethernet carries 11.8 MB/s."]);
     holds(
         &money,
-        &["It would help writes, up to 1.2 times as fast (11.8 MB/s through Ethernet instead of 10.1 MB/s)."],
+        &["A faster drive would help writes, up to 1.2 times as fast: Ethernet carries 11.8 MB/s."],
     );
     holds(&money, &["A gigabit adapter on USB would help a little: clients get at most 16.0 MB/s"]);
     assert_eq!(
@@ -86,13 +86,12 @@ fn two_sticks_raid0_helps_writes_and_the_network_limits_reads() {
 #[test]
 fn a_network_that_was_measured_counts_instead_of_what_its_port_is_known_for() {
     let (mut inventory, evidence) = two_sticks();
-    let near = |mb: f64| Speed { value: mb * 1e6, low: mb * 0.98e6, high: mb * 1.02e6 };
     let carried = Carried {
         run: "r9".to_owned(),
         at: "2026-11-27T10:00:00Z".to_owned(),
         host: "laptop".to_owned(),
-        incoming: near(12.0),
-        outgoing: near(5.0),
+        incoming: 12e6,
+        outgoing: 5e6,
     };
     let port = inventory.ports.iter().position(|port| port.name == "eth0").expect("a port");
     inventory.ports[port].carried = Some(carried.clone());
@@ -101,24 +100,15 @@ fn a_network_that_was_measured_counts_instead_of_what_its_port_is_known_for() {
     holds(
         &limits,
         &[
-            "The network to laptop limits reads of clients, the drives limit writes: the network to laptop carries 5.00 MB/s ±2.0 % to clients and 12.0 MB/s ±2.0 % from them, both drives together read 25.7 MB/s",
+            "The network to laptop limits reads of clients, the drives limit writes: the network to laptop carries 5.00 MB/s to clients and 12.0 MB/s from them, both drives together read 25.7 MB/s",
             "Source for the network to laptop (eth0, 100 Mb/s): iperf3, r9 of 2026-11-27.",
         ],
     );
     let answer = answers.iter().find(|answer| answer.topic == Topic::Limits).expect("an answer");
     assert!(answer.rests_on.contains(&"r9".to_owned()), "{:?}", answer.rests_on);
     let money = said(&answers, Topic::Money);
-    holds(&money, &["A faster drive would not help reads: the network to laptop carries 5.00 MB/s ±2.0 %."]);
-    holds(
-        &money,
-        &["up to 1.2 times as fast (12.0 MB/s through the network to laptop instead of 10.1 MB/s)"],
-    );
-    holds(
-        &money,
-        &[
-            "Look at the rest of the way to laptop, not at eth0: that port carries about 11.8 MB/s, and the way 5.00 MB/s ±2.0 %.",
-        ],
-    );
+    holds(&money, &["A faster drive would not help reads: the network to laptop carries 5.00 MB/s."]);
+    holds(&money, &["writes, up to 1.2 times as fast: the network to laptop carries 12.0 MB/s."]);
     assert!(!format!("{answers:?}").contains("A gigabit adapter"), "another port would carry no more");
     let resting = answers.iter().filter(|answer| answer.topic == Topic::Money);
     assert!(resting.into_iter().any(|answer| answer.rests_on.contains(&"r9".to_owned())));
@@ -127,23 +117,8 @@ fn a_network_that_was_measured_counts_instead_of_what_its_port_is_known_for() {
     inventory.ports = vec![NetworkPort { wireless: true, mbps: None, ceiling: None, ..measured }];
     let limits = said(&advise(&inventory, &evidence), Topic::Limits);
     holds(&limits, &["The network to laptop limits reads of clients"]);
-    // An interval that holds what the drives read and write decides nothing.
-    let wide = Speed { value: 15e6, low: 8e6, high: 30e6 };
-    inventory.ports[0].carried = Some(Carried { incoming: wide, outgoing: wide, ..carried.clone() });
-    let open = advise(&inventory, &evidence);
-    holds(
-        &said(&open, Topic::Limits),
-        &[
-            "Whether the network to laptop limits reads and writes is not clear: the network to laptop carries 15.0 MB/s (8.00 MB/s to 30.0 MB/s) to clients",
-        ],
-    );
-    holds(&said(&open, Topic::Money), &["Whether a faster drive would help reads and writes is not clear"]);
-    // Values that are alike decide nothing if an interval is wide.
-    let alike = Speed { value: 25.7e6, ..wide };
-    inventory.ports[0].carried = Some(Carried { incoming: near(12.0), outgoing: alike, ..carried.clone() });
-    holds(&said(&advise(&inventory, &evidence), Topic::Limits), &["limits reads is not clear"]);
-    // One direction is decided.
-    inventory.ports[0].carried = Some(Carried { outgoing: wide, ..carried });
+    // A network within the interval of the drives decides nothing.
+    inventory.ports[0].carried = Some(Carried { outgoing: 25.9e6, ..carried });
     holds(
         &said(&advise(&inventory, &evidence), Topic::Limits),
         &["The drives limit writes, whether the network to laptop limits reads is not clear: "],
@@ -158,7 +133,8 @@ fn a_faster_drive_does_not_help_behind_a_slow_network() {
     });
     let answers = advise(&inventory, &evidence);
     let money = answers.iter().find(|a| a.topic == Topic::Money).expect("an answer");
-    assert_eq!(money.says, "A faster drive would not help reads and writes: Ethernet carries 11.8 MB/s.");
+    let not = |what: &str| format!("A faster drive would not help {what}: Ethernet carries 11.8 MB/s.");
+    assert_eq!(money.says, format!("{} {}", not("reads"), not("writes")));
     assert_eq!((money.sure, &money.rests_on[..]), (Sure::Measured, &["r1".to_owned()][..]));
 }
 
@@ -267,14 +243,7 @@ fn without_boots_published_times_count() {
     let (inventory, evidence) = card_and_flash();
     let answers = advise(&inventory, &evidence);
     let boot = said(&answers, Topic::Boot);
-    holds(
-        &boot,
-        &[
-            "Stay with the SD card",
-            "17.5 to 18.0 s",
-            "No boots of this machine from several drives are recorded",
-        ],
-    );
+    holds(&boot, &["Stay with the SD card", "17.5 to 18.0 s"]);
     assert_eq!(sure(&answers, Topic::Boot), Sure::Published);
 }
 
@@ -292,8 +261,7 @@ fn recorded_boots_decide_where_to_boot_from() {
             ]
         });
         let numbers = [card].into_iter().chain(each).collect();
-        let recorded =
-            Evidence { experiment: "boot".to_owned(), numbers, ..of(&inventory, "r20", &["mmcblk0"]) };
+        let recorded = Evidence { numbers, ..of(&inventory, "r20", &["mmcblk0"]) };
         let answers = advise(&inventory, &[random.clone(), vec![recorded]].concat());
         (sure(&answers, Topic::Boot), said(&answers, Topic::Boot))
     };
@@ -305,7 +273,7 @@ fn recorded_boots_decide_where_to_boot_from() {
     let boots = |longer| boots_beside(&[("an SSD", longer)]);
     let gains = boots([-9.0, -9.6, -8.4]);
     holds(&gains, &["Boot from an SSD: it saved", "Boots: "]);
-    assert!(!gains.contains("Published") && !gains.contains("No boots"), "{gains}");
+    assert!(!gains.contains("Published"), "{gains}");
     holds(&boots([2.0, 1.5, 2.5]), &["Stay with the SD card: no recorded boot shows"]);
     holds(&boots([-1.0, -3.0, 1.0]), &["Stay with the SD card: no recorded boot shows"]);
     let once = [-9.0, -9.0, f64::INFINITY];
@@ -334,19 +302,10 @@ fn booting_from_a_disk_is_not_advised() {
     }
     let one = inventory.drives.iter().position(|d| d.name == "sda").expect("a drive");
     inventory.drives[one].medium = Medium::Rotating;
-    let wake = Evidence {
-        experiment: "spinup".to_owned(),
-        numbers: vec![metric(Quantity::WakeTime, within(3.5, 0.05))],
-        ..of(&inventory, "r004", &["sda"])
-    };
-    let answers = advise(&inventory, &[wake]);
+    let answers = advise(&inventory, &[]);
     let boot = said(&answers, Topic::Boot);
-    holds(
-        &boot,
-        &["Boot from the SD card rather than from Ultra Fit", "Spin-up takes 3.5 s.", "a disk in 92.3 s"],
-    );
+    holds(&boot, &["Boot from the SD card rather than from Ultra Fit", "a disk in 92.3 s"]);
     assert_eq!(sure(&answers, Topic::Boot), Sure::Published);
-    assert_eq!(answers[0].rests_on, ["r004"]);
 }
 
 #[test]

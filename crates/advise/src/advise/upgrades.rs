@@ -5,14 +5,14 @@ use super::{
     context::Context,
     evidence::{Evidence, Wanted},
     limits::{Flow, Held, described, flows, sure},
-    network_link::{NetworkLink, called, narrowest, usable},
+    network_link::{NetworkLink, cap, usable},
     sentences::times,
     shared,
 };
 use crate::{
     findings::Metric,
-    inventory::{BusKind, Ceiling, Code, Drive, Speed},
-    units::{capital, distinct, rate},
+    inventory::{BusKind, Ceiling, Code},
+    units::{capital, rate},
 };
 
 /// A smaller gain is not worth an upgrade.
@@ -28,26 +28,12 @@ pub(super) fn answers(context: &Context<'_>) -> Vec<Answer> {
     all
 }
 
-/// The speed that no drives could exceed here: that of the network, as `link` is called and carries, or of the slowest shared bus.
-fn cap(context: &Context<'_>, drives: &[&Drive], link: Option<(Speed, String)>) -> Option<(Speed, String)> {
-    let bus = narrowest(context, drives).map(|(bus, passes)| (Speed::exact(passes), called(bus)));
-    let slower = |first: (Speed, String), other: (Speed, String)| {
-        if other.0.value < first.0.value { other } else { first }
-    };
-    link.into_iter().chain(bus).reduce(slower)
-}
-
 /// Whether a faster drive would help.
 fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'_>>) -> Answer {
-    let drives = context.for_data_or_all();
     if flows.is_empty() {
-        let link = link.map(|link| (Speed::exact(link.most()), link.called.clone()));
-        let more = cap(context, &drives, link).map(|(most, what)| {
-            format!("More than {} would not help: {what} carries no more.", rate(most.value))
-        });
         let says = "Not known whether a faster drive would help: large blocks are not measured.";
+        let drives = context.for_data_or_all();
         return Answer::new(Topic::Money, Sure::Unknown, says)
-            .because(more)
             .decide(commands::together(context.inventory, &drives));
     }
     let client = shared::clients(context).filter(|clients| clients.is_elsewhere && link.is_none());
@@ -66,88 +52,44 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
     }
     // Without a network nothing is known that asks for more.
     let may = if link.is_some() { "would" } else { "may" };
-    let those = |gain: Gain| judged.iter().filter(|j| j.gain == gain).collect::<Vec<_>>();
-    let verbs = |those: &[&Judged<'_>]| {
-        those.iter().map(|j| format!("{}s", j.flow.verb())).collect::<Vec<_>>().join(" and ")
+    let sentence = |j: &Judged<'_>| {
+        let (verb, carries) = (j.flow.verb(), format!("{} carries {}", j.what, rate(j.most)));
+        if !j.gains {
+            return format!("A faster drive would not help {verb}s: {carries}.");
+        }
+        let gain = times(j.most / j.flow.speed());
+        format!("A faster drive {may} help {verb}s, up to {gain} as fast: {carries}.")
     };
-    let passes = |those: &[&Judged<'_>]| distinct(those.iter().map(|j| j.passes())).join("; ");
-    let (felt, nothing, open) = (those(Gain::Felt), those(Gain::Nothing), those(Gain::Open));
-    let mut says: Vec<String> = Vec::new();
-    if !nothing.is_empty() {
-        says.push(format!("A faster drive would not help {}: {}.", verbs(&nothing), passes(&nothing)));
-    }
-    if !felt.is_empty() {
-        let subject = if says.is_empty() { "A faster drive" } else { "It" };
-        let gains = felt.iter().map(|j| format!("{}s, {}", j.flow.verb(), j.gain_words()));
-        says.push(format!("{subject} {may} help {}.", gains.collect::<Vec<_>>().join(", and ")));
-    }
-    if !open.is_empty() {
-        let (open, carries) = (verbs(&open), passes(&open));
-        says.push(format!("Whether a faster drive would help {open} is not clear: {carries}."));
-    }
-    let held = described(nothing.iter().map(|j| j.flow));
-    let held = (!held.is_empty()).then(|| format!("{}.", capital(&held)));
+    let says: Vec<String> = judged.iter().map(sentence).collect();
     // A gain is a prediction.
-    let sure = if felt.is_empty() { sure(context, flows) } else { Sure::Inferred };
+    let sure = if judged.iter().any(|j| j.gains) { Sure::Inferred } else { sure(context, flows) };
     Answer::new(Topic::Money, sure, says.join(" "))
-        .because(held.into_iter().chain(unseen))
+        .because(unseen)
         .rests_on(runs)
         .rests_on_run(link.and_then(NetworkLink::run))
-}
-
-/// Whether a faster drive would be noticed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Gain {
-    Felt,
-    Nothing,
-    /// About equal, or the intervals do not decide.
-    Open,
 }
 
 /// One direction, and its limit besides the drives.
 struct Judged<'a> {
     flow: &'a Flow<'a>,
     /// The most that the limit carries.
-    most: Speed,
+    most: f64,
     what: String,
-    gain: Gain,
+    /// A faster drive would be noticed.
+    gains: bool,
 }
 
 impl<'a> Judged<'a> {
     fn of(context: &Context<'_>, flow: &'a Flow<'a>, link: Option<&NetworkLink<'_>>) -> Option<Self> {
         let link = link.map(|link| (link.passes(flow.reads), link.called.clone()));
-        let is_narrow = link.as_ref().is_some_and(|(passes, _)| passes.value <= flow.speed());
-        let (most, what, gain) = match flow.bound() {
-            // A limit that was measured here comes before published figures.
-            Some((_, name)) if !is_narrow => (Speed::exact(flow.speed()), name.to_owned(), Gain::Nothing),
-            _ => {
-                let (most, what) = cap(context, &flow.drives, link)?;
-                let gain = match flow.held(most) {
-                    Held::Open if most.low < most.high => Gain::Open,
-                    Held::Drives | Held::Open if most.value / flow.speed() >= FELT => Gain::Felt,
-                    _ => Gain::Nothing,
-                };
-                (most, what, gain)
-            }
-        };
-        Some(Self { flow, most, what, gain })
-    }
-
-    /// `Ethernet carries 11.8 MB/s`.
-    fn passes(&self) -> String {
-        format!("{} carries {}", self.what, self.most.text())
-    }
-
-    /// `up to 1.2 times as fast (11.8 MB/s through Ethernet instead of 10.1 MB/s)`.
-    fn gain_words(&self) -> String {
-        let now = self.flow.speed();
-        format!(
-            "up to {} as fast ({} through {} instead of {})",
-            times(self.most.value / now),
-            rate(self.most.value),
-            self.what,
-            rate(now)
-        )
+        let is_narrow = link.as_ref().is_some_and(|(passes, _)| *passes <= flow.speed());
+        // A limit that was measured here comes before published figures.
+        if let Some((_, name)) = flow.bound().filter(|_| !is_narrow) {
+            return Some(Self { flow, most: flow.speed(), what: name.to_owned(), gains: false });
+        }
+        let (most, what) = cap(context, &flow.drives, link)?;
+        let gains = flow.held(most) != Held::Network && most / flow.speed() >= FELT;
+        Some(Self { flow, most, what, gains })
     }
 }
 
@@ -158,22 +100,9 @@ fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) ->
     let fastest = held.iter().max_by(|a, b| a.speed().total_cmp(&b.speed()))?;
     let (best, passes) = (fastest.speed(), link.passes(fastest.reads));
     let runs: Vec<_> = held.iter().map(|f| f.number.from).collect();
-    let typical = link.port.ceiling.as_ref().map(Ceiling::usable);
-    if let Some((carried, typical)) = link.measured.zip(typical) {
-        // Another port would carry no more of it.
-        if passes.high * FELT < typical {
-            let says = format!(
-                "Look at the rest of the way to {}, not at {}: that port carries about {}, and the way {}.",
-                carried.host,
-                link.port.name,
-                rate(typical),
-                passes.text()
-            );
-            let answer = Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs);
-            return Some(answer.rests_on_run(link.run()));
-        }
-    }
-    if link.port.mbps != Some(100.0) {
+    // Where the way to a client carries less than the port, another port would carry no more of it.
+    let is_narrow = |port: &Ceiling| link.measured.is_some() && passes * FELT < port.usable();
+    if link.port.mbps != Some(100.0) || link.port.ceiling.as_ref().is_some_and(is_narrow) {
         return None;
     }
     if matches!(link.port.driver.as_deref(), Some("bcmgenet" | "macb" | "r8169" | "e1000e" | "igb")) {
@@ -186,25 +115,20 @@ fn network(context: &Context<'_>, flows: &[Flow<'_>], link: &NetworkLink<'_>) ->
     }
     let usb2 = context.inventory.buses.iter().find(|b| b.kind == BusKind::Usb && b.mbps == Some(480.0))?;
     let most = best.min(usable(usb2)? / 2.0);
-    let helps = if most > passes.value * FELT { "help a little" } else { "not help" };
+    let helps = if most > passes * FELT { "help a little" } else { "not help" };
     let says = format!(
         "A gigabit adapter on USB would {helps}: clients get at most {} instead of {}, since every byte then crosses the USB2 bus twice.",
         rate(most),
-        rate(passes.value)
+        rate(passes)
     );
     Some(Answer::new(Topic::Money, Sure::Inferred, says).rests_on(runs))
 }
 
 /// Drives that another port would make faster.
-fn ports(context: &Context<'_>) -> Option<Answer> {
+fn ports(context: &Context<'_>) -> Vec<Answer> {
     let slow = context.inventory.findings().into_iter().filter(|f| f.code == Code::Usb3OnUsb2);
-    let find = |name: String| context.inventory.drives.iter().find(|d| d.name == name);
-    let slow: Vec<&Drive> = slow.flat_map(|f| f.drives).filter_map(find).collect();
-    let says = format!(
-        "No cost: put {} in a USB 3 port, with a USB 3 cable; the link now runs at 480 Mb/s.",
-        context.names(&slow)
-    );
-    (!slow.is_empty()).then(|| Answer::new(Topic::Money, Sure::Inferred, says))
+    let says = slow.map(|f| format!("No cost: {} {}", f.what, f.advice));
+    says.map(|says| Answer::new(Topic::Money, Sure::Inferred, says)).collect()
 }
 
 /// A bay in which all drives are slower, by the run of `bays` whose load fits best, and of those the newest.

@@ -41,16 +41,13 @@ pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str
     sentences
 }
 
-/// Whether a speed is that over minutes in one run, and sustained or not known in the other.
+/// Whether a speed is that over minutes in one run only.
 fn claims(label: &str, a: (&str, Option<bool>), b: (&str, Option<bool>)) -> Option<String> {
-    let ((short, _), (other, span)) = if a.1 == Some(true) { (a, b) } else { (b, a) };
-    if a.1 == b.1 || ![a.1, b.1].contains(&Some(true)) {
-        return None;
-    }
-    let what = if span.is_some() { "sustained" } else { "not known to be one or the other" };
+    let short: Vec<&str> =
+        [a, b].iter().filter(|(_, span)| *span == Some(true)).map(|(run, _)| *run).collect();
+    let [run] = short[..] else { return None };
     Some(format!(
-        "Different claims: '{label}' is the speed over minutes in {short}; in {other} it is {what}. A cache can make \
-         the difference."
+        "Different claims: '{label}' is the speed over minutes in {run} only. A cache can make the difference."
     ))
 }
 

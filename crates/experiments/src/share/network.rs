@@ -2,10 +2,13 @@
 
 use crate::{
     analyse::{Estimate, repeat},
-    inventory::{Carried, Inventory, NetworkPort, Speed, Wire},
+    inventory::{Carried, Inventory, NetworkPort},
     record::{Run, Store, StoreError},
     share::{Route, SHARE, ShareLoad, ShareResult, ShareTest, TransferKind},
 };
+
+/// A network whose interval is wider than this share of its speed is not known.
+const WIDEST: f64 = 0.2;
 
 /// Adds to the connected network ports of this machine what the network behind each carried in the newest run of share that
 /// measured it with this port at this speed.
@@ -28,7 +31,7 @@ pub fn learn_networks(store: &Store, inventory: &mut Inventory) -> Result<(), St
         }
         let Some(measured) = network_port(&record) else { continue };
         // Speeds that the link can't have are left out: an earlier run may have plausible ones.
-        let is_possible = matches!(measured.wire(), Some(Wire::Measured(_)));
+        let is_possible = measured.measured().is_some();
         let is_same = |port: &&mut NetworkPort| {
             is_possible && is_unknown(port) && (&port.mac, port.mbps) == (&measured.mac, measured.mbps)
         };
@@ -53,11 +56,9 @@ pub(super) fn network_port(run: &Run<()>) -> Option<NetworkPort> {
                 let kinds = act.kinds().filter(move |kind| kind.puts() == puts);
                 kinds.filter_map(move |kind| speed(shared, kind, route))
             };
-            // An interval does not reach further than the link does.
-            let most = port.mbps.map_or(f64::INFINITY, |mbps| mbps / 8.0 * 1e6);
-            let within = |speed: Speed| Speed { high: speed.high.min(most.max(speed.value)), ..speed };
-            let carried = of(Route::Network).map(within).max_by(|a, b| a.low.total_cmp(&b.low))?;
-            (!of(Route::Whole).any(|got| got.low > carried.high)).then_some(carried)
+            let carried = of(Route::Network).max_by(|a, b| a.low.total_cmp(&b.low))?;
+            let is_fastest = !of(Route::Whole).any(|got| got.low > carried.high);
+            (is_fastest && carried.high - carried.low <= WIDEST * carried.value).then_some(carried.value)
         };
         let carried = Carried {
             run: start.run.clone(),
@@ -71,8 +72,7 @@ pub(super) fn network_port(run: &Run<()>) -> Option<NetworkPort> {
 }
 
 /// One repetition has no interval, and is not used.
-fn speed(shared: &ShareResult, kind: TransferKind, route: Route) -> Option<Speed> {
+fn speed(shared: &ShareResult, kind: TransferKind, route: Route) -> Option<Estimate> {
     let speeds: Vec<f64> = shared.undisturbed(kind, route).map(ShareLoad::speed).collect();
-    let Estimate { value, low, high, .. } = repeat::typical(&speeds).filter(Estimate::is_bounded)?;
-    Some(Speed { value, low, high })
+    repeat::typical(&speeds).filter(Estimate::is_bounded)
 }

@@ -62,7 +62,7 @@ pub fn check_before(
         memory(machine.memory, now),
         load(machine.cpus, now),
         governor(machine.governor.as_deref()),
-        temperature(now),
+        temperature(None, now),
         throttling(now),
     ]);
     checks
@@ -78,7 +78,11 @@ pub fn check_after(
     moved: Option<BytesMoved>,
 ) -> Vec<Check> {
     let mut checks = other_io_during(inventory, target, start, end, moved);
-    checks.extend([arrays(inventory, target, end), warming(start, end), throttled_since(start, end)]);
+    checks.extend([
+        arrays(inventory, target, end),
+        temperature(Some(start), end),
+        throttled_since(start, end),
+    ]);
     checks
 }
 
@@ -190,14 +194,7 @@ fn other_io(target: &Target, earlier: &Snapshot, now: &Snapshot) -> Vec<Check> {
         let share = (activity.busy / seconds).min(1.0);
         let [read, written] = [activity.read, activity.written].map(|bytes| rate(bytes as f64 / seconds));
         let value = format!("{drive}: {read} read, {written} written, busy {}", percent(share));
-        let flag = match activity.in_flight {
-            _ if share > BUSY => Some(format!("Other I/O just before the run on {value}.")),
-            0 => None,
-            n => Some(format!(
-                "Other I/O just before the run on {drive}: {} in flight.",
-                count(n, "operation")
-            )),
-        };
+        let flag = (share > BUSY).then(|| format!("Other I/O just before the run on {value}."));
         check(OTHER_IO, value, flag)
     };
     target.drives.iter().map(|drive| one(&drive.name)).collect()
@@ -267,10 +264,12 @@ fn governor(governor: Option<&str>) -> Check {
     check("governor", governor.unwrap_or("unknown"), flag)
 }
 
-fn temperature(now: &Snapshot) -> Check {
+/// The temperature now, and that of the beginning of a run.
+fn temperature(start: Option<&Snapshot>, now: &Snapshot) -> Check {
     let Some(degrees) = now.temperature else { return check("temperature", "unknown", None) };
     let flag = (degrees >= HOT).then(|| format!("The processor is at {degrees:.0} °C and may be throttled."));
-    check("temperature", format!("{degrees:.0} °C"), flag)
+    let from = start.and_then(|start| start.temperature).map(|from| format!("{from:.0} to "));
+    check("temperature", format!("{}{degrees:.0} °C", from.unwrap_or_default()), flag)
 }
 
 /// Names of the firmware's bits: 0 to 3 are the current state, 16 to 19 tell what has happened since boot.
@@ -323,16 +322,6 @@ fn other_io_during(
         check(OTHER_IO, value, flag)
     };
     target.drives.iter().filter_map(|drive| start.between(end, &drive.name)).map(one).collect()
-}
-
-fn warming(start: &Snapshot, end: &Snapshot) -> Check {
-    let Some((from, to)) = start.temperature.zip(end.temperature) else {
-        return check("temperature", "unknown", None);
-    };
-    let flag = (to >= HOT).then(|| {
-        format!("The processor reached {to:.0} °C at the end of the run and may have been throttled.")
-    });
-    check("temperature", format!("{from:.0} to {to:.0} °C"), flag)
 }
 
 fn throttled_since(start: &Snapshot, end: &Snapshot) -> Check {

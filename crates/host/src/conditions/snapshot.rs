@@ -39,8 +39,6 @@ pub struct Activity {
     /// Sum of the durations of its reads, s.
     #[serde(default)]
     pub reading: f64,
-    /// Operations in flight.
-    pub in_flight: u64,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,7 +97,6 @@ fn activity(root: &Sysroot, drive: &str) -> Option<Activity> {
         drive: drive.to_owned(),
         read: fields.get(2)?.saturating_mul(512),
         written: fields.get(6)?.saturating_mul(512),
-        in_flight: *fields.get(8)?,
         busy: *fields.get(9)? as f64 / 1000.0,
         reading: *fields.get(3)? as f64 / 1000.0,
     })
@@ -142,7 +139,7 @@ mod tests {
         tree.file("proc/uptime", "2370.12 4500.00\n");
         let after = Snapshot::take(&tree.sysroot(), &inventory.drives);
         let activity = before.between(&after, "vda").expect("activity");
-        assert_eq!((activity.read, activity.written, activity.in_flight), (1 << 20, 0, 3));
+        assert_eq!((activity.read, activity.written), (1 << 20, 0));
         assert_eq!(before.drives[0].reading, 985.217);
         assert!((activity.busy - 0.5).abs() < 1e-9);
         assert_eq!((after.load, after.memory_available), (Some(0.08), Some(23_410_020 * 1024)));

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Drive, Layer, Mount, Partition, Signature, card, device_path,
-    drive::Udev,
+    Drive, Layer, Mount, Partition, Queue, Signature, card, device_path,
+    drive::{Udev, infer_medium},
     hubs_and_buses::Topology,
-    identity, media_type,
+    identity,
     mounts::{decode, parse_device},
-    queue_limits, usb,
+    usb,
 };
 use crate::sysroot::Sysroot;
 
@@ -60,7 +60,7 @@ fn read_drive(root: &Sysroot, topology: &mut Topology<'_>, dir: &str, name: Stri
         content: content(&udev),
         partitions,
         holders,
-        queue: queue_limits::read(root, dir),
+        queue: read_queue(root, dir),
         name,
         ..Drive::default()
     };
@@ -73,13 +73,33 @@ fn read_drive(root: &Sysroot, topology: &mut Topology<'_>, dir: &str, name: Stri
         (drive.card, drive.health) = (Some(card::read(root, &card)), card::health(root, &card));
     }
     identity::read(root, dir, usb.as_deref(), &udev, &mut drive);
-    drive.medium = media_type::infer(root, dir, &udev, &drive);
+    drive.medium = infer_medium(root, dir, &udev, &drive);
     drive
 }
 
 fn block_size(root: &Sysroot, dir: &str, kind: &str) -> u32 {
     let size: u32 = root.number(&format!("{dir}/queue/{kind}_block_size")).unwrap_or(512);
     if size.is_power_of_two() && (512..=1 << 20).contains(&size) { size } else { 512 }
+}
+
+fn read_queue(root: &Sysroot, dir: &str) -> Queue {
+    let number = |file: &str| root.number::<u64>(&format!("{dir}/queue/{file}"));
+    let word = |file: &str| root.word(&format!("{dir}/queue/{file}"));
+    Queue {
+        max_request: number("max_sectors_kb").and_then(|kib| kib.checked_mul(1024)),
+        requests: root.number(&format!("{dir}/queue/nr_requests")),
+        writes: root.number(&format!("{dir}/queue/iosched/async_depth")),
+        depth: root.number(&format!("{dir}/device/queue_depth")),
+        scheduler: word("scheduler").map(|text| active_scheduler(&text)),
+        write_cache: word("write_cache"),
+        throttle_us: number("wbt_lat_usec"),
+    }
+}
+
+/// The name in brackets in `none [mq-deadline] kyber`, or the only one.
+fn active_scheduler(text: &str) -> String {
+    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    chosen.map_or(text, |(chosen, _)| chosen).to_owned()
 }
 
 /// Partitions in the order of their start; their holders are added to `holders`.
@@ -365,5 +385,13 @@ mod tests {
         tree.file("sys/block/sda/queue/physical_block_size", "4096\n");
         let drive = &tree.inventory().drives[0];
         assert_eq!((drive.logical_block, drive.physical_block), (512, 4096));
+    }
+
+    #[test]
+    fn the_scheduler_in_brackets_is_active() {
+        assert_eq!(
+            ["none [mq-deadline] kyber", "none", "[x"].map(active_scheduler),
+            ["mq-deadline", "none", "[x"].map(String::from)
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Drive, Inventory};
+use super::{Drive, Inventory, Machine};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -18,8 +18,6 @@ pub struct Bus {
     pub mbps: Option<f64>,
     /// Id of the bus above; none if it is connected to the processor.
     pub parent: Option<String>,
-    /// Current kernel name: `usb1`, `1-1`.
-    pub device: Option<String>,
     /// Whether a hub reports a power supply of its own.
     pub self_powered: Option<bool>,
     pub ceiling: Option<Ceiling>,
@@ -115,6 +113,73 @@ impl Inventory {
     }
 }
 
+/// Throughput of a USB link after line coding, MB/s: none for USB up to 480 Mb/s, 8b/10b at 5 Gb/s, 128b/132b above.
+pub(super) fn link_ceiling(mbps: f64) -> f64 {
+    match mbps {
+        mbps if mbps < 5000.0 => mbps / 8.0,
+        5000.0 => mbps / 10.0,
+        mbps => (mbps / 8.0 * 128.0 / 132.0).round(),
+    }
+}
+
+pub(super) fn ceiling(bus: &Bus, machine: &Machine) -> Option<Ceiling> {
+    let documented = |theory: f64| Ceiling { theory, practical: None, source: "documented".to_owned() };
+    let measured = |theory: f64, practical: f64, place: &str| Ceiling {
+        theory,
+        practical: Some(practical),
+        source: format!("measured by others {place}"),
+    };
+    match bus.kind {
+        BusKind::Mmc => machine.sd_ceiling(),
+        BusKind::Usb if bus.mbps == Some(480.0) && machine.usb_without_uas() => {
+            Some(measured(60.0, 32.0, "on a Raspberry Pi of 2015"))
+        }
+        BusKind::Usb if bus.mbps == Some(480.0) => Some(measured(60.0, 40.0, "on xHCI controllers")),
+        BusKind::Usb | BusKind::UsbHub => bus.mbps.map(|mbps| documented(link_ceiling(mbps))),
+        BusKind::Pcie | BusKind::Sata | BusKind::Scsi => match bus.link.as_deref()? {
+            "PCIe 2.0 x1" => Some(measured(500.0, 440.0, "with NVMe on a Raspberry Pi 5")),
+            "PCIe 3.0 x1" => Some(measured(985.0, 850.0, "with NVMe on a Raspberry Pi 5")),
+            _ => bus.mbps.map(|mbps| documented((mbps / 8.0).round())),
+        },
+    }
+}
+
+/// Marks the buses whose devices can together ask for more than the bus carries.
+pub(super) fn mark_limits(inventory: &mut Inventory) {
+    for i in 0..inventory.buses.len() {
+        inventory.buses[i].limits = limits(inventory, &inventory.buses[i]);
+    }
+}
+
+/// Whether the devices on a bus can together exceed its speed. A single device has the bus for itself.
+fn limits(inventory: &Inventory, bus: &Bus) -> Option<bool> {
+    let speeds = link_speeds(inventory, &bus.id, 0);
+    if speeds.len() < 2 {
+        return Some(false);
+    }
+    let ceiling = bus.ceiling.as_ref()?.theory;
+    let total: f64 = speeds.iter().flatten().sum();
+    if total > ceiling { Some(true) } else { speeds.iter().all(Option::is_some).then_some(false) }
+}
+
+/// Link speed of each device on a bus, MB/s: drives and network ports; a USB root hub counts once.
+fn link_speeds(inventory: &Inventory, id: &str, depth: usize) -> Vec<Option<f64>> {
+    let Inventory { buses, drives, ports, .. } = inventory;
+    let on = |upstream: &Option<String>| upstream.as_deref() == Some(id);
+    let mut speeds = Vec::new();
+    for child in buses.iter().filter(|child| on(&child.parent) && depth < buses.len()) {
+        match child.kind {
+            BusKind::Usb => speeds.push(child.ceiling.as_ref().map(|ceiling| ceiling.theory)),
+            _ => speeds.extend(link_speeds(inventory, &child.id, depth + 1)),
+        }
+    }
+    let drives = drives.iter().filter(|drive| on(&drive.upstream));
+    speeds.extend(drives.map(|drive| drive.link_mbps.map(link_ceiling)));
+    let connected = ports.iter().filter(|port| on(&port.upstream) && port.connected != Some(false));
+    speeds.extend(connected.map(|port| port.mbps.map(|mbps| mbps / 8.0)));
+    speeds
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,5 +193,10 @@ mod tests {
         };
         let inventory = Inventory { buses: vec![bus("a", "b"), bus("b", "a")], ..Inventory::default() };
         assert_eq!(inventory.buses_above(Some("a")).len(), 2);
+    }
+
+    #[test]
+    fn line_coding_is_subtracted() {
+        assert_eq!([12.0, 480.0, 5000.0, 10_000.0].map(link_ceiling), [1.5, 60.0, 500.0, 1212.0]);
     }
 }

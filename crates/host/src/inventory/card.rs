@@ -8,7 +8,7 @@ use crate::units::Health;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Card {
-    /// Manufacturer, from its number in the CID; counterfeit cards may have any.
+    /// Manufacturer of an SD card, from its number in the CID; counterfeit cards may have any.
     pub maker: Option<String>,
     /// Month of manufacture: `2019-10`.
     pub made: Option<String>,
@@ -37,23 +37,12 @@ const SD_MAKERS: [(u8, &str); 17] = [
     (0xad, "Longsys"),
 ];
 
-const EMMC_MAKERS: [(u8, &str); 8] = [
-    (0x11, "Toshiba"),
-    (0x13, "Micron"),
-    (0x15, "Samsung"),
-    (0x45, "SanDisk"),
-    (0x70, "Kingston"),
-    (0x90, "SK hynix"),
-    (0xd6, "Longsys"),
-    (0xfe, "Micron"),
-];
-
 pub(super) fn read(root: &Sysroot, device: &str) -> Card {
     let word = |file: &str| root.word(&format!("{device}/{file}"));
-    let emmc = word("type").as_deref() == Some("MMC");
+    let is_sd = word("type").as_deref() != Some("MMC");
     let number = word("manfid").and_then(|text| u32::from_str_radix(text.trim_start_matches("0x"), 16).ok());
     let number = number.map(|number| number as u8);
-    let makers = if emmc { &EMMC_MAKERS[..] } else { &SD_MAKERS[..] };
+    let makers = if is_sd { &SD_MAKERS[..] } else { &[] };
     let named = |number: u8| makers.iter().find(|(id, _)| *id == number).map(|(_, name)| (*name).to_owned());
     Card {
         maker: number.and_then(named),

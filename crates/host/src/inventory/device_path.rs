@@ -2,12 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{
-    Drive,
-    drive::SD_SLOT,
-    link_speed::{pcie, sata_mbps, usb_speed},
-    sysfs_path::{is_pci, is_usb_port, numbered, usb_id},
-};
+use super::{Drive, drive::SD_SLOT};
 use crate::sysroot::Sysroot;
 
 /// Sets the location of the drive at `dir` (a path without links). Returns the directory of its USB device, if any.
@@ -121,14 +116,131 @@ pub fn natural_order(a: &str, b: &str) -> Ordering {
     pieces(a).cmp(&pieces(b)).then_with(|| a.cmp(b))
 }
 
+/// `1-1.3`: bus, then ports from the root hub down.
+pub(super) fn is_usb_port(part: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    part.split_once('-').is_some_and(|(bus, ports)| digits(bus) && ports.split('.').all(digits))
+}
+
+/// `0000:01:00.0`; the domain may be longer.
+pub(super) fn is_pci(part: &str) -> bool {
+    let fields: Vec<&str> = part.split([':', '.']).collect();
+    fields.len() == 4
+        && fields[0].len() >= 4
+        && part.matches('.').count() == 1
+        && fields.iter().all(|field| u32::from_str_radix(field, 16).is_ok())
+}
+
+/// `ata3` for `ata`.
+pub(super) fn numbered(part: &str, kind: &str) -> bool {
+    part.strip_prefix(kind)
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The id of a root hub. An xHCI controller has two root hubs with the same port numbers.
+pub(super) fn usb_id(parts: &[&str], hub: usize, speed: Option<f64>) -> String {
+    let up = |n: usize| hub.checked_sub(n).and_then(|i| parts.get(i)).copied().unwrap_or_default();
+    // `xhci-hcd.0` is numbered in probe order; the address is the directory above.
+    let controller = if up(1).starts_with("xhci-hcd.") { up(2) } else { up(1) };
+    let version = if speed.is_some_and(|speed| speed >= 5000.0) { 3 } else { 2 };
+    format!("{controller}-usbv{version}")
+}
+
+/// Speeds from this value on are damaged numbers, Mb/s; no link is as fast.
+const TOO_FAST: f64 = 1e7;
+
+/// Speed of a USB device's link, Mb/s. QEMU's hub reports 12 Mb/s for itself and for devices on it, but the limit is the
+/// port that it is plugged into.
+pub(super) fn usb_speed(root: &Sysroot, dir: &str) -> Option<f64> {
+    let (above, _) = dir.rsplit_once('/')?;
+    let emulated = |dir: &str| root.word(&format!("{dir}/product")).as_deref() == Some("QEMU USB Hub");
+    if emulated(dir) || emulated(above) {
+        return usb_speed(root, above);
+    }
+    root.number(&format!("{dir}/speed")).filter(|speed: &f64| *speed > 0.0 && *speed < TOO_FAST)
+}
+
+/// Name and speed of a PCIe device's `current` or `max` link, Mb/s: transfers times width, after line coding.
+pub(super) fn pcie(root: &Sysroot, dir: &str, kind: &str) -> Option<(String, f64)> {
+    let speed = root.word(&format!("{dir}/{kind}_link_speed"))?;
+    let transfers: f64 = speed.split(' ').next()?.parse().ok()?;
+    let width: u32 = root.number(&format!("{dir}/{kind}_link_width"))?;
+    if !(1..=32).contains(&width) || !(1.0..=256.0).contains(&transfers) {
+        return None;
+    }
+    // 8b/10b up to 5 GT/s, 128b/130b above.
+    let code = if transfers > 5.0 { 128.0 / 130.0 } else { 0.8 };
+    let generation = [2.5, 5.0, 8.0, 16.0, 32.0, 64.0].iter().position(|&rate| rate == transfers);
+    let name = generation.map_or_else(|| "PCIe".to_owned(), |n| format!("PCIe {}.0", n + 1));
+    Some((format!("{name} x{width}"), (transfers * 1000.0 * code * f64::from(width)).round()))
+}
+
+/// `6.0 Gbps`.
+pub(super) fn sata_mbps(text: String) -> Option<f64> {
+    let gigabits: f64 = text.strip_suffix("Gbps")?.trim().parse().ok()?;
+    Some(gigabits * 1000.0).filter(|mbps| *mbps > 0.0 && *mbps < TOO_FAST)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inventory::fixtures::Tree;
 
     #[test]
     fn bays_sort_by_number() {
         let mut bays = ["1.10", "1.2", "2", "1.2.1", "1", "SD slot"];
         bays.sort_by(|a, b| natural_order(a, b));
         assert_eq!(bays, ["SD slot", "1", "1.2", "1.2.1", "1.10", "2"]);
+    }
+
+    #[test]
+    fn recognises_path_components() {
+        assert!(["1-1", "2-1.4.3", "10-2"].iter().all(|part| is_usb_port(part)));
+        assert!(
+            !["1-1.", "1-1:1.0", "usb1", "1", "-1", "fd500000.pcie"].iter().any(|part| is_usb_port(part))
+        );
+        assert!(["0000:01:00.0", "10000:e1:00.0"].iter().all(|part| is_pci(part)));
+        assert!(!["pci0000:00", "1-1.3:1.0", "0:0:0:0", "0000:00:1d"].iter().any(|part| is_pci(part)));
+        assert!(numbered("ata12", "ata") && !numbered("ata", "ata") && !numbered("ata1x", "ata"));
+    }
+
+    #[test]
+    fn an_emulated_hub_is_as_fast_as_its_port() {
+        let mut tree = Tree::empty();
+        tree.file("sys/usb1/speed", "480\n");
+        for (device, product) in [("1-1", "QEMU USB Hub"), ("1-1/1-1.1", "Cruzer"), ("1-2", "USB1.1 Hub")] {
+            tree.files(&format!("sys/usb1/{device}"), &[("speed", "12\n"), ("product", product)]);
+        }
+        let of = |device: &str| usb_speed(&tree.sysroot(), &format!("/sys/usb1/{device}"));
+        assert_eq!([of("1-1"), of("1-1/1-1.1"), of("1-2")], [Some(480.0), Some(480.0), Some(12.0)]);
+    }
+
+    #[test]
+    fn speeds_of_no_link_are_unknown() {
+        for speed in ["1e308", "1e999", "inf", "NaN", "-1", "0"] {
+            let mut tree = Tree::empty();
+            tree.file("sys/usb1/1-1/speed", speed);
+            assert_eq!(usb_speed(&tree.sysroot(), "/sys/usb1/1-1"), None, "{speed}");
+            assert_eq!(sata_mbps(format!("{speed} Gbps")), None, "{speed}");
+        }
+    }
+
+    #[test]
+    fn names_pcie_links() {
+        let mut tree = Tree::empty();
+        let mut link = |speed: &str, width: &str| {
+            tree.files("sys/x", &[("current_link_speed", speed), ("current_link_width", width)]);
+            pcie(&tree.sysroot(), "/sys/x", "current")
+        };
+        assert_eq!(link("5.0 GT/s PCIe", "1"), Some(("PCIe 2.0 x1".to_owned(), 4000.0)));
+        assert_eq!(link("8.0 GT/s PCIe", "4"), Some(("PCIe 3.0 x4".to_owned(), 31508.0)));
+        assert_eq!(link("Unknown", "0"), None);
+        assert_eq!(link("5.0 GT/s", "255"), None);
+    }
+
+    #[test]
+    fn reads_sata_speeds() {
+        assert_eq!(sata_mbps("6.0 Gbps".to_owned()), Some(6000.0));
+        assert_eq!(sata_mbps("<unknown>".to_owned()), None);
     }
 }

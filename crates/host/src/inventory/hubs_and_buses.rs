@@ -1,9 +1,8 @@
 //! Finds the buses between the processor and each drive or network port.
 
 use super::{
-    Bus, BusKind, Machine, bus_ceilings,
-    link_speed::{pcie, usb_speed},
-    sysfs_path::{is_pci, is_usb_port, numbered, usb_id},
+    Bus, BusKind, Machine, bus,
+    device_path::{is_pci, is_usb_port, numbered, pcie, usb_id, usb_speed},
     usb,
 };
 use crate::sysroot::Sysroot;
@@ -51,13 +50,12 @@ impl<'a> Topology<'a> {
                 self.add_behind_pcie(part, &dir(), &mut parent);
             } else if numbered(part, "usb") {
                 hub = usb_id(&parts, i, usb_speed(self.root, &dir()));
-                self.add_usb(&hub, part, &dir(), BusKind::Usb, &mut parent);
+                self.add_usb(&hub, &dir(), BusKind::Usb, &mut parent);
             } else if is_usb_port(part) && is_usb_port(next) {
                 let port = part.split_once('-').map_or(part, |(_, port)| port);
-                self.add_usb(&format!("{hub}-{port}"), part, &dir(), BusKind::UsbHub, &mut parent);
+                self.add_usb(&format!("{hub}-{port}"), &dir(), BusKind::UsbHub, &mut parent);
             } else if part == "mmc_host" {
-                let device = Some(next.to_owned());
-                self.add(before, &mut parent, |_| Bus { kind: BusKind::Mmc, device, ..Bus::default() });
+                self.add(before, &mut parent, |_| Bus { kind: BusKind::Mmc, ..Bus::default() });
             } else if numbered(part, "ata") {
                 self.add_controller(before, BusKind::Sata, &parts[..i], &mut parent);
             } else if let Some(pci) = pci.filter(|_| is_scsi_host(part, before, &parts)) {
@@ -69,9 +67,9 @@ impl<'a> Topology<'a> {
 
     fn add(&mut self, id: &str, parent: &mut Option<String>, read: impl FnOnce(&Self) -> Bus) {
         if !self.buses.iter().any(|bus| bus.id == id) {
-            let bus = Bus { id: id.to_owned(), parent: parent.clone(), ..read(self) };
-            let ceiling = bus_ceilings::ceiling(&bus, self.machine);
-            self.buses.push(Bus { ceiling, ..bus });
+            let found = Bus { id: id.to_owned(), parent: parent.clone(), ..read(self) };
+            let ceiling = bus::ceiling(&found, self.machine);
+            self.buses.push(Bus { ceiling, ..found });
         }
         *parent = Some(id.to_owned());
     }
@@ -105,11 +103,10 @@ impl<'a> Topology<'a> {
         self.add(id, parent, |_| Bus { chip: Some("RP1".to_owned()), link, mbps, ..Bus::default() });
     }
 
-    fn add_usb(&mut self, id: &str, device: &str, dir: &str, kind: BusKind, parent: &mut Option<String>) {
+    fn add_usb(&mut self, id: &str, dir: &str, kind: BusKind, parent: &mut Option<String>) {
         self.add(id, parent, |this| Bus {
             kind,
             mbps: usb_speed(this.root, dir),
-            device: Some(device.to_owned()),
             self_powered: usb::self_powered(this.root, dir).filter(|_| kind == BusKind::UsbHub),
             ..Bus::default()
         });

@@ -2,10 +2,7 @@
 
 use super::{Drive, Inventory, drive::Udev, mounts::decode};
 use crate::{
-    sysroot::{
-        Sysroot,
-        serial_number::{is_placeholder, is_serial},
-    },
+    sysroot::{Sysroot, is_placeholder, is_serial},
     units::{clean, hides},
 };
 

@@ -3,11 +3,7 @@
 mod bays;
 mod block_stack;
 mod blocks;
-mod boards;
 mod bus;
-mod bus_ceilings;
-mod bus_limits;
-mod capture;
 mod card;
 mod device_path;
 mod drive;
@@ -16,18 +12,12 @@ mod findings;
 pub mod fixtures;
 #[cfg(test)]
 mod fuzz;
-mod health;
 mod hubs_and_buses;
 mod identity;
-mod link_speed;
-mod loops;
 pub mod machine;
-mod media_type;
 mod mounts;
 mod network;
 mod pools;
-mod queue_limits;
-mod sysfs_path;
 #[cfg(test)]
 mod tests;
 mod usb;
@@ -40,17 +30,15 @@ use hubs_and_buses::Topology;
 pub use bays::{BayError, Bays};
 pub use block_stack::{Block, BlockStack};
 pub use bus::{Bus, BusKind, Ceiling};
-pub use capture::read_extra_files;
 pub use card::Card;
 pub use device_path::natural_order;
-pub use drive::{Drive, Layer, Medium, Mount, Partition, Signature};
+pub use drive::{Drive, Layer, Medium, Mount, Partition, Queue, Signature};
 pub use findings::{Code, Finding};
 pub use identity::{name_in, without_bay};
 pub use machine::Machine;
-pub use mounts::{SPACE, SYSTEM_MOUNTS, deepest, live_mounts, parse_mountinfo};
-pub use network::{Carried, NetworkPort, Speed, Wire};
+pub use mounts::{SYSTEM_MOUNTS, deepest, live_mounts, parse_mountinfo};
+pub use network::{Carried, NetworkPort};
 pub use pools::{in_array, work};
-pub use queue_limits::Queue;
 pub use usb::Usb;
 
 /// Machine, buses, drives, network ports and filesystems.
@@ -86,13 +74,13 @@ impl Inventory {
         let (mounts, swaps, unread) = mounts::read(root);
         let buses = topology.buses;
         let mut inventory = Self { machine, buses, drives, ports, layers, mounts, swaps, unread };
-        loops::add(root, &mut inventory);
+        block_stack::add_loops(root, &mut inventory);
         let Self { drives, layers, mounts, .. } = &mut inventory;
         layers.extend(blocks::read_zfs(root, drives, mounts));
         blocks::fill_from_mounts(drives, layers, mounts);
         identity::mark_shared_serials(drives);
         device_path::sort(drives);
-        bus_limits::mark(&mut inventory);
+        bus::mark_limits(&mut inventory);
         pools::fill(root, &mut inventory);
         inventory
     }

@@ -1,12 +1,9 @@
 //! Mounted filesystems and swap, from procfs.
 
-use std::{collections::HashMap, fs, os::unix::fs::MetadataExt, path::Path};
+use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
 use super::Mount;
-use crate::sysroot::{Space, Sysroot, printable};
-
-/// Path in an archive of the free space of each mounted filesystem.
-pub const SPACE: &str = "/drivebench/space.json";
+use crate::sysroot::{Sysroot, printable};
 
 /// The most mounts of a captured machine, which may be hostile: the time to match mounts with drives grows with their number.
 const MOST: usize = 4096;
@@ -32,11 +29,8 @@ pub(super) fn read(root: &Sysroot) -> (Vec<Mount>, Vec<String>, Vec<String>) {
         mounts.truncate(MOST);
         swaps.truncate(MOST);
     }
-    let archived =
-        || root.long_text(SPACE).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-    let archived: HashMap<String, Space> = if root.is_live() { HashMap::new() } else { archived() };
     for mount in mounts.iter_mut().filter(|mount| mount.source.starts_with("/dev/")) {
-        mount.space = root.space(&mount.path).or_else(|| archived.get(&mount.path).copied());
+        mount.space = root.space(&mount.path);
     }
     (mounts, swaps, unread)
 }

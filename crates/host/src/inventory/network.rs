@@ -1,14 +1,9 @@
 //! Network ports: buses that they share with drives, and the throughput that clients get.
 
-use std::cmp::Ordering;
-
 use serde::{Deserialize, Serialize};
 
 use super::{Bus, BusKind, Ceiling, Drive, Inventory, hubs_and_buses::Topology};
-use crate::{
-    sysroot::Sysroot,
-    units::{Direction, percent, rate},
-};
+use crate::sysroot::Sysroot;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -39,68 +34,18 @@ pub struct Carried {
     pub at: String,
     /// The machine at the other end.
     pub host: String,
-    /// Speed from that machine to this one.
-    pub incoming: Speed,
-    /// Speed from this machine to that one.
-    pub outgoing: Speed,
-}
-
-/// Bytes per second, with their 95 % interval.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Speed {
-    pub value: f64,
-    pub low: f64,
-    pub high: f64,
-}
-
-impl Speed {
-    /// A speed without an interval.
-    pub fn exact(value: f64) -> Self {
-        Self { value, low: value, high: value }
-    }
-
-    /// Compares two speeds; `None` if their intervals overlap.
-    pub fn beside(&self, other: Self) -> Option<Ordering> {
-        match () {
-            () if self.high < other.low => Some(Ordering::Less),
-            () if self.low > other.high => Some(Ordering::Greater),
-            () => None,
-        }
-    }
-
-    /// `11.6 MB/s`, `11.6 MB/s ±1.2 %`, or with both ends where these are far apart.
-    pub fn text(&self) -> String {
-        const WIDE: f64 = 0.1;
-        let value = rate(self.value);
-        match (self.high - self.value).max(self.value - self.low) / self.value {
-            half if half <= 0.0 => value,
-            half if half < WIDE => format!("{value} ±{}", percent(half)),
-            _ => format!("{value} ({} to {})", rate(self.low), rate(self.high)),
-        }
-    }
-}
-
-/// The connection to clients.
-#[derive(Debug, Clone, Copy)]
-pub enum Wire<'a> {
-    /// A port whose kind has published figures.
-    Typical(&'a Ceiling),
-    /// The network between the port and one machine, as measured.
-    Measured(&'a Carried),
+    /// Speed from that machine to this one, bytes per second.
+    pub incoming: f64,
+    /// Speed from this machine to that one, bytes per second.
+    pub outgoing: f64,
 }
 
 impl NetworkPort {
-    /// The connection behind the port; `None` if nothing is known, as for Wi-Fi that was not measured.
-    pub fn wire(&self) -> Option<Wire<'_>> {
-        // A speed above that of the link can't be its own.
+    /// What the network behind it carried; `None` if that was not measured, or is more than the link can carry.
+    pub fn measured(&self) -> Option<&Carried> {
         let most = self.mbps.map_or(f64::INFINITY, |mbps| mbps / 8.0 * 1e6);
-        let fits = |speed: Speed| {
-            speed.low > 0.0 && (speed.low..=speed.high).contains(&speed.value) && speed.value <= most
-        };
-        let measured =
-            self.carried.as_ref().filter(|carried| fits(carried.incoming) && fits(carried.outgoing));
-        measured.map(Wire::Measured).or_else(|| self.ceiling.as_ref().map(Wire::Typical))
+        let fits = |speed: f64| speed > 0.0 && speed <= most;
+        self.carried.as_ref().filter(|carried| fits(carried.incoming) && fits(carried.outgoing))
     }
 
     /// The innermost USB bus that it shares with one of these drives: what clients read or write crosses it twice.
@@ -113,22 +58,6 @@ impl NetworkPort {
         let of_drives: Vec<&Bus> = drives.into_iter().flat_map(|drive| above(&drive.upstream)).collect();
         let is_shared = |bus: &&Bus| of_drives.iter().any(|other| other.id == bus.id);
         above(&self.upstream).into_iter().filter(|bus| bus.kind == BusKind::Usb).find(is_shared)
-    }
-}
-
-impl Wire<'_> {
-    /// Speed at which clients receive what drives read, or send what drives write.
-    pub fn passes(&self, direction: Direction) -> Speed {
-        match (self, direction) {
-            (Self::Typical(ceiling), _) => Speed::exact(ceiling.usable()),
-            (Self::Measured(carried), Direction::Read) => carried.outgoing,
-            (Self::Measured(carried), Direction::Write) => carried.incoming,
-            (Self::Measured(Carried { outgoing, incoming, .. }), Direction::Mixed { .. }) => Speed {
-                value: outgoing.value.min(incoming.value),
-                low: outgoing.low.min(incoming.low),
-                high: outgoing.high.min(incoming.high),
-            },
-        }
     }
 }
 

@@ -8,11 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{
-    Archive,
-    archive::Node,
-    serial_number::{is_placeholder, is_serial},
-};
+use super::{Archive, archive::Node, is_placeholder, is_serial};
 
 /// The length of a UUID.
 const UUID: usize = 36;
@@ -226,8 +222,7 @@ mod tests {
 
     fn captured(tree: &fixtures::Tree) -> Archive {
         let root = tree.sysroot().recording();
-        let inventory = Inventory::read(&root);
-        crate::inventory::read_extra_files(&root, &inventory);
+        Inventory::read(&root);
         Archive::from_recording(&root)
     }
 

@@ -2,20 +2,24 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fs,
     io::{self, Read, Write},
     path::{Component, Path},
 };
 
-use super::LONGEST_PATH;
+use super::{LONGEST_PATH, Sysroot};
 use flate2::{Compression, read::MultiGzDecoder, write::GzEncoder};
 
 /// Files are truncated to this size, as when they are read from a directory.
 pub(super) const LONGEST: u64 = 4 << 20;
 /// Larger archives, unpacked, are refused.
 const MOST_BYTES: u64 = 64 << 20;
-/// Limits on entries and depth, far above those of a large server.
-const MOST_ENTRIES: usize = 200_000;
+/// The limit on depth, far above that of a large server.
 const DEEPEST: usize = 64;
+
+/// Files of `/proc` that help people to read a capture. The inventory does not use them.
+const EXTRA: [&str; 8] =
+    ["cmdline", "cpuinfo", "mdstat", "meminfo", "modules", "partitions", "version", "sys/kernel/hostname"];
 
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
@@ -42,6 +46,52 @@ pub struct Archive {
 }
 
 impl Archive {
+    /// The archive of all files that were read from a recording sysroot.
+    pub fn from_recording(root: &Sysroot) -> Self {
+        let mut archive = Self::default();
+        EXTRA.iter().for_each(|file| archive.take(root, &format!("/proc/{file}")));
+        for path in root.recorded() {
+            archive.take(root, &path);
+        }
+        archive
+    }
+
+    fn take(&mut self, root: &Sysroot, path: &str) {
+        let Some(inside) = self.take_links(root, path) else { return };
+        let Some(outside) = root.on_disk(&inside) else { return };
+        let Ok(metadata) = fs::metadata(&outside) else { return };
+        if metadata.is_file() {
+            let bytes = root.read(&inside, LONGEST).unwrap_or_default();
+            self.insert(inside, Node::File(bytes));
+        } else if metadata.is_dir() {
+            // Directory entries carry information too: holders, members, drives.
+            for name in root.list(&inside) {
+                let (below, entry) = (format!("{inside}/{name}"), outside.join(&name));
+                match fs::symlink_metadata(&entry) {
+                    Ok(metadata) if metadata.is_dir() => self.insert(below, Node::Directory),
+                    Ok(metadata) if metadata.is_symlink() => {
+                        let target = fs::read_link(entry)
+                            .ok()
+                            .and_then(|target| target.into_os_string().into_string().ok());
+                        target.into_iter().for_each(|target| self.insert(below.clone(), Node::Link(target)));
+                    }
+                    _ => {}
+                }
+            }
+            self.insert(inside, Node::Directory);
+        }
+    }
+
+    /// Archives the links on the way to a path. Returns where the path leads, if it exists.
+    fn take_links(&mut self, root: &Sysroot, path: &str) -> Option<String> {
+        let end = root.follow(path, &mut |at, target| {
+            if let (Some(at), Some(target)) = (at.to_str(), target.to_str()) {
+                self.insert(at.to_owned(), Node::Link(target.to_owned()));
+            }
+        });
+        end?.to_str().filter(|path| *path != "/").map(str::to_owned)
+    }
+
     /// Reads a tar archive, compressed by gzip or not. Nothing is unpacked to disk.
     pub fn read(reader: impl Read) -> Result<Self, ArchiveError> {
         let mut reader = io::BufReader::new(reader);
@@ -56,10 +106,7 @@ impl Archive {
 
     fn read_tar(reader: impl Read) -> Result<Self, ArchiveError> {
         let mut archive = Self::default();
-        for (n, entry) in tar::Archive::new(reader).entries()?.enumerate() {
-            if n >= MOST_ENTRIES {
-                return Err(ArchiveError::TooMuch("too many entries"));
-            }
+        for entry in tar::Archive::new(reader).entries()? {
             let mut entry = entry?;
             let Some(path) = inside(&entry.path()?) else { continue };
             let node = match entry.header().entry_type() {

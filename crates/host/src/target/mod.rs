@@ -25,28 +25,8 @@ use crate::{
     units::{Pool, shell_word},
 };
 
-/// Types of filesystems that the kernel makes up, without data on a drive.
-const KERNEL: [&str; 19] = [
-    "autofs",
-    "binfmt_misc",
-    "bpf",
-    "cgroup",
-    "cgroup2",
-    "configfs",
-    "debugfs",
-    "devpts",
-    "devtmpfs",
-    "efivarfs",
-    "fusectl",
-    "hugetlbfs",
-    "mqueue",
-    "nsfs",
-    "proc",
-    "pstore",
-    "securityfs",
-    "sysfs",
-    "tracefs",
-];
+/// Filesystems that the kernel makes up, though they report a size. Others that it makes up report none.
+const MADE_UP: [&str; 3] = ["devtmpfs", "efivarfs", "hugetlbfs"];
 /// Types of filesystems that do direct I/O in their own block size, not in that of the drive.
 const OWN_BLOCKS: [&str; 4] = ["btrfs", "bcachefs", "f2fs", "zfs"];
 const ERASES: &str = "writing to a block device would erase what is on it";
@@ -234,7 +214,8 @@ impl Target {
         let device = (major(data.dev()), minor(data.dev()));
         let mount = inventory.mount_at(&shown, device);
         let filesystem = mount.map(|mount| mount.filesystem.as_str()).unwrap_or_default();
-        if KERNEL.contains(&filesystem) {
+        let space = statvfs(&self.path).ok();
+        if MADE_UP.contains(&filesystem) || space.as_ref().is_some_and(|space| space.f_blocks == 0) {
             let what = format!("on {filesystem}, a filesystem of the kernel without a drive");
             return Err(TargetError::Unsuitable { path: shown, what });
         }
@@ -251,7 +232,6 @@ impl Target {
             None => inventory.block(device).into_iter().collect(),
         };
         let logical = blocks.iter().map(Block::logical_block).max().unwrap_or(512);
-        let space = statvfs(&self.path).ok();
         Ok(Self {
             mount: mount.cloned(),
             device: Some(data.dev()),

@@ -62,21 +62,9 @@ pub fn create(array: &Array<'_>, members: &[String]) -> Change<Content> {
     Change::of(Query::new(MDADM, args), members.iter().map(String::as_str))
 }
 
-/// Which members an array may be started without.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Without {
-    /// All members must be present.
-    None,
-    /// It starts without the members that are missing.
-    Missing,
-}
-
-/// Assembles the array with this UUID from its members.
-pub fn assemble(path: &str, uuid: &str, without: Without) -> Change<State> {
-    let options: &[&str] = match without {
-        Without::None => &[],
-        Without::Missing => &["--run"],
-    };
+/// Assembles the array with this UUID from its members, also if some are `missing`.
+pub fn assemble(path: &str, uuid: &str, missing: bool) -> Change<State> {
+    let options: &[&str] = if missing { &["--run"] } else { &[] };
     let args = ["--assemble", path, "--uuid", uuid].into_iter().chain(options.iter().copied());
     Change::of(Query::new(MDADM, args), [path])
 }
@@ -262,7 +250,7 @@ mod tests {
             .collect::<Vec<_>>();
         let array = "/dev/md/data";
         lines.extend([
-            assemble(array, "053f7e0e:069fb954:415c8744:bbe3e33b", Without::Missing).to_string(),
+            assemble(array, "053f7e0e:069fb954:415c8744:bbe3e33b", true).to_string(),
             assemble_unclean(array, &["/dev/sda1".to_owned(), "/dev/sdb1".to_owned()]).to_string(),
             stop(array).to_string(),
             add(array, "/dev/sde1", MemberFlags::default()).to_string(),

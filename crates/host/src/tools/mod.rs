@@ -18,13 +18,11 @@ pub mod hdparm;
 pub mod ip;
 pub mod iperf3;
 pub mod mdadm;
-pub mod mdadm_advice;
 pub mod mkfs;
 pub mod mount;
 pub mod namespace;
 pub mod nfs;
 pub mod openssh;
-mod replay;
 pub mod samba;
 pub mod sgdisk;
 pub mod smartctl;
@@ -36,7 +34,6 @@ pub mod systemctl;
 pub mod udevadm;
 pub mod wipefs;
 
-pub use replay::Replay;
 pub use system::{System, Talk};
 
 use crate::units::shell_word;
@@ -233,6 +230,34 @@ pub trait Runner: Send {
     /// Runs a program and passes on its lines, without line ends, while it runs. Once `stop` is true it is ended:
     /// by SIGTERM, then SIGKILL, and abandoned after 150 ms if it hangs in the kernel.
     fn stream(&self, query: &Query, stop: &dyn Fn() -> bool, line: &mut dyn FnMut(&str)) -> ToolResult;
+}
+
+/// Returns recorded output for command lines, which must match exactly as [`Query`] writes them.
+#[derive(Debug, Clone, Default)]
+pub struct Replay {
+    answers: Vec<(String, Output)>,
+}
+
+impl Replay {
+    /// Adds an output; `command` may be the start of a command line.
+    pub fn answer(mut self, command: impl Into<String>, output: Output) -> Self {
+        self.answers.push((command.into(), output));
+        self
+    }
+}
+
+impl Runner for Replay {
+    fn ask(&self, query: &Query) -> ToolResult {
+        let command = query.to_string();
+        let answer = self.answers.iter().find(|(start, _)| command.starts_with(start));
+        answer.map(|(_, output)| output.clone()).ok_or(ToolError::Unrecorded(command))
+    }
+
+    fn stream(&self, query: &Query, stop: &dyn Fn() -> bool, line: &mut dyn FnMut(&str)) -> ToolResult {
+        let output = self.ask(query)?;
+        output.stdout.lines().take_while(|_| !stop()).for_each(line);
+        Ok(Output { stdout: String::new(), ..output })
+    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,6 @@
 
 mod attributes;
 
-use std::ops::RangeInclusive;
-
 use serde_json::Value;
 
 use super::{Output, Query, Runner, Tool, ToolError};
@@ -164,24 +162,19 @@ fn failed_self_test(json: &Value) -> Option<String> {
         let extended = entry["type"]["value"].as_u64().is_some_and(|kind| kind & 0x7f == 2);
         Some((extended, passed, word(entry, "status")))
     };
-    // NVMe and SCSI number the results: 0 has passed, others were aborted or are running.
-    let numbered = |entry: &Value, [result, kind]: [&str; 2], failures: RangeInclusive<u64>| {
-        let passed = match entry[result]["value"].as_u64()? {
+    // NVMe numbers the results: 0 has passed, others were aborted or are running.
+    let nvme = |entry: &Value| {
+        let passed = match entry["self_test_result"]["value"].as_u64()? {
             0 => true,
-            number if failures.contains(&number) => false,
+            5..=7 => false,
             _ => return None,
         };
-        // SCSI has extended tests in the background and in the foreground.
-        let extended = matches!(entry[kind]["value"].as_u64(), Some(2 | 6));
-        Some((extended, passed, word(entry, result)))
+        let extended = entry["self_test_code"]["value"] == 2;
+        Some((extended, passed, word(entry, "self_test_result")))
     };
-    let nvme = |entry: &Value| numbered(entry, ["self_test_result", "self_test_code"], 5..=7);
-    let scsi = |entry: &Value| numbered(entry, ["result", "code"], 3..=7);
-    let scsi_tests = (0..20).map_while(|n| json.get(format!("scsi_self_test_{n}")));
     let tests = (table("/ata_smart_self_test_log/extended/table").filter_map(ata))
         .chain(table("/ata_smart_self_test_log/standard/table").filter_map(ata))
-        .chain(table("/nvme_self_test_log/table").filter_map(nvme))
-        .chain(scsi_tests.filter_map(scsi));
+        .chain(table("/nvme_self_test_log/table").filter_map(nvme));
     let since = tests.take_while(|(extended, passed, _)| !(*extended && *passed));
     since.filter(|(_, passed, _)| !passed).map(|(.., how)| how).next()
 }

@@ -63,8 +63,6 @@ pub(super) struct Job {
     pub jobname: Option<String>,
     pub groupid: Option<f64>,
     pub error: Option<f64>,
-    /// Since fio 3.36; 0 before the start.
-    pub job_start: Option<f64>,
     /// Time since the start of the run, s.
     pub elapsed: Option<f64>,
     /// Missing in old versions and in sums over clients.
@@ -75,20 +73,11 @@ pub(super) struct Job {
     pub partial: bool,
     /// The share of each depth among the operations, percent.
     pub iodepth_level: Option<Value>,
-    pub steadystate: Option<SteadyState>,
     pub read: Option<DirectionStats>,
     pub write: Option<DirectionStats>,
     /// Both directions, with `unified_rw_reporting`.
     pub mixed: Option<DirectionStats>,
-    pub trim: Option<DirectionStats>,
     pub hostname: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct SteadyState {
-    /// The criterion, such as `iops_slope:0.3%`.
-    pub ss: Option<String>,
-    pub attained: Option<f64>,
 }
 
 impl Document {
@@ -103,13 +92,7 @@ impl Document {
         };
         let key =
             |job: &Job| (job.jobname.clone(), job.groupid.map(f64::to_bits), times(job).map(f64::to_bits));
-        let bytes = |job: &Job| -> f64 {
-            [&job.read, &job.write].iter().filter_map(|way| way.as_ref()?.io_bytes).sum()
-        };
-        // The text is rounded.
-        let is_same =
-            |own: &Job, job: &Job| key(own) == key(job) && (bytes(own) / bytes(job) - 1.0).abs() < 0.02;
-        let has = |job: &Job| self.all_jobs().any(|own| is_same(own, job));
+        let has = |job: &Job| self.all_jobs().any(|own| key(own) == key(job));
         self.continues.is_none() && text.continues.is_some() && text.all_jobs().all(has)
     }
 
@@ -118,7 +101,6 @@ impl Document {
         if let Some(continues) = later.continues {
             return continues;
         }
-        let started = |job: &Job| job.job_start.is_some_and(|at| at > 0.0);
         let by_clock = || {
             let elapsed =
                 |document: &Self| document.all_jobs().filter_map(|job| job.elapsed).reduce(f64::max);
@@ -130,7 +112,7 @@ impl Document {
         self.version == later.version
             && self.all_jobs().next().is_some()
             && self.all_jobs().all(has_later)
-            && (self.all_jobs().any(started) || by_clock() == Some(true))
+            && by_clock() == Some(true)
     }
 }
 
@@ -147,7 +129,6 @@ impl Job {
         };
         (&self.jobname, &self.hostname, &self.options, self.groupid)
             == (&later.jobname, &later.hostname, &later.options, later.groupid)
-            && (self.job_start == later.job_start || self.job_start == Some(0.0))
             && grown(|job| &job.read)
             && grown(|job| &job.write)
             && grown(|job| &job.mixed)

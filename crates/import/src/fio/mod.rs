@@ -288,9 +288,6 @@ fn import_job(context: &DocumentContext<'_>, copies: &[&Job], found: &mut Import
     if let Some(error) = copies.iter().filter_map(|c| c.error).find(|e| *e != 0.0) {
         note(found, format!("fio ended job '{name}' with error {error}: its result may be incomplete."));
     }
-    if copies.iter().any(|c| c.trim.as_ref().and_then(|w| w.io_bytes).is_some_and(|b| b > 0.0)) {
-        note(found, format!("Job '{name}' also trimmed, which is ignored."));
-    }
     let ways = |of: fn(&Job) -> Option<&DirectionStats>| -> Vec<&DirectionStats> {
         copies.iter().filter_map(|c| of(c)).filter(|w| w.io_bytes.is_some_and(|b| b > 0.0)).collect()
     };
@@ -298,11 +295,6 @@ fn import_job(context: &DocumentContext<'_>, copies: &[&Job], found: &mut Import
         [ways(|j| j.read.as_ref()), ways(|j| j.write.as_ref()), ways(|j| j.mixed.as_ref())];
     let known = Known::of(context, first, copies.len());
     known.notes.iter().for_each(|what| note(found, format!("Job '{name}' {what}.")));
-    if let Some(steady) = &first.steadystate {
-        let reached = if steady.attained.is_some_and(|n| n > 0.0) { "reached" } else { "did not reach" };
-        let criterion = steady.ss.as_ref().map(|ss| format!(" ({ss})")).unwrap_or_default();
-        note(found, format!("Job '{name}' {reached} what fio calls a steady state{criterion}."));
-    }
     let verified = known.load.direction == Some(Direction::Write) && !writes.is_empty();
     let both = !reads.is_empty() && !writes.is_empty();
     let as_mix = match known.load.direction {

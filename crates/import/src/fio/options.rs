@@ -23,24 +23,14 @@ pub(super) struct Known {
 }
 
 /// Engines with one operation in flight, whatever `iodepth` is.
-const SYNCHRONOUS: [&str; 12] = [
-    "sync",
-    "psync",
-    "vsync",
-    "pvsync",
-    "pvsync2",
-    "mmap",
-    "splice",
-    "falloc",
-    "ftruncate",
-    "e4defrag",
-    "dev-dax",
-    "libpmem",
-];
+const SYNCHRONOUS: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", MAPPED];
 
 /// Engines that move nothing to or from a drive.
 const IDLE: [&str; 9] =
     ["null", "cpuio", "exec", "net", "netsplice", "falloc", "ftruncate", "filecreate", "filestat"];
+
+/// What is said of a load that was held back.
+const NOT_COMPARED: &str = "its speed is not that of the drive, and is not compared";
 
 const MAPPED: &str = "mmap";
 const ZEROS: &str = "zero_buffers";
@@ -150,34 +140,27 @@ impl Known {
 
 /// Options that make a job do more, or less, than move bytes at full speed, as notes.
 fn peculiarities<'a>(engine: Option<&str>, set: &impl Fn(&str) -> Option<&'a str>) -> Vec<String> {
-    let options = |names: &'static [&'static str], what: fn(&str) -> String| {
-        names.iter().filter_map(move |name| Some(what(&format!("{name}={}", set(name)?))))
-    };
-    let not_compared = "its speed is not that of the drive, and is not compared";
     let of_engine = match engine {
         Some(MAPPED) => Some("used mmap: it went through the page cache, whatever 'direct' says".to_owned()),
         Some(engine) if IDLE.contains(&engine) => {
-            Some(format!("used the engine {engine}, which moves no data to or from a drive: {not_compared}"))
+            Some(format!("used the engine {engine}, which moves no data to or from a drive: {NOT_COMPARED}"))
         }
         _ => None,
     };
-    let zeros =
-        set(ZEROS).map(|_| format!("wrote zeros ({ZEROS}), which some drives and filesystems compress"));
-    of_engine
-        .into_iter()
-        .chain(
-            options(&BRAKES, |how| format!("was held back ({how})"))
-                .map(|what| format!("{what}: {not_compared}")),
-        )
-        .chain(zeros)
-        .chain(options(&["buffer_compress_percentage", "dedupe_percentage", "buffer_pattern"], |how| {
-            format!("wrote data that compresses or deduplicates ({how})")
-        }))
-        .chain(options(&["verify"], |how| format!("wrote and verified checksums ({how}), which takes time")))
-        .chain(options(&["fsync", "fdatasync"], |how| {
-            format!("synced while it ran ({how}); drivebench's loads don't")
-        }))
-        .collect()
+    let set = |(name, what): &(&str, String)| Some(format!("{what} ({name}={})", set(name)?));
+    let compressible = "wrote data that compresses or deduplicates";
+    let options = [
+        (ZEROS, compressible),
+        ("buffer_compress_percentage", compressible),
+        ("dedupe_percentage", compressible),
+        ("buffer_pattern", compressible),
+        ("verify", "wrote and verified checksums, which takes time"),
+        ("fsync", "synced while it ran; drivebench's loads don't"),
+        ("fdatasync", "synced while it ran; drivebench's loads don't"),
+    ];
+    let options = options.map(|(name, what)| (name, what.to_owned()));
+    let brakes = BRAKES.map(|name| (name, format!("was held back: {NOT_COMPARED}")));
+    of_engine.into_iter().chain(brakes.iter().chain(&options).filter_map(set)).collect()
 }
 
 /// Block size, if all operations have the same. `4ki` and `4kB` depend on `kb_base`, so only the suffixes k, m and g

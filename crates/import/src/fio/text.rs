@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     ContentError, Documents, MOST,
-    document::{DirectionStats, Disk, Document, Job, Latency, Options, SteadyState},
+    document::{DirectionStats, Disk, Document, Job, Latency, Options},
     terse,
 };
 use crate::number::{leading, unit, whole};
@@ -80,7 +80,16 @@ enum Way {
     Read,
     Write,
     Mixed,
-    Trim,
+}
+
+impl Way {
+    fn of(self, job: &mut Job) -> &mut Option<DirectionStats> {
+        match self {
+            Self::Read => &mut job.read,
+            Self::Write => &mut job.write,
+            Self::Mixed => &mut job.mixed,
+        }
+    }
 }
 
 impl Page {
@@ -255,23 +264,13 @@ impl Page {
         if self.part == Part::Sums || self.part == Part::Disks {
             return SUMS.iter().any(|sum| text.starts_with(sum));
         }
-        if let Some(steady) = text.strip_prefix("steadystate").map(|t| t.trim_start_matches([' ', ':'])) {
-            let attained = if steady.starts_with("attained=yes") { 1.0 } else { 0.0 };
-            let ss = steady.rsplit(", ").next().map(str::to_owned);
-            job.steadystate = Some(SteadyState { ss, attained: Some(attained) });
-            return true;
-        }
         if let Some((way, stats)) = direction(text) {
-            match way {
-                Way::Read => job.read = Some(stats),
-                Way::Write => job.write = Some(stats),
-                Way::Mixed => job.mixed = Some(stats),
-                Way::Trim => job.trim = Some(stats),
-            }
+            *way.of(job) = Some(stats);
             self.part = Part::Direction(way);
             return true;
         }
-        if text.starts_with("fsync/") {
+        // Neither moves data.
+        if text.starts_with("fsync/") || text.starts_with("trim:") {
             self.part = Part::Job;
             return true;
         }
@@ -286,13 +285,7 @@ impl Page {
             return true;
         }
         if let (true, &Part::Percentiles(way, unit)) = (text.starts_with('|'), &self.part) {
-            let stats = match way {
-                Way::Read => &mut job.read,
-                Way::Write => &mut job.write,
-                Way::Mixed => &mut job.mixed,
-                Way::Trim => &mut job.trim,
-            };
-            if let Some(stats) = stats {
+            if let Some(stats) = way.of(job) {
                 let table = stats.clat_ns.get_or_insert(Latency { percentile: None });
                 let table = table.percentile.get_or_insert_default();
                 // Of the kinds of latency, the first one counts.
@@ -307,7 +300,7 @@ impl Page {
 }
 
 /// Other lines below a result, and below the sums of groups.
-const DETAILS: [&str; 12] = [
+const DETAILS: [&str; 13] = [
     "slat ",
     "clat ",
     "lat ",
@@ -320,6 +313,7 @@ const DETAILS: [&str; 12] = [
     "issued ",
     "latency ",
     "Description ",
+    "steadystate ",
 ];
 const SUMS: [&str; 4] = ["READ:", "WRITE:", "TRIM:", "MIXED:"];
 
@@ -354,7 +348,7 @@ fn header(text: &str) -> Option<Header> {
             rest.split_once(&format!("{option}=")).and_then(|(_, value)| value.split([',', ' ']).next());
         options.extend(value.filter(|v| !v.is_empty()).map(|value| (option.to_owned(), Value::from(value))));
     }
-    match rest.split_once("bs=").and_then(|(_, sizes)| block(rw, sizes)) {
+    match rest.split_once("bs=").and_then(|(_, sizes)| block(sizes)) {
         Some(bytes) => options.insert("bs".to_owned(), Value::from(bytes.to_string())),
         // Its operations have several sizes.
         None => options.insert("bsrange".to_owned(), Value::from("")),
@@ -362,27 +356,18 @@ fn header(text: &str) -> Option<Header> {
     Some(Header { name: name.to_owned(), group: whole(group)?, options })
 }
 
-/// The block of the directions that the load has: `(R) 4096B-4096B, (W) 4096B-4096B, (T) ...`, or `4K-4K/4K-4K/4K-4K`.
-fn block(rw: &str, sizes: &str) -> Option<u64> {
+/// The block of reads and writes, if they have the same: `(R) 4096B-4096B, (W) 4096B-4096B, (T) ...`, or `4K-4K/4K-4K/4K-4K`.
+fn block(sizes: &str) -> Option<u64> {
     let sizes = sizes.split(", ioengine").next()?;
-    let parts: Vec<&str> = sizes
-        .split(['/', ','])
-        .map(|s| s.trim().trim_start_matches(['(', 'R', 'W', 'T', ')', ' ']))
-        .collect();
-    let (read, write) = (parts.first()?, parts.get(1)?);
-    let of_direction: &[&&str] = match rw {
-        _ if rw.ends_with("rw") || rw.ends_with("readwrite") => &[read, write],
-        _ if rw.contains("write") => &[write],
-        _ => &[read],
-    };
     let bytes = |part: &str| {
+        let part = part.trim().trim_start_matches(['(', 'R', 'W', 'T', ')', ' ']);
         let (low, high) = part.split_once('-')?;
         let size = |text: &str| amount(text, 1024.0).or_else(|| amount(&format!("{text}B"), 1024.0));
         (low == high).then(|| size(low))?
     };
-    let all: Vec<f64> = of_direction.iter().map(|part| bytes(part)).collect::<Option<_>>()?;
-    let first = all.iter().copied().next().filter(|first| *first >= 1.0 && all.iter().all(|b| b == first))?;
-    Some(first as u64)
+    let both: Vec<f64> = sizes.split(['/', ',']).take(2).map(bytes).collect::<Option<_>>()?;
+    let [read, write] = both[..] else { return None };
+    (read == write && read >= 1.0).then_some(read as u64)
 }
 
 /// `fio-3.25` alone on its line.
@@ -428,7 +413,6 @@ fn direction(text: &str) -> Option<(Way, DirectionStats)> {
         "read" => Way::Read,
         "write" => Way::Write,
         "mixed" => Way::Mixed,
-        "trim" => Way::Trim,
         _ => return None,
     };
     let stats = fio_3(rest.trim_start()).or_else(|| fio_2(rest))?;

@@ -22,11 +22,7 @@ use crate::{
     sysroot::Sysroot,
     target::Target,
     test_files::{FilesFound, HANG, Ledger, LedgerFound, Load, TreeFiles, Writes, verify, within},
-    tools::{
-        Change, Runner, State, System,
-        mdadm::{self, Without},
-        mount, udevadm,
-    },
+    tools::{Change, Runner, State, System, mdadm, mount, udevadm},
 };
 
 /// The parts of what may be written: before, while the drive is away, and until it is back.
@@ -169,7 +165,7 @@ impl PoolUnderTest for PoolOfRun {
             let paths: Vec<String> = drives.iter().map(|drive| drive.node()).collect();
             commands.erase(&build.change(Step::Join, &paths), &claims)?;
         } else {
-            commands.alter(&mdadm::assemble(&build.path(), &build.uuids[0], Without::None), &log)?;
+            commands.alter(&mdadm::assemble(&build.path(), &build.uuids[0], false), &log)?;
         }
         commands.appears(&build.path())?;
         let _ = self.tools.ask(&udevadm::settle());

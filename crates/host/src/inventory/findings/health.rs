@@ -2,7 +2,7 @@
 
 use super::{Code, Finding};
 use crate::{
-    inventory::Drive,
+    inventory::{Drive, Inventory},
     units::{Warning, count, listed, percent},
 };
 
@@ -45,4 +45,20 @@ pub(super) fn state(drive: &Drive) -> Vec<Finding> {
         report(Code::Cable, what, "If the count grows, replace the cable.");
     }
     found
+}
+
+impl Inventory {
+    /// Reasons why health is unknown, each with its drives.
+    pub fn unknown_health(&self) -> Vec<(&str, Vec<&str>)> {
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for drive in &self.drives {
+            let health = drive.health.as_ref();
+            let Some(reason) = health.and_then(|health| health.unknown.as_deref()) else { continue };
+            match reasons.iter_mut().find(|(listed, _)| *listed == reason) {
+                Some((_, drives)) => drives.push(&drive.name),
+                None => reasons.push((reason, vec![&drive.name])),
+            }
+        }
+        reasons
+    }
 }

@@ -7,7 +7,6 @@ mod power;
 mod storage;
 #[cfg(test)]
 mod tests;
-mod uas;
 mod unproven;
 
 use serde::Serialize;
@@ -54,7 +53,6 @@ pub enum Code {
     UnprovenSize,
     /// A partition that begins between two blocks of the drive.
     MisalignedPartition,
-    Full,
     /// UAS is offered and not used.
     UasUnused,
 }
@@ -91,14 +89,13 @@ impl Inventory {
         for drive in &self.drives {
             all.extend(health::state(drive));
             all.extend(links::slow(self, drive));
-            all.extend(uas::driver(self, drive));
+            all.extend(links::uas(self, drive));
             all.extend(power::autosuspend(drive));
             all.extend(storage::serial(drive));
             all.extend(unproven::size(drive));
             all.extend(storage::alignment(drive));
         }
         all.extend(storage::twins(self));
-        all.extend(storage::full(self));
         all
     }
 }

@@ -6,14 +6,14 @@ use crate::{
     units::listed,
 };
 
-/// By the firmware's bits: 0 is undervoltage and 1 to 3 are throttling now, 16 to 19 the same since boot. PCs count events.
+/// By the firmware's bits: 0 is undervoltage and 1 to 3 are throttling now, 16 to 19 the same since boot.
 pub(super) fn throttling(inventory: &Inventory) -> Option<Finding> {
     let machine = &inventory.machine;
     let has = |bits: u32| machine.throttled.is_some_and(|set| set & bits != 0);
     let (code, now, what, advice) = if has(0x1_0001) {
         let advice = "It slows the board, and drives may disconnect: use a stronger power supply and a short, thick cable, or a powered hub.";
         (Code::Undervoltage, has(1), "undervoltage", advice)
-    } else if has(0xe_000e) || machine.throttle_events > Some(0) {
+    } else if has(0xe_000e) {
         (Code::Throttled, has(0xe), "throttling", "Improve the cooling: throttling makes results lower.")
     } else {
         return None;

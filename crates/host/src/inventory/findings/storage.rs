@@ -1,18 +1,16 @@
-//! Serial numbers, alignment and full filesystems.
+//! Serial numbers and alignment.
 
 use std::collections::BTreeMap;
 
 use super::{Code, Finding};
 use crate::{
-    inventory::{Block, Drive, Inventory, Medium},
-    sysroot::serial_number::is_placeholder,
-    units::{decimal_bytes, listed, percent, size},
+    inventory::{Drive, Inventory, Medium},
+    sysroot::is_placeholder,
+    units::{listed, size},
 };
 
 /// Flash and most disks write blocks of at least 4 KiB, whatever they report.
 const WRITE_BLOCK: u64 = 4096;
-/// A filesystem fuller than this is reported: it gets slow.
-const FULL: f64 = 0.95;
 
 pub(super) fn serial(drive: &Drive) -> Option<Finding> {
     // Drives of virtual machines rarely have one, and stay where they are.
@@ -63,27 +61,6 @@ pub(super) fn alignment(drive: &Drive) -> Vec<Finding> {
             let advice = "Recreate the partition at a multiple of 1 MiB, the default of parted and fdisk.";
             found.push(Finding::of(Code::MisalignedPartition, [drive], what, advice));
         }
-    }
-    found
-}
-
-/// Nearly full filesystems, each once however often it is mounted.
-pub(super) fn full(inventory: &Inventory) -> Vec<Finding> {
-    let mut seen: Vec<Block<'_>> = Vec::new();
-    let mut found = Vec::new();
-    for mount in &inventory.mounts {
-        let Some(space) = mount.space.filter(|space| space.size > 0) else { continue };
-        let used = 1.0 - space.free as f64 / space.size as f64;
-        let blocks = inventory.blocks_of(mount);
-        // A read-only image is always full.
-        let once = !blocks.is_empty() && !blocks.iter().any(|block| seen.contains(block));
-        if used < FULL || mount.read_only() || !once {
-            continue;
-        }
-        let what = format!("{} is {} full: {} free.", mount.path, percent(used), decimal_bytes(space.free));
-        let advice = "Free some space before measuring: full filesystems and full flash drives are slower.";
-        found.push(Finding::of(Code::Full, inventory.drives_of(mount), what, advice));
-        seen.extend(blocks);
     }
     found
 }

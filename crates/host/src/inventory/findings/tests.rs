@@ -3,7 +3,6 @@
 use super::{Code, Finding};
 use crate::{
     inventory::{Drive, Inventory, fixtures},
-    sysroot::Space,
     units::{Health, Warning},
 };
 
@@ -53,7 +52,6 @@ fn findings_of_each_machine() {
     assert_eq!(
         of(fixtures::mini_pc()),
         [
-            is("throttled", ""),
             is("shared-bus", "sdb sdc"),
             is("uas-unused", "sdb"),
             is("misaligned-partition", "sdb"),
@@ -86,19 +84,6 @@ fn uas_findings_know_bridges_without_uas() {
         usb(&mut inventory, id, "usb-storage");
         assert_eq!(find(&inventory, "uas-unused"), None, "{id}");
     }
-}
-
-#[test]
-fn a_full_filesystem_is_reported_once() {
-    let mut inventory = fixtures::pi_zero().inventory();
-    for mount in &mut inventory.mounts {
-        let free = if mount.source == "/dev/sda1" { 1_000_000_000 } else { 20_000_000_000 };
-        mount.space = Some(Space { size: 62_000_000_000, free, used: 62_000_000_000 - free });
-    }
-    let full = find(&inventory, "full").expect("a finding");
-    assert_eq!(full.what, "/mnt/a is 98 % full: 1.00 GB free.");
-    assert_eq!(full.drives, ["sda"]);
-    assert_eq!(codes(&inventory).iter().filter(|(code, _)| *code == "full").count(), 1);
 }
 
 #[test]
