@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::Event;
 
-/// How long a line may stay unsynced, except during a load.
+/// How long a line may stay unsynced, unless syncing would disturb a measurement.
 const SYNC_EVERY: Duration = Duration::from_secs(5);
 
 /// Each line is handed to the kernel at once, so it survives the process. It is synced to the drive every few seconds, so that
@@ -20,6 +20,7 @@ pub struct Writer {
     file: File,
     line: Vec<u8>,
     synced: Instant,
+    quiet: bool,
 }
 
 impl Drop for Writer {
@@ -37,6 +38,9 @@ pub trait Log {
     fn sync(&mut self) -> io::Result<()> {
         Ok(())
     }
+
+    /// While quiet, lines are written but not synced: a sync on the measured drive would be part of the measurement.
+    fn quiet(&mut self, _quiet: bool) {}
 }
 
 impl Log for Vec<Event> {
@@ -48,7 +52,7 @@ impl Log for Vec<Event> {
 
 impl Writer {
     pub(super) fn new(file: File) -> Self {
-        Self { file, line: Vec::new(), synced: Instant::now() }
+        Self { file, line: Vec::new(), synced: Instant::now(), quiet: false }
     }
 }
 
@@ -58,13 +62,15 @@ impl Log for Writer {
         serde_json::to_writer(&mut self.line, event)?;
         self.line.push(b'\n');
         self.file.write_all(&self.line)?;
-        // A sync during a load could be part of what is measured. It is synced at its end.
-        let is_in_load = matches!(event, Event::Window { .. } | Event::Outcome { zone: Some(_), .. });
-        if !is_in_load && self.synced.elapsed() >= SYNC_EVERY { self.sync() } else { Ok(()) }
+        if !self.quiet && self.synced.elapsed() >= SYNC_EVERY { self.sync() } else { Ok(()) }
     }
 
     fn sync(&mut self) -> io::Result<()> {
         self.synced = Instant::now();
         self.file.sync_data()
+    }
+
+    fn quiet(&mut self, quiet: bool) {
+        self.quiet = quiet;
     }
 }

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     conditions::{self, BytesMoved, ProcessorWatch},
     engine::{self, Engine, EngineError, Flow},
+    inventory::Drive,
     plan::{Measure, Rule, Step},
     record::{Event, LoadSpeed, ProcessorUse},
     target::{Kind, Target},
@@ -170,7 +171,7 @@ fn record(
     engine: &mut dyn Engine,
     begun: &mut Option<Begun>,
 ) -> Result<Vec<Outcome>, RunError> {
-    let Execution { ctx, steps_with_cliff, cancel, .. } = run;
+    let Execution { plan, ctx, steps_with_cliff, cancel, .. } = run;
     let step = step.id;
     let mut info = engine.info();
     // A modelled load has no fio command.
@@ -180,6 +181,8 @@ fn record(
         let instead = instead.then(|| Box::new(m.clone()));
         ctx.emit(Event::Step { step, engine: info, at: ctx.world.date(), instead })?;
     }
+    let store = ctx.store.to_str().and_then(|s| Target::resolve(ctx.inventory, s).ok());
+    ctx.log.quiet(sites.iter().any(|site| shares_drive(store.as_ref(), &plan.targets[site.target])));
 
     let mut unwritten = Ok(());
     let mut looked = ctx.world.seconds();
@@ -221,6 +224,7 @@ fn record(
         }
         if unwritten.is_ok() { Flow::Continue } else { Flow::Stop }
     });
+    ctx.log.quiet(false);
     unwritten?;
     Ok(outcomes?)
 }
@@ -266,4 +270,11 @@ fn fio_command(target: &Target, m: &Measure, reach: u64, outcome: &Outcome) -> S
         Kind::File | Kind::BlockDevice => target.path.clone(),
     };
     engine::fio_command_line(&m.load, &path, reach, outcome.bytes_read + outcome.bytes_written, m.cold)
+}
+
+/// Whether the store is on a drive of the target; true if unknown.
+fn shares_drive(store: Option<&Target>, target: &Target) -> bool {
+    let Some(store) = store.filter(|s| !s.drives.is_empty()) else { return true };
+    let same = |d: &Drive| target.drives.iter().any(|t| t.identity() == d.identity());
+    target.drives.is_empty() || store.drives.iter().any(same)
 }
