@@ -11,7 +11,7 @@ use std::{
     time::SystemTime,
 };
 
-use super::{Export, LABELS, Row};
+use super::{Export, LABELS, Row, text};
 use crate::{
     findings::Unit,
     units::{RunStatus, clean},
@@ -70,7 +70,7 @@ impl<W: Write> Export for OpenMetrics<W> {
         let model = row.of_drives(|drive| drive.model.as_ref());
         let model = model.as_deref().unwrap_or_default();
         let experiment = row.findings.experiment.as_str();
-        let is_virtual = if row.is_virtual() { "true" } else { "false" };
+        let is_virtual = if row.findings.modelled { "true" } else { "false" };
         let common = [("drive", drive.unwrap_or_default()), ("model", model), ("experiment", experiment)];
         // Without a known drive the target is used.
         let instead = drive.is_none().then_some(metric.target.as_str());
@@ -94,7 +94,8 @@ impl<W: Write> Export for OpenMetrics<W> {
         }
         let name = metric.label();
         let own = [("target", metric.target.as_str()), ("name", &name), ("virtual", is_virtual)];
-        let load = row.texts(&LABELS);
+        let load = row.values().filter(|(name, value)| LABELS.contains(name) && !value.is_null());
+        let load: Vec<_> = load.map(|(name, value)| (name, text(&value))).collect();
         let load = load.iter().map(|(name, text)| (*name, text.as_str()));
         let e = &metric.estimate;
         let series = latest.series.entry(metric.quantity.unit()).or_default();
