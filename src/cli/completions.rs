@@ -5,10 +5,7 @@ use std::{iter, process::ExitCode};
 use anyhow::Context;
 use clap::{Arg, CommandFactory};
 use clap_complete::Shell;
-use clap_mangen::{
-    Man,
-    roff::{Roff, roman},
-};
+use clap_mangen::Man;
 
 use super::{
     args::{Args, LAST, RUN, SIDE},
@@ -123,36 +120,8 @@ fn pages() -> Vec<(String, clap::Command)> {
 }
 
 fn page_of(command: clap::Command) -> std::io::Result<Vec<u8>> {
-    let notes = command.get_after_help().map(ToString::to_string);
-    let subcommands = command.has_subcommands();
-    let man = Man::new(command).source(concat!("drivebench ", env!("CARGO_PKG_VERSION")));
     let mut page = Vec::new();
-    man.render_title(&mut page)?;
-    man.render_name_section(&mut page)?;
-    man.render_synopsis_section(&mut page)?;
-    man.render_description_section(&mut page)?;
-    man.render_options_section(&mut page)?;
-    if subcommands {
-        man.render_subcommands_section(&mut page)?;
-    }
-    if let Some(notes) = notes {
-        let mut roff = Roff::default();
-        roff.control("SH", ["NOTES"]);
-        let mut examples = false;
-        for line in notes.lines() {
-            // Examples are indented and keep their lines; all else is filled.
-            let example = line.starts_with(' ');
-            if std::mem::replace(&mut examples, example) != example {
-                roff.control(if example { "nf" } else { "fi" }, []);
-            }
-            if line.is_empty() {
-                roff.control("PP", []);
-            } else {
-                roff.text([roman(line)]);
-            }
-        }
-        roff.to_writer(&mut page)?;
-    }
+    Man::new(command).source(concat!("drivebench ", env!("CARGO_PKG_VERSION"))).render(&mut page)?;
     Ok(page)
 }
 
@@ -185,18 +154,6 @@ mod tests {
             let name = format!("drivebench-{}", command.get_name());
             assert_eq!(names.contains(&name), !command.is_hide_set(), "{name}");
         }
-    }
-
-    #[test]
-    fn examples_keep_their_lines() {
-        let page = page("drivebench-run-layouts");
-        let (_, notes) = page.split_once(".SH NOTES\nExamples:\n.nf\n").expect("examples");
-        let (examples, rest) = notes.split_once(".fi\n").expect("an end of the examples");
-        assert!(
-            examples.lines().count() > 1 && examples.lines().all(|line| line.starts_with("  ")),
-            "{examples}"
-        );
-        assert!(rest.starts_with("Sizes:"), "{rest}");
     }
 
     #[test]

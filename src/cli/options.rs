@@ -96,9 +96,9 @@ impl FromArgMatches for Run {
 
 fn subcommand(experiment: &'static Experiment) -> clap::Command {
     let options = experiment.options;
-    let examples = experiment.examples.iter().map(|line| format!("  drivebench run {line}\n"));
+    let examples = experiment.examples.iter().map(|line| format!("\n  drivebench run {line}"));
     let notes = format!(
-        "Examples:\n{}Sizes: 4k, 1M, 1GiB are powers of 1024; 500MB of 1000. Times: 90s, 10m, 1h.",
+        "Sizes: 4k, 1M, 1GiB are powers of 1024; 500MB of 1000. Times: 90s, 10m, 1h.\nExamples:{}",
         examples.collect::<String>()
     );
     // A resumed run already has its plan, but consent is given anew.

@@ -48,9 +48,9 @@ pub enum FleetAction {
 }
 
 const NOTES: &str = "\
+Exit codes: 0 all hosts have a result, 1 some have none, 2 wrong use.
 Example:
-  drivebench fleet run baseline --hosts 'pi@pi[1-8]' --quick /media/stick
-Exit codes: 0 all hosts have a result, 1 some have none, 2 wrong use.";
+  drivebench fleet run baseline --hosts 'pi@pi[1-8]' --quick /media/stick";
 
 #[derive(Debug, Group)]
 pub struct FleetRun {
