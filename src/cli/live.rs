@@ -9,7 +9,7 @@ use super::{
     progress::is_round,
 };
 use crate::{
-    plan::{FileWork, Files, Measure, Plan, Rule, Step, StepId},
+    plan::{FileWork, Files, Plan, StepId},
     record::Event,
     report::Style,
     units::{self, Direction, Pattern, decimal_bytes, duration, percent, rate, thousands},
@@ -41,10 +41,7 @@ pub(super) struct Live<'a> {
     style: Style,
     redrawn: Redrawn,
     began: Instant,
-    /// The running step, and when it began.
-    step: Option<(StepId, Instant)>,
-    /// How long steps of each label took, s, and how many there were.
-    took: BTreeMap<String, (f64, u32)>,
+    step: Option<StepId>,
     /// The running loads, by target.
     now: BTreeMap<usize, Now>,
     /// Bytes written by loads and acts that have ended.
@@ -62,7 +59,6 @@ impl<'a> Live<'a> {
             redrawn: Redrawn::new(visible),
             began: Instant::now(),
             step: None,
-            took: BTreeMap::new(),
             now: BTreeMap::new(),
             written: 0,
             written_at_most: written_at_most.fold(0, u64::saturating_add),
@@ -97,39 +93,7 @@ impl<'a> Live<'a> {
     /// A step begins, and the one before has ended.
     pub fn begin(&mut self, step: StepId) {
         self.now.clear();
-        if let Some((before, began)) = self.step.replace((step, Instant::now())) {
-            if let Some(before) = self.plan.step(before) {
-                let (seconds, steps) = self.took.entry(before.act.label()).or_default();
-                *seconds += began.elapsed().as_secs_f64();
-                *steps += 1;
-            }
-        }
-    }
-
-    /// The most time that is left, s; `None` if that can't be said. A step is expected to take as long as those of its label
-    /// did, and before there was one, as long as it may.
-    pub fn left(&self) -> Option<f64> {
-        let mut to_come = self.plan.steps.iter();
-        let mut left = 0.0;
-        if let Some((id, began)) = self.step {
-            let step = to_come.find(|step| step.id == id)?;
-            let running = self.now.values().filter_map(|now| now.left).reduce(f64::max);
-            let expected = || Some((self.expected(step)? - began.elapsed().as_secs_f64()).max(0.0));
-            left = running.or_else(expected)?;
-        }
-        left += to_come.map(|step| self.expected(step)).sum::<Option<f64>>()?;
-        let limit =
-            self.plan.limit.and_then(|_| Some(self.plan.seconds()? - self.began.elapsed().as_secs_f64()));
-        Some(left.min(limit.unwrap_or(f64::INFINITY).max(0.0)))
-    }
-
-    fn expected(&self, step: &Step) -> Option<f64> {
-        let took = self.took.get(&step.act.label()).map(|(seconds, steps)| seconds / f64::from(*steps));
-        let planned = || match step.act.get::<Measure>().map(|m| &m.rule) {
-            Some(Rule::Round { seconds, .. }) => Some(*seconds),
-            _ => self.plan.most(step),
-        };
-        took.or_else(planned)
+        self.step = Some(step);
     }
 
     pub fn load(&mut self, target: usize, now: Now) {
@@ -159,10 +123,10 @@ impl<'a> Live<'a> {
         self.redrawn.show([first, &second].map(|line| cut(self.style.clean(line), width)));
     }
 
-    /// `total 1:10, up to 0:50 left · written 0.3 GB of ≤1.5 GB`
+    /// `total 1:10 of ≤2:00 · written 0.3 GB of ≤1.5 GB`
     fn second(&self, written: u64) -> String {
-        let left = self.left().map(|left| format!(", {}", time_left(left))).unwrap_or_default();
-        let total = format!("total {}{left}", clock(self.began.elapsed().as_secs_f64()));
+        let most = self.plan.seconds().map(|most| format!(" of ≤{}", clock(most))).unwrap_or_default();
+        let total = format!("total {}{most}", clock(self.began.elapsed().as_secs_f64()));
         match self.written_at_most {
             0 => total,
             most => format!("{total} · written {} of ≤{}", decimal_bytes(written), decimal_bytes(most)),
@@ -171,7 +135,7 @@ impl<'a> Live<'a> {
 
     /// Which round, or which load of how many.
     fn place(&self) -> Option<String> {
-        let (id, _) = self.step?;
+        let id = self.step?;
         if let Some(m) = self.plan.measure(id).filter(|m| is_round(m)) {
             return Some(format!("round {}", m.repetition));
         }
@@ -210,9 +174,6 @@ fn first(place: Option<String>, load: &Load<'_>, now: &[Now]) -> String {
     format!("{place}{heading}  {:>2.0} %  {speed}{interval}{left}", share * 100.0)
 }
 
-pub(super) fn time_left(seconds: f64) -> String {
-    format!("up to {} left", clock(seconds))
-}
 
 /// `0:05`, `6:00`, `1:02:03`.
 fn clock(seconds: f64) -> String {
@@ -223,7 +184,7 @@ fn clock(seconds: f64) -> String {
 mod tests {
     use super::*;
     use crate::{
-        plan::{Condition, Measure, Rule, ScratchFile, Steps},
+        plan::{Measure, Rule, ScratchFile, Steps},
         units::{Caching, Ended, EngineInfo, Outcome},
     };
 
@@ -241,24 +202,6 @@ mod tests {
         assert_eq!(cut(line(1), 7), "[3/6] w");
     }
 
-    #[test]
-    fn what_is_left_follows_from_the_steps_so_far() {
-        let load = units::Load::new(Direction::Read, Pattern::Random, 4096, Caching::Direct, 1);
-        let rule = Rule::Round { bytes: 1 << 20, seconds: 1.0, longest: 8.0, precision: 0.1 };
-        let mut steps = Steps::default();
-        for repetition in 1..=6 {
-            let needs = (repetition > 4).then_some(Condition::Wide);
-            let load = Measure::new("load", load.clone(), rule.clone(), 1 << 20);
-            steps.add_if(needs, &[0], Measure { repetition, ..load });
-        }
-        let plan = Plan { experiment: "baseline".to_owned(), steps: steps.into(), ..Plan::default() };
-        let mut live = Live::new(&plan, Style::PLAIN, false);
-        assert_eq!(live.left(), Some(6.0), "planned");
-        (0..4).for_each(|at| live.begin(StepId(at)));
-        // Each took 3 s.
-        live.took.insert("load".to_owned(), (9.0, 3));
-        assert_eq!(live.left().map(f64::round), Some(9.0), "the running one, and two");
-    }
 
     #[test]
     fn bytes_of_ended_loads_are_added_up() {
@@ -271,7 +214,7 @@ mod tests {
         }
         let plan = Plan { experiment: "baseline".to_owned(), steps: steps.into(), ..Plan::default() };
         let mut live = Live::new(&plan, Style::PLAIN, false);
-        assert_eq!((live.written_at_most, live.left()), (2000, Some(20.1)));
+        assert_eq!(live.written_at_most, 2000);
         assert_eq!(live.place(), None);
         live.event(&Event::Step {
             step: StepId(1),
@@ -287,6 +230,6 @@ mod tests {
             live.event(&Event::Outcome { step, target, zone: None, outcome, again: None });
             assert_eq!(live.now[&(target as usize)].bytes, 0, "they count once");
         }
-        assert_eq!(live.second(live.written), "total 0:00, up to 0:28 left · written 2.00 kB of ≤2.00 kB");
+        assert_eq!(live.second(live.written), "total 0:00 of ≤0:20 · written 2.00 kB of ≤2.00 kB");
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use serde_json::json;
 
 use super::{
-    live::{Live, Load, Now, time_left},
+    live::{Live, Load, Now},
     output::Output,
 };
 use crate::{
@@ -47,21 +47,31 @@ enum Way {
 
 impl<'a> Show<'a> {
     pub fn new(output: &'a Output, plan: &'a Plan, events: bool) -> Self {
-        let people = if output.live { Way::Live } else { Way::Plain };
-        let how = if events { Way::Events } else { people };
-        let (repetitions, estimates) = (plan.repetitions(), BTreeMap::new());
-        let live = Live::new(plan, output.aside, matches!(how, Way::Live));
+        let how = match output.live {
+            _ if events => Way::Events,
+            true => Way::Live,
+            false => Way::Plain,
+        };
         Self {
             output,
             plan,
-            repetitions,
+            repetitions: plan.repetitions(),
             how,
             shown: Instant::now(),
-            live,
-            estimates,
+            live: Live::new(plan, output.aside, matches!(how, Way::Live)),
+            estimates: BTreeMap::new(),
             round: 0,
             unread: None,
         }
+    }
+
+    /// Whether it is time to show progress again.
+    fn is_due(&mut self, every: Duration) -> bool {
+        let is_due = self.shown.elapsed() >= every;
+        if is_due {
+            self.shown = Instant::now();
+        }
+        is_due
     }
 
     pub fn line(&mut self, value: &serde_json::Value) {
@@ -128,9 +138,7 @@ impl Watcher for Show<'_> {
                 let round = self.plan.measure(*step).filter(|m| is_round(m) && m.repetition > self.round);
                 if let Some(m) = round {
                     self.round = m.repetition;
-                    let left = self.live.left().map(|left| format!(", {}", time_left(left)));
-                    let left = left.unwrap_or_default();
-                    self.output.note(&format!("  round {}{left}", m.repetition));
+                    self.output.note(&format!("  round {}", m.repetition));
                 }
             }
             Event::Note { text, .. } => self.live.above(|| self.output.warn(text)),
@@ -203,34 +211,24 @@ impl Watcher for Show<'_> {
         if let Some(estimate) = &p.estimate {
             self.estimates.insert(p.target, estimate.clone());
         }
-        if let Way::Live = self.how {
-            let (bytes, seconds) = budget(p.measure);
-            let now = Now {
-                bytes: p.bytes,
-                share: (p.bytes as f64 / bytes as f64).max(p.seconds / seconds).clamp(0.0, 1.0),
-                speed: p.estimate.as_ref().map_or(p.bytes as f64 / p.seconds, |e| e.value),
-                interval: p.estimate.as_ref().map(Estimate::half_width).filter(|half| half.is_finite()),
-                left: left(p),
-            };
-            self.live.load(p.target, now);
-        }
-        let every = match self.how {
-            Way::Live => Duration::from_millis(200),
-            Way::Plain => return,
-            Way::Events => Duration::from_secs(1),
-        };
-        if self.shown.elapsed() < every {
-            return;
-        }
-        self.shown = Instant::now();
         match self.how {
             Way::Live => {
-                let Measure { label, load, .. } = p.measure;
-                let heading = self.heading(p.target, label);
-                self.live.draw(&Load { heading: &heading, label, load });
+                let (bytes, seconds) = budget(p.measure);
+                let now = Now {
+                    bytes: p.bytes,
+                    share: (p.bytes as f64 / bytes as f64).max(p.seconds / seconds).clamp(0.0, 1.0),
+                    speed: p.estimate.as_ref().map_or(p.bytes as f64 / p.seconds, |e| e.value),
+                    interval: p.estimate.as_ref().map(Estimate::half_width).filter(|half| half.is_finite()),
+                    left: left(p),
+                };
+                self.live.load(p.target, now);
+                if self.is_due(Duration::from_millis(200)) {
+                    let Measure { label, load, .. } = p.measure;
+                    let heading = self.heading(p.target, label);
+                    self.live.draw(&Load { heading: &heading, label, load });
+                }
             }
-            Way::Plain => {}
-            Way::Events => self.line(&json!({
+            Way::Events if self.is_due(Duration::from_secs(1)) => self.line(&json!({
                 "event": "progress",
                 "target": p.target,
                 "label": p.measure.label,
@@ -242,6 +240,7 @@ impl Watcher for Show<'_> {
                 "cliffs": p.cliffs,
                 "seconds_left_at_most": left(p),
             })),
+            Way::Events | Way::Plain => {}
         }
     }
 }
