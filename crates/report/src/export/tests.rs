@@ -8,7 +8,7 @@ use super::*;
 use crate::{
     analyse::Estimate,
     findings::{LoadKey, Origin, Quantity, Reference, Scope},
-    units::{Caching, Percentile, RunStatus},
+    units::{Caching, Pattern, Percentile, RunStatus},
 };
 
 fn findings(run: &str, at: &str, carriers: Vec<Carrier>, estimates: Vec<Metric>) -> Findings {
