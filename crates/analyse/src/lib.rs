@@ -53,7 +53,7 @@ pub use proportion::proportion;
 pub use rules::{Decision, Rules};
 pub use stalls::Stalled;
 pub use standing::Standing;
-pub use tail::{LatencyPercentile, Tail};
+pub use tail::Tail;
 pub use throughput::{Cliff, End, Reason, Stall, StallSummary, Throughput, Unseen};
 pub use timeline::{Stretch, Timeline};
 pub use zones::{Position, Zoned, Zones};

@@ -271,7 +271,7 @@ proptest! {
         zones.finish();
         for share in [0.5, 0.99, 0.9999] {
             if let Some(p) = tail.percentile(share) {
-                prop_assert!(p.estimate.low <= p.estimate.value && p.estimate.value <= p.estimate.high);
+                prop_assert!(p.low <= p.value && p.value <= p.high);
             }
         }
     }

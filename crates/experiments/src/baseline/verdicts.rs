@@ -115,7 +115,7 @@ fn widest(groups: &[&Group<'_>]) -> Option<String> {
 /// How long a write takes until it is safe, which is what a database waits for.
 fn synced(group: &Group<'_>) -> Option<String> {
     let ([run], load) = (&group.runs[..], &group.measure.load) else { return None };
-    let latency = |share| Some(duration(run.tail.percentile(share)?.estimate.value));
+    let latency = |share| Some(duration(run.tail.percentile(share)?.value));
     let (half, most) = (latency(0.5)?, latency(0.99)?);
     let block = size(load.block);
     (load.sync && load.depth == 1).then(|| {
