@@ -37,26 +37,24 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         run::sweep(store.dir()).iter().for_each(|one| output.note(&cleanup::describe(one)));
     }
     let inventory = pool::here(Some(store.dir()), output);
-    if let Some(run) = &args.resume {
-        let run = &stored::names(&store, std::slice::from_ref(run))?.remove(0);
-        let (plan, _) = unfinished(experiment.name, run, &store.unfinished(run)?, &store)?;
-        plan.require(&inventory, store.dir())?;
-        let erase = values.typed(&ERASE).unwrap_or_default();
-        let erase = pool::consent_to(&plan, erase, None, &inventory, store.dir(), output)?;
-        consent::ask(&plan, values, output)?;
-        let task = Task { resumed: Some(run), ..Task::new(plan, erase) };
-        return carry_out(args, task, inventory, &store, output);
-    }
-    let resolve = |given: &String| experiment.resolve(&inventory, given);
-    let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
-    let twice =
-        |(at, target): &(usize, &Target)| targets[..*at].iter().any(|t| experiment.are_same(t, target));
-    if let Some((_, target)) = targets.iter().enumerate().find(twice) {
-        return Err(Usage(format!("{} is named twice", target.path.display())).into());
-    }
-    let ask = Request::new(experiment, targets, values.clone())?;
-    let plan = experiment.plan(&Request { memory: Target::in_memory(&inventory), ..ask })?;
-    run::movable(&plan, &inventory, store.dir())?;
+    let resumed = args.resume.iter().cloned().collect::<Vec<_>>();
+    let resumed = stored::names(&store, &resumed)?.pop();
+    let plan = match &resumed {
+        Some(run) => unfinished(experiment.name, run, &store.unfinished(run)?, &store)?.0,
+        None => {
+            let resolve = |given: &String| experiment.resolve(&inventory, given);
+            let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
+            let twice =
+                |(at, target): &(usize, &Target)| targets[..*at].iter().any(|t| experiment.are_same(t, target));
+            if let Some((_, target)) = targets.iter().enumerate().find(twice) {
+                return Err(Usage(format!("{} is named twice", target.path.display())).into());
+            }
+            let ask = Request::new(experiment, targets, values.clone())?;
+            let plan = experiment.plan(&Request { memory: Target::in_memory(&inventory), ..ask })?;
+            run::movable(&plan, &inventory, store.dir())?;
+            plan
+        }
+    };
     if args.plan {
         match args.format {
             Format::Json => output.result(&json(&plan.to_json()))?,
@@ -74,22 +72,22 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     let erase = values.typed(&ERASE).unwrap_or_default();
     let erase = pool::consent_to(&plan, erase, None, &inventory, store.dir(), output)?;
     consent::ask(&plan, values, output)?;
-    let task = Task { before: plan.brief(), ..Task::new(plan, erase) };
+    let task = Task { before: plan.brief(), resumed, ..Task::new(plan, erase) };
     carry_out(args, task, inventory, &store, output)
 }
 
 /// A plan that is to be carried out and recorded.
-pub(super) struct Task<'a> {
+pub(super) struct Task {
     plan: Plan,
     /// Printed before the run starts.
     before: String,
     /// The run to resume.
-    resumed: Option<&'a str>,
+    resumed: Option<String>,
     /// The serials of drives that may be erased.
     erase: Vec<String>,
 }
 
-impl Task<'_> {
+impl Task {
     /// `erase`: the serials of the drives that may be erased.
     pub fn new(plan: Plan, erase: Vec<String>) -> Self {
         Self { plan, before: String::new(), resumed: None, erase }
@@ -156,7 +154,7 @@ fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyh
 /// Carries a plan out, records it, and shows what was found.
 pub(super) fn carry_out(
     args: &Options,
-    task: Task<'_>,
+    task: Task,
     mut inventory: Inventory,
     store: &Store,
     output: &Output,
@@ -181,13 +179,13 @@ pub(super) fn carry_out(
         }
         Some(name) => {
             // While this waited for the drives, the run may have gone on elsewhere.
-            let (record, writer) = store.reopen(name)?;
+            let (record, writer) = store.reopen(&name)?;
             let done;
-            (plan, done) = unfinished(&experiment, name, &record, store)?;
+            (plan, done) = unfinished(&experiment, &name, &record, store)?;
             inventory = pool::here(Some(store.dir()), output);
-            before = remaining(name, &plan, &done, &inventory)?;
+            before = remaining(&name, &plan, &done, &inventory)?;
             let resume = Event::Resume { at: run::now(), version: env!("CARGO_PKG_VERSION").to_owned() };
-            (name.to_owned(), writer, resume, done)
+            (name, writer, resume, done)
         }
     };
     if !args.events {
@@ -215,12 +213,8 @@ pub(super) fn carry_out(
         let show = stored::command(store, &format!("show {name}"));
         anyhow!("the record of {name} can't be written: {e}; `{show}` shows what was saved")
     })?;
-    let findings = stored::findings(store, &name).map_err(|e| match e.downcast_ref() {
-        Some(StoreError::NoSuchRun { path, .. }) => {
-            anyhow!("the record of {name} was removed during the run from {}: measure again", path.display())
-        }
-        _ => e,
-    })?;
+    let findings = stored::findings(store, &name)
+        .map_err(|e| anyhow!("the record of {name} can't be read, measure again: {e}"))?;
     if how == How::Finished {
         stored::pack(store, &name, output);
     }
