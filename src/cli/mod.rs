@@ -31,7 +31,6 @@ mod report;
 mod results;
 mod run;
 mod serve;
-mod side_by_side;
 mod signals;
 mod site;
 mod stored;

@@ -16,10 +16,10 @@ use super::{
     history::{self, DriveHistory, Entry, HEADS, Series, days, origin, sparkline},
     output::Output,
     results::short_date,
-    side_by_side::rankings,
     stored,
 };
 use crate::{
+    analyse::Estimate,
     findings::{At, Axis, Curve, Figure, Mark, Point, Style, Unit},
     record::{AtomicFile, Store, is_name, keep_new_dir, open_regular},
     report::{
@@ -80,8 +80,27 @@ pub(super) fn pages(store: &Store) -> anyhow::Result<BTreeMap<String, String>> {
     let runs: BTreeSet<&str> =
         drives.iter().flat_map(|one| &one.runs).map(|entry| entry.run.as_str()).collect();
     pages.insert(INDEX.to_owned(), site::index(&rows, !alarms.is_empty(), runs.len(), &short_date(&now, "")));
-    pages.insert(SIDE_BY_SIDE.to_owned(), site::side_by_side(&rows, &rankings(store, &drives)?));
+    pages.insert(SIDE_BY_SIDE.to_owned(), site::side_by_side(&rows, &rankings(&drives)));
     Ok(pages)
+}
+
+/// A ranking for each load that at least two drives have in one experiment and suite, by their newest runs.
+fn rankings(drives: &[DriveHistory]) -> Vec<site::Ranking> {
+    let mut rankings: BTreeMap<String, Vec<(usize, Estimate)>> = BTreeMap::new();
+    for (drive, one) in drives.iter().enumerate() {
+        for series in &one.loads {
+            let title = format!("{} ({})", series.load, origin(&series.experiment, series.suite.as_deref()));
+            let newest = series.points.last().filter(|point| point.speed.value.is_normal());
+            let row = newest.map(|point| (drive, point.speed.clone()));
+            rankings.entry(title).or_default().extend(row);
+        }
+    }
+    rankings.retain(|_, rows| rows.len() > 1);
+    let ranking = |(title, mut rows): (String, Vec<(usize, Estimate)>)| {
+        rows.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
+        site::Ranking { title, rows }
+    };
+    rankings.into_iter().map(ranking).collect()
 }
 
 /// Refuses a directory that holds something else than such pages.

@@ -1,7 +1,6 @@
 //! `report --site`: the pages of a store, in a directory and for browsers.
 
 use std::{
-    collections::BTreeSet,
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
@@ -44,43 +43,22 @@ fn rows(page: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn drives_side_by_side_differ_as_compare_says() {
+fn drives_side_by_side_are_ranked() {
     let (cli, place) = (Cli::new(), Cli::directory());
     let at = |day: usize| format!("2026-11-{day:02}T10:00:00Z");
     let speeds = [("4C01", 20e6), ("4C02", 20.4e6), ("4C03", 23e6), ("4C04", 40e6)];
-    let runs: Vec<String> = speeds
-        .iter()
-        .enumerate()
-        .map(|(day, (stick, speed))| keep(&cli, &at(day + 1), stick, *speed))
-        .collect();
+    for (day, (stick, speed)) in speeds.iter().enumerate() {
+        keep(&cli, &at(day + 1), stick, *speed);
+    }
     let dir = place.path().join("site");
     let done = cli.run(["report".as_ref(), "--site".as_ref(), dir.as_os_str()]);
     assert_eq!(done.code, 0, "{}", done.err);
     let page = fs::read_to_string(dir.join("side-by-side.html")).expect("a page");
     let rows = rows(&page);
     let drive =
-        |cells: &[String]| speeds.iter().position(|(stick, _)| cells[1].ends_with(stick)).expect("a drive");
+        |cells: &[String]| speeds.iter().position(|(stick, _)| cells[0].ends_with(stick)).expect("a drive");
     let order: Vec<usize> = rows.iter().map(|cells| drive(cells)).collect();
     assert_eq!(order, [3, 2, 1, 0], "{page}");
-    let numbers = |text: &str| -> BTreeSet<usize> {
-        let parts = text.split(", ").filter(|part| !part.is_empty());
-        let ends = parts.map(|part| part.split('–').map(|n| n.parse::<usize>().expect("a number")).collect());
-        ends.flat_map(|ends: Vec<usize>| ends[0]..=ends[ends.len() - 1]).collect()
-    };
-    let slower: Vec<BTreeSet<usize>> = rows.iter().map(|cells| numbers(&cells[3])).collect();
-    let pairs = (0..rows.len()).flat_map(|a| (a + 1..rows.len()).map(move |b| (a, b)));
-    let mut differ = 0;
-    for (a, b) in pairs {
-        let done = cli.run(["results", "compare", &runs[order[a]], &runs[order[b]], "--format", "json"]);
-        let compared: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
-        let all = compared["estimates"].as_array().expect("estimates");
-        let speed = all.iter().find(|metric| metric["quantity"]["ratio"] == "throughput").expect("a ratio");
-        let end = |name: &str| speed["estimate"][name].as_f64().expect("a number");
-        let found = [slower[a].contains(&(b + 1)), slower[b].contains(&(a + 1))];
-        assert_eq!(found, [end("low") > 1.0, end("high") < 1.0], "{a} {b} {speed}");
-        differ += usize::from(found[0]);
-    }
-    assert!(differ > 0 && differ < 6, "{differ}");
 }
 
 #[test]

@@ -44,16 +44,8 @@ pub struct Run {
 pub struct Ranking {
     /// The load, and the experiment with its suite.
     pub title: String,
-    pub rows: Vec<Ranked>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Ranked {
-    /// Position of the drive among all.
-    pub drive: usize,
-    pub speed: Estimate,
-    /// Positions of the rows whose drives are slower than this one.
-    pub slower: Vec<usize>,
+    /// The position of each drive among all, and its speed.
+    pub rows: Vec<(usize, Estimate)>,
 }
 
 /// The name of the page with all drives side by side.
@@ -85,22 +77,18 @@ pub fn index(drives: &[Drive], checked: bool, runs: usize, now: &str) -> String 
             }
             @for machine in &machines {
                 h2 { @if machine.is_empty() { "Machine not known" } @else { (machine) } }
-                div.wide.site tabindex="0" role="region" aria-label=(machine) {
-                    table {
-                        thead { tr { @for head in ["drive", "read", "write", "over time", "newest run"] { th scope="col" { (head) } } } }
-                        tbody {
-                            @for drive in drives.iter().filter(|drive| drive.machine == *machine) {
-                                tr {
-                                    td { (link(drive)) }
-                                    td { (bar(drive.read, most)) }
-                                    td { (bar(drive.write, most)) }
-                                    td { @if let Some((load, line)) = &drive.trend { (line) div.soft { (load) } } }
-                                    td { (drive.newest) }
-                                }
-                            }
+                @let own = drives.iter().filter(|drive| drive.machine == *machine);
+                (table(machine, &["drive", "read", "write", "over time", "newest run"], html! {
+                    @for drive in own {
+                        tr {
+                            td { (link(drive)) }
+                            td { (speed(drive.read, most)) }
+                            td { (speed(drive.write, most)) }
+                            td { @if let Some((load, line)) = &drive.trend { (line) div.soft { (load) } } }
+                            td { (drive.newest) }
                         }
                     }
-                }
+                }))
             }
         },
     )
@@ -122,19 +110,14 @@ pub fn drive(drive: &Drive, changes: &[String], figures: &[Figure], heads: &[&st
                     }
                 }
             }
-            div.wide.site tabindex="0" role="region" aria-label="runs" {
-                table {
-                    thead { tr { @for head in heads { th scope="col" { (head) } } } }
-                    tbody {
-                        @for run in runs {
-                            tr {
-                                td { @if let Some(page) = &run.page { a href=(page) { (run.name) } } @else { (run.name) } }
-                                @for cell in &run.cells { td { (glued(cell)) } }
-                            }
-                        }
+            (table("runs", heads, html! {
+                @for run in runs {
+                    tr {
+                        td { @if let Some(page) = &run.page { a href=(page) { (run.name) } } @else { (run.name) } }
+                        @for cell in &run.cells { td { (glued(cell)) } }
                     }
                 }
-            }
+            }))
         },
     )
 }
@@ -150,66 +133,56 @@ pub fn side_by_side(drives: &[Drive], rankings: &[Ranking]) -> String {
                 p.answer { "No two drives were measured in the same way." }
             } @else {
                 p {
-                    "A drive is faster than those whose numbers stand beside it, as " code { "drivebench results compare" }
-                    (glued(
-                        " decides from the newest run of each. Between others no difference was found, or their loads \
-                         differ. The pale part of a bar is the 95 % interval."
-                    ))
+                    (glued("Each speed is of the newest run; the pale part of its bar is the 95 % interval. Whether two differ, "))
+                    code { "drivebench results compare" } " decides."
                 }
             }
-            @for ranking in rankings { (table(drives, ranking)) }
+            @for ranking in rankings { h2 { (ranking.title) } (ranked(drives, ranking)) }
         },
     )
 }
 
-fn table(drives: &[Drive], Ranking { title, rows }: &Ranking) -> Markup {
-    let most = rows.iter().map(|row| row.speed.value).fold(0.0, f64::max);
-    let end = |row: &Ranked| row.speed.high.clamp(row.speed.value, 1.5 * most);
-    let scale = 100.0 / rows.iter().map(end).fold(0.0, f64::max);
+fn ranked(drives: &[Drive], Ranking { title, rows }: &Ranking) -> Markup {
+    let most = rows.iter().map(|(_, speed)| speed.value).fold(0.0, f64::max);
+    let end = |speed: &Estimate| speed.high.clamp(speed.value, 1.5 * most);
+    let scale = 100.0 / rows.iter().map(|(_, speed)| end(speed)).fold(0.0, f64::max);
+    table(title, &["drive", "speed"], html! {
+        @for (drive, speed) in rows {
+            tr {
+                td { (link(&drives[*drive])) }
+                td { (glued(&speed.text(rate))) (bar(&[speed.low * scale, end(speed) * scale])) }
+            }
+        }
+    })
+}
+
+/// A table of these rows; `label` is for those who can't see it.
+fn table(label: &str, heads: &[&str], rows: Markup) -> Markup {
     html! {
-        div.wide.site tabindex="0" role="region" aria-label=(title) {
+        div.wide.site tabindex="0" role="region" aria-label=(label) {
             table {
-                caption { (title) }
-                thead { tr { @for head in ["", "drive", "speed", "faster than"] { th scope="col" { (head) } } } }
-                tbody {
-                    @for (at, row) in rows.iter().enumerate() {
-                        tr {
-                            td { (at + 1) }
-                            td { (link(&drives[row.drive])) }
-                            td {
-                                (glued(&row.speed.text(rate)))
-                                svg.bar viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" {
-                                    rect width=(format!("{:.1}", row.speed.low * scale)) height="4" {}
-                                    rect width=(format!("{:.1}", end(row) * scale)) height="4" fill-opacity=".35" {}
-                                }
-                            }
-                            td { (ranges(&row.slower)) }
-                        }
-                    }
-                }
+                thead { tr { @for head in heads { th scope="col" { (head) } } } }
+                tbody { (rows) }
             }
         }
     }
-}
-
-/// Positions as numbers from 1: `2, 4–6`.
-fn ranges(positions: &[usize]) -> String {
-    let text = |run: &[usize]| match [run[0] + 1, run[run.len() - 1] + 1] {
-        [first, last] if first < last => format!("{first}–{last}"),
-        [only, _] => only.to_string(),
-    };
-    positions.chunk_by(|a, b| a + 1 == *b).map(text).collect::<Vec<_>>().join(", ")
 }
 
 fn link(drive: &Drive) -> Markup {
     html! { a href=(drive.page) { (drive.name) } }
 }
 
-fn bar(speed: Option<f64>, most: f64) -> Markup {
+fn speed(speed: Option<f64>, most: f64) -> Markup {
+    html! { @if let Some(speed) = speed { (rate(speed)) (bar(&[100.0 * speed / most])) } }
+}
+
+/// A bar to these percentages of its cell; what goes beyond the first is pale.
+fn bar(ends: &[f64]) -> Markup {
     html! {
-        @if let Some(speed) = speed {
-            (rate(speed))
-            svg.bar viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" { rect width=(format!("{:.1}", 100.0 * speed / most)) height="4" {} }
+        svg.bar viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" {
+            @for (nth, end) in ends.iter().enumerate() {
+                rect width=(format!("{end:.1}")) height="4" fill-opacity=[(nth > 0).then_some(".35")] {}
+            }
         }
     }
 }
@@ -246,20 +219,15 @@ mod tests {
     }
 
     #[test]
-    fn drives_side_by_side_say_which_are_slower() {
-        let rows = [(1, 50e6, vec![1]), (0, 25e6, vec![])];
-        let row = |(drive, speed, slower)| Ranked {
-            drive,
-            speed: Estimate::between(speed, [0.8 * speed, 2.0 * speed], ""),
-            slower,
-        };
+    fn bars_of_a_load_are_on_one_scale() {
+        let rows = [(1, 50e6), (0, 25e6)];
+        let row = |(drive, speed)| (drive, Estimate::between(speed, [0.8 * speed, 2.0 * speed], ""));
         let title = "SEQ1M read (baseline mark)".to_owned();
         let page = side_by_side(&drives(), &[Ranking { title, rows: rows.map(row).to_vec() }]);
         let widths =
             page.split("width=\"").skip(1).filter_map(|rest| rest.split('"').next()?.parse::<f64>().ok());
         // The scale ends at one and a half times the highest speed.
         assert_eq!(widths.collect::<Vec<_>>(), [53.3, 100.0, 26.7, 66.7], "{page}");
-        assert_eq!(ranges(&[1, 3, 4, 5]), "2, 4–6");
     }
 
     #[test]
