@@ -1,14 +1,14 @@
 //! The sequential rule: measures until the estimate is precise enough.
 
 use super::{
-    CliffEstimate, Decision, End, Estimate, Reason, Rules, Stall, StallSummary, Throughput, Unseen,
+    CliffEstimate, Decision, Estimate, Reason, Rules, Stall, StallSummary, Throughput, Unseen,
     assessment::{Assessment, WIDEN, assess},
     chunks::Chunks,
     cliff_estimate::cliff_estimates,
     interval::{average, spacings},
     span,
 };
-use crate::units::{MIB, Window};
+use crate::units::{Ended, MIB, Window};
 
 /// A cliff at most this many chunks before a failed look is the reason for the failure.
 const FORGIVE: usize = 64;
@@ -236,8 +236,8 @@ impl Adaptive {
     }
 
     /// The throughput so far, bytes per second: the sustained one where the rule found it, else that of the whole span. May
-    /// be called before or after the rule has decided.
-    pub fn finish(&self, end: End) -> Throughput {
+    /// be called before or after the rule has decided; `ended` is `None` if the record was cut off during the load.
+    pub fn finish(&self, ended: Option<&Ended>) -> Throughput {
         let series = &self.series;
         let latest = self.latest.clone().filter(|judged| judged.seen == series.len());
         let judged = latest.or_else(|| assess(&series.x, series.chunk_mib()));
@@ -261,7 +261,7 @@ impl Adaptive {
         Throughput {
             estimate: self.estimate(judged, span::speed(series).as_ref()),
             sustained,
-            reason: self.reason(judged, end),
+            reason: self.reason(judged, ended),
             discarded,
             used: throughput.used - discarded,
             bytes_needed: self.bytes_needed(judged),
@@ -289,18 +289,18 @@ impl Adaptive {
         Estimate { low: slowed(estimate.low), within, ..estimate }
     }
 
-    fn reason(&self, judged: &Assessment, end: End) -> Option<Reason> {
+    fn reason(&self, judged: &Assessment, ended: Option<&Ended>) -> Option<Reason> {
         let stalls = judged.share.below.max(judged.share.above);
-        match end {
+        match ended {
             _ if self.decision == Decision::Converged => None,
-            End::Interrupted => Some(Reason::Interrupted),
-            End::Failed => Some(Reason::Failed),
+            None | Some(Ended::Cancelled) => Some(Reason::Interrupted),
+            Some(Ended::Failed { .. }) => Some(Reason::Failed),
             // Too little followed the last slow-down to call the speed drifting.
-            End::Complete if judged.is_too_short_after_cliff() => Some(Reason::Budget),
-            End::Complete if !judged.steady.agreed => Some(Reason::Drifting),
-            End::Complete if WIDEN * judged.half <= self.rules.precision => Some(Reason::Budget),
-            End::Complete if stalls > judged.base_half => Some(Reason::IrregularStalls),
-            End::Complete => Some(Reason::Noisy),
+            _ if judged.is_too_short_after_cliff() => Some(Reason::Budget),
+            _ if !judged.steady.agreed => Some(Reason::Drifting),
+            _ if WIDEN * judged.half <= self.rules.precision => Some(Reason::Budget),
+            _ if stalls > judged.base_half => Some(Reason::IrregularStalls),
+            _ => Some(Reason::Noisy),
         }
     }
 

@@ -54,6 +54,6 @@ pub use rules::{Decision, Rules};
 pub use stalls::Stalled;
 pub use standing::Standing;
 pub use tail::Tail;
-pub use throughput::{Cliff, End, Reason, Stall, StallSummary, Throughput, Unseen};
+pub use throughput::{Cliff, Reason, Stall, StallSummary, Throughput, Unseen};
 pub use timeline::{Stretch, Timeline};
 pub use zones::{Position, Zoned, Zones};

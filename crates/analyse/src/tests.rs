@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{assessment::assess, estimate::FLOOR, *};
-use crate::units::{Histogram, MIB, SlowOp, Window};
+use crate::units::{Ended, Histogram, MIB, SlowOp, Window};
 
 fn windows(seconds: &[f64]) -> Vec<Window> {
     let mut at = 0;
@@ -27,7 +27,7 @@ fn measure(rules: &Rules, windows: &[Window]) -> (Decision, Throughput) {
             break;
         }
     }
-    (decision, adaptive.finish(End::Complete))
+    (decision, adaptive.finish(Some(&Ended::Finished)))
 }
 
 /// A deterministic series that other programs can reproduce: 0.05 s per MiB, 3 % noise.
@@ -219,10 +219,10 @@ fn a_drift_does_not_converge() {
 fn an_interrupted_load_is_marked_so() {
     let all = windows(&study(700, |_| 0.05));
     let mut adaptive = Adaptive::new(&Rules::standard(), f64::INFINITY);
-    assert_eq!((adaptive.progress().0, adaptive.finish(End::Complete).estimate.value), (None, 0.0));
+    assert_eq!((adaptive.progress().0, adaptive.finish(Some(&Ended::Finished)).estimate.value), (None, 0.0));
     for (i, w) in all.iter().enumerate() {
         assert_eq!(adaptive.push(w), Decision::Continue);
-        let t = adaptive.finish(End::Interrupted);
+        let t = adaptive.finish(None);
         if i + 1 < 32 {
             assert_eq!((t.reason, t.estimate.low), (Some(Reason::TooShort), 0.0));
             assert!(t.estimate.high.is_infinite() && t.unseen.is_none());
@@ -231,8 +231,10 @@ fn an_interrupted_load_is_marked_so() {
             assert!(t.estimate.low > 0.0 && t.estimate.high.is_finite() && !t.estimate.converged);
         }
     }
-    assert_eq!(adaptive.finish(End::Failed).reason, Some(Reason::Failed));
-    assert_eq!(adaptive.finish(End::Complete).reason, Some(Reason::Budget), "good, but too little");
+    let (what, message) = (String::new(), String::new());
+    let failed = Ended::Failed { what, offset: 0, errno: None, message };
+    assert_eq!(adaptive.finish(Some(&failed)).reason, Some(Reason::Failed));
+    assert_eq!(adaptive.finish(Some(&Ended::Finished)).reason, Some(Reason::Budget), "good, but too little");
     assert_eq!(adaptive.progress().0.map(|e| e.how), Some("span".to_owned()));
 }
 
@@ -329,7 +331,7 @@ fn large_chunks_are_judged_within_the_budget() {
                 break decision;
             }
         };
-        let t = adaptive.finish(End::Complete);
+        let t = adaptive.finish(Some(&Ended::Finished));
         let enough = rate * Throughput::SUSTAINED_SECONDS < 3072.0;
         let said = (decision == Decision::Converged, t.sustained);
         assert_eq!(said, (enough, enough), "{chunk_mib} MiB at {rate} MiB/s after {bytes} bytes: {t:?}");

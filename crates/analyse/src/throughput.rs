@@ -1,27 +1,7 @@
 //! The result of a load: sustained throughput, stalls, cliffs, and what the load was too short to show.
 
 use super::{Estimate, interval::average, stalls::LONG};
-use crate::units::{Ended, MIB};
-
-/// How measuring ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// By the rules, or because the byte or time limit was reached.
-    Complete,
-    Interrupted,
-    Failed,
-}
-
-impl End {
-    /// From how the load ended; `None` if the record was cut off during the load.
-    pub fn of(ended: Option<&Ended>) -> Self {
-        match ended {
-            Some(Ended::Finished | Ended::Stopped) => Self::Complete,
-            Some(Ended::Failed { .. }) => Self::Failed,
-            Some(Ended::Cancelled) | None => Self::Interrupted,
-        }
-    }
-}
+use crate::units::MIB;
 
 /// Why the requested precision was not reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

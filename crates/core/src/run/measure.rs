@@ -2,7 +2,7 @@
 
 use super::zones;
 use crate::{
-    analyse::{Adaptive, End, Estimate},
+    analyse::{Adaptive, Estimate},
     engine::{Cancel, Engine, Flow, Job, Outcome, Outcomes},
     plan::{Measure, Rule},
     units::{Ended, Extent, Window, ZonePoint},
@@ -129,7 +129,7 @@ fn seen(rule: Option<&Adaptive>, ended: Option<&Ended>) -> (Option<Estimate>, us
             (estimate, cliffs)
         }
         (Some(rule), Some(ended)) => {
-            let done = rule.finish(End::of(Some(ended)));
+            let done = rule.finish(Some(ended));
             (Some(done.estimate), done.cliffs.len())
         }
     }
