@@ -182,14 +182,24 @@ impl Model {
         above_zero.extend(self.regimes.iter().flat_map(|regimes| [regimes.slow, regimes.dwell]));
         above_zero.extend(self.drift.iter().flat_map(|drift| [drift.to, drift.over]));
         let mut others = vec![self.operation_seconds, self.round_trip_seconds, self.seek_seconds];
-        others.extend([self.flush_seconds, noise.variation, noise.memory, noise.run, faults.drops, faults.flips]);
+        others.extend([
+            self.flush_seconds,
+            noise.variation,
+            noise.memory,
+            noise.run,
+            faults.drops,
+            faults.flips,
+        ]);
         others.extend(self.stalls.iter().flat_map(|s| [s.every_variation, s.seconds, s.seconds_variation]));
-        others.extend(self.stalls.iter().filter_map(|s| s.burst).flat_map(|burst| [burst.size - 1.0, burst.gap]));
+        others.extend(
+            self.stalls.iter().filter_map(|s| s.burst).flat_map(|burst| [burst.size - 1.0, burst.gap]),
+        );
         others.extend(self.cache.iter().flat_map(|cache| [cache.bytes, cache.free, cache.drain]));
         others.extend(self.standby.iter().flat_map(|s| [s.after_seconds, s.wake_seconds]));
         let fits = above_zero.iter().all(|x| *x > 0.0) && others.iter().all(|x| *x >= 0.0);
         if !fits || !above_zero.iter().chain(&others).all(|x| x.is_finite()) || noise.memory >= 1.0 {
-            return Err("rates and distances of a modelled drive must be above 0, other numbers at least 0".to_owned());
+            return Err("rates and distances of a modelled drive must be above 0, other numbers at least 0"
+                .to_owned());
         }
         Ok(())
     }
