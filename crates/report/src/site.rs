@@ -146,14 +146,18 @@ fn ranked(drives: &[Drive], Ranking { title, rows }: &Ranking) -> Markup {
     let most = rows.iter().map(|(_, speed)| speed.value).fold(0.0, f64::max);
     let end = |speed: &Estimate| speed.high.clamp(speed.value, 1.5 * most);
     let scale = 100.0 / rows.iter().map(|(_, speed)| end(speed)).fold(0.0, f64::max);
-    table(title, &["drive", "speed"], html! {
-        @for (drive, speed) in rows {
-            tr {
-                td { (link(&drives[*drive])) }
-                td { (glued(&speed.text(rate))) (bar(&[speed.low * scale, end(speed) * scale])) }
+    table(
+        title,
+        &["drive", "speed"],
+        html! {
+            @for (drive, speed) in rows {
+                tr {
+                    td { (link(&drives[*drive])) }
+                    td { (glued(&speed.text(rate))) (bar(&[speed.low * scale, end(speed) * scale])) }
+                }
             }
-        }
-    })
+        },
+    )
 }
 
 /// A table of these rows; `label` is for those who can't see it.
