@@ -225,9 +225,7 @@ pub(super) fn verify(path: &Path, signers: Option<&Path>, output: &Output) -> an
     let alike = again.as_ref().is_ok_and(|again| *again == pack.seal.findings);
     let (signature, is_signed) = match (&pack.seal.signature, signers) {
         (None, _) => ("none".to_owned(), false),
-        (Some(_), None) => {
-            ("not checked: name the file of allowed signers with --signers".to_owned(), false)
-        }
+        (Some(_), None) => ("not checked: name the file of allowed signers with --signers".to_owned(), false),
         (Some(signature), Some(signers)) => {
             open_regular(signers).map_err(|e| Usage(format!("{} can't be read: {e}", signers.display())))?;
             let said = System::default().ask(&ssh_keygen::verify(signers, signature, &pack.digest()))?;
