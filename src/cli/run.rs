@@ -44,8 +44,9 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         None => {
             let resolve = |given: &String| experiment.resolve(&inventory, given);
             let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
-            let twice =
-                |(at, target): &(usize, &Target)| targets[..*at].iter().any(|t| experiment.are_same(t, target));
+            let twice = |(at, target): &(usize, &Target)| {
+                targets[..*at].iter().any(|t| experiment.are_same(t, target))
+            };
             if let Some((_, target)) = targets.iter().enumerate().find(twice) {
                 return Err(Usage(format!("{} is named twice", target.path.display())).into());
             }
