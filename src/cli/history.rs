@@ -23,10 +23,9 @@ use crate::{
         Column, Findings, LoadKey, Metric, Quantity, Scope, Table,
         fitness::{Use, Verdict},
     },
-    record::{Event, Start, Store},
+    record::Store,
     report::{self, Style},
     run,
-    target::Target,
     units::{Direction, percent, rate, shortened},
 };
 
@@ -144,7 +143,6 @@ pub(super) fn read(store: &Store) -> anyhow::Result<BTreeMap<String, DriveHistor
     let mut drives: BTreeMap<String, DriveHistory> = BTreeMap::new();
     for summary in store.list()?.0.into_iter().filter(|run| run.copy_of.is_none()) {
         let Ok(findings) = stored::findings(store, &summary.run) else { continue };
-        let places = places(store, &summary.run);
         for carrier in &findings.origin.carriers {
             // The speed of a pool is not that of one drive.
             let [drive] = &carrier.drives[..] else { continue };
@@ -155,8 +153,11 @@ pub(super) fn read(store: &Store) -> anyhow::Result<BTreeMap<String, DriveHistor
             let origin = &findings.origin;
             let machine = [origin.host_name.as_ref(), origin.board.as_ref().or(origin.lab.as_ref())];
             own.machine = machine.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" · ");
-            let place = places.get(&drive.identity).cloned().unwrap_or_default();
-            own.add(&findings, &carrier.target, place);
+            let port = drive.bay.as_ref().map(|_| drive.full_bay.clone());
+            let filesystem = carrier.filesystem.clone();
+            let place = [("kernel", origin.kernel.clone()), ("port", port), ("filesystem", filesystem)];
+            let place = place.into_iter().filter_map(|(what, value)| Some((what, value?)));
+            own.add(&findings, &carrier.target, place.collect());
         }
     }
     drives.values_mut().for_each(DriveHistory::find_changes);
@@ -169,27 +170,6 @@ pub(super) fn days(from: &str, to: &str) -> f64 {
     let (Some(from), Some(to)) = (time(from), time(to)) else { return f64::INFINITY };
     let seconds = to.duration_since(from).map_or_else(|e| -e.duration().as_secs_f64(), |d| d.as_secs_f64());
     seconds / 86_400.0
-}
-
-/// The kernel, and the port and filesystem of each drive, by its identity.
-fn places(store: &Store, run: &str) -> BTreeMap<String, Conditions> {
-    let Ok(mut record) = store.open(run) else { return BTreeMap::new() };
-    let kernel = match record.next() {
-        Some(Event::Start(start)) => {
-            let Start { inventory, .. } = *start;
-            inventory.machine.kernel
-        }
-        _ => None,
-    };
-    let Some(Event::Plan { plan }) = record.next() else { return BTreeMap::new() };
-    let place = |target: &Target| {
-        let [drive] = &target.drives[..] else { return None };
-        let filesystem = target.mount.as_ref().map(|mount| mount.filesystem.clone());
-        let port = drive.bay.as_ref().map(|_| drive.full_bay());
-        let all = [("kernel", kernel.clone()), ("port", port), ("filesystem", filesystem)];
-        Some((drive.identity(), all.into_iter().filter_map(|(what, value)| Some((what, value?))).collect()))
-    };
-    plan.targets.iter().filter_map(place).collect()
 }
 
 impl Entry {
