@@ -9,16 +9,15 @@ use super::{
     progress::is_round,
 };
 use crate::{
-    plan::{FileWork, Files, Plan, StepId},
+    plan::{Measure, Plan, StepId},
     record::Event,
     report::Style,
-    units::{self, Direction, Pattern, decimal_bytes, duration, percent, rate, thousands},
+    units::{Pattern, duration, percent, rate, thousands},
 };
 
 /// The state of a running load on one target.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Now {
-    pub bytes: u64,
     /// The used share of its bytes or of its time, whichever is more.
     pub share: f64,
     /// Bytes per second.
@@ -29,13 +28,6 @@ pub(super) struct Now {
     pub left: Option<f64>,
 }
 
-pub(super) struct Load<'a> {
-    /// Its label, and its drive if there are several.
-    pub heading: &'a str,
-    pub label: &'a str,
-    pub load: &'a units::Load,
-}
-
 pub(super) struct Live<'a> {
     plan: &'a Plan,
     style: Style,
@@ -44,25 +36,12 @@ pub(super) struct Live<'a> {
     step: Option<StepId>,
     /// The running loads, by target.
     now: BTreeMap<usize, Now>,
-    /// Bytes written by loads and acts that have ended.
-    written: u64,
-    written_at_most: u64,
 }
 
 impl<'a> Live<'a> {
     pub fn new(plan: &'a Plan, style: Style, visible: bool) -> Self {
-        let costs = plan.steps.iter().map(|step| (step.act.cost(), step.on.len() as u64));
-        let written_at_most = costs.map(|(cost, on)| cost.written.saturating_mul(on));
-        Self {
-            plan,
-            style,
-            redrawn: Redrawn::new(visible),
-            began: Instant::now(),
-            step: None,
-            now: BTreeMap::new(),
-            written: 0,
-            written_at_most: written_at_most.fold(0, u64::saturating_add),
-        }
+        let (redrawn, began) = (Redrawn::new(visible), Instant::now());
+        Self { plan, style, redrawn, began, step: None, now: BTreeMap::new() }
     }
 
     /// Prints lines above.
@@ -73,18 +52,6 @@ impl<'a> Live<'a> {
     pub fn event(&mut self, event: &Event) {
         match event {
             Event::Step { step, .. } => self.begin(*step),
-            Event::Outcome { target, outcome, .. } => {
-                self.written += outcome.bytes_written;
-                if let Some(now) = self.now.get_mut(&(*target as usize)) {
-                    now.bytes = 0;
-                }
-            }
-            Event::Act { step, result, .. } => {
-                let act = self.plan.step(*step).map(|step| &step.act);
-                if act.and_then(|act| act.get::<Files>()).is_some_and(|files| files.work != FileWork::Read) {
-                    self.written += result.bytes;
-                }
-            }
             Event::End(_) => self.redrawn.end(),
             _ => {}
         }
@@ -100,37 +67,19 @@ impl<'a> Live<'a> {
         self.now.insert(target, now);
     }
 
-    /// A step without loads.
-    pub fn step(&self, what: &str) {
-        self.show(what, self.written);
-    }
-
-    pub fn draw(&self, load: &Load<'_>) {
+    /// Shows a load; `heading` is its label, and its drive if there are several.
+    pub fn draw(&self, heading: &str, load: &Measure) {
         let now: Vec<Now> = self.now.values().copied().collect();
-        let written = match load.load.direction {
-            Direction::Read => 0.0,
-            Direction::Write => 1.0,
-            Direction::Mixed { read_percent } => 1.0 - f64::from(read_percent) / 100.0,
-        };
-        let bytes: u64 = now.iter().map(|now| now.bytes).sum();
-        self.show(&first(self.place(), load, &now), self.written + (bytes as f64 * written) as u64);
+        self.show(&first(self.place(), heading, load, &now));
     }
 
-    fn show(&self, first: &str, written: u64) {
+    /// Shows what is done now, above `total 1:10 of ≤2:00`.
+    pub fn show(&self, first: &str) {
         // A terminal that is full to its last column may wrap.
         let width = columns_now().saturating_sub(1).max(1);
-        let second = self.second(written);
-        self.redrawn.show([first, &second].map(|line| cut(self.style.clean(line), width)));
-    }
-
-    /// `total 1:10 of ≤2:00 · written 0.3 GB of ≤1.5 GB`
-    fn second(&self, written: u64) -> String {
         let most = self.plan.seconds().map(|most| format!(" of ≤{}", clock(most))).unwrap_or_default();
         let total = format!("total {}{most}", clock(self.began.elapsed().as_secs_f64()));
-        match self.written_at_most {
-            0 => total,
-            most => format!("{total} · written {} of ≤{}", decimal_bytes(written), decimal_bytes(most)),
-        }
+        self.redrawn.show([first, &total].map(|line| cut(self.style.clean(line), width)));
     }
 
     /// Which round, or which load of how many.
@@ -152,16 +101,13 @@ fn cut(mut line: String, width: usize) -> String {
 }
 
 /// `[3/6] RND4K Q1 write  46 %  31 IOPS ±22 %  up to 18 s left`
-fn first(place: Option<String>, load: &Load<'_>, now: &[Now]) -> String {
+fn first(place: Option<String>, heading: &str, Measure { label, load, .. }: &Measure, now: &[Now]) -> String {
     let several = now.len() > 1;
-    let heading = match several {
-        true => format!("{} on {} targets", load.label, now.len()),
-        false => load.heading.to_owned(),
-    };
+    let heading = if several { format!("{label} on {} targets", now.len()) } else { heading.to_owned() };
     let place = place.map(|place| format!("[{place}] ")).unwrap_or_default();
     let speed: f64 = now.iter().map(|now| now.speed).sum();
-    let speed = match load.load.pattern {
-        Pattern::Random => format!("{} IOPS", thousands(speed / load.load.block as f64)),
+    let speed = match load.pattern {
+        Pattern::Random => format!("{} IOPS", thousands(speed / load.block as f64)),
         Pattern::Sequential => rate(speed),
     };
     let share = now.iter().map(|now| now.share).reduce(f64::min).unwrap_or(0.0);
@@ -174,7 +120,6 @@ fn first(place: Option<String>, load: &Load<'_>, now: &[Now]) -> String {
     format!("{place}{heading}  {:>2.0} %  {speed}{interval}{left}", share * 100.0)
 }
 
-
 /// `0:05`, `6:00`, `1:02:03`.
 fn clock(seconds: f64) -> String {
     if seconds < 59.5 { format!("0:{seconds:02.0}") } else { duration(seconds.max(60.0)) }
@@ -184,37 +129,34 @@ fn clock(seconds: f64) -> String {
 mod tests {
     use super::*;
     use crate::{
-        plan::{Measure, Rule, ScratchFile, Steps},
-        units::{Caching, Ended, EngineInfo, Outcome},
+        plan::{Rule, ScratchFile, Steps},
+        units::{Caching, Direction, EngineInfo, Load},
     };
 
-    fn now(bytes: u64) -> Now {
-        Now { bytes, share: 0.46, speed: 31.0 * 4096.0, interval: Some(0.22), left: Some(18.0) }
+    fn measure(direction: Direction) -> Measure {
+        let load = Load::new(direction, Pattern::Random, 4096, Caching::Direct, 1);
+        Measure::new("write", load, Rule::Fixed { bytes: 1000, seconds: Some(10.0) }, 1 << 20)
     }
 
     #[test]
     fn a_line_says_what_a_load_does() {
-        let load = units::Load::new(Direction::Write, Pattern::Random, 4096, Caching::Direct, 1);
-        let load = Load { heading: "write", label: "write", load: &load };
-        let line = |several| first(Some("3/6".to_owned()), &load, &vec![now(0); several]);
+        let now = Now { share: 0.46, speed: 31.0 * 4096.0, interval: Some(0.22), left: Some(18.0) };
+        let load = measure(Direction::Write);
+        let line = |several| first(Some("3/6".to_owned()), "write", &load, &vec![now; several]);
         assert_eq!(line(1), "[3/6] write  46 %  31 IOPS ±22 %  up to 18 s left");
         assert_eq!(line(4), "[3/6] write on 4 targets  46 %  124 IOPS  up to 18 s left");
         assert_eq!(cut(line(1), 7), "[3/6] w");
     }
 
-
     #[test]
-    fn bytes_of_ended_loads_are_added_up() {
+    fn loads_are_counted() {
         let mut steps = Steps::default();
         steps.add(&[0, 1], ScratchFile { bytes: 1 << 20 });
         for direction in [Direction::Write, Direction::Read] {
-            let load = units::Load::new(direction, Pattern::Sequential, 4096, Caching::Direct, 1);
-            let rule = Rule::Fixed { bytes: 1000, seconds: Some(10.0) };
-            steps.add(&[0, 1], Measure::new("load", load, rule, 1 << 20));
+            steps.add(&[0, 1], measure(direction));
         }
         let plan = Plan { experiment: "baseline".to_owned(), steps: steps.into(), ..Plan::default() };
         let mut live = Live::new(&plan, Style::PLAIN, false);
-        assert_eq!(live.written_at_most, 2000);
         assert_eq!(live.place(), None);
         live.event(&Event::Step {
             step: StepId(1),
@@ -223,13 +165,5 @@ mod tests {
             instead: None,
         });
         assert_eq!(live.place().as_deref(), Some("1/2"));
-        for target in [0, 1] {
-            live.load(target, now(900));
-            let outcome = Outcome { bytes_written: 1000, ..Outcome::nothing(Ended::Finished) };
-            let (step, target) = (StepId(1), target as u32);
-            live.event(&Event::Outcome { step, target, zone: None, outcome, again: None });
-            assert_eq!(live.now[&(target as usize)].bytes, 0, "they count once");
-        }
-        assert_eq!(live.second(live.written), "total 0:00 of ≤0:20 · written 2.00 kB of ≤2.00 kB");
     }
 }

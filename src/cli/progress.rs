@@ -9,7 +9,7 @@ use std::{
 use serde_json::json;
 
 use super::{
-    live::{Live, Load, Now},
+    live::{Live, Now},
     output::Output,
 };
 use crate::{
@@ -153,7 +153,7 @@ impl Watcher for Show<'_> {
             let heading = self.heading(target, &label);
             let line = format!("  {heading}: {}", step.act.describe().unwrap_or_default());
             match self.how {
-                Way::Live => self.live.step(line.trim_start()),
+                Way::Live => self.live.show(line.trim_start()),
                 // There are dozens of file sets, and each takes little time.
                 Way::Plain if step.act.is::<Files>() => {}
                 Way::Plain => self.output.note(&line),
@@ -202,7 +202,7 @@ impl Watcher for Show<'_> {
     fn waits(&mut self, text: &str) {
         match self.how {
             Way::Events => self.line(&json!({ "event": "waits", "text": text })),
-            Way::Live => self.live.step(text),
+            Way::Live => self.live.show(text),
             Way::Plain => self.output.note(&format!("  {text}")),
         }
     }
@@ -215,7 +215,6 @@ impl Watcher for Show<'_> {
             Way::Live => {
                 let (bytes, seconds) = budget(p.measure);
                 let now = Now {
-                    bytes: p.bytes,
                     share: (p.bytes as f64 / bytes as f64).max(p.seconds / seconds).clamp(0.0, 1.0),
                     speed: p.estimate.as_ref().map_or(p.bytes as f64 / p.seconds, |e| e.value),
                     interval: p.estimate.as_ref().map(Estimate::half_width).filter(|half| half.is_finite()),
@@ -223,9 +222,7 @@ impl Watcher for Show<'_> {
                 };
                 self.live.load(p.target, now);
                 if self.is_due(Duration::from_millis(200)) {
-                    let Measure { label, load, .. } = p.measure;
-                    let heading = self.heading(p.target, label);
-                    self.live.draw(&Load { heading: &heading, label, load });
+                    self.live.draw(&self.heading(p.target, &p.measure.label), p.measure);
                 }
             }
             Way::Events if self.is_due(Duration::from_secs(1)) => self.line(&json!({

@@ -29,7 +29,6 @@ fn progress_fits_a_terminal_that_becomes_narrower() {
     let run = ["run", "baseline", "--max-bytes", "2G", "--thorough", "--rw", "write", &mount];
     let mut terminal = Terminal::start(cli.command(run), 80);
     terminal.read(|drawn| frames(drawn, 80) >= 2);
-    assert!(terminal.drawn.contains(" · written "), "{}", terminal.drawn);
     tcsetwinsize(&terminal.master, columns(40)).expect("becomes narrower");
     terminal.drawn.clear();
     terminal.read(|drawn| frames(drawn, 40) >= 1);
