@@ -10,6 +10,7 @@ use super::{
 use crate::{
     colours::CURVES,
     findings::{Curve, Figure, Point, Style},
+    units::distinct,
 };
 
 /// Dash patterns, so that lines can be distinguished without colour.
@@ -24,16 +25,8 @@ const BINS: usize = 30;
 
 /// Which colour, dashes and marker each curve has: curves of one name belong together and look alike.
 pub fn curve_looks(curves: &[Curve]) -> Vec<usize> {
-    let mut names: Vec<&str> = Vec::new();
-    let mut looks = Vec::new();
-    for curve in curves {
-        let known = names.iter().position(|name| *name == curve.name);
-        looks.push(known.unwrap_or(names.len()));
-        if known.is_none() {
-            names.push(&curve.name);
-        }
-    }
-    looks
+    let names = distinct(curves.iter().map(|curve| &curve.name));
+    curves.iter().filter_map(|curve| names.iter().position(|name| **name == curve.name)).collect()
 }
 
 fn colour(look: usize) -> &'static str {
