@@ -43,7 +43,7 @@ fn rows(groups: &[&Group<'_>], files: &FileSets) -> Option<Vec<Vec<String>>> {
         match loads.iter_mut().find(|(row, cells)| *row == name && cells[column].is_none()) {
             Some((_, cells)) => cells[column] = Some(group),
             None => {
-                let mut cells = [None, None];
+                let mut cells: [Option<&Group<'_>>; 2] = [None, None];
                 cells[column] = Some(group);
                 loads.push((name, cells));
             }
