@@ -87,8 +87,6 @@ pub(super) struct SpeedChange {
     pub until: String,
     /// The new speed as a multiple of the old one.
     pub ratio: Estimate,
-    /// What else changed meanwhile.
-    pub beside: Vec<Changed>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -234,21 +232,13 @@ impl DriveHistory {
 
     /// Looks for a change in the speed of each load.
     fn find_changes(&mut self) {
-        let position = |point: &Point| self.runs.iter().position(|entry| entry.run == point.run).unwrap_or(0);
         for series in &mut self.loads {
             let points = &series.points;
             let run = |point: &Point| (days(&points[0].at, &point.at), point.speed.clone());
             let found = change_point(&points.iter().map(run).collect::<Vec<_>>());
             series.change = found.map(|ChangePoint { first, range: [earliest, latest], ratio }| {
-                let [after, until] = [&points[earliest - 1], &points[latest]];
-                let meanwhile = &self.runs[position(after) + 1..=position(until)];
-                SpeedChange {
-                    since: points[first].at.clone(),
-                    after: after.at.clone(),
-                    until: until.at.clone(),
-                    ratio,
-                    beside: meanwhile.iter().flat_map(|entry| entry.changed.clone()).collect(),
-                }
+                let [since, after, until] = [first, earliest - 1, latest].map(|at| points[at].at.clone());
+                SpeedChange { since, after, until, ratio }
             });
         }
     }
@@ -257,7 +247,7 @@ impl DriveHistory {
 impl Series {
     /// When and by how much its speed changed, in a sentence.
     pub fn change_in_words(&self) -> Option<String> {
-        let SpeedChange { since, after, until, ratio, beside } = self.change.as_ref()?;
+        let SpeedChange { since, after, until, ratio } = self.change.as_ref()?;
         let [since, after, until] = [since, after, until].map(|at| at.get(..10).unwrap_or(at));
         let ends =
             [after, until].map(|day| day.strip_prefix(since.get(..5).unwrap_or_default()).unwrap_or(day));
@@ -265,9 +255,8 @@ impl Series {
         let mut by = [ratio.low, ratio.high].map(|ratio| sign * (ratio - 1.0));
         by.sort_by(f64::total_cmp);
         let by = Estimate::between(sign * (ratio.value - 1.0), by, "").with_ends(percent);
-        let beside = beside.iter().map(|changed| format!(" {}", mark(changed))).collect::<String>();
         let (load, from) = (&self.load, origin(&self.experiment, self.suite.as_deref()));
-        Some(format!("{load} ({from}): {how} by {by} since {since} ({} to {}){beside}", ends[0], ends[1]))
+        Some(format!("{load} ({from}): {how} by {by} since {since} ({} to {})", ends[0], ends[1]))
     }
 }
 
@@ -418,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_speed_is_named_with_what_changed_beside_it() {
+    fn a_change_of_speed_is_named() {
         let mut one = DriveHistory { drive: "WDC WD10JPVX WX61".to_owned(), ..DriveHistory::default() };
         for at in 0..12 {
             let speed = if at < 7 { 100e6 } else { 80e6 } * (1.0 + 0.01 * f64::from(at % 3));
@@ -432,7 +421,6 @@ mod tests {
         let change = one.loads[0].change.as_ref().expect("a change");
         let times = [&change.after, &change.since, &change.until].map(|at| &at[..10]);
         assert_eq!(times, ["2026-07-03", "2026-08-03", "2026-08-03"]);
-        assert_eq!(change.beside.iter().map(|one| one.what).collect::<Vec<_>>(), ["kernel"]);
         insta::assert_snapshot!(text(&one, "2026-12-29T00:00:00Z", Style::PLAIN));
     }
 }
