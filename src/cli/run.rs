@@ -134,8 +134,6 @@ fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyh
             // The run waits until they are in their bays.
             Err(_) if moves => {}
             Err(e) => {
-                let now = Target::resolve(inventory, &target.path.to_string_lossy());
-                let now = now.map_or_else(|e| e.to_string(), |now| format!("it is on {} now", now.label()));
                 let path = target.path.display();
                 let lost = match plan.accepts_missing_drives() {
                     true => {
@@ -143,7 +141,7 @@ fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyh
                     }
                     false => "",
                 };
-                return Err(anyhow!("{run} can't be continued in {path}: {now}, and {e}{lost}"));
+                return Err(anyhow!("{run} can't be continued in {path}: {e}{lost}"));
             }
         }
     }
