@@ -5,8 +5,9 @@ use super::{
     assessment::{Assessment, WIDEN, assess},
     chunks::Chunks,
     cliff_estimate::cliff_estimates,
-    interval::{average, spacings},
+    interval::average,
     span,
+    stalls::StallSpan,
 };
 use crate::units::{Ended, MIB, Window};
 
@@ -316,12 +317,15 @@ impl Adaptive {
     fn stalls(&self, judged: &Assessment, sustained: bool) -> StallSummary {
         let series = &self.series;
         let all = judged.earlier.iter().chain(&judged.events);
-        let each: Vec<Stall> = all.map(|e| series.stall(e, e.excess * series.chunk_mib())).collect();
-        let share = match sustained {
-            true => judged.share.mean / judged.mean,
-            false => each.iter().map(|s| s.seconds).sum::<f64>() / series.total_seconds,
+        let stall = |e: &StallSpan| Stall {
+            at_seconds: series.seconds_before(e.first),
+            seconds: e.excess * series.chunk_mib(),
         };
-        StallSummary::new(each, &spacings(&judged.events), series.chunk, share)
+        let each: Vec<Stall> = all.map(stall).collect();
+        let seconds: f64 = each.iter().map(|s| s.seconds).sum();
+        let time_share =
+            if sustained { judged.share.mean / judged.mean } else { seconds / series.total_seconds };
+        StallSummary { mean_seconds: seconds / each.len().max(1) as f64, time_share, each }
     }
 
     fn unseen(&self, judged: &Assessment) -> Unseen {

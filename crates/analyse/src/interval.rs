@@ -106,7 +106,8 @@ pub(crate) fn stall_share(events: &[StallSpan], n: usize) -> StallShare {
         k => {
             // A cycle lasts from stall to stall. The ratio of stall time to cycle length is uncertain, and so are the incomplete
             // cycles at both ends.
-            let lengths = spacings(events);
+            let length = |pair: &[StallSpan]| (pair[1].first - pair[0].first) as f64;
+            let lengths: Vec<f64> = events.windows(2).map(length).collect();
             let cycles = lengths.len() as f64;
             let sum: f64 = lengths.iter().sum();
             let ratio = events[1..].iter().map(|e| e.excess).sum::<f64>() / sum;
@@ -126,11 +127,6 @@ pub(crate) fn stall_share(events: &[StallSpan], n: usize) -> StallShare {
             StallShare { mean, below: half - shift, above: half + shift }
         }
     }
-}
-
-/// Chunks from each event's beginning to the next one's.
-pub(crate) fn spacings(events: &[StallSpan]) -> Vec<f64> {
-    events.windows(2).map(|w| (w[1].first - w[0].first) as f64).collect()
 }
 
 /// The correlation of each value with the next, corrected for its bias in short series; at least 0 and at most 0.9.

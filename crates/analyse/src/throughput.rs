@@ -1,6 +1,6 @@
 //! The result of a load: sustained throughput, stalls, cliffs, and what the load was too short to show.
 
-use super::{Estimate, interval::average, stalls::LONG};
+use super::{Estimate, stalls::LONG};
 use crate::units::MIB;
 
 /// Why the requested precision was not reached.
@@ -45,8 +45,6 @@ pub struct Throughput {
 pub struct StallSummary {
     pub each: Vec<Stall>,
     pub mean_seconds: f64,
-    /// Mean distance between their beginnings, bytes; `None` of fewer than two.
-    pub spacing: Option<f64>,
     pub time_share: f64,
 }
 
@@ -54,12 +52,8 @@ pub struct StallSummary {
 pub struct Stall {
     /// When its window began, s since the load's start.
     pub at_seconds: f64,
-    /// Bytes moved before its window.
-    pub at_bytes: u64,
     /// How much longer than usual it took, s.
     pub seconds: f64,
-    /// The longest operation in it, s; 0 where latencies are unknown.
-    pub longest: f64,
 }
 
 /// The speed dropped once and stayed low.
@@ -91,18 +85,6 @@ impl Throughput {
 impl Cliff {
     /// Minimum step of a cliff, as a share.
     pub const STEP: f64 = 0.15;
-}
-
-impl StallSummary {
-    /// `lengths` are the distances between them in chunks of `chunk` bytes.
-    pub(super) fn new(each: Vec<Stall>, lengths: &[f64], chunk: u64, time_share: f64) -> Self {
-        Self {
-            mean_seconds: each.iter().map(|s| s.seconds).sum::<f64>() / each.len().max(1) as f64,
-            spacing: (!lengths.is_empty()).then(|| average(lengths) * chunk as f64),
-            time_share,
-            each,
-        }
-    }
 }
 
 impl Unseen {

@@ -172,16 +172,10 @@ fn slow_down(name: &str, cliff: &Cliff) -> String {
 }
 
 fn stalls(name: &str, stalls: &StallSummary) -> Option<String> {
-    let longest = stalls.each.iter().map(|s| s.longest).fold(0.0, f64::max);
-    let every = stalls.spacing.map(|s| format!(", about every {}", size(s as u64))).unwrap_or_default();
     let (mean, share) = (duration(stalls.mean_seconds), percent(stalls.time_share));
-    (!stalls.each.is_empty()).then(|| {
-        format!(
-            "{name} almost stopped {}, for about {mean} each{every}: {share} of the time. The longest operation took {}.",
-            count(stalls.each.len() as u64, "time"),
-            duration(longest)
-        )
-    })
+    let times = count(stalls.each.len() as u64, "time");
+    let sentence = format!("{name} almost stopped {times}, for about {mean} each: {share} of the time.");
+    (!stalls.each.is_empty()).then_some(sentence)
 }
 
 /// Why the sustained speed is not known, and how much would have to be measured.
