@@ -20,7 +20,6 @@ mod health;
 mod history;
 mod import;
 mod list;
-mod live;
 mod mistakes;
 mod options;
 mod output;
