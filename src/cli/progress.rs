@@ -123,6 +123,7 @@ impl<'a> Show<'a> {
         let loads = || self.plan.measures();
         Some(format!("{}/{}", loads().position(|(step, _)| step.id == id)? + 1, loads().count()))
     }
+
     /// Why the events are incomplete. Whoever closes the pipe wants no more.
     pub fn incomplete(&self) -> Option<&io::Error> {
         self.unread.as_ref().filter(|e| e.kind() != io::ErrorKind::BrokenPipe)
