@@ -8,8 +8,6 @@ mod capture;
 mod check;
 mod cleanup;
 mod completions;
-mod consent;
-mod dataset;
 #[cfg(test)]
 mod docs_tests;
 mod errors;

@@ -1,12 +1,17 @@
 //! `drivebench run`: plan, show, measure, report.
 
-use std::{io, iter, path::PathBuf, process::ExitCode};
+use std::{
+    io::{self, BufRead, IsTerminal},
+    iter,
+    path::PathBuf,
+    process::ExitCode,
+};
 
 use anyhow::anyhow;
 
 use super::{
     check::gate,
-    cleanup, consent,
+    cleanup,
     errors::Usage,
     options::{Options, Run},
     output::Output,
@@ -18,7 +23,7 @@ use super::{
 use crate::{
     danger::erasable,
     engine::Cancel,
-    experiments::{self, ERASE, Request, pool_commands::is_pool_command},
+    experiments::{self, ERASE, Request, Values, pool_commands::is_pool_command},
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, Host, How, SCHEMA, Start, Store, StoreError},
@@ -72,9 +77,29 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     plan.require(&inventory, store.dir())?;
     let erase = values.typed(&ERASE).unwrap_or_default();
     let erase = pool::consent_to(&plan, erase, None, &inventory, store.dir(), output)?;
-    consent::ask(&plan, values, output)?;
+    ask_consent(&plan, values, output)?;
     let task = Task { before: plan.brief(), resumed, ..Task::new(plan, erase) };
     carry_out(args, task, inventory, &store, output)
+}
+
+/// Takes the consents that acts ask for besides that to erase drives: a word that an option names, or that is typed.
+fn ask_consent(plan: &Plan, values: &Values, output: &Output) -> anyhow::Result<()> {
+    for consent in plan.steps.iter().filter_map(|step| step.act.consent()) {
+        let option = format!("--{} {}", consent.option, shell_word(&consent.word));
+        match values.text(consent.option) {
+            Some(words) if words.split(',').chain([words]).any(|word| word == consent.word) => continue,
+            None if io::stdin().is_terminal() => {}
+            _ => return Err(Usage(format!("to {}, add {option}", consent.act)).into()),
+        }
+        consent.warnings.iter().for_each(|line| output.note(line));
+        output.note(&format!("To {}, type {}; to stop, type nothing:", consent.act, consent.word));
+        let mut typed = String::new();
+        io::stdin().lock().read_line(&mut typed)?;
+        if typed.trim() != consent.word {
+            return Err(Usage("stopped; nothing was changed".to_owned()).into());
+        }
+    }
+    Ok(())
 }
 
 /// A plan that is to be carried out and recorded.
