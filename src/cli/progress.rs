@@ -256,7 +256,8 @@ impl Watcher for Show<'_> {
         if let Some(estimate) = &p.estimate {
             self.estimates.insert(p.target, estimate.clone());
         }
-        match self.how {
+        let how = self.how;
+        match how {
             Way::Live => {
                 let (bytes, seconds) = budget(p.measure);
                 let now = Now {
