@@ -3,7 +3,7 @@
 use std::{iter, process::ExitCode};
 
 use anyhow::Context;
-use clap::{Arg, CommandFactory};
+use clap::CommandFactory;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
@@ -63,18 +63,15 @@ complete -c drivebench -l resume -x -a '(drivebench names -- --resume 2>/dev/nul
 /// Prints the names of suites or runs that may follow these words, a line each.
 pub(super) fn names(words: &[String], output: &Output) -> anyhow::Result<ExitCode> {
     let mut command = Args::command();
-    let mut option: Option<Arg> = None;
     for word in words {
-        // The value of an option is no command.
-        let is_value = option.take().is_some();
-        let takes_word =
-            |arg: &&Arg| arg.get_action().takes_values() && arg.get_long() == word.strip_prefix("--");
-        option = command.get_arguments().find(|arg| !is_value && takes_word(arg)).cloned();
-        if let Some(next) = command.find_subcommand(word).filter(|_| !is_value) {
+        if let Some(next) = command.find_subcommand(word) {
             command = next.clone();
         }
     }
-    let arg = option.as_ref().or_else(|| command.get_positionals().last());
+    let last = words.last().and_then(|word| word.strip_prefix("--"));
+    let takes_value =
+        |arg: &&Arg| last.is_some() && arg.get_long() == last && arg.get_action().takes_values();
+    let arg = command.get_arguments().find(takes_value).or_else(|| command.get_positionals().last());
     let value = arg.and_then(|arg| arg.get_value_names()?.first()).map(|name| name.as_str());
     let names: Vec<String> = match value {
         Some(RUN | SIDE) => {
