@@ -47,7 +47,9 @@ pub(super) fn hint(e: &anyhow::Error, command: impl Fn(&str) -> String) -> Optio
         return Some(e.hint());
     }
     match e.downcast_ref() {
-        Some(StoreError::NoSuchRun { .. }) => return Some(format!("`{}` lists all runs", command("results"))),
+        Some(StoreError::NoSuchRun { .. }) => {
+            return Some(format!("`{}` lists all runs", command("results")));
+        }
         Some(StoreError::Complete(run)) => {
             return Some(format!("`{}` shows it", command(&format!("show {run}"))));
         }

@@ -90,7 +90,8 @@ fn add_to_dataset(
         let problem = match read() {
             Ok(None) => continue,
             Ok(Some((path, (findings, None)))) if findings.origin.ended == RunStatus::Finished => {
-                write_part(&path, &findings).map_err(|e| anyhow!("{} can't be written: {e}", path.display()))?;
+                write_part(&path, &findings)
+                    .map_err(|e| anyhow!("{} can't be written: {e}", path.display()))?;
                 new += 1;
                 continue;
             }

@@ -84,7 +84,6 @@ impl Chunks {
     pub fn seconds_before(&self, n: usize) -> f64 {
         self.x.iter().zip(&self.bytes).take(n).map(|(x, &b)| x * mib(b)).sum()
     }
-
 }
 
 fn mib(bytes: u64) -> f64 {
