@@ -70,7 +70,7 @@ pub(super) fn names(words: &[String], output: &Output) -> anyhow::Result<ExitCod
     }
     let last = words.last().and_then(|word| word.strip_prefix("--"));
     let takes_value =
-        |arg: &&Arg| last.is_some() && arg.get_long() == last && arg.get_action().takes_values();
+        |arg: &&clap::Arg| last.is_some() && arg.get_long() == last && arg.get_action().takes_values();
     let arg = command.get_arguments().find(takes_value).or_else(|| command.get_positionals().last());
     let value = arg.and_then(|arg| arg.get_value_names()?.first()).map(|name| name.as_str());
     let names: Vec<String> = match value {
