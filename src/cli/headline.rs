@@ -72,7 +72,7 @@ fn is_answer(metric: &Metric) -> bool {
             | Quantity::CacheSize
             | Quantity::Knee
             | Quantity::CostPerFile(_)
-            | Quantity::VarianceShare(_)
+            | Quantity::VarianceShare
             | Quantity::MemoryUsed
             | Quantity::RealSize
     );
@@ -104,7 +104,7 @@ fn written(metric: &Metric) -> String {
             let least = if metric.estimate.high.is_finite() { "" } else { "≥ " };
             return format!("{} {least}{value:.2} × memory", metric.target);
         }
-        Quantity::VarianceShare(_) => return format!("{} {}", metric.target, percent(value)),
+        Quantity::VarianceShare => return format!("{} {}", metric.target, percent(value)),
         Quantity::RelativeSpeed(_) => {
             let name = metric.load.as_ref().map(|load| load.name.as_str()).unwrap_or_default();
             return match Difference::in_multiples(&metric.estimate) {
@@ -171,7 +171,7 @@ pub(super) fn load_name(load: &LoadKey) -> String {
 mod tests {
     use super::*;
     use crate::{
-        findings::{Factor, Limiter, Measures, fitness::KeptData},
+        findings::{Limiter, Measures, fitness::KeptData},
         units::{KIB, MIB, Pattern},
     };
 
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(alone(Quantity::BootTime(BootPart::Whole), 17.6), ["17.6 s boot"]);
         assert_eq!(alone(Quantity::Ceiling(Limiter::Bus), 34.6e6), ["34.6 MB/s limit"]);
         assert_eq!(alone(Quantity::Knee, 65536.0), ["64 KiB knee"]);
-        assert_eq!(alone(Quantity::VarianceShare(Factor::Bays), 0.92), ["a 92 %"]);
+        assert_eq!(alone(Quantity::VarianceShare, 0.92), ["a 92 %"]);
         let fell = metric("a", Quantity::CacheSize, 1.2e9, key()).at(Scope::BeforeCliff(None));
         assert_eq!(
             of(vec![speed(28e6, Scope::BeforeCliff(None)), fell, speed(8.9e6, Scope::AfterCliff(None))]),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use figure::{At, Axis, Band, Curve, Figure, Mark, Point, Style};
 pub use fitness::{Fitness, Measures};
-pub use metric::{BootPart, Claim, Factor, Limiter, LoadKey, Metric, On, Quantity, Reference, Scope, Unit};
+pub use metric::{BootPart, Claim, Limiter, LoadKey, Metric, On, Quantity, Reference, Scope, Unit};
 pub use pooled::pooled;
 
 use crate::{
