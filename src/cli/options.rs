@@ -2,10 +2,10 @@
 
 use clap::{
     Arg, ArgAction, ArgMatches, Args as Group, FromArgMatches, Subcommand, builder::PossibleValuesParser,
-    error::ErrorKind, parser::ValueSource, value_parser,
+    error::ErrorKind, parser::ValueSource,
 };
 
-use super::{args::RUN, output::Color};
+use super::{args::RUN, output::COLORS};
 use crate::{
     experiments::{self, Declared, Experiment, REGISTER, Values},
     findings::fitness::Use,
@@ -111,7 +111,7 @@ fn subcommand(experiment: &'static Experiment) -> clap::Command {
         .arg(
             Arg::new("color")
                 .long("color")
-                .value_parser(value_parser!(Color))
+                .value_parser(COLORS)
                 .default_value("auto")
                 .global(true)
                 .hide(true),
