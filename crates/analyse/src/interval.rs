@@ -21,13 +21,15 @@ pub(crate) fn garwood(k: f64) -> (f64, f64) {
     (if k > 0.0 { chi2(0.025, 2.0 * k) / 2.0 } else { 0.0 }, chi2(0.975, 2.0 * k + 2.0) / 2.0)
 }
 
+/// The means of this number of consecutive batches of two values or more.
+fn batch_means(x: &[f64], batches: usize) -> Option<Vec<f64>> {
+    let length = x.len() / batches;
+    (length >= 2).then(|| x[x.len() - batches * length..].chunks_exact(length).map(average).collect())
+}
+
 /// The half-width of the mean of `x` from `batches` means of consecutive batches.
 fn batch_half_width(x: &[f64], batches: usize) -> Option<f64> {
-    let length = x.len() / batches;
-    if length < 2 {
-        return None;
-    }
-    let means: Vec<f64> = x[x.len() - batches * length..].chunks_exact(length).map(average).collect();
+    let means = batch_means(x, batches)?;
     Some(student(batches - 1) * deviation(&means) / (batches as f64).sqrt())
 }
 
@@ -40,19 +42,13 @@ pub(crate) fn base_half_width(x: &[f64]) -> f64 {
 /// batches count. Where they are not alike, nothing is added.
 pub(crate) fn correlated_half_width(x: &[f64]) -> f64 {
     let half = |batches: usize| {
-        let length = x.len() / batches;
-        if length < 2 {
-            return 0.0;
-        }
-        let means: Vec<f64> = x[x.len() - batches * length..].chunks_exact(length).map(average).collect();
+        let means = batch_means(x, batches)?;
         let (correlation, n) = (correlation(&means), batches as f64);
-        if correlation <= 0.2 {
-            return 0.0;
-        }
         let effective = (n * (1.0 - correlation) / (1.0 + correlation)).max(2.0);
-        student((effective as usize - 1).max(1)).min(student(2)) * deviation(&means) / effective.sqrt()
+        let student = student((effective as usize - 1).max(1)).min(student(2));
+        (correlation > 0.2).then(|| student * deviation(&means) / effective.sqrt())
     };
-    [8, 16, 32].into_iter().map(half).fold(0.0, f64::max)
+    [8, 16, 32].into_iter().filter_map(half).fold(0.0, f64::max)
 }
 
 /// The contribution of stalls to the mean, and its error.
