@@ -294,8 +294,7 @@ impl Adaptive {
         let stalls = judged.share.below.max(judged.share.above);
         match ended {
             _ if self.decision == Decision::Converged => None,
-            None | Some(Ended::Cancelled) => Some(Reason::Interrupted),
-            Some(Ended::Failed { .. }) => Some(Reason::Failed),
+            None | Some(Ended::Cancelled | Ended::Failed { .. }) => Some(Reason::Stopped),
             // Too little followed the last slow-down to call the speed drifting.
             _ if judged.is_too_short_after_cliff() => Some(Reason::Budget),
             _ if !judged.steady.agreed => Some(Reason::Drifting),

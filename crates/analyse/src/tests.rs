@@ -224,13 +224,13 @@ fn an_interrupted_load_is_marked_so() {
             assert_eq!((t.reason, t.estimate.low), (Some(Reason::TooShort), 0.0));
             assert!(t.estimate.high.is_infinite() && t.unseen.is_none());
         } else {
-            assert_eq!((t.reason, t.used), (Some(Reason::Interrupted), (i as u64 + 1) * MIB));
+            assert_eq!((t.reason, t.used), (Some(Reason::Stopped), (i as u64 + 1) * MIB));
             assert!(t.estimate.low > 0.0 && t.estimate.high.is_finite() && !t.estimate.converged);
         }
     }
     let (what, message) = (String::new(), String::new());
     let failed = Ended::Failed { what, offset: 0, errno: None, message };
-    assert_eq!(adaptive.finish(Some(&failed)).reason, Some(Reason::Failed));
+    assert_eq!(adaptive.finish(Some(&failed)).reason, Some(Reason::Stopped));
     assert_eq!(adaptive.finish(Some(&Ended::Finished)).reason, Some(Reason::Budget), "good, but too little");
     assert_eq!(adaptive.progress().0.map(|e| e.how), Some("span".to_owned()));
 }

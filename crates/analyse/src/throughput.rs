@@ -7,8 +7,8 @@ use crate::units::MIB;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     TooShort,
-    Interrupted,
-    Failed,
+    /// It was interrupted, or failed.
+    Stopped,
     /// Parts of the load differ from each other by more than noise.
     Drifting,
     /// Stalls are too rare or too different for an estimate; more are needed.

@@ -184,7 +184,7 @@ fn unsettled(name: &str, group: &Group<'_>, run: &Summary) -> Option<String> {
     let Rule::Adaptive { bytes: most, .. } = &group.measure.rule else { return None };
     let why = match t.reason? {
         Reason::TooShort => return None,
-        Reason::Interrupted | Reason::Failed => "the load was stopped early",
+        Reason::Stopped => "the load was stopped early",
         Reason::Budget => "a limit ended the load early",
         Reason::Drifting if run.rule.is_cut_by_limit() => "a limit ended the load early",
         Reason::Drifting | Reason::Noisy => "the speed varies",
