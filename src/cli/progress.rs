@@ -57,8 +57,6 @@ struct Now {
     speed: f64,
     /// Half-width of the interval of the speed, as a share of the speed.
     interval: Option<f64>,
-    /// The most time that is left to it, s; not known of a round.
-    left: Option<f64>,
 }
 
 impl<'a> Show<'a> {
@@ -264,7 +262,6 @@ impl Watcher for Show<'_> {
                     share: (p.bytes as f64 / bytes as f64).max(p.seconds / seconds).clamp(0.0, 1.0),
                     speed: p.estimate.as_ref().map_or(p.bytes as f64 / p.seconds, |e| e.value),
                     interval: p.estimate.as_ref().map(Estimate::half_width).filter(|half| half.is_finite()),
-                    left: left(p),
                 };
                 self.now.insert(p.target, now);
                 if self.is_due(Duration::from_millis(200)) {
@@ -283,7 +280,6 @@ impl Watcher for Show<'_> {
                 "bytes_per_second": p.speed,
                 "estimate": p.estimate,
                 "cliffs": p.cliffs,
-                "seconds_left_at_most": left(p),
             })),
             Way::Events | Way::Plain => {}
         }
@@ -297,7 +293,7 @@ fn cut(mut line: String, width: usize) -> String {
     line
 }
 
-/// `[3/6] RND4K Q1 write  46 %  31 IOPS ±22 %  up to 18 s left`
+/// `[3/6] RND4K Q1 write  46 %  31 IOPS ±22 %`
 fn first(place: Option<String>, heading: &str, Measure { label, load, .. }: &Measure, now: &[Now]) -> String {
     let several = now.len() > 1;
     let heading = if several { format!("{label} on {} targets", now.len()) } else { heading.to_owned() };
@@ -311,10 +307,7 @@ fn first(place: Option<String>, heading: &str, Measure { label, load, .. }: &Mea
     // The speeds of several are added up, their intervals can't be.
     let interval = now.first().and_then(|now| now.interval).filter(|_| !several);
     let interval = interval.map(|half| format!(" ±{}", percent(half))).unwrap_or_default();
-    let left = now.iter().filter_map(|now| now.left).reduce(f64::max);
-    let left =
-        left.map(|left| format!("  up to {} left", duration(left.ceil().max(1.0)))).unwrap_or_default();
-    format!("{place}{heading}  {:>2.0} %  {speed}{interval}{left}", share * 100.0)
+    format!("{place}{heading}  {:>2.0} %  {speed}{interval}", share * 100.0)
 }
 
 /// `0:05`, `6:00`, `1:02:03`.
@@ -336,46 +329,19 @@ fn budget(m: &Measure) -> (u64, f64) {
     }
 }
 
-/// Maximum seconds left: until the time limit, or until all bytes are moved at the speed so far. Not known at first, nor of
-/// rounds, nor of loads that are repeated: this would be the end of one pass.
-fn left(p: &Progress<'_>) -> Option<f64> {
-    if p.measure.again.is_some() || is_round(p.measure) {
-        return None;
-    }
-    let (bytes, seconds) = budget(p.measure);
-    let by_bytes = bytes.saturating_sub(p.bytes) as f64 * p.seconds / p.bytes as f64;
-    Some((seconds - p.seconds).min(by_bytes).max(0.0)).filter(|left| left.is_finite())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        plan::AtLeast,
-        units::{Caching, Direction, Load},
-    };
+    use crate::units::{Caching, Direction, Load};
 
     #[test]
     fn a_line_says_what_a_load_does() {
-        let now = Now { share: 0.46, speed: 31.0 * 4096.0, interval: Some(0.22), left: Some(18.0) };
+        let now = Now { share: 0.46, speed: 31.0 * 4096.0, interval: Some(0.22) };
         let load = Load::new(Direction::Write, Pattern::Random, 4096, Caching::Direct, 1);
         let load = Measure::new("write", load, Rule::Fixed { bytes: 1000, seconds: Some(10.0) }, 1 << 20);
         let line = |several| first(Some("3/6".to_owned()), "write", &load, &vec![now; several]);
-        assert_eq!(line(1), "[3/6] write  46 %  31 IOPS ±22 %  up to 18 s left");
-        assert_eq!(line(4), "[3/6] write on 4 targets  46 %  124 IOPS  up to 18 s left");
+        assert_eq!(line(1), "[3/6] write  46 %  31 IOPS ±22 %");
+        assert_eq!(line(4), "[3/6] write on 4 targets  46 %  124 IOPS");
         assert_eq!(cut(line(1), 7), "[3/6] w");
-    }
-
-    #[test]
-    fn the_time_of_one_pass_is_not_the_time_of_all() {
-        let load = Load::new(Direction::Write, Pattern::Sequential, 4096, Caching::Buffered, 1);
-        let rule = Rule::Fixed { bytes: 1_000_000_000, seconds: Some(100.0) };
-        let once = Measure::new("write", load, rule, 1 << 20);
-        let again = Measure { again: Some(AtLeast { seconds: 1.0, bytes: 1 << 30 }), ..once.clone() };
-        let at = |measure| {
-            let (bytes, seconds) = (500_000_000, 10.0);
-            left(&Progress { target: 0, measure, bytes, seconds, speed: 50e6, estimate: None, cliffs: 0 })
-        };
-        assert_eq!([at(&once), at(&again)], [Some(10.0), None]);
     }
 }
