@@ -71,8 +71,6 @@ fn pages_are_served_to_this_machine_only() {
     for (request, host, expected) in cases {
         assert_eq!(ask(request, host).0, expected, "{request} {host}");
     }
-    let (status, _, body) = ask("HEAD /", "localhost");
-    assert_eq!((status.as_str(), body.as_str()), ("200", ""));
     // A new run is shown once it has ended.
     let new = keep(&cli, "2026-11-02T10:00:00Z", "4C02", 20e6);
     Store::at(cli.store()).pack(&new).expect("packs");
