@@ -129,16 +129,14 @@ impl Adaptive {
         let least = rules.w_min.is_some_and(|least| seen >= chunks(least));
         let good = WIDEN * half <= rules.precision && agreed && judged.used() >= retain;
         let needed = seen as f64 * (half / rules.precision).powi(2);
+        let is_too_much = |times| needed > times * chunks(rules.budget) as f64;
         if good && self.holds_for_long(judged) && seen >= 2 * self.failed {
             Decision::Converged
         } else if last {
             Decision::Budget
-        } else if agreed
-            && least
-            && rules.give_up.is_some_and(|times| needed > times * chunks(rules.budget) as f64)
+        } else if agreed && least && rules.give_up.is_some_and(is_too_much)
+            || self.is_out_of_reach(judged) && self.span_is_known(judged)
         {
-            Decision::GaveUp
-        } else if self.is_out_of_reach(judged) && self.span_is_known(judged) {
             Decision::Span
         } else {
             Decision::Continue
