@@ -240,11 +240,10 @@ impl<'a> Measurement<'a> {
         let own = if env::consts::ARCH == "arm" { "armv7l" } else { env::consts::ARCH };
         let mut programs = vec![(own, env::current_exe()?)];
         if let Some(dir) = &args.programs {
+            let dir = absolute(dir)?;
             let others = ["x86_64", "aarch64", "armv7l"].into_iter().filter(|other| *other != own);
-            for (other, path) in others.map(|other| (other, dir.join(other).join("drivebench"))) {
-                programs
-                    .extend(path.is_file().then(|| absolute(&path)).transpose()?.map(|path| (other, path)));
-            }
+            let others = others.map(|other| (other, dir.join(other).join("drivebench")));
+            programs.extend(others.filter(|(_, path)| path.is_file()));
             if programs.len() == 1 {
                 return Err(
                     Usage(format!("{} has no program such as aarch64/drivebench", dir.display())).into()
