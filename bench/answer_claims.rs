@@ -1,8 +1,8 @@
 //! The two claims, a speed that is sustained and one over a span, on drives of all mechanisms.
 
 use drivebench::{
-    analyse::{Adaptive, End, Rules},
-    units::{MIB, Window},
+    analyse::{Adaptive, Rules},
+    units::{Ended, MIB, Window},
 };
 use rand::SeedableRng;
 
@@ -110,7 +110,7 @@ fn mechanism_claims(kind: usize, mechanism: usize, number: u64, seed: u64) -> Ve
                 break;
             }
         }
-        let done = rule.finish(End::Complete);
+        let done = rule.finish(Some(&Ended::Finished));
         let estimate = done.estimate;
         let truth = match estimate.converged {
             true => Some(*sustained.get_or_insert_with(|| model.sustained(random))),

@@ -8,7 +8,7 @@ use clap::{
 };
 use clap_complete::Shell;
 
-use super::{check::args::Check, fleet::Fleet, options::Run, output::Color, pool::args::Pool};
+use super::{check::args::Check, fleet::Fleet, options::Run, output::COLORS, pool::args::Pool};
 use crate::{
     experiments::seconds,
     report::{Format, RowFormat},
@@ -29,8 +29,8 @@ pub struct Args {
 
     /// Colours: auto, always or never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
-    #[arg(display_order = 900)]
-    pub color: Color,
+    #[arg(display_order = 900, value_parser = COLORS)]
+    pub color: String,
 
     #[command(subcommand)]
     pub command: Command,
@@ -280,16 +280,8 @@ pub struct Import {
     pub board: Option<String>,
 
     /// Direction of loads that don't state it, such as dd's
-    #[arg(long, value_name = "read|write", hide_possible_values = true)]
-    pub rw: Option<Way>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Way {
-    /// From the drive
-    Read,
-    /// To the drive
-    Write,
+    #[arg(long, value_name = "read|write", hide_possible_values = true, value_parser = ["read", "write"])]
+    pub rw: Option<String>,
 }
 
 /// Checks a name: one line of 1 to 160 characters.

@@ -14,16 +14,11 @@ use crate::{
 };
 
 pub(super) fn capture(args: &Capture, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
-    // Create the file first: a failure is cheap here, and nothing that exists is overwritten.
     let name = args.file.display();
-    let exists = || anyhow::Error::from(Usage(format!("{name} already exists: choose another name")));
     let failed = |e: io::Error| match e.kind() {
-        io::ErrorKind::AlreadyExists => exists(),
+        io::ErrorKind::AlreadyExists => Usage(format!("{name} already exists: choose another name")).into(),
         _ => anyhow!("{name} can't be written: {e}"),
     };
-    if args.file.symlink_metadata().is_ok() {
-        return Err(exists());
-    }
     // The archive contains serials.
     let file = AtomicFile::create(&args.file, PRIVATE).map_err(failed)?;
     let mut archive = archive(args.anonymise).map_err(failed)?;

@@ -3,12 +3,9 @@
 use std::{iter, process::ExitCode};
 
 use anyhow::Context;
-use clap::{Arg, CommandFactory};
+use clap::CommandFactory;
 use clap_complete::Shell;
-use clap_mangen::{
-    Man,
-    roff::{Roff, roman},
-};
+use clap_mangen::Man;
 
 use super::{
     args::{Args, LAST, RUN, SIDE},
@@ -66,18 +63,15 @@ complete -c drivebench -l resume -x -a '(drivebench names -- --resume 2>/dev/nul
 /// Prints the names of suites or runs that may follow these words, a line each.
 pub(super) fn names(words: &[String], output: &Output) -> anyhow::Result<ExitCode> {
     let mut command = Args::command();
-    let mut option: Option<Arg> = None;
     for word in words {
-        // The value of an option is no command.
-        let is_value = option.take().is_some();
-        let takes_word =
-            |arg: &&Arg| arg.get_action().takes_values() && arg.get_long() == word.strip_prefix("--");
-        option = command.get_arguments().find(|arg| !is_value && takes_word(arg)).cloned();
-        if let Some(next) = command.find_subcommand(word).filter(|_| !is_value) {
+        if let Some(next) = command.find_subcommand(word) {
             command = next.clone();
         }
     }
-    let arg = option.as_ref().or_else(|| command.get_positionals().last());
+    let last = words.last().and_then(|word| word.strip_prefix("--"));
+    let takes_value =
+        |arg: &&clap::Arg| last.is_some() && arg.get_long() == last && arg.get_action().takes_values();
+    let arg = command.get_arguments().find(takes_value).or_else(|| command.get_positionals().last());
     let value = arg.and_then(|arg| arg.get_value_names()?.first()).map(|name| name.as_str());
     let names: Vec<String> = match value {
         Some(RUN | SIDE) => {
@@ -123,36 +117,8 @@ fn pages() -> Vec<(String, clap::Command)> {
 }
 
 fn page_of(command: clap::Command) -> std::io::Result<Vec<u8>> {
-    let notes = command.get_after_help().map(ToString::to_string);
-    let subcommands = command.has_subcommands();
-    let man = Man::new(command).source(concat!("drivebench ", env!("CARGO_PKG_VERSION")));
     let mut page = Vec::new();
-    man.render_title(&mut page)?;
-    man.render_name_section(&mut page)?;
-    man.render_synopsis_section(&mut page)?;
-    man.render_description_section(&mut page)?;
-    man.render_options_section(&mut page)?;
-    if subcommands {
-        man.render_subcommands_section(&mut page)?;
-    }
-    if let Some(notes) = notes {
-        let mut roff = Roff::default();
-        roff.control("SH", ["NOTES"]);
-        let mut examples = false;
-        for line in notes.lines() {
-            // Examples are indented and keep their lines; all else is filled.
-            let example = line.starts_with(' ');
-            if std::mem::replace(&mut examples, example) != example {
-                roff.control(if example { "nf" } else { "fi" }, []);
-            }
-            if line.is_empty() {
-                roff.control("PP", []);
-            } else {
-                roff.text([roman(line)]);
-            }
-        }
-        roff.to_writer(&mut page)?;
-    }
+    Man::new(command).source(concat!("drivebench ", env!("CARGO_PKG_VERSION"))).render(&mut page)?;
     Ok(page)
 }
 
@@ -185,18 +151,6 @@ mod tests {
             let name = format!("drivebench-{}", command.get_name());
             assert_eq!(names.contains(&name), !command.is_hide_set(), "{name}");
         }
-    }
-
-    #[test]
-    fn examples_keep_their_lines() {
-        let page = page("drivebench-run-layouts");
-        let (_, notes) = page.split_once(".SH NOTES\nExamples:\n.nf\n").expect("examples");
-        let (examples, rest) = notes.split_once(".fi\n").expect("an end of the examples");
-        assert!(
-            examples.lines().count() > 1 && examples.lines().all(|line| line.starts_with("  ")),
-            "{examples}"
-        );
-        assert!(rest.starts_with("Sizes:"), "{rest}");
     }
 
     #[test]

@@ -46,37 +46,33 @@ pub(super) fn hint(e: &anyhow::Error, command: impl Fn(&str) -> String) -> Optio
     if let Some(e) = e.downcast_ref::<TargetError>() {
         return Some(e.hint());
     }
-    if let Some(PlanError::TooSmall { path, .. }) = e.downcast_ref() {
-        let dir = path.parent().unwrap_or(path).display();
-        return Some(format!("name its directory, {dir}, to measure the drive with a file of its own"));
-    }
-    if let Some(SuiteError::Unknown(_)) = e.downcast_ref() {
-        return Some("use one of these, or the path of a suite's file".to_owned());
-    }
-    let of_store = match e.downcast_ref() {
-        Some(StoreError::NoSuchRun { .. }) => Some(format!("`{}` lists all runs", command("results"))),
-        Some(StoreError::Complete(run)) => Some(format!("`{}` shows it", command(&format!("show {run}")))),
-        Some(StoreError::Unwritable { .. } | StoreError::NoHome) => {
-            Some("choose another directory with --store DIR".to_owned())
+    match e.downcast_ref() {
+        Some(StoreError::NoSuchRun { .. }) => {
+            return Some(format!("`{}` lists all runs", command("results")));
         }
-        _ => None,
+        Some(StoreError::Complete(run)) => {
+            return Some(format!("`{}` shows it", command(&format!("show {run}"))));
+        }
+        Some(StoreError::Unwritable { .. } | StoreError::NoHome) => {
+            return Some("choose another directory with --store DIR".to_owned());
+        }
+        _ => {}
+    }
+    let hint = match e.downcast_ref() {
+        Some(PlanError::TooSmall { .. }) => "name its directory to measure the drive with a file of its own",
+        Some(PlanError::Unsuitable { .. }) => "`drivebench list` shows the drives and where they are mounted",
+        Some(PlanError::Alignment { .. }) => "4k is 4 KiB, 4kB is 4000 bytes",
+        _ if e.is::<BayError>() => "`drivebench list` shows the bays, `drivebench bay` their names",
+        _ if matches!(e.downcast_ref(), Some(SuiteError::Unknown(_))) => {
+            "use one of these, or the path of a suite's file"
+        }
+        _ if matches!(e.downcast_ref(), Some(LockError::Busy(_))) => {
+            "wait for it with --wait, or measure another drive"
+        }
+        _ if matches!(e.downcast_ref(), Some(CompareError::Unlike { .. })) => {
+            "measure both with the same load, or compare them anyway with --force"
+        }
+        _ => return None,
     };
-    let others = [
-        (
-            matches!(e.downcast_ref(), Some(PlanError::Unsuitable { .. })),
-            "`drivebench list` shows the drives and where they are mounted",
-        ),
-        (matches!(e.downcast_ref(), Some(PlanError::Alignment { .. })), "4k is 4 KiB, 4kB is 4000 bytes"),
-        (e.is::<BayError>(), "`drivebench list` shows the bays, `drivebench bay` their names"),
-        (
-            matches!(e.downcast_ref(), Some(LockError::Busy(_))),
-            "wait for it with --wait, or measure another drive",
-        ),
-        (
-            matches!(e.downcast_ref(), Some(CompareError::Unlike { .. })),
-            "measure both with the same load, or compare them anyway with --force",
-        ),
-    ];
-    let other = others.into_iter().find(|(is, _)| *is);
-    of_store.or_else(|| other.map(|(_, hint)| hint.to_owned()))
+    Some(hint.to_owned())
 }

@@ -1,14 +1,20 @@
 //! `results export`: estimates as rows, for other programs.
 
 use std::{
-    io::{self, BufWriter},
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
-use super::{args::Export, dataset, output, output::Output, stored};
+use anyhow::{anyhow, bail};
+use flate2::{Compression, write::GzEncoder};
+
+use super::{args::Export, errors::Usage, output, output::Output, stored};
 use crate::{
-    record::Store,
+    findings::Findings,
+    record::{AtomicFile, Event, Start, Store, make_dir},
     report::{self, RowFormat},
+    units::{RunStatus, count},
 };
 
 pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
@@ -16,7 +22,7 @@ pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::R
     stored::each_once(&named)?;
     let (runs, whole) = chosen(args, named, store, output)?;
     match &args.dataset {
-        Some(dir) => dataset::add(dir, &runs, whole, store, output),
+        Some(dir) => add_to_dataset(dir, &runs, whole, store, output),
         None => {
             let done = write(&runs, args.format, store, output).map_err(output::unwritable)?;
             Ok(if whole && done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -61,4 +67,94 @@ fn write(runs: &[String], format: RowFormat, store: &Store, output: &Output) -> 
     }
     rows.finish()?;
     Ok(whole)
+}
+
+/// Adds a file of estimates, in Hive's partitions, for each finished run that the dataset does not have yet. `whole`: all that were asked for could be read.
+fn add_to_dataset(
+    dir: &Path,
+    runs: &[String],
+    mut whole: bool,
+    store: &Store,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    if dir.exists() && !dir.is_dir() {
+        return Err(Usage(format!("{} is a file: name a directory", dir.display())).into());
+    }
+    let (mut new, mut left) = (0, 0);
+    for run in runs {
+        let read = || {
+            let Some(Event::Start(start)) = store.open(run)?.next() else { bail!("it has no start") };
+            let path = dir.join(part(run, &start));
+            if path.exists() { Ok(None) } else { Ok(Some((path, stored::read(store, run)?))) }
+        };
+        let problem = match read() {
+            Ok(None) => continue,
+            Ok(Some((path, (findings, None)))) if findings.origin.ended == RunStatus::Finished => {
+                write_part(&path, &findings)
+                    .map_err(|e| anyhow!("{} can't be written: {e}", path.display()))?;
+                new += 1;
+                continue;
+            }
+            Ok(Some((_, (_, damage)))) => damage.map(|why| format!("the record {why}")),
+            Err(e) => Some(e.to_string()),
+        };
+        left += 1;
+        whole &= problem.is_none();
+        problem.iter().for_each(|why| output.note(&format!("Skipped {run}: {why}.")));
+    }
+    let (new, left) = (count(new, "run"), count(left, "unfinished or unreadable run"));
+    output.note(&format!("{}: {new} added, {left} left out.", dir.display()));
+    Ok(if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Where the rows of a run are. Names of runs are unique in a store only, and cloned machines have the same id: the time
+/// tells their runs apart.
+fn part(run: &str, start: &Start) -> PathBuf {
+    // What a record says can't lead out of the dataset.
+    let safe = |text: Option<&str>| -> String {
+        let text = text.filter(|text| !text.is_empty()).unwrap_or("unknown").chars().take(64);
+        text.map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+    };
+    let (month, machine) = (safe(start.at.get(..7)), safe(start.host.machine_id.as_deref()));
+    let time: String = start.at.chars().filter(char::is_ascii_alphanumeric).take(16).collect();
+    format!("month={month}/machine={machine}/part-{run}-{time}.csv.gz").into()
+}
+
+fn write_part(path: &Path, findings: &Findings) -> io::Result<()> {
+    make_dir(path.parent().unwrap_or(path))?;
+    let file = AtomicFile::create(path, 0o666)?;
+    let mut packed = GzEncoder::new(BufWriter::new(file.file()), Compression::default());
+    let mut rows = report::export(RowFormat::Csv, &mut packed)?;
+    report::rows(findings).try_for_each(|row| rows.row(&row))?;
+    rows.finish()?;
+    packed.finish()?.flush()?;
+    // Another export may have added the same run.
+    file.keep_new()
+        .map(drop)
+        .or_else(|e| if e.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(e) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Reader;
+
+    #[test]
+    fn no_record_leads_out_of_the_dataset() {
+        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/records/rbase1.jsonl.gz"));
+        let Some(Event::Start(mut start)) = Reader::open(path).expect("a fixture").next() else {
+            panic!("a start")
+        };
+        let mut at = |at: &str, machine: Option<&str>| {
+            start.at = at.to_owned();
+            start.host.machine_id = machine.map(str::to_owned);
+            part("r2k4", &start).to_str().expect("UTF-8").to_owned()
+        };
+        let usual = at("2026-11-21T07:30:00Z", Some("5f1c"));
+        assert_eq!(usual, "month=2026-11/machine=5f1c/part-r2k4-20261121T073000Z.csv.gz");
+        assert_eq!(at("", Some("")), "month=unknown/machine=unknown/part-r2k4-.csv.gz");
+        let hostile = at("../../../etc", Some(&format!("/../é=\n{}", "x".repeat(999))));
+        let long = "x".repeat(57);
+        assert_eq!(hostile, format!("month=_______/machine=_______{long}/part-r2k4-etc.csv.gz"));
+    }
 }

@@ -6,7 +6,7 @@ use crate::{
         BootPart, Findings, LoadKey, Metric, Quantity, Reference, Scope, Unit,
         fitness::{Use, Verdict},
     },
-    units::{Caching, Direction, MIB, Pattern, distinct, duration, percent, rate, short_load_name, size},
+    units::{Caching, Direction, distinct, duration, percent, rate, short_load_name, size},
 };
 
 /// The most important numbers of a run, each with its unit: the answer of its experiment, or else the speeds of its loads.
@@ -72,7 +72,7 @@ fn is_answer(metric: &Metric) -> bool {
             | Quantity::CacheSize
             | Quantity::Knee
             | Quantity::CostPerFile(_)
-            | Quantity::VarianceShare(_)
+            | Quantity::VarianceShare
             | Quantity::MemoryUsed
             | Quantity::RealSize
     );
@@ -104,7 +104,7 @@ fn written(metric: &Metric) -> String {
             let least = if metric.estimate.high.is_finite() { "" } else { "≥ " };
             return format!("{} {least}{value:.2} × memory", metric.target);
         }
-        Quantity::VarianceShare(_) => return format!("{} {}", metric.target, percent(value)),
+        Quantity::VarianceShare => return format!("{} {}", metric.target, percent(value)),
         Quantity::RelativeSpeed(_) => {
             let name = metric.load.as_ref().map(|load| load.name.as_str()).unwrap_or_default();
             return match Difference::in_multiples(&metric.estimate) {
@@ -125,18 +125,16 @@ fn speeds(all: &[Metric]) -> Vec<String> {
     let speeds: Vec<_> = all
         .iter()
         .filter(whole)
-        .filter_map(|m| m.load.as_ref().map(|load| (name(load), load.direction, m.estimate.value)))
+        .filter_map(|m| m.load.as_ref().map(|load| (load_name(load), load.direction, m.estimate.value)))
         .collect();
-    let mut names = distinct(speeds.iter().map(|(name, ..)| name.clone()));
-    names.sort_by_key(|(order, _)| *order);
-    let pair = |name: (Order, String)| {
+    let names = distinct(speeds.iter().map(|(name, ..)| name.clone()));
+    let pair = |name: String| {
         let own = || speeds.iter().filter(|(other, ..)| *other == name);
         let best = |direction: Direction| {
             let same = own().filter(|(_, other, _)| *other == Some(direction));
             same.map(|(.., speed)| *speed).reduce(f64::max).map(rate)
         };
-        let (_, text) = &name;
-        let text = if several { format!("best {text}") } else { text.clone() };
+        let text = if several { format!("best {name}") } else { name.clone() };
         match (best(Direction::Read), best(Direction::Write)) {
             (Some(read), Some(write)) => format!("{text} {} / {write}", without_unit(&read)),
             (Some(read), None) => format!("{text} read {read}"),
@@ -154,23 +152,11 @@ fn without_unit(text: &str) -> &str {
     text.rsplit_once(' ').map_or(text, |(number, _)| number)
 }
 
-/// The place of a load in a list: SEQ1M comes first, few operations in flight before many; others stay as they ran.
-type Order = (bool, u32);
-
-/// The name of a load without its direction, such as `SEQ1M`.
+/// The name of a load without its direction, such as `SEQ1M` or `RND4K Q32`. The name in an imported file is used where pattern or
+/// block are unknown.
 pub(super) fn load_name(load: &LoadKey) -> String {
-    name(load).1
-}
-
-/// The name of a load without its direction, such as `SEQ1M` or `RND4K Q32`, and its place in a list. The name in an imported file
-/// is used where pattern or block are unknown.
-fn name(load: &LoadKey) -> (Order, String) {
-    let (Some(pattern), Some(block)) = (load.pattern, load.block) else {
-        return ((true, 0), load.name.clone());
-    };
+    let (Some(pattern), Some(block)) = (load.pattern, load.block) else { return load.name.clone() };
     let (depth, streams) = (load.depth.unwrap_or(1) * load.jobs.unwrap_or(1), load.streams.unwrap_or(1));
-    let is_first = (pattern, block, streams) == (Pattern::Sequential, MIB, 1);
-    let order = if is_first { (false, depth) } else { (true, 0) };
     let mut name = short_load_name(pattern, block, depth, streams, load.sync.unwrap_or(false));
     if let Some(Direction::Mixed { read_percent }) = load.direction {
         name += &format!(" mixed {read_percent} %");
@@ -178,15 +164,15 @@ fn name(load: &LoadKey) -> (Order, String) {
     if load.caching.is_some_and(|caching| caching != Caching::Direct) {
         name += " cached";
     }
-    (order, name)
+    name
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        findings::{Factor, Limiter, Measures, fitness::KeptData},
-        units::KIB,
+        findings::{Limiter, Measures, fitness::KeptData},
+        units::{KIB, MIB, Pattern},
     };
 
     fn metric(target: &str, quantity: Quantity, value: f64, load: Option<LoadKey>) -> Metric {
@@ -225,18 +211,11 @@ mod tests {
         let repeated = Metric { repetition: Some(1), ..speed("a", 1e9, Write, Sequential, MIB, 1) };
         assert_eq!(
             of([suite, vec![repeated]].concat()),
-            ["SEQ1M 28.1 / 8.90 MB/s", "RND4K Q1 6.20 / 0.13 MB/s", "RND4K Q32 read 6.60 MB/s"]
+            ["RND4K Q1 6.20 / 0.13 MB/s", "RND4K Q32 read 6.60 MB/s", "SEQ1M 28.1 / 8.90 MB/s"]
         );
         let ranked = [("a", 8.9e6), ("b", 8.7e6), ("c", 8.8e6)];
         let ranked = ranked.map(|(target, value)| speed(target, value, Write, Sequential, 4 * KIB, 1));
         assert_eq!(of(ranked.to_vec()), ["best SEQ4K write 8.90 MB/s"]);
-        // SEQ1M aside, the first load of a suite comes first.
-        let database = [(4 * KIB, 1), (16 * KIB, 1), (16 * KIB, 32)];
-        let database = database.map(|(block, depth)| speed("a", 8.9e6, Write, Random, block, depth));
-        assert_eq!(
-            of(database.to_vec()),
-            ["RND4K Q1 write 8.90 MB/s", "RND16K Q1 write 8.90 MB/s", "RND16K Q32 write 8.90 MB/s"]
-        );
         let key = || load(Direction::Mixed { read_percent: 70 }, Random, 4 * KIB, 1);
         let cached = key().map(|load| LoadKey { caching: Some(Caching::Buffered), ..load });
         let mixed = [key(), cached].map(|load| metric("a", Quantity::Throughput, 8.9e6, load));
@@ -296,7 +275,7 @@ mod tests {
         assert_eq!(alone(Quantity::BootTime(BootPart::Whole), 17.6), ["17.6 s boot"]);
         assert_eq!(alone(Quantity::Ceiling(Limiter::Bus), 34.6e6), ["34.6 MB/s limit"]);
         assert_eq!(alone(Quantity::Knee, 65536.0), ["64 KiB knee"]);
-        assert_eq!(alone(Quantity::VarianceShare(Factor::Bays), 0.92), ["a 92 %"]);
+        assert_eq!(alone(Quantity::VarianceShare, 0.92), ["a 92 %"]);
         let fell = metric("a", Quantity::CacheSize, 1.2e9, key()).at(Scope::BeforeCliff(None));
         assert_eq!(
             of(vec![speed(28e6, Scope::BeforeCliff(None)), fell, speed(8.9e6, Scope::AfterCliff(None))]),

@@ -23,10 +23,9 @@ use crate::{
         Column, Findings, LoadKey, Metric, Quantity, Scope, Table,
         fitness::{Use, Verdict},
     },
-    record::{Event, Start, Store},
+    record::Store,
     report::{self, Style},
     run,
-    target::Target,
     units::{Direction, percent, rate, shortened},
 };
 
@@ -88,8 +87,6 @@ pub(super) struct SpeedChange {
     pub until: String,
     /// The new speed as a multiple of the old one.
     pub ratio: Estimate,
-    /// What else changed meanwhile.
-    pub beside: Vec<Changed>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -144,7 +141,6 @@ pub(super) fn read(store: &Store) -> anyhow::Result<BTreeMap<String, DriveHistor
     let mut drives: BTreeMap<String, DriveHistory> = BTreeMap::new();
     for summary in store.list()?.0.into_iter().filter(|run| run.copy_of.is_none()) {
         let Ok(findings) = stored::findings(store, &summary.run) else { continue };
-        let places = places(store, &summary.run);
         for carrier in &findings.origin.carriers {
             // The speed of a pool is not that of one drive.
             let [drive] = &carrier.drives[..] else { continue };
@@ -155,8 +151,11 @@ pub(super) fn read(store: &Store) -> anyhow::Result<BTreeMap<String, DriveHistor
             let origin = &findings.origin;
             let machine = [origin.host_name.as_ref(), origin.board.as_ref().or(origin.lab.as_ref())];
             own.machine = machine.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" · ");
-            let place = places.get(&drive.identity).cloned().unwrap_or_default();
-            own.add(&findings, &carrier.target, place);
+            let port = drive.bay.as_ref().map(|_| drive.full_bay.clone());
+            let filesystem = carrier.filesystem.clone();
+            let place = [("kernel", origin.kernel.clone()), ("port", port), ("filesystem", filesystem)];
+            let place = place.into_iter().filter_map(|(what, value)| Some((what, value?)));
+            own.add(&findings, &carrier.target, place.collect());
         }
     }
     drives.values_mut().for_each(DriveHistory::find_changes);
@@ -169,27 +168,6 @@ pub(super) fn days(from: &str, to: &str) -> f64 {
     let (Some(from), Some(to)) = (time(from), time(to)) else { return f64::INFINITY };
     let seconds = to.duration_since(from).map_or_else(|e| -e.duration().as_secs_f64(), |d| d.as_secs_f64());
     seconds / 86_400.0
-}
-
-/// The kernel, and the port and filesystem of each drive, by its identity.
-fn places(store: &Store, run: &str) -> BTreeMap<String, Conditions> {
-    let Ok(mut record) = store.open(run) else { return BTreeMap::new() };
-    let kernel = match record.next() {
-        Some(Event::Start(start)) => {
-            let Start { inventory, .. } = *start;
-            inventory.machine.kernel
-        }
-        _ => None,
-    };
-    let Some(Event::Plan { plan }) = record.next() else { return BTreeMap::new() };
-    let place = |target: &Target| {
-        let [drive] = &target.drives[..] else { return None };
-        let filesystem = target.mount.as_ref().map(|mount| mount.filesystem.clone());
-        let port = drive.bay.as_ref().map(|_| drive.full_bay());
-        let all = [("kernel", kernel.clone()), ("port", port), ("filesystem", filesystem)];
-        Some((drive.identity(), all.into_iter().filter_map(|(what, value)| Some((what, value?))).collect()))
-    };
-    plan.targets.iter().filter_map(place).collect()
 }
 
 impl Entry {
@@ -254,21 +232,13 @@ impl DriveHistory {
 
     /// Looks for a change in the speed of each load.
     fn find_changes(&mut self) {
-        let position = |point: &Point| self.runs.iter().position(|entry| entry.run == point.run).unwrap_or(0);
         for series in &mut self.loads {
             let points = &series.points;
             let run = |point: &Point| (days(&points[0].at, &point.at), point.speed.clone());
             let found = change_point(&points.iter().map(run).collect::<Vec<_>>());
             series.change = found.map(|ChangePoint { first, range: [earliest, latest], ratio }| {
-                let [after, until] = [&points[earliest - 1], &points[latest]];
-                let meanwhile = &self.runs[position(after) + 1..=position(until)];
-                SpeedChange {
-                    since: points[first].at.clone(),
-                    after: after.at.clone(),
-                    until: until.at.clone(),
-                    ratio,
-                    beside: meanwhile.iter().flat_map(|entry| entry.changed.clone()).collect(),
-                }
+                let [since, after, until] = [first, earliest - 1, latest].map(|at| points[at].at.clone());
+                SpeedChange { since, after, until, ratio }
             });
         }
     }
@@ -277,7 +247,7 @@ impl DriveHistory {
 impl Series {
     /// When and by how much its speed changed, in a sentence.
     pub fn change_in_words(&self) -> Option<String> {
-        let SpeedChange { since, after, until, ratio, beside } = self.change.as_ref()?;
+        let SpeedChange { since, after, until, ratio } = self.change.as_ref()?;
         let [since, after, until] = [since, after, until].map(|at| at.get(..10).unwrap_or(at));
         let ends =
             [after, until].map(|day| day.strip_prefix(since.get(..5).unwrap_or_default()).unwrap_or(day));
@@ -285,9 +255,8 @@ impl Series {
         let mut by = [ratio.low, ratio.high].map(|ratio| sign * (ratio - 1.0));
         by.sort_by(f64::total_cmp);
         let by = Estimate::between(sign * (ratio.value - 1.0), by, "").with_ends(percent);
-        let beside = beside.iter().map(|changed| format!(" {}", mark(changed))).collect::<String>();
         let (load, from) = (&self.load, origin(&self.experiment, self.suite.as_deref()));
-        Some(format!("{load} ({from}): {how} by {by} since {since} ({} to {}){beside}", ends[0], ends[1]))
+        Some(format!("{load} ({from}): {how} by {by} since {since} ({} to {})", ends[0], ends[1]))
     }
 }
 
@@ -340,7 +309,7 @@ fn cells(series: &Series, style: Style) -> Vec<String> {
 
 /// One character a run, at most 40 of the newest. The scale ends at the highest speed and begins at the lowest, or at 80 % of
 /// the highest if that is lower, so that small differences look small.
-pub(super) fn sparkline(speeds: &[f64], unicode: bool) -> String {
+fn sparkline(speeds: &[f64], unicode: bool) -> String {
     const MOST: usize = 40;
     let levels = if unicode { "▁▂▃▄▅▆▇█" } else { "12345678" };
     let levels: Vec<char> = levels.chars().collect();
@@ -438,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_speed_is_named_with_what_changed_beside_it() {
+    fn a_change_of_speed_is_named() {
         let mut one = DriveHistory { drive: "WDC WD10JPVX WX61".to_owned(), ..DriveHistory::default() };
         for at in 0..12 {
             let speed = if at < 7 { 100e6 } else { 80e6 } * (1.0 + 0.01 * f64::from(at % 3));
@@ -452,7 +421,6 @@ mod tests {
         let change = one.loads[0].change.as_ref().expect("a change");
         let times = [&change.after, &change.since, &change.until].map(|at| &at[..10]);
         assert_eq!(times, ["2026-07-03", "2026-08-03", "2026-08-03"]);
-        assert_eq!(change.beside.iter().map(|one| one.what).collect::<Vec<_>>(), ["kernel"]);
         insta::assert_snapshot!(text(&one, "2026-12-29T00:00:00Z", Style::PLAIN));
     }
 }

@@ -2,10 +2,10 @@
 
 use clap::{
     Arg, ArgAction, ArgMatches, Args as Group, FromArgMatches, Subcommand, builder::PossibleValuesParser,
-    error::ErrorKind, parser::ValueSource, value_parser,
+    error::ErrorKind, parser::ValueSource,
 };
 
-use super::{args::RUN, output::Color};
+use super::{args::RUN, output::COLORS};
 use crate::{
     experiments::{self, Declared, Experiment, REGISTER, Values},
     findings::fitness::Use,
@@ -96,9 +96,9 @@ impl FromArgMatches for Run {
 
 fn subcommand(experiment: &'static Experiment) -> clap::Command {
     let options = experiment.options;
-    let examples = experiment.examples.iter().map(|line| format!("  drivebench run {line}\n"));
+    let examples = experiment.examples.iter().map(|line| format!("\n  drivebench run {line}"));
     let notes = format!(
-        "Examples:\n{}Sizes: 4k, 1M, 1GiB are powers of 1024; 500MB of 1000. Times: 90s, 10m, 1h.",
+        "Sizes: 4k, 1M, 1GiB are powers of 1024; 500MB of 1000. Times: 90s, 10m, 1h.\nExamples:{}",
         examples.collect::<String>()
     );
     // A resumed run already has its plan, but consent is given anew.
@@ -111,7 +111,7 @@ fn subcommand(experiment: &'static Experiment) -> clap::Command {
         .arg(
             Arg::new("color")
                 .long("color")
-                .value_parser(value_parser!(Color))
+                .value_parser(COLORS)
                 .default_value("auto")
                 .global(true)
                 .hide(true),

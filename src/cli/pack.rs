@@ -14,7 +14,6 @@ use std::{
 use anyhow::{anyhow, bail};
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::{errors::Usage, import::list_skipped, output::Output, report, stored};
@@ -216,15 +215,6 @@ fn sign(key: &Path, digest: &str) -> anyhow::Result<String> {
     }
 }
 
-/// Whether a pack is signed, and by whom.
-enum Signed {
-    Not,
-    /// There is one, and no file of signers to check it by.
-    Unchecked,
-    By(String),
-    Wrong(String),
-}
-
 pub(super) fn verify(path: &Path, signers: Option<&Path>, output: &Output) -> anyhow::Result<ExitCode> {
     let name = path.display();
     let Some(pack) = open(path)? else {
@@ -233,54 +223,38 @@ pub(super) fn verify(path: &Path, signers: Option<&Path>, output: &Output) -> an
     let unchanged = pack.is_unchanged();
     let again = findings(&pack.record).map(|(_, json)| json);
     let alike = again.as_ref().is_ok_and(|again| *again == pack.seal.findings);
-    let signed = match (&pack.seal.signature, signers) {
-        (None, _) => Signed::Not,
-        (Some(_), None) => Signed::Unchecked,
+    let (signature, is_signed) = match (&pack.seal.signature, signers) {
+        (None, _) => ("none".to_owned(), false),
+        (Some(_), None) => ("not checked: name the file of allowed signers with --signers".to_owned(), false),
         (Some(signature), Some(signers)) => {
             open_regular(signers).map_err(|e| Usage(format!("{} can't be read: {e}", signers.display())))?;
             let said = System::default().ask(&ssh_keygen::verify(signers, signature, &pack.digest()))?;
             match said.code {
-                Some(0) => Signed::By(clean(said.stdout.trim()).into_owned()),
-                _ => Signed::Wrong(said.complaint()),
+                Some(0) => (clean(said.stdout.trim()).into_owned(), true),
+                _ => (format!("NOT by any of the signers: {}", said.complaint()), false),
             }
         }
     };
-    let content = match (unchanged, &signed) {
+    let content = match (unchanged, is_signed) {
         (false, _) => "CHANGED since it was packed",
-        (true, Signed::By(_)) => "unchanged since it was signed",
-        (true, _) => "as its digest says, which anyone can compute again",
+        (true, true) => "unchanged since it was signed",
+        (true, false) => "as its digest says, which anyone can compute again",
     };
     let found = match &again {
         Ok(_) if alike => "the same, computed again from its windows".to_owned(),
-        Ok(again) => format!("DIFFERENT when computed again{}", differences(again, &pack.seal)),
+        Ok(_) => format!("DIFFERENT when computed again{}", by_another(&pack.seal)),
         Err(e) => format!("NOT computable: {e}"),
-    };
-    let signature = match &signed {
-        Signed::Not => "none".to_owned(),
-        Signed::Unchecked => "not checked: name the file of allowed signers with --signers".to_owned(),
-        Signed::By(whom) => whom.clone(),
-        Signed::Wrong(why) => format!("NOT by any of the signers: {why}"),
     };
     output.result(&format!("content    {content}\nfindings   {found}\nsignature  {signature}\n"))?;
     output.note("Nothing shows that the run happened as recorded.");
-    let fine = unchanged && alike && (signers.is_none() || matches!(signed, Signed::By(_)));
+    let fine = unchanged && alike && (signers.is_none() || is_signed);
     Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Where two findings differ, and whether another drivebench computed them.
-fn differences(again: &str, seal: &Seal) -> String {
-    let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
-    let (now, then) = (parse(again), parse(&seal.findings));
-    let keys = |value: &Value| {
-        value.as_object().map(|map| map.keys().cloned().collect::<Vec<_>>()).unwrap_or_default()
-    };
-    let mut names: Vec<String> = [keys(&now), keys(&then)].concat();
-    names.retain(|name| now.get(name) != then.get(name));
-    names.sort();
-    names.dedup();
-    let other = seal.version != env!("CARGO_PKG_VERSION");
-    let by = if other { format!(" (packed by drivebench {})", clean(&seal.version)) } else { String::new() };
-    format!(": {}{by}", clean(&names.join(", ")))
+/// The version of another drivebench, which may compute other findings.
+fn by_another(seal: &Seal) -> String {
+    let is_other = seal.version != env!("CARGO_PKG_VERSION");
+    if is_other { format!(" (packed by drivebench {})", clean(&seal.version)) } else { String::new() }
 }
 
 /// The findings of a pack, if `verify` finds nothing wrong; signatures are not checked.
@@ -291,7 +265,7 @@ fn verified(path: &Path) -> anyhow::Result<Findings> {
     }
     let (findings, json) = findings(&pack.record)?;
     if json != pack.seal.findings {
-        bail!("its findings are different when computed again{}", differences(&json, &pack.seal));
+        bail!("its findings are different when computed again{}", by_another(&pack.seal));
     }
     Ok(findings)
 }

@@ -28,11 +28,6 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     let mut all: Vec<Findings> = runs.collect::<anyhow::Result<_>>()?;
     let dir = args.out.clone().unwrap_or_else(|| format!("drivebench-{}", names.join("-")).into());
     let name = dir.display();
-    let exists =
-        || anyhow::Error::from(Usage(format!("{name} already exists: choose another directory with --out")));
-    if dir.symlink_metadata().is_ok() {
-        return Err(exists());
-    }
     // The comparison comes first: it is why several runs are in one report.
     let mut compared = Vec::new();
     let others = stored::others(&store, &all)?;
@@ -51,7 +46,9 @@ pub(super) fn report(args: &Report, store: &Option<PathBuf>, output: &Output) ->
     let files = files(&all);
     let bytes: usize = files.iter().map(|(_, text)| text.len()).sum();
     keep_new_dir(&dir, &files).map_err(|e| match e.kind() {
-        io::ErrorKind::AlreadyExists => exists(),
+        io::ErrorKind::AlreadyExists => {
+            Usage(format!("{name} already exists: choose another directory with --out")).into()
+        }
         _ => anyhow::anyhow!("{name} can't be written: {e}"),
     })?;
     output.note(&format!(

@@ -213,19 +213,10 @@ fn result(run: &Summary, room: usize) -> String {
     if cut { line.trim_end_matches([' ', '/']).to_owned() + "…" } else { line }
 }
 
-/// `22 Nov 07:30`, or `22 Nov 2024` of another year.
+/// `11-22 07:30`, or `2024-11-22` of another year.
 pub(super) fn short_date(at: &str, now: &str) -> String {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let part = |range| at.get(range);
-    let month = part(5..7).and_then(|month| MONTHS.get(month.parse::<usize>().ok()?.checked_sub(1)?));
-    match (part(0..4), month, part(8..10), part(11..16)) {
-        (Some(year), Some(month), Some(day), Some(_)) if now.get(..4) != Some(year) => {
-            format!("{day} {month} {year}")
-        }
-        (_, Some(month), Some(day), Some(time)) => format!("{day} {month} {time}"),
-        _ => at.to_owned(),
-    }
+    let range = if at.get(..4) == now.get(..4) { 5..16 } else { 0..10 };
+    at.get(range).unwrap_or(at).replace('T', " ")
 }
 
 #[cfg(test)]

@@ -1,12 +1,17 @@
 //! `drivebench run`: plan, show, measure, report.
 
-use std::{io, iter, path::PathBuf, process::ExitCode};
+use std::{
+    io::{self, BufRead, IsTerminal},
+    iter,
+    path::PathBuf,
+    process::ExitCode,
+};
 
 use anyhow::anyhow;
 
 use super::{
     check::gate,
-    cleanup, consent,
+    cleanup,
     errors::Usage,
     options::{Options, Run},
     output::Output,
@@ -18,7 +23,7 @@ use super::{
 use crate::{
     danger::erasable,
     engine::Cancel,
-    experiments::{self, ERASE, Request, pool_commands::is_pool_command},
+    experiments::{self, ERASE, Request, Values, pool_commands::is_pool_command},
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, Host, How, SCHEMA, Start, Store, StoreError},
@@ -37,26 +42,25 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
         run::sweep(store.dir()).iter().for_each(|one| output.note(&cleanup::describe(one)));
     }
     let inventory = pool::here(Some(store.dir()), output);
-    if let Some(run) = &args.resume {
-        let run = &stored::names(&store, std::slice::from_ref(run))?.remove(0);
-        let (plan, _) = unfinished(experiment.name, run, &store.unfinished(run)?, &store)?;
-        plan.require(&inventory, store.dir())?;
-        let erase = values.typed(&ERASE).unwrap_or_default();
-        let erase = pool::consent_to(&plan, erase, None, &inventory, store.dir(), output)?;
-        consent::ask(&plan, values, output)?;
-        let task = Task { resumed: Some(run), ..Task::new(plan, erase) };
-        return carry_out(args, task, inventory, &store, output);
-    }
-    let resolve = |given: &String| experiment.resolve(&inventory, given);
-    let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
-    let twice =
-        |(at, target): &(usize, &Target)| targets[..*at].iter().any(|t| experiment.are_same(t, target));
-    if let Some((_, target)) = targets.iter().enumerate().find(twice) {
-        return Err(Usage(format!("{} is named twice", target.path.display())).into());
-    }
-    let ask = Request::new(experiment, targets, values.clone())?;
-    let plan = experiment.plan(&Request { memory: Target::in_memory(&inventory), ..ask })?;
-    run::movable(&plan, &inventory, store.dir())?;
+    let resumed = args.resume.iter().cloned().collect::<Vec<_>>();
+    let resumed = stored::names(&store, &resumed)?.pop();
+    let plan = match &resumed {
+        Some(run) => unfinished(experiment.name, run, &store.unfinished(run)?, &store)?.0,
+        None => {
+            let resolve = |given: &String| experiment.resolve(&inventory, given);
+            let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
+            let twice = |(at, target): &(usize, &Target)| {
+                targets[..*at].iter().any(|t| experiment.are_same(t, target))
+            };
+            if let Some((_, target)) = targets.iter().enumerate().find(twice) {
+                return Err(Usage(format!("{} is named twice", target.path.display())).into());
+            }
+            let ask = Request::new(experiment, targets, values.clone())?;
+            let plan = experiment.plan(&Request { memory: Target::in_memory(&inventory), ..ask })?;
+            run::movable(&plan, &inventory, store.dir())?;
+            plan
+        }
+    };
     if args.plan {
         match args.format {
             Format::Json => output.result(&json(&plan.to_json()))?,
@@ -73,23 +77,43 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     plan.require(&inventory, store.dir())?;
     let erase = values.typed(&ERASE).unwrap_or_default();
     let erase = pool::consent_to(&plan, erase, None, &inventory, store.dir(), output)?;
-    consent::ask(&plan, values, output)?;
-    let task = Task { before: plan.brief(), ..Task::new(plan, erase) };
+    ask_consent(&plan, values, output)?;
+    let task = Task { before: plan.brief(), resumed, ..Task::new(plan, erase) };
     carry_out(args, task, inventory, &store, output)
 }
 
+/// Takes the consents that acts ask for besides that to erase drives: a word that an option names, or that is typed.
+fn ask_consent(plan: &Plan, values: &Values, output: &Output) -> anyhow::Result<()> {
+    for consent in plan.steps.iter().filter_map(|step| step.act.consent()) {
+        let option = format!("--{} {}", consent.option, shell_word(&consent.word));
+        match values.text(consent.option) {
+            Some(words) if words.split(',').chain([words]).any(|word| word == consent.word) => continue,
+            None if io::stdin().is_terminal() => {}
+            _ => return Err(Usage(format!("to {}, add {option}", consent.act)).into()),
+        }
+        consent.warnings.iter().for_each(|line| output.note(line));
+        output.note(&format!("To {}, type {}; to stop, type nothing:", consent.act, consent.word));
+        let mut typed = String::new();
+        io::stdin().lock().read_line(&mut typed)?;
+        if typed.trim() != consent.word {
+            return Err(Usage("stopped; nothing was changed".to_owned()).into());
+        }
+    }
+    Ok(())
+}
+
 /// A plan that is to be carried out and recorded.
-pub(super) struct Task<'a> {
+pub(super) struct Task {
     plan: Plan,
     /// Printed before the run starts.
     before: String,
     /// The run to resume.
-    resumed: Option<&'a str>,
+    resumed: Option<String>,
     /// The serials of drives that may be erased.
     erase: Vec<String>,
 }
 
-impl Task<'_> {
+impl Task {
     /// `erase`: the serials of the drives that may be erased.
     pub fn new(plan: Plan, erase: Vec<String>) -> Self {
         Self { plan, before: String::new(), resumed: None, erase }
@@ -135,8 +159,6 @@ fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyh
             // The run waits until they are in their bays.
             Err(_) if moves => {}
             Err(e) => {
-                let now = Target::resolve(inventory, &target.path.to_string_lossy());
-                let now = now.map_or_else(|e| e.to_string(), |now| format!("it is on {} now", now.label()));
                 let path = target.path.display();
                 let lost = match plan.accepts_missing_drives() {
                     true => {
@@ -144,7 +166,7 @@ fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyh
                     }
                     false => "",
                 };
-                return Err(anyhow!("{run} can't be continued in {path}: {now}, and {e}{lost}"));
+                return Err(anyhow!("{run} can't be continued in {path}: {e}{lost}"));
             }
         }
     }
@@ -156,7 +178,7 @@ fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyh
 /// Carries a plan out, records it, and shows what was found.
 pub(super) fn carry_out(
     args: &Options,
-    task: Task<'_>,
+    task: Task,
     mut inventory: Inventory,
     store: &Store,
     output: &Output,
@@ -181,13 +203,13 @@ pub(super) fn carry_out(
         }
         Some(name) => {
             // While this waited for the drives, the run may have gone on elsewhere.
-            let (record, writer) = store.reopen(name)?;
+            let (record, writer) = store.reopen(&name)?;
             let done;
-            (plan, done) = unfinished(&experiment, name, &record, store)?;
+            (plan, done) = unfinished(&experiment, &name, &record, store)?;
             inventory = pool::here(Some(store.dir()), output);
-            before = remaining(name, &plan, &done, &inventory)?;
+            before = remaining(&name, &plan, &done, &inventory)?;
             let resume = Event::Resume { at: run::now(), version: env!("CARGO_PKG_VERSION").to_owned() };
-            (name.to_owned(), writer, resume, done)
+            (name, writer, resume, done)
         }
     };
     if !args.events {
@@ -215,12 +237,8 @@ pub(super) fn carry_out(
         let show = stored::command(store, &format!("show {name}"));
         anyhow!("the record of {name} can't be written: {e}; `{show}` shows what was saved")
     })?;
-    let findings = stored::findings(store, &name).map_err(|e| match e.downcast_ref() {
-        Some(StoreError::NoSuchRun { path, .. }) => {
-            anyhow!("the record of {name} was removed during the run from {}: measure again", path.display())
-        }
-        _ => e,
-    })?;
+    let findings = stored::findings(store, &name)
+        .map_err(|e| anyhow!("the record of {name} can't be read, measure again: {e}"))?;
     if how == How::Finished {
         stored::pack(store, &name, output);
     }

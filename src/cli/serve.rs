@@ -3,19 +3,19 @@
 
 use std::{
     collections::BTreeMap,
-    io::{self, ErrorKind, Read, Write},
+    io::{self, BufRead, BufReader, Read, Write},
     net::{Ipv4Addr, TcpListener, TcpStream},
     process::ExitCode,
     sync::{Arc, Mutex, PoisonError},
     thread,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, SystemTime},
 };
 
 use super::{errors::Usage, output::Output, signals::Signals, site};
 use crate::record::Store;
 
-/// The most bytes of a request, seconds until it is complete, and connections at once.
-const LONGEST: usize = 8192;
+/// The most bytes of a request, seconds until the next of them, and connections at once.
+const LONGEST: u64 = 8192;
 const PATIENCE: Duration = Duration::from_secs(5);
 const CONNECTIONS: usize = 32;
 /// From one look for a signal to the next.
@@ -28,7 +28,7 @@ X-Content-Type-Options: nosniff\r
 Referrer-Policy: no-referrer\r
 Cross-Origin-Resource-Policy: same-origin\r
 Cache-Control: no-store\r
-Allow: GET, HEAD\r
+Allow: GET\r
 Connection: close\r
 ";
 
@@ -72,31 +72,23 @@ pub(super) fn serve(port: u16, store: Store, output: &Output) -> anyhow::Result<
 
 fn converse(mut stream: TcpStream, site: &Site) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
-    let head = read_head(&mut stream)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let head = read_head(&stream)?;
     let pages = site.current();
     let (status, page) =
         pages.as_ref().map_or(("500 Internal Server Error", None), |pages| answer(&head, pages));
     let failure = pages.as_ref().err().map(|e| format!("{e:#}"));
     let kind = if page.is_some() { "html" } else { "plain" };
     let text = page.or(failure.as_deref()).unwrap_or(status);
-    let (length, text) = (text.len(), if head.starts_with("HEAD ") { "" } else { text });
-    let kind = format!("Content-Type: text/{kind}; charset=utf-8\r\nContent-Length: {length}\r\n");
+    let kind = format!("Content-Type: text/{kind}; charset=utf-8\r\nContent-Length: {}\r\n", text.len());
     stream.write_all(format!("HTTP/1.1 {status}\r\n{kind}{HEADERS}\r\n{text}").as_bytes())
 }
 
 /// A request up to its empty line, or as much as is accepted.
-fn read_head(stream: &mut TcpStream) -> io::Result<String> {
-    let end = Instant::now() + PATIENCE;
-    let (mut head, mut buffer) = (Vec::new(), [0; 1024]);
-    while head.len() < LONGEST && !head.windows(4).any(|four| four == b"\r\n\r\n") {
-        let left = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
-        stream.set_read_timeout(Some(left.ok_or(ErrorKind::TimedOut)?))?;
-        match stream.read(&mut buffer)? {
-            0 => return Err(ErrorKind::UnexpectedEof.into()),
-            n => head.extend_from_slice(&buffer[..n]),
-        }
-    }
-    Ok(String::from_utf8_lossy(&head).into_owned())
+fn read_head(stream: &TcpStream) -> io::Result<String> {
+    let (mut head, mut lines) = (String::new(), BufReader::new(stream.take(LONGEST)));
+    while !head.ends_with("\r\n\r\n") && lines.read_line(&mut head)? > 0 {}
+    Ok(head)
 }
 
 impl Site {
@@ -125,7 +117,7 @@ fn answer<'a>(request: &str, pages: &'a Pages) -> (&'static str, Option<&'a str>
     let name = path.strip_prefix('/').map(|name| if name.is_empty() { site::INDEX } else { name });
     match name.and_then(|name| pages.get(name)) {
         _ if !is_this_machine(host) => ("421 Misdirected Request", None),
-        _ if !["GET", "HEAD"].contains(method) => ("405 Method Not Allowed", None),
+        _ if *method != "GET" => ("405 Method Not Allowed", None),
         None => ("404 Not Found", None),
         Some(page) => ("200 OK", Some(page)),
     }
@@ -184,8 +176,8 @@ mod tests {
             (format!("GET / HTTP/1.1\r\nHost: localhost\r\n{own}"), "400 Bad Request"),
             ("GET / HTTP/1.1\r\n\r\n".to_owned(), "400 Bad Request"),
             ("GET / HTTP/1.1\r\n".to_owned(), "400 Bad Request"),
-            ("x".repeat(LONGEST), "400 Bad Request"),
-            (format!("HEAD /r1.html HTTP/1.1\r\n{own}"), "200 OK"),
+            ("x".repeat(LONGEST as usize), "400 Bad Request"),
+            (format!("HEAD / HTTP/1.1\r\n{own}"), "405 Method Not Allowed"),
         ] {
             assert_eq!(status(&head), expected, "{head}");
         }

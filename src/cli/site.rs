@@ -13,21 +13,20 @@ use sha2::{Digest, Sha256};
 use super::{
     check,
     errors::Usage,
-    history::{self, DriveHistory, Entry, HEADS, Series, days, origin, sparkline},
+    history::{self, DriveHistory, Entry, HEADS, Series, days, origin},
     output::Output,
     results::short_date,
-    side_by_side::rankings,
     stored,
 };
 use crate::{
-    findings::{At, Axis, Curve, Figure, Mark, Point, Style, Unit},
+    findings::{Axis, Curve, Figure, Point, Style, Unit},
     record::{AtomicFile, Store, is_name, keep_new_dir, open_regular},
     report::{
         MARK, html,
-        site::{self, SIDE_BY_SIDE, SITE},
+        site::{self, SITE},
     },
     run,
-    units::{count, decimal_bytes, shortened, signed_percent},
+    units::{count, decimal_bytes},
 };
 
 /// The first page; an existing directory without it is not ours.
@@ -80,7 +79,6 @@ pub(super) fn pages(store: &Store) -> anyhow::Result<BTreeMap<String, String>> {
     let runs: BTreeSet<&str> =
         drives.iter().flat_map(|one| &one.runs).map(|entry| entry.run.as_str()).collect();
     pages.insert(INDEX.to_owned(), site::index(&rows, !alarms.is_empty(), runs.len(), &short_date(&now, "")));
-    pages.insert(SIDE_BY_SIDE.to_owned(), site::side_by_side(&rows, &rankings(store, &drives)?));
     Ok(pages)
 }
 
@@ -149,15 +147,9 @@ fn row(one: &DriveHistory, mut alarms: Vec<String>, now: &str) -> site::Drive {
     let newest = |direction: &str| {
         let own = one.loads.iter().filter(|series| series.load.ends_with(direction));
         let last = own.filter_map(|series| Some((series, series.points.last()?)));
-        let best = last.max_by_key(|(series, point)| (is_sequential(series), &point.at));
+        let best = last.max_by_key(|(series, point)| (series.load.starts_with("SEQ"), &point.at));
         best.map(|(_, point)| point.speed.value)
     };
-    let several = one.loads.iter().filter(|series| series.points.len() > 1);
-    let longest = several.max_by_key(|series| (is_sequential(series), series.points.len()));
-    let trend = longest.map(|series| {
-        let speeds: Vec<f64> = series.points.iter().map(|point| point.speed.value).collect();
-        (series.load.clone(), sparkline(&speeds, true))
-    });
     site::Drive {
         page: page(&drive_page(&one.identity)),
         name: one.name().to_owned(),
@@ -165,13 +157,8 @@ fn row(one: &DriveHistory, mut alarms: Vec<String>, now: &str) -> site::Drive {
         alarms,
         read: newest(" read"),
         write: newest(" write"),
-        trend,
         newest: one.runs.last().map(|entry| short_date(&entry.at, now)).unwrap_or_default(),
     }
-}
-
-fn is_sequential(series: &Series) -> bool {
-    series.load.starts_with("SEQ")
 }
 
 fn line(entry: &Entry, shown: &BTreeSet<&str>, now: &str) -> site::Run {
@@ -185,24 +172,14 @@ fn figures(one: &DriveHistory) -> Vec<Figure> {
     for series in one.loads.iter().filter(|series| series.points.len() > 1) {
         groups.entry(origin(&series.experiment, series.suite.as_deref())).or_default().push(series);
     }
-    groups.into_iter().map(|(name, all)| figure(one, &name, &all[..all.len().min(CURVES)])).collect()
+    groups.into_iter().map(|(name, all)| figure(&name, &all[..all.len().min(CURVES)])).collect()
 }
 
-fn figure(one: &DriveHistory, name: &str, all: &[&Series]) -> Figure {
+fn figure(name: &str, all: &[&Series]) -> Figure {
     let first = all.iter().filter_map(|series| series.points.first()).map(|point| point.at.as_str()).min();
     let first = first.unwrap_or_default();
     let point = |point: &history::Point| Point::of(days(first, &point.at), &point.speed);
     let curve = |series: &&Series| Curve::new(&series.load, Style::Line, series.points.iter().map(point));
-    let marks = one.runs.iter().flat_map(|entry| {
-        let at = days(first, &entry.at);
-        let label = move |one: &history::Changed| format!("{} {}", one.what, shortened(&one.to, 24));
-        entry.changed.iter().map(move |one| Mark { label: label(one), at: At::X(at) })
-    });
-    let changes = all.iter().filter_map(|series| {
-        let change = series.change.as_ref()?;
-        let label = format!("{} {}", series.load, signed_percent(change.ratio.value - 1.0));
-        Some(Mark { label, at: At::X(days(first, &change.since)) })
-    });
     Figure {
         title: format!("speeds over time, {name}"),
         text: "Each point is a run; the band is its 95 % interval.".to_owned(),
@@ -210,7 +187,6 @@ fn figure(one: &DriveHistory, name: &str, all: &[&Series]) -> Figure {
         x: Axis::of(&format!("days since {}", first.get(..10).unwrap_or(first)), Unit::None),
         y: Axis::speed().log(),
         curves: all.iter().map(curve).collect(),
-        marks: changes.chain(marks).filter(|mark| matches!(mark.at, At::X(x) if x >= 0.0)).collect(),
         ..Figure::default()
     }
 }

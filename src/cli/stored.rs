@@ -134,17 +134,9 @@ pub(super) fn command(store: &Store, command: &str) -> String {
     if usual { format!("drivebench {command}") } else { format!("drivebench {command} --store {dir}") }
 }
 
-/// The newest other finished runs of the same experiment on the drives of these: they tell how much runs differ.
+/// The newest other finished runs of the same experiment on the drives of these: they tell how much runs differ. A record that
+/// can't be read tells nothing.
 pub(super) fn others(store: &Store, compared: &[impl Borrow<Findings>]) -> anyhow::Result<Vec<Findings>> {
-    Ok(others_of(&store.list()?.0, compared, |run| findings(store, run).ok()))
-}
-
-/// The same of the runs of a list. A record that can't be read tells nothing.
-pub(super) fn others_of(
-    runs: &[Summary],
-    compared: &[impl Borrow<Findings>],
-    mut read: impl FnMut(&str) -> Option<Findings>,
-) -> Vec<Findings> {
     const NEWEST: usize = 16;
     let is_comparable = |run: &&Summary| {
         compared.iter().map(Borrow::borrow).any(|findings| {
@@ -154,7 +146,9 @@ pub(super) fn others_of(
         }) && !compared.iter().any(|findings| findings.borrow().run == run.run)
             && End::status(run.end.as_ref()) == RunStatus::Finished
     };
-    runs.iter().rev().filter(is_comparable).take(NEWEST).filter_map(|run| read(&run.run)).collect()
+    let runs = store.list()?.0;
+    let others = runs.iter().rev().filter(is_comparable).take(NEWEST);
+    Ok(others.filter_map(|run| findings(store, &run.run).ok()).collect())
 }
 
 /// `RUN` or `RUN:TARGET`.

@@ -68,7 +68,7 @@ fn run(engine: &mut dyn Engine, jobs: &[Job]) -> (Vec<Outcome>, Vec<Vec<Window>>
 fn finish(name: &str, engine: &mut dyn Engine, job: &Job) -> (Outcome, Vec<Window>) {
     let (mut outcomes, mut windows) = run(engine, std::slice::from_ref(job));
     let (outcome, windows) = (outcomes.remove(0), windows.remove(0));
-    let case = format!("{name}, {}", job.load.describe());
+    let case = format!("{name}, {}", job.load.short_name());
     let ops = job.bytes.div_ceil(job.load.block);
     assert_eq!(outcome.ended, Ended::Finished, "{case}");
     assert_eq!(outcome.ops, ops, "{case}");

@@ -55,7 +55,7 @@ fn a_store_that_is_removed_during_a_run_is_an_error_that_names_it() {
     let (code, said) = running.finish_with_errors();
     let said = words(&said);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("was removed during the run") && said.contains(text(&cli.store())), "{said}");
+    assert!(said.contains("measure again: there is no run") && said.contains(text(&cli.store())), "{said}");
     assert_eq!(names(fs.path()), [""; 0], "no scratch file stays");
 }
 

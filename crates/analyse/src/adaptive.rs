@@ -1,14 +1,15 @@
 //! The sequential rule: measures until the estimate is precise enough.
 
 use super::{
-    CliffEstimate, Decision, End, Estimate, Reason, Rules, Stall, StallSummary, Throughput, Unseen,
+    CliffEstimate, Decision, Estimate, Reason, Rules, Stall, StallSummary, Throughput, Unseen,
     assessment::{Assessment, WIDEN, assess},
     chunks::Chunks,
     cliff_estimate::cliff_estimates,
-    interval::{average, spacings},
+    interval::average,
     span,
+    stalls::StallSpan,
 };
-use crate::units::{MIB, Window};
+use crate::units::{Ended, MIB, Window};
 
 /// A cliff at most this many chunks before a failed look is the reason for the failure.
 const FORGIVE: usize = 64;
@@ -128,16 +129,14 @@ impl Adaptive {
         let least = rules.w_min.is_some_and(|least| seen >= chunks(least));
         let good = WIDEN * half <= rules.precision && agreed && judged.used() >= retain;
         let needed = seen as f64 * (half / rules.precision).powi(2);
+        let is_too_much = |times| needed > times * chunks(rules.budget) as f64;
         if good && self.holds_for_long(judged) && seen >= 2 * self.failed {
             Decision::Converged
         } else if last {
             Decision::Budget
-        } else if agreed
-            && least
-            && rules.give_up.is_some_and(|times| needed > times * chunks(rules.budget) as f64)
+        } else if agreed && least && rules.give_up.is_some_and(is_too_much)
+            || self.is_out_of_reach(judged) && self.span_is_known(judged)
         {
-            Decision::GaveUp
-        } else if self.is_out_of_reach(judged) && self.span_is_known(judged) {
             Decision::Span
         } else {
             Decision::Continue
@@ -236,8 +235,8 @@ impl Adaptive {
     }
 
     /// The throughput so far, bytes per second: the sustained one where the rule found it, else that of the whole span. May
-    /// be called before or after the rule has decided.
-    pub fn finish(&self, end: End) -> Throughput {
+    /// be called before or after the rule has decided; `ended` is `None` if the record was cut off during the load.
+    pub fn finish(&self, ended: Option<&Ended>) -> Throughput {
         let series = &self.series;
         let latest = self.latest.clone().filter(|judged| judged.seen == series.len());
         let judged = latest.or_else(|| assess(&series.x, series.chunk_mib()));
@@ -261,7 +260,7 @@ impl Adaptive {
         Throughput {
             estimate: self.estimate(judged, span::speed(series).as_ref()),
             sustained,
-            reason: self.reason(judged, end),
+            reason: self.reason(judged, ended),
             discarded,
             used: throughput.used - discarded,
             bytes_needed: self.bytes_needed(judged),
@@ -289,18 +288,17 @@ impl Adaptive {
         Estimate { low: slowed(estimate.low), within, ..estimate }
     }
 
-    fn reason(&self, judged: &Assessment, end: End) -> Option<Reason> {
+    fn reason(&self, judged: &Assessment, ended: Option<&Ended>) -> Option<Reason> {
         let stalls = judged.share.below.max(judged.share.above);
-        match end {
+        match ended {
             _ if self.decision == Decision::Converged => None,
-            End::Interrupted => Some(Reason::Interrupted),
-            End::Failed => Some(Reason::Failed),
+            None | Some(Ended::Cancelled | Ended::Failed { .. }) => Some(Reason::Stopped),
             // Too little followed the last slow-down to call the speed drifting.
-            End::Complete if judged.is_too_short_after_cliff() => Some(Reason::Budget),
-            End::Complete if !judged.steady.agreed => Some(Reason::Drifting),
-            End::Complete if WIDEN * judged.half <= self.rules.precision => Some(Reason::Budget),
-            End::Complete if stalls > judged.base_half => Some(Reason::IrregularStalls),
-            End::Complete => Some(Reason::Noisy),
+            _ if judged.is_too_short_after_cliff() => Some(Reason::Budget),
+            _ if !judged.steady.agreed => Some(Reason::Drifting),
+            _ if WIDEN * judged.half <= self.rules.precision => Some(Reason::Budget),
+            _ if stalls > judged.base_half => Some(Reason::IrregularStalls),
+            _ => Some(Reason::Noisy),
         }
     }
 
@@ -316,12 +314,15 @@ impl Adaptive {
     fn stalls(&self, judged: &Assessment, sustained: bool) -> StallSummary {
         let series = &self.series;
         let all = judged.earlier.iter().chain(&judged.events);
-        let each: Vec<Stall> = all.map(|e| series.stall(e, e.excess * series.chunk_mib())).collect();
-        let share = match sustained {
-            true => judged.share.mean / judged.mean,
-            false => each.iter().map(|s| s.seconds).sum::<f64>() / series.total_seconds,
+        let stall = |e: &StallSpan| Stall {
+            at_seconds: series.seconds_before(e.first),
+            seconds: e.excess * series.chunk_mib(),
         };
-        StallSummary::new(each, &spacings(&judged.events), series.chunk, share)
+        let each: Vec<Stall> = all.map(stall).collect();
+        let seconds: f64 = each.iter().map(|s| s.seconds).sum();
+        let time_share =
+            if sustained { judged.share.mean / judged.mean } else { seconds / series.total_seconds };
+        StallSummary { mean_seconds: seconds / each.len().max(1) as f64, time_share, each }
     }
 
     fn unseen(&self, judged: &Assessment) -> Unseen {

@@ -1,6 +1,6 @@
 //! Converts windows of several sizes to chunks of one size.
 
-use super::{Cliff, Stall, cliff::Cut, stalls::StallSpan};
+use super::{Cliff, cliff::Cut};
 use crate::units::{MIB, Window};
 
 /// The minimum time per MiB, s. Keeps logarithms and quotients finite.
@@ -13,7 +13,6 @@ pub(crate) struct Chunks {
     /// Seconds per MiB.
     pub x: Vec<f64>,
     pub bytes: Vec<u64>,
-    longest_ns: Vec<u64>,
     /// Bytes in a chunk; 0 before the first window.
     pub chunk: u64,
     open: OpenChunk,
@@ -25,7 +24,6 @@ pub(crate) struct Chunks {
 struct OpenChunk {
     bytes: u64,
     seconds: f64,
-    longest_ns: u64,
 }
 
 impl Chunks {
@@ -35,19 +33,16 @@ impl Chunks {
         if w.bytes >= self.chunk.saturating_mul(2).max(1) {
             self.grow(w.bytes);
         }
-        let longest_ns = w.latency.max().unwrap_or(0);
-        self.add(OpenChunk { bytes: w.bytes, seconds: w.seconds(), longest_ns });
+        self.add(OpenChunk { bytes: w.bytes, seconds: w.seconds() });
     }
 
     fn add(&mut self, part: OpenChunk) {
         self.open.bytes = self.open.bytes.saturating_add(part.bytes);
         self.open.seconds += part.seconds;
-        self.open.longest_ns = self.open.longest_ns.max(part.longest_ns);
         if self.chunk > 0 && self.open.bytes >= self.chunk {
             let full = std::mem::take(&mut self.open);
             self.x.push((full.seconds / mib(full.bytes)).max(LEAST));
             self.bytes.push(full.bytes);
-            self.longest_ns.push(full.longest_ns);
         }
     }
 
@@ -56,8 +51,8 @@ impl Chunks {
         let open = std::mem::take(&mut self.open);
         let old = std::mem::replace(self, Self { chunk, ..Self::default() });
         (self.total_bytes, self.total_seconds) = (old.total_bytes, old.total_seconds);
-        for ((x, &bytes), &longest_ns) in old.x.iter().zip(&old.bytes).zip(&old.longest_ns) {
-            self.add(OpenChunk { bytes, seconds: x * mib(bytes), longest_ns });
+        for (x, &bytes) in old.x.iter().zip(&old.bytes) {
+            self.add(OpenChunk { bytes, seconds: x * mib(bytes) });
         }
         self.add(open);
     }
@@ -82,27 +77,12 @@ impl Chunks {
         Cliff { at_bytes: self.bytes_before(cut.at), before, after }
     }
 
-    /// A stall that took `seconds` longer than usual.
-    pub fn stall(&self, span: &StallSpan, seconds: f64) -> Stall {
-        Stall {
-            at_seconds: self.seconds_before(span.first),
-            at_bytes: self.bytes_before(span.first),
-            seconds,
-            longest: self.longest(span.first, span.last),
-        }
-    }
-
     pub fn bytes_before(&self, n: usize) -> u64 {
         self.bytes.iter().take(n).fold(0, |sum, &b| sum.saturating_add(b))
     }
 
     pub fn seconds_before(&self, n: usize) -> f64 {
         self.x.iter().zip(&self.bytes).take(n).map(|(x, &b)| x * mib(b)).sum()
-    }
-
-    /// The longest operation in chunks `first` to `last`, s.
-    pub fn longest(&self, first: usize, last: usize) -> f64 {
-        self.longest_ns.get(first..=last).into_iter().flatten().max().map_or(0.0, |&ns| ns as f64 / 1e9)
     }
 }
 

@@ -21,13 +21,15 @@ pub(crate) fn garwood(k: f64) -> (f64, f64) {
     (if k > 0.0 { chi2(0.025, 2.0 * k) / 2.0 } else { 0.0 }, chi2(0.975, 2.0 * k + 2.0) / 2.0)
 }
 
+/// The means of this number of consecutive batches of two values or more.
+fn batch_means(x: &[f64], batches: usize) -> Option<Vec<f64>> {
+    let length = x.len() / batches;
+    (length >= 2).then(|| x[x.len() - batches * length..].chunks_exact(length).map(average).collect())
+}
+
 /// The half-width of the mean of `x` from `batches` means of consecutive batches.
 fn batch_half_width(x: &[f64], batches: usize) -> Option<f64> {
-    let length = x.len() / batches;
-    if length < 2 {
-        return None;
-    }
-    let means: Vec<f64> = x[x.len() - batches * length..].chunks_exact(length).map(average).collect();
+    let means = batch_means(x, batches)?;
     Some(student(batches - 1) * deviation(&means) / (batches as f64).sqrt())
 }
 
@@ -40,19 +42,13 @@ pub(crate) fn base_half_width(x: &[f64]) -> f64 {
 /// batches count. Where they are not alike, nothing is added.
 pub(crate) fn correlated_half_width(x: &[f64]) -> f64 {
     let half = |batches: usize| {
-        let length = x.len() / batches;
-        if length < 2 {
-            return 0.0;
-        }
-        let means: Vec<f64> = x[x.len() - batches * length..].chunks_exact(length).map(average).collect();
+        let means = batch_means(x, batches)?;
         let (correlation, n) = (correlation(&means), batches as f64);
-        if correlation <= 0.2 {
-            return 0.0;
-        }
         let effective = (n * (1.0 - correlation) / (1.0 + correlation)).max(2.0);
-        student((effective as usize - 1).max(1)).min(student(2)) * deviation(&means) / effective.sqrt()
+        let student = student((effective as usize - 1).max(1)).min(student(2));
+        (correlation > 0.2).then(|| student * deviation(&means) / effective.sqrt())
     };
-    [8, 16, 32].into_iter().map(half).fold(0.0, f64::max)
+    [8, 16, 32].into_iter().filter_map(half).fold(0.0, f64::max)
 }
 
 /// The contribution of stalls to the mean, and its error.
@@ -106,7 +102,8 @@ pub(crate) fn stall_share(events: &[StallSpan], n: usize) -> StallShare {
         k => {
             // A cycle lasts from stall to stall. The ratio of stall time to cycle length is uncertain, and so are the incomplete
             // cycles at both ends.
-            let lengths = spacings(events);
+            let length = |pair: &[StallSpan]| (pair[1].first - pair[0].first) as f64;
+            let lengths: Vec<f64> = events.windows(2).map(length).collect();
             let cycles = lengths.len() as f64;
             let sum: f64 = lengths.iter().sum();
             let ratio = events[1..].iter().map(|e| e.excess).sum::<f64>() / sum;
@@ -126,11 +123,6 @@ pub(crate) fn stall_share(events: &[StallSpan], n: usize) -> StallShare {
             StallShare { mean, below: half - shift, above: half + shift }
         }
     }
-}
-
-/// Chunks from each event's beginning to the next one's.
-pub(crate) fn spacings(events: &[StallSpan]) -> Vec<f64> {
-    events.windows(2).map(|w| (w[1].first - w[0].first) as f64).collect()
 }
 
 /// The correlation of each value with the next, corrected for its bias in short series; at least 0 and at most 0.9.

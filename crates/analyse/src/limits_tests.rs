@@ -1,7 +1,7 @@
 //! Tests of when a load ends that has too few bytes or too little time for a sustained speed.
 
 use super::{tests::levels, *};
-use crate::units::{MIB, Window};
+use crate::units::{Ended, MIB, Window};
 
 /// A load whose bytes or seconds are too few for a sustained speed doesn't use them up.
 #[test]
@@ -10,7 +10,7 @@ fn a_load_that_may_not_last_long_enough_ends_as_a_span() {
     let until = |seconds: f64| {
         let mut adaptive = Adaptive::new(&Rules { budget: 1 << 20, ..Rules::standard() }, seconds);
         let _ = all.iter().find(|window| adaptive.push(window).stops());
-        adaptive.finish(End::Complete)
+        adaptive.finish(Some(&Ended::Finished))
     };
     let [short, long] = [0.5, 1.5].map(|share| until(share * Throughput::SUSTAINED_SECONDS));
     assert!(!short.sustained && short.seconds < 0.5 * Throughput::SUSTAINED_SECONDS, "{short:?}");
@@ -25,7 +25,7 @@ fn time_is_looked_at_however_few_bytes_there_are() {
         let all = levels(&[((2.0 * seconds / each) as usize, each)]);
         let stops = |window: &&Window| adaptive.push(window).stops() || window.to_ns as f64 / 1e9 >= seconds;
         let _ = all.iter().find(stops);
-        adaptive.finish(End::Complete)
+        adaptive.finish(Some(&Ended::Finished))
     };
     let slow = until(&Rules::thorough(), 8.0, 1200.0);
     assert!(!slow.sustained && slow.seconds < 400.0 && slow.estimate.is_bounded(), "{slow:?}");
@@ -42,7 +42,7 @@ fn a_load_that_looks_for_a_cliff_leaves_room_for_the_same_once_more() {
     let search = Rules { first: 128, w_min: None, give_up: None, ..Rules::standard() };
     let moved = |mut rule: Adaptive, all: &[Window]| {
         let _ = all.iter().find(|window| rule.push(window).stops());
-        (rule.decision, rule.finish(End::Complete).bytes / MIB)
+        (rule.decision, rule.finish(Some(&Ended::Finished)).bytes / MIB)
     };
     for (fast, most) in [(1000, 5000), (2000, 8192 - 2500)] {
         let rules = Rules { budget: 8192, ..search.clone() };
@@ -67,6 +67,6 @@ fn too_little_after_a_slow_down_is_no_drift() {
     levels(&[(300, 0.02), (36, 0.2)]).iter().for_each(|window| {
         let _ = adaptive.push(window);
     });
-    let found = adaptive.finish(End::Complete);
+    let found = adaptive.finish(Some(&Ended::Finished));
     assert_eq!((found.cliffs.len(), found.reason), (1, Some(Reason::Budget)), "{found:?}");
 }

@@ -74,10 +74,8 @@ pub enum Decision {
     Continue,
     /// The sustained speed is known, or that of a span where only that is asked for.
     Converged,
-    /// The speed of the span is known, and the budget is too small for the sustained one.
+    /// The speed of the span is known, and the budget is too small for the sustained one, or far too small for the precision.
     Span,
-    /// The precision would need far more than the budget.
-    GaveUp,
     /// The budget is used up.
     Budget,
 }

@@ -1,34 +1,14 @@
 //! The result of a load: sustained throughput, stalls, cliffs, and what the load was too short to show.
 
-use super::{Estimate, interval::average, stalls::LONG};
-use crate::units::{Ended, MIB};
-
-/// How measuring ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// By the rules, or because the byte or time limit was reached.
-    Complete,
-    Interrupted,
-    Failed,
-}
-
-impl End {
-    /// From how the load ended; `None` if the record was cut off during the load.
-    pub fn of(ended: Option<&Ended>) -> Self {
-        match ended {
-            Some(Ended::Finished | Ended::Stopped) => Self::Complete,
-            Some(Ended::Failed { .. }) => Self::Failed,
-            Some(Ended::Cancelled) | None => Self::Interrupted,
-        }
-    }
-}
+use super::{Estimate, stalls::LONG};
+use crate::units::MIB;
 
 /// Why the requested precision was not reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     TooShort,
-    Interrupted,
-    Failed,
+    /// It was interrupted, or failed.
+    Stopped,
     /// Parts of the load differ from each other by more than noise.
     Drifting,
     /// Stalls are too rare or too different for an estimate; more are needed.
@@ -65,8 +45,6 @@ pub struct Throughput {
 pub struct StallSummary {
     pub each: Vec<Stall>,
     pub mean_seconds: f64,
-    /// Mean distance between their beginnings, bytes; `None` of fewer than two.
-    pub spacing: Option<f64>,
     pub time_share: f64,
 }
 
@@ -74,12 +52,8 @@ pub struct StallSummary {
 pub struct Stall {
     /// When its window began, s since the load's start.
     pub at_seconds: f64,
-    /// Bytes moved before its window.
-    pub at_bytes: u64,
     /// How much longer than usual it took, s.
     pub seconds: f64,
-    /// The longest operation in it, s; 0 where latencies are unknown.
-    pub longest: f64,
 }
 
 /// The speed dropped once and stayed low.
@@ -111,18 +85,6 @@ impl Throughput {
 impl Cliff {
     /// Minimum step of a cliff, as a share.
     pub const STEP: f64 = 0.15;
-}
-
-impl StallSummary {
-    /// `lengths` are the distances between them in chunks of `chunk` bytes.
-    pub(super) fn new(each: Vec<Stall>, lengths: &[f64], chunk: u64, time_share: f64) -> Self {
-        Self {
-            mean_seconds: each.iter().map(|s| s.seconds).sum::<f64>() / each.len().max(1) as f64,
-            spacing: (!lengths.is_empty()).then(|| average(lengths) * chunk as f64),
-            time_share,
-            each,
-        }
-    }
 }
 
 impl Unseen {

@@ -53,7 +53,7 @@ pub enum Style {
     Line,
     /// Dots, with their intervals as bars.
     Dots,
-    /// Small dots without intervals, beside a histogram of their values.
+    /// Small dots without intervals.
     Pieces,
     /// Bars from zero, drawn over those of earlier curves. With cumulative values they look stacked.
     Bars,

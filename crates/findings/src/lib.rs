@@ -13,14 +13,10 @@ use serde::{Deserialize, Serialize};
 
 pub use figure::{At, Axis, Band, Curve, Figure, Mark, Point, Style};
 pub use fitness::{Fitness, Measures};
-pub use metric::{BootPart, Claim, Factor, Limiter, LoadKey, Metric, On, Quantity, Reference, Scope, Unit};
+pub use metric::{BootPart, Claim, Limiter, LoadKey, Metric, On, Quantity, Reference, Scope, Unit};
 pub use pooled::pooled;
 
 use crate::{
-    analyse::{
-        Estimate,
-        compare::{across_runs, apart},
-    },
     fitness::Use,
     units::{Pool, RunStatus, decimal_bytes, duration, shortened},
 };
@@ -230,28 +226,6 @@ pub struct Column {
     /// Follows from other columns: left out where the table is too wide otherwise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
-    /// The best and the worst row of comparable numbers.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub extremes: Vec<(usize, Extreme)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Extreme {
-    Best,
-    Worst,
-}
-
-/// The best and the worst of comparable numbers. There is none where intervals for another run overlap, or where a larger
-/// number is neither better nor worse.
-pub fn extremes(estimates: &[&Estimate], unit: Unit) -> Vec<(usize, Extreme)> {
-    let order = match unit {
-        Unit::BytesPerSecond => [Extreme::Worst, Extreme::Best],
-        Unit::Seconds => [Extreme::Best, Extreme::Worst],
-        _ => return Vec::new(),
-    };
-    let estimates: Vec<Estimate> = estimates.iter().map(|one| across_runs(one, None)).collect();
-    apart(&estimates).into_iter().zip(order).filter_map(|(at, which)| Some((at?, which))).collect()
 }
 
 /// Columns for the name of a target in a table.
@@ -260,14 +234,7 @@ const NAME: usize = 14;
 impl Column {
     /// A column of words, or of numbers aligned to the `right`.
     pub fn new(name: &str, right: bool) -> Self {
-        Self { name: name.to_owned(), right, head: false, optional: false, extremes: Vec::new() }
-    }
-
-    /// Marks the fastest and the slowest of these rows, where the intervals show it.
-    pub fn mark(&mut self, speeds: &[(usize, &Estimate)]) {
-        let (rows, speeds): (Vec<usize>, Vec<&Estimate>) = speeds.iter().copied().unzip();
-        let found = extremes(&speeds, Unit::BytesPerSecond).into_iter();
-        self.extremes.extend(found.map(|(at, which)| (rows[at], which)));
+        Self { name: name.to_owned(), right, head: false, optional: false }
     }
 
     pub fn all<const N: usize>(columns: [(&str, bool); N]) -> Vec<Self> {

@@ -83,7 +83,7 @@ pub enum Quantity {
     /// The transfer size whose bytes take as long as the fixed cost.
     Knee,
     /// The share of the differences that a factor explains.
-    VarianceShare(Factor),
+    VarianceShare,
     RelativeSpeed(Reference),
     /// The share of other drives of the model that are slower.
     SlowerPeers,
@@ -117,14 +117,6 @@ pub enum BootPart {
     Userspace,
     /// Total duration of all reads from the drive.
     Reads,
-}
-
-/// The things that were exchanged between arrangements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Factor {
-    Drives,
-    Bays,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -289,7 +281,7 @@ impl Quantity {
             | Self::SwappedInAnHour
             | Self::BootReads => Unit::Bytes,
             Self::MemoryUsed
-            | Self::VarianceShare(_)
+            | Self::VarianceShare
             | Self::RelativeSpeed(_)
             | Self::SlowerPeers
             | Self::Ratio(_) => Unit::None,

@@ -106,7 +106,7 @@ fn words(quantity: &Quantity, scope: Scope) -> String {
         (Quantity::CostPerTransfer, _) => "cost of a transfer".to_owned(),
         (Quantity::ByteRate, _) => "rate of bytes".to_owned(),
         (Quantity::Knee, _) => "knee".to_owned(),
-        (Quantity::VarianceShare(_), _) => ": share of the variance".to_owned(),
+        (Quantity::VarianceShare, _) => ": share of the variance".to_owned(),
         (Quantity::SlowerPeers, _) => ": share of other drives that are slower".to_owned(),
         (Quantity::RelativeSpeed(Reference::Other), _) => ", as a multiple of the other".to_owned(),
         (Quantity::RelativeSpeed(Reference::Median), _) => ", as a multiple of the median".to_owned(),

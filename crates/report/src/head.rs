@@ -1,13 +1,9 @@
-//! The head of a page, and the tables before its pictures.
+//! The head of a page, and what its figures and loads have in common.
 
 use crate::{
-    findings::{Findings, LoadKey, Scope, Table},
+    findings::{Findings, LoadKey, Scope},
     units::distinct,
 };
-
-/// The most rows of tables, and the most tables, before the sentences.
-const ROWS: usize = 12;
-const TABLES: usize = 2;
 
 /// Lines under the title: experiment and run, machine, drives; none where nothing was run.
 pub(super) fn lines(findings: &Findings) -> Vec<String> {
@@ -46,14 +42,4 @@ pub(super) fn loads(findings: &Findings) -> Vec<String> {
 pub(super) fn readings(findings: &Findings) -> Vec<&str> {
     let readings = findings.figures.iter().map(|figure| figure.reading.as_str());
     distinct(readings.filter(|reading| !reading.is_empty()))
-}
-
-/// The tables before the sentences, at least one, and those after the pictures.
-pub(super) fn tables(all: &[Table]) -> (&[Table], &[Table]) {
-    let mut rows = 0;
-    let fits = |table: &&Table| {
-        rows += table.rows.len();
-        rows <= ROWS
-    };
-    all.split_at(all.iter().take(TABLES).take_while(fits).count().max(1).min(all.len()))
 }

@@ -4,7 +4,6 @@ use maud::{Markup, PreEscaped, html};
 
 use super::{html::page, plot, text::glued};
 use crate::{
-    analyse::Estimate,
     findings::Figure,
     units::{count, distinct, rate},
 };
@@ -25,8 +24,6 @@ pub struct Drive {
     /// The newest sequential speeds, bytes per second.
     pub read: Option<f64>,
     pub write: Option<f64>,
-    /// The speed of one load over all runs, as a sparkline with its name.
-    pub trend: Option<(String, String)>,
     /// When the newest run was, in words.
     pub newest: String,
 }
@@ -38,26 +35,6 @@ pub struct Run {
     pub page: Option<String>,
     pub cells: Vec<String>,
 }
-
-/// Drives in one load, the fastest first.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Ranking {
-    /// The load, and the experiment with its suite.
-    pub title: String,
-    pub rows: Vec<Ranked>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Ranked {
-    /// Position of the drive among all.
-    pub drive: usize,
-    pub speed: Estimate,
-    /// Positions of the rows whose drives are slower than this one.
-    pub slower: Vec<usize>,
-}
-
-/// The name of the page with all drives side by side.
-pub const SIDE_BY_SIDE: &str = "side-by-side.html";
 
 /// The first page: what to look at, then all drives by machine, with bars on one scale.
 ///
@@ -74,7 +51,7 @@ pub fn index(drives: &[Drive], checked: bool, runs: usize, now: &str) -> String 
         html! {
             (PreEscaped(SITE))
             h1 { "Drives" }
-            p.head.soft { (sum) " · " (now) " · " a href=(SIDE_BY_SIDE) { "Side by side" } }
+            p.head.soft { (sum) " · " (now) }
             @if alarmed().next().is_some() {
                 h2 { "Look at first" }
                 ul { @for drive in alarmed() { li.answer { (link(drive)) ": " (glued(&drive.alarms.join("; "))) } } }
@@ -85,22 +62,17 @@ pub fn index(drives: &[Drive], checked: bool, runs: usize, now: &str) -> String 
             }
             @for machine in &machines {
                 h2 { @if machine.is_empty() { "Machine not known" } @else { (machine) } }
-                div.wide.site tabindex="0" role="region" aria-label=(machine) {
-                    table {
-                        thead { tr { @for head in ["drive", "read", "write", "over time", "newest run"] { th scope="col" { (head) } } } }
-                        tbody {
-                            @for drive in drives.iter().filter(|drive| drive.machine == *machine) {
-                                tr {
-                                    td { (link(drive)) }
-                                    td { (bar(drive.read, most)) }
-                                    td { (bar(drive.write, most)) }
-                                    td { @if let Some((load, line)) = &drive.trend { (line) div.soft { (load) } } }
-                                    td { (drive.newest) }
-                                }
-                            }
+                @let own = drives.iter().filter(|drive| drive.machine == *machine);
+                (table(machine, &["drive", "read", "write", "newest run"], html! {
+                    @for drive in own {
+                        tr {
+                            td { (link(drive)) }
+                            td { (speed(drive.read, most)) }
+                            td { (speed(drive.write, most)) }
+                            td { (drive.newest) }
                         }
                     }
-                }
+                }))
             }
         },
     )
@@ -111,7 +83,7 @@ pub fn drive(drive: &Drive, changes: &[String], figures: &[Figure], heads: &[&st
     page(
         &drive.name,
         html! {
-            p.head.soft { a href="index.html" { "All drives" } " · " a href=(SIDE_BY_SIDE) { "Side by side" } @if !drive.machine.is_empty() { " · " (drive.machine) } }
+            p.head.soft { a href="index.html" { "All drives" } @if !drive.machine.is_empty() { " · " (drive.machine) } }
             h1 { (drive.name) }
             @for alarm in &drive.alarms { p.answer.note { (glued(alarm)) } }
             @for change in changes { p.answer { (glued(change)) } }
@@ -122,94 +94,41 @@ pub fn drive(drive: &Drive, changes: &[String], figures: &[Figure], heads: &[&st
                     }
                 }
             }
-            div.wide.site tabindex="0" role="region" aria-label="runs" {
-                table {
-                    thead { tr { @for head in heads { th scope="col" { (head) } } } }
-                    tbody {
-                        @for run in runs {
-                            tr {
-                                td { @if let Some(page) = &run.page { a href=(page) { (run.name) } } @else { (run.name) } }
-                                @for cell in &run.cells { td { (glued(cell)) } }
-                            }
-                        }
+            (table("runs", heads, html! {
+                @for run in runs {
+                    tr {
+                        td { @if let Some(page) = &run.page { a href=(page) { (run.name) } } @else { (run.name) } }
+                        @for cell in &run.cells { td { (glued(cell)) } }
                     }
                 }
-            }
+            }))
         },
     )
 }
 
-/// All drives side by side: a table for each load, with bars on one scale.
-pub fn side_by_side(drives: &[Drive], rankings: &[Ranking]) -> String {
-    page(
-        "Drives side by side",
-        html! {
-            p.head.soft { a href="index.html" { "All drives" } }
-            h1 { "Drives side by side" }
-            @if rankings.is_empty() {
-                p.answer { "No two drives were measured in the same way." }
-            } @else {
-                p {
-                    "A drive is faster than those whose numbers stand beside it, as " code { "drivebench results compare" }
-                    (glued(
-                        " decides from the newest run of each. Between others no difference was found, or their loads \
-                         differ. The pale part of a bar is the 95 % interval."
-                    ))
-                }
-            }
-            @for ranking in rankings { (table(drives, ranking)) }
-        },
-    )
-}
-
-fn table(drives: &[Drive], Ranking { title, rows }: &Ranking) -> Markup {
-    let most = rows.iter().map(|row| row.speed.value).fold(0.0, f64::max);
-    let end = |row: &Ranked| row.speed.high.clamp(row.speed.value, 1.5 * most);
-    let scale = 100.0 / rows.iter().map(end).fold(0.0, f64::max);
+/// A table of these rows; `label` is for those who can't see it.
+fn table(label: &str, heads: &[&str], rows: Markup) -> Markup {
     html! {
-        div.wide.site tabindex="0" role="region" aria-label=(title) {
+        div.wide.site tabindex="0" role="region" aria-label=(label) {
             table {
-                caption { (title) }
-                thead { tr { @for head in ["", "drive", "speed", "faster than"] { th scope="col" { (head) } } } }
-                tbody {
-                    @for (at, row) in rows.iter().enumerate() {
-                        tr {
-                            td { (at + 1) }
-                            td { (link(&drives[row.drive])) }
-                            td {
-                                (glued(&row.speed.text(rate)))
-                                svg.bar viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" {
-                                    rect width=(format!("{:.1}", row.speed.low * scale)) height="4" {}
-                                    rect width=(format!("{:.1}", end(row) * scale)) height="4" fill-opacity=".35" {}
-                                }
-                            }
-                            td { (ranges(&row.slower)) }
-                        }
-                    }
-                }
+                thead { tr { @for head in heads { th scope="col" { (head) } } } }
+                tbody { (rows) }
             }
         }
     }
-}
-
-/// Positions as numbers from 1: `2, 4–6`.
-fn ranges(positions: &[usize]) -> String {
-    let text = |run: &[usize]| match [run[0] + 1, run[run.len() - 1] + 1] {
-        [first, last] if first < last => format!("{first}–{last}"),
-        [only, _] => only.to_string(),
-    };
-    positions.chunk_by(|a, b| a + 1 == *b).map(text).collect::<Vec<_>>().join(", ")
 }
 
 fn link(drive: &Drive) -> Markup {
     html! { a href=(drive.page) { (drive.name) } }
 }
 
-fn bar(speed: Option<f64>, most: f64) -> Markup {
+fn speed(speed: Option<f64>, most: f64) -> Markup {
     html! {
         @if let Some(speed) = speed {
             (rate(speed))
-            svg.bar viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" { rect width=(format!("{:.1}", 100.0 * speed / most)) height="4" {} }
+            svg.bar viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" {
+                rect width=(format!("{:.1}", 100.0 * speed / most)) height="4" {}
+            }
         }
     }
 }
@@ -243,23 +162,6 @@ mod tests {
         assert!(first < page.find("drive-1.html").expect("the other"));
         assert!(page.contains("width=\"25.0\"") && page.contains("width=\"100.0\""), "{page}");
         assert!(page.contains("2 drives · 1 machine · 3 runs"));
-    }
-
-    #[test]
-    fn drives_side_by_side_say_which_are_slower() {
-        let rows = [(1, 50e6, vec![1]), (0, 25e6, vec![])];
-        let row = |(drive, speed, slower)| Ranked {
-            drive,
-            speed: Estimate::between(speed, [0.8 * speed, 2.0 * speed], ""),
-            slower,
-        };
-        let title = "SEQ1M read (baseline mark)".to_owned();
-        let page = side_by_side(&drives(), &[Ranking { title, rows: rows.map(row).to_vec() }]);
-        let widths =
-            page.split("width=\"").skip(1).filter_map(|rest| rest.split('"').next()?.parse::<f64>().ok());
-        // The scale ends at one and a half times the highest speed.
-        assert_eq!(widths.collect::<Vec<_>>(), [53.3, 100.0, 26.7, 66.7], "{page}");
-        assert_eq!(ranges(&[1, 3, 4, 5]), "2, 4–6");
     }
 
     #[test]

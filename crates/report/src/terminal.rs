@@ -2,18 +2,11 @@
 
 use anstyle::{AnsiColor, Reset, Style as Ansi};
 
-use crate::{
-    findings::Extreme,
-    units::{clean, hides},
-};
+use crate::units::{clean, hides};
 
 const STRONG: Ansi = Ansi::new().bold();
 const WARN: Ansi = AnsiColor::Yellow.on_default();
 const ERROR: Ansi = AnsiColor::Red.on_default();
-/// Green and bold, so that it differs from red for everybody.
-const BEST: Ansi = GREEN.bold();
-const GREEN: Ansi = AnsiColor::Green.on_default();
-const WORST: Ansi = AnsiColor::Red.on_default();
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
@@ -40,7 +33,7 @@ impl Style {
 
     /// The text without orders to a terminal, which names of drives and files may hold, except line ends and colours.
     pub fn printable(self, text: &str) -> String {
-        let codes = [STRONG, WARN, ERROR, GREEN].map(|ansi| ansi.render().to_string());
+        let codes = [STRONG, WARN, ERROR].map(|ansi| ansi.render().to_string());
         let reset = Reset.render().to_string();
         let colour =
             |at: usize| self.color && codes.iter().chain([&reset]).any(|code| text[at..].starts_with(code));
@@ -58,11 +51,6 @@ impl Style {
 
     pub fn error(self, text: &str) -> String {
         self.paint(ERROR, text)
-    }
-
-    /// The best or the worst of a column.
-    pub fn extreme(self, which: Extreme, text: &str) -> String {
-        self.paint(if which == Extreme::Best { BEST } else { WORST }, text)
     }
 
     fn paint(self, ansi: Ansi, text: &str) -> String {

@@ -63,14 +63,11 @@ pub fn table(table: &Table, style: Style) -> String {
     let heads = table.columns.iter().take_while(|column| column.head).count().max(1);
     let part = |columns: Vec<usize>| {
         let widths = narrowed(columns.iter().map(|&at| widths[at]).collect(), heads, style.width);
-        let line = |row: Option<usize>, cells: &[String]| {
+        let line = |cells: &Vec<String>| {
             let cell = |(&at, &width): (&usize, &usize)| {
-                let column = &table.columns[at];
-                let extreme = column.extremes.iter().find(|(of, _)| Some(*of) == row);
                 let padded = |text: String| {
                     let space = " ".repeat(width.saturating_sub(text.width()));
-                    let text = extreme.map_or(text.clone(), |(_, which)| style.extreme(*which, &text));
-                    if column.right { space + &text } else { text + &space }
+                    if table.columns[at].right { space + &text } else { text + &space }
                 };
                 let lines = folded(cells.get(at).map_or("", String::as_str), width);
                 (lines.into_iter().map(padded).collect::<Vec<_>>(), " ".repeat(width))
@@ -83,8 +80,7 @@ pub fn table(table: &Table, style: Style) -> String {
             });
             lines.collect::<Vec<_>>().join("\n")
         };
-        let rows = rows.iter().enumerate().map(|(at, row)| line(Some(at), row));
-        let lines = [style.strong(&line(None, &head))].into_iter().chain(rows);
+        let lines = [style.strong(&line(&head))].into_iter().chain(rows.iter().map(line));
         lines.map(|line| line + "\n").collect::<String>()
     };
     let title = Some(style.clean(&table.title)).filter(|title| !title.is_empty());

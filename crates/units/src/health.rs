@@ -54,32 +54,25 @@ pub enum Warning {
 }
 
 impl Warning {
-    /// The known warnings, in the order of their bits.
-    const ALL: [Self; 6] = [
-        Self::Spare,
-        Self::Temperature,
-        Self::Reliability,
-        Self::ReadOnly,
-        Self::Backup,
-        Self::PersistentMemory,
+    /// The known warnings in words, in the order of their bits.
+    const ALL: [(Self, &str); 6] = [
+        (Self::Spare, "too few spare blocks"),
+        (Self::Temperature, "temperature outside its limits"),
+        (Self::Reliability, "less reliable after many errors"),
+        (Self::ReadOnly, "now read-only"),
+        (Self::Backup, "backup of its volatile memory failed"),
+        (Self::PersistentMemory, "persistent memory is unreliable"),
     ];
 
     pub fn from_bits(bits: u64) -> Vec<Self> {
         let named = Self::ALL.into_iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1);
         let other = (bits >> Self::ALL.len() != 0).then_some(Self::Other);
-        named.map(|(_, warning)| warning).chain(other).collect()
+        named.map(|(_, (warning, _))| warning).chain(other).collect()
     }
 
     pub fn words(self) -> &'static str {
-        match self {
-            Self::Spare => "too few spare blocks",
-            Self::Temperature => "temperature outside its limits",
-            Self::Reliability => "less reliable after many errors",
-            Self::ReadOnly => "now read-only",
-            Self::Backup => "backup of its volatile memory failed",
-            Self::PersistentMemory => "persistent memory is unreliable",
-            Self::Other => "a warning that is not in NVMe 2.0",
-        }
+        let known = Self::ALL.into_iter().find(|(warning, _)| *warning == self);
+        known.map_or("a warning that is not in NVMe 2.0", |(_, words)| words)
     }
 }
 

@@ -161,10 +161,8 @@ impl Layout {
         let least = whole(members.iter().copied().min().unwrap_or(0));
         match self {
             Self::Single | Self::Linear | Self::Raid0 => members.iter().map(|sectors| whole(*sectors)).sum(),
-            Self::Raid1 => least,
-            Self::Raid5 => least * n.saturating_sub(1),
-            Self::Raid6 => least * n.saturating_sub(2),
             Self::Raid10 => least / chunk * n / 2 * chunk,
+            _ => least * self.data_members(members.len()) as u64,
         }
     }
 }

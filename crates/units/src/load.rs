@@ -162,20 +162,6 @@ impl Load {
         let name = short_load_name(self.pattern, self.block, self.depth, self.streams, self.sync);
         if self.caching == Caching::Direct { name } else { format!("{name} {}", self.caching.words()) }
     }
-
-    /// The load in fio's words, such as `sequential write, 4 KiB, direct, depth 1`.
-    pub fn describe(&self) -> String {
-        let direction = match self.direction {
-            Direction::Read => "read".to_owned(),
-            Direction::Write => "write".to_owned(),
-            Direction::Mixed { read_percent } => format!("mixed {read_percent} % read"),
-        };
-        let pattern = if self.pattern == Pattern::Sequential { "sequential" } else { "random" };
-        let caching = self.caching.words();
-        let streams = if self.streams > 1 { format!(", {} streams", self.streams) } else { String::new() };
-        let sync = if self.sync { ", each synced" } else { "" };
-        format!("{pattern} {direction}, {}, {caching}, depth {}{streams}{sync}", size(self.block), self.depth)
-    }
 }
 
 /// A short name without the direction, such as `RND4K Q32`; sequential loads of depth 1 have no depth in it.
@@ -208,8 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_are_described() {
-        assert_eq!(load().describe(), "sequential write, 4 KiB, direct, depth 1");
+    fn loads_have_short_names() {
         let mixed = Load {
             direction: Direction::Mixed { read_percent: 70 },
             pattern: Pattern::Random,
@@ -217,14 +202,12 @@ mod tests {
             ..load()
         };
         let synced = Load { depth: 4, streams: 4, sync: true, ..load() };
-        assert_eq!(synced.describe(), "sequential write, 4 KiB, direct, depth 4, 4 streams, each synced");
         let random = Load { pattern: Pattern::Random, ..load() };
         let names =
             [&synced, &random, &Load { block: MIB, ..load() }, &Load { block: 512, depth: 8, ..load() }];
         let names = names.map(Load::short_name);
         assert_eq!(names, ["SEQ4K 4 streams sync", "RND4K Q1", "SEQ1M", "SEQ512 Q8"]);
         assert_eq!(mixed.short_name(), "RND4K Q1 buffered + fsync");
-        assert_eq!(mixed.describe(), "random mixed 70 % read, 4 KiB, buffered + fsync, depth 1");
     }
 
     #[test]

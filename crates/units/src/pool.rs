@@ -222,12 +222,8 @@ impl Pool {
 
     /// Whether both have the same layout, and as many members are missing or not filled.
     pub fn is_like(&self, other: &Self) -> bool {
-        self.has_layout_of(other) && self.degraded == other.degraded
-    }
-
-    pub fn has_layout_of(&self, other: &Self) -> bool {
-        (&self.kind, &self.layout, self.members, self.chunk)
-            == (&other.kind, &other.layout, other.members, other.chunk)
+        let layout = |pool: &Self| (pool.kind.clone(), pool.layout.clone(), pool.members, pool.chunk);
+        layout(self) == layout(other) && self.degraded == other.degraded
     }
 
     /// Whether a member is being filled, or made equal to the others.

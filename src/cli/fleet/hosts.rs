@@ -7,9 +7,6 @@ use crate::{cli::errors::Usage, record::open_regular, units::shortened};
 /// The most hosts, each of which takes a process here.
 const MOST: usize = 256;
 
-/// A word with a range is shorter, bytes: [`expand`] calls itself for each range of it.
-const LONGEST: usize = 256;
-
 /// The name of a host in the inventory, and of its result.
 pub(super) fn key(host: &str) -> String {
     host.replace(['@', ':'], "_")
@@ -59,16 +56,14 @@ fn parse(text: &str) -> Result<Vec<String>, String> {
 /// `pi[08-10].lan` as `pi08.lan`, `pi09.lan`, `pi10.lan`.
 fn expand(text: &str) -> Result<Vec<String>, String> {
     let Some((before, rest)) = text.split_once('[') else { return Ok(vec![text.to_owned()]) };
-    let range = rest.split_once(']').filter(|_| text.len() < LONGEST).and_then(|(range, after)| {
-        let (first, last) = range.split_once('-').filter(|(first, _)| first.len() <= 5)?;
-        Some((first.parse::<u16>().ok()?..=last.parse().ok()?, first.len(), expand(after)))
+    let range = rest.split_once(']').and_then(|(range, after)| {
+        let (first, last) = range.split_once('-')?;
+        Some((first.parse::<u16>().ok()?..=last.parse().ok()?, first.len(), after))
     });
     let wrong = || format!("'{}': write a range of up to {MOST} hosts as pi[1-8]", shortened(text, 64));
-    let (numbers, width, after) = range.ok_or_else(wrong)?;
-    let after = after?;
-    let one = |n: u16| after.iter().map(move |after| format!("{before}{n:0width$}{after}"));
-    let fits = (1..=MOST).contains(&(numbers.len() * after.len()));
-    if fits { Ok(numbers.flat_map(one).collect()) } else { Err(wrong()) }
+    let (numbers, width, after) =
+        range.filter(|(numbers, ..)| (1..=MOST).contains(&numbers.len())).ok_or_else(wrong)?;
+    Ok(numbers.map(|n| format!("{before}{n:0width$}{after}")).collect())
 }
 
 #[cfg(test)]
@@ -79,7 +74,7 @@ mod tests {
     fn ranges_and_lines_are_hosts() {
         let hosts = |text: &str| parse(text).expect("hosts").join(" ");
         assert_eq!(hosts("pi[8-10]"), "pi8 pi9 pi10");
-        assert_eq!(hosts("r[1-2]n[09-10].lan, nas"), "r1n09.lan r1n10.lan r2n09.lan r2n10.lan nas");
+        assert_eq!(hosts("r1n[09-10].lan, nas"), "r1n09.lan r1n10.lan nas");
         assert_eq!(hosts("# the rack\n\npi1 # slow\n me@pi2\nfe80::1\n"), "pi1 me@pi2 fe80::1");
         assert_eq!(key("me@fe80::1"), "me_fe80__1");
     }
@@ -106,7 +101,6 @@ mod tests {
             "pi[1-999]",
             "pi[1-99][1-99]",
             "pi[1-99999]",
-            "pi[000001-2]",
             "a[1-200],b[1-200]",
             "pi1:22",
             &"[1-1]".repeat(200_000),

@@ -48,9 +48,9 @@ pub enum FleetAction {
 }
 
 const NOTES: &str = "\
+Exit codes: 0 all hosts have a result, 1 some have none, 2 wrong use.
 Example:
-  drivebench fleet run baseline --hosts 'pi@pi[1-8]' --quick /media/stick
-Exit codes: 0 all hosts have a result, 1 some have none, 2 wrong use.";
+  drivebench fleet run baseline --hosts 'pi@pi[1-8]' --quick /media/stick";
 
 #[derive(Debug, Group)]
 pub struct FleetRun {
@@ -240,11 +240,10 @@ impl<'a> Measurement<'a> {
         let own = if env::consts::ARCH == "arm" { "armv7l" } else { env::consts::ARCH };
         let mut programs = vec![(own, env::current_exe()?)];
         if let Some(dir) = &args.programs {
+            let dir = absolute(dir)?;
             let others = ["x86_64", "aarch64", "armv7l"].into_iter().filter(|other| *other != own);
-            for (other, path) in others.map(|other| (other, dir.join(other).join("drivebench"))) {
-                programs
-                    .extend(path.is_file().then(|| absolute(&path)).transpose()?.map(|path| (other, path)));
-            }
+            let others = others.map(|other| (other, dir.join(other).join("drivebench")));
+            programs.extend(others.filter(|(_, path)| path.is_file()));
             if programs.len() == 1 {
                 return Err(
                     Usage(format!("{} has no program such as aarch64/drivebench", dir.display())).into()

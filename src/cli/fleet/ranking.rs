@@ -3,7 +3,7 @@
 use crate::{
     analyse::{Estimate, compare::outliers},
     cli::headline::important,
-    findings::{Column, Findings, Metric, Quantity, Table, Unit, extremes},
+    findings::{Column, Findings, Metric, Quantity, Table, Unit},
     units::{distinct, listed, percent, shortened},
 };
 
@@ -72,10 +72,8 @@ pub(super) fn ranked(rows: &[Row], flags: Vec<String>) -> Findings {
     for (nth, name) in names.iter().enumerate() {
         let unit = name.0.unit();
         let (at, estimates) = numbers(&rows, name);
-        let extremes =
-            extremes(&estimates, unit).into_iter().map(|(place, which)| (at[place], which)).collect();
         // A narrow terminal shows two.
-        columns.push(Column { optional: nth > 1, extremes, ..Column::new(&name.1, false) });
+        columns.push(Column { optional: nth > 1, ..Column::new(&name.1, false) });
         cells.iter_mut().for_each(|cells| cells.push("-".to_owned()));
         for (at, estimate) in at.into_iter().zip(estimates) {
             cells[at][2 + nth] = estimate.text(|value| unit.write(value));

@@ -11,7 +11,7 @@ use crate::{
         Estimate,
         compare::{Difference, Ratio, Spread, across_runs, ratio, ratio_of_runs},
     },
-    findings::{Carrier, Column, Findings, Metric, Quantity, Scope, Table, Unit, extremes},
+    findings::{Carrier, Column, Findings, Metric, Quantity, Scope, Table, Unit},
     units::{distinct, listed, shortened},
 };
 
@@ -307,13 +307,7 @@ fn one(
             false => unit.write(m.estimate.value),
         };
         let times = if is_latency { bound(&r) } else { times(&r) };
-        // Where another cause than the drives is likely, neither side is called better.
         let table = if is_latency { &mut latencies } else { &mut main };
-        if busy.is_empty() && alike(n, other) && pair.a.run.modelled == pair.b.run.modelled {
-            for (side, which) in extremes(&[&n.estimate, &other.estimate], unit) {
-                table.columns[1 + side].extremes.push((table.rows.len(), which));
-            }
-        }
         table.rows.push(vec![n.row(), shown(n), shown(other), times, differs.to_owned()]);
         if is_said(n) {
             match difference {

@@ -1,7 +1,7 @@
 //! One measurement: loads that start together, each stopped by its rule.
 
 use crate::{
-    analyse::{Adaptive, End, Estimate, Zones},
+    analyse::{Adaptive, Estimate, Zones},
     engine::{Cancel, Engine, EngineError, Flow, Job, Outcome, Outcomes},
     plan::{Measure, Rule},
     units::{Ended, Extent, Window, ZonePoint},
@@ -124,7 +124,7 @@ fn seen(rule: Option<&Adaptive>, ended: Option<&Ended>) -> (Option<Estimate>, us
     if ended.is_none() {
         return rule.progress();
     }
-    let done = rule.finish(End::of(ended));
+    let done = rule.finish(ended);
     (Some(done.estimate), done.cliffs.len())
 }
 

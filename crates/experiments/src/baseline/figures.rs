@@ -138,8 +138,8 @@ fn tail(load: &str, groups: &[&Group<'_>], name: impl Fn(&Group<'_>) -> String) 
     // Percentiles that are not resolvable are left out; the longest operation is a dot.
     let resolvable = |run: &Summary| {
         let point = |(i, of): (usize, &Percentile)| {
-            let p = run.tail.percentile(of.share()).filter(|p| p.estimate.high.is_finite())?;
-            Some(Point::of(i as f64, &p.estimate))
+            let p = run.tail.percentile(of.share()).filter(|p| p.high.is_finite())?;
+            Some(Point::of(i as f64, &p))
         };
         Percentile::ALL.iter().enumerate().filter_map(point).collect::<Vec<_>>()
     };

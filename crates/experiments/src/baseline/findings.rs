@@ -124,8 +124,7 @@ fn latencies(plan: &Plan, groups: &[Group<'_>]) -> Table {
 
 /// A percentile; with its interval in the far tail, and as a lower bound where it is not resolvable.
 fn latency(run: &Summary, of: Percentile) -> String {
-    let Some(p) = run.tail.percentile(of.share()) else { return "-".to_owned() };
-    let e = &p.estimate;
+    let Some(e) = run.tail.percentile(of.share()) else { return "-".to_owned() };
     if !e.high.is_finite() {
         format!("at least {}", duration(e.low))
     } else if of > Percentile::P999 && e.high - e.low > 0.05 * e.value {
@@ -157,7 +156,7 @@ fn metrics(plan: &Plan, group: &Group<'_>) -> Vec<Metric> {
             all.push(span.at(Scope::Span));
         }
         for of in Percentile::SHOWN {
-            let latency = run.tail.percentile(of.share()).map(|p| p.estimate);
+            let latency = run.tail.percentile(of.share());
             all.extend(latency.map(|e| metric(Quantity::Latency(of), e)));
         }
     }

@@ -4,7 +4,7 @@ use super::super::common::{FileSets, Group, MeasuredFiles, Summary};
 use crate::{
     findings::{Column, Table, short},
     plan::Plan,
-    units::{Direction, Load, Pattern, distinct, duration, rate, size, thousands},
+    units::{Direction, Load, Pattern, duration, rate, size, thousands},
 };
 
 /// Reads and writes of every target; `None` where a load mixes both.
@@ -14,18 +14,11 @@ pub(super) fn table(plan: &Plan, groups: &[Group<'_>], files: &[FileSets]) -> Op
     let mut columns = [Column::heads(several), Column::all(numbers)].concat();
     let first = columns.len() - numbers.len();
     columns[first..].iter_mut().skip(1).step_by(2).for_each(|operations| operations.optional = true);
-    let (mut rows, mut loads) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
     for (at, target) in plan.targets.iter().enumerate() {
         let of: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
         let named = |row: Vec<String>| if several { [vec![short(&target.given)], row].concat() } else { row };
-        for (row, groups) in self::rows(&of, &files[at])? {
-            rows.push(named(row));
-            loads.push(groups);
-        }
-    }
-    for (at, column) in columns[first..].iter_mut().step_by(2).enumerate() {
-        let here = loads.iter().enumerate().filter_map(|(row, of)| Some((row, of[at]?)));
-        mark(column, &here.collect::<Vec<_>>(), plan);
+        rows.extend(self::rows(&of, &files[at])?.into_iter().map(named));
     }
     // A column without a number is left out.
     for at in (0..columns.len()).rev() {
@@ -37,23 +30,9 @@ pub(super) fn table(plan: &Plan, groups: &[Group<'_>], files: &[FileSets]) -> Op
     Some(Table { title: String::new(), columns, rows })
 }
 
-/// The read and the write of a row.
-type Loads<'a> = [Option<&'a Group<'a>>; 2];
-
-/// Marks the fastest and the slowest drive of each load.
-fn mark(column: &mut Column, groups: &[(usize, &Group<'_>)], plan: &Plan) {
-    // A second target on a drive does not compete with the first.
-    let again = |g: &Group<'_>| plan.targets[..g.at].iter().any(|target| target.is_on_same_drives(g.target));
-    let all: Vec<_> = groups.iter().filter(|(_, g)| !again(g)).map(|(row, g)| (*row, *g)).collect();
-    let load = |g: &Group<'_>| (g.measure.label.clone(), g.measure.load.clone());
-    for one in distinct(all.iter().map(|(_, g)| load(g))) {
-        let same = all.iter().filter(|(_, g)| load(g) == one).map(|(row, g)| (*row, &g.estimate));
-        column.mark(&same.collect::<Vec<_>>());
-    }
-}
-
-fn rows<'a>(groups: &[&'a Group<'a>], files: &FileSets) -> Option<Vec<(Vec<String>, Loads<'a>)>> {
-    let mut loads: Vec<(String, Loads<'_>)> = Vec::new();
+fn rows(groups: &[&Group<'_>], files: &FileSets) -> Option<Vec<Vec<String>>> {
+    // The read and the write of each row.
+    let mut loads: Vec<(String, [Option<&Group<'_>>; 2])> = Vec::new();
     for group in groups {
         let column = match group.measure.load.direction {
             Direction::Read => 0,
@@ -64,7 +43,7 @@ fn rows<'a>(groups: &[&'a Group<'a>], files: &FileSets) -> Option<Vec<(Vec<Strin
         match loads.iter_mut().find(|(row, cells)| *row == name && cells[column].is_none()) {
             Some((_, cells)) => cells[column] = Some(group),
             None => {
-                let mut cells: Loads<'_> = [None, None];
+                let mut cells: [Option<&Group<'_>>; 2] = [None, None];
                 cells[column] = Some(group);
                 loads.push((name, cells));
             }
@@ -74,17 +53,14 @@ fn rows<'a>(groups: &[&'a Group<'a>], files: &FileSets) -> Option<Vec<(Vec<Strin
         Some(group) => [group.estimate.text(rate), operations(group)],
         None => [String::new(), String::new()],
     };
-    let row = |(name, loads): (String, Loads<'a>)| {
-        (std::iter::once(name).chain(loads.iter().flat_map(cells)).collect(), loads)
-    };
+    let row = |(name, loads): (String, [_; 2])| [vec![name], loads.iter().flat_map(cells).collect()].concat();
     let wait = |writes| worst_wait(groups, writes).unwrap_or_default();
     let queued =
         groups.iter().any(|g| g.measure.load.depth > 1) && groups.iter().any(|g| g.measure.load.depth == 1);
     let label = if queued { "worst wait Q1" } else { "worst wait" };
     let waits = [label.to_owned(), wait(false), String::new(), wait(true), String::new()];
     let others = file_rows(files).chain((!groups.is_empty()).then(|| waits.to_vec()));
-    let rows = loads.into_iter().map(row).chain(others.map(|row| (row, [None; 2])));
-    Some(rows.collect())
+    Some(loads.into_iter().map(row).chain(others).collect())
 }
 
 fn file_rows([read, written]: &FileSets) -> impl Iterator<Item = Vec<String>> {

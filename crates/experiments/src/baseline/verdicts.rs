@@ -115,7 +115,7 @@ fn widest(groups: &[&Group<'_>]) -> Option<String> {
 /// How long a write takes until it is safe, which is what a database waits for.
 fn synced(group: &Group<'_>) -> Option<String> {
     let ([run], load) = (&group.runs[..], &group.measure.load) else { return None };
-    let latency = |share| Some(duration(run.tail.percentile(share)?.estimate.value));
+    let latency = |share| Some(duration(run.tail.percentile(share)?.value));
     let (half, most) = (latency(0.5)?, latency(0.99)?);
     let block = size(load.block);
     (load.sync && load.depth == 1).then(|| {
@@ -172,16 +172,10 @@ fn slow_down(name: &str, cliff: &Cliff) -> String {
 }
 
 fn stalls(name: &str, stalls: &StallSummary) -> Option<String> {
-    let longest = stalls.each.iter().map(|s| s.longest).fold(0.0, f64::max);
-    let every = stalls.spacing.map(|s| format!(", about every {}", size(s as u64))).unwrap_or_default();
     let (mean, share) = (duration(stalls.mean_seconds), percent(stalls.time_share));
-    (!stalls.each.is_empty()).then(|| {
-        format!(
-            "{name} almost stopped {}, for about {mean} each{every}: {share} of the time. The longest operation took {}.",
-            count(stalls.each.len() as u64, "time"),
-            duration(longest)
-        )
-    })
+    let times = count(stalls.each.len() as u64, "time");
+    let sentence = format!("{name} almost stopped {times}, for about {mean} each: {share} of the time.");
+    (!stalls.each.is_empty()).then_some(sentence)
 }
 
 /// Why the sustained speed is not known, and how much would have to be measured.
@@ -190,7 +184,7 @@ fn unsettled(name: &str, group: &Group<'_>, run: &Summary) -> Option<String> {
     let Rule::Adaptive { bytes: most, .. } = &group.measure.rule else { return None };
     let why = match t.reason? {
         Reason::TooShort => return None,
-        Reason::Interrupted | Reason::Failed => "the load was stopped early",
+        Reason::Stopped => "the load was stopped early",
         Reason::Budget => "a limit ended the load early",
         Reason::Drifting if run.rule.is_cut_by_limit() => "a limit ended the load early",
         Reason::Drifting | Reason::Noisy => "the speed varies",

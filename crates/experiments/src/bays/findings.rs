@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     analyse::{Estimate, latin_square::Crossed, repeat},
-    findings::{Column, Factor, Findings, Metric, Quantity, Reference, Table, short},
+    findings::{Column, Findings, Metric, Quantity, Reference, Table, short},
     plan::Plan,
     record::Run,
     units::rate,
@@ -54,8 +54,8 @@ fn metrics(plan: &Plan, c: &Crossing) -> Vec<Metric> {
         all.extend(speed.map(|e| metric(&target.given, Quantity::Throughput, e)));
     }
     let Some(crossed) = &c.crossed else { return all };
-    all.push(metric("drives", Quantity::VarianceShare(Factor::Drives), crossed.things.share.clone()));
-    all.push(metric("bays", Quantity::VarianceShare(Factor::Bays), crossed.places.share.clone()));
+    all.push(metric("drives", Quantity::VarianceShare, crossed.things.share.clone()));
+    all.push(metric("bays", Quantity::VarianceShare, crossed.places.share.clone()));
     for (target, e) in plan.targets.iter().zip(&crossed.things.levels) {
         all.push(metric(&target.given, Quantity::RelativeSpeed(others(plan)), e.clone()));
     }

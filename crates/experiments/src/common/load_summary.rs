@@ -2,7 +2,7 @@
 
 use crate::{
     analyse::{
-        Adaptive, End, Estimate, Rules, Tail, Throughput, Timeline, Zoned, Zones, repeat,
+        Adaptive, Estimate, Rules, Tail, Throughput, Timeline, Zoned, Zones, repeat,
         rounds::{self, Piece},
     },
     plan::{Measure, Rule},
@@ -89,7 +89,7 @@ impl Series {
     /// The summary, with the totals of `outcome`.
     pub fn finish(self, m: &Measure, outcome: Option<&Outcome>) -> Summary {
         let ended = outcome.map(|o| o.ended.clone());
-        let throughput = self.rule.finish(End::of(ended.as_ref()));
+        let throughput = self.rule.finish(ended.as_ref());
         let zoned = self.zones.as_ref().and_then(Zones::finish);
         // All bytes count, not only those in recorded windows.
         let (bytes, seconds) = match outcome.filter(|_| self.rounds.is_empty()) {

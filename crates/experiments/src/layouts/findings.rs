@@ -153,8 +153,6 @@ fn table(c: &Compared, names: &[String], drives: usize) -> Table {
         ("error", true),
         ("vs all drives", true),
     ]);
-    let known = c.measured.iter().enumerate().filter_map(|(at, e)| Some((at, e.as_ref()?)));
-    columns[1].mark(&known.clone().filter(|(at, _)| *at >= drives).collect::<Vec<_>>());
     let sum: Option<f64> = c.measured[..drives].iter().map(|e| e.as_ref().map(|e| e.value)).sum();
     let row = |(at, name): (usize, &String)| {
         let measured = c.measured[at].as_ref();

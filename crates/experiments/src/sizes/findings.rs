@@ -63,10 +63,6 @@ fn table(title: &str, curves: &[&Curve]) -> Table {
     let mut sizes: Vec<u64> = curves.iter().flat_map(|c| c.points.iter().map(|p| p.block)).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    for (column, c) in columns.iter_mut().skip(1).step_by(2).zip(curves) {
-        let row = |p: &Point| sizes.iter().position(|size| *size == p.block);
-        column.mark(&c.points.iter().filter_map(|p| Some((row(p)?, &p.speed))).collect::<Vec<_>>());
-    }
     let row = |block: u64| {
         let cells = curves.iter().flat_map(|c| match c.points.iter().find(|p| p.block == block) {
             Some(p) => [cell(&p.speed), percent(c.share(p))],

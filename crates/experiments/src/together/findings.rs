@@ -59,10 +59,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan
 /// Speed alone, at once, and the share.
 fn speeds(a: &Answer<'_>, plan: &Plan) -> Table {
     let name = &a.group.load.name;
-    let mut columns = Column::all([(name, false), ("alone", false), ("at once", false), ("share", false)]);
-    for (column, speeds) in [(1, &a.alone), (2, &a.at_once)] {
-        columns[column].mark(&speeds.iter().enumerate().collect::<Vec<_>>());
-    }
+    let columns = Column::all([(name, false), ("alone", false), ("at once", false), ("share", false)]);
     let row = |name: String, alone: &Estimate, at_once: &Estimate| {
         let share = compare::ratio(at_once, alone).map_or("-".to_owned(), |r| share(&r.estimate));
         vec![name, alone.text(rate), at_once.text(rate), share]

@@ -40,6 +40,11 @@ impl Sim {
     pub fn rest(&mut self, seconds: f64) {
         self.now_ns += (seconds.max(0.0) * 1e9) as u64;
     }
+
+    fn kick(&mut self, queue: &mut EventQueue, target: usize) {
+        let (drive, link) = self.drives.at(target);
+        queue.kick(target, drive, link);
+    }
 }
 
 impl Engine for Sim {
@@ -91,12 +96,5 @@ impl Engine for Sim {
         let flush = |target: usize| self.drives.at(target).0.model().flush_seconds;
         let seconds: Vec<f64> = running.iter().map(Running::target).map(flush).collect();
         Ok(running.into_iter().zip(seconds).map(|(job, seconds)| job.finish(seconds)).collect())
-    }
-}
-
-impl Sim {
-    fn kick(&mut self, queue: &mut EventQueue, target: usize) {
-        let (drive, link) = self.drives.at(target);
-        queue.kick(target, drive, link);
     }
 }

@@ -167,58 +167,39 @@ impl Model {
         model
     }
 
+    /// Refuses a model without speeds, and one with numbers that no drive has.
     pub fn check(&self) -> Result<(), String> {
-        let positive = |name: &str, x: f64| match x {
-            x if x.is_finite() && x > 0.0 => Ok(()),
-            _ => Err(format!("{name} of a modelled drive must be above 0, not {x}")),
-        };
-        let between = |name: &str, x: f64, most: f64| match x {
-            x if (0.0..=most).contains(&x) => Ok(()),
-            _ => Err(format!("{name} of a modelled drive must be 0 to {most}, not {x}")),
-        };
+        let (zones, noise, faults) = (|| self.read.iter().chain(&self.write), &self.noise, &self.faults);
         if self.read.is_empty() || self.write.is_empty() {
             return Err("a modelled drive needs a read and a write speed".to_owned());
         }
         if ![&self.read, &self.write].iter().all(|zones| zones.is_sorted_by_key(|z| z.from)) {
             return Err("zones of a modelled drive must ascend".to_owned());
         }
-        self.read.iter().chain(&self.write).try_for_each(|z| positive("rate", z.rate))?;
-        between("operation_seconds", self.operation_seconds, 1e6)?;
-        between("round_trip_seconds", self.round_trip_seconds, 1e6)?;
-        between("seek_seconds", self.seek_seconds, 1e6)?;
-        between("flush_seconds", self.flush_seconds, 1e6)?;
-        between("noise.variation", self.noise.variation, 10.0)?;
-        between("noise.memory", self.noise.memory, 0.9999)?;
-        between("noise.run", self.noise.run, 0.1)?;
-        between("faults.drops", self.faults.drops, 1.0)?;
-        between("faults.flips", self.faults.flips, 1.0)?;
-        for s in &self.stalls {
-            positive("stalls.every", s.every)?;
-            between("stalls.every_variation", s.every_variation, 10.0)?;
-            between("stalls.seconds", s.seconds, 1e6)?;
-            between("stalls.seconds_variation", s.seconds_variation, 10.0)?;
-            if let Some(b) = &s.burst {
-                between("stalls.burst.size", b.size - 1.0, 1e3)?;
-                positive("stalls.burst.gap", b.gap)?;
-            }
-        }
-        if let Some(c) = &self.cache {
-            positive("cache.rate", c.rate)?;
-            between("cache.bytes", c.bytes, f64::MAX)?;
-            between("cache.free", c.free, 1.0)?;
-            between("cache.drain", c.drain, f64::MAX)?;
-        }
-        if let Some(s) = &self.standby {
-            positive("standby.after_seconds", s.after_seconds)?;
-            between("standby.wake_seconds", s.wake_seconds, 1e6)?;
-        }
-        if let Some(r) = &self.regimes {
-            positive("regimes.slow", r.slow)?;
-            positive("regimes.dwell", r.dwell)?;
-        }
-        if let Some(d) = &self.drift {
-            positive("drift.to", d.to)?;
-            positive("drift.over", d.over)?;
+        let mut above_zero: Vec<f64> = zones().map(|zone| zone.rate).collect();
+        above_zero.extend(self.stalls.iter().map(|stalls| stalls.every));
+        above_zero.extend(self.cache.map(|cache| cache.rate));
+        above_zero.extend(self.regimes.iter().flat_map(|regimes| [regimes.slow, regimes.dwell]));
+        above_zero.extend(self.drift.iter().flat_map(|drift| [drift.to, drift.over]));
+        let mut others = vec![self.operation_seconds, self.round_trip_seconds, self.seek_seconds];
+        others.extend([
+            self.flush_seconds,
+            noise.variation,
+            noise.memory,
+            noise.run,
+            faults.drops,
+            faults.flips,
+        ]);
+        others.extend(self.stalls.iter().flat_map(|s| [s.every_variation, s.seconds, s.seconds_variation]));
+        others.extend(
+            self.stalls.iter().filter_map(|s| s.burst).flat_map(|burst| [burst.size - 1.0, burst.gap]),
+        );
+        others.extend(self.cache.iter().flat_map(|cache| [cache.bytes, cache.free, cache.drain]));
+        others.extend(self.standby.iter().flat_map(|s| [s.after_seconds, s.wake_seconds]));
+        let fits = above_zero.iter().all(|x| *x > 0.0) && others.iter().all(|x| *x >= 0.0);
+        if !fits || !above_zero.iter().chain(&others).all(|x| x.is_finite()) || noise.memory >= 1.0 {
+            return Err("rates and distances of a modelled drive must be above 0, other numbers at least 0"
+                .to_owned());
         }
         Ok(())
     }

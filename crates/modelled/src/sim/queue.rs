@@ -1,9 +1,6 @@
 //! Virtual time: waiting operations and future events.
 
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, VecDeque},
-};
+use std::collections::{BTreeMap, VecDeque};
 
 use super::drive::{DriveOp, Link, OpTiming, SimDrive};
 
@@ -28,15 +25,12 @@ struct DriveLine {
     announced: bool,
 }
 
-/// Events at the same time occur in the order in which they were scheduled.
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
     pub now_ns: u64,
     lines: Vec<DriveLine>,
-    times: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    /// The events that `times` refers to; free slots are reused.
-    events: Vec<QueueEvent>,
-    unused: Vec<usize>,
+    /// By time, and at the same time in the order in which they were scheduled.
+    events: BTreeMap<(u64, u64), QueueEvent>,
     made: u64,
 }
 
@@ -70,22 +64,14 @@ impl EventQueue {
     }
 
     fn push(&mut self, at: u64, event: QueueEvent) {
-        let place = self.unused.pop().unwrap_or(self.events.len());
-        if place == self.events.len() {
-            self.events.push(event);
-        } else {
-            self.events[place] = event;
-        }
         self.made += 1;
-        self.times.push(Reverse((at, self.made, place)));
+        self.events.insert((at, self.made), event);
     }
 
     /// Advances the time to the next event and returns it.
     pub fn next(&mut self) -> Option<QueueEvent> {
-        let Reverse((at, _, place)) = self.times.pop()?;
-        self.unused.push(place);
+        let ((at, _), event) = self.events.pop_first()?;
         self.now_ns = at;
-        let event = self.events[place];
         if let QueueEvent::Free(target) = event {
             self.lines[target].announced = false;
         }

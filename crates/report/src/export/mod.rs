@@ -2,23 +2,18 @@
 //!
 //! [`COLUMNS`] defines a row; every format is written from it. docs/reference/export.md describes it.
 
-mod csv;
 mod openmetrics;
 
-use std::{
-    borrow::Cow,
-    fmt,
-    io::{self, Write},
-};
+use std::io::{self, Write};
 
 use serde::{Serialize, Serializer};
+use serde_json::{Value, to_value};
 
-use csv::Csv;
 use openmetrics::OpenMetrics;
 
 use crate::{
-    findings::{Carrier, CarrierDrive, Claim, Findings, LoadKey, Metric, Scope},
-    units::{Direction, Pattern, clean},
+    findings::{Carrier, CarrierDrive, Findings, LoadKey, Metric, Scope},
+    units::{Direction, clean},
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -62,106 +57,77 @@ pub fn rows(findings: &Findings) -> impl Iterator<Item = Row<'_>> {
     })
 }
 
-/// How a column's value is read from a row; a column has one type, and values may be missing.
-enum Get {
-    Text(for<'a> fn(&Row<'a>) -> Option<Cow<'a, str>>),
-    /// RFC 3339.
-    Time(for<'a> fn(&Row<'a>) -> Option<Cow<'a, str>>),
-    Flag(fn(&Row<'_>) -> bool),
-    Number(fn(&Row<'_>) -> f64),
-    Whole(fn(&Row<'_>) -> Option<u64>),
-}
-
-/// A value of a column; numbers that are not finite are none.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-enum Cell<'a> {
-    Text(Cow<'a, str>),
-    Flag(bool),
-    Number(f64),
-    Whole(u64),
-    None,
-}
+/// A column: its name, and how its value is read from a row. A column has one type; values may be missing.
+type Column = (&'static str, fn(&Row<'_>) -> Option<Value>);
 
 /// Every column, in order. Names are lower case and no words of SQL's.
-const COLUMNS: [(&str, Get); 43] = [
-    ("run", Get::Text(|r| known(&r.findings.run))),
-    ("started_at", Get::Time(|r| known(&r.findings.origin.at))),
-    ("version", Get::Text(|r| known(&r.findings.origin.version))),
-    ("experiment", Get::Text(|r| known(&r.findings.experiment))),
-    ("ended", Get::Text(|r| known(r.findings.origin.ended.words()))),
-    ("board", Get::Text(|r| known(r.findings.origin.board.as_ref()?))),
-    ("is_virtual", Get::Flag(|r| r.is_virtual())),
-    ("target", Get::Text(|r| known(&r.metric.target))),
-    ("drive", Get::Text(|r| r.of_drives(|drive| Some(&drive.identity)))),
-    ("vendor", Get::Text(|r| r.of_drives(|drive| drive.vendor.as_ref()))),
-    ("model", Get::Text(|r| r.of_drives(|drive| drive.model.as_ref()))),
-    ("serial", Get::Text(|r| r.of_drives(|drive| drive.serial.as_ref()))),
-    ("drive_bytes", Get::Whole(|r| r.only_drive()?.bytes)),
-    ("bay", Get::Text(|r| r.of_drives(|drive| drive.bay.as_ref()))),
-    ("bus", Get::Text(|r| r.of_drives(|drive| drive.bus.as_ref()))),
-    ("name", Get::Text(|r| Some(r.metric.label().into()))),
-    ("unit", Get::Text(|r| Some(r.metric.quantity.unit().symbol().into()))),
-    ("value", Get::Number(|r| r.metric.estimate.value)),
-    ("low", Get::Number(|r| r.metric.estimate.low)),
-    ("high", Get::Number(|r| r.metric.estimate.high)),
-    ("how", Get::Text(|r| known(&r.metric.estimate.how))),
-    ("converged", Get::Flag(|r| r.metric.estimate.converged)),
-    (
-        "claim",
-        Get::Text(|r| r.metric.claim().map(|c| if c == Claim::Span { "span" } else { "sustained" }.into())),
-    ),
-    ("part", Get::Number(|r| r.metric.part.unwrap_or(f64::NAN))),
-    ("moved_bytes", Get::Whole(|r| r.metric.bytes)),
-    ("suite", Get::Text(|r| known(r.findings.origin.suite.as_ref()?))),
-    ("direction", Get::Text(|r| r.direction())),
-    ("read_percent", Get::Whole(|r| r.read_percent())),
-    ("pattern", Get::Text(|r| r.pattern())),
-    ("block", Get::Whole(|r| r.block())),
-    ("depth", Get::Whole(|r| r.load()?.depth.map(u64::from))),
-    ("jobs", Get::Whole(|r| r.load()?.jobs.map(u64::from))),
-    ("caching", Get::Text(|r| r.load()?.caching.map(|caching| caching.words().into()))),
-    ("sync", Get::Text(|r| r.load()?.sync.map(|sync| if sync { "each write" } else { "none" }.into()))),
-    ("streams", Get::Whole(|r| r.load()?.streams.map(u64::from))),
-    ("missed_percent", Get::Whole(|r| r.load()?.missed.map(u64::from))),
-    ("engine", Get::Text(|r| known(&r.load()?.engine))),
-    ("host", Get::Text(|r| known(r.findings.origin.host_name.as_ref()?))),
-    ("machine_id", Get::Text(|r| known(r.findings.origin.machine_id.as_ref()?))),
-    ("firmware", Get::Text(|r| r.of_drives(|drive| drive.firmware.as_ref()))),
-    ("link_mbps", Get::Whole(|r| r.only_drive()?.link_mbps)),
-    ("filesystem", Get::Text(|r| known(r.carrier?.filesystem.as_ref()?))),
-    ("kernel", Get::Text(|r| known(r.findings.origin.kernel.as_ref()?))),
+const COLUMNS: [Column; 43] = [
+    ("run", |r| known(&r.findings.run)),
+    ("started_at", |r| known(&r.findings.origin.at)),
+    ("version", |r| known(&r.findings.origin.version)),
+    ("experiment", |r| known(&r.findings.experiment)),
+    ("ended", |r| known(r.findings.origin.ended.words())),
+    ("board", |r| known(r.findings.origin.board.as_ref()?)),
+    ("is_virtual", |r| Some(r.findings.modelled.into())),
+    ("target", |r| known(&r.metric.target)),
+    ("drive", |r| known(&r.of_drives(|drive| Some(&drive.identity))?)),
+    ("vendor", |r| known(&r.of_drives(|drive| drive.vendor.as_ref())?)),
+    ("model", |r| known(&r.of_drives(|drive| drive.model.as_ref())?)),
+    ("serial", |r| known(&r.of_drives(|drive| drive.serial.as_ref())?)),
+    ("drive_bytes", |r| Some(r.only_drive()?.bytes.into())),
+    ("bay", |r| known(&r.of_drives(|drive| drive.bay.as_ref())?)),
+    ("bus", |r| known(&r.of_drives(|drive| drive.bus.as_ref())?)),
+    ("name", |r| known(&r.metric.label())),
+    ("unit", |r| Some(r.metric.quantity.unit().symbol().into())),
+    ("value", |r| Some(r.metric.estimate.value.into())),
+    ("low", |r| Some(r.metric.estimate.low.into())),
+    ("high", |r| Some(r.metric.estimate.high.into())),
+    ("how", |r| known(&r.metric.estimate.how)),
+    ("converged", |r| Some(r.metric.estimate.converged.into())),
+    ("claim", |r| to_value(r.metric.claim()).ok()),
+    ("part", |r| Some(r.metric.part.into())),
+    ("moved_bytes", |r| Some(r.metric.bytes.into())),
+    ("suite", |r| known(r.findings.origin.suite.as_ref()?)),
+    ("direction", |r| known(r.direction()?)),
+    ("read_percent", |r| r.read_percent()),
+    ("pattern", |r| to_value(r.load()?.pattern).ok()),
+    ("block", |r| r.block()),
+    ("depth", |r| Some(r.load()?.depth.into())),
+    ("jobs", |r| Some(r.load()?.jobs.into())),
+    ("caching", |r| known(r.load()?.caching?.words())),
+    ("sync", |r| known(if r.load()?.sync? { "each write" } else { "none" })),
+    ("streams", |r| Some(r.load()?.streams.into())),
+    ("missed_percent", |r| Some(r.load()?.missed.into())),
+    ("engine", |r| known(&r.load()?.engine)),
+    ("host", |r| known(r.findings.origin.host_name.as_ref()?)),
+    ("machine_id", |r| known(r.findings.origin.machine_id.as_ref()?)),
+    ("firmware", |r| known(&r.of_drives(|drive| drive.firmware.as_ref())?)),
+    ("link_mbps", |r| Some(r.only_drive()?.link_mbps.into())),
+    ("filesystem", |r| known(r.carrier?.filesystem.as_ref()?)),
+    ("kernel", |r| known(r.findings.origin.kernel.as_ref()?)),
 ];
 
-/// Columns that are labels of metrics, too.
-const LABELS: [&str; 11] = [
-    "suite",
-    "direction",
-    "read_percent",
-    "pattern",
-    "block",
-    "depth",
-    "jobs",
-    "caching",
-    "sync",
-    "streams",
-    "engine",
-];
+/// A text without what controls a terminal; what is empty isn't known.
+fn known(text: &str) -> Option<Value> {
+    Some(text).filter(|text| !text.is_empty()).map(|text| clean(text).into())
+}
 
-fn known(text: &str) -> Option<Cow<'_, str>> {
-    Some(text).filter(|text| !text.is_empty()).map(Cow::Borrowed)
+/// A value as text; nothing where it isn't known.
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().to_string(),
+        other => other.to_string(),
+    }
 }
 
 impl<'a> Row<'a> {
-    fn is_virtual(&self) -> bool {
-        self.findings.modelled
-    }
-
     /// What is known of all drives of the target, joined by ` + `.
-    fn of_drives(&self, get: fn(&CarrierDrive) -> Option<&String>) -> Option<Cow<'a, str>> {
+    fn of_drives(&self, get: fn(&CarrierDrive) -> Option<&String>) -> Option<String> {
         let drives = &self.carrier.filter(|carrier| !carrier.drives.is_empty())?.drives;
         let all: Option<Vec<&str>> = drives.iter().map(|drive| get(drive).map(String::as_str)).collect();
-        all.map(|all| all.join(" + ").into())
+        all.map(|all| all.join(" + "))
     }
 
     fn only_drive(&self) -> Option<&'a CarrierDrive> {
@@ -173,70 +139,75 @@ impl<'a> Row<'a> {
         self.metric.load.as_ref()
     }
 
-    fn direction(&self) -> Option<Cow<'a, str>> {
+    fn direction(&self) -> Option<&'static str> {
         Some(match self.load()?.direction? {
-            Direction::Read => "read".into(),
-            Direction::Write => "write".into(),
-            Direction::Mixed { .. } => "mixed".into(),
+            Direction::Read => "read",
+            Direction::Write => "write",
+            Direction::Mixed { .. } => "mixed",
         })
     }
 
-    fn read_percent(&self) -> Option<u64> {
+    fn read_percent(&self) -> Option<Value> {
         match self.load()?.direction? {
             Direction::Mixed { read_percent } => Some(read_percent.into()),
             _ => None,
         }
     }
 
-    fn pattern(&self) -> Option<Cow<'a, str>> {
-        Some(match self.load()?.pattern? {
-            Pattern::Sequential => "sequential".into(),
-            Pattern::Random => "random".into(),
-        })
-    }
-
     /// Bytes of an operation or transfer.
-    fn block(&self) -> Option<u64> {
+    fn block(&self) -> Option<Value> {
         match self.metric.scope {
-            Scope::Block(bytes) => Some(bytes),
-            _ => self.load()?.block,
+            Scope::Block(bytes) => Some(bytes.into()),
+            _ => Some(self.load()?.block.into()),
         }
     }
 
-    /// What is known of these columns, as text.
-    fn texts(&self, columns: &[&'static str]) -> Vec<(&'static str, String)> {
-        let wanted = COLUMNS.iter().filter(|(name, _)| columns.contains(name));
-        let texts = wanted.map(|(name, get)| (*name, get.cell(self).to_string()));
-        texts.filter(|(_, text)| !text.is_empty()).collect()
+    /// What is known of the load, which is on the labels of metrics, too: the columns from `suite` to `engine`.
+    fn load_labels(&self) -> Vec<(&'static str, String)> {
+        let load =
+            self.values().skip_while(|(name, _)| *name != "suite").take_while(|(name, _)| *name != "host");
+        load.filter(|(_, value)| !value.is_null()).map(|(name, value)| (name, text(&value))).collect()
     }
 
-    fn cells(&self) -> impl Iterator<Item = Cell<'a>> {
-        COLUMNS.iter().map(|(_, get)| get.cell(self))
+    /// The values of all columns.
+    fn values(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        COLUMNS.iter().map(|(name, get)| (*name, get(self).unwrap_or_default()))
     }
 }
 
-impl fmt::Display for Cell<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text(text) => f.write_str(text),
-            Self::Flag(flag) => flag.fmt(f),
-            Self::Number(number) => number.fmt(f),
-            Self::Whole(number) => number.fmt(f),
-            Self::None => Ok(()),
-        }
+/// CSV with a head; what isn't known is empty.
+struct Csv<W: Write>(csv::Writer<W>);
+
+impl<W: Write> Csv<W> {
+    fn new(out: W) -> io::Result<Self> {
+        let mut out = csv::Writer::from_writer(out);
+        out.write_record(COLUMNS.iter().map(|(name, _)| name)).map_err(failed)?;
+        Ok(Self(out))
     }
 }
 
-impl Get {
-    fn cell<'a>(&self, row: &Row<'a>) -> Cell<'a> {
-        match self {
-            Self::Text(of) | Self::Time(of) => {
-                of(row).map_or(Cell::None, |text| Cell::Text(clean(&text).into_owned().into()))
-            }
-            Self::Flag(of) => Cell::Flag(of(row)),
-            Self::Number(of) => Some(of(row)).filter(|x| x.is_finite()).map_or(Cell::None, Cell::Number),
-            Self::Whole(of) => of(row).map_or(Cell::None, Cell::Whole),
-        }
+impl<W: Write> Export for Csv<W> {
+    fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
+        self.0.write_record(row.values().map(|(_, value)| cell(&value))).map_err(failed)
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// A spreadsheet runs a text that begins like a formula; an apostrophe keeps it a text.
+fn cell(value: &Value) -> String {
+    let text = text(value);
+    let is_formula = value.is_string() && text.trim_start().starts_with(['=', '+', '-', '@']);
+    if is_formula { format!("'{text}") } else { text }
+}
+
+/// I/O errors are passed on unchanged, so that a closed pipe is recognised.
+fn failed(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }
 
@@ -261,7 +232,7 @@ impl<W: Write> Export for Json<W> {
 
 impl Serialize for Row<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(COLUMNS.iter().map(|(name, _)| name).zip(self.cells()))
+        serializer.collect_map(self.values())
     }
 }
 

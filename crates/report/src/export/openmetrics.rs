@@ -11,7 +11,7 @@ use std::{
     time::SystemTime,
 };
 
-use super::{Export, LABELS, Row};
+use super::{Export, Row};
 use crate::{
     findings::Unit,
     units::{RunStatus, clean},
@@ -20,17 +20,15 @@ use crate::{
 /// The estimates of the latest finished run of each drive and experiment.
 pub struct OpenMetrics<W> {
     out: W,
-    latest: BTreeMap<Subject, Latest>,
+    /// By the labels of a drive, or where none is known of the target; and of the experiment.
+    latest: BTreeMap<String, Latest>,
 }
 
-/// Whose latest run is looked for: a drive, or where none is known the target; and the experiment.
-type Subject = (Option<String>, Option<String>, String);
-
+#[derive(Default)]
 struct Latest {
     /// Start and name of the run; names decide if two began at the same time.
     at: (String, String),
     series: BTreeMap<Unit, BTreeMap<String, [f64; 3]>>,
-    labels: String,
 }
 
 /// A metric: its name, its unit, and what it is.
@@ -70,31 +68,22 @@ impl<W: Write> Export for OpenMetrics<W> {
         let model = row.of_drives(|drive| drive.model.as_ref());
         let model = model.as_deref().unwrap_or_default();
         let experiment = row.findings.experiment.as_str();
-        let is_virtual = if row.is_virtual() { "true" } else { "false" };
+        let is_virtual = if row.findings.modelled { "true" } else { "false" };
         let common = [("drive", drive.unwrap_or_default()), ("model", model), ("experiment", experiment)];
         // Without a known drive the target is used.
-        let instead = drive.is_none().then_some(metric.target.as_str());
+        let instead = drive.is_none().then_some(("target", metric.target.as_str()));
+        let subject = common.into_iter().chain(instead).chain([("virtual", is_virtual)]);
         let at = (origin.at.clone(), row.findings.run.clone());
-        let fresh = |at| Latest {
-            at,
-            series: BTreeMap::new(),
-            labels: labels(
-                common.into_iter().chain(instead.map(|t| ("target", t))).chain([("virtual", is_virtual)]),
-            ),
-        };
-        // Cleaned as labels are: drives with equal labels count as one.
-        let shown = |text: &str| clean(text).into_owned();
-        let subject = (drive.map(shown), instead.map(shown), shown(experiment));
-        let latest = self.latest.entry(subject).or_insert_with(|| fresh(at.clone()));
+        let latest = self.latest.entry(labels(subject)).or_default();
         if latest.at > at {
             return Ok(());
         }
         if latest.at < at {
-            *latest = fresh(at);
+            *latest = Latest { at, ..Latest::default() };
         }
         let name = metric.label();
         let own = [("target", metric.target.as_str()), ("name", &name), ("virtual", is_virtual)];
-        let load = row.texts(&LABELS);
+        let load = row.load_labels();
         let load = load.iter().map(|(name, text)| (*name, text.as_str()));
         let e = &metric.estimate;
         let series = latest.series.entry(metric.quantity.unit()).or_default();
@@ -113,8 +102,8 @@ impl<W: Write> Export for OpenMetrics<W> {
             });
             write(&mut out, family, bounds)?;
         }
-        let started = |latest: &Latest| Some((latest.labels.clone(), seconds(&latest.at.0)?));
-        write(&mut out, STARTED, self.latest.values().filter_map(started))?;
+        let started = |(labels, latest): (&String, &Latest)| Some((labels.clone(), seconds(&latest.at.0)?));
+        write(&mut out, STARTED, self.latest.iter().filter_map(started))?;
         out.write_all(b"# EOF\n")?;
         out.flush()
     }

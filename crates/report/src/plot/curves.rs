@@ -10,6 +10,7 @@ use super::{
 use crate::{
     colours::CURVES,
     findings::{Curve, Figure, Point, Style},
+    units::distinct,
 };
 
 /// Dash patterns, so that lines can be distinguished without colour.
@@ -19,21 +20,10 @@ const DASHES: [Option<&str>; 6] =
 /// The sample in front of a name in the legend.
 const SAMPLE: f64 = 40.0;
 
-/// Bars of a histogram, at most.
-const BINS: usize = 30;
-
 /// Which colour, dashes and marker each curve has: curves of one name belong together and look alike.
 pub fn curve_looks(curves: &[Curve]) -> Vec<usize> {
-    let mut names: Vec<&str> = Vec::new();
-    let mut looks = Vec::new();
-    for curve in curves {
-        let known = names.iter().position(|name| *name == curve.name);
-        looks.push(known.unwrap_or(names.len()));
-        if known.is_none() {
-            names.push(&curve.name);
-        }
-    }
-    looks
+    let names = distinct(curves.iter().map(|curve| &curve.name));
+    curves.iter().filter_map(|curve| names.iter().position(|name| **name == curve.name)).collect()
 }
 
 fn colour(look: usize) -> &'static str {
@@ -102,20 +92,6 @@ fn pieces(points: &[(f64, f64)], look: usize) -> Markup {
     html! { "\n" path class={ "stroke dots " (colour(look)) } d=(dots.collect::<String>()) {} }
 }
 
-/// How often values came, as bars to the right of the frame: the longest fills the space there.
-fn histogram(points: &[(f64, f64)], frame: &Frame, look: usize) -> Markup {
-    let (top, high) = frame.bins(BINS);
-    let mut counts = [0_u32; BINS];
-    points.iter().for_each(|(_, y)| counts[(((y - top) / high).max(0.0) as usize).min(BINS - 1)] += 1);
-    let most = f64::from(counts.into_iter().max().unwrap_or(0));
-    let left = frame.area.right + EDGE;
-    let bars = (0..).zip(counts).filter(|(_, count)| *count > 0).map(|(n, count)| {
-        let (top, wide) = (top + high * f64::from(n), frame.beside * f64::from(count) / most);
-        Area { left, right: left + wide, top, bottom: top + high - 1.0 }
-    });
-    html! { @for area in bars { (bar(&area, "fill half", look)) } }
-}
-
 fn bar(area: &Area, class: &str, look: usize) -> Markup {
     let (wide, high) = (px(area.right - area.left), px(area.bottom - area.top));
     let (x, y) = (px(area.left), px(area.top));
@@ -154,7 +130,7 @@ pub fn curves(figure: &Figure, frame: &Frame) -> Markup {
             },
             Style::Pieces => {
                 let points: Vec<(f64, f64)> = curve.points.iter().map(at).collect();
-                html! { (pieces(&points, look)) (histogram(&points, frame, look)) }
+                pieces(&points, look)
             }
             Style::Bars => {
                 let half = wide * 0.45 * frame.place();

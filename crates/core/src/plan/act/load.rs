@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Act, Changes, Cost, LARGEST, Step, StepId};
 use crate::{
     analyse::{Rules, Zones},
+    findings::{LoadKey, On},
     run::{Execution, RunError, Troubles, act},
     units::{Caching, Direction, Extent, Load, MIB, Pattern, aim, count, duration, size},
 };
@@ -226,7 +227,7 @@ impl Measure {
         if let [smallest, .., largest] = blocks[..] {
             let load = Load { block: smallest, ..self.load.clone() };
             let range = format!("{} to {}", size(smallest), size(largest));
-            let load = load.describe().replace(&size(smallest), &range);
+            let load = describe(&load).replace(&size(smallest), &range);
             return format!("{load}, {} sizes, {} runs each", blocks.len(), runs / blocks.len());
         }
         let until = match &self.rule {
@@ -251,8 +252,12 @@ impl Measure {
             Rule::Again { .. } => "if it slowed down".to_owned(),
             Rule::Zones { .. } => "at 17 to 65 positions".to_owned(),
         };
-        format!("{}, {until}", self.load.describe())
+        format!("{}, {until}", describe(&self.load))
     }
+}
+
+fn describe(load: &Load) -> String {
+    LoadKey::new("", load, On::File, "").describe()
 }
 
 crate::kind!("load", Measure as Act);
