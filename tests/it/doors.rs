@@ -59,8 +59,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/scratch_dir.rs",
             // A directory is opened to read it.
             "crates/experiments/src/power/cut.rs",
-            // Probes of pools that the run built, and the page cache.
-            "crates/experiments/src/pull/run/built.rs",
+            // The page cache.
             "crates/experiments/src/pull/run/mod.rs",
             // Switches of drives, in sysfs.
             "crates/experiments/src/pull/run/undo.rs",

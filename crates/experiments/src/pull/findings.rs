@@ -3,7 +3,7 @@
 use super::{
     super::common::Series,
     cases::{Case, cases},
-    tables::{away, probes, rejoined, summary},
+    tables::{away, rejoined, summary},
     verdicts::verdict,
 };
 use crate::{
@@ -27,7 +27,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.tables.extend(summary(&layouts));
     for cases in layouts {
         findings.tables.push(away(cases));
-        findings.tables.extend(probes(cases));
         findings.tables.push(rejoined(cases));
     }
     for case in &all {

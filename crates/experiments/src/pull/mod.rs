@@ -20,7 +20,7 @@ use act::{BuiltPool, PoolInUse, Pull, PullBy, PulledPool};
 pub(crate) use run::{DetachedDrive, Unplug};
 
 use options::PULL_DRIVE;
-use result::{FilesRead, Probe, PullResult, RejoinResult};
+use result::{FilesRead, PullResult, RejoinResult};
 
 use super::{Experiment, common};
 

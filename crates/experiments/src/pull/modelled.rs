@@ -1,6 +1,6 @@
 //! The results of a modelled pool, which keeps what its layout promises.
 
-use super::{FilesRead, Probe, Pull, PullResult, PulledPool, RejoinResult};
+use super::{FilesRead, Pull, PullResult, PulledPool, RejoinResult};
 use crate::{
     plan::BuildPool,
     test_files::{FilesFound, LedgerFound, Operations},
@@ -21,15 +21,13 @@ pub fn results(act: &Pull, build: Option<&BuildPool>) -> [PullResult; 2] {
         kept_bytes: bytes,
         ..LedgerFound::default()
     };
-    let error = (!is_redundant).then(|| "Input/output error (os error 5)".to_owned());
     let command = if is_redundant { "mdadm /dev/md127 --re-add /dev/sdz1" } else { "mount /dev/md127" };
     let rejoined =
         RejoinResult { commands: vec![command.to_owned()], healed: Some(3.0), ..RejoinResult::default() };
     let used = Operations { seconds: act.seconds, reads: 50, longest: 0.25, ..Operations::default() };
-    let probe = |what: &str, cold: bool, error| Probe { what: what.to_owned(), cold, error };
     let (result, used, back) = match &act.pool {
         PulledPool::InUse(pool) => {
-            let read = FilesRead { files: FILES, bytes: pool.bytes / 2, found: 1000 };
+            let read = FilesRead { files: FILES, bytes: pool.bytes / 2 };
             let files = FilesFound { changed: 1, ..whole(FILES - 1) };
             let result = PullResult { files: whole(FILES), read: Some(read), ..PullResult::default() };
             (result, used, RejoinResult { files, ..rejoined })
@@ -42,14 +40,16 @@ pub fn results(act: &Pull, build: Option<&BuildPool>) -> [PullResult; 2] {
             let result = match is_redundant {
                 true => PullResult { files: whole(files), ledger: kept, ..PullResult::default() },
                 false => PullResult {
-                    files: FilesFound { failed: files, error: error.clone(), ..FilesFound::default() },
+                    files: FilesFound {
+                        failed: files,
+                        error: Some("Input/output error (os error 5)".to_owned()),
+                        ..FilesFound::default()
+                    },
                     ledger: LedgerFound { kept_bytes: 0, lost_bytes: bytes, unreadable_bytes: bytes, ..kept },
                     ..PullResult::default()
                 },
             };
-            let probes =
-                [false, true].map(|cold| [probe("ls", cold, None), probe("fsync", cold, error.clone())]);
-            (PullResult { probes: probes.concat(), ..result }, Operations { writes: 50, ..used }, back)
+            (result, Operations { writes: 50, ..used }, back)
         }
     };
     let away = PullResult { before: used.clone(), away: used, missing: 1, ..result };

@@ -14,8 +14,6 @@ pub struct PullResult {
     /// Operations before the drive was taken away, and from then on.
     pub before: Operations,
     pub away: Operations,
-    /// Basic operations that were tried, in this order.
-    pub probes: Vec<Probe>,
     pub files: FilesFound,
     pub ledger: LedgerFound,
     /// Members that the pool lacked.
@@ -36,8 +34,6 @@ pub struct FilesRead {
     /// Files whose content is known, and the bytes that are read of them; of a large one, the beginning.
     pub files: u64,
     pub bytes: u64,
-    /// Files that were looked at, of which these were chosen.
-    pub found: u64,
 }
 
 /// After the drive was there again.
@@ -61,17 +57,6 @@ pub struct RejoinResult {
     /// Another drive of the pool was lost meanwhile.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
-}
-
-/// Something tried once.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Probe {
-    /// `ls`, `touch`, `write`, `fsync`.
-    pub what: String,
-    /// The page cache was emptied before.
-    pub cold: bool,
-    /// The error, if it failed.
-    pub error: Option<String>,
 }
 
 impl RejoinResult {

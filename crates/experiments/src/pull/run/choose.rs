@@ -31,7 +31,6 @@ pub struct State {
     device: u64,
     inode: u64,
     pub size: u64,
-    modified: (i64, i64),
     /// When its content or its inode was changed: programs can't set it.
     changed: (i64, i64),
 }
@@ -42,7 +41,6 @@ impl State {
             device: about.dev(),
             inode: about.ino(),
             size: about.size(),
-            modified: (about.mtime(), about.mtime_nsec()),
             changed: (about.ctime(), about.ctime_nsec()),
         }
     }
@@ -53,36 +51,25 @@ impl State {
 #[derive(Debug)]
 pub struct Tree {
     dir: File,
-    device: u64,
 }
 
 impl Tree {
     /// `dir` has no links in it, so that it is the one that was looked at.
     pub fn open(dir: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = File::from(openat2(CWD, dir, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?);
-        let device = dir.metadata()?.dev();
-        Ok(Self { dir, device })
+        Ok(Self { dir: openat2(CWD, dir, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?.into() })
     }
 
-    /// Opens a directory so that its time of access stays.
-    pub fn dir(&self, below: &Path) -> io::Result<File> {
-        let is_itself = below.as_os_str().is_empty();
-        let below = if is_itself { Path::new(".") } else { below };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        without_access_time(|flag| self.opened(below, flags | flag))
-    }
-
-    /// Opens a regular file for reading, past the page cache, without waiting, and so that its time of access stays, where that is
-    /// allowed. A link, a pipe or a device that was put there is not opened.
+    /// Opens a regular file for reading, past the page cache, without waiting, and so that its time of access stays. A link, a pipe or a
+    /// device that was put there is not opened.
     pub fn file(&self, below: &Path) -> io::Result<File> {
         let found = self.opened(below, OFlags::PATH | OFlags::NOFOLLOW)?;
         if !found.metadata()?.is_file() {
             return Err(Errno::LOOP.into());
         }
         let path = format!("/proc/self/fd/{}", found.as_raw_fd());
-        let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        without_access_time(|flag| Ok(openat(CWD, &path, flags | flag, Mode::empty())?.into()))
+        let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::NONBLOCK | OFlags::NOATIME | OFlags::CLOEXEC;
+        Ok(openat(CWD, &path, flags, Mode::empty())?.into())
     }
 
     /// Metadata of a path, without following a link.
@@ -96,40 +83,24 @@ impl Tree {
     }
 }
 
-fn without_access_time(open: impl Fn(OFlags) -> Result<File, Errno>) -> io::Result<File> {
-    match open(OFlags::NOATIME) {
-        Err(Errno::PERM) => Ok(open(OFlags::empty())?),
-        opened => Ok(opened?),
-    }
+/// Finds the files of a directory that are not being changed, in an order that follows from their names and the seed. Links are not
+/// followed.
+pub fn choose(tree: &Tree, seed: u64, cancel: &Cancel) -> Vec<(PathBuf, State)> {
+    let mut files = walk(tree, cancel);
+    files.sort_by(|(a, _), (b, _)| a.cmp(b));
+    files.shuffle(&mut Random::seed_from_u64(seed));
+    files
 }
 
-/// What was found below a directory, and the files that are to be read.
-#[derive(Debug, Default)]
-pub struct Chosen {
-    /// Their paths below the directory, in a random order.
-    pub files: Vec<(PathBuf, State)>,
-    /// Regular files that are not empty, of those that were looked at.
-    pub found: u64,
-}
-
-/// Finds the files of a directory, on its filesystem, in an order that follows from their names and the seed. Links are not followed.
-pub fn choose(tree: &Tree, seed: u64, cancel: &Cancel) -> Chosen {
-    let mut chosen = walk(tree, cancel);
-    chosen.files.sort_by(|(a, _), (b, _)| a.cmp(b));
-    chosen.files.shuffle(&mut Random::seed_from_u64(seed));
-    chosen
-}
-
-/// All files that may be read and are not being changed, but not those beyond the most entries that are looked at.
-fn walk(tree: &Tree, cancel: &Cancel) -> Chosen {
-    let mut chosen = Chosen::default();
-    let mut pending = vec![PathBuf::new()];
-    let mut looked = 0;
+fn walk(tree: &Tree, cancel: &Cancel) -> Vec<(PathBuf, State)> {
+    let (mut files, mut looked) = (Vec::new(), 0);
+    let mut pending = vec![PathBuf::from(".")];
     while let Some(at) = pending.pop() {
-        let Ok(entries) = tree.dir(&at).and_then(|file| Ok(Dir::read_from(&file)?)) else { continue };
+        let dir = tree.opened(&at, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOATIME);
+        let Ok(entries) = dir.and_then(Dir::read_from) else { continue };
         for entry in entries.map_while(Result::ok) {
             if looked == LOOKED_AT || cancel.is_set() {
-                return chosen;
+                return files;
             }
             looked += 1;
             let name = entry.file_name().to_bytes();
@@ -138,18 +109,14 @@ fn walk(tree: &Tree, cancel: &Cancel) -> Chosen {
             }
             let path = at.join(OsStr::from_bytes(name));
             let Ok(about) = tree.about(&path) else { continue };
-            if about.dev() != tree.device {
-                continue;
-            }
             if about.is_dir() {
                 pending.push(path);
-            } else if about.is_file() && about.len() > 0 {
-                chosen.found += 1;
-                chosen.files.extend(is_quiet(&about).then(|| (path, State::new(&about))));
+            } else if about.is_file() && about.len() > 0 && is_quiet(&about) {
+                files.push((path, State::new(&about)));
             }
         }
     }
-    chosen
+    files
 }
 
 fn is_quiet(about: &Metadata) -> bool {
@@ -191,15 +158,13 @@ mod tests {
             .expect("a pipe");
         let tree = Tree::open(&dir).expect("opens");
         let all = |seed: u64| choose(&tree, seed, &Cancel::default());
-        let new = all(1);
-        assert_eq!((new.files.len(), new.found), (0, 45), "they may still be changed");
+        assert!(all(1).is_empty(), "they may still be changed");
         settle();
         let every = all(1);
-        assert_eq!((every.files.len(), every.found), (45, 45));
-        assert!(every.files.iter().all(|(path, _)| path.starts_with("a")));
-        let names = |chosen: &Chosen| chosen.files.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>();
-        assert_eq!(names(&every), names(&all(1)));
-        assert_ne!(names(&every), names(&all(2)));
+        assert_eq!(every.len(), 45);
+        assert!(every.iter().all(|(path, _)| path.starts_with("./a")));
+        assert_eq!(every, all(1));
+        assert_ne!(every, all(2));
     }
 
     #[test]

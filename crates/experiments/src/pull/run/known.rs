@@ -9,7 +9,7 @@ use std::{
 
 use rustix::io::Errno;
 
-use super::choose::{Chosen, State, Tree};
+use super::choose::{State, Tree};
 use crate::{
     engine::{Aligned, Cancel},
     pull::FilesRead,
@@ -40,11 +40,11 @@ pub struct FilesInUse {
 
 impl FilesInUse {
     /// Reads the beginnings of files in their order, at most `bytes` of all. Files that can't be read, or are being changed, are left out.
-    pub fn read(tree: Tree, chosen: Chosen, bytes: u64, cancel: &Cancel) -> (Self, FilesRead) {
-        let mut about = FilesRead { found: chosen.found, ..FilesRead::default() };
+    pub fn read(tree: Tree, chosen: Vec<(PathBuf, State)>, bytes: u64, cancel: &Cancel) -> (Self, FilesRead) {
+        let mut about = FilesRead::default();
         let mut buffer = Aligned::new(READ);
         let mut known = Self { tree, files: Vec::new() };
-        for (path, state) in chosen.files.into_iter().take_while(|_| !cancel.is_set()) {
+        for (path, state) in chosen.into_iter().take_while(|_| !cancel.is_set()) {
             let file = KnownFile { path, state, hash: 0 };
             let length = file.length();
             if !known.files.is_empty() && about.bytes + length > bytes {
@@ -72,11 +72,7 @@ impl FilesInUse {
             }
             _ => FileLook::Failed(e),
         };
-        let file = self.tree.file(path).map_err(|e| match self.tree.about(path) {
-            // Something else is there that can't be opened so, such as a directory.
-            Ok(about) if State::new(&about) != *state => FileLook::Changed,
-            _ => failed(e),
-        })?;
+        let file = self.tree.file(path).map_err(failed)?;
         let is_as_it_was =
             || file.metadata().map(|about| State::new(&about) == *state).map_err(FileLook::Failed);
         if !is_as_it_was()? {
@@ -156,7 +152,7 @@ mod tests {
         fs::remove_file(name(1)).expect("removes");
         let (files, about) = FilesInUse::read(tree, chosen, 1 << 30, &Cancel::default());
         let mut files = Arc::new(files);
-        assert_eq!((about.files, about.found, about.bytes), (6, 8, 6 * READ as u64));
+        assert_eq!((about.files, about.bytes), (6, 6 * READ as u64));
         let all = verify(&files);
         assert_eq!((all.whole, all.changed, all.all()), (6, 0, 6));
         // The same bytes again, a replaced file, one that is removed, and a link.
@@ -190,7 +186,7 @@ mod tests {
         let tree = Tree::open(home.path()).expect("opens");
         let chosen = choose(&tree, 1, &Cancel::default());
         let (files, about) = FilesInUse::read(tree, chosen, 32 * READ as u64, &Cancel::default());
-        assert_eq!((about.files, about.bytes, about.found), (32, 32 * READ as u64, 40));
+        assert_eq!((about.files, about.bytes), (32, 32 * READ as u64));
         assert_eq!((files.bytes(0), verify(&Arc::new(files)).whole), (READ as u64, 32));
     }
 

@@ -19,15 +19,14 @@ pub use check::can_pull;
 pub use detach::{DetachedDrive, Unplug};
 
 use self::{array::Array, built::PoolOfRun, detach::interrupted, in_use::UsedPool};
-use super::{Probe, Pull, PullResult, PulledPool};
+use super::{Pull, PullResult, PulledPool};
 use crate::{
     engine::Cancel,
     inventory::Drive,
     run::{BuildError, Execution, Journal, RunError, Watcher},
     sysroot::Sysroot,
-    test_files::{FilesFound, HANG, LedgerFound, Load, POLL, sum, within},
+    test_files::{FilesFound, LedgerFound, Load, POLL, sum},
     tools::{Runner, System},
-    units::duration,
 };
 
 /// A pool whose drive is taken away. One that the run built and one in use differ in what may be written to them, and so in what can be
@@ -47,11 +46,6 @@ trait PoolUnderTest {
     /// Refuses to take the drive away after what was read so far.
     fn check_before(&self, _load: &Load) -> Result<(), BuildError> {
         Ok(())
-    }
-
-    /// Tries basic operations; `cold` after the page cache was emptied. In use, only reading would be harmless, which is done anyway.
-    fn probes(&self, _cold: bool) -> Vec<Probe> {
-        Vec::new()
     }
 
     /// Empties the page cache, so that what is read next comes from drives.
@@ -181,9 +175,7 @@ fn take_away(
         )),
         true if result.lost => {}
         _ => {
-            result.probes = pool.probes(false);
             pool.drop_caches();
-            result.probes.extend(pool.probes(true));
             (result.files, result.ledger) = pool.verify();
         }
     }
@@ -199,16 +191,6 @@ impl PulledDrive {
             _ => e,
         }
     }
-}
-
-/// Tries something that may hang.
-fn probe(what: &str, cold: bool, work: impl FnOnce() -> io::Result<()> + Send + 'static) -> Probe {
-    let error = match within(HANG, work) {
-        Some(Ok(())) => None,
-        Some(Err(e)) => Some(e.to_string()),
-        None => Some(format!("hangs for more than {}", duration(HANG.as_secs_f64()))),
-    };
-    Probe { what: what.to_owned(), cold, error }
 }
 
 /// Empties the page cache of what is on the drives already.
