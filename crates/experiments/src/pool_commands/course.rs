@@ -91,7 +91,7 @@ pub fn course(
     }
     // A wiped drive can't be re-added.
     let may_be_back = is_member && !(begun.is_some() && built.reached);
-    let former = may_be_back.then(|| run::former(build, &part, &array, runner));
+    let former = may_be_back.then(|| run::former(&build.uuids[0], &part, &array, runner));
     let former = former.transpose().map_err(|e| e.to_string())?;
     if let Some(Former::Newer { drive, array }) = former {
         return Err(format!(

@@ -54,14 +54,14 @@ pub enum Former {
     },
 }
 
-/// The state of the drive whose part is at `part`, compared with the array at `array`. An error if it can't be read.
-pub fn former(build: &Build, part: &str, array: &str, runner: &dyn Runner) -> Result<Former, BuildError> {
+/// The state of the drive whose part is at `part`, compared with the array at `array`, which has this UUID. An error if it can't be
+/// read.
+pub fn former(uuid: &str, part: &str, array: &str, runner: &dyn Runner) -> Result<Former, BuildError> {
     let unknown = |why: String| {
-        let name = &build.name;
-        BuildError::Array(format!("whether {part} has newer data than {name} is not known: {why}"))
+        BuildError::Array(format!("whether {part} has newer data than {array} is not known: {why}"))
     };
     let found = mdadm::superblock(&runner.ask(&mdadm::examine(part))?).map_err(unknown)?;
-    let Some(found) = found.filter(|found| digits(&found.uuid) == digits(&build.uuids[0])) else {
+    let Some(found) = found.filter(|found| digits(&found.uuid) == digits(uuid)) else {
         return Ok(Former::Nothing);
     };
     let output = runner.ask(&mdadm::detail(array))?;

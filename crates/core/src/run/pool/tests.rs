@@ -374,7 +374,7 @@ fn a_drive_that_comes_back_with_newer_data_is_told_from_one_that_missed_some() {
         let tools = Replay::default()
             .answer("mdadm --examine /dev/sdb1", said(of_drive))
             .answer("mdadm --detail /dev/md127", said(format!("            Events : {array}\n")));
-        former(&plan, "/dev/sdb1", "/dev/md127", &tools).map_err(|e| e.to_string())
+        former(&plan.uuids[0], "/dev/sdb1", "/dev/md127", &tools).map_err(|e| e.to_string())
     };
     let own = plan.uuids[0].as_str();
     assert_eq!(compared(own, 60, "AA", "60"), Ok(Former::Older { whole: true }));
@@ -383,14 +383,17 @@ fn a_drive_that_comes_back_with_newer_data_is_told_from_one_that_missed_some() {
     assert_eq!(compared(own, 40, ".A", "60"), Ok(Former::Older { whole: false }));
     assert_eq!(compared("153f7e0e:069fb954:415c8744:bbe3e33b", 99, "AA", "60"), Ok(Former::Nothing));
     let unknown = compared(own, 60, "AA", "").expect_err("the array's are not known");
-    assert!(unknown.starts_with("whether /dev/sdb1 has newer data than data is not known"), "{unknown}");
+    assert!(
+        unknown.starts_with("whether /dev/sdb1 has newer data than /dev/md127 is not known"),
+        "{unknown}"
+    );
     let none = Output {
         code: Some(1),
         stderr: "mdadm: No md superblock detected on /dev/sdb1.\n".to_owned(),
         ..Output::default()
     };
     let tools = Replay::default().answer("mdadm --examine", none);
-    assert!(matches!(former(&plan, "/dev/sdb1", "/dev/md127", &tools), Ok(Former::Nothing)));
+    assert!(matches!(former(&plan.uuids[0], "/dev/sdb1", "/dev/md127", &tools), Ok(Former::Nothing)));
 }
 
 #[test]

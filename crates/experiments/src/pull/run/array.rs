@@ -1,5 +1,7 @@
 //! The array that a drive is taken from: how its members stand.
 
+use std::collections::BTreeMap;
+
 use crate::{
     inventory::{Block, Drive, Inventory, Layer, in_array, work},
     run::BuildError,
@@ -8,11 +10,11 @@ use crate::{
         Runner,
         mdadm::{self, MemberFlags},
     },
-    units::{MemberState, Work},
+    units::{MemberState, Work, listed},
 };
 
 /// What to do about an array that lost drives. What is on all of them may be needed to put it together.
-pub const ADVICE: &str = "Erase none of its drives, and add none as a new one. Plug in again what was lost; `drivebench list` says what to do";
+pub const ADVICE: &str = "Erase none of its drives, and add none as a new one. Plug in again what was lost";
 
 /// An array, and its member on the drive that is taken away.
 #[derive(Debug, Clone)]
@@ -20,9 +22,7 @@ pub struct Array {
     /// The kernel's name, and that for people.
     pub name: String,
     pub shown: String,
-    /// The drive: its identity, and its name for people.
-    pub identity: String,
-    pub drive: String,
+    pub drive: Drive,
     /// The kernel's name of the member before it was taken away.
     pub member: String,
     /// UUID of the array in the superblock of the member.
@@ -30,34 +30,8 @@ pub struct Array {
     /// Where the member's partition begins; none if it is the whole drive.
     pub start: Option<u64>,
     pub flags: MemberFlags,
-    pub others: Vec<OtherMember>,
-}
-
-/// Another member of the array.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OtherMember {
-    /// The kernel's name, which may be another drive's after a restart.
-    pub name: String,
-    /// The drive, for people.
-    pub label: String,
-}
-
-/// The member on the drive as it is plugged in now.
-#[derive(Debug)]
-pub struct MemberDevice {
-    /// The kernel's name.
-    pub name: String,
-    pub node: String,
-    pub drive: Drive,
-}
-
-/// The state of a member in its array.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// In use, with all its data.
-    Whole,
-    Filling,
-    Away,
+    /// The drives of the other members, for people, by the kernel's names of the members.
+    pub others: BTreeMap<String, String>,
 }
 
 impl Array {
@@ -75,16 +49,14 @@ impl Array {
         let superblock = superblock.ok_or_else(|| unknown("it has none".to_owned()))?;
         let other = |name: &String| {
             let drives = inventory.drives_of_block(name);
-            let label = drives.first().map_or_else(|| name.clone(), |drive| drive.label());
-            OtherMember { name: name.clone(), label }
+            (name.clone(), drives.first().map_or_else(|| name.clone(), |drive| drive.label()))
         };
         let state = Sysroot::live().word(&format!("/sys/block/{}/md/dev-{member}/state", layer.name));
         let is = |flag: &str| state.iter().flat_map(|state| state.split(',')).any(|word| word == flag);
         Ok(Self {
             name: layer.name.clone(),
             shown: layer.shown(),
-            identity: drive.identity(),
-            drive: drive.label(),
+            drive: drive.clone(),
             member: member.to_owned(),
             uuid: superblock.uuid,
             start: drive.partitions.iter().find(|part| part.name == member).map(|part| part.start),
@@ -98,54 +70,56 @@ impl Array {
         format!("/dev/{}", self.name)
     }
 
-    /// The member on the drive as it is plugged in now.
-    pub fn member_device(&self, inventory: &Inventory) -> Result<MemberDevice, BuildError> {
+    /// The drive as it is plugged in now, and the kernel's name of the member on it.
+    pub fn find(&self, inventory: &Inventory) -> Result<(Drive, String), BuildError> {
         let gone = |what: &str| BuildError::Drives(what.to_owned());
-        let drive = inventory.drive(&self.identity).ok_or_else(|| gone("the drive is gone again"))?;
+        let drive = inventory.drive(&self.drive.identity()).ok_or_else(|| gone("the drive is gone again"))?;
         let part = self.start.map(|start| drive.partitions.iter().find(|part| part.start == start));
         let block = match part {
             None => Block::Drive(drive),
             Some(Some(part)) => Block::Partition(drive, part),
             Some(None) => return Err(gone("the partition of the pool is gone from the drive")),
         };
-        Ok(MemberDevice { name: block.name().to_owned(), node: block.path(), drive: drive.clone() })
+        Ok((drive.clone(), block.name().to_owned()))
     }
 
-    /// How a member stands, by the kernel's name. md does not say that the last copy of some data is lost: that stays in use, though its
-    /// drive is gone.
-    pub fn standing(&self, member: &str, root: &Sysroot) -> Standing {
-        let is_there =
-            root.number::<u64>(&format!("/sys/class/block/{member}/size")).is_some_and(|size| size > 0);
-        match in_array(&self.name, member, root) {
-            MemberState::InSync if is_there => Standing::Whole,
-            MemberState::Filling if is_there => Standing::Filling,
-            _ => Standing::Away,
+    /// The state of a member, by the kernel's name. md does not say that the last copy of some data is lost: that stays in use, though
+    /// its drive is gone.
+    pub fn state(&self, member: &str, root: &Sysroot) -> MemberState {
+        match root.number::<u64>(&format!("/sys/class/block/{member}/size")) {
+            None | Some(0) => MemberState::Absent,
+            Some(_) => in_array(&self.name, member, root),
         }
+    }
+
+    /// Whether it uses a member, or fills it.
+    pub fn has(&self, member: &str, root: &Sysroot) -> bool {
+        matches!(self.state(member, root), MemberState::InSync | MemberState::Filling)
     }
 
     /// The drives of other members that have failed or are gone.
     pub fn lost(&self, root: &Sysroot) -> Vec<&str> {
-        let lost = self.others.iter().filter(|other| self.standing(&other.name, root) != Standing::Whole);
-        lost.map(|other| other.label.as_str()).collect()
+        let lost = self.others.iter().filter(|(name, _)| self.state(name, root) != MemberState::InSync);
+        lost.map(|(_, label)| label.as_str()).collect()
     }
 
-    /// Refuses to go on when another drive has failed: without this one, files would be lost.
-    pub fn others_work(&self, root: &Sysroot) -> Result<(), BuildError> {
-        match self.lost(root)[..] {
-            [label, ..] => Err(BuildError::Array(format!(
-                "{label} of {} has failed meanwhile: don't pull another drive. Replace that one first (`drivebench list` shows it)",
-                self.shown
-            ))),
-            [] => Ok(()),
-        }
+    /// Refuses to go on if it lost another drive, or if that is not known: without two drives, files would be lost.
+    pub fn lacks_no_other(&self, root: &Sysroot) -> Result<(), BuildError> {
+        let lost = self.lost(root);
+        let what = match self.degraded(root) {
+            _ if !lost.is_empty() => format!("lost {}", listed(&lost)),
+            Some(0 | 1) => return Ok(()),
+            Some(_) => "lost another drive".to_owned(),
+            None => "was stopped".to_owned(),
+        };
+        Err(BuildError::Array(format!("meanwhile {} {what}. {ADVICE}", self.shown)))
     }
 
     /// An error after which it may lack the drive.
     pub fn may_lack(&self, e: impl std::fmt::Display) -> BuildError {
-        let Self { shown, drive, .. } = self;
         BuildError::Array(format!(
-            "{e}. If {shown} lacks {drive} then: plug it in, and mdadm {} --re-add MEMBER, which `drivebench list` shows",
-            self.path()
+            "{e}. `drivebench list` says whether {} is complete, and what to do",
+            self.shown
         ))
     }
 
@@ -154,27 +128,12 @@ impl Array {
         root.number(&self.file("degraded"))
     }
 
-    /// The kernel fails all writes, since the last copy of some data could not be written: until it is stopped, also if no member is
-    /// missing.
-    pub fn is_broken(&self, root: &Sysroot) -> bool {
-        root.word(&self.file("array_state")).as_deref() == Some("broken")
-    }
-
-    /// The member has all its data, and the array lacks no others and can be written to. What else the kernel does with it is not
-    /// waited for.
+    /// The member has all its data, and the array lacks no others and can be written to: md fails all writes once the last copy of some
+    /// data could not be written. What else the kernel does with it is not waited for.
     pub fn is_complete(&self, member: &str, root: &Sysroot) -> bool {
         self.degraded(root) == Some(0)
-            && self.standing(member, root) == Standing::Whole
-            && !self.is_broken(root)
-    }
-
-    /// Members that were not in it before: somebody added another drive.
-    pub fn added(&self, member: &str, root: &Sysroot) -> Vec<String> {
-        let is_known =
-            |name: &str| name == self.member || name == member || self.others.iter().any(|o| o.name == name);
-        let listed = root.list(&format!("/sys/block/{}/md", self.name));
-        let members = listed.iter().filter_map(|file| file.strip_prefix("dev-"));
-        members.filter(|name| !is_known(name)).map(str::to_owned).collect()
+            && self.state(member, root) == MemberState::InSync
+            && root.word(&self.file("array_state")).as_deref() != Some("broken")
     }
 
     /// The kernel's background work on the array.
@@ -197,15 +156,12 @@ pub(super) mod tests {
         Array {
             name: "md127".to_owned(),
             shown: "nas (md127)".to_owned(),
-            identity: "4C53".to_owned(),
-            drive: "the one that was away".to_owned(),
+            drive: Drive::default(),
             member: "sdb1".to_owned(),
             uuid: "6d1a35b2:8c1a4d8e:01f3bb2c:9ce6a51f".to_owned(),
             start: Some(2048),
             flags: MemberFlags::default(),
-            others: ["sda1", "sdc1"]
-                .map(|name| OtherMember { name: name.to_owned(), label: format!("the stick of {name}") })
-                .to_vec(),
+            others: ["sda1", "sdc1"].map(|name| (name.to_owned(), format!("the stick of {name}"))).into(),
         }
     }
 
@@ -225,8 +181,8 @@ pub(super) mod tests {
     fn a_member_that_md_counts_as_in_use_is_away_if_it_is_gone() {
         let mut tree = tree(Some("1\n"), "in_sync\n");
         tree.file("sys/block/md127/md/dev-sdb1/state", "in_sync\n");
-        assert_eq!(array().standing("sdb1", &tree.sysroot()), Standing::Away);
+        assert!(!array().has("sdb1", &tree.sysroot()));
         tree.file("sys/class/block/sdb1/size", "1000\n");
-        assert_eq!(array().standing("sdb1", &tree.sysroot()), Standing::Whole);
+        assert!(array().has("sdb1", &tree.sysroot()));
     }
 }

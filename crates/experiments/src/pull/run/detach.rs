@@ -101,11 +101,9 @@ impl DetachedDrive {
         self.unplug == Unplug::Hand
     }
 
-    /// Takes it away, or has a person do so; returns since when it is. While a person is waited for, `check` says whether the others are
-    /// still complete; `members` are the drives of the pool.
+    /// Takes it away, or has a person do so; returns since when it is. `check` refuses to wait any longer for a person.
     pub fn take_away(
         &self,
-        members: &[Drive],
         check: &dyn Fn() -> Result<(), BuildError>,
         cancel: &Cancel,
         asks: &mut dyn FnMut(&str),
@@ -127,15 +125,6 @@ impl DetachedDrive {
             drive.model_and_serial()
         ));
         while is_plugged_in(drive) {
-            if let Some(other) =
-                members.iter().find(|other| other.name != drive.name && !is_plugged_in(other))
-            {
-                return Err(BuildError::Drives(format!(
-                    "{} is gone, and {} was to be pulled: plug it in again, and start again",
-                    other.label(),
-                    drive.label()
-                )));
-            }
             check()?;
             if cancel.is_set() {
                 return Err(interrupted());
@@ -214,7 +203,7 @@ pub fn interrupted() -> BuildError {
     BuildError::Array("interrupted before the drive was taken away".to_owned())
 }
 
-fn is_plugged_in(drive: &Drive) -> bool {
+pub fn is_plugged_in(drive: &Drive) -> bool {
     Path::new("/sys/block").join(&drive.name).exists()
 }
 

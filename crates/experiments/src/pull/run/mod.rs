@@ -18,7 +18,12 @@ use std::{
 pub use check::can_pull;
 pub use detach::{DetachedDrive, Unplug};
 
-use self::{array::Array, built::PoolOfRun, detach::interrupted, in_use::UsedPool};
+use self::{
+    array::Array,
+    built::PoolOfRun,
+    detach::{interrupted, is_plugged_in},
+    in_use::UsedPool,
+};
 use super::{Pull, PullResult, PulledPool};
 use crate::{
     engine::Cancel,
@@ -120,15 +125,13 @@ pub fn pull(
     };
     let mut detached = take_away(&session, &*pool, &pulled, &mut result, run.ctx.watcher)?;
     let saved = save(run, result.clone());
-    let back = rejoin::bring_back(&session, &*pool, &pulled, &mut detached, run.ctx.watcher)?;
-    let lacks = (pool.is_in_use() && back.healed.is_none()).then(|| {
-        let why = back.refused.last().cloned();
-        BuildError::Array(why.unwrap_or_else(|| "the pool is not complete".to_owned()))
-    });
+    let back = rejoin::bring_back(&session, &*pool, &pulled, &mut detached, run.ctx.watcher)
+        .map_err(|e| pulled.may_lack(e, &*pool))?;
+    let lacks = back.refused.last().cloned().filter(|_| pool.is_in_use() && back.healed.is_none());
     let saved = saved.and_then(|()| save(run, PullResult { back: Some(back), ..result }));
     // A pool that lacks a drive matters more than a record that can't be written.
     match lacks {
-        Some(why) => Err(why.into()),
+        Some(why) => Err(pulled.may_lack(BuildError::Array(why), &*pool).into()),
         None => Ok(saved?),
     }
 }
@@ -155,10 +158,9 @@ fn take_away(
     pool.check_before(&load)?;
     let detached = DetachedDrive::announce(journal, &pulled.drive, &pulled.unplug)?;
     load.allow(pool.most_written());
-    let others_work = || array.map_or(Ok(()), |array| array.others_work(&root));
     let lost = || array.is_some_and(|array| !array.lost(&root).is_empty());
     let zero = detached
-        .take_away(&pulled.drives, &others_work, cancel, &mut |text| watcher.asks(text))
+        .take_away(&|| pulled.others_are_here(), cancel, &mut |text| watcher.asks(text))
         .map_err(|e| pulled.may_lack(e, pool))?;
     while zero.elapsed() < time && !cancel.is_set() && !lost() {
         thread::sleep(POLL);
@@ -167,23 +169,31 @@ fn take_away(
     let (ops, hanging) = load.end();
     (result.before, result.away) = (sum(&ops, &[], begun, zero), sum(&ops, &hanging, zero, end));
     result.lost = lost();
-    match pool.is_in_use() {
-        // The drive comes back first.
-        true if cancel.is_set() => watcher.waits(&format!(
-            "The run ends once the drive is back. A second Ctrl-C ends it at once: then `{}`, and what `drivebench list` shows",
-            journal.cleanup()
-        )),
-        true if result.lost => {}
-        _ => {
-            pool.drop_caches();
-            (result.files, result.ledger) = pool.verify();
-        }
+    // The drive of a pool in use comes back first.
+    if !pool.is_in_use() || !cancel.is_set() && !result.lost {
+        pool.drop_caches();
+        (result.files, result.ledger) = pool.verify();
+    } else if cancel.is_set() {
+        watcher.waits("The run ends once the drive is back");
     }
     result.missing = pool.missing();
     Ok(detached)
 }
 
 impl PulledDrive {
+    /// Refuses to go on without another drive of the pool: with two away, files would be lost.
+    fn others_are_here(&self) -> Result<(), BuildError> {
+        let is_gone = |other: &&Drive| other.name != self.drive.name && !is_plugged_in(other);
+        if let Some(other) = self.drives.iter().find(is_gone) {
+            return Err(BuildError::Drives(format!(
+                "{} is gone, and {} was to be pulled: plug it in again, and start again",
+                other.label(),
+                self.drive.label()
+            )));
+        }
+        self.array.as_ref().map_or(Ok(()), |array| array.lacks_no_other(&Sysroot::live()))
+    }
+
     /// An error after which a pool in use may lack the drive.
     fn may_lack(&self, e: BuildError, pool: &dyn PoolUnderTest) -> BuildError {
         match &self.array {
