@@ -1,17 +1,14 @@
 //! The plan of pull.
 
-use std::path::PathBuf;
-
 use super::{
     super::{
         PlanError, Request,
-        whole_drives::{check, layouts_of, name},
+        whole_drives::{check, layouts_of, name, pool_target},
     },
     BuiltPool, Pull, PulledPool, in_use, options,
 };
 use crate::{
     plan::{BuildPool, Plan, RemovePool, Steps},
-    target::{Kind, Target},
     test_files::FileTree,
     units::{Layout, MIB},
 };
@@ -36,7 +33,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     }
     let identities: Vec<String> = ask.targets.iter().map(|target| target.drives[0].identity()).collect();
     let pool = name("pull", &identities);
-    let dir = PathBuf::from("/run/drivebench").join(&pool);
     let (mut steps, mut targets) = (Steps::default(), Vec::new());
     let layouts = layouts_of(ask.values.typed(&options::LAYOUTS), drives)?;
     for layout in layouts {
@@ -47,19 +43,8 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             let number = member + 1;
             let path =
                 if run == 1 { format!("{layout}-{number}") } else { format!("{layout}-{number}-{run}") };
-            targets.push(Target {
-                given: format!("{layout}, {} pulled", ask.targets[member].given),
-                kind: Kind::Directory,
-                path: dir.join(&path),
-                drives: ask.targets.iter().flat_map(|target| target.drives.clone()).collect(),
-                direct_alignment: ask
-                    .targets
-                    .iter()
-                    .map(|target| target.direct_alignment)
-                    .max()
-                    .unwrap_or(512),
-                ..Target::default()
-            });
+            let given = format!("{layout}, {} pulled", ask.targets[member].given);
+            targets.push(pool_target(&pool, &path, given, &ask.targets));
             let build =
                 BuildPool { name: format!("{pool}-{path}"), layout, chunk, most, drives: identities.clone() };
             let tree = FileTree {
