@@ -4,19 +4,40 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     super::common::{self, FileSets, Group, MeasuredFiles, Series, all_file_sets, file_metrics},
-    accuracy::{quality, too_short},
     at_once,
-    compared::Compared,
     plan::labels_at_once,
     recommend::{Candidate, Recommendation, recommend},
 };
 use crate::{
     analyse::{Estimate, repeat},
-    findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, short},
+    findings::{
+        Axis, Column, Curve, Figure, Findings, LoadKey, Metric, Point, Quantity, Scope, Style, Table, short,
+    },
     plan::{BuildPool, Plan, Prediction},
     record::Run,
-    units::{capital, decimal_bytes, duration, percent, rate, signed_percent, thousands},
+    units::{
+        Layout, PredictedLoad, capital, count, decimal_bytes, duration, percent, rate, signed_percent,
+        thousands,
+    },
 };
+
+/// One load on each drive alone and on each layout: predicted and measured.
+struct Compared {
+    label: String,
+    load: LoadKey,
+    /// The most repetitions on a target.
+    runs: usize,
+    /// By the position of the target.
+    measured: Vec<Option<Estimate>>,
+    predicted: Vec<Option<PredictedLoad>>,
+}
+
+impl Compared {
+    /// By how much the prediction is above what was measured, as a share of that.
+    fn error(&self, at: usize) -> Option<f64> {
+        Some(self.predicted[at].as_ref()?.speed / self.measured[at].as_ref()?.value - 1.0)
+    }
+}
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     let predictions = predictions(run, plan);
@@ -50,7 +71,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     }
     findings.verdicts.extend(at_once::limit(&findings.evidence));
     findings.verdicts.extend(quality(&compared, plan, drives));
-    findings.verdicts.extend(too_short(&groups));
     for (target, times) in plan.targets.iter().zip(&times).skip(drives) {
         findings.estimates.extend(time_metrics(&target.given, *times));
     }
@@ -105,6 +125,20 @@ fn compare(label: &str, groups: &[Group<'_>], predictions: &[Prediction], target
         measured: (0..targets).map(|at| repeat::middle(&of(at)?.speeds())).collect(),
         predicted: (0..targets).map(predicted).collect(),
     }
+}
+
+/// The error of the predictions, without those of layouts that use one drive: these repeat a measurement.
+fn quality(compared: &[Compared], plan: &Plan, drives: usize) -> Option<String> {
+    let mut errors = Vec::new();
+    for c in compared {
+        let is_of_one = |layout: Layout| c.load.direction.is_some_and(|way| layout.is_of_one_drive(way));
+        let pools = plan.builds().filter(|(at, build)| *at >= drives && !is_of_one(build.layout));
+        errors.extend(pools.filter_map(|(at, _)| c.error(at)).map(f64::abs));
+    }
+    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    let speeds = count(errors.len() as u64, "speed");
+    (!errors.is_empty())
+        .then(|| format!("Predictions were off by {} on average over {speeds}.", percent(mean)))
 }
 
 fn candidates(plan: &Plan, drives: usize, compared: &[Compared]) -> Vec<Candidate> {
@@ -169,7 +203,7 @@ fn table(c: &Compared, names: &[String], drives: usize) -> Table {
         ]
     };
     let mut rows: Vec<Vec<String>> = names.iter().enumerate().map(row).collect();
-    if !c.is_predicted() {
+    if c.predicted.iter().all(Option::is_none) {
         columns.drain(2..4);
         rows.iter_mut().for_each(|row| drop(row.drain(2..4)));
     }
