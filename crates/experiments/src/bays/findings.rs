@@ -23,7 +23,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         let differ = c.crossed.iter().filter(|crossed| crossed.places.differ);
         findings.evidence.extend(differ.flat_map(|crossed| levels(plan, c, crossed)));
     }
-    findings.verdicts = verdicts::verdicts(plan, &crossings, &run.arranged, &findings.run);
+    findings.verdicts = verdicts::verdicts(plan, &crossings, &findings.run);
 }
 
 /// Drives down, bays across.

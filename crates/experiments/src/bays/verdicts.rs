@@ -3,12 +3,11 @@
 use super::crossing::{Crossing, bays, name};
 use crate::{
     analyse::latin_square::{Crossed, Factor, balanced},
-    inventory::Drive,
     plan::Plan,
-    units::{count, distinct, percent, signed_percent},
+    units::{count, percent, signed_percent},
 };
 
-pub(super) fn verdicts(plan: &Plan, crossings: &[Crossing], there: &[Drive], run: &str) -> Vec<String> {
+pub(super) fn verdicts(plan: &Plan, crossings: &[Crossing], run: &str) -> Vec<String> {
     let mut short = Vec::new();
     for c in crossings {
         let Some(crossed) = &c.crossed else {
@@ -23,7 +22,6 @@ pub(super) fn verdicts(plan: &Plan, crossings: &[Crossing], there: &[Drive], run
             ));
         }
     }
-    short.extend(links(plan, there));
     if crossings.iter().filter_map(|c| c.crossed.as_ref()).any(|c| c.places.differ) {
         short.push(
             "Try another cable or hub for a slow bay, or use it for the least important drive.".to_owned(),
@@ -99,27 +97,6 @@ fn levels(factor: &Factor, names: &[String], what: &str) -> Option<String> {
     let each: Vec<String> = each.collect();
     let than = if names.len() == 2 { "the other".to_owned() } else { format!("the median {what}") };
     (factor.differ && !each.is_empty()).then(|| format!("Against {than}: {}", each.join(", ")))
-}
-
-/// Drives with a slower link than in other bays, which needs no statistics.
-fn links(plan: &Plan, there: &[Drive]) -> Option<String> {
-    let best = |d: &Drive| {
-        let same = there.iter().filter(|o| o.identity() == d.identity());
-        same.filter_map(|o| o.link_mbps).fold(0.0, f64::max)
-    };
-    let slow = there.iter().filter_map(|d| {
-        let (link, best) = (d.link_mbps?, best(d));
-        let (name, bay) = (d.model_and_serial(), plan.bay_name(&d.full_bay()));
-        (link < best).then(|| format!("{name} at {link} Mb/s in bay {bay}"))
-    });
-    let mut slow = distinct(slow);
-    slow.sort();
-    (!slow.is_empty()).then(|| {
-        format!(
-            "Slower link than in other bays: {}. The cause is the port, its cable or its hub.",
-            slow.join(", ")
-        )
-    })
 }
 
 #[cfg(test)]
