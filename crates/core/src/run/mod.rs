@@ -35,7 +35,7 @@ pub use lock::{Lock, LockError, Locks};
 pub use measure::Progress;
 pub use place::Place;
 pub use pool::{
-    BuildError, Building, Built, Commands, Former, PoolLine, PoolLog, Replacement, Unclean, Wait, begin,
+    BuildError, Building, Built, Commands, Former, PoolLine, PoolLog, Replacement, Wait, begin,
     can_build, can_keep, claim, destroy, exists, filled, former, in_no_pool, is_left, pools, ready_for,
     remove_for_run, resync, scrub, to_remove, unclean, uuid,
 };
