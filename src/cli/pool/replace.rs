@@ -19,6 +19,7 @@ use crate::{
     run::{self, Built, Replacement},
     sysroot::Sysroot,
     tools::System,
+    units::listed,
 };
 
 pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
@@ -31,17 +32,14 @@ pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow:
     let course = course(&built, &health, at, new, &inventory, &System::default());
     let course = course.map_err(Usage)?;
     let mut erases = Vec::new();
-    if let Course::Prepare { back, gives_up, .. } = &course {
+    if let Course::Prepare { back, gives_up, .. } = course {
         // The array still has one that failed and is named again.
         if !gives_up {
             erasable(&inventory, new)?;
         }
         erases.push(new.identity());
-        if *back {
+        if back {
             say(output, &format!("{} keeps what it holds if {name} takes it back as it is.", new.label()));
-        }
-        if *gives_up {
-            say(output, &format!("The drive that was to be in {name} before keeps what is on it."));
         }
     }
     let member = Member {
@@ -77,16 +75,12 @@ fn member(
     for pool in pools {
         found.extend((0..pool.build.members.len()).filter(|at| is(pool, *at)).map(|at| (pool, at)));
     }
-    match (&found[..], here) {
-        ([(pool, at)], _) => Ok((pool.build.name.clone(), *at)),
-        ([], Some(drive)) => Err(Usage(format!("{} is in no pool: drivebench pool status", drive.label()))),
-        ([], None) => Err(Usage(format!("no pool has a drive {given}: drivebench pool status"))),
-        (several, _) => {
-            let each = several
-                .iter()
-                .map(|(pool, at)| format!("{} of {}", pool.build.name_of(*at), pool.build.name));
-            let each = each.collect::<Vec<_>>();
-            Err(Usage(format!("{given} may be {}: name one of these", each.join(" or "))))
+    match found[..] {
+        [(pool, at)] => Ok((pool.build.name.clone(), at)),
+        [] => Err(Usage(format!("{given} is in no pool: drivebench pool status"))),
+        _ => {
+            let each = found.iter().map(|(pool, at)| pool.build.name_of(*at)).collect::<Vec<_>>();
+            Err(Usage(format!("{given} may be several drives: name one of {}", listed(&each))))
         }
     }
 }
@@ -133,9 +127,9 @@ mod tests {
         let found = |given: &str| member(given, None, &none, &pools).map_err(|e| e.to_string());
         assert_eq!(found("A+B"), Ok(("two".to_owned(), 0)));
         assert_eq!(found("S+400000@2"), Ok(("one".to_owned(), 1)));
-        let which = "S may be S+400000@1 of one or S+400000@2 of one or S+400000@4 of two: name one of these";
+        let which = "S may be several drives: name one of S+400000@1, S+400000@2 and S+400000@4";
         assert_eq!(found("S"), Err(which.to_owned()));
-        assert_eq!(found("A"), Err("no pool has a drive A: drivebench pool status".to_owned()));
+        assert_eq!(found("A"), Err("A is in no pool: drivebench pool status".to_owned()));
         // The names that `pool status` shows.
         for (pool, at) in pools.iter().flat_map(|pool| [(pool, 0), (pool, 1)]) {
             assert_eq!(found(pool.build.name_of(at)), Ok((pool.build.name.clone(), at)));
@@ -150,6 +144,6 @@ mod tests {
         let inventory = Inventory { drives: vec![a.clone(), c.clone()], ..Inventory::default() };
         let found = |drive| member("bay:1", Some(drive), &inventory, &pools).map_err(|e| e.to_string());
         assert_eq!(found(&a), Ok(("data".to_owned(), 0)));
-        assert_eq!(found(&c), Err("drive sdc C is in no pool: drivebench pool status".to_owned()));
+        assert_eq!(found(&c), Err("bay:1 is in no pool: drivebench pool status".to_owned()));
     }
 }

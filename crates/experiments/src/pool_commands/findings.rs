@@ -33,8 +33,8 @@ fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
 /// The result for the pool, and what to do.
 fn verdict(command: &PoolCommand, outcome: &Outcome) -> String {
     let (build, name) = (&command.build, &command.build.name);
-    match (outcome, &command.change) {
-        (Outcome::Replaced, PoolChange::Replace { replacement, .. }) => {
+    match (&command.change, outcome.differ.unwrap_or(0)) {
+        (PoolChange::Replace { replacement, .. }, _) => {
             let new = &replacement.member;
             let old = build.members.get(replacement.at).filter(|old| old.identity != new.identity);
             let rest = old.map(|old| {
@@ -45,13 +45,13 @@ fn verdict(command: &PoolCommand, outcome: &Outcome) -> String {
             });
             format!("{} is now a drive of {name}.{}", new.label, rest.unwrap_or_default())
         }
-        (Outcome::Compared { differ: 0 }, _) => format!("{name}: all copies and parity agree."),
+        (PoolChange::Scrub, 0) => format!("{name}: all copies and parity agree."),
         // md counts pieces of up to 64 KiB.
-        (Outcome::Compared { differ }, _) => format!(
+        (PoolChange::Scrub, differ) => format!(
             "{name}: at most {} differ between its drives. Which copy is right is not known: compare with a backup.",
-            size(*differ)
+            size(differ)
         ),
-        (Outcome::Destroyed, PoolChange::Destroy { erases, absent }) => {
+        (PoolChange::Destroy { erases, absent }, _) => {
             let absent = match absent.is_empty() {
                 true => String::new(),
                 false => format!(" Not plugged in, so not erased: {}.", listed(absent)),
@@ -59,7 +59,7 @@ fn verdict(command: &PoolCommand, outcome: &Outcome) -> String {
             let erased = count(erases.len() as u64, "drive");
             format!("{name} is removed; {erased} erased.{absent}")
         }
-        _ => {
+        (PoolChange::Create { .. }, _) => {
             let once = match build.layout.is_redundant() {
                 true => format!(" after its first sync (drivebench pool status {name})"),
                 false => String::new(),
@@ -137,18 +137,18 @@ mod tests {
         let replaced = |at: usize| {
             let replacement = Replacement { at, member: create.build.members[1].clone() };
             let replace = command(PoolChange::Replace { replacement, erases: Vec::new() });
-            verdict(&replace, &Outcome::Replaced)
+            verdict(&replace, &Outcome::default())
         };
-        let compared = |differ| verdict(&command(PoolChange::Scrub), &Outcome::Compared { differ });
+        let compared = |differ| verdict(&command(PoolChange::Scrub), &Outcome { differ: Some(differ) });
         insta::assert_snapshot!(
             [
-                verdict(&create, &Outcome::Created),
+                verdict(&create, &Outcome::default()),
                 replaced(0),
                 replaced(1),
                 compared(0),
                 compared(65_536),
-                verdict(&command(destroy(&[])), &Outcome::Destroyed),
-                verdict(&command(destroy(&["drive sdb B"])), &Outcome::Destroyed),
+                verdict(&command(destroy(&[])), &Outcome::default()),
+                verdict(&command(destroy(&["drive sdb B"])), &Outcome::default()),
             ]
             .join("\n")
         );

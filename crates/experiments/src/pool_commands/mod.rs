@@ -66,17 +66,11 @@ pub fn is_pool_command(name: &str) -> bool {
     name.starts_with("pool-")
 }
 
-/// The result of a command on a pool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    Created,
-    Replaced,
-    Compared {
-        /// The most bytes that differ between its drives.
-        differ: u64,
-    },
-    Destroyed,
+/// The result of a command on a pool that was completed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The most bytes that differ between its drives, if these were compared.
+    pub differ: Option<u64>,
 }
 
 crate::kind!("pool_command", Outcome as Observation);
@@ -92,9 +86,6 @@ struct Site<'a> {
     commands: Commands<'a>,
     wait: Wait<'a>,
 }
-
-/// The outcome, and a failure that did not prevent it.
-type Done = Result<(Outcome, Option<String>), BuildError>;
 
 impl PoolCommand {
     /// The plan of this command. `drives` are those that no other run may use meanwhile, as they were shown.
@@ -113,7 +104,7 @@ impl PoolCommand {
         Plan { experiment, targets: vec![target], steps: steps.into(), ..Plan::default() }
     }
 
-    fn carry_out(&self, site: &mut Site<'_>, shown: &[Drive]) -> Done {
+    fn carry_out(&self, site: &mut Site<'_>, shown: &[Drive]) -> Result<Outcome, BuildError> {
         let (build, name) = (&self.build, &self.build.name);
         match &self.change {
             PoolChange::Create { mount, keep } => {
@@ -125,25 +116,22 @@ impl PoolCommand {
                     Building { build, drives: &drives, claims: &claims, log: &mut log, commands, cancel };
                 building.join()?;
                 building.complete(mount.as_deref(), keep)?;
-                Ok((Outcome::Created, None))
             }
             PoolChange::Replace { replacement, .. } => {
                 let new =
                     shown.first().ok_or_else(|| BuildError::Drives("the plan names no drive".to_owned()))?;
                 replace::replace(site, name, replacement, new)?;
-                Ok((Outcome::Replaced, None))
             }
             PoolChange::Scrub => {
                 let (mut log, built) = PoolLog::open(site.store, name).map_err(BuildError::NoLog)?;
                 let sectors = run::scrub(&built, &mut log, &mut site.commands, &mut site.wait)?;
-                let trouble = (sectors > 0).then(|| "its drives do not agree".to_owned());
-                Ok((Outcome::Compared { differ: sectors * 512 }, trouble))
+                return Ok(Outcome { differ: Some(sectors * 512) });
             }
             PoolChange::Destroy { absent, .. } => {
                 run::destroy(name, !absent.is_empty(), site.erase, site.store, &mut site.commands)?;
-                Ok((Outcome::Destroyed, None))
             }
         }
+        Ok(Outcome::default())
     }
 }
 
@@ -230,14 +218,16 @@ impl Act for PoolCommand {
             self.carry_out(&mut Site { store, erase: world.erasable(), tools, commands, wait }, shown)
         });
         let seconds = run.ctx.world.seconds() - since;
-        let (outcome, trouble) = match done.transpose() {
-            Ok(done) => done.map_or((None, None), |(outcome, trouble)| (Some(outcome.into()), trouble)),
-            Err(e) => {
+        let trouble = match &done {
+            Some(Ok(Outcome { differ: Some(1..) })) => Some("its drives do not agree".to_owned()),
+            Some(Err(e)) => {
                 let name = &self.build.name;
-                (None, Some(format!("{e}. For the state and what to do: drivebench pool status {name}")))
+                Some(format!("{e}. For the state and what to do: drivebench pool status {name}"))
             }
+            _ => None,
         };
-        let result = ActResult { seconds, commands: lines, observed: outcome, ..ActResult::default() };
+        let observed = done.and_then(Result::ok).map(Into::into);
+        let result = ActResult { seconds, commands: lines, observed, ..ActResult::default() };
         run.emit_act(step.id, target, result)?;
         Ok(target.zip(trouble).into_iter().collect())
     }
