@@ -6,7 +6,6 @@ mod create;
 mod destroy;
 mod replace;
 mod scrub;
-mod sharing;
 mod status;
 
 use std::{
