@@ -1,7 +1,6 @@
 //! Takes a drive away, by sysfs or by hand, and brings it back even after an error.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -48,21 +47,13 @@ impl Unplug {
         let switch =
             switch_of(&device).ok_or_else(|| refused("it is not on USB; use --by hand".to_owned()))?;
         // A hand pulls one thing.
-        let is_below = |path: PathBuf| {
-            path.canonicalize().is_ok_and(|path| switch.parent().is_some_and(|usb| path.starts_with(usb)))
+        let is_below = |other: &&Drive| {
+            let path = Path::new("/sys/class/block").join(&other.name).canonicalize();
+            path.is_ok_and(|path| switch.parent().is_some_and(|usb| path.starts_with(usb)))
         };
-        let is_drive_below = |other: &&Drive| {
-            other.name != drive.name && is_below(Path::new("/sys/class/block").join(&other.name))
-        };
-        let drives = inventory.drives.iter().filter(is_drive_below).map(Drive::label);
-        let networks = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
-        let networks = networks.filter(|port| is_below(port.path()));
-        let networks =
-            networks.map(|port| format!("the network port {}", port.file_name().to_string_lossy()));
-        match drives.chain(networks).next() {
-            Some(other) => {
-                Err(BuildError::Drives(format!("{other} would be disconnected with {}", drive.label())))
-            }
+        let mut others = inventory.drives.iter().filter(|other| other.name != drive.name);
+        match others.find(is_below) {
+            Some(other) => Err(refused(format!("{} would be disconnected with it", other.label()))),
             None => Ok(Self::Usb(switch)),
         }
     }
@@ -209,6 +200,8 @@ pub fn is_plugged_in(drive: &Drive) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
