@@ -35,9 +35,9 @@ pub use lock::{Lock, LockError, Locks};
 pub use measure::Progress;
 pub use place::Place;
 pub use pool::{
-    BuildError, Building, Built, Commands, Former, PoolLine, PoolLog, Replacement, Wait, begin,
-    can_build, can_keep, claim, destroy, exists, filled, former, in_no_pool, is_left, pools, ready_for,
-    remove_for_run, resync, scrub, to_remove, unclean, uuid,
+    BuildError, Building, Built, Commands, Former, PoolLine, PoolLog, Replacement, Wait, begin, can_build,
+    can_keep, claim, destroy, exists, filled, former, in_no_pool, is_left, pools, ready_for, remove_for_run,
+    resync, scrub, to_remove, unclean, uuid,
 };
 pub use scratch::Scratch;
 pub use scratch_dir::Folder;
@@ -85,9 +85,6 @@ pub enum RunError {
     /// An act of one experiment failed.
     #[error("{0}")]
     Act(String),
-    /// A shared file was replaced by another one.
-    #[error("{0}")]
-    Replaced(String),
     #[error("WRONG DATA: {0}")]
     WrongData(String),
     /// The undo journal can't be written, so nothing is changed.

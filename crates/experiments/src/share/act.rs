@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Protocol, run};
+use super::run;
 use crate::{
     inventory::Inventory,
     plan::{Act, Changes, Cost, Needs, Step, Uncounted},
@@ -36,6 +36,37 @@ pub struct ShareTest {
     pub clients: u32,
     /// Repetitions of all transfers.
     pub runs: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    Smb,
+    Nfs,
+    Sftp,
+}
+
+impl Protocol {
+    /// Its name, the program that serves, and the program or kernel filesystem that clients use.
+    fn names(self) -> [&'static str; 3] {
+        match self {
+            Self::Smb => ["SMB", "smbd", "smbclient"],
+            Self::Nfs => ["NFS", "nfsd", "nfs"],
+            Self::Sftp => ["SFTP", "sshd", "sftp"],
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        self.names()[0]
+    }
+
+    pub fn server(self) -> &'static str {
+        self.names()[1]
+    }
+
+    pub fn client(self) -> &'static str {
+        self.names()[2]
+    }
 }
 
 /// Protection of SMB messages: signing against changes, encryption also against readers.
@@ -129,15 +160,6 @@ impl ShareTest {
         self.protocol == Protocol::Nfs
     }
 
-    /// The program or kernel filesystem that clients use.
-    pub fn client_name(&self) -> &'static str {
-        match self.protocol {
-            Protocol::Smb => "smbclient",
-            Protocol::Nfs => "nfs",
-            Protocol::Sftp => "sftp",
-        }
-    }
-
     /// Whether there is a link that can be left out. An unlimited link on this machine is only memory.
     pub fn has_link(&self) -> bool {
         self.rate.is_some() || self.client.is_some()
@@ -179,18 +201,6 @@ impl ShareTest {
         let (files, bytes) = self.set(kind);
         match files {
             1 => format!("{verb} {}", decimal_bytes(bytes)),
-            _ if kind.is_small() => {
-                format!("{verb} {} of {}", count(files, "file"), decimal_bytes(bytes))
-            }
-            _ => format!("{verb} {} by each of {files} clients", decimal_bytes(bytes)),
-        }
-    }
-
-    /// The name of a transfer above a column of a table.
-    pub fn short_name(&self, kind: TransferKind) -> String {
-        let (files, verb) = (self.set(kind).0, if kind.puts() { "put" } else { "get" });
-        match files {
-            1 => self.name(kind),
             _ if kind.is_small() => format!("{verb} {}", count(files, "file")),
             _ => format!("{verb} by {files} clients"),
         }

@@ -8,11 +8,9 @@ use super::{
 use crate::{
     analyse::{Estimate, repeat},
     findings::{Column, Findings, LoadKey, Metric, On, Quantity, Scope, Table},
-    inventory::{Drive, Inventory},
     plan::Plan,
     record::{Run, suspended},
     share::{Part, Route, ShareResult, ShareTest, TransferKind},
-    target::Target,
     units::{Direction, capital, percent, rate},
 };
 
@@ -24,8 +22,6 @@ struct Case<'a> {
     given: &'a str,
     act: &'a ShareTest,
     shared: ShareResult,
-    /// The drive's bus, if what a client moves crosses it twice: the network port is on it, too.
-    bus: Option<String>,
 }
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
@@ -34,9 +30,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         .filter_map(|(step, act)| {
             let at = step.targets().next()?;
             let shared = ShareResult::on_target(run, plan, at);
-            let target = &plan.targets[at];
-            let bus = run.start.as_ref().and_then(|start| bus(&start.inventory, target, &shared));
-            (!shared.loads.is_empty()).then_some(Case { given: &target.given, act, shared, bus })
+            let given = &plan.targets[at].given;
+            (!shared.loads.is_empty()).then_some(Case { given, act, shared })
         })
         .collect();
     many_findings::results(findings, run, plan);
@@ -46,25 +41,11 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         for kind in case.act.kinds() {
             findings.verdicts.extend(case.verdict(kind).map(name));
         }
-        findings.details.sentences.extend(case.bus.iter().map(|bus| {
-            name(format!(
-                "The drive and the network are on the {bus} bus: what this client moves crosses it twice."
-            ))
-        }));
         findings.tables.push(case.table(if several { case.given } else { "" }));
         findings.estimates.extend(case.metrics());
         findings.context.push(case.context());
         findings.flags.extend(case.suspended());
     }
-}
-
-fn bus(inventory: &Inventory, target: &Target, shared: &ShareResult) -> Option<String> {
-    let port = inventory.ports.iter().find(|port| Some(&port.name) == shared.network_port.as_ref())?;
-    let bus = port.bus_with(inventory, &target.drives)?;
-    let is_below = |drive: &Drive| port.bus_with(inventory, [drive]).is_some_and(|own| own.id == bus.id);
-    // USB 3 has lanes of its own for each direction.
-    let is_crossed_twice = bus.mbps.is_some_and(|mbps| mbps < 5000.0) && target.drives.iter().all(is_below);
-    is_crossed_twice.then(|| bus.what())
 }
 
 impl Case<'_> {
@@ -159,7 +140,7 @@ impl Case<'_> {
                 speeds.iter().map(|speed| speed.as_ref().map_or("-".to_owned(), |speed| speed.text(rate)));
             is_measured.then(|| [name(route)].into_iter().chain(texts).collect())
         };
-        let columns = self.act.kinds().map(|kind| Column::new(&self.act.short_name(kind), true));
+        let columns = self.act.kinds().map(|kind| Column::new(&self.act.name(kind), true));
         Table {
             title: title.to_owned(),
             columns: [Column::new("", false)].into_iter().chain(columns).collect(),
@@ -216,7 +197,7 @@ impl Case<'_> {
         };
         let parts = self.act.parts();
         let parts = parts.filter(|part| !matches!(part, Part::Drive | Part::Sync | Part::Link));
-        parts.fold(format!("{}{link}", self.act.client_name()), |setup, part| {
+        parts.fold(format!("{}{link}", self.act.protocol.client()), |setup, part| {
             setup + ", " + self.act.part(part)
         })
     }

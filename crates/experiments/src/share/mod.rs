@@ -8,7 +8,6 @@ mod many_findings;
 mod network;
 mod options;
 mod plan;
-mod protocol;
 mod repetition;
 mod result;
 mod run;
@@ -17,9 +16,8 @@ mod tests;
 
 pub use network::learn_networks;
 
-use act::{LEAST_BYTES, Part, Protection, Route, ShareTest, TransferKind};
+use act::{LEAST_BYTES, Part, Protection, Protocol, Route, ShareTest, TransferKind};
 use many_clients::{Busy, ClientLoad, ClientResult, ManyClients, PROCESSOR};
-use protocol::Protocol;
 use repetition::ShareRepetition;
 use result::{ShareLoad, ShareResult};
 

@@ -26,11 +26,6 @@ pub const GOT: &str = "got";
 /// Returns whether work must end early.
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
-/// A file was replaced by another program.
-#[derive(Debug, thiserror::Error)]
-#[error("file {0} was replaced by something else")]
-pub struct Replaced(String);
-
 fn go_on(stop: Stop<'_>) -> io::Result<()> {
     if stop() { Err(io::Error::other("it was interrupted")) } else { Ok(()) }
 }
@@ -100,7 +95,7 @@ pub fn open_to_copy(dir: &Path, name: &str) -> io::Result<File> {
 }
 
 fn replaced(name: &str) -> io::Error {
-    io::Error::other(Replaced(name.to_owned()))
+    io::Error::other(format!("file {name} was replaced by something else"))
 }
 
 /// Reads files and discards the data.

@@ -67,13 +67,9 @@ impl Setup {
             true => Err(said.complaint()),
             false => iperf3::received(&report),
         });
-        let (bytes, seconds) = match carried {
-            // A suspended measurement is left out in any case.
-            Err(_) if suspended_ns > 0 => (0, begins.elapsed().as_secs_f64()),
-            carried => carried.map_err(|why| {
-                format!("iperf3 on {}, which uses port {port} of {address}: {why}", remote.host())
-            })?,
-        };
+        let (bytes, seconds) = carried.map_err(|why| {
+            format!("iperf3 on {}, which uses port {port} of {address}: {why}", remote.host())
+        })?;
         // iperf3 times itself.
         Ok(ShareLoad { kind, route: Route::Network, run, bytes, seconds, cores: Vec::new(), suspended_ns })
     }

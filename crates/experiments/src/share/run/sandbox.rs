@@ -2,7 +2,7 @@
 //! however it ends.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io,
     os::fd::AsRawFd,
     path::{Path, PathBuf},
@@ -92,6 +92,11 @@ impl Sandbox {
     /// Path of a file in the tmpfs, as this program sees it.
     pub fn file(&self, name: &str) -> PathBuf {
         Path::new("/proc/self/fd").join(self.dir.as_raw_fd().to_string()).join(name)
+    }
+
+    /// Makes a directory in the tmpfs.
+    pub fn create_dir(&self, name: &str) -> Result<(), RunError> {
+        fs::create_dir(self.file(name)).map_err(|e| failed(&format!("the directory {name} in memory: {e}")))
     }
 
     /// Runs a program in the sandbox, which must succeed.

@@ -1,7 +1,7 @@
 //! An sshd that serves files, and its client sftp.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -26,10 +26,10 @@ impl Sftp {
         serves: &Serves,
         tools: &System,
     ) -> Result<Self, RunError> {
-        let cannot = |e: io::Error| failed(&format!("files in memory: {e}"));
         let key = |of: &Sandbox, name: &str| {
             of.run(&openssh::make_key(&of.room.join(name).to_string_lossy()), tools)?;
-            fs::read_to_string(of.file(&format!("{name}.pub"))).map_err(cannot)
+            fs::read_to_string(of.file(&format!("{name}.pub")))
+                .map_err(|e| failed(&format!("the key {name} in memory: {e}")))
         };
         let (host, user) = (key(server, "hostkey")?, key(client, "key")?);
         let config = openssh::config(&server.room, &serves.at, serves.port, serves.to);
@@ -40,7 +40,7 @@ impl Sftp {
             (server.file("shadow"), openssh::SHADOW),
             (client.file("known"), &known),
         ] {
-            write(&path, text).map_err(cannot)?;
+            write(&path, text)?;
         }
         server.run(&openssh::furnish(&server.room.join("shadow").to_string_lossy()), tools)?;
         Ok(Self { sshd: tools.find(openssh::SSHD)?, room: server.room.clone() })

@@ -1,7 +1,7 @@
 //! A Samba server, and its clients.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -28,13 +28,12 @@ impl Smb {
         password: &str,
         tools: &System,
     ) -> Result<Self, RunError> {
-        let cannot = |e: io::Error| failed(&format!("files in memory: {e}"));
         for dir in ["private", "lock", "state", "cache", "pid", "ncalrpc", "winbindd"] {
-            fs::create_dir(server.file(dir)).map_err(cannot)?;
+            server.create_dir(dir)?;
         }
-        write(&server.file("conf"), &smb_conf(&server.room, (OWN, MEMORY), serves)).map_err(cannot)?;
-        write(&client.file("conf"), "[global]\n").map_err(cannot)?;
-        write(&client.file("login"), &format!("username=root\npassword={password}\n")).map_err(cannot)?;
+        write(&server.file("conf"), &smb_conf(&server.room, (OWN, MEMORY), serves))?;
+        write(&client.file("conf"), "[global]\n")?;
+        write(&client.file("login"), &format!("username=root\npassword={password}\n"))?;
         let conf = server.room.join("conf");
         let add = samba::add_user(&conf.to_string_lossy(), "root");
         let mut asks = tools.talk(&within(server.pid, server.pid, &add, tools)?)?;

@@ -4,7 +4,7 @@ use std::{io, path::Path, time::Instant};
 
 use super::{
     clients::Moved,
-    files::{self, Differs, GOT, Replaced, Stop},
+    files::{self, Differs, GOT, Stop},
     nfs::Mounted,
     sandbox::failed,
     setup::{Setup, set_name},
@@ -63,8 +63,7 @@ impl Setup {
     }
 
     fn cannot(&self, (kind, route): (TransferKind, Route), e: &io::Error) -> RunError {
-        let why = format!("{}: {e}", self.what(kind, route));
-        if e.get_ref().is_some_and(|e| e.is::<Replaced>()) { RunError::Replaced(why) } else { failed(&why) }
+        failed(&format!("{}: {e}", self.what(kind, route)))
     }
 
     /// Prepares the directories and drops the files from the page cache, except those on tmpfs.
