@@ -1,6 +1,5 @@
 //! bays: is it the drive or the port?
 
-mod crossing;
 mod findings;
 mod options;
 mod plan;

@@ -1,6 +1,6 @@
 //! Verdicts of bays: the drive or the port, and what to do.
 
-use super::crossing::{Crossing, bays, name};
+use super::findings::{Crossing, bays, name};
 use crate::{
     analyse::latin_square::{Crossed, Factor, balanced},
     plan::Plan,
