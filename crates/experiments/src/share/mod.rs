@@ -8,7 +8,6 @@ mod many_findings;
 mod network;
 mod options;
 mod plan;
-mod repetition;
 mod result;
 mod run;
 #[cfg(test)]
@@ -16,9 +15,8 @@ mod tests;
 
 pub use network::learn_networks;
 
-use act::{LEAST_BYTES, Part, Protection, Protocol, Route, ShareTest, TransferKind};
+use act::{LEAST_BYTES, Part, Protection, Protocol, Route, ShareRepetition, ShareTest, TransferKind};
 use many_clients::{Busy, ClientLoad, ClientResult, ManyClients, PROCESSOR};
-use repetition::ShareRepetition;
 use result::{ShareLoad, ShareResult};
 
 use super::{Experiment, common};

@@ -1,10 +1,8 @@
 //! Shares a directory with clients in network namespaces or on another machine, and times their transfers.
 
-mod clients;
 mod file_server;
 mod files;
 mod many_clients;
-mod network;
 mod nfs;
 mod remote;
 mod sandbox;

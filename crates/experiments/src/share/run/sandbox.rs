@@ -95,7 +95,7 @@ impl Sandbox {
     }
 
     /// Makes a directory in the tmpfs.
-    pub fn create_dir(&self, name: &str) -> Result<(), RunError> {
+    pub fn make_dir(&self, name: &str) -> Result<(), RunError> {
         fs::create_dir(self.file(name)).map_err(|e| failed(&format!("the directory {name} in memory: {e}")))
     }
 

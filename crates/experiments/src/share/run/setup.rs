@@ -73,11 +73,11 @@ impl Setup {
                 Serves { at: ours.to_string(), to: Some(*theirs), port }
             }
         };
-        server.create_dir(MEMORY)?;
-        client.create_dir(GOT)?;
+        server.make_dir(MEMORY)?;
+        client.make_dir(GOT)?;
         for (seed, kind) in act.kinds().filter(|kind| kind.puts()).enumerate() {
             let name = set_name(kind);
-            client.create_dir(name)?;
+            client.make_dir(name)?;
             files::make(&client.file(name), act.set(kind), seed as u64, &|| cancel.is_set())
                 .map_err(|e| failed(&format!("files in memory: {e}")))?;
         }

@@ -29,7 +29,7 @@ impl Smb {
         tools: &System,
     ) -> Result<Self, RunError> {
         for dir in ["private", "lock", "state", "cache", "pid", "ncalrpc", "winbindd"] {
-            server.create_dir(dir)?;
+            server.make_dir(dir)?;
         }
         write(&server.file("conf"), &smb_conf(&server.room, (OWN, MEMORY), serves))?;
         write(&client.file("conf"), "[global]\n")?;
