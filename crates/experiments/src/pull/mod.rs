@@ -1,12 +1,9 @@
 //! pull: what survives when a drive is pulled?
 
 mod act;
-mod cases;
 mod findings;
-mod in_use;
 #[cfg(test)]
 mod in_use_tests;
-mod modelled;
 mod options;
 mod plan;
 mod result;

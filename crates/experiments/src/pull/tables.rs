@@ -1,6 +1,6 @@
 //! Tables of pulls: what was found while a drive was away, and after it came back.
 
-use super::{RejoinResult, cases::Case};
+use super::{RejoinResult, findings::Case};
 use crate::{
     findings::{Column, Table, short},
     test_files::{FilesFound, LedgerFound, Operations},

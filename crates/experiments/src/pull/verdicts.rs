@@ -1,6 +1,6 @@
 //! The verdict on each layout.
 
-use super::{PullResult, RejoinResult, cases::Case};
+use super::{PullResult, RejoinResult, findings::Case};
 use crate::{
     test_files::{Operations, losses},
     units::{capital, count, decimal_bytes, duration, listed},

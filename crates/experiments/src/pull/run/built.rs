@@ -132,11 +132,6 @@ impl PoolUnderTest for PoolOfRun {
         (verify(&self.files), ledger.verify(&self.dir, HANG * 4))
     }
 
-    fn missing(&self) -> u64 {
-        let root = Sysroot::live();
-        self.built.build.health(&root, &Inventory::read(&root)).missing
-    }
-
     fn restart(&self, commands: &mut Vec<String>) -> Result<(), BuildError> {
         let (build, mut log, root) = (&self.built.build, self.log()?, Sysroot::live());
         let mut says = |command: &str| commands.push(command.to_owned());

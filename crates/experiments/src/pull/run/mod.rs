@@ -3,12 +3,10 @@
 mod array;
 mod built;
 mod check;
-mod choose;
 mod detach;
 mod in_use;
 mod known;
 mod rejoin;
-mod undo;
 
 use std::{
     fs, io, thread,
@@ -30,7 +28,7 @@ use crate::{
     inventory::Drive,
     run::{BuildError, Execution, Journal, RunError, Watcher},
     sysroot::Sysroot,
-    test_files::{FilesFound, LedgerFound, Load, POLL, sum},
+    test_files::{FilesFound, HANG, LedgerFound, Load, POLL, sum, within},
     tools::{Runner, System},
 };
 
@@ -49,18 +47,17 @@ trait PoolUnderTest {
     }
 
     /// Refuses to take the drive away after what was read so far.
-    fn check_before(&self, _load: &Load) -> Result<(), BuildError> {
+    fn check_before(&self, _load: &Load, _pulled: &PulledDrive) -> Result<(), BuildError> {
         Ok(())
     }
 
     /// Empties the page cache, so that what is read next comes from drives.
-    fn drop_caches(&self);
+    fn drop_caches(&self) {
+        let _ = within(HANG, empty_cache);
+    }
 
     /// Reads all files, and the places of acknowledged writes.
     fn verify(&self) -> (FilesFound, LedgerFound);
-
-    /// The number of members that it lacks.
-    fn missing(&self) -> u64;
 
     /// Starts a pool without copies with all its drives, since it takes none back. Notes the commands.
     fn restart(&self, _commands: &mut Vec<String>) -> Result<(), BuildError> {
@@ -155,7 +152,7 @@ fn take_away(
     if cancel.is_set() {
         return Err(interrupted());
     }
-    pool.check_before(&load)?;
+    pool.check_before(&load, pulled)?;
     let detached = DetachedDrive::announce(journal, &pulled.drive, &pulled.unplug)?;
     load.allow(pool.most_written());
     let lost = || array.is_some_and(|array| !array.lost(&root).is_empty());
@@ -176,7 +173,7 @@ fn take_away(
     } else if cancel.is_set() {
         watcher.waits("The run ends once the drive is back");
     }
-    result.missing = pool.missing();
+    result.missing = array.and_then(|array| array.degraded(&root)).unwrap_or(0);
     Ok(detached)
 }
 
