@@ -1,6 +1,5 @@
 //! layouts: which layout of these drives is best?
 
-mod at_once;
 mod findings;
 mod options;
 mod plan;

@@ -138,19 +138,21 @@ pub(super) fn alone(at_once: &str) -> &str {
     at_once.trim_end_matches(AT_ONCE_ALL)
 }
 
-/// `aligned` as in [`Measure`].
-fn loads(steps: &mut Steps, ask: &Request, on: &[usize], (repetition, aligned): (u32, u64), at_once: &str) {
-    let seconds = Some(ask.values.get(&options::RUNTIME));
-    let most = ask.values.get(&options::SIZE) / 4;
+/// The loads of the posts; `at` is the repetition, and `aligned` of [`Measure`].
+fn loads(steps: &mut Steps, ask: &Request, on: &[usize], at: (u32, u64), at_once: &str) {
     let several = on.len() > 1;
     for (label, direction, pattern, block) in LOADS.iter().take(if several { AT_ONCE } else { LOADS.len() }) {
-        let label = format!("{label}{at_once}");
-        let rule = Rule::Fixed { bytes: MOST, seconds };
-        let measure = Measure::new(&label, load(ask, *direction, *pattern, *block), rule, most);
-        // Only what is filled: writing elsewhere would change the filesystem's map, too.
-        let from = from(ask, repetition);
-        steps.add(on, Measure { repetition, only_written: true, from, aligned, ..measure });
+        let load = load(ask, *direction, *pattern, *block);
+        steps.add(on, measure(ask, &format!("{label}{at_once}"), load, at));
     }
+}
+
+fn measure(ask: &Request, label: &str, load: Load, (repetition, aligned): (u32, u64)) -> Measure {
+    let rule = Rule::Fixed { bytes: MOST, seconds: Some(ask.values.get(&options::RUNTIME)) };
+    let from = from(ask, repetition);
+    // Only what is filled: writing elsewhere would change the filesystem's map, too.
+    let (only_written, most) = (true, ask.values.get(&options::SIZE) / 4);
+    Measure { repetition, only_written, from, aligned, ..Measure::new(label, load, rule, most) }
 }
 
 /// Where in the file a repetition begins: each at another place of a chunk, because that decides how many drives an operation
@@ -163,19 +165,15 @@ fn from(ask: &Request, repetition: u32) -> u64 {
 }
 
 /// The other loads of the suite, on one target at a time.
-fn further(steps: &mut Steps, ask: &Request, at: usize, (repetition, aligned): (u32, u64), suite: &Suite) {
-    let runtime = ask.values.get(&options::RUNTIME);
+fn further(steps: &mut Steps, ask: &Request, on: usize, at: (u32, u64), suite: &Suite) {
     for l in &suite.loads {
-        let rule = Rule::Fixed { bytes: MOST, seconds: Some(runtime) };
         let load = Load { seed: ask.seed, ..l.load.clone() };
-        let measure = Measure::new(&l.name(), load, rule, ask.values.get(&options::SIZE) / 4);
-        let from = from(ask, repetition);
-        steps.add(&[at], Measure { repetition, only_written: true, from, aligned, ..measure });
+        steps.add(&[on], measure(ask, &l.name(), load, at));
     }
     for set in &suite.files {
-        let seed = ask.seed.wrapping_add(u64::from(repetition));
-        for files in Files::both(*set, seed, None, runtime * FILL_LOADS) {
-            steps.add(&[at], files);
+        let seed = ask.seed.wrapping_add(u64::from(at.0));
+        for files in Files::both(*set, seed, None, ask.values.get(&options::RUNTIME) * FILL_LOADS) {
+            steps.add(&[on], files);
         }
     }
 }
