@@ -3,7 +3,6 @@
 mod findings;
 mod options;
 mod plan;
-mod verdicts;
 
 use super::{Experiment, common};
 
