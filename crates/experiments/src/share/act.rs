@@ -47,25 +47,12 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Its name, the program that serves, and the program or kernel filesystem that clients use.
-    fn names(self) -> [&'static str; 3] {
-        match self {
-            Self::Smb => ["SMB", "smbd", "smbclient"],
-            Self::Nfs => ["NFS", "nfsd", "nfs"],
-            Self::Sftp => ["SFTP", "sshd", "sftp"],
-        }
-    }
-
     pub fn name(self) -> &'static str {
-        self.names()[0]
-    }
-
-    pub fn server(self) -> &'static str {
-        self.names()[1]
-    }
-
-    pub fn client(self) -> &'static str {
-        self.names()[2]
+        match self {
+            Self::Smb => "SMB",
+            Self::Nfs => "NFS",
+            Self::Sftp => "SFTP",
+        }
     }
 }
 
@@ -303,10 +290,9 @@ impl Act for ShareTest {
         };
         let kinds: Vec<String> = self.kinds().map(|kind| self.name(kind)).collect();
         let routes: Vec<String> = self.routes().map(|route| self.route_name(route)).collect();
-        let server =
-            format!("{} with a configuration of its own, and clients {link}", self.protocol.server());
+        let protocol = self.protocol.name();
         let mut parts = vec![
-            format!("{server}: {}", kinds.join(", ")),
+            format!("{protocol} server of its own, and clients {link}: {}", kinds.join(", ")),
             format!("each over {}", routes.join(", ")),
             count(u64::from(self.runs), "time"),
         ];

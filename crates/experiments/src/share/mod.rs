@@ -4,7 +4,6 @@ mod act;
 mod findings;
 mod limit;
 mod many_clients;
-mod many_findings;
 mod network;
 mod options;
 mod plan;

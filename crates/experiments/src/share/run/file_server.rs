@@ -37,8 +37,8 @@ pub(super) struct Access<'a> {
     /// Directory below the server's root.
     pub dir: &'a str,
     pub protection: Option<Protection>,
-    /// Directory of the client's files; `None` on another machine, where it is the current directory.
-    pub room: Option<&'a Path>,
+    /// Directory of the client's files; empty on another machine, where it is the current directory.
+    pub room: &'a str,
     /// Timeout of each answer of the server.
     pub patience: Duration,
 }
@@ -46,7 +46,7 @@ pub(super) struct Access<'a> {
 impl Access<'_> {
     /// Path of a file of the client, as its programs see it.
     pub fn file(&self, name: &str) -> PathBuf {
-        self.room.unwrap_or(Path::new("")).join(name)
+        Path::new(self.room).join(name)
     }
 }
 

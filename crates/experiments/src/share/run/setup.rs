@@ -13,7 +13,7 @@ use super::{
     files::{self, GOT, LARGE, SEVERAL, SMALL},
     nfs::{self, ASYNC},
     remote::Remote,
-    sandbox::{OWN, Sandbox, failed, join},
+    sandbox::{OWN, ROOM, Sandbox, failed, join},
     sftp::Sftp,
     smb::Smb,
 };
@@ -146,7 +146,7 @@ impl Setup {
         while let Err(e) = self.connected(server, &query, &called, &|| cancel.is_set()) {
             if serves.has_ended() {
                 let last = server.end_reason(&self.server, &serves.end(Duration::ZERO));
-                return Err(failed(&format!("{} has ended: {last}", self.act.protocol.server())));
+                return Err(failed(&format!("the {} server has ended: {last}", self.act.protocol.name())));
             }
             if cancel.is_set() || since.elapsed() > BEGINS {
                 return Err(match self.remote.as_ref().map(|remote| remote.addresses[0]) {
@@ -200,15 +200,20 @@ impl Setup {
             port: self.port,
             dir: dir_of(route),
             protection: self.act.protection.filter(|_| route.has(Part::Protection)),
-            room: self.remote(route).is_none().then_some(&self.client.room),
+            room: self.room(route),
             patience: ANSWERS,
         }
+    }
+
+    /// Directory of the client's files, as its programs see it.
+    pub fn room(&self, route: Route) -> &'static str {
+        if self.remote(route).is_some() { "" } else { ROOM }
     }
 
     /// Name of a client in messages.
     pub fn called(&self, route: Route, query: &Query) -> String {
         match (self.remote(route), &self.act.client) {
-            (Some(_), Some(at)) => format!("{} on {}", self.act.protocol.client(), at.host()),
+            (Some(_), Some(at)) => format!("the {} client on {}", self.act.protocol.name(), at.host()),
             _ => format!("'{query}'"),
         }
     }

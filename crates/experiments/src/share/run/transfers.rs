@@ -158,8 +158,7 @@ impl Setup {
         cancel: &Cancel,
     ) -> Result<Moved, RunError> {
         // As those programs see it.
-        let room = if self.remote(route).is_some() { Path::new("") } else { &self.client.room };
-        let dir = room.join(if kind.puts() { set_name(kind) } else { GOT });
+        let dir = Path::new(self.room(route)).join(if kind.puts() { set_name(kind) } else { GOT });
         let puts = kind.puts();
         let commands: Vec<String> = match kind.is_small() {
             true => vec![server.all(puts, &dir.to_string_lossy())],
