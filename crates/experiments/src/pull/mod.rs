@@ -8,7 +8,6 @@ mod options;
 mod plan;
 mod result;
 mod run;
-mod tables;
 #[cfg(test)]
 mod tests;
 mod verdicts;

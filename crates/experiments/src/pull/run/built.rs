@@ -9,7 +9,7 @@ use std::{
 
 use rustix::fs::syncfs;
 
-use super::{PoolUnderTest, PulledDrive, array::Array, detach::Unplug, empty_cache};
+use super::{PoolUnderTest, PulledDrive, detach::Unplug, empty_cache, rejoin::Array};
 use crate::{
     danger::Claims,
     engine::Cancel,
@@ -92,7 +92,6 @@ impl PoolOfRun {
         Ok(PulledDrive {
             unplug: Unplug::find(&inventory, drive, self.act.by)?,
             drive: drive.clone(),
-            drives: drives.into_iter().flatten().cloned().collect(),
             array: array.transpose()?,
             consent: self.erase.clone(),
         })

@@ -4,10 +4,10 @@ use std::{io, sync::Arc};
 
 use super::{
     PoolUnderTest, PulledDrive, Session,
-    array::Array,
     check::{Member, is_free, member, unplug},
     detach::interrupted,
     known::{FilesInUse, Tree, choose},
+    rejoin::Array,
 };
 use crate::{
     danger::consent,
@@ -54,11 +54,9 @@ impl UsedPool {
             let dir = on.path.display();
             return Err(BuildError::Drives(format!("{dir} has no files that can be read")));
         }
-        let drives = layer.members.iter().flat_map(|name| inventory.drives_of_block(name));
         let pulled = PulledDrive {
             drive: drive.clone(),
             unplug,
-            drives: drives.cloned().collect(),
             // The drive that a person agreed to take away is the only one whose superblock may be written.
             consent: vec![consent(drive)],
             array: Some(array),

@@ -1,6 +1,5 @@
 //! Takes a drive of a pool away while files are used, finds out what is left, brings the drive back, and checks all files again.
 
-mod array;
 mod built;
 mod check;
 mod detach;
@@ -16,12 +15,7 @@ use std::{
 pub use check::can_pull;
 pub use detach::{DetachedDrive, Unplug};
 
-use self::{
-    array::Array,
-    built::PoolOfRun,
-    detach::{interrupted, is_plugged_in},
-    in_use::UsedPool,
-};
+use self::{built::PoolOfRun, detach::interrupted, in_use::UsedPool, rejoin::Array};
 use super::{Pull, PullResult, PulledPool};
 use crate::{
     engine::Cancel,
@@ -75,8 +69,6 @@ trait PoolUnderTest {
 struct PulledDrive {
     drive: Drive,
     unplug: Unplug,
-    /// The drives of its pool.
-    drives: Vec<Drive>,
     /// The array of md that fills the drive when it comes back; none of a pool without copies or parity.
     array: Option<Array>,
     /// The drives whose superblocks may be written: their serials.
@@ -155,9 +147,10 @@ fn take_away(
     pool.check_before(&load, pulled)?;
     let detached = DetachedDrive::announce(journal, &pulled.drive, &pulled.unplug)?;
     load.allow(pool.most_written());
+    let others_work = || array.map_or(Ok(()), |array| array.lacks_no_other(&root));
     let lost = || array.is_some_and(|array| !array.lost(&root).is_empty());
     let zero = detached
-        .take_away(&|| pulled.others_are_here(), cancel, &mut |text| watcher.asks(text))
+        .take_away(&others_work, cancel, &mut |text| watcher.asks(text))
         .map_err(|e| pulled.may_lack(e, pool))?;
     while zero.elapsed() < time && !cancel.is_set() && !lost() {
         thread::sleep(POLL);
@@ -178,19 +171,6 @@ fn take_away(
 }
 
 impl PulledDrive {
-    /// Refuses to go on without another drive of the pool: with two away, files would be lost.
-    fn others_are_here(&self) -> Result<(), BuildError> {
-        let is_gone = |other: &&Drive| other.name != self.drive.name && !is_plugged_in(other);
-        if let Some(other) = self.drives.iter().find(is_gone) {
-            return Err(BuildError::Drives(format!(
-                "{} is gone, and {} was to be pulled: plug it in again, and start again",
-                other.label(),
-                self.drive.label()
-            )));
-        }
-        self.array.as_ref().map_or(Ok(()), |array| array.lacks_no_other(&Sysroot::live()))
-    }
-
     /// An error after which a pool in use may lack the drive.
     fn may_lack(&self, e: BuildError, pool: &dyn PoolUnderTest) -> BuildError {
         match &self.array {
