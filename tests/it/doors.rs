@@ -58,11 +58,10 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/scratch_dir.rs",
             // A directory is opened to read it.
             "crates/experiments/src/power/cut.rs",
-            // Probes of pools that the run built, and the page cache.
-            "crates/experiments/src/pull/run/built.rs",
+            // The page cache.
             "crates/experiments/src/pull/run/mod.rs",
             // Switches of drives, in sysfs.
-            "crates/experiments/src/pull/run/undo.rs",
+            "crates/experiments/src/pull/run/detach.rs",
             // Files of a client and a server, in memory and in a directory of the run.
             "crates/experiments/src/share/run/files.rs",
             "crates/experiments/src/share/run/file_server.rs",
@@ -94,8 +93,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/scratch_dir.rs",
             "crates/experiments/src/power/cut.rs",
             "crates/experiments/src/test_files/tree.rs",
-            "crates/experiments/src/share/run/setup.rs",
-            "crates/experiments/src/share/run/smb.rs",
+            "crates/experiments/src/share/run/sandbox.rs",
             "crates/experiments/src/swap/kernel.rs",
             "src/cli/fleet/collection.rs",
         ],

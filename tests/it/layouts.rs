@@ -16,7 +16,7 @@ use drivebench::{
 };
 use drivebench_modelled::{
     Modelled,
-    sim::{Board, Model, Noise, SharedBus, Stalls, Zone},
+    sim::{Board, Model, Noise, SharedBus, Zone},
 };
 
 /// A stick without noise: what it does is known exactly.
@@ -218,21 +218,6 @@ fn predictions_lie_in_their_intervals() {
         let e = &m.estimate;
         assert!(e.low <= e.value && e.value <= e.high, "{} {:?} {e:?}", m.target, m.load);
     }
-}
-
-#[test]
-fn what_stalls_for_long_in_a_run_is_said() {
-    let said = |seconds: f64| {
-        let asked = asked(2, &[("layouts", "raid1"), ("quick", "true"), ("runs", "3")]);
-        let plan = LAYOUTS.plan(&asked).expect("plans");
-        let stalls = Stalls { every: 30e6, seconds, ..Stalls::default() };
-        let stalling = Model { stalls: vec![stalls], ..stick(5e6, 20e6) };
-        let events = events(&plan, &[stick(5e6, 20e6), stalling], &stick(5e6, 20e6), Vec::new());
-        findings(events).verdicts.join("\n")
-    };
-    let long = said(4.0);
-    assert!(long.contains("operations of up to 4") && long.contains("repeat with --runtime 2"), "{long}");
-    assert!(!said(0.3).contains("too short"), "{}", said(0.3));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Options and checks of the experiments that erase whole drives and build pools of them.
 
+use std::path::Path;
+
 use super::{Opt, PlanError, shared_options::bytes};
 use crate::{
     inventory::SYSTEM_MOUNTS,
@@ -99,6 +101,18 @@ pub fn check_survival(layouts: &[Layout], drives: usize, survive: u32) -> Result
     match most < survive as usize {
         true => Err(PlanError::Survive { survive, layouts: layouts.to_vec(), drives, most }),
         false => Ok(()),
+    }
+}
+
+/// The directory of a pool on the drives of these targets; `name` is that of all pools of the run.
+pub fn pool_target(name: &str, path: &str, given: String, on: &[Target]) -> Target {
+    Target {
+        given,
+        kind: Kind::Directory,
+        path: Path::new("/run/drivebench").join(name).join(path),
+        drives: on.iter().flat_map(|target| target.drives.clone()).collect(),
+        direct_alignment: on.iter().map(|target| target.direct_alignment).max().unwrap_or(512),
+        ..Target::default()
     }
 }
 

@@ -5,15 +5,12 @@ use drivebench_units as units;
 
 mod build;
 pub mod config;
-mod geometry;
 pub mod health;
-mod known;
 mod members;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use build::{Build, Member, Request, Step, is_name};
-pub use geometry::Part;
+pub use build::{Build, Member, Part, Request, Step, is_name};
 pub use members::Holds;

@@ -309,7 +309,7 @@ pub fn unclean(machine: &mut Machine, layout: &str, drives: &[usize]) -> Done {
     let start = |machine: &Machine| -> Done<String> {
         let text = status(machine)?;
         let shown = commands(&text).into_iter().find(|(to, _)| *to == "to start it: ");
-        let why = text.contains("its writing was cut off while a drive was missing");
+        let why = text.contains("its writing was cut off");
         require(machine, why && shown.is_some(), "what its status says after the power cut", text)?;
         Ok(shown.unwrap_or_default().1)
     };

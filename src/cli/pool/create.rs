@@ -6,7 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-use super::{args::Create, consent_to, describe, drive, say, settled, sharing};
+use super::{args::Create, consent_to, describe, drive, say, settled};
 use crate::{
     cli::{
         errors::Usage,
@@ -16,7 +16,7 @@ use crate::{
     },
     danger::erasable,
     experiments::pool_commands::{PoolChange, PoolCommand, summary},
-    inventory::Drive,
+    inventory::{Bus, Drive, Inventory},
     pool::{
         Build, Request,
         config::{FSTAB, Lines, mounts_on},
@@ -25,7 +25,7 @@ use crate::{
     run,
     sysroot::Sysroot,
     tools::{mount, systemctl},
-    units::{Layout, decimal_bytes, hides, shell_word},
+    units::{Layout, hides, listed, shell_word},
 };
 
 pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow::Result<ExitCode> {
@@ -51,7 +51,7 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         Some(dir) if args.keep => lines(&build, dir, &drives)?,
         _ => Vec::new(),
     };
-    let text = result(&build, &drives) + &sharing::sentences(&inventory, &drives);
+    let text = format!("Result: {}.\n{}", summary(&build), shared_links(&inventory, &drives));
     let change = PoolChange::Create { mount: dir.map(PathBuf::from), keep };
     let plan = PoolCommand { build, change }.plan(&drives);
     if args.plan {
@@ -148,19 +148,13 @@ fn link(drive: &Drive) -> Result<String, Usage> {
     })
 }
 
-/// What results, and what of larger drives is not used.
-fn result(build: &Build, drives: &[&Drive]) -> String {
-    let sizes: Vec<u64> = drives.iter().map(|drive| drive.bytes()).collect();
-    let (all, least) = (sizes.iter().sum::<u64>(), sizes.iter().min().copied().unwrap_or(0));
-    let unused = match build.layout {
-        Layout::Linear | Layout::Raid0 => 0,
-        // Members are equal.
-        _ => all - least * sizes.len() as u64,
+/// A line for each link that two or more of the drives share: a hub, a bus or a controller.
+fn shared_links(inventory: &Inventory, drives: &[&Drive]) -> String {
+    let sentence = |(bus, group): (&Bus, Vec<usize>)| {
+        let who: Vec<String> = group.into_iter().map(|at| drives[at].label()).collect();
+        format!("{} share {}: they fail with it, and have its speed together.\n", listed(&who), bus.what())
     };
-    let unused = (unused > all / 50).then(|| {
-        format!(" Unused: {} of {}, because the drives differ.", decimal_bytes(unused), decimal_bytes(all))
-    });
-    format!("Result: {}.{}\n", summary(build), unused.unwrap_or_default())
+    inventory.shared_buses(drives).into_iter().map(sentence).collect()
 }
 
 #[cfg(test)]
@@ -168,6 +162,20 @@ mod tests {
     use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
 
     use super::*;
+    use crate::inventory::fixtures;
+
+    #[test]
+    fn what_drives_share_is_said() {
+        let pc = fixtures::pc().inventory();
+        let said = |names: &[&str]| {
+            let find = |name: &&str| pc.drives.iter().find(|drive| drive.name == *name).expect("a drive");
+            shared_links(&pc, &names.iter().map(find).collect::<Vec<&Drive>>())
+        };
+        assert!(
+            said(&["sda", "sdb"]).ends_with(" share SATA: they fail with it, and have its speed together.\n")
+        );
+        assert_eq!(said(&["sda", "nvme0n1"]), "", "nothing is shared");
+    }
 
     #[test]
     fn a_directory_whose_name_can_t_be_written_down_is_refused() {

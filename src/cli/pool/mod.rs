@@ -1,12 +1,9 @@
 //! `drivebench pool`: builds, shows, repairs and removes layouts of drives.
 
 pub(super) mod args;
+mod change;
 mod consent;
 mod create;
-mod destroy;
-mod replace;
-mod scrub;
-mod sharing;
 mod status;
 
 use std::{
@@ -38,10 +35,10 @@ pub(super) fn pool(args: &Pool, store: &Option<PathBuf>, output: &Output) -> any
         PoolAction::Create(create) => create::create(create, &store, output),
         PoolAction::Status { name } => status::status(name.as_deref(), store.dir(), output),
         PoolAction::Destroy { name, erase, missing } => {
-            destroy::destroy(name, erase, *missing, &store, output)
+            change::destroy(name, erase, *missing, &store, output)
         }
-        PoolAction::Replace(replace) => replace::replace(replace, &store, output),
-        PoolAction::Scrub { name } => scrub::scrub(name, &store, output),
+        PoolAction::Replace(replace) => change::replace(replace, &store, output),
+        PoolAction::Scrub { name } => change::scrub(name, &store, output),
     }
 }
 

@@ -6,12 +6,12 @@ use super::{replacement, settled};
 use crate::{
     cli::{errors::Usage, output::Output},
     danger::consent,
-    inventory::{Drive, Inventory},
+    inventory::Inventory,
     pool::{
         Member,
         health::{Action, Health, MemberState, State},
     },
-    run::{self, Built, Replacement, Unclean, pools, to_remove},
+    run::{self, Built, Replacement, pools, to_remove},
     sysroot::Sysroot,
     tools::{System, mdadm},
     units::{clean, count, decimal_bytes, listed, shell_word, size},
@@ -50,32 +50,23 @@ fn describe(pool: &Built, inventory: &Inventory, root: &Sysroot) -> String {
     for (((at, member), state), drive) in members.into_iter().zip(&health.members).zip(&drives) {
         // Where the drive is now, not where it was.
         let label = drive.map_or_else(|| member.label.clone(), |drive| drive.label());
-        let what = match (drive, namesake(member, &drives, inventory)) {
-            (Some(drive), _) => {
+        let what = match drive {
+            Some(drive) => {
                 // While a pool is built or removed, its part may not be there.
                 let part = build.member_path(at, &drive.node());
                 let is_there = inventory.blocks().any(|block| block.path() == part);
                 let state = if *state == MemberState::Absent { MemberState::Unused } else { *state };
                 format!("{}, {}", if is_there { part } else { drive.node() }, state.words())
             }
-            (None, Some(other)) => {
-                format!("plugged in, but holds nothing of this pool: {}", other.node())
-            }
-            (None, None) => state.words().to_owned(),
+            None => "not plugged in, or holds nothing of this pool".to_owned(),
         };
         text += &format!("  {}: {what}\n", clean(&label));
     }
-    for name in &health.others {
-        let Some(block) = inventory.blocks().find(|block| block.name() == name) else { continue };
-        let [drive] = inventory.stack_of(Some(block)).drives[..] else { continue };
-        let is_new = pool.replacing.iter().any(|new| new.member.identity == drive.identity());
-        if !is_new {
-            text += &format!(
-                "  {}: {}, in use; its serial is of no drive that the pool was built with (a USB case can report its own)\n",
-                drive.label(),
-                block.path()
-            );
-        }
+    // The new drive of a replacement is not of the pool yet.
+    for name in health.others.iter().filter(|_| pool.replacing.is_none()) {
+        text += &format!(
+            "  /dev/{name}: in use; its serial is of no drive that the pool was built with (a USB case can report its own)\n"
+        );
     }
     if let Some(new) = &pool.replacing {
         let old = clean(&build.members[new.at].label);
@@ -86,12 +77,6 @@ fn describe(pool: &Built, inventory: &Inventory, root: &Sysroot) -> String {
         text += &format!("  {}: replaces {old}, {how}\n", clean(&new.member.label));
     }
     text
-}
-
-/// The drive that has the identity of a member, though it is none of the pool's drives.
-fn namesake<'i>(member: &Member, drives: &[Option<&Drive>], inventory: &'i Inventory) -> Option<&'i Drive> {
-    let is_other = |drive: &&Drive| !drives.iter().flatten().any(|found| found.name == drive.name);
-    inventory.drives.iter().filter(is_other).find(|drive| drive.identity() == member.identity)
 }
 
 /// The command that completes a replacement; with another drive if this one failed or is not plugged in.
@@ -122,31 +107,18 @@ fn unclean(pool: &Built, health: &Health, inventory: &Inventory) -> Option<Strin
     if build.members.len() - parts.len() > build.layout.survives(build.members.len()) {
         return None;
     }
-    let found = run::unclean(build, &parts, &System::default())?;
-    let command = |current: &[String]| {
-        let force = mdadm::assemble_unclean(&build.path(), current);
-        match &health.device {
-            Some(device) => format!("{} && {force}", mdadm::stop(&device.path())),
-            None => force.to_string(),
-        }
-    };
-    let (why, current) = match found {
-        Unclean::Stale { newest } if newest.is_empty() => {
-            let why = "not active: too many drives are missing, or missed what was written without them. Plug in the others; \
-                       with the outdated ones, its files would be damaged";
-            return Some(why.to_owned());
-        }
-        Unclean::Stale { newest } => ("some of its drives missed what was written without them", newest),
-        Unclean::Short { complete: true, current } => {
-            ("its writing was cut off, and a drive is missing: plug that in if you have it", current)
-        }
-        Unclean::Short { complete: false, current } => {
-            ("its writing was cut off while a drive was missing", current)
-        }
-    };
-    let command = command(&current);
+    let newest = run::unclean(build, &parts, &System::default())?;
+    if newest.is_empty() {
+        let why = "not active: too many drives are missing, or missed what was written without them. Plug in the others; \
+                   with the outdated ones, its files would be damaged";
+        return Some(why.to_owned());
+    }
+    let stop = health.device.iter().map(|device| format!("{} && ", mdadm::stop(&device.path())));
     Some(format!(
-        "not active: {why}. Any file may be damaged, so check before you write; to start it: {command}"
+        "not active: its writing was cut off, or drives missed what was written without them. Plug in what is missing, if you have it. \
+         Any file may be damaged, so check before you write; to start it: {}{}",
+        stop.collect::<String>(),
+        mdadm::assemble_unclean(&build.path(), &newest)
     ))
 }
 
@@ -188,12 +160,9 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
         }
         State::Broken if build.drives(inventory).iter().all(Option::is_some) => {
             // To the kernel, drives that came back are new ones. What starts it depends on what they hold.
-            let mounts = health.device.iter().flat_map(|device| device.mounts(inventory));
-            let unmount: String =
-                mounts.map(|mount| format!("umount {}; ", shell_word(mount.path.as_str()))).collect();
             let (stop, name) = (build.stop(&device), &build.name);
             return format!(
-                "broken, though all of its drives are plugged in; in this order: {unmount}{stop}; drivebench pool status {name}"
+                "broken, though all of its drives are plugged in: unmount it; then {stop}; drivebench pool status {name}"
             );
         }
         State::Broken => "broken: too many drives are missing".to_owned(),

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{ActResult, End, Event, Imported, Start, Watched};
 use crate::{
     conditions::{BytesMoved, Processors},
-    inventory::Drive,
     plan::{Measure, Plan, StepId},
     units::{Ended, EngineInfo, Histogram, Outcome, RunStatus, Window, ZonePoint, duration},
 };
@@ -40,8 +39,6 @@ pub struct Run<T> {
     /// Results of other acts, by step and target.
     pub acts: BTreeMap<(StepId, usize), ActResult>,
     pub engines: Vec<EngineInfo>,
-    /// The inventory of the drives in each arrangement.
-    pub arranged: Vec<Drive>,
     pub flags: Vec<Flag>,
     /// Bytes written to each target, repeated steps included.
     pub written: BTreeMap<usize, u64>,
@@ -141,7 +138,6 @@ impl<T: Windows> Run<T> {
             acted: BTreeSet::new(),
             acts: BTreeMap::new(),
             engines: Vec::new(),
-            arranged: Vec::new(),
             flags: Vec::new(),
             written: BTreeMap::new(),
             imported: None,
@@ -223,7 +219,6 @@ impl<T: Windows> Run<T> {
                 if result.suspended > 0.0 {
                     self.flags.extend(act.map(|act| suspended(&act.label(), result.suspended)));
                 }
-                self.arranged.extend(result.drives.iter().cloned());
                 let Some(target) = target.map(|target| target as usize) else { return };
                 if act.is_some_and(|act| act.cost().written > 0) {
                     wrote(&mut self.written, target, result.bytes);

@@ -1,10 +1,8 @@
 //! bays: is it the drive or the port?
 
-mod crossing;
 mod findings;
 mod options;
 mod plan;
-mod verdicts;
 
 use super::{Experiment, common};
 

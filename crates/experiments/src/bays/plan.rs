@@ -71,13 +71,9 @@ fn movable(target: &Target) -> Result<Target, PlanError> {
             target.whole_drive().ok_or_else(|| no("it is not on a known drive"))?
         }
     };
-    match target.drives.first() {
-        Some(drive) if drive.unique_id().is_some() => Ok(target),
-        Some(drive) => Err(no(&format!(
-            "{} can't be identified after a move: it has no serial of its own",
-            drive.label()
-        ))),
-        None => Err(no("it is not on a known drive")),
+    match target.drives.first().and_then(|drive| drive.unique_id()) {
+        Some(_) => Ok(target),
+        None => Err(no("it is on no drive with a serial of its own, which shows where it is after a move")),
     }
 }
 

@@ -237,7 +237,7 @@ impl Keeper for ProbeSession<'_> {
         let mut away =
             DetachedDrive::announce(&self.journal, drive, &Unplug::Hand).map_err(io::Error::other)?;
         let check = || Ok(());
-        away.take_away(&[], &check, self.cancel, &mut asks).map_err(io::Error::other)?;
+        away.take_away(&check, self.cancel, &mut asks).map_err(io::Error::other)?;
         let drive = away.bring_back(&System::default(), self.cancel, &mut asks).map_err(io::Error::other)?;
         // It may not be there yet, or be mounted automatically. A person who reads why may also end it.
         while let Err(e) = medium.reopen() {

@@ -3,26 +3,52 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    super::common::{self, FileSets, Group, MeasuredFiles, Series, all_file_sets, file_metrics},
-    accuracy::{quality, too_short},
-    at_once,
-    compared::Compared,
-    plan::labels_at_once,
+    super::{
+        common::{self, FileSets, Group, MeasuredFiles, Series, all_file_sets, file_metrics},
+        together::{Held, Level, ProcessorLoad, added, shared},
+    },
+    plan::{alone, labels_at_once},
     recommend::{Candidate, Recommendation, recommend},
 };
 use crate::{
-    analyse::{Estimate, repeat},
-    findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, short},
+    analyse::{Estimate, compare, repeat},
+    conditions::Processors,
+    findings::{
+        Axis, Column, Curve, Figure, Findings, Limiter, LoadKey, Metric, Point, Quantity, Scope, Style,
+        Table, short,
+    },
+    inventory::Inventory,
     plan::{BuildPool, Plan, Prediction},
     record::Run,
-    units::{capital, decimal_bytes, duration, percent, rate, signed_percent, thousands},
+    units::{
+        Direction, Layout, PredictedLoad, capital, count, decimal_bytes, distinct, duration, listed, percent,
+        rate, signed_percent, thousands,
+    },
 };
+
+/// One load on each drive alone and on each layout: predicted and measured.
+struct Compared {
+    label: String,
+    load: LoadKey,
+    /// The most repetitions on a target.
+    runs: usize,
+    /// By the position of the target.
+    measured: Vec<Option<Estimate>>,
+    predicted: Vec<Option<PredictedLoad>>,
+}
+
+impl Compared {
+    /// By how much the prediction is above what was measured, as a share of that.
+    fn error(&self, at: usize) -> Option<f64> {
+        Some(self.predicted[at].as_ref()?.speed / self.measured[at].as_ref()?.value - 1.0)
+    }
+}
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     let predictions = predictions(run, plan);
     let times: Vec<Times> = (0..plan.targets.len()).map(|at| times(run, plan, at)).collect();
     // Grouping takes the loads out of the run.
-    let processors = at_once::processors(run, plan);
+    let processors = processors(run, plan);
     let files = all_file_sets(plan, &run.acts);
     let groups = common::group(run, plan);
     let labels: Vec<String> = common::labels(&groups).into_iter().map(str::to_owned).collect();
@@ -43,14 +69,13 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.tables.extend(table_at_once(&groups, &names[..drives]));
     findings.figures = compared.iter().map(|c| figure(c, &names)).collect();
     let inventory = run.start.as_ref().map(|start| start.inventory.clone()).unwrap_or_default();
-    findings.evidence = at_once::metrics(plan, drives, &groups, &processors, &inventory);
+    findings.evidence = metrics_at_once(plan, drives, &groups, &processors, &inventory);
     if let Some((_, predict)) = plan.predict() {
         let recommended = recommend(&candidates, predict.survive as usize);
         findings.verdicts = recommended.iter().map(Recommendation::sentence).collect();
     }
-    findings.verdicts.extend(at_once::limit(&findings.evidence));
+    findings.verdicts.extend(shared_limit(&findings.evidence));
     findings.verdicts.extend(quality(&compared, plan, drives));
-    findings.verdicts.extend(too_short(&groups));
     for (target, times) in plan.targets.iter().zip(&times).skip(drives) {
         findings.estimates.extend(time_metrics(&target.given, *times));
     }
@@ -105,6 +130,20 @@ fn compare(label: &str, groups: &[Group<'_>], predictions: &[Prediction], target
         measured: (0..targets).map(|at| repeat::middle(&of(at)?.speeds())).collect(),
         predicted: (0..targets).map(predicted).collect(),
     }
+}
+
+/// The error of the predictions, without those of layouts that use one drive: these repeat a measurement.
+fn quality(compared: &[Compared], plan: &Plan, drives: usize) -> Option<String> {
+    let mut errors = Vec::new();
+    for c in compared {
+        let is_of_one = |layout: Layout| c.load.direction.is_some_and(|way| layout.is_of_one_drive(way));
+        let pools = plan.builds().filter(|(at, build)| *at >= drives && !is_of_one(build.layout));
+        errors.extend(pools.filter_map(|(at, _)| c.error(at)).map(f64::abs));
+    }
+    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    let speeds = count(errors.len() as u64, "speed");
+    (!errors.is_empty())
+        .then(|| format!("Predictions were off by {} on average over {speeds}.", percent(mean)))
 }
 
 fn candidates(plan: &Plan, drives: usize, compared: &[Compared]) -> Vec<Candidate> {
@@ -167,7 +206,7 @@ fn table(c: &Compared, names: &[String], drives: usize) -> Table {
         ]
     };
     let mut rows: Vec<Vec<String>> = names.iter().enumerate().map(row).collect();
-    if !c.is_predicted() {
+    if c.predicted.iter().all(Option::is_none) {
         columns.drain(2..4);
         rows.iter_mut().for_each(|row| drop(row.drain(2..4)));
     }
@@ -256,4 +295,87 @@ fn figure(c: &Compared, names: &[String]) -> Figure {
             .collect(),
         ..Figure::default()
     }
+}
+
+/// The shared limit of drives that are slower at once than alone: layouts that use all of them can't exceed it.
+fn shared_limit(evidence: &[Metric]) -> Option<String> {
+    let mut limits = Vec::new();
+    for ceiling in evidence {
+        let Quantity::Ceiling(by) = ceiling.quantity else { continue };
+        let alone = evidence.iter().find(|m| m.scope == Scope::SumAlone && m.load == ceiling.load);
+        let (Some(alone), Some(load)) = (alone.filter(|_| by != Limiter::Drives), &ceiling.load) else {
+            continue;
+        };
+        let verb = if load.direction == Some(Direction::Write) { "write" } else { "read" };
+        let (at_once, alone) = (ceiling.estimate.sentence(rate, ""), rate(alone.estimate.value));
+        limits.push((ceiling.target.clone(), format!("{verb} {at_once} at once ({alone} alone)")));
+    }
+    let (names, speeds): (Vec<String>, Vec<String>) = limits.into_iter().unzip();
+    let names = listed(&distinct(names));
+    (!speeds.is_empty())
+        .then(|| format!("Layouts of these drives are limited by {names}: the drives {}.", listed(&speeds)))
+}
+
+/// What the processors did during each load on several drives at once, by its label.
+fn processors(run: &Run<Series>, plan: &Plan) -> BTreeMap<String, Vec<Processors>> {
+    let mut all: BTreeMap<String, Vec<Processors>> = BTreeMap::new();
+    for (step, measure) in plan.measures().filter(|(step, _)| step.on.len() > 1) {
+        let processors = run.steps.get(&step.id).and_then(|done| done.processors.clone());
+        all.entry(measure.label.clone()).or_default().extend(processors);
+    }
+    all
+}
+
+/// The speeds of all drives at once, their sums, and the ceiling, where it is known whether there is one.
+fn metrics_at_once(
+    plan: &Plan,
+    drives: usize,
+    groups: &[Group<'_>],
+    processors: &BTreeMap<String, Vec<Processors>>,
+    inventory: &Inventory,
+) -> Vec<Metric> {
+    let each = labels_at_once().filter_map(|label| {
+        let find = |label: &str| -> Option<Vec<&Group<'_>>> {
+            let one = |at: usize| groups.iter().find(|g| g.at == at && g.measure.label == label);
+            (0..drives).map(one).collect()
+        };
+        let (at_once, alone) = (find(&label)?, find(alone(&label))?);
+        let speeds: Vec<Vec<f64>> = at_once.iter().map(|group| group.speeds()).collect();
+        let repetitions = speeds.iter().map(Vec::len).min()?;
+        let sums: Vec<f64> = (0..repetitions).map(|run| speeds.iter().map(|s| s[run]).sum()).collect();
+        let sum = repeat::mean(&sums)?;
+        let means = alone.iter().map(|group| repeat::mean(&group.speeds())).collect::<Option<Vec<_>>>()?;
+        let sum_alone = added(&means);
+        let load = &at_once.first()?.load;
+        let metric = |target: &str, quantity, e: &Estimate, scope| {
+            Metric::new(target, quantity, e.clone()).of(load).at(scope)
+        };
+        let mut all = vec![
+            metric("all", Quantity::Throughput, &sum, Scope::Sum),
+            metric("all", Quantity::Throughput, &sum_alone, Scope::SumAlone),
+        ];
+        for (group, speeds) in at_once.iter().zip(&speeds) {
+            let together = repeat::mean(speeds)?;
+            all.push(metric(&group.target.given, Quantity::Throughput, &together, Scope::Together));
+        }
+        let members: Vec<usize> = (0..drives).collect();
+        let load = processors.get(&label).and_then(|all| ProcessorLoad::of(all, drives));
+        let (limiter, name) = match Held::by(&compare::ratio(&sum, &sum_alone)?.estimate) {
+            Held::Unknown => return Some(all),
+            Held::No => (Limiter::Drives, "drives".to_owned()),
+            Held::Yes if load.is_some_and(|load| load.level == Level::Limit) => {
+                (Limiter::Processor, "processor".to_owned())
+            }
+            Held::Yes => {
+                let mut links = shared(inventory, &plan.targets, &members).into_iter();
+                match links.find(|link| link.members == members && !link.name.is_empty()) {
+                    Some(link) => (Limiter::Bus, link.name),
+                    None => (Limiter::Unknown, "something shared".to_owned()),
+                }
+            }
+        };
+        all.push(metric(&name, Quantity::Ceiling(limiter), &sum, Scope::Whole));
+        Some(all)
+    });
+    each.flatten().collect()
 }

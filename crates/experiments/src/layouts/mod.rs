@@ -1,8 +1,5 @@
 //! layouts: which layout of these drives is best?
 
-mod accuracy;
-mod at_once;
-mod compared;
 mod findings;
 mod options;
 mod plan;

@@ -1,18 +1,18 @@
 //! The plan of layouts.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::collections::BTreeMap;
 
 use super::{
     super::{
         PlanError, Request,
         target_checks::aligned,
-        whole_drives::{check, check_survival, layouts_of, name},
+        whole_drives::{check, check_survival, layouts_of, name, pool_target},
     },
     options,
 };
 use crate::{
     plan::{BuildPool, FILL, Files, Measure, Plan, Predict, RebuildPool, RemovePool, Rule, Steps, Suite},
-    target::{Kind, Target},
+    target::Target,
     units::{Caching, Direction, KIB, Layout, Load, MIB, Pattern},
 };
 
@@ -39,22 +39,16 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     check("layouts", &ask.targets, most)?;
     let identities: Vec<String> = ask.targets.iter().map(|target| target.drives[0].identity()).collect();
     let name = name("layouts", &identities);
-    let dir = PathBuf::from("/run/drivebench").join(&name);
-    let pool = |given: &str, path: &str, on: &[&Target]| Target {
-        given: given.to_owned(),
-        kind: Kind::Directory,
-        path: dir.join(path),
-        drives: on.iter().flat_map(|target| target.drives.clone()).collect(),
-        direct_alignment: on.iter().map(|target| target.direct_alignment).max().unwrap_or(512),
-        ..Target::default()
-    };
-    let all: Vec<&Target> = ask.targets.iter().collect();
+    let all = &ask.targets[..];
     let layouts = layouts_of(ask.values.typed(&options::LAYOUTS), drives)?;
     check_survival(&layouts, drives, ask.values.get(&options::SURVIVE))?;
-    let suite = suite(ask, &all)?;
-    let singles = (1..).zip(&all).map(|(nth, target)| pool(&target.given, &nth.to_string(), &[target]));
-    let mut targets: Vec<Target> = singles.collect();
-    targets.extend(layouts.iter().map(|layout| pool(layout.name(), layout.name(), &all)));
+    let suite = suite(ask, all)?;
+    let single = |(nth, one): (usize, &Target)| {
+        pool_target(&name, &nth.to_string(), one.given.clone(), std::slice::from_ref(one))
+    };
+    let mut targets: Vec<Target> = (1..).zip(all).map(single).collect();
+    let pool = |layout: &Layout| pool_target(&name, layout.name(), layout.name().to_owned(), all);
+    targets.extend(layouts.iter().map(pool));
     let build = |at: usize| {
         let single = at < drives;
         BuildPool {
@@ -87,7 +81,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             loads(&mut steps, ask, &[at], (repetition, 0), "");
             further(&mut steps, ask, at, (repetition, 0), &suite);
         }
-        hubs(&all).iter().for_each(|hub| loads(&mut steps, ask, hub, (repetition, 0), AT_ONE_HUB));
+        hubs(all).iter().for_each(|hub| loads(&mut steps, ask, hub, (repetition, 0), AT_ONE_HUB));
         loads(&mut steps, ask, &members, (repetition, 0), AT_ONCE_ALL);
     }
     steps.add(&members, predict);
@@ -124,7 +118,7 @@ const AT_ONCE_ALL: &str = " at once";
 const AT_ONE_HUB: &str = " at once, one hub";
 
 /// Drives that are behind one hub, or on one bus, if others are not. A plan has no inventory, whose buses would say more.
-fn hubs(drives: &[&Target]) -> Vec<Vec<usize>> {
+fn hubs(drives: &[Target]) -> Vec<Vec<usize>> {
     let mut behind: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, target) in drives.iter().enumerate() {
         if let Some(hub) = &target.drives[0].upstream {
@@ -144,19 +138,21 @@ pub(super) fn alone(at_once: &str) -> &str {
     at_once.trim_end_matches(AT_ONCE_ALL)
 }
 
-/// `aligned` as in [`Measure`].
-fn loads(steps: &mut Steps, ask: &Request, on: &[usize], (repetition, aligned): (u32, u64), at_once: &str) {
-    let seconds = Some(ask.values.get(&options::RUNTIME));
-    let most = ask.values.get(&options::SIZE) / 4;
+/// The loads of the posts; `at` is the repetition, and `aligned` of [`Measure`].
+fn loads(steps: &mut Steps, ask: &Request, on: &[usize], at: (u32, u64), at_once: &str) {
     let several = on.len() > 1;
     for (label, direction, pattern, block) in LOADS.iter().take(if several { AT_ONCE } else { LOADS.len() }) {
-        let label = format!("{label}{at_once}");
-        let rule = Rule::Fixed { bytes: MOST, seconds };
-        let measure = Measure::new(&label, load(ask, *direction, *pattern, *block), rule, most);
-        // Only what is filled: writing elsewhere would change the filesystem's map, too.
-        let from = from(ask, repetition);
-        steps.add(on, Measure { repetition, only_written: true, from, aligned, ..measure });
+        let load = load(ask, *direction, *pattern, *block);
+        steps.add(on, measure(ask, &format!("{label}{at_once}"), load, at));
     }
+}
+
+fn measure(ask: &Request, label: &str, load: Load, (repetition, aligned): (u32, u64)) -> Measure {
+    let rule = Rule::Fixed { bytes: MOST, seconds: Some(ask.values.get(&options::RUNTIME)) };
+    let from = from(ask, repetition);
+    // Only what is filled: writing elsewhere would change the filesystem's map, too.
+    let (only_written, most) = (true, ask.values.get(&options::SIZE) / 4);
+    Measure { repetition, only_written, from, aligned, ..Measure::new(label, load, rule, most) }
 }
 
 /// Where in the file a repetition begins: each at another place of a chunk, because that decides how many drives an operation
@@ -169,25 +165,21 @@ fn from(ask: &Request, repetition: u32) -> u64 {
 }
 
 /// The other loads of the suite, on one target at a time.
-fn further(steps: &mut Steps, ask: &Request, at: usize, (repetition, aligned): (u32, u64), suite: &Suite) {
-    let runtime = ask.values.get(&options::RUNTIME);
+fn further(steps: &mut Steps, ask: &Request, on: usize, at: (u32, u64), suite: &Suite) {
     for l in &suite.loads {
-        let rule = Rule::Fixed { bytes: MOST, seconds: Some(runtime) };
         let load = Load { seed: ask.seed, ..l.load.clone() };
-        let measure = Measure::new(&l.name(), load, rule, ask.values.get(&options::SIZE) / 4);
-        let from = from(ask, repetition);
-        steps.add(&[at], Measure { repetition, only_written: true, from, aligned, ..measure });
+        steps.add(&[on], measure(ask, &l.name(), load, at));
     }
     for set in &suite.files {
-        let seed = ask.seed.wrapping_add(u64::from(repetition));
-        for files in Files::both(*set, seed, None, runtime * FILL_LOADS) {
-            steps.add(&[at], files);
+        let seed = ask.seed.wrapping_add(u64::from(at.0));
+        for files in Files::both(*set, seed, None, ask.values.get(&options::RUNTIME) * FILL_LOADS) {
+            steps.add(&[on], files);
         }
     }
 }
 
 /// The suite that was asked for, if its loads can be done on each layout.
-fn suite(ask: &Request, drives: &[&Target]) -> Result<Suite, PlanError> {
+fn suite(ask: &Request, drives: &[Target]) -> Result<Suite, PlanError> {
     if ask.values.get(&options::QUICK) {
         return Ok(Suite::default());
     }
@@ -227,7 +219,7 @@ mod tests {
         };
         let hubs = |upstream: &[Option<&str>]| {
             let targets: Vec<Target> = upstream.iter().map(|hub| behind(*hub)).collect();
-            super::hubs(&targets.iter().collect::<Vec<_>>())
+            super::hubs(&targets)
         };
         let (a, b, c) = (Some("usb-1"), Some("usb-2"), Some("sata"));
         assert_eq!(hubs(&[a, b, a, b, c]), [[0, 2], [1, 3]]);

@@ -1,7 +1,5 @@
 //! The changes of `drivebench pool`: an act that builds, repairs, scrubs or removes a pool. Each command is a run of its own.
 
-mod course;
-mod findings;
 mod replace;
 
 use std::{
@@ -11,20 +9,22 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-pub use course::{Course, course};
-pub use findings::{findings, summary};
+pub use replace::{Course, course};
 
+use super::common::{self, Series};
 use crate::{
+    findings::{Column, Findings, Table},
     inventory::{Drive, Inventory},
     plan::{Act, Changes, Cost, Needs, Plan, Step, Steps},
     pool::{Build, config::Lines, health::Health},
-    record::{ActResult, Observation},
+    record::{ActResult, Event, Observation, Run},
     run::{
         self, BuildError, Building, Commands, Execution, PoolLog, Replacement, RunContext, RunError,
         Troubles, Wait,
     },
     target::{Kind, Target},
     tools::System,
+    units::{clean, count, decimal_bytes, listed, size},
 };
 
 /// A command on a pool.
@@ -66,17 +66,11 @@ pub fn is_pool_command(name: &str) -> bool {
     name.starts_with("pool-")
 }
 
-/// The result of a command on a pool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    Created,
-    Replaced,
-    Compared {
-        /// The most bytes that differ between its drives.
-        differ: u64,
-    },
-    Destroyed,
+/// The result of a command on a pool that was completed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The most bytes that differ between its drives, if these were compared.
+    pub differ: Option<u64>,
 }
 
 crate::kind!("pool_command", Outcome as Observation);
@@ -92,9 +86,6 @@ struct Site<'a> {
     commands: Commands<'a>,
     wait: Wait<'a>,
 }
-
-/// The outcome, and a failure that did not prevent it.
-type Done = Result<(Outcome, Option<String>), BuildError>;
 
 impl PoolCommand {
     /// The plan of this command. `drives` are those that no other run may use meanwhile, as they were shown.
@@ -113,7 +104,7 @@ impl PoolCommand {
         Plan { experiment, targets: vec![target], steps: steps.into(), ..Plan::default() }
     }
 
-    fn carry_out(&self, site: &mut Site<'_>, shown: &[Drive]) -> Done {
+    fn carry_out(&self, site: &mut Site<'_>, shown: &[Drive]) -> Result<Outcome, BuildError> {
         let (build, name) = (&self.build, &self.build.name);
         match &self.change {
             PoolChange::Create { mount, keep } => {
@@ -125,25 +116,22 @@ impl PoolCommand {
                     Building { build, drives: &drives, claims: &claims, log: &mut log, commands, cancel };
                 building.join()?;
                 building.complete(mount.as_deref(), keep)?;
-                Ok((Outcome::Created, None))
             }
             PoolChange::Replace { replacement, .. } => {
                 let new =
                     shown.first().ok_or_else(|| BuildError::Drives("the plan names no drive".to_owned()))?;
                 replace::replace(site, name, replacement, new)?;
-                Ok((Outcome::Replaced, None))
             }
             PoolChange::Scrub => {
                 let (mut log, built) = PoolLog::open(site.store, name).map_err(BuildError::NoLog)?;
                 let sectors = run::scrub(&built, &mut log, &mut site.commands, &mut site.wait)?;
-                let trouble = (sectors > 0).then(|| "its drives do not agree".to_owned());
-                Ok((Outcome::Compared { differ: sectors * 512 }, trouble))
+                return Ok(Outcome { differ: Some(sectors * 512) });
             }
             PoolChange::Destroy { absent, .. } => {
                 run::destroy(name, !absent.is_empty(), site.erase, site.store, &mut site.commands)?;
-                Ok((Outcome::Destroyed, None))
             }
         }
+        Ok(Outcome::default())
     }
 }
 
@@ -230,15 +218,160 @@ impl Act for PoolCommand {
             self.carry_out(&mut Site { store, erase: world.erasable(), tools, commands, wait }, shown)
         });
         let seconds = run.ctx.world.seconds() - since;
-        let (outcome, trouble) = match done.transpose() {
-            Ok(done) => done.map_or((None, None), |(outcome, trouble)| (Some(outcome.into()), trouble)),
-            Err(e) => {
+        let trouble = match &done {
+            Some(Ok(Outcome { differ: Some(1..) })) => Some("its drives do not agree".to_owned()),
+            Some(Err(e)) => {
                 let name = &self.build.name;
-                (None, Some(format!("{e}. For the state and what to do: drivebench pool status {name}")))
+                Some(format!("{e}. For the state and what to do: drivebench pool status {name}"))
             }
+            _ => None,
         };
-        let result = ActResult { seconds, commands: lines, observed: outcome, ..ActResult::default() };
+        let observed = done.and_then(Result::ok).map(Into::into);
+        let result = ActResult { seconds, commands: lines, observed, ..ActResult::default() };
         run.emit_act(step.id, target, result)?;
         Ok(target.zip(trouble).into_iter().collect())
+    }
+}
+
+/// The findings of a record; the same record always gives the same findings.
+pub fn findings(record: &mut dyn Iterator<Item = Event>) -> Findings {
+    let found = common::findings(common::read(record), results);
+    // Nothing was measured.
+    Findings { context: Vec::new(), spent: None, reproduce: Vec::new(), ..found }
+}
+
+fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
+    findings.experiment.clone_from(&plan.experiment);
+    for (step, command) in plan.acts::<PoolCommand>() {
+        let Some(result) = run.acts.get(&(step.id, 0)) else { continue };
+        findings.verdicts.extend(result.get().map(|outcome| verdict(command, outcome)));
+        let title = "The commands that were run".to_owned();
+        let rows = result.commands.iter().map(|command| vec![command.clone()]).collect();
+        findings.details.tables.push(Table { title, columns: Column::all([("command", false)]), rows });
+    }
+}
+
+/// The result for the pool, and what to do.
+fn verdict(command: &PoolCommand, outcome: &Outcome) -> String {
+    let (build, name) = (&command.build, &command.build.name);
+    match (&command.change, outcome.differ.unwrap_or(0)) {
+        (PoolChange::Replace { replacement, .. }, _) => {
+            let new = &replacement.member;
+            let old = build.members.get(replacement.at).filter(|old| old.identity != new.identity);
+            let rest = old.map(|old| {
+                format!(
+                    " {} keeps its part of it: wipefs --all its partition before it has another use.",
+                    clean(&old.label)
+                )
+            });
+            format!("{} is now a drive of {name}.{}", new.label, rest.unwrap_or_default())
+        }
+        (PoolChange::Scrub, 0) => format!("{name}: all copies and parity agree."),
+        // md counts pieces of up to 64 KiB.
+        (PoolChange::Scrub, differ) => format!(
+            "{name}: at most {} differ between its drives. Which copy is right is not known: compare with a backup.",
+            size(differ)
+        ),
+        (PoolChange::Destroy { erases, absent }, _) => {
+            let absent = match absent.is_empty() {
+                true => String::new(),
+                false => format!(" Not plugged in, so not erased: {}.", listed(absent)),
+            };
+            let erased = count(erases.len() as u64, "drive");
+            format!("{name} is removed; {erased} erased.{absent}")
+        }
+        (PoolChange::Create { .. }, _) => {
+            let once = match build.layout.is_redundant() {
+                true => format!(" after its first sync (drivebench pool status {name})"),
+                false => String::new(),
+            };
+            format!("{} is built: {}{once}.", build.path(), summary(build))
+        }
+    }
+}
+
+/// Layout, name, capacity and redundancy of a pool.
+pub fn summary(build: &Build) -> String {
+    let members = build.members.len();
+    let survives = match build.layout.survives(members) {
+        0 => "if one drive fails, the pool is lost".to_owned(),
+        n => format!("survives the failure of any {}", count(n as u64, "drive")),
+    };
+    let holds = decimal_bytes(build.capacity.saturating_mul(512));
+    let (layout, name, drives) = (build.layout, &build.name, count(members as u64, "drive"));
+    format!("{layout} {name} of {drives}, {holds} for {}; {survives}", build.filesystem.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        inventory::{Drive, Inventory},
+        pool::testing::request,
+        run::Replacement,
+        units::Layout,
+    };
+
+    fn drives() -> [Drive; 2] {
+        ["A", "B"].map(|serial| Drive {
+            name: format!("sd{}", serial.to_lowercase()),
+            serial: Some(serial.to_owned()),
+            sectors: 400_000,
+            logical_block: 512,
+            ..Drive::default()
+        })
+    }
+
+    fn command(change: PoolChange) -> PoolCommand {
+        let build = request(Layout::Raid1).plan(&Inventory::default(), &drives().each_ref());
+        PoolCommand { build: build.expect("fits"), change }
+    }
+
+    #[test]
+    fn a_plan_names_what_it_erases_and_is_recorded_under_its_name() {
+        let drives = drives();
+        let identities: Vec<String> = drives.iter().map(Drive::identity).collect();
+        let planned = |change| {
+            let plan = command(change).plan(&drives.each_ref());
+            plan.check().expect("a plan");
+            let json = serde_json::to_string(&plan).expect("JSON");
+            assert_eq!(serde_json::from_str::<Plan>(&json).expect("a plan"), plan);
+            assert!(super::is_pool_command(&plan.experiment) && plan.measures_nothing());
+            (plan.experiment.clone(), plan.erased())
+        };
+        let all = |name: &str, erased: &[String]| (name.to_owned(), erased.to_vec());
+        let create = planned(PoolChange::Create { mount: None, keep: Vec::new() });
+        assert_eq!(create, all("pool-create", &identities));
+        assert_eq!(planned(PoolChange::Scrub), all("pool-scrub", &[]));
+        let erases = identities[..1].to_vec();
+        let destroy = planned(PoolChange::Destroy { erases, absent: Vec::new() });
+        assert_eq!(destroy, all("pool-destroy", &identities[..1]));
+    }
+
+    #[test]
+    fn what_became_of_a_pool_is_said() {
+        let destroy = |absent: &[&str]| PoolChange::Destroy {
+            erases: vec!["A".to_owned()],
+            absent: absent.iter().map(|label| (*label).to_owned()).collect(),
+        };
+        let create = command(PoolChange::Create { mount: None, keep: Vec::new() });
+        let replaced = |at: usize| {
+            let replacement = Replacement { at, member: create.build.members[1].clone() };
+            let replace = command(PoolChange::Replace { replacement, erases: Vec::new() });
+            verdict(&replace, &Outcome::default())
+        };
+        let compared = |differ| verdict(&command(PoolChange::Scrub), &Outcome { differ: Some(differ) });
+        insta::assert_snapshot!(
+            [
+                verdict(&create, &Outcome::default()),
+                replaced(0),
+                replaced(1),
+                compared(0),
+                compared(65_536),
+                verdict(&command(destroy(&[])), &Outcome::default()),
+                verdict(&command(destroy(&["drive sdb B"])), &Outcome::default()),
+            ]
+            .join("\n")
+        );
     }
 }

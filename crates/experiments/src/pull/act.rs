@@ -203,7 +203,7 @@ impl Act for Pull {
                 run.ctx.log.sync()
             };
             match run.ctx.world.system() {
-                None => super::modelled::results(self, run.planned.build(target))
+                None => super::result::modelled(self, run.planned.build(target))
                     .into_iter()
                     .try_for_each(|result| save(run, result))?,
                 Some(_) => run::pull(self, run, target, &mut save)?,

@@ -1,20 +1,20 @@
 //! Findings of pull: what each layout lost, and how it came back.
 
 use super::{
-    super::common::Series,
-    cases::{Case, cases},
-    tables::{away, probes, rejoined, summary},
-    verdicts::verdict,
+    super::common::Series, BuiltPool, Pull, PullBy, PullResult, PulledPool, RejoinResult, verdicts::verdict,
 };
 use crate::{
     analyse::Estimate,
     findings::{
-        Findings, Measures, Metric, Quantity, Scope,
+        Column, Findings, Measures, Metric, Quantity, Scope, Table,
         fitness::{KeptData, Use},
+        short,
     },
-    plan::Plan,
+    plan::{Plan, Step},
     record::Run,
-    units::distinct,
+    target::Target,
+    test_files::{FilesFound, LedgerFound, Operations},
+    units::{Layout, count, decimal_bytes, distinct, duration},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
@@ -27,7 +27,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.tables.extend(summary(&layouts));
     for cases in layouts {
         findings.tables.push(away(cases));
-        findings.tables.extend(probes(cases));
         findings.tables.push(rejoined(cases));
     }
     for case in &all {
@@ -56,4 +55,188 @@ fn kept(case: &Case<'_>) -> Option<KeptData> {
         wrong_reads: used.wrong_reads.saturating_add(files.wrong),
     });
     stages.reduce(KeptData::worst)
+}
+
+/// One pull.
+pub(super) struct Case<'a> {
+    pub layout: Layout,
+    /// Number of drives of the pool.
+    pub drives: usize,
+    /// The pool that lost a drive, as the plan names it.
+    pub pool: &'a str,
+    /// The drive that was pulled: its bay, or its name.
+    pub drive: String,
+    pub by: PullBy,
+    /// What was planned for a pool that the run built; none for one in use.
+    pub built: Option<&'a BuiltPool>,
+    pub pulled: &'a PullResult,
+}
+
+impl Case<'_> {
+    /// The pool: by its layout, and if it is in use by its drives, too.
+    pub fn name(&self) -> String {
+        match self.built {
+            Some(_) => self.layout.to_string(),
+            None => format!("{} of {} drives in use", self.layout, self.drives),
+        }
+    }
+}
+
+fn name(target: &Target, number: u32) -> Option<String> {
+    let drive = target.drives.get(number as usize)?;
+    Some(drive.bay.as_ref().map_or_else(|| drive.name.clone(), |bay| format!("bay {bay}")))
+}
+
+pub(super) fn cases<'a>(run: &'a Run<Series>, plan: &'a Plan) -> Vec<Case<'a>> {
+    let case = |step: &'a Step| {
+        let act: &Pull = step.act.get()?;
+        let at = step.targets().next()?;
+        let (pulled, target) = (run.acts.get(&(step.id, at))?.get::<PullResult>()?, &plan.targets[at]);
+        let (layout, drives, drive, built) = match &act.pool {
+            PulledPool::Built(built) => {
+                let build = plan.build(at)?;
+                (build.layout, build.drives.len(), name(target, built.member)?, Some(built))
+            }
+            PulledPool::InUse(used) => {
+                let pool = target.pool.as_ref()?;
+                let drives = usize::try_from(pool.members).ok()?;
+                (Layout::of_name(&pool.kind)?, drives, used.label.clone(), None)
+            }
+        };
+        Some(Case { layout, drives, pool: &target.given, drive, by: act.by, built, pulled })
+    };
+    plan.steps.iter().filter_map(case).collect()
+}
+
+/// A table of pulls of one pool, or of pools of one layout, with a row for each. Columns that are empty in all rows are left out.
+fn table(
+    title: &str,
+    names: &[&str],
+    cases: &[Case<'_>],
+    cells: impl Fn(&Case<'_>) -> Vec<Option<String>>,
+) -> Table {
+    let rows: Vec<Vec<Option<String>>> = cases.iter().map(cells).collect();
+    let is_used = |at: &usize| rows.iter().any(|row| row[*at].is_some());
+    let used: Vec<usize> = (0..names.len()).filter(is_used).collect();
+    let text = |cell: &Option<String>| cell.clone().unwrap_or("-".to_owned());
+    let name = cases.first().map(Case::name).unwrap_or_default();
+    Table {
+        title: format!("{name}, {title}"),
+        columns: used.iter().map(|at| Column::new(names[*at], *at > 0)).collect(),
+        rows: rows.iter().map(|row| used.iter().map(|at| text(&row[*at])).collect()).collect(),
+    }
+}
+
+/// Files, unless the run was ended before they were read.
+fn read(files: &FilesFound) -> Option<&FilesFound> {
+    Some(files).filter(|files| files.is_read())
+}
+
+fn whole(files: &FilesFound) -> String {
+    format!("{} of {}", files.whole, files.all())
+}
+
+/// Bytes of acknowledged writes that are there.
+fn kept_writes(ledger: &LedgerFound) -> String {
+    match ledger.lost_bytes {
+        0 => "all".to_owned(),
+        lost => format!("{} lost", decimal_bytes(lost)),
+    }
+}
+
+/// The longest of these operations, or that some hung.
+fn longest_wait<'a>(all: impl Iterator<Item = &'a Operations> + Clone) -> Option<String> {
+    let longest = all.clone().map(|ops| ops.longest).fold(0.0, f64::max);
+    let hung = if all.clone().any(|ops| ops.hanging > 0) { "hung for " } else { "" };
+    (longest > 0.0).then(|| format!("{hung}{}", duration(longest)))
+}
+
+/// While the drive is away.
+fn away(cases: &[Case<'_>]) -> Table {
+    let names = ["pulled", "intact", "wrong", "synced writes", "changed", "longest wait", "failed"];
+    table("one drive away", &names, cases, |case| {
+        let (files, is_built) = (read(&case.pulled.files), case.built.is_some());
+        let Operations { reads, writes, failed_reads, failed_writes, wrong_reads, .. } = case.pulled.away;
+        let failed = failed_reads + failed_writes;
+        vec![
+            Some(short(&case.drive)),
+            files.map(whole),
+            files.map(|files| files.wrong.to_string()),
+            is_built.then(|| kept_writes(&case.pulled.ledger)),
+            files.filter(|_| !is_built).map(|files| files.changed.to_string()),
+            longest_wait([&case.pulled.away].into_iter()),
+            Some(format!("{failed} of {}", failed + reads + writes + wrong_reads)),
+        ]
+    })
+}
+
+/// After the drive came back.
+fn rejoined(cases: &[Case<'_>]) -> Table {
+    let names = [
+        "pulled",
+        "taken back",
+        "complete in",
+        "intact",
+        "wrong",
+        "changed",
+        "synced writes",
+        "sectors differ",
+    ];
+    table("with the drive back", &names, cases, |case| {
+        let (back, is_built) = (case.pulled.back.as_ref(), case.built.is_some());
+        let files = back.and_then(|back| read(&back.files));
+        let in_use = files.filter(|_| !is_built);
+        vec![
+            Some(short(&case.drive)),
+            back.map(|back| taken_back(case, back).to_owned()),
+            back.and_then(|back| back.healed).map(duration),
+            files.map(whole),
+            in_use.map(|files| files.wrong.to_string()),
+            in_use.map(|files| files.changed.to_string()),
+            back.filter(|_| is_built).map(|back| kept_writes(&back.ledger)),
+            back.and_then(|back| back.mismatches).map(|differ| differ.to_string()),
+        ]
+    })
+}
+
+fn taken_back(case: &Case<'_>, back: &RejoinResult) -> &'static str {
+    match back.commands.last() {
+        _ if back.by_itself => "by itself",
+        Some(_) if !case.layout.is_redundant() && back.healed.is_some() => "pool restarted",
+        Some(command) if command.contains(" --re-add ") => "re-added",
+        // What the kernel refuses to take back is added as a new drive.
+        Some(command) if command.contains(" --add ") => "added",
+        _ => "no",
+    }
+}
+
+/// Each layout that the run built in a row, with the worst of its pulls.
+fn summary(layouts: &[&[Case<'_>]]) -> Option<Table> {
+    let row = |cases: &&[Case<'_>]| {
+        let Case { layout, drives, built: Some(_), .. } = *cases.first()? else { return None };
+        let lost = cases.iter().map(|case| case.pulled.ledger.lost_bytes).max()?;
+        let least = cases.iter().map(|case| &case.pulled.files).min_by_key(|files| files.whole)?;
+        let healed: Option<Vec<f64>> = cases.iter().map(|case| case.pulled.back.as_ref()?.healed).collect();
+        let longest = healed.and_then(|all| all.into_iter().reduce(f64::max));
+        let empty = || "-".to_owned();
+        Some(vec![
+            layout.to_string(),
+            count(layout.survives(drives) as u64, "drive"),
+            whole(least),
+            if lost == 0 { "none".to_owned() } else { decimal_bytes(lost) },
+            longest_wait(cases.iter().map(|case| &case.pulled.away)).unwrap_or_else(empty),
+            longest.map_or_else(empty, duration),
+        ])
+    };
+    let rows: Vec<Vec<String>> = layouts.iter().filter_map(row).collect();
+    let columns = Column::all([
+        ("layout", false),
+        ("survives", false),
+        ("intact", true),
+        ("lost writes", true),
+        ("longest wait", true),
+        ("complete in", true),
+    ]);
+    let title = "With one drive away, and back again".to_owned();
+    (!rows.is_empty()).then_some(Table { title, columns, rows })
 }

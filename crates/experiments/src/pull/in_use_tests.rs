@@ -113,7 +113,7 @@ fn a_verdict_says_no_more_than_reading_shows() {
         ),
         (
             &|pulled| back(pulled, |back| (back.by_itself, back.commands) = (true, Vec::new())),
-            "A returned drive rejoins by itself, in 3 s",
+            "A returned drive rejoins by itself, within 3 s",
         ),
         (&|pulled| back(pulled, |back| back.files.wrong = 1), "1 file silently wrong after it came back"),
         // A second drive that is lost hides no wrong data.

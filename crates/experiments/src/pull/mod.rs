@@ -1,17 +1,13 @@
 //! pull: what survives when a drive is pulled?
 
 mod act;
-mod cases;
 mod findings;
-mod in_use;
 #[cfg(test)]
 mod in_use_tests;
-mod modelled;
 mod options;
 mod plan;
 mod result;
 mod run;
-mod tables;
 #[cfg(test)]
 mod tests;
 mod verdicts;
@@ -20,7 +16,7 @@ use act::{BuiltPool, PoolInUse, Pull, PullBy, PulledPool};
 pub(crate) use run::{DetachedDrive, Unplug};
 
 use options::PULL_DRIVE;
-use result::{FilesRead, Probe, PullResult, RejoinResult};
+use result::{FilesRead, PullResult, RejoinResult};
 
 use super::{Experiment, common};
 

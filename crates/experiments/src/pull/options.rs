@@ -2,7 +2,7 @@
 
 use super::super::{
     Declared, Opt,
-    options::parsed,
+    options::{choice, parsed},
     shared_options::{ERASE, SEED, seconds},
     whole_drives,
 };
@@ -21,8 +21,11 @@ pub const CHUNK: Opt<u64> = whole_drives::CHUNK;
 pub const TIME: Opt<f64> =
     Opt::new("runtime", "TIME", seconds, "Load time before and after a pull").default("10s");
 
-pub const BY: Opt<PullBy> =
-    Opt::new("by", "WAY", by, "usb, or hand: you pull it").choices(&["usb", "hand"]).default("usb");
+const WAYS: [(&str, PullBy); 2] = [("usb", PullBy::Usb), ("hand", PullBy::Hand)];
+
+pub const BY: Opt<PullBy> = Opt::new("by", "WAY", |text| choice(text, &WAYS), "usb, or hand: you pull it")
+    .choices(&["usb", "hand"])
+    .default("usb");
 
 pub const REPEAT: Opt<u32> = Opt::new("runs", "N", parsed, "Pulls of each drive").default("1");
 
@@ -34,14 +37,6 @@ pub const PULL_DRIVE: Opt<String> =
 
 pub const OPTIONS: &[&dyn Declared] =
     &[&LAYOUTS, &MEMBERS, &ERASE, &SIZE, &CHUNK, &TIME, &BY, &REPEAT, &PULL_DRIVE, &SEED];
-
-fn by(text: &str) -> Result<PullBy, String> {
-    match text {
-        "usb" => Ok(PullBy::Usb),
-        "hand" => Ok(PullBy::Hand),
-        _ => Err("choose from usb, hand".to_owned()),
-    }
-}
 
 fn members(text: &str) -> Result<Vec<usize>, String> {
     let number = |word: &str| match word.trim().parse::<usize>() {

@@ -1,19 +1,17 @@
 //! The plan of pull.
 
-use std::path::PathBuf;
-
 use super::{
     super::{
         PlanError, Request,
-        whole_drives::{check, layouts_of, name},
+        whole_drives::{check, layouts_of, name, pool_target},
     },
-    BuiltPool, Pull, PulledPool, in_use, options,
+    BuiltPool, PoolInUse, Pull, PulledPool, options,
 };
 use crate::{
     plan::{BuildPool, Plan, RemovePool, Steps},
     target::{Kind, Target},
     test_files::FileTree,
-    units::{Layout, MIB},
+    units::{Layout, MIB, Pool, listed, shell_word},
 };
 
 /// The share of a pool that is filled with files: with less, the last drive of a linear pool would hold none.
@@ -23,8 +21,8 @@ const OVERHEAD: u64 = 12 * MIB;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     match (ask.values.typed(&options::PULL_DRIVE), &ask.targets[..]) {
-        (Some(serial), _) => return in_use::plan(ask, &serial),
-        (None, [target]) if in_use::pool_in_use(target).is_some() => return Err(in_use::nameless(target)),
+        (Some(serial), _) => return in_use(ask, &serial),
+        (None, [target]) if pool_in_use(target).is_some() => return Err(nameless(target)),
         _ => {}
     }
     let drives = ask.targets.len();
@@ -36,7 +34,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     }
     let identities: Vec<String> = ask.targets.iter().map(|target| target.drives[0].identity()).collect();
     let pool = name("pull", &identities);
-    let dir = PathBuf::from("/run/drivebench").join(&pool);
     let (mut steps, mut targets) = (Steps::default(), Vec::new());
     let layouts = layouts_of(ask.values.typed(&options::LAYOUTS), drives)?;
     for layout in layouts {
@@ -47,19 +44,8 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             let number = member + 1;
             let path =
                 if run == 1 { format!("{layout}-{number}") } else { format!("{layout}-{number}-{run}") };
-            targets.push(Target {
-                given: format!("{layout}, {} pulled", ask.targets[member].given),
-                kind: Kind::Directory,
-                path: dir.join(&path),
-                drives: ask.targets.iter().flat_map(|target| target.drives.clone()).collect(),
-                direct_alignment: ask
-                    .targets
-                    .iter()
-                    .map(|target| target.direct_alignment)
-                    .max()
-                    .unwrap_or(512),
-                ..Target::default()
-            });
+            let given = format!("{layout}, {} pulled", ask.targets[member].given);
+            targets.push(pool_target(&pool, &path, given, &ask.targets));
             let build =
                 BuildPool { name: format!("{pool}-{path}"), layout, chunk, most, drives: identities.clone() };
             let tree = FileTree {
@@ -92,6 +78,64 @@ fn tree_bytes(layout: Layout, most: u64, drives: usize, chunk: u64) -> u64 {
 /// The most that the load writes: it must fit beside the files.
 fn written(tree: u64) -> u64 {
     (tree / 8).min(256 * MIB)
+}
+
+/// The pool that a target is on, if a drive of it can be pulled while it is in use.
+fn pool_in_use(target: &Target) -> Option<&Pool> {
+    let is_redundant = |pool: &&Pool| Layout::of_name(&pool.kind).is_some_and(Layout::is_redundant);
+    target.pool.as_ref().filter(|_| target.kind == Kind::Directory).filter(is_redundant)
+}
+
+/// The plan for a pool that is in use.
+fn in_use(ask: &Request, serial: &str) -> Result<Plan, PlanError> {
+    let [target] = &ask.targets[..] else {
+        return Err(PlanError::TooMany { experiment: "pull with --pull", most: 1 });
+    };
+    let refused = |why: String| PlanError::Unsuitable { path: target.path.clone(), why };
+    let pool = pool_in_use(target).ok_or_else(|| {
+        refused(
+            "--pull takes a directory on an md array with copies or parity (raid1, raid5, raid6, raid10)"
+                .to_owned(),
+        )
+    })?;
+    let name = pool.describe();
+    // What the pool and the machine would not survive is refused before the run begins.
+    let Some(drive) = target.drives.iter().find(|drive| drive.serial.as_deref() == Some(serial)) else {
+        return Err(refused(format!("no drive of {name} has the serial {serial}; {}", members(target))));
+    };
+    let mut steps = Steps::default();
+    let used = PoolInUse {
+        serial: serial.to_owned(),
+        label: drive.label(),
+        bytes: ask.values.get(&options::SIZE),
+        seed: ask.seed,
+        bitmap: pool.bitmap == Some(true),
+        survives: pool.survives().unwrap_or(0).saturating_sub(1),
+    };
+    let pull = Pull {
+        drive: drive.identity(),
+        by: ask.values.get(&options::BY),
+        seconds: ask.values.get(&options::TIME),
+        pool: PulledPool::InUse(used),
+    };
+    steps.add(&[0], pull);
+    Ok(Plan { limit: None, ..ask.planned(steps) })
+}
+
+/// The refusal of a pool in use of which no drive was named.
+fn nameless(target: &Target) -> PlanError {
+    let why = format!(
+        "it is on a pool in use. To read its files while one of its drives is away, name the drive: drivebench run pull --pull SERIAL {}; {}",
+        shell_word(&target.path),
+        members(target)
+    );
+    PlanError::Unsuitable { path: target.path.clone(), why }
+}
+
+fn members(target: &Target) -> String {
+    let serials: Vec<&str> =
+        target.drives.iter().filter_map(|drive| drive.unique_serial()).map(String::as_str).collect();
+    format!("its drives: {}", listed(&serials))
 }
 
 #[cfg(test)]

@@ -2,9 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Pull, PulledPool};
 use crate::{
+    plan::BuildPool,
     record::Observation,
     test_files::{FilesFound, LedgerFound, Operations},
+    units::KIB,
 };
 
 /// While the drive was away. Times are seconds since it was taken away.
@@ -14,11 +17,9 @@ pub struct PullResult {
     /// Operations before the drive was taken away, and from then on.
     pub before: Operations,
     pub away: Operations,
-    /// Basic operations that were tried, in this order.
-    pub probes: Vec<Probe>,
     pub files: FilesFound,
     pub ledger: LedgerFound,
-    /// Members that the pool lacked.
+    /// Members that the array lacked; 0 without copies or parity.
     pub missing: u64,
     /// The files that were read of a pool in use.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,8 +37,6 @@ pub struct FilesRead {
     /// Files whose content is known, and the bytes that are read of them; of a large one, the beginning.
     pub files: u64,
     pub bytes: u64,
-    /// Files that were looked at, of which these were chosen.
-    pub found: u64,
 }
 
 /// After the drive was there again.
@@ -61,17 +60,6 @@ pub struct RejoinResult {
     /// Another drive of the pool was lost meanwhile.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
-}
-
-/// Something tried once.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Probe {
-    /// `ls`, `touch`, `write`, `fsync`.
-    pub what: String,
-    /// The page cache was emptied before.
-    pub cold: bool,
-    /// The error, if it failed.
-    pub error: Option<String>,
 }
 
 impl RejoinResult {
@@ -113,4 +101,53 @@ impl Observation for PullResult {
             (read.saturating_add(used.read_bytes), written.saturating_add(used.written_bytes))
         })
     }
+}
+
+/// Files that are read of a pool in use. Another program changes one of them.
+const FILES: u64 = 40;
+
+/// The results of a modelled pool, which keeps what its layout promises: while the drive is away, and after it came back. Without copies or parity all files are lost meanwhile.
+pub fn modelled(act: &Pull, build: Option<&BuildPool>) -> [PullResult; 2] {
+    let is_redundant = build.is_none_or(|build| build.layout.is_redundant());
+    let whole = |whole: u64| FilesFound { whole, ..FilesFound::default() };
+    let bytes = 100 * 16 * KIB;
+    let kept = LedgerFound {
+        acknowledged: 100,
+        acknowledged_bytes: bytes,
+        kept_bytes: bytes,
+        ..LedgerFound::default()
+    };
+    let command = if is_redundant { "mdadm /dev/md127 --re-add /dev/sdz1" } else { "mount /dev/md127" };
+    let rejoined =
+        RejoinResult { commands: vec![command.to_owned()], healed: Some(3.0), ..RejoinResult::default() };
+    let used = Operations { seconds: act.seconds, reads: 50, longest: 0.25, ..Operations::default() };
+    let (result, used, back) = match &act.pool {
+        PulledPool::InUse(pool) => {
+            let read = FilesRead { files: FILES, bytes: pool.bytes / 2 };
+            let files = FilesFound { changed: 1, ..whole(FILES - 1) };
+            let result = PullResult { files: whole(FILES), read: Some(read), ..PullResult::default() };
+            (result, used, RejoinResult { files, ..rejoined })
+        }
+        PulledPool::Built(pool) => {
+            let files = pool.tree.files();
+            let mismatches = is_redundant.then_some(0);
+            let ledger = kept.clone();
+            let back = RejoinResult { files: whole(files), ledger, mismatches, ..rejoined };
+            let result = match is_redundant {
+                true => PullResult { files: whole(files), ledger: kept, ..PullResult::default() },
+                false => PullResult {
+                    files: FilesFound {
+                        failed: files,
+                        error: Some("Input/output error (os error 5)".to_owned()),
+                        ..FilesFound::default()
+                    },
+                    ledger: LedgerFound { kept_bytes: 0, lost_bytes: bytes, unreadable_bytes: bytes, ..kept },
+                    ..PullResult::default()
+                },
+            };
+            (result, Operations { writes: 50, ..used }, back)
+        }
+    };
+    let away = PullResult { before: used.clone(), away: used, missing: 1, ..result };
+    [away.clone(), PullResult { back: Some(back), ..away }]
 }

@@ -1,6 +1,6 @@
 //! The verdict on each layout.
 
-use super::{PullResult, RejoinResult, cases::Case};
+use super::{PullResult, RejoinResult, findings::Case};
 use crate::{
     test_files::{Operations, losses},
     units::{capital, count, decimal_bytes, duration, listed},
@@ -76,12 +76,12 @@ fn redundant(first: &Case<'_>, cases: &[Case<'_>]) -> (Rank, String) {
         );
         return (Rank::BrokenPromise, text);
     }
-    let unknowns: Vec<&str> = cases.iter().filter_map(unknown).collect();
-    let unknown_pulls = unknowns
-        .first()
-        .map(|why| format!("{name}: no result for {} of {pulls}, because {why}. ", unknowns.len()));
-    let unknown_pulls = unknown_pulls.unwrap_or_default();
     // A pull that the array did not notice shows nothing.
+    let unknowns: Vec<&str> = cases.iter().filter_map(unknown).collect();
+    let unknown_pulls = match unknowns.first() {
+        None => String::new(),
+        Some(why) => format!("{name}: no result for {} of {pulls}, because {why}. ", unknowns.len()),
+    };
     let known: Vec<&Case<'_>> = cases.iter().filter(|case| unknown(case).is_none()).collect();
     let Some(one) = known.first() else {
         return (Rank::BrokenPromise, unknown_pulls + &healed(cases));
@@ -93,18 +93,14 @@ fn redundant(first: &Case<'_>, cases: &[Case<'_>]) -> (Rank, String) {
             format!("all {files} and all synced writes, {}, were whole", decimal_bytes(kept))
         }
         Some(read) => format!(
-            "{files} were whole, as far as they were read ({} of {} of {} below {})",
+            "{files} were whole, as far as they were read ({} of {} below {})",
             decimal_bytes(read.bytes),
-            read.files,
-            count(read.found, "file"),
+            count(read.files, "file"),
             one.pool
         ),
     };
-    let text = format!(
-        "{name} survived {} of one drive: {whole}. {}{unknown_pulls}",
-        count(known.len() as u64, "pull"),
-        healed(cases)
-    );
+    let survived = count(known.len() as u64, "pull");
+    let text = format!("{name} survived {survived} of one drive: {whole}. {}{unknown_pulls}", healed(cases));
     (Rank::AsPromised, text)
 }
 
@@ -120,13 +116,11 @@ fn healed(cases: &[Case<'_>]) -> String {
         let why: String = cases.iter().filter_map(why).collect();
         return format!("{} of {} rejoined the pool.{why}", times.len(), count(cases.len() as u64, "drive"));
     }
-    let [least, most] = [f64::min, f64::max].map(|pick| times.iter().copied().reduce(pick).unwrap_or(0.0));
-    let [least, most] = [least, most].map(duration);
-    let time = if least == most { most } else { format!("{least} to {most}") };
+    let time = duration(times.into_iter().fold(0.0, f64::max));
     match backs.iter().find(|back| !back.by_itself).and_then(|back| back.commands.last()) {
-        None => format!("A returned drive rejoins by itself, in {time}."),
+        None => format!("A returned drive rejoins by itself, within {time}."),
         Some(command) => format!(
-            "A returned drive does not rejoin by itself: after `{command}` it was complete in {time}."
+            "A returned drive does not rejoin by itself: after `{command}` it was complete within {time}."
         ),
     }
 }
@@ -140,26 +134,20 @@ fn without_copies(first: &Case<'_>, cases: &[Case<'_>]) -> (Rank, String) {
         0 => String::new(),
         wrong => format!("{layout} returned wrong data: {} silently wrong. ", count(wrong, "file")),
     };
-    let counts = cases.iter().map(|case| case.pulled.files.all() - case.pulled.files.whole);
-    let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
-    let range = if least == most { most.to_string() } else { format!("{least} to {most}") };
-    // A pool that was not restarted has no result.
-    let backs =
-        cases.iter().filter_map(|case| case.pulled.back.as_ref().filter(|back| back.healed.is_some()));
-    let after = match backs.clone().count() {
-        0 => "It was not restarted with all its drives.".to_owned(),
-        started => {
-            let lost = backs.clone().map(|back| back.files.all() - back.files.whole).sum();
-            let bytes = backs.map(|back| back.ledger.lost_bytes).sum();
-            let lost = if lost == 0 { "no file".to_owned() } else { count(lost, "file") };
-            let bytes = if bytes == 0 { "no".to_owned() } else { format!("{} of", decimal_bytes(bytes)) };
-            format!(
-                "After a restart with all drives ({started} of {n}), {lost} and {bytes} synced writes were lost."
-            )
-        }
+    let most = cases.iter().map(|case| case.pulled.files.all() - case.pulled.files.whole).max().unwrap_or(0);
+    let backs = cases.iter().filter_map(|case| case.pulled.back.as_ref());
+    let started: Vec<&RejoinResult> = backs.filter(|back| back.healed.is_some()).collect();
+    let files: u64 = started.iter().map(|back| back.files.all() - back.files.whole).sum();
+    let bytes: u64 = started.iter().map(|back| back.ledger.lost_bytes).sum();
+    let lost = match files + bytes {
+        _ if started.is_empty() => "what is lost is not known".to_owned(),
+        0 => "no file and no synced writes were lost".to_owned(),
+        _ => format!("{} and {} of synced writes were lost", count(files, "file"), decimal_bytes(bytes)),
     };
     let text = format!(
-        "{loud}{layout} has no copies: with one drive away, {range} of {all} files were not whole. {after}"
+        "{loud}{layout} has no copies: with one drive away, up to {most} of {all} files were not whole. \
+         After a restart with all drives ({} of {n}), {lost}.",
+        started.len()
     );
     (if wrong == 0 { Rank::AsPromised } else { Rank::WrongData }, text)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Protocol, run};
+use super::{ShareLoad, run};
 use crate::{
     inventory::Inventory,
     plan::{Act, Changes, Cost, Needs, Step, Uncounted},
@@ -36,6 +36,24 @@ pub struct ShareTest {
     pub clients: u32,
     /// Repetitions of all transfers.
     pub runs: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    Smb,
+    Nfs,
+    Sftp,
+}
+
+impl Protocol {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Smb => "SMB",
+            Self::Nfs => "NFS",
+            Self::Sftp => "SFTP",
+        }
+    }
 }
 
 /// Protection of SMB messages: signing against changes, encryption also against readers.
@@ -129,15 +147,6 @@ impl ShareTest {
         self.protocol == Protocol::Nfs
     }
 
-    /// The program or kernel filesystem that clients use.
-    pub fn client_name(&self) -> &'static str {
-        match self.protocol {
-            Protocol::Smb => "smbclient",
-            Protocol::Nfs => "nfs",
-            Protocol::Sftp => "sftp",
-        }
-    }
-
     /// Whether there is a link that can be left out. An unlimited link on this machine is only memory.
     pub fn has_link(&self) -> bool {
         self.rate.is_some() || self.client.is_some()
@@ -179,18 +188,6 @@ impl ShareTest {
         let (files, bytes) = self.set(kind);
         match files {
             1 => format!("{verb} {}", decimal_bytes(bytes)),
-            _ if kind.is_small() => {
-                format!("{verb} {} of {}", count(files, "file"), decimal_bytes(bytes))
-            }
-            _ => format!("{verb} {} by each of {files} clients", decimal_bytes(bytes)),
-        }
-    }
-
-    /// The name of a transfer above a column of a table.
-    pub fn short_name(&self, kind: TransferKind) -> String {
-        let (files, verb) = (self.set(kind).0, if kind.puts() { "put" } else { "get" });
-        match files {
-            1 => self.name(kind),
             _ if kind.is_small() => format!("{verb} {}", count(files, "file")),
             _ => format!("{verb} by {files} clients"),
         }
@@ -293,10 +290,9 @@ impl Act for ShareTest {
         };
         let kinds: Vec<String> = self.kinds().map(|kind| self.name(kind)).collect();
         let routes: Vec<String> = self.routes().map(|route| self.route_name(route)).collect();
-        let server =
-            format!("{} with a configuration of its own, and clients {link}", self.protocol.server());
+        let protocol = self.protocol.name();
         let mut parts = vec![
-            format!("{server}: {}", kinds.join(", ")),
+            format!("{protocol} server of its own, and clients {link}: {}", kinds.join(", ")),
             format!("each over {}", routes.join(", ")),
             count(u64::from(self.runs), "time"),
         ];
@@ -357,6 +353,70 @@ impl Act for ShareTest {
                 Some(target),
                 ActResult { observed: Some(shared.into()), ..ActResult::default() },
             )?;
+        }
+        Ok(Troubles::new())
+    }
+}
+
+/// One repetition of all transfers over all routes, with the server and the clients that the step before it started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShareRepetition {
+    /// Number of the repetition, from 1.
+    pub run: u32,
+    /// The test that is repeated.
+    pub test: ShareTest,
+}
+
+crate::kind!("share.repetition", ShareRepetition as Act);
+
+impl Act for ShareRepetition {
+    fn label(&self) -> String {
+        "share repetition".to_owned()
+    }
+
+    fn cost(&self) -> Cost {
+        self.test.repetition_cost()
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::OwnFiles
+    }
+
+    /// The step that starts the server describes it.
+    fn describe(&self) -> Option<String> {
+        None
+    }
+
+    fn is_work(&self) -> bool {
+        true
+    }
+
+    fn needs(&self) -> Needs {
+        self.test.needs()
+    }
+
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        run.ctx.watcher.begins(step);
+        for target in step.targets() {
+            let since = run.ctx.world.seconds();
+            let (session, watcher) = (run.held.get::<run::Session>(target), &mut *run.ctx.watcher);
+            let given = &run.plan.targets[target].given;
+            let mut says = |text: &str| watcher.waits(&format!("{given}: {text}"));
+            let (shared, done) = match session {
+                Some(session) => session.repetition(self.run, &run.cancel, &mut says),
+                None => return Err(RunError::Act("there is no server".to_owned())),
+            };
+            let seconds = run.ctx.world.seconds() - since;
+            let is_written = |load: &&ShareLoad| load.kind.puts() && load.route.has(Part::Drive);
+            let written = shared.loads.iter().filter(is_written).map(|load| load.bytes).sum::<u64>();
+            // Once more after the start of the server.
+            let bytes = written.saturating_add(self.test.moved(TransferKind::Put));
+            run.account(target, bytes, bytes);
+            // What was measured until it ended is kept.
+            let (cut_short, observed) = (done.is_err(), Some(shared.into()));
+            let result = ActResult { seconds, bytes, cut_short, observed, ..ActResult::default() };
+            run.emit_act(step.id, Some(target), result)?;
+            done?;
         }
         Ok(Troubles::new())
     }

@@ -1,31 +1,29 @@
 //! Findings of share: what clients get, and what they would get with parts of the route left out.
 
+use std::collections::BTreeMap;
+
 use super::{
     super::common::Series,
     limit::{Limit, Runs, limit},
-    many_findings,
+    many_clients::{Busy, ClientLoad, ClientResult, ManyClients},
 };
 use crate::{
     analyse::{Estimate, repeat},
     findings::{Column, Findings, LoadKey, Metric, On, Quantity, Scope, Table},
-    inventory::{Drive, Inventory},
     plan::Plan,
     record::{Run, suspended},
     share::{Part, Route, ShareResult, ShareTest, TransferKind},
-    target::Target,
-    units::{Direction, capital, percent, rate},
+    units::{Direction, RemoteDir, capital, count, decimal_bytes, distinct, listed, percent, rate},
 };
 
-/// Share of the time from which on a busy core may limit.
-const BUSY: f64 = 0.9;
+/// Share of the time, or of a link's speed, from which on a core or another part is full.
+const FULL: f64 = 0.9;
 
 /// The result on one target.
 struct Case<'a> {
     given: &'a str,
     act: &'a ShareTest,
     shared: ShareResult,
-    /// The drive's bus, if what a client moves crosses it twice: the network port is on it, too.
-    bus: Option<String>,
 }
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
@@ -34,37 +32,22 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         .filter_map(|(step, act)| {
             let at = step.targets().next()?;
             let shared = ShareResult::on_target(run, plan, at);
-            let target = &plan.targets[at];
-            let bus = run.start.as_ref().and_then(|start| bus(&start.inventory, target, &shared));
-            (!shared.loads.is_empty()).then_some(Case { given: &target.given, act, shared, bus })
+            let given = &plan.targets[at].given;
+            (!shared.loads.is_empty()).then_some(Case { given, act, shared })
         })
         .collect();
-    many_findings::results(findings, run, plan);
+    many_clients(findings, run, plan);
     let several = cases.len() > 1;
     for case in &cases {
         let name = |text| if several { format!("{}: {text}", case.given) } else { text };
         for kind in case.act.kinds() {
             findings.verdicts.extend(case.verdict(kind).map(name));
         }
-        findings.details.sentences.extend(case.bus.iter().map(|bus| {
-            name(format!(
-                "The drive and the network are on the {bus} bus: what this client moves crosses it twice."
-            ))
-        }));
         findings.tables.push(case.table(if several { case.given } else { "" }));
         findings.estimates.extend(case.metrics());
         findings.context.push(case.context());
         findings.flags.extend(case.suspended());
     }
-}
-
-fn bus(inventory: &Inventory, target: &Target, shared: &ShareResult) -> Option<String> {
-    let port = inventory.ports.iter().find(|port| Some(&port.name) == shared.network_port.as_ref())?;
-    let bus = port.bus_with(inventory, &target.drives)?;
-    let is_below = |drive: &Drive| port.bus_with(inventory, [drive]).is_some_and(|own| own.id == bus.id);
-    // USB 3 has lanes of its own for each direction.
-    let is_crossed_twice = bus.mbps.is_some_and(|mbps| mbps < 5000.0) && target.drives.iter().all(is_below);
-    is_crossed_twice.then(|| bus.what())
 }
 
 impl Case<'_> {
@@ -73,7 +56,7 @@ impl Case<'_> {
     }
 
     fn speed(&self, kind: TransferKind, route: Route) -> Option<Estimate> {
-        repeat::typical(&self.speeds(kind, route).into_values().collect::<Vec<_>>())
+        typical(&self.speeds(kind, route))
     }
 
     fn limit(&self, kind: TransferKind) -> Limit {
@@ -137,7 +120,7 @@ impl Case<'_> {
     fn busiest(&self, kind: TransferKind) -> String {
         let loads = self.shared.undisturbed(kind, Route::Whole);
         let most = loads.filter_map(|load| load.cores.iter().map(|core| core.busy).reduce(f64::max));
-        let busy = repeat::middle(&most.collect::<Vec<_>>()).map(|e| e.value).filter(|busy| *busy >= BUSY);
+        let busy = repeat::middle(&most.collect::<Vec<_>>()).map(|e| e.value).filter(|busy| *busy >= FULL);
         busy.map_or_else(String::new, |busy| format!("; one core was busy for {}", percent(busy)))
     }
 
@@ -159,7 +142,7 @@ impl Case<'_> {
                 speeds.iter().map(|speed| speed.as_ref().map_or("-".to_owned(), |speed| speed.text(rate)));
             is_measured.then(|| [name(route)].into_iter().chain(texts).collect())
         };
-        let columns = self.act.kinds().map(|kind| Column::new(&self.act.short_name(kind), true));
+        let columns = self.act.kinds().map(|kind| Column::new(&self.act.name(kind), true));
         Table {
             title: title.to_owned(),
             columns: [Column::new("", false)].into_iter().chain(columns).collect(),
@@ -216,7 +199,7 @@ impl Case<'_> {
         };
         let parts = self.act.parts();
         let parts = parts.filter(|part| !matches!(part, Part::Drive | Part::Sync | Part::Link));
-        parts.fold(format!("{}{link}", self.act.client_name()), |setup, part| {
+        parts.fold(format!("{}{link}", self.act.protocol.name()), |setup, part| {
             setup + ", " + self.act.part(part)
         })
     }
@@ -241,4 +224,135 @@ fn factor(times: f64) -> String {
         ..20.0 => format!("{times:.1}"),
         _ => format!("{times:.0}"),
     }
+}
+
+fn many_clients(findings: &mut Findings, run: &Run<Series>, plan: &Plan) {
+    for (step, act) in plan.acts::<ManyClients>() {
+        let result = |target| run.acts.get(&(step.id, target))?.get::<ClientResult>();
+        let name = |at: &RemoteDir| {
+            let same = act.clients.iter().filter(|other| other.host() == at.host()).count();
+            if same == 1 { at.host().to_owned() } else { at.to_string() }
+        };
+        let names: Vec<String> = act.clients.iter().map(name).collect();
+        let clients = step.targets().zip(&names);
+        let clients = clients.filter_map(|(target, name)| Some(Client { name, result: result(target)? }));
+        let all = All { act, clients: clients.collect() };
+        if all.clients.iter().all(|client| client.result.loads.is_empty()) {
+            continue;
+        }
+        findings.tables.push(all.table());
+        for writes in [true, false] {
+            findings.verdicts.extend(all.verdict(writes));
+            findings.estimates.extend(all.metrics(writes));
+        }
+        findings.context.extend(distinct(all.clients.iter().map(|client| client.result.about.clone())));
+    }
+}
+
+struct All<'a> {
+    act: &'a ManyClients,
+    clients: Vec<Client<'a>>,
+}
+
+struct Client<'a> {
+    name: &'a str,
+    result: &'a ClientResult,
+}
+
+fn typical(runs: &Runs) -> Option<Estimate> {
+    repeat::typical(&runs.values().copied().collect::<Vec<_>>())
+}
+
+impl Client<'_> {
+    /// None of a client that failed.
+    fn loads(&self, writes: bool) -> impl Iterator<Item = &ClientLoad> + Clone {
+        let loads = self.result.loads.iter().filter(|_| self.result.failed.is_none());
+        loads.filter(move |load| load.writes == writes)
+    }
+
+    fn speeds(&self, writes: bool) -> Runs {
+        self.loads(writes).map(|load| (load.round, load.speed())).collect()
+    }
+}
+
+impl All<'_> {
+    fn loads(&self, writes: bool) -> impl Iterator<Item = &ClientLoad> + Clone {
+        self.clients.iter().flat_map(move |client| client.loads(writes))
+    }
+
+    /// Bytes of all clients in the time of the slowest one; none if one of them failed.
+    fn sum(&self, writes: bool) -> Runs {
+        let mut rounds: BTreeMap<u32, (u64, f64)> = BTreeMap::new();
+        for load in self.loads(writes) {
+            let (bytes, seconds) = rounds.entry(load.round).or_default();
+            (*bytes, *seconds) = (*bytes + load.bytes, seconds.max(load.seconds));
+        }
+        rounds.retain(|_, (bytes, _)| *bytes == self.act.bytes * self.act.clients.len() as u64);
+        rounds.into_iter().map(|(round, (bytes, seconds))| (round, bytes as f64 / seconds)).collect()
+    }
+
+    /// The parts that were full.
+    fn full(&self, writes: bool) -> Vec<String> {
+        let own = |client: &Client<'_>| full(client.loads(writes).map(|load| &load.client), client.name);
+        let each = self.clients.iter().map(own);
+        let server = full(self.loads(writes).map(|load| &load.server), "the server");
+        each.flatten().chain(server).collect()
+    }
+
+    /// `write 67.1 MB by each of 3 clients`.
+    fn name(&self, writes: bool) -> String {
+        let (verb, bytes) = (if writes { "write" } else { "read" }, decimal_bytes(self.act.bytes));
+        format!("{verb} {bytes} by each of {}", count(self.act.clients.len() as u64, "client"))
+    }
+
+    fn verdict(&self, writes: bool) -> Option<String> {
+        self.loads(writes).next()?;
+        let failed = self.clients.iter().filter(|client| client.result.failed.is_some());
+        let failed: Vec<&str> = failed.map(|client| client.name).collect();
+        let sum = typical(&self.sum(writes)).map(|sum| format!("{} in sum", sum.text(rate)));
+        let sum = sum.unwrap_or_else(|| format!("no sum, because {} failed", listed(&failed)));
+        let limit = match &self.full(writes)[..] {
+            [] => "What limits is undecided: nothing that was watched was full".to_owned(),
+            full => format!("Full meanwhile: {}", listed(full)),
+        };
+        Some(format!("{}: {sum}. {limit}.", self.name(writes)))
+    }
+
+    fn table(&self) -> Table {
+        let row = |name: &str, runs: [Runs; 2]| {
+            let speeds = runs.map(|runs| typical(&runs).map_or("-".to_owned(), |speed| speed.text(rate)));
+            [name.to_owned()].into_iter().chain(speeds).collect()
+        };
+        let both = [true, false];
+        let each = self.clients.iter().map(|c| row(c.name, both.map(|writes| c.speeds(writes))));
+        let rows = each.chain([row("sum", both.map(|writes| self.sum(writes)))]).collect();
+        let columns = Column::all([("", false), ("write", true), ("read", true)]);
+        Table { title: String::new(), columns, rows }
+    }
+
+    fn metrics(&self, writes: bool) -> Vec<Metric> {
+        let load = LoadKey {
+            name: self.name(writes),
+            direction: Some(if writes { Direction::Write } else { Direction::Read }),
+            block: Some(self.act.bytes),
+            on: Some(On::Directory),
+            engine: "fio on clients".to_owned(),
+            cold: !writes,
+            ..LoadKey::default()
+        };
+        let each = self.clients.iter().map(|client| (client.name, client.speeds(writes), Scope::Together));
+        let speeds = each.chain([("all", self.sum(writes), Scope::Sum)]).filter_map(|(name, runs, scope)| {
+            Some(Metric::new(name, Quantity::Throughput, typical(&runs)?).of(&load).at(scope))
+        });
+        speeds.collect()
+    }
+}
+
+/// The parts of a machine that were full on average over these loads, such as `the link eth0 of a (94 %)`.
+fn full<'a>(loads: impl Iterator<Item = &'a Busy> + Clone, name: &str) -> Vec<String> {
+    let all = loads.clone().count() as f64;
+    let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+    loads.flatten().for_each(|(part, share)| *sums.entry(part).or_default() += share);
+    let full = sums.into_iter().filter(|(_, sum)| *sum >= FULL * all);
+    full.map(|(part, sum)| format!("{part} of {name} ({})", percent(sum / all))).collect()
 }

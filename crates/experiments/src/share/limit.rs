@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Ratio below which a gain does not count, and two gains are not distinguished.
-pub const ALIKE: f64 = 1.05;
+const ALIKE: f64 = 1.05;
 /// Ratio above which two gains are not called alike.
 const APART: f64 = 1.2;
 
@@ -35,7 +35,7 @@ pub enum Limit {
 }
 
 /// `a` as a multiple of `b`, paired by repetition, with an interval for so many simultaneous comparisons (Bonferroni).
-pub fn times(a: &Runs, b: &Runs, intervals: usize) -> Option<Estimate> {
+fn times(a: &Runs, b: &Runs, intervals: usize) -> Option<Estimate> {
     let each: Vec<f64> = a.iter().filter_map(|(run, speed)| Some(speed / b.get(run)?)).collect();
     repeat::typical_of(intervals, &each)
 }

@@ -4,12 +4,9 @@ mod act;
 mod findings;
 mod limit;
 mod many_clients;
-mod many_findings;
 mod network;
 mod options;
 mod plan;
-mod protocol;
-mod repetition;
 mod result;
 mod run;
 #[cfg(test)]
@@ -17,10 +14,8 @@ mod tests;
 
 pub use network::learn_networks;
 
-use act::{LEAST_BYTES, Part, Protection, Route, ShareTest, TransferKind};
+use act::{LEAST_BYTES, Part, Protection, Protocol, Route, ShareRepetition, ShareTest, TransferKind};
 use many_clients::{Busy, ClientLoad, ClientResult, ManyClients, PROCESSOR};
-use protocol::Protocol;
-use repetition::ShareRepetition;
 use result::{ShareLoad, ShareResult};
 
 use super::{Experiment, common};

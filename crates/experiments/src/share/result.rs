@@ -46,20 +46,15 @@ impl ShareLoad {
 impl ShareResult {
     /// What all steps on a target found out.
     pub fn on_target<T>(run: &Run<T>, plan: &Plan, target: usize) -> Self {
-        let results = plan.steps.iter().filter_map(|step| run.acts.get(&(step.id, target))?.get::<Self>());
-        results.fold(Self::default(), Self::and)
-    }
-
-    /// Adds the result of a later step.
-    fn and(mut self, later: &Self) -> Self {
-        self.loads.extend(later.loads.iter().cloned());
-        let words = |own: &mut Option<String>, later: &Option<String>| *own = own.take().or(later.clone());
-        words(&mut self.no_network, &later.no_network);
-        words(&mut self.network_port, &later.network_port);
-        if self.server.is_empty() {
-            self.server.clone_from(&later.server);
+        let mut all = Self::default();
+        for result in plan.steps.iter().filter_map(|step| run.acts.get(&(step.id, target))?.get::<Self>()) {
+            let Self { server, no_network, network_port, loads } = result.clone();
+            all.loads.extend(loads);
+            all.server = if all.server.is_empty() { server } else { all.server };
+            all.no_network = all.no_network.or(no_network);
+            all.network_port = all.network_port.or(network_port);
         }
-        self
+        all
     }
 
     /// The transfers of this kind over this route during which drivebench was not suspended.

@@ -181,11 +181,6 @@ pub fn events(output: &Output) -> Option<u64> {
     field(&output.stdout, "Events")?.parse().ok()
 }
 
-/// The UUID of an array, as [`detail`] printed it.
-pub fn uuid(output: &Output) -> Option<&str> {
-    field(&output.stdout, "UUID")
-}
-
 /// The value of a line such as `         Events : 60`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut fields = text.lines().filter_map(|line| line.split_once(" : "));
@@ -209,7 +204,7 @@ mod tests {
             .map(|part| {
                 let (name, shown) = part.split_once('\n').expect("a name");
                 let shown = printed(0, shown, "");
-                format!("{name}: {:?}, {:?}, {:?}", superblock(&shown), uuid(&shown), events(&shown))
+                format!("{name}: {:?}, {:?}", superblock(&shown), events(&shown))
             })
             .collect();
         insta::assert_snapshot!(lines.join("\n"));

@@ -54,14 +54,14 @@ pub enum Former {
     },
 }
 
-/// The state of the drive whose part is at `part`, compared with the array at `array`. An error if it can't be read.
-pub fn former(build: &Build, part: &str, array: &str, runner: &dyn Runner) -> Result<Former, BuildError> {
+/// The state of the drive whose part is at `part`, compared with the array at `array`, which has this UUID. An error if it can't be
+/// read.
+pub fn former(uuid: &str, part: &str, array: &str, runner: &dyn Runner) -> Result<Former, BuildError> {
     let unknown = |why: String| {
-        let name = &build.name;
-        BuildError::Array(format!("whether {part} has newer data than {name} is not known: {why}"))
+        BuildError::Array(format!("whether {part} has newer data than {array} is not known: {why}"))
     };
     let found = mdadm::superblock(&runner.ask(&mdadm::examine(part))?).map_err(unknown)?;
-    let Some(found) = found.filter(|found| digits(&found.uuid) == digits(&build.uuids[0])) else {
+    let Some(found) = found.filter(|found| digits(&found.uuid) == digits(uuid)) else {
         return Ok(Former::Nothing);
     };
     let output = runner.ask(&mdadm::detail(array))?;
@@ -72,20 +72,10 @@ pub fn former(build: &Build, part: &str, array: &str, runner: &dyn Runner) -> Re
     })
 }
 
-/// What keeps md from starting a raid5 or raid6 by itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unclean {
-    /// The array was interrupted while writing and now lacks members: the parity of the stripes being written may be wrong.
-    /// `complete`: no member was missing then. `current`: the parts with the newest data. With `--force` mdadm would take
-    /// older ones, too.
-    Short { complete: bool, current: Vec<String> },
-    /// Too few of the present members have the newest data. With the others, files written since may be damaged. `newest`:
-    /// the parts with the newest data, as many as the array needs; empty while one is not plugged in.
-    Stale { newest: Vec<String> },
-}
-
-/// Whether md refuses to start the array from these parts. `None` also if superblocks can't be read.
-pub fn unclean(build: &Build, parts: &[String], runner: &dyn Runner) -> Option<Unclean> {
+/// The parts with the newest data, if md refuses to start a raid5 or raid6 from these by itself: it was interrupted while writing and now
+/// lacks members, or too few members have the newest data. With `--force` mdadm would take older ones, too. Empty while too few are
+/// plugged in; `None` also if superblocks can't be read.
+pub fn unclean(build: &Build, parts: &[String], runner: &dyn Runner) -> Option<Vec<String>> {
     let read = |part: &String| mdadm::superblock(&runner.ask(&mdadm::examine(part)).ok()?).ok()?;
     let found: Vec<_> = parts
         .iter()
@@ -105,11 +95,9 @@ pub fn unclean(build: &Build, parts: &[String], runner: &dyn Runner) -> Option<U
             whole.sort_by_key(|(_, found)| Reverse(found.events));
             let are_enough = found.len() == members && whole.len() >= needed;
             let newest = whole.iter().take(if are_enough { needed } else { 0 });
-            Some(Unclean::Stale { newest: newest.map(|(part, _)| (*part).clone()).collect() })
+            Some(newest.map(|(part, _)| (*part).clone()).collect())
         }
-        true if current.len() < members && !newest.clean => {
-            Some(Unclean::Short { complete: newest.complete, current })
-        }
+        true if current.len() < members && !newest.clean => Some(current),
         _ => None,
     }
 }

@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use array::{Former, Unclean, Wait, former, resync, scrub, unclean};
+pub use array::{Former, Wait, former, resync, scrub, unclean};
 pub use building::{Building, begin, claim, in_no_pool, to_remove};
 pub use keep::can_keep;
 pub use log::{Built, Line as PoolLine, PoolLog, Replacement, pools};

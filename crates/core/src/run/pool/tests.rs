@@ -3,7 +3,7 @@
 use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Mutex};
 
 use super::{
-    BuildError, Building, Built, Commands, Former, PoolLog, Replacement, Unclean, former, in_no_pool,
+    BuildError, Building, Built, Commands, Former, PoolLog, Replacement, former, in_no_pool,
     log::Line,
     pools,
     removal::{covering, others, remove},
@@ -374,7 +374,7 @@ fn a_drive_that_comes_back_with_newer_data_is_told_from_one_that_missed_some() {
         let tools = Replay::default()
             .answer("mdadm --examine /dev/sdb1", said(of_drive))
             .answer("mdadm --detail /dev/md127", said(format!("            Events : {array}\n")));
-        former(&plan, "/dev/sdb1", "/dev/md127", &tools).map_err(|e| e.to_string())
+        former(&plan.uuids[0], "/dev/sdb1", "/dev/md127", &tools).map_err(|e| e.to_string())
     };
     let own = plan.uuids[0].as_str();
     assert_eq!(compared(own, 60, "AA", "60"), Ok(Former::Older { whole: true }));
@@ -383,14 +383,17 @@ fn a_drive_that_comes_back_with_newer_data_is_told_from_one_that_missed_some() {
     assert_eq!(compared(own, 40, ".A", "60"), Ok(Former::Older { whole: false }));
     assert_eq!(compared("153f7e0e:069fb954:415c8744:bbe3e33b", 99, "AA", "60"), Ok(Former::Nothing));
     let unknown = compared(own, 60, "AA", "").expect_err("the array's are not known");
-    assert!(unknown.starts_with("whether /dev/sdb1 has newer data than data is not known"), "{unknown}");
+    assert!(
+        unknown.starts_with("whether /dev/sdb1 has newer data than /dev/md127 is not known"),
+        "{unknown}"
+    );
     let none = Output {
         code: Some(1),
         stderr: "mdadm: No md superblock detected on /dev/sdb1.\n".to_owned(),
         ..Output::default()
     };
     let tools = Replay::default().answer("mdadm --examine", none);
-    assert!(matches!(former(&plan, "/dev/sdb1", "/dev/md127", &tools), Ok(Former::Nothing)));
+    assert!(matches!(former(&plan.uuids[0], "/dev/sdb1", "/dev/md127", &tools), Ok(Former::Nothing)));
 }
 
 #[test]
@@ -411,41 +414,30 @@ fn an_array_with_parity_that_was_cut_off_and_lacks_a_member_is_known() {
         unclean(&plan, &parts, &tools)
     };
     // With the newest data on these.
-    let short = |complete: bool, all: &[&str]| {
-        let current = all.iter().map(|drive| format!("{drive}1")).collect();
-        Some(Unclean::Short { complete, current })
-    };
+    let parts = |all: &[&str]| Some(all.iter().map(|drive| format!("{drive}1")).collect::<Vec<_>>());
     let members = plan(Layout::Raid5).members.len();
     let whole = vec![("active", 30, "AAAA"); members];
     let missing = &whole[1..];
     assert_eq!(shown(Layout::Raid5, &whole), None, "md compares all of it");
-    assert_eq!(
-        shown(Layout::Raid5, missing),
-        short(true, &DRIVES[..members - 1]),
-        "the missing one would complete it"
-    );
+    assert_eq!(shown(Layout::Raid5, missing), parts(&DRIVES[..members - 1]));
     assert_eq!(shown(Layout::Raid1, missing), None, "no parity");
     let clean = vec![("clean", 30, "AAAA"); members - 1];
     assert_eq!(shown(Layout::Raid5, &clean), None);
     // The first one is plugged in again, but missed what was written without it.
     let mut stale = vec![("active", 30, ".AAA"); members];
     stale[0] = ("clean", 20, "AAAA");
-    assert_eq!(shown(Layout::Raid6, &stale), short(false, &DRIVES[1..]));
+    assert_eq!(shown(Layout::Raid6, &stale), parts(&DRIVES[1..]));
     stale[0] = ("active", 29, "AAAA");
     assert_eq!(shown(Layout::Raid6, &stale), None, "mdadm takes it");
     // One more is not plugged in, and the one that missed everything must not take its place.
     stale[0] = ("clean", 20, "AAAA");
-    let left = |newest: Vec<String>| Some(Unclean::Stale { newest });
-    assert_eq!(shown(Layout::Raid5, &stale[..members - 1]), left(Vec::new()));
+    assert_eq!(shown(Layout::Raid5, &stale[..members - 1]), parts(&[]));
     // The last one left, too, later than the first one, and both are back.
     stale[members - 1] = ("clean", 26, "A.AA");
-    assert_eq!(
-        shown(Layout::Raid5, &stale),
-        left(DRIVES[1..members].iter().map(|drive| format!("{drive}1")).collect())
-    );
+    assert_eq!(shown(Layout::Raid5, &stale), parts(&DRIVES[1..members]));
     stale[members - 1] = ("active", 30, ".AAA");
-    assert_eq!(shown(Layout::Raid5, &stale), short(false, &DRIVES[1..]));
+    assert_eq!(shown(Layout::Raid5, &stale), parts(&DRIVES[1..]));
     // It is being filled.
     stale[0] = ("active\nRecovery Offset : 2048 sectors", 30, "AAAA");
-    assert_eq!(shown(Layout::Raid5, &stale), short(false, &DRIVES[1..]));
+    assert_eq!(shown(Layout::Raid5, &stale), parts(&DRIVES[1..]));
 }

@@ -1,23 +1,22 @@
 //! A pool that the run built: files are written to it, and the ledger of writes is compared.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Write as _},
+    fs::File,
+    io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
-use rustix::fs::{OFlags, syncfs};
+use rustix::fs::syncfs;
 
-use super::{PoolUnderTest, PulledDrive, array::Array, detach::Unplug, empty_cache, probe};
+use super::{PoolUnderTest, PulledDrive, detach::Unplug, empty_cache, rejoin::Array};
 use crate::{
     danger::Claims,
     engine::Cancel,
     inventory::{Drive, Inventory},
     plan::BuildPool,
     pool::Step,
-    pull::{BuiltPool, Probe, Pull},
-    record::open_own,
+    pull::{BuiltPool, Pull},
     run::{BuildError, Built, Commands, PoolLog, Wait, exists, filled, scrub},
     sysroot::Sysroot,
     target::Target,
@@ -89,7 +88,6 @@ impl PoolOfRun {
         Ok(PulledDrive {
             unplug: Unplug::find(&inventory, drive, self.act.by)?,
             drive: drive.clone(),
-            drives: drives.into_iter().flatten().cloned().collect(),
             array: array.transpose()?,
             consent: self.erase.clone(),
         })
@@ -115,11 +113,6 @@ impl PoolUnderTest for PoolOfRun {
         self.pool.most / PARTS
     }
 
-    /// `ls`, `touch`, a write, `fsync`.
-    fn probes(&self, cold: bool) -> Vec<Probe> {
-        probes(&self.dir, cold)
-    }
-
     /// Also drops dirty pages that can't be written.
     fn drop_caches(&self) {
         let dir = self.dir.clone();
@@ -132,11 +125,6 @@ impl PoolUnderTest for PoolOfRun {
     fn verify(&self) -> (FilesFound, LedgerFound) {
         let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner).clone();
         (verify(&self.files), ledger.verify(&self.dir, HANG * 4))
-    }
-
-    fn missing(&self) -> u64 {
-        let root = Sysroot::live();
-        self.built.build.health(&root, &Inventory::read(&root)).missing
     }
 
     fn restart(&self, commands: &mut Vec<String>) -> Result<(), BuildError> {
@@ -179,34 +167,5 @@ impl PoolUnderTest for PoolOfRun {
         let mut log = self.log()?;
         let mut commands = Commands { runner: &self.tools, says: &mut |_| (), exists: &exists };
         scrub(&self.built, &mut log, &mut commands, &mut Wait { shows: &mut |_| (), cancel }).map(Some)
-    }
-}
-
-fn probes(dir: &Path, cold: bool) -> Vec<Probe> {
-    let list = dir.to_owned();
-    let touched = dir.join(if cold { "touched-cold" } else { "touched" });
-    let [touch, write, sync] = [(); 3].map(|()| touched.clone());
-    let append = |path: &Path| open_own(path, OFlags::WRONLY | OFlags::APPEND);
-    vec![
-        probe("ls", cold, move || fs::read_dir(list)?.try_for_each(|entry| entry.map(drop))),
-        probe("touch", cold, move || {
-            OpenOptions::new().write(true).create(true).truncate(false).open(touch).map(drop)
-        }),
-        probe("write", cold, move || append(&write)?.write_all(&[7; 4096])),
-        probe("fsync", cold, move || append(&sync)?.sync_all()),
-    ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn on_a_healthy_directory_all_works_and_on_none_nothing() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let errors = |dir: &Path| probes(dir, true).into_iter().map(|probe| probe.error).collect::<Vec<_>>();
-        assert_eq!(errors(dir.path()), vec![None; 4]);
-        assert_eq!(fs::read(dir.path().join("touched-cold")).expect("reads").len(), 4096);
-        assert!(errors(&dir.path().join("gone")).iter().all(|error| error.is_some()));
     }
 }

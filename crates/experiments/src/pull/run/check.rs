@@ -70,14 +70,13 @@ pub fn member<'i>(
         return Err(refused(format!("{} is not on one array", target.path.display())));
     };
     let shown = layer.shown();
-    if !is_redundant(layer) {
-        let words = pool.layout_in_words();
-        return Err(refused(format!("{shown} is {words}, which is not an md array with copies or parity")));
-    }
-    if !pool.is_quiet() || pool.survives().unwrap_or(0) == 0 {
-        let state = pool.state_in_words(layer.work.as_ref());
+    // With a spare, another drive would be filled at once, and this one would become the spare.
+    let are_in_use = layer.states.iter().all(|state| *state == MemberState::InSync);
+    if !is_redundant(layer) || !pool.is_quiet() || pool.survives().unwrap_or(0) == 0 || !are_in_use {
+        let (words, state) = (pool.layout_in_words(), pool.state_in_words(layer.work.as_ref()));
         return Err(refused(format!(
-            "{shown} is {state}: a drive is taken away only of a pool that is complete, and survives that"
+            "{shown} is {words}, {state}: a drive is taken away only of an array with copies or parity that is complete, idle and \
+             without spares"
         )));
     }
     // An edited record may name another one than a person agreed to.
@@ -90,24 +89,11 @@ pub fn member<'i>(
             pull.label, pull.serial
         ))
     })?;
-    // With a spare, another drive would be filled at once, and this one would become the spare.
-    let mut members = layer.members.iter().zip(&layer.states);
-    if let Some((other, state)) = members.clone().find(|(_, state)| **state != MemberState::InSync) {
-        let state = state.words();
-        return Err(refused(format!(
-            "{other}, a drive of {shown}, is {state}: one is taken away only where all are in use"
-        )));
-    }
-    let own = |(name, _): &(&'i String, _)| is_on(drive, name);
-    let (Some((name, _)), None) = (members.find(own), members.find(own)) else {
-        return Err(refused(format!(
-            "{} is not one drive of {shown}: it has none of its members, or several",
-            drive.label()
-        )));
-    };
-    match carried(drive, layer, inventory) {
-        Some(other) => Err(refused(format!("{} also carries {other}", drive.label()))),
-        None => Ok(Member { layer, drive, name }),
+    let own: Vec<&String> = layer.members.iter().filter(|name| is_on(drive, name)).collect();
+    match (&own[..], carried(drive, layer, inventory)) {
+        ([name], None) => Ok(Member { layer, drive, name }),
+        (_, Some(other)) => Err(refused(format!("{} also carries {other}", drive.label()))),
+        _ => Err(refused(format!("{} has none of the members of {shown}, or several", drive.label()))),
     }
 }
 
@@ -159,35 +145,32 @@ fn is_elsewhere(member: &Member<'_>, inventory: &Inventory, store: &Path) -> Res
         on.is_none_or(|on| on.layers.contains(&member.layer.name))
     };
     let name = member.layer.shown();
-    if is_on(store) {
-        return Err(refused(format!(
-            "the store is on {name}, with the journal that brings the drive back after a crash: name another one with --store DIR"
-        )));
-    }
-    // Its own code must be there if the pool hangs.
-    match env::current_exe().is_ok_and(|program| is_on(&program)) {
-        true => Err(refused(format!("drivebench itself is on {name}: copy it elsewhere, and run that"))),
-        false => Ok(()),
+    match env::current_exe() {
+        _ if is_on(store) => Err(refused(format!(
+            "the store is on {name}, with the journal that brings the drive back: name another one with --store DIR"
+        ))),
+        // Its own code must be there if the pool hangs.
+        Ok(program) if is_on(&program) => {
+            Err(refused(format!("drivebench itself is on {name}: copy it elsewhere, and run that")))
+        }
+        _ => Ok(()),
     }
 }
 
 /// How the drive is taken away, if nothing else goes with it.
 pub fn unplug(member: &Member<'_>, act: &Pull, inventory: &Inventory) -> Result<Unplug, BuildError> {
-    let word = |file: &str| Sysroot::live().word(&format!("/sys/block/{}/md/{file}", member.layer.name));
-    if word("metadata_version").is_some_and(|version| version.starts_with("0.")) {
-        return Err(refused(format!(
-            "{} has superblocks of version 0.90, which don't say enough to give a drive back safely",
-            member.layer.shown()
-        )));
-    }
-    if word("array_state").as_deref() == Some("read-auto") {
-        return Err(refused(format!(
-            "{} waits for its first write, and rebuilds no drive before it: run `mdadm --readwrite /dev/{}`",
-            member.layer.shown(),
-            member.layer.name
-        )));
-    }
-    Unplug::find(inventory, member.drive, act.by)
+    let (shown, name) = (member.layer.shown(), &member.layer.name);
+    let word = |file: &str| Sysroot::live().word(&format!("/sys/block/{name}/md/{file}"));
+    let why = match (word("metadata_version"), word("array_state").as_deref()) {
+        (Some(version), _) if version.starts_with("0.") => {
+            format!("{shown} has superblocks of version 0.90, which don't say enough to give a drive back")
+        }
+        (_, Some("read-auto")) => format!(
+            "{shown} waits for its first write, and rebuilds no drive before it: run `mdadm --readwrite /dev/{name}`"
+        ),
+        _ => return Unplug::find(inventory, member.drive, act.by),
+    };
+    Err(refused(why))
 }
 
 #[cfg(test)]
@@ -258,19 +241,19 @@ mod tests {
         {
             let mut inventory = tree().inventory();
             inventory.layers[0].pool.as_mut().expect("a pool").action = Some(action);
-            assert!(why(&inventory).contains("only of a pool that is complete"), "{action:?}");
+            assert!(why(&inventory).contains("with copies or parity that is complete"), "{action:?}");
         }
         for state in [PoolState::ReadOnly, PoolState::Broken, PoolState::Inactive, PoolState::Suspended] {
             let mut inventory = tree().inventory();
             inventory.layers[0].pool.as_mut().expect("a pool").state = state;
-            assert!(why(&inventory).contains("only of a pool that is complete"), "{state:?}");
+            assert!(why(&inventory).contains("with copies or parity that is complete"), "{state:?}");
         }
         let mut inventory = tree().inventory();
         inventory.layers[0].states[1] = MemberState::Spare;
-        assert!(why(&inventory).contains("a drive of md127, is spare"), "{}", why(&inventory));
+        assert!(why(&inventory).contains("and without spares"), "{}", why(&inventory));
         let mut inventory = tree().inventory();
         inventory.layers[0].kind = "raid0".to_owned();
-        assert!(why(&inventory).contains("not an md array with copies or parity"));
+        assert!(why(&inventory).contains("only of an array with copies or parity"));
     }
 
     #[test]
@@ -291,10 +274,10 @@ mod tests {
         let layer = &mut inventory.layers[0];
         layer.members.retain(|name| name != "sdb1");
         layer.states.truncate(2);
-        assert!(why(&inventory).contains("is not one drive of md127"), "{}", why(&inventory));
+        assert!(why(&inventory).contains("none of the members of md127, or several"), "{}", why(&inventory));
         let mut inventory = tree().inventory();
         inventory.layers[0].members[0] = "sdb".to_owned();
-        assert!(why(&inventory).contains("is not one drive of md127"), "{}", why(&inventory));
+        assert!(why(&inventory).contains("none of the members of md127, or several"), "{}", why(&inventory));
         inventory.unread.push("/proc/self/mountinfo".to_owned());
         assert!(why(&inventory).contains("/proc/self/mountinfo can't be read completely"));
     }

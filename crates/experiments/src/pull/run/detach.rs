@@ -1,20 +1,21 @@
 //! Takes a drive away, by sysfs or by hand, and brings it back even after an error.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
 
-use super::undo::{UnpluggedDrive, authorize};
+use serde::{Deserialize, Serialize};
+
 use crate::{
     engine::Cancel,
     inventory::{Drive, Inventory},
     pull::PullBy,
-    run::{BuildError, Entry, Journal},
+    run::{BuildError, Entry, Journal, Left, Undo},
     sysroot::Sysroot,
-    test_files::POLL,
+    test_files::{HANG, POLL, within},
     tools::{Runner, udevadm},
 };
 
@@ -48,21 +49,13 @@ impl Unplug {
         let switch =
             switch_of(&device).ok_or_else(|| refused("it is not on USB; use --by hand".to_owned()))?;
         // A hand pulls one thing.
-        let is_below = |path: PathBuf| {
-            path.canonicalize().is_ok_and(|path| switch.parent().is_some_and(|usb| path.starts_with(usb)))
+        let is_below = |other: &&Drive| {
+            let path = Path::new("/sys/class/block").join(&other.name).canonicalize();
+            path.is_ok_and(|path| switch.parent().is_some_and(|usb| path.starts_with(usb)))
         };
-        let is_drive_below = |other: &&Drive| {
-            other.name != drive.name && is_below(Path::new("/sys/class/block").join(&other.name))
-        };
-        let drives = inventory.drives.iter().filter(is_drive_below).map(Drive::label);
-        let networks = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
-        let networks = networks.filter(|port| is_below(port.path()));
-        let networks =
-            networks.map(|port| format!("the network port {}", port.file_name().to_string_lossy()));
-        match drives.chain(networks).next() {
-            Some(other) => {
-                Err(BuildError::Drives(format!("{other} would be disconnected with {}", drive.label())))
-            }
+        let mut others = inventory.drives.iter().filter(|other| other.name != drive.name);
+        match others.find(is_below) {
+            Some(other) => Err(refused(format!("{} would be disconnected with it", other.label()))),
             None => Ok(Self::Usb(switch)),
         }
     }
@@ -101,11 +94,9 @@ impl DetachedDrive {
         self.unplug == Unplug::Hand
     }
 
-    /// Takes it away, or has a person do so; returns since when it is. While a person is waited for, `check` says whether the others are
-    /// still complete; `members` are the drives of the pool.
+    /// Takes it away, or has a person do so; returns since when it is. `check` refuses to wait any longer for a person.
     pub fn take_away(
         &self,
-        members: &[Drive],
         check: &dyn Fn() -> Result<(), BuildError>,
         cancel: &Cancel,
         asks: &mut dyn FnMut(&str),
@@ -127,15 +118,6 @@ impl DetachedDrive {
             drive.model_and_serial()
         ));
         while is_plugged_in(drive) {
-            if let Some(other) =
-                members.iter().find(|other| other.name != drive.name && !is_plugged_in(other))
-            {
-                return Err(BuildError::Drives(format!(
-                    "{} is gone, and {} was to be pulled: plug it in again, and start again",
-                    other.label(),
-                    drive.label()
-                )));
-            }
             check()?;
             if cancel.is_set() {
                 return Err(interrupted());
@@ -218,6 +200,56 @@ fn is_plugged_in(drive: &Drive) -> bool {
     Path::new("/sys/block").join(&drive.name).exists()
 }
 
+/// Takes a USB device away, or brings it back, by its file `authorized` in sysfs. The kernel may answer only when it is done with the
+/// device, or never.
+pub fn authorize(switch: &Path, is_there: bool) -> io::Result<()> {
+    let switch = switch.to_owned();
+    within(HANG, move || fs::write(&switch, if is_there { "1" } else { "0" }))
+        .unwrap_or_else(|| Err(io::Error::other("the kernel did not answer within two minutes")))
+}
+
+/// Whether a journal may name this file.
+fn is_switch(file: &Path) -> bool {
+    let text = file.to_str().unwrap_or_default();
+    text.starts_with("/sys/devices/") && !text.contains("/../") && file.ends_with("authorized")
+}
+
+/// A drive was taken away; writing to this file in sysfs brings it back.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct UnpluggedDrive {
+    pub switch: PathBuf,
+}
+
+crate::kind!("pull.unplugged", UnpluggedDrive as Undo);
+
+impl Undo for UnpluggedDrive {
+    fn path(&self) -> PathBuf {
+        self.switch.clone()
+    }
+
+    fn is_in_kernel(&self) -> bool {
+        true
+    }
+
+    fn undo(&self, _: &Left) -> io::Result<bool> {
+        // Its port may be empty by now.
+        if !is_switch(&self.switch) || !self.switch.exists() {
+            return Ok(false);
+        }
+        authorize(&self.switch, true)
+            .map_err(|e| io::Error::new(e.kind(), format!("a drive is still taken away: {e}")))?;
+        Ok(true)
+    }
+
+    fn report(&self, ended: &str) -> String {
+        format!(
+            "Brought back the drive at {}, taken away by {ended}. If it is of a pool, `drivebench list` says whether the pool lacks it, \
+             and some seconds later the command that gives it back.",
+            self.switch.display()
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,5 +267,18 @@ mod tests {
         }
         assert_eq!(switch_of(&block), Some(usb.join("authorized")));
         assert_eq!(switch_of(&dir.path().join("pci/ata1/host0/block/sda")), None);
+    }
+
+    #[test]
+    fn a_journal_names_no_other_files() {
+        let is = |file: &str| is_switch(Path::new(file));
+        assert!(is("/sys/devices/pci0000:00/usb1/1-1/1-1.2/authorized"));
+        let others = [
+            "/sys/devices/x/../../../etc/authorized",
+            "/etc/authorized",
+            "/sys/devices/x/delete",
+            "authorized",
+        ];
+        assert!(!others.into_iter().any(is));
     }
 }

@@ -4,12 +4,10 @@ use std::{io, sync::Arc};
 
 use super::{
     PoolUnderTest, PulledDrive, Session,
-    array::Array,
     check::{Member, is_free, member, unplug},
-    choose::{Tree, choose},
-    detach::{Unplug, interrupted},
-    empty_cache,
-    known::FilesInUse,
+    detach::interrupted,
+    known::{FilesInUse, Tree, choose},
+    rejoin::Array,
 };
 use crate::{
     danger::consent,
@@ -18,16 +16,13 @@ use crate::{
     run::{BuildError, Lock},
     sysroot::Sysroot,
     target::Target,
-    test_files::{FilesFound, HANG, KnownFiles, LedgerFound, Load, Outcome, verify, within},
+    test_files::{FilesFound, KnownFiles, LedgerFound, Load, Outcome, verify},
 };
 
 pub struct UsedPool {
     act: Pull,
     pool: PoolInUse,
     on: Target,
-    /// The array and the switch of the drive as they were found first.
-    array: Array,
-    unplug: Unplug,
     files: Arc<FilesInUse>,
     _only_run: Lock,
 }
@@ -59,21 +54,17 @@ impl UsedPool {
             let dir = on.path.display();
             return Err(BuildError::Drives(format!("{dir} has no files that can be read")));
         }
-        let drives = layer.members.iter().flat_map(|name| inventory.drives_of_block(name));
         let pulled = PulledDrive {
             drive: drive.clone(),
-            unplug: unplug.clone(),
-            drives: drives.cloned().collect(),
+            unplug,
             // The drive that a person agreed to take away is the only one whose superblock may be written.
             consent: vec![consent(drive)],
-            array: Some(array.clone()),
+            array: Some(array),
         };
         let this = Self {
             act: act.clone(),
             pool: pool.clone(),
             on: on.clone(),
-            array,
-            unplug,
             files: Arc::new(files),
             _only_run: only_run,
         };
@@ -90,37 +81,27 @@ impl PoolUnderTest for UsedPool {
         Load::start(self.files.clone(), self.pool.seed, None)
     }
 
-    fn check_before(&self, load: &Load) -> Result<(), BuildError> {
+    fn check_before(&self, load: &Load, pulled: &PulledDrive) -> Result<(), BuildError> {
+        let Some(array) = &pulled.array else { return Ok(()) };
         if load.ops().iter().any(|op| op.outcome != Outcome::Done) {
             return Err(BuildError::Drives(format!(
                 "with all drives there, files can't be read, or a second read differs: compare the copies of {} first \
                  (drivebench pool scrub, or mdadm --action=check)",
-                self.array.shown
+                array.shown
             )));
         }
         // Reading took a while, and may have made a weak drive fail.
         let inventory = Inventory::read(&Sysroot::live());
         let now = member(&self.act, &self.pool, &self.on, &inventory)?;
         is_free(&now, &inventory)?;
-        if now.name != self.array.member || unplug(&now, &self.act, &inventory)? != self.unplug {
+        if now.name != array.member || unplug(&now, &self.act, &inventory)? != pulled.unplug {
             let label = &self.pool.label;
             return Err(BuildError::Drives(format!("{label} was plugged in again meanwhile: start again")));
         }
         Ok(())
     }
 
-    fn drop_caches(&self) {
-        let _ = within(HANG, empty_cache);
-    }
-
     fn verify(&self) -> (FilesFound, LedgerFound) {
         (verify(&self.files), LedgerFound::default())
-    }
-
-    fn missing(&self) -> u64 {
-        let inventory = Inventory::read(&Sysroot::live());
-        let found =
-            inventory.pools().find(|(layer, _)| layer.name == self.array.name).map(|(_, pool)| pool.missing);
-        found.unwrap_or_default()
     }
 }

@@ -1,14 +1,11 @@
 //! Takes a drive of a pool away while files are used, finds out what is left, brings the drive back, and checks all files again.
 
-mod array;
 mod built;
 mod check;
-mod choose;
 mod detach;
 mod in_use;
 mod known;
 mod rejoin;
-mod undo;
 
 use std::{
     fs, io, thread,
@@ -18,8 +15,8 @@ use std::{
 pub use check::can_pull;
 pub use detach::{DetachedDrive, Unplug};
 
-use self::{array::Array, built::PoolOfRun, detach::interrupted, in_use::UsedPool};
-use super::{Probe, Pull, PullResult, PulledPool};
+use self::{built::PoolOfRun, detach::interrupted, in_use::UsedPool, rejoin::Array};
+use super::{Pull, PullResult, PulledPool};
 use crate::{
     engine::Cancel,
     inventory::Drive,
@@ -27,7 +24,6 @@ use crate::{
     sysroot::Sysroot,
     test_files::{FilesFound, HANG, LedgerFound, Load, POLL, sum, within},
     tools::{Runner, System},
-    units::duration,
 };
 
 /// A pool whose drive is taken away. One that the run built and one in use differ in what may be written to them, and so in what can be
@@ -45,23 +41,17 @@ trait PoolUnderTest {
     }
 
     /// Refuses to take the drive away after what was read so far.
-    fn check_before(&self, _load: &Load) -> Result<(), BuildError> {
+    fn check_before(&self, _load: &Load, _pulled: &PulledDrive) -> Result<(), BuildError> {
         Ok(())
     }
 
-    /// Tries basic operations; `cold` after the page cache was emptied. In use, only reading would be harmless, which is done anyway.
-    fn probes(&self, _cold: bool) -> Vec<Probe> {
-        Vec::new()
-    }
-
     /// Empties the page cache, so that what is read next comes from drives.
-    fn drop_caches(&self);
+    fn drop_caches(&self) {
+        let _ = within(HANG, empty_cache);
+    }
 
     /// Reads all files, and the places of acknowledged writes.
     fn verify(&self) -> (FilesFound, LedgerFound);
-
-    /// The number of members that it lacks.
-    fn missing(&self) -> u64;
 
     /// Starts a pool without copies with all its drives, since it takes none back. Notes the commands.
     fn restart(&self, _commands: &mut Vec<String>) -> Result<(), BuildError> {
@@ -79,8 +69,6 @@ trait PoolUnderTest {
 struct PulledDrive {
     drive: Drive,
     unplug: Unplug,
-    /// The drives of its pool.
-    drives: Vec<Drive>,
     /// The array of md that fills the drive when it comes back; none of a pool without copies or parity.
     array: Option<Array>,
     /// The drives whose superblocks may be written: their serials.
@@ -126,15 +114,13 @@ pub fn pull(
     };
     let mut detached = take_away(&session, &*pool, &pulled, &mut result, run.ctx.watcher)?;
     let saved = save(run, result.clone());
-    let back = rejoin::bring_back(&session, &*pool, &pulled, &mut detached, run.ctx.watcher)?;
-    let lacks = (pool.is_in_use() && back.healed.is_none()).then(|| {
-        let why = back.refused.last().cloned();
-        BuildError::Array(why.unwrap_or_else(|| "the pool is not complete".to_owned()))
-    });
+    let back = rejoin::bring_back(&session, &*pool, &pulled, &mut detached, run.ctx.watcher)
+        .map_err(|e| pulled.may_lack(e, &*pool))?;
+    let lacks = back.refused.last().cloned().filter(|_| pool.is_in_use() && back.healed.is_none());
     let saved = saved.and_then(|()| save(run, PullResult { back: Some(back), ..result }));
     // A pool that lacks a drive matters more than a record that can't be written.
     match lacks {
-        Some(why) => Err(why.into()),
+        Some(why) => Err(pulled.may_lack(BuildError::Array(why), &*pool).into()),
         None => Ok(saved?),
     }
 }
@@ -158,13 +144,13 @@ fn take_away(
     if cancel.is_set() {
         return Err(interrupted());
     }
-    pool.check_before(&load)?;
+    pool.check_before(&load, pulled)?;
     let detached = DetachedDrive::announce(journal, &pulled.drive, &pulled.unplug)?;
     load.allow(pool.most_written());
-    let others_work = || array.map_or(Ok(()), |array| array.others_work(&root));
+    let others_work = || array.map_or(Ok(()), |array| array.lacks_no_other(&root));
     let lost = || array.is_some_and(|array| !array.lost(&root).is_empty());
     let zero = detached
-        .take_away(&pulled.drives, &others_work, cancel, &mut |text| watcher.asks(text))
+        .take_away(&others_work, cancel, &mut |text| watcher.asks(text))
         .map_err(|e| pulled.may_lack(e, pool))?;
     while zero.elapsed() < time && !cancel.is_set() && !lost() {
         thread::sleep(POLL);
@@ -173,21 +159,14 @@ fn take_away(
     let (ops, hanging) = load.end();
     (result.before, result.away) = (sum(&ops, &[], begun, zero), sum(&ops, &hanging, zero, end));
     result.lost = lost();
-    match pool.is_in_use() {
-        // The drive comes back first.
-        true if cancel.is_set() => watcher.waits(&format!(
-            "The run ends once the drive is back. A second Ctrl-C ends it at once: then `{}`, and what `drivebench list` shows",
-            journal.cleanup()
-        )),
-        true if result.lost => {}
-        _ => {
-            result.probes = pool.probes(false);
-            pool.drop_caches();
-            result.probes.extend(pool.probes(true));
-            (result.files, result.ledger) = pool.verify();
-        }
+    // The drive of a pool in use comes back first.
+    if !pool.is_in_use() || !cancel.is_set() && !result.lost {
+        pool.drop_caches();
+        (result.files, result.ledger) = pool.verify();
+    } else if cancel.is_set() {
+        watcher.waits("The run ends once the drive is back");
     }
-    result.missing = pool.missing();
+    result.missing = array.and_then(|array| array.degraded(&root)).unwrap_or(0);
     Ok(detached)
 }
 
@@ -199,16 +178,6 @@ impl PulledDrive {
             _ => e,
         }
     }
-}
-
-/// Tries something that may hang.
-fn probe(what: &str, cold: bool, work: impl FnOnce() -> io::Result<()> + Send + 'static) -> Probe {
-    let error = match within(HANG, work) {
-        Some(Ok(())) => None,
-        Some(Err(e)) => Some(e.to_string()),
-        None => Some(format!("hangs for more than {}", duration(HANG.as_secs_f64()))),
-    };
-    Probe { what: what.to_owned(), cold, error }
 }
 
 /// Empties the page cache of what is on the drives already.

@@ -1,25 +1,25 @@
 //! Gives a drive back to its pool, waits until it has its data again, and checks all files.
 
 use std::{
+    collections::BTreeMap,
     thread,
     time::{Duration, Instant},
 };
 
-use super::{
-    PoolUnderTest, PulledDrive, Session,
-    array::{ADVICE, Array, MemberDevice, Standing},
-    detach::DetachedDrive,
-};
+use super::{PoolUnderTest, PulledDrive, Session, detach::DetachedDrive};
 use crate::{
     danger::Claims,
     engine::Cancel,
-    inventory::{Inventory, in_array},
+    inventory::{Block, Drive, Inventory, Layer, in_array, work},
     pull::RejoinResult,
-    run::{BuildError, Commands, Watcher, exists},
+    run::{BuildError, Commands, Former, Watcher, exists, former},
     sysroot::Sysroot,
-    test_files::{POLL, sum},
-    tools::{Runner, mdadm},
-    units::{Action, MemberState, duration, listed},
+    test_files::{Load, sum},
+    tools::{
+        Runner,
+        mdadm::{self, MemberFlags},
+    },
+    units::{Action, MemberState, Work, listed},
 };
 
 /// Time limit for a pool to take a drive back without a command.
@@ -43,9 +43,7 @@ pub fn bring_back(
     let never = Cancel::default();
     // A pool in use is not left without its drive.
     let cancel = if pool.is_in_use() { &never } else { session.cancel };
-    detached
-        .bring_back(session.runner, cancel, &mut |text| watcher.asks(text))
-        .map_err(|e| pulled.may_lack(e, pool))?;
+    detached.bring_back(session.runner, cancel, &mut |text| watcher.asks(text))?;
     let mut back = RejoinResult::default();
     let healed = match &pulled.array {
         Some(array) => fill_again(session, pool, (pulled, array), &mut back, watcher),
@@ -76,7 +74,7 @@ pub fn bring_back(
     Ok(back)
 }
 
-/// Gives the drive to its array, and waits until it is filled while files are used. Returns how long that took, s.
+/// Gives the drive to its array, and waits until it is filled, while a pool that the run built is used. Returns how long that took, s.
 fn fill_again(
     session: &Session<'_>,
     pool: &dyn PoolUnderTest,
@@ -84,62 +82,40 @@ fn fill_again(
     back: &mut RejoinResult,
     watcher: &mut dyn Watcher,
 ) -> Result<f64, BuildError> {
-    let (root, cancel, here) = (Sysroot::live(), session.cancel, Instant::now());
-    let device = array.member_device(&Inventory::read(&root)).map_err(|e| pulled.may_lack(e, pool))?;
+    let (root, here) = (Sysroot::live(), Instant::now());
+    let (drive, member) = array.find(&Inventory::read(&root))?;
     while !back.by_itself && here.elapsed() < BY_ITSELF {
-        back.by_itself = array.standing(&device.name, &root) != Standing::Away;
+        back.by_itself = array.has(&member, &root);
         thread::sleep(PROGRESS);
     }
     let from = Instant::now();
-    let begun = if back.by_itself { here } else { from };
-    let mut load = pool.start_load().ok();
+    // What is filled in a pool in use gets all of the drives.
+    let load = if pool.is_in_use() { None } else { pool.start_load().ok() };
     if !back.by_itself {
-        if pool.is_in_use() {
-            may_be_given(array, &device, session.runner, &root)?;
+        match join(session, array, pulled, (&drive, &member), back) {
+            // udev may have given it back meanwhile.
+            Err(_) if array.has(&member, &root) => {}
+            joined => joined?,
         }
-        join(session, array, pulled, &device, back)?;
     }
-    // Reading a pool in use goes on for as long as before; after that, what is filled gets all of the drives.
-    let is_over = || pool.is_in_use() && (from.elapsed() >= session.time || cancel.is_set());
-    let mut end_load = || {
-        if let Some(load) = load.take() {
-            let to = Instant::now();
-            let (ops, hanging) = load.end();
-            back.during = sum(&ops, &hanging, from, to);
-        }
-    };
-    let filled = wait_until_complete(array, &device, cancel, &mut |progress| {
-        if let Some(text) = progress {
-            watcher.waits(text);
-        }
-        if is_over() {
-            end_load();
-        }
-    });
-    let filled = filled.map(|()| begun.elapsed().as_secs_f64());
-    while pool.is_in_use() && !is_over() {
-        thread::sleep(POLL);
+    let filled = wait_until_complete(array, &member, session.cancel, watcher);
+    let to = Instant::now();
+    if let Some((ops, hanging)) = load.map(Load::end) {
+        back.during = sum(&ops, &hanging, from, to);
     }
-    end_load();
-    filled
+    let begun = if back.by_itself { here } else { from };
+    filled.map(|()| (to - begun).as_secs_f64())
 }
 
 /// Notes that an array that lost another drive, or this one again, is no longer complete.
 fn note_lost(array: &Array, back: &mut RejoinResult) {
     let root = Sysroot::live();
-    let lost = array.lost(&root);
-    back.lost = !lost.is_empty();
-    let device = array.member_device(&Inventory::read(&root));
-    let is_complete = device.is_ok_and(|device| array.is_complete(&device.name, &root));
-    let what = match lost.is_empty() {
-        false => format!("lost {}", listed(&lost)),
-        true if back.healed.is_some() && !is_complete => "did not stay complete".to_owned(),
-        true => return,
-    };
-    // Why it was not given the drive is said already.
-    if back.was_given() {
-        back.healed = None;
-        back.refused.push(format!("meanwhile {} {what}. {ADVICE}", array.shown));
+    back.lost = !array.lost(&root).is_empty();
+    let found = array.find(&Inventory::read(&root));
+    let is_complete = found.is_ok_and(|(_, member)| array.is_complete(&member, &root));
+    if !is_complete && back.healed.take().is_some() {
+        let incomplete = format!("meanwhile {} became incomplete. {ADVICE}", array.shown);
+        back.refused.push(array.lacks_no_other(&root).err().map_or(incomplete, |e| e.to_string()));
     }
 }
 
@@ -148,148 +124,260 @@ fn join(
     session: &Session<'_>,
     array: &Array,
     pulled: &PulledDrive,
-    device: &MemberDevice,
+    (drive, member): (&Drive, &str),
     back: &mut RejoinResult,
 ) -> Result<(), BuildError> {
-    let (root, path, node) = (Sysroot::live(), array.path(), &device.node);
-    let has = || array.standing(&device.name, &root) != Standing::Away;
-    let claims = Claims::lock(&[&device.drive]).and_then(|lock| Claims::take(lock, &pulled.consent));
-    let claims = match claims {
-        Ok(claims) => claims,
-        // udev may have given it back meanwhile.
-        Err(_) if has() => return Ok(()),
-        Err(e) => return Err(array.may_lack(e)),
-    };
-    lacks_only_this(array, &root)?;
+    let (root, path, node) = (Sysroot::live(), array.path(), format!("/dev/{member}"));
+    let claims = Claims::take(Claims::lock(&[drive])?, &pulled.consent)?;
+    may_be_given(array, member, session.runner, &root)?;
     let mut says = |command: &str| back.commands.push(command.to_owned());
     let mut commands = Commands { runner: session.runner, says: &mut says, exists: &exists };
-    match commands.erase(&mdadm::re_add(&path, node), &claims) {
-        Ok(()) => return Ok(()),
-        Err(_) if has() => return Ok(()),
+    match commands.erase(&mdadm::re_add(&path, &node), &claims) {
         // mdadm refuses what lacks a bitmap, or was away for too long: it is filled as a new one.
-        Err(e @ BuildError::Failed { .. }) => back.refused.push(e.to_string()),
-        Err(e) => return Err(array.may_lack(e)),
+        Err(e @ BuildError::Failed { .. }) if !array.has(member, &root) => back.refused.push(e.to_string()),
+        given => return given,
     }
-    lacks_only_this(array, &root)?;
+    array.lacks_no_other(&root)?;
     // Its superblock is that of a new one from now on.
-    commands.erase(&mdadm::add(&path, node, array.flags), &claims).map_err(|e| {
-        match lacks_only_this(array, &root) {
-            Ok(()) => BuildError::Array(format!(
-                "{e}. {} lacks {} now: mdadm {path} --add {node}",
-                array.shown, array.drive
-            )),
-            Err(lost) => lost,
-        }
-    })
+    commands.erase(&mdadm::add(&path, &node, array.flags), &claims)
 }
 
-/// Refuses to give a drive to an array in use that needs something else first, or that would lose data.
-fn may_be_given(
-    array: &Array,
-    device: &MemberDevice,
-    runner: &dyn Runner,
-    root: &Sysroot,
-) -> Result<(), BuildError> {
-    let (Array { name, shown, drive, member, uuid, .. }, node) = (array, &device.node);
-    lacks_only_this(array, root)?;
-    let refused =
-        |why: String| BuildError::Drives(format!("{drive} ({node}) is not given to {shown}: {why}"));
+/// Refuses to give a drive to an array that needs something else first, or that would lose data.
+fn may_be_given(array: &Array, member: &str, runner: &dyn Runner, root: &Sysroot) -> Result<(), BuildError> {
+    array.lacks_no_other(root)?;
+    let (Array { name, shown, member: before, .. }, node) = (array, format!("/dev/{member}"));
+    let drive = array.drive.label();
     // mdadm would take one that is listed under the name that it had for another one, and make it a spare.
-    if *member != device.name && in_array(name, member, root) != MemberState::Unused {
-        return Err(refused(format!(
-            "it is still listed as {member}: mdadm /dev/{name} --fail detached --remove detached; mdadm /dev/{name} --re-add {node}"
-        )));
-    }
-    let added = array.added(&device.name, root);
-    if array.degraded(root) == Some(0) || !added.is_empty() {
-        return Err(refused(format!(
-            "another drive was added meanwhile and takes its place ({}). Until that is rebuilt, as `drivebench list` shows, keep {drive} as it is",
-            listed(&added)
-        )));
-    }
-    let superblock = mdadm::superblock(&runner.ask(&mdadm::examine(node))?).map_err(refused)?;
-    let detail = runner.ask(&mdadm::detail(&format!("/dev/{name}")))?;
-    let superblock = superblock
-        .filter(|superblock| superblock.uuid == *uuid && mdadm::uuid(&detail) == Some(uuid))
-        .ok_or_else(|| {
-            refused("its superblock, or what mdadm says of the array, is that of another array".to_owned())
-        })?;
-    let events = mdadm::events(&detail)
-        .ok_or_else(|| refused("mdadm does not say how many events the pool has had".to_owned()))?;
-    // The superblock of a drive that only left shows all drives as present. No bitmap marks what was written if it was started elsewhere.
-    match superblock.complete && superblock.events <= events {
-        true => Ok(()),
-        false => Err(refused(format!(
-            "it may have been used without the others. Look at its files first; to discard them and rebuild it as new: wipefs --all {node}; \
-             mdadm /dev/{name} --add {node}"
-        ))),
-    }
-}
-
-/// Refuses to give a drive to an array that lost another one meanwhile: what is on both may be needed to put it together. Nor to one of
-/// which that is not known.
-fn lacks_only_this(array: &Array, root: &Sysroot) -> Result<(), BuildError> {
-    let Array { shown, drive, .. } = array;
-    let lost = array.lost(root);
-    let what = match array.degraded(root) {
-        _ if !lost.is_empty() => format!("lost {}", listed(&lost)),
-        Some(0 | 1) => return Ok(()),
-        Some(_) => "lost another drive".to_owned(),
-        None => "was stopped".to_owned(),
+    let why = if before != member && in_array(name, before, root) != MemberState::Unused {
+        format!(
+            "it is still listed as {before}: mdadm /dev/{name} --fail detached --remove detached; mdadm /dev/{name} --re-add {node}"
+        )
+    } else if array.degraded(root) == Some(0)
+        || array.work(root).is_some_and(|work| work.action == Action::Recover)
+    {
+        format!(
+            "another drive was added meanwhile and takes its place. Until that is rebuilt, as `drivebench list` shows, keep {drive} as it is"
+        )
+    } else {
+        match former(&array.uuid, &node, &array.path(), runner)? {
+            Former::Older { whole: true } => return Ok(()),
+            // No bitmap marks what was written if it was started elsewhere.
+            _ => format!(
+                "it may have been used without the others. Look at its files first; to discard them and rebuild it as new: \
+                 wipefs --all {node}; mdadm /dev/{name} --add {node}"
+            ),
+        }
     };
-    Err(BuildError::Drives(format!("{drive} is not given to {shown}, because meanwhile it {what}. {ADVICE}")))
+    Err(BuildError::Drives(format!("{drive} ({node}) is not given to {shown}: {why}")))
 }
 
-/// Waits until a member has all its data, and the array lacks no others. `looks` is called at each look at it, now and then with how
-/// far it is.
+/// Waits until a member has all its data, and the array lacks no others; says now and then how far it is.
 fn wait_until_complete(
     array: &Array,
-    device: &MemberDevice,
+    member: &str,
     cancel: &Cancel,
-    looks: &mut dyn FnMut(Option<&str>),
+    watcher: &mut dyn Watcher,
 ) -> Result<(), BuildError> {
-    let (Array { shown, drive, .. }, root) = (array, Sysroot::live());
+    let (shown, root) = (&array.shown, Sysroot::live());
     let (mut reported, mut idle) = (None::<Instant>, Instant::now());
-    let why = loop {
-        if array.is_complete(&device.name, &root) {
-            return Ok(());
-        }
+    while !array.is_complete(member, &root) {
+        array.lacks_no_other(&root)?;
         let work = array.work(&root);
-        let action = work.as_ref().map(|work| work.action);
-        if matches!(action, Some(Action::Recover | Action::Resync)) {
+        if matches!(work.as_ref().map(|work| work.action), Some(Action::Recover | Action::Resync)) {
             idle = Instant::now();
         }
-        // This one or another was lost meanwhile, this one waits as a spare, or the array is frozen or takes no writes.
+        // It waits as a spare, or the array is frozen or takes no writes.
         if idle.elapsed() >= IDLE {
-            break format!(
-                "{shown} is not complete, and no drive is being rebuilt: `drivebench list` says why"
-            );
+            return Err(BuildError::Array(format!("{shown} is not complete, and no drive is being rebuilt")));
         }
-        let progress = work.map_or("the rebuild begins".to_owned(), |work| {
-            let left = work.left.map(|left| format!(", {} left", duration(left.round())));
-            work.progress() + &left.unwrap_or_default()
-        });
         if cancel.is_set() {
-            break format!(
-                "{drive} is back in {shown}, which is not complete yet ({progress}): the kernel goes on"
-            );
+            let drive = array.drive.label();
+            return Err(BuildError::Array(format!(
+                "{drive} is back in {shown}; the kernel goes on filling it"
+            )));
         }
-        let is_due = reported.is_none_or(|at| at.elapsed() >= REPORT);
-        looks(is_due.then(|| format!("{shown}: {progress}")).as_deref());
-        if is_due {
+        if reported.is_none_or(|at| at.elapsed() >= REPORT) {
+            let progress = work.map_or("the rebuild begins".to_owned(), |work| work.describe());
+            watcher.waits(&format!("{shown}: {progress}"));
             reported = Some(Instant::now());
         }
         thread::sleep(PROGRESS);
-    };
-    Err(BuildError::Array(why))
+    }
+    Ok(())
+}
+
+/// What to do about an array that lost drives. What is on all of them may be needed to put it together.
+pub const ADVICE: &str = "Erase none of its drives, and add none as a new one. Plug in again what was lost";
+
+/// An array, and its member on the drive that is taken away.
+#[derive(Debug, Clone)]
+pub struct Array {
+    /// The kernel's name, and that for people.
+    pub name: String,
+    pub shown: String,
+    pub drive: Drive,
+    /// The kernel's name of the member before it was taken away.
+    pub member: String,
+    /// UUID of the array in the superblock of the member.
+    pub uuid: String,
+    /// Where the member's partition begins; none if it is the whole drive.
+    pub start: Option<u64>,
+    pub flags: MemberFlags,
+    /// The drives of the other members, for people, by the kernel's names of the members.
+    pub others: BTreeMap<String, String>,
+}
+
+impl Array {
+    /// Reads what identifies the array and the member of a drive, so that it returns to that array only.
+    pub fn read(
+        layer: &Layer,
+        (drive, member): (&Drive, &str),
+        inventory: &Inventory,
+        runner: &dyn Runner,
+    ) -> Result<Self, BuildError> {
+        let path = format!("/dev/{member}");
+        let unknown =
+            |why: String| BuildError::Array(format!("the superblock of {path} can't be read: {why}"));
+        let superblock = mdadm::superblock(&runner.ask(&mdadm::examine(&path))?).map_err(unknown)?;
+        let superblock = superblock.ok_or_else(|| unknown("it has none".to_owned()))?;
+        let other = |name: &String| {
+            let drives = inventory.drives_of_block(name);
+            (name.clone(), drives.first().map_or_else(|| name.clone(), |drive| drive.label()))
+        };
+        let state = Sysroot::live().word(&format!("/sys/block/{}/md/dev-{member}/state", layer.name));
+        let is = |flag: &str| state.iter().flat_map(|state| state.split(',')).any(|word| word == flag);
+        Ok(Self {
+            name: layer.name.clone(),
+            shown: layer.shown(),
+            drive: drive.clone(),
+            member: member.to_owned(),
+            uuid: superblock.uuid,
+            start: drive.partitions.iter().find(|part| part.name == member).map(|part| part.start),
+            flags: MemberFlags { write_mostly: is("write_mostly"), failfast: is("failfast") },
+            others: layer.members.iter().filter(|name| *name != member).map(other).collect(),
+        })
+    }
+
+    /// The path of its device.
+    pub fn path(&self) -> String {
+        format!("/dev/{}", self.name)
+    }
+
+    /// The drive as it is plugged in now, and the kernel's name of the member on it.
+    pub fn find(&self, inventory: &Inventory) -> Result<(Drive, String), BuildError> {
+        let gone = |what: &str| BuildError::Drives(what.to_owned());
+        let drive = inventory.drive(&self.drive.identity()).ok_or_else(|| gone("the drive is gone again"))?;
+        let part = self.start.map(|start| drive.partitions.iter().find(|part| part.start == start));
+        let block = match part {
+            None => Block::Drive(drive),
+            Some(Some(part)) => Block::Partition(drive, part),
+            Some(None) => return Err(gone("the partition of the pool is gone from the drive")),
+        };
+        Ok((drive.clone(), block.name().to_owned()))
+    }
+
+    /// The state of a member, by the kernel's name. md does not say that the last copy of some data is lost: that stays in use, though
+    /// its drive is gone.
+    pub fn state(&self, member: &str, root: &Sysroot) -> MemberState {
+        match root.number::<u64>(&format!("/sys/class/block/{member}/size")) {
+            None | Some(0) => MemberState::Absent,
+            Some(_) => in_array(&self.name, member, root),
+        }
+    }
+
+    /// Whether it uses a member, or fills it.
+    pub fn has(&self, member: &str, root: &Sysroot) -> bool {
+        matches!(self.state(member, root), MemberState::InSync | MemberState::Filling)
+    }
+
+    /// The drives of other members that have failed or are gone.
+    pub fn lost(&self, root: &Sysroot) -> Vec<&str> {
+        let lost = self.others.iter().filter(|(name, _)| self.state(name, root) != MemberState::InSync);
+        lost.map(|(_, label)| label.as_str()).collect()
+    }
+
+    /// Refuses to go on if it lost another drive, or if that is not known: without two drives, files would be lost.
+    pub fn lacks_no_other(&self, root: &Sysroot) -> Result<(), BuildError> {
+        let lost = self.lost(root);
+        let what = match self.degraded(root) {
+            _ if !lost.is_empty() => format!("lost {}", listed(&lost)),
+            Some(0 | 1) => return Ok(()),
+            Some(_) => "lost another drive".to_owned(),
+            None => "was stopped".to_owned(),
+        };
+        Err(BuildError::Array(format!("meanwhile {} {what}. {ADVICE}", self.shown)))
+    }
+
+    /// An error after which it may lack the drive.
+    pub fn may_lack(&self, e: impl std::fmt::Display) -> BuildError {
+        BuildError::Array(format!(
+            "{e}. `drivebench list` says whether {} is complete, and what to do",
+            self.shown
+        ))
+    }
+
+    /// Number of missing members, from the kernel.
+    pub fn degraded(&self, root: &Sysroot) -> Option<u64> {
+        root.number(&self.file("degraded"))
+    }
+
+    /// The member has all its data, and the array lacks no others and can be written to: md fails all writes once the last copy of some
+    /// data could not be written. What else the kernel does with it is not waited for.
+    pub fn is_complete(&self, member: &str, root: &Sysroot) -> bool {
+        self.degraded(root) == Some(0)
+            && self.state(member, root) == MemberState::InSync
+            && root.word(&self.file("array_state")).as_deref() != Some("broken")
+    }
+
+    /// The kernel's background work on the array.
+    pub fn work(&self, root: &Sysroot) -> Option<Work> {
+        work(root, &format!("/sys/block/{}/md", self.name))
+    }
+
+    fn file(&self, name: &str) -> String {
+        format!("/sys/block/{}/md/{name}", self.name)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::array::tests::{array, tree},
-        *,
-    };
+    use super::*;
+    use crate::inventory::fixtures::Tree;
+
+    /// A raid5 of three.
+    fn array() -> Array {
+        Array {
+            name: "md127".to_owned(),
+            shown: "nas (md127)".to_owned(),
+            drive: Drive::default(),
+            member: "sdb1".to_owned(),
+            uuid: "6d1a35b2:8c1a4d8e:01f3bb2c:9ce6a51f".to_owned(),
+            start: Some(2048),
+            flags: MemberFlags::default(),
+            others: ["sda1", "sdc1"].map(|name| (name.to_owned(), format!("the stick of {name}"))).into(),
+        }
+    }
+
+    /// What md says of that array: how many members it lacks, and the state of one other than the one that was away.
+    fn tree(degraded: Option<&str>, state: &str) -> Tree {
+        let mut tree = Tree::empty();
+        if let Some(degraded) = degraded {
+            tree.file("sys/block/md127/md/degraded", degraded);
+        }
+        tree.file("sys/block/md127/md/dev-sda1/state", "in_sync\n");
+        tree.file("sys/class/block/sda1/size", "1000\n");
+        tree.file("sys/block/md127/md/dev-sdc1/state", state);
+        tree
+    }
+
+    #[test]
+    fn a_member_that_md_counts_as_in_use_is_away_if_it_is_gone() {
+        let mut tree = tree(Some("1\n"), "in_sync\n");
+        tree.file("sys/block/md127/md/dev-sdb1/state", "in_sync\n");
+        assert!(!array().has("sdb1", &tree.sysroot()));
+        tree.file("sys/class/block/sdb1/size", "1000\n");
+        assert!(array().has("sdb1", &tree.sysroot()));
+    }
 
     #[test]
     fn an_array_that_lost_another_drive_or_was_stopped_is_given_none() {
@@ -299,7 +387,7 @@ mod tests {
             if is_there {
                 tree.file("sys/class/block/sdc1/size", "1000\n");
             }
-            let refused = lacks_only_this(&array(), &tree.sysroot());
+            let refused = array().lacks_no_other(&tree.sysroot());
             refused.err().map(|e| e.to_string()).unwrap_or_default()
         };
         assert_eq!(said(Some("1\n"), "in_sync\n", true), "");
@@ -311,9 +399,9 @@ mod tests {
             ("1\n", "faulty\n", true, "the stick of sdc1"),
         ] {
             let lost = said(Some(degraded), state, is_there);
-            assert!(lost.contains(&format!("meanwhile it lost {other}. {ADVICE}")), "{lost}");
+            assert_eq!(lost, format!("meanwhile nas (md127) lost {other}. {ADVICE}"));
         }
         let stopped = said(None, "in_sync\n", true);
-        assert!(stopped.contains("meanwhile it was stopped. "), "{stopped}");
+        assert!(stopped.contains("meanwhile nas (md127) was stopped. "), "{stopped}");
     }
 }

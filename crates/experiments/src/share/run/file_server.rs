@@ -2,16 +2,17 @@
 
 use std::{
     fs::OpenOptions,
-    io::{self, Write},
+    io::Write,
     net::IpAddr,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use super::sandbox::Sandbox;
+use super::sandbox::{Sandbox, failed};
 use crate::{
     record::PRIVATE,
+    run::RunError,
     share::Protection,
     tools::{Output, Query},
 };
@@ -36,8 +37,8 @@ pub(super) struct Access<'a> {
     /// Directory below the server's root.
     pub dir: &'a str,
     pub protection: Option<Protection>,
-    /// Directory of the client's files; `None` on another machine, where it is the current directory.
-    pub room: Option<&'a Path>,
+    /// Directory of the client's files; empty on another machine, where it is the current directory.
+    pub room: &'a str,
     /// Timeout of each answer of the server.
     pub patience: Duration,
 }
@@ -45,7 +46,7 @@ pub(super) struct Access<'a> {
 impl Access<'_> {
     /// Path of a file of the client, as its programs see it.
     pub fn file(&self, name: &str) -> PathBuf {
-        self.room.unwrap_or(Path::new("")).join(name)
+        Path::new(self.room).join(name)
     }
 }
 
@@ -70,6 +71,8 @@ pub(super) trait FileServer {
 }
 
 /// A new file that only its owner may read.
-pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path)?.write_all(text.as_bytes())
+pub(super) fn write(path: &Path, text: &str) -> Result<(), RunError> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|e| failed(&format!("{}: {e}", path.display())))
 }

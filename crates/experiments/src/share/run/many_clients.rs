@@ -12,7 +12,6 @@ use super::{
     WORDS, ended,
     file_server::write,
     remote::{Remote, is_own},
-    sandbox::failed,
     setup::random,
 };
 use crate::{
@@ -72,7 +71,7 @@ pub(in super::super) fn with_clients(
     }
     let jobs = [true, false].map(|writes| (writes, numbered(act.clients.len() + usize::from(writes))));
     for (writes, path) in &jobs {
-        write(path, &job(act.bytes, *writes)).map_err(|e| failed(&format!("a job for fio: {e}")))?;
+        write(path, &job(act.bytes, *writes))?;
     }
     // The first round makes the files, and does not count.
     for round in 0..=act.rounds {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{
     file_server::{Access, BEGINS},
-    sandbox::{MOUNTED, OWN, Sandbox, failed, succeeded},
+    sandbox::{MOUNTED, OWN, ROOM, Sandbox, failed, succeeded},
 };
 use crate::{
     run::RunError,
@@ -19,11 +19,10 @@ use crate::{
 pub(super) const ASYNC: &str = "async";
 
 pub(super) fn prepare((server, client): (&Sandbox, &Sandbox), tools: &System) -> Result<(), RunError> {
-    let dirs = [server.room.clone(), server.room.join(OWN), server.room.join(ASYNC)];
-    let [room, own, again] = dirs.map(|dir| dir.display().to_string());
-    let furnished = server.run(&nfs::furnish(&room, &own, &again), tools);
+    let [own, again] = [OWN, ASYNC].map(|dir| format!("{ROOM}/{dir}"));
+    let furnished = server.run(&nfs::furnish(ROOM, &own, &again), tools);
     furnished.map_err(|e| failed(&format!("{e}; {own} is the directory that is shared")))?;
-    client.run(&nfs::furnish_client(&mount_point(client)), tools).map(drop)
+    client.run(&nfs::furnish_client(&Sandbox::inside(MOUNTED)), tools).map(drop)
 }
 
 /// Starts the server, which ends with this program, however it ends.
@@ -33,11 +32,6 @@ pub(super) fn serve(server: &Sandbox, tools: &System) -> Result<Talk, RunError> 
         Ok(line) if line == nfs::READY => Ok(serves),
         _ => Err(failed(&format!("the kernel's NFS server: {}", serves.end(BEGINS).complaint()))),
     }
-}
-
-/// The mount point, as client programs see it.
-fn mount_point(client: &Sandbox) -> PathBuf {
-    client.room.join(MOUNTED)
 }
 
 /// A share that a client has mounted with an empty page cache, unmounted on drop.
@@ -55,9 +49,10 @@ impl<'a> Mounted<'a> {
         access: &Access<'_>,
         tools: &'a System,
     ) -> Result<Self, RunError> {
-        let mount = nfs::mount((access.address, access.port), access.dir, &mount_point(client));
+        let at = Sandbox::inside(MOUNTED);
+        let mount = nfs::mount((access.address, access.port), access.dir, &at);
         let inside = |query: &Query| within(network, client.pid, query, tools);
-        let unmount = inside(&namespace::unmount(&mount_point(client)))?;
+        let unmount = inside(&namespace::unmount(&at))?;
         succeeded(&inside(&mount)?, tools)?;
         Ok(Mounted { client, unmount: Some(unmount), tools })
     }

@@ -2,7 +2,7 @@
 //! however it ends.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io,
     os::fd::AsRawFd,
     path::{Path, PathBuf},
@@ -32,8 +32,8 @@ cd / && read -r pid rest </proc/self/stat && echo "drivebench-ready $pid" || exi
 cat >/dev/null"#;
 /// Timeout of a sandbox's start and of its end.
 const BEGINS: Duration = Duration::from_secs(30);
-/// Directories that systems have; tmpfs hides the first one that exists, inside the sandbox only.
-const ROOMS: [&str; 5] = ["/mnt", "/srv", "/media", "/opt", "/home"];
+/// A directory that systems have; tmpfs hides it, inside the sandbox only.
+pub const ROOM: &str = "/mnt";
 /// Name of the mount point of clients in their tmpfs.
 pub(super) const MOUNTED: &str = "mounted";
 /// Name under which a directory on a drive is bound in the tmpfs.
@@ -44,9 +44,7 @@ pub const OWN: &str = "own";
 pub struct Sandbox {
     /// Id of its first process.
     pub pid: u32,
-    /// The tmpfs, as programs in the sandbox see it.
-    pub room: PathBuf,
-    /// The same directory, opened, so that a replaced path does not matter.
+    /// The tmpfs, opened, so that a replaced path does not matter.
     dir: File,
     keeps: Talk,
 }
@@ -60,26 +58,21 @@ impl Sandbox {
         room_for: (u64, u64),
         alone: bool,
     ) -> Result<Self, RunError> {
-        let is_room = |room: &&Path| room.symlink_metadata().is_ok_and(|about| about.is_dir());
-        let room = ROOMS.iter().map(Path::new).find(is_room);
-        let room = room.ok_or_else(|| failed(&format!("none of {} is a directory", ROOMS.join(", "))))?;
         let path = folder.map(Folder::path).unwrap_or_default();
         let (bytes, files) = (room_for.0.to_string(), room_for.1.to_string());
         let alone_or_not = if alone { "alone" } else { "" };
-        let args =
-            [room.as_os_str(), path.as_os_str(), bytes.as_ref(), files.as_ref(), alone_or_not.as_ref()];
+        let args = [ROOM.as_ref(), path.as_os_str(), bytes.as_ref(), files.as_ref(), alone_or_not.as_ref()];
         let mut keeps = tools.talk(&namespace::sandbox(alone, KEEP, &args))?;
         let said = keeps.hear(BEGINS).unwrap_or_default();
         let Some(pid) = said.strip_prefix(READY).and_then(|pid| pid.parse().ok()) else {
             return Err(failed(&format!("no network for tests: {}", keeps.end(Duration::ZERO).complaint())));
         };
-        let seen =
-            Path::new("/proc").join(format!("{pid}/root")).join(room.strip_prefix("/").unwrap_or(room));
+        let seen = format!("/proc/{pid}/root{ROOM}");
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open = |at: &File, name: &str| openat(at, name, flags, Mode::empty()).map(File::from);
         let cannot = |e: io::Error| failed(&format!("the memory of a network for tests: {e}"));
         let dir = openat(CWD, &seen, flags, Mode::empty()).map_err(|e| cannot(e.into()))?;
-        let apart = Self { pid, room: room.to_owned(), dir: dir.into(), keeps };
+        let apart = Self { pid, dir: dir.into(), keeps };
         if let Some(folder) = folder {
             let own = open(&apart.dir, OWN).and_then(fstat).map_err(|e| cannot(e.into()))?;
             if !folder.is_same(&own).map_err(cannot)? {
@@ -89,9 +82,19 @@ impl Sandbox {
         Ok(apart)
     }
 
+    /// Path of a file in the tmpfs, as programs in the sandbox see it.
+    pub fn inside(name: &str) -> PathBuf {
+        Path::new(ROOM).join(name)
+    }
+
     /// Path of a file in the tmpfs, as this program sees it.
     pub fn file(&self, name: &str) -> PathBuf {
         Path::new("/proc/self/fd").join(self.dir.as_raw_fd().to_string()).join(name)
+    }
+
+    /// Makes a directory in the tmpfs.
+    pub fn make_dir(&self, name: &str) -> Result<(), RunError> {
+        fs::create_dir(self.file(name)).map_err(|e| failed(&format!("the directory {name} in memory: {e}")))
     }
 
     /// Runs a program in the sandbox, which must succeed.

@@ -1,7 +1,7 @@
 //! A server, its clients, and how they are reached.
 
 use std::{
-    fs, io,
+    io,
     net::{IpAddr, TcpListener},
     path::PathBuf,
     thread,
@@ -13,7 +13,7 @@ use super::{
     files::{self, GOT, LARGE, SEVERAL, SMALL},
     nfs::{self, ASYNC},
     remote::Remote,
-    sandbox::{OWN, Sandbox, failed, join},
+    sandbox::{OWN, ROOM, Sandbox, failed, join},
     sftp::Sftp,
     smb::Smb,
 };
@@ -51,8 +51,6 @@ pub(super) struct Setup {
     pub(super) server: Sandbox,
     pub(super) client: Sandbox,
     remote: Option<Remote>,
-    /// Whether a client on another machine has the files that it puts.
-    is_equipped: bool,
     port: u16,
 }
 
@@ -75,15 +73,13 @@ impl Setup {
                 Serves { at: ours.to_string(), to: Some(*theirs), port }
             }
         };
-        let cannot = |e: io::Error| failed(&format!("files in memory: {e}"));
-        fs::create_dir(server.file(MEMORY)).map_err(cannot)?;
-        fs::create_dir(client.file(GOT)).map_err(cannot)?;
-        let stop = || cancel.is_set();
+        server.make_dir(MEMORY)?;
+        client.make_dir(GOT)?;
         for (seed, kind) in act.kinds().filter(|kind| kind.puts()).enumerate() {
-            let dir = client.file(set_name(kind));
-            fs::create_dir(&dir)
-                .and_then(|()| files::make(&dir, act.set(kind), seed as u64, &stop))
-                .map_err(cannot)?;
+            let name = set_name(kind);
+            client.make_dir(name)?;
+            files::make(&client.file(name), act.set(kind), seed as u64, &|| cancel.is_set())
+                .map_err(|e| failed(&format!("files in memory: {e}")))?;
         }
         let both = (&server, &client);
         let programs: Option<Box<dyn FileServer>> = match act.protocol {
@@ -95,7 +91,6 @@ impl Setup {
             server.client_files().iter().try_for_each(|file| remote.send_file(&client, file, tools))?;
         }
         let port = if act.protocol == Protocol::Nfs { NFS_PORT } else { serves.port };
-        let is_equipped = remote.is_none();
         Ok(Self {
             act: act.clone(),
             tools: System::default(),
@@ -104,7 +99,6 @@ impl Setup {
             server,
             client,
             remote,
-            is_equipped,
             port,
         })
     }
@@ -125,6 +119,7 @@ impl Setup {
 
     /// Restarts the server and warms it up by one put and one get.
     pub fn restart(&mut self, cancel: &Cancel) -> Result<(), RunError> {
+        let is_first = self.serves.is_none();
         if let Some(mut serves) = self.serves.take() {
             serves.end(BEGINS);
         }
@@ -132,9 +127,8 @@ impl Setup {
             Some(server) => self.answering(server.as_ref(), cancel)?,
             None => nfs::serve(&self.server, &self.tools)?,
         });
-        if let (false, Some(server)) = (self.is_equipped, &self.programs) {
+        if let (true, Some(server)) = (is_first && self.remote.is_some(), &self.programs) {
             self.equip(server.as_ref(), cancel)?;
-            self.is_equipped = true;
         }
         for kind in [TransferKind::Put, TransferKind::Get] {
             self.time((kind, Route::Whole), (0, false), cancel)?;
@@ -152,7 +146,7 @@ impl Setup {
         while let Err(e) = self.connected(server, &query, &called, &|| cancel.is_set()) {
             if serves.has_ended() {
                 let last = server.end_reason(&self.server, &serves.end(Duration::ZERO));
-                return Err(failed(&format!("{} has ended: {last}", self.act.protocol.server())));
+                return Err(failed(&format!("the {} server has ended: {last}", self.act.protocol.name())));
             }
             if cancel.is_set() || since.elapsed() > BEGINS {
                 return Err(match self.remote.as_ref().map(|remote| remote.addresses[0]) {
@@ -206,15 +200,20 @@ impl Setup {
             port: self.port,
             dir: dir_of(route),
             protection: self.act.protection.filter(|_| route.has(Part::Protection)),
-            room: self.remote(route).is_none().then_some(&self.client.room),
+            room: self.room(route),
             patience: ANSWERS,
         }
+    }
+
+    /// Directory of the client's files, as its programs see it.
+    pub fn room(&self, route: Route) -> &'static str {
+        if self.remote(route).is_some() { "" } else { ROOM }
     }
 
     /// Name of a client in messages.
     pub fn called(&self, route: Route, query: &Query) -> String {
         match (self.remote(route), &self.act.client) {
-            (Some(_), Some(at)) => format!("{} on {}", self.act.client_name(), at.host()),
+            (Some(_), Some(at)) => format!("the {} client on {}", self.act.protocol.name(), at.host()),
             _ => format!("'{query}'"),
         }
     }

@@ -1,13 +1,13 @@
 //! An sshd that serves files, and its client sftp.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
 use super::{
     file_server::{Access, FileServer, Serves, write},
-    sandbox::{Sandbox, failed},
+    sandbox::{ROOM, Sandbox, failed},
 };
 use crate::{
     run::RunError,
@@ -16,7 +16,6 @@ use crate::{
 
 pub(super) struct Sftp {
     sshd: PathBuf,
-    room: PathBuf,
 }
 
 impl Sftp {
@@ -26,13 +25,13 @@ impl Sftp {
         serves: &Serves,
         tools: &System,
     ) -> Result<Self, RunError> {
-        let cannot = |e: io::Error| failed(&format!("files in memory: {e}"));
         let key = |of: &Sandbox, name: &str| {
-            of.run(&openssh::make_key(&of.room.join(name).to_string_lossy()), tools)?;
-            fs::read_to_string(of.file(&format!("{name}.pub"))).map_err(cannot)
+            of.run(&openssh::make_key(&Sandbox::inside(name).to_string_lossy()), tools)?;
+            fs::read_to_string(of.file(&format!("{name}.pub")))
+                .map_err(|e| failed(&format!("the key {name} in memory: {e}")))
         };
         let (host, user) = (key(server, "hostkey")?, key(client, "key")?);
-        let config = openssh::config(&server.room, &serves.at, serves.port, serves.to);
+        let config = openssh::config(Path::new(ROOM), &serves.at, serves.port, serves.to);
         let known = format!("{} {host}", openssh::SERVER);
         for (path, text) in [
             (server.file("conf"), config.as_str()),
@@ -40,21 +39,20 @@ impl Sftp {
             (server.file("shadow"), openssh::SHADOW),
             (client.file("known"), &known),
         ] {
-            write(&path, text).map_err(cannot)?;
+            write(&path, text)?;
         }
-        server.run(&openssh::furnish(&server.room.join("shadow").to_string_lossy()), tools)?;
-        Ok(Self { sshd: tools.find(openssh::SSHD)?, room: server.room.clone() })
+        server.run(&openssh::furnish(&Sandbox::inside("shadow").to_string_lossy()), tools)?;
+        Ok(Self { sshd: tools.find(openssh::SSHD)? })
     }
 }
 
 impl FileServer for Sftp {
     fn serve(&self) -> Query {
-        openssh::serve(&self.sshd, &self.room.join("conf"))
+        openssh::serve(&self.sshd, &Sandbox::inside("conf"))
     }
 
     fn client(&self, access: &Access<'_>) -> Query {
-        let room = access.room.unwrap_or(Path::new(""));
-        openssh::client((room, access.address), access.port, access.dir)
+        openssh::client((Path::new(access.room), access.address), access.port, access.dir)
     }
 
     fn client_files(&self) -> &[&str] {

@@ -1,13 +1,13 @@
 //! A Samba server, and its clients.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
 use super::{
     file_server::{Access, BEGINS, FileServer, MEMORY, Serves, write},
-    sandbox::{OWN, Sandbox, failed},
+    sandbox::{OWN, ROOM, Sandbox, failed},
 };
 use crate::{
     run::RunError,
@@ -28,14 +28,13 @@ impl Smb {
         password: &str,
         tools: &System,
     ) -> Result<Self, RunError> {
-        let cannot = |e: io::Error| failed(&format!("files in memory: {e}"));
         for dir in ["private", "lock", "state", "cache", "pid", "ncalrpc", "winbindd"] {
-            fs::create_dir(server.file(dir)).map_err(cannot)?;
+            server.make_dir(dir)?;
         }
-        write(&server.file("conf"), &smb_conf(&server.room, (OWN, MEMORY), serves)).map_err(cannot)?;
-        write(&client.file("conf"), "[global]\n").map_err(cannot)?;
-        write(&client.file("login"), &format!("username=root\npassword={password}\n")).map_err(cannot)?;
-        let conf = server.room.join("conf");
+        write(&server.file("conf"), &smb_conf(serves))?;
+        write(&client.file("conf"), "[global]\n")?;
+        write(&client.file("login"), &format!("username=root\npassword={password}\n"))?;
+        let conf = Sandbox::inside("conf");
         let add = samba::add_user(&conf.to_string_lossy(), "root");
         let mut asks = tools.talk(&within(server.pid, server.pid, &add, tools)?)?;
         // If the program has ended, its output says why.
@@ -67,7 +66,7 @@ impl FileServer for Smb {
 
     fn client(&self, access: &Access<'_>) -> Query {
         // On another machine the program is found by its name.
-        let program = access.room.map_or(Path::new(samba::SMBCLIENT.name), |_| self.smbclient.as_path());
+        let program = if access.room.is_empty() { Path::new(samba::SMBCLIENT.name) } else { &self.smbclient };
         share(access).client((program, &access.file("conf")), access.patience)
     }
 
@@ -92,10 +91,10 @@ impl FileServer for Smb {
 }
 
 /// Configuration with a share on the drive and one on tmpfs. It uses nothing of another Samba and announces nothing.
-fn smb_conf(room: &Path, (own, memory): (&str, &str), serves: &Serves) -> String {
+fn smb_conf(serves: &Serves) -> String {
     let Serves { at, to, port } = serves;
     let length = if to.is_none() { "/30" } else { "" };
-    let room = room.display();
+    let room = ROOM;
     let to = to.map_or_else(String::new, |to| format!("hosts allow = {to} 127.0.0.1\n"));
     let global = format!(
         "[global]\n\
@@ -125,7 +124,7 @@ fn smb_conf(room: &Path, (own, memory): (&str, &str), serves: &Serves) -> String
     let share = |name: &str, dir: &str| {
         format!("[{name}]\npath = {room}/{dir}\nread only = no\nvalid users = root\n")
     };
-    global + &share("drive", own) + &share(memory, memory)
+    global + &share("drive", OWN) + &share(MEMORY, MEMORY)
 }
 
 #[cfg(test)]
@@ -134,8 +133,7 @@ mod tests {
 
     #[test]
     fn only_the_client_may_use_it() {
-        let text = |serves: &Serves| smb_conf(Path::new("/mnt"), ("own", "memory"), serves);
-        let alone = text(&Serves { at: "192.0.2.1".to_owned(), to: None, port: 4450 });
+        let alone = smb_conf(&Serves { at: "192.0.2.1".to_owned(), to: None, port: 4450 });
         assert!(
             alone.contains("\ninterfaces = 192.0.2.1/30 127.0.0.1/8\nsmb ports = 4450\nprivate dir = "),
             "{alone}"
@@ -147,7 +145,7 @@ mod tests {
             "{alone}"
         );
         let to = "192.0.2.7".parse().ok();
-        let open = text(&Serves { at: "192.0.2.9".to_owned(), to, port: 40000 });
+        let open = smb_conf(&Serves { at: "192.0.2.9".to_owned(), to, port: 40000 });
         assert!(
             open.contains("\nsmb ports = 40000\nhosts allow = 192.0.2.7 127.0.0.1\nprivate dir = "),
             "{open}"

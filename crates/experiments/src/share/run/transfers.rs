@@ -1,13 +1,17 @@
-//! Times transfers, and compares the data that arrived.
+//! Transfers of clients: their connections and commands, times, and a comparison of the data that arrived.
 
-use std::{io, path::Path, time::Instant};
+use std::{
+    io, iter,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use super::{
-    clients::Moved,
+    file_server::{BEGINS, FileServer},
     files::{self, Differs, GOT, Stop},
     nfs::Mounted,
     sandbox::failed,
-    setup::{Setup, set_name},
+    setup::{ANSWERS, Setup, free_port, set_name},
 };
 use crate::{
     conditions::ProcessorWatch,
@@ -15,7 +19,28 @@ use crate::{
     run::RunError,
     share::{Route, ShareLoad, TransferKind},
     sysroot::Sysroot,
+    tools::{
+        Query, Runner, Talk, ToolError, ip, iperf3,
+        namespace::{SETPRIV, within},
+    },
 };
+
+/// Exit timeout of a client.
+const ENDS: Duration = Duration::from_secs(1);
+
+/// Exit timeout of a server that was killed.
+const SERVER_ENDS: Duration = Duration::from_secs(5);
+/// Most bytes of iperf3's report, which has a few thousand.
+const REPORT: usize = 1 << 20;
+
+/// A transfer that has ended.
+pub(super) struct Moved {
+    pub begins: Instant,
+    /// When the last client had finished.
+    pub ends: Instant,
+    /// Output of the clients.
+    pub output: String,
+}
 
 impl Setup {
     /// Times a transfer and compares the data: by length, and if `read` by its bytes.
@@ -123,5 +148,175 @@ impl Setup {
                 Err(RunError::WrongData(format!("{what}: the data that arrived is not what was sent")))
             }
         }
+    }
+
+    /// Runs client programs that put or get files.
+    pub fn run_client_commands(
+        &self,
+        server: &dyn FileServer,
+        (kind, route): (TransferKind, Route),
+        cancel: &Cancel,
+    ) -> Result<Moved, RunError> {
+        // As those programs see it.
+        let dir = Path::new(self.room(route)).join(if kind.puts() { set_name(kind) } else { GOT });
+        let puts = kind.puts();
+        let commands: Vec<String> = match kind.is_small() {
+            true => vec![server.all(puts, &dir.to_string_lossy())],
+            false => (0..self.act.set(kind).0).map(|number| one(puts, &dir, number)).collect(),
+        };
+        self.send_commands(server, (kind, route), &commands, cancel)
+    }
+
+    /// Mounts the directory of the server by NFS.
+    pub fn mount(&self, route: Route) -> Result<Mounted<'_>, RunError> {
+        let (network, address) = self.place(route);
+        Mounted::mount(&self.client, network, &self.access(route, &address), &self.tools)
+    }
+
+    /// Starts a client for each of these commands; all are connected before any begins.
+    pub fn send_commands(
+        &self,
+        server: &dyn FileServer,
+        (kind, route): (TransferKind, Route),
+        commands: &[String],
+        cancel: &Cancel,
+    ) -> Result<Moved, RunError> {
+        let longest = self.longest(kind);
+        let query = self.client(server, route, longest)?;
+        let called = self.called(route, &query);
+        let gone = |_| failed(&format!("{called} has ended, or does not answer"));
+        let connected = commands.iter().map(|_| self.connected(server, &query, &called, &|| cancel.is_set()));
+        let mut all: Vec<Talk> = connected.collect::<Result<_, _>>()?;
+        let begins = Instant::now();
+        for (client, commands) in all.iter_mut().zip(commands) {
+            client.say(&format!("{commands}pwd\n")).map_err(gone)?;
+            client.close_stdin();
+        }
+        let (mut said, mut ends, mut all_done) = (String::new(), begins, Vec::new());
+        let stop = || cancel.is_set() || begins.elapsed() > longest;
+        for client in &mut all {
+            all_done.push(loop {
+                match client.next_line(&stop) {
+                    Some(line) if server.is_mark(&line) => break true,
+                    Some(line) => said.extend([line.trim(), " "]),
+                    None => break false,
+                }
+            });
+            ends = Instant::now();
+        }
+        for (mut client, is_done) in all.into_iter().zip(all_done) {
+            let output = client.end(if cancel.is_set() { Duration::ZERO } else { ANSWERS });
+            if !is_done || output.code != Some(0) {
+                let late = begins.elapsed() > longest;
+                let why = if late { "it took too long".to_owned() } else { output.complaint() };
+                return Err(failed(&format!("{called} failed: {said}{why}")));
+            }
+        }
+        Ok(Moved { begins, ends, output: said })
+    }
+
+    /// Starts a client and waits until it answers.
+    pub fn connected(
+        &self,
+        server: &dyn FileServer,
+        query: &Query,
+        called: &str,
+        stop: Stop<'_>,
+    ) -> Result<Talk, RunError> {
+        let mut client = self.tools.talk(query)?;
+        // A client that has ended does not answer.
+        let _ = client.say("pwd\n");
+        let since = Instant::now();
+        let late = || stop() || since.elapsed() > BEGINS;
+        let mut last = String::new();
+        while let Some(line) = client.next_line(&late) {
+            if server.is_mark(&line) {
+                return Ok(client);
+            }
+            if !line.trim().is_empty() {
+                last = line;
+            }
+        }
+        let is_late = late();
+        let said = client.end(if is_late { Duration::ZERO } else { ENDS });
+        let why = match said.stderr.trim().is_empty() {
+            // It was ended here, after the timeout.
+            true if is_late => format!("no answer within {} s", BEGINS.as_secs()),
+            // smbclient writes its reason to standard output.
+            true if !last.is_empty() => last,
+            _ => said.complaint(),
+        };
+        Err(failed(&format!("{called} failed: {why}")))
+    }
+
+    /// The network port by which the server reaches a client on another machine, by the kernel's routes.
+    pub fn network_port(&self) -> Option<String> {
+        let [ours, theirs] = self.remote(Route::Network)?.addresses;
+        let said = self.tools.ask(&ip::route(theirs, ours)).ok()?;
+        ip::port(&said.stdout).map(str::to_owned)
+    }
+
+    /// Runs iperf3 in the direction of a transfer with as many streams as clients; an error is the reason why it can't.
+    pub fn carried(&self, (kind, run): (TransferKind, u32), cancel: &Cancel) -> Result<ShareLoad, String> {
+        let failed = |e: ToolError| e.to_string();
+        let remote = self.remote(Route::Network).ok_or("no client is on another machine")?;
+        let address = remote.addresses[0];
+        let program = self.tools.find(iperf3::IPERF3).map_err(failed)?;
+        let setpriv = self.tools.find(SETPRIV).map_err(failed)?;
+        let port = free_port(address)?;
+        let serve = iperf3::serve(&setpriv, &program, address, port);
+        let serve = within(self.server.pid, self.server.pid, &serve, &self.tools).map_err(failed)?;
+        let mut serves = self.tools.talk(&serve).map_err(failed)?;
+        let since = Instant::now();
+        let stop = || cancel.is_set() || since.elapsed() > BEGINS;
+        let mut lines = iter::from_fn(|| serves.next_line(&stop));
+        if !lines.any(|line| line.starts_with(iperf3::READY)) {
+            let said = serves.end(if stop() { Duration::ZERO } else { BEGINS });
+            return Err(format!("iperf3 does not serve here: {}", said.complaint()));
+        }
+        let streams = if kind.has_several_clients() { self.act.set(kind).0 } else { 1 };
+        let client = remote.in_dir(&iperf3::client(address, port, streams, kind.puts()));
+        let mut report = String::new();
+        let mut hear = |line: &str| {
+            if report.len() + line.len() < REPORT {
+                report.extend([line, "\n"]);
+            }
+        };
+        let begins = Instant::now();
+        let pulse = Pulse::since(begins);
+        let said = self.tools.stream(&client, &|| cancel.is_set(), &mut hear);
+        let suspended_ns = pulse.missed(0, begins.elapsed().as_nanos() as u64);
+        serves.end(SERVER_ENDS);
+        // iperf3 also writes errors to its report.
+        let carried = said.map_err(failed).and_then(|said| match report.trim().is_empty() {
+            true => Err(said.complaint()),
+            false => iperf3::received(&report),
+        });
+        let (bytes, seconds) = carried.map_err(|why| {
+            format!("iperf3 on {}, which uses port {port} of {address}: {why}", remote.host())
+        })?;
+        // iperf3 times itself.
+        Ok(ShareLoad { kind, route: Route::Network, run, bytes, seconds, cores: Vec::new(), suspended_ns })
+    }
+}
+
+/// Commands that put or get one file.
+fn one(puts: bool, dir: &Path, number: u64) -> String {
+    let here = dir.join(number.to_string());
+    match puts {
+        true => format!("put {} {number}\n", here.display()),
+        false => format!("get {number} {}\n", here.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_its_number_on_both_sides() {
+        let dir = Path::new("/mnt/large");
+        assert_eq!(one(true, dir, 0), "put /mnt/large/0 0\n");
+        assert_eq!(one(false, dir, 3), "get 3 /mnt/large/3\n");
     }
 }

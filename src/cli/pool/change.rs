@@ -1,8 +1,8 @@
-//! `drivebench pool replace`: another drive takes the place of a member.
+//! `drivebench pool replace`, `scrub` and `destroy`: changes of a pool that is there.
 
 use std::process::ExitCode;
 
-use super::{consent_to, drive, find, say, settled};
+use super::{bay, consent_to, drive, find, say, settled};
 use crate::{
     cli::{
         errors::Usage,
@@ -19,8 +19,10 @@ use crate::{
     run::{self, Built, Replacement},
     sysroot::Sysroot,
     tools::System,
+    units::{clean, decimal_bytes, listed},
 };
 
+/// Another drive takes the place of a member.
 pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
     let inventory = settled(output);
     let new = drive(&args.new, &inventory)?;
@@ -31,17 +33,14 @@ pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow:
     let course = course(&built, &health, at, new, &inventory, &System::default());
     let course = course.map_err(Usage)?;
     let mut erases = Vec::new();
-    if let Course::Prepare { back, gives_up, .. } = &course {
+    if let Course::Prepare { back, gives_up, .. } = course {
         // The array still has one that failed and is named again.
         if !gives_up {
             erasable(&inventory, new)?;
         }
         erases.push(new.identity());
-        if *back {
+        if back {
             say(output, &format!("{} keeps what it holds if {name} takes it back as it is.", new.label()));
-        }
-        if *gives_up {
-            say(output, &format!("The drive that was to be in {name} before keeps what is on it."));
         }
     }
     let member = Member {
@@ -51,10 +50,71 @@ pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow:
         ..built.build.members[at].clone()
     };
     let change = PoolChange::Replace { replacement: Replacement { at, member }, erases };
-    let plan = PoolCommand { build: built.build.clone(), change }.plan(&[new]);
-    plan.require(&inventory, store.dir())?;
-    let erase = consent_to(&plan, args.erase.clone(), Some(&name), &inventory, store.dir(), output)?;
-    carry_out(&Options::default(), Task::new(plan, erase), inventory, store, output)
+    perform(&built, change, &[new], (&args.erase, &inventory), store, output)
+}
+
+/// Compares the copies or the parity of a pool.
+pub(super) fn scrub(name: &str, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
+    let built = find(store, name)?;
+    let layout = built.build.layout;
+    if !layout.is_redundant() {
+        return Err(Usage(format!("{name} is {layout}: it has no copies and no parity to compare")).into());
+    }
+    let inventory = bay::here(output);
+    let before = built.build.health(&Sysroot::live(), &inventory);
+    if before.work.is_some() || before.missing > 0 {
+        let why = if before.missing > 0 { "lacks members" } else { "is being filled or compared" };
+        return Err(Usage(format!("{name} {why}: drivebench pool status {name}")).into());
+    }
+    let drives: Vec<&Drive> = built.build.drives(&inventory).into_iter().flatten().collect();
+    perform(&built, PoolChange::Scrub, &drives, (&[], &inventory), store, output)
+}
+
+/// Unmounts and stops a pool, and removes what building left on its drives.
+pub(super) fn destroy(
+    name: &str,
+    erase: &[String],
+    missing: bool,
+    store: &Store,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    let built = find(store, name)?;
+    let inventory = settled(output);
+    let touched = built.touched();
+    let (mut drives, mut absent) = (Vec::new(), Vec::new());
+    for ((_, member), drive) in touched.iter().zip(built.find(&touched, &inventory)) {
+        match drive {
+            Some(drive) => drives.push(drive),
+            None => absent.push(clean(&member.label).into_owned()),
+        }
+    }
+    if !absent.is_empty() && !missing {
+        let why = format!(
+            "not plugged in, or without what they had of {name}: {}. Plug them in, or add --missing: they keep what they hold",
+            listed(&absent)
+        );
+        return Err(Usage(why).into());
+    }
+    say(output, &content(&built, &inventory));
+    let erases = drives.iter().map(|drive| drive.identity()).collect();
+    let change = PoolChange::Destroy { erases, absent };
+    perform(&built, change, &drives, (erase, &inventory), store, output)
+}
+
+/// Takes the consent to what a change erases, and makes it.
+fn perform(
+    built: &Built,
+    change: PoolChange,
+    drives: &[&Drive],
+    (erase, inventory): (&[String], &Inventory),
+    store: &Store,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    let (build, name) = (built.build.clone(), &built.build.name);
+    let plan = PoolCommand { build, change }.plan(drives);
+    plan.require(inventory, store.dir())?;
+    let erase = consent_to(&plan, erase.to_vec(), Some(name), inventory, store.dir(), output)?;
+    carry_out(&Options::default(), Task::new(plan, erase), inventory.clone(), store, output)
 }
 
 /// The pool and the number of the member that was named, which may not be plugged in.
@@ -77,18 +137,31 @@ fn member(
     for pool in pools {
         found.extend((0..pool.build.members.len()).filter(|at| is(pool, *at)).map(|at| (pool, at)));
     }
-    match (&found[..], here) {
-        ([(pool, at)], _) => Ok((pool.build.name.clone(), *at)),
-        ([], Some(drive)) => Err(Usage(format!("{} is in no pool: drivebench pool status", drive.label()))),
-        ([], None) => Err(Usage(format!("no pool has a drive {given}: drivebench pool status"))),
-        (several, _) => {
-            let each = several
-                .iter()
-                .map(|(pool, at)| format!("{} of {}", pool.build.name_of(*at), pool.build.name));
-            let each = each.collect::<Vec<_>>();
-            Err(Usage(format!("{given} may be {}: name one of these", each.join(" or "))))
+    match found[..] {
+        [(pool, at)] => Ok((pool.build.name.clone(), at)),
+        [] => Err(Usage(format!("{given} is in no pool: drivebench pool status"))),
+        _ => {
+            let each = found.iter().map(|(pool, at)| pool.build.name_of(*at)).collect::<Vec<_>>();
+            Err(Usage(format!("{given} may be several drives: name one of {}", listed(&each))))
         }
     }
+}
+
+/// The filesystem of the pool, where it is mounted, and how much is in use.
+fn content(built: &Built, inventory: &Inventory) -> String {
+    let build = &built.build;
+    if !built.finished {
+        return String::new();
+    }
+    let device = build.device(&Sysroot::live(), inventory);
+    let mounts = device.map(|device| device.mounts(inventory)).unwrap_or_default();
+    let mounted = mounts.first().map_or("not mounted".to_owned(), |mount| {
+        let used = mount
+            .space
+            .map(|space| format!(", {} of {} in use", decimal_bytes(space.used), decimal_bytes(space.size)));
+        format!("mounted on {}{}", clean(&mount.path), used.unwrap_or_default())
+    });
+    format!("Lost is {} of {}, {mounted}\n", build.filesystem.name(), build.name)
 }
 
 #[cfg(test)]
@@ -133,9 +206,9 @@ mod tests {
         let found = |given: &str| member(given, None, &none, &pools).map_err(|e| e.to_string());
         assert_eq!(found("A+B"), Ok(("two".to_owned(), 0)));
         assert_eq!(found("S+400000@2"), Ok(("one".to_owned(), 1)));
-        let which = "S may be S+400000@1 of one or S+400000@2 of one or S+400000@4 of two: name one of these";
+        let which = "S may be several drives: name one of S+400000@1, S+400000@2 and S+400000@4";
         assert_eq!(found("S"), Err(which.to_owned()));
-        assert_eq!(found("A"), Err("no pool has a drive A: drivebench pool status".to_owned()));
+        assert_eq!(found("A"), Err("A is in no pool: drivebench pool status".to_owned()));
         // The names that `pool status` shows.
         for (pool, at) in pools.iter().flat_map(|pool| [(pool, 0), (pool, 1)]) {
             assert_eq!(found(pool.build.name_of(at)), Ok((pool.build.name.clone(), at)));
@@ -150,6 +223,6 @@ mod tests {
         let inventory = Inventory { drives: vec![a.clone(), c.clone()], ..Inventory::default() };
         let found = |drive| member("bay:1", Some(drive), &inventory, &pools).map_err(|e| e.to_string());
         assert_eq!(found(&a), Ok(("data".to_owned(), 0)));
-        assert_eq!(found(&c), Err("drive sdc C is in no pool: drivebench pool status".to_owned()));
+        assert_eq!(found(&c), Err("bay:1 is in no pool: drivebench pool status".to_owned()));
     }
 }
