@@ -309,7 +309,7 @@ fn cells(series: &Series, style: Style) -> Vec<String> {
 
 /// One character a run, at most 40 of the newest. The scale ends at the highest speed and begins at the lowest, or at 80 % of
 /// the highest if that is lower, so that small differences look small.
-fn sparkline(speeds: &[f64], unicode: bool) -> String {
+pub(super) fn sparkline(speeds: &[f64], unicode: bool) -> String {
     const MOST: usize = 40;
     let levels = if unicode { "▁▂▃▄▅▆▇█" } else { "12345678" };
     let levels: Vec<char> = levels.chars().collect();

@@ -13,17 +13,18 @@ use sha2::{Digest, Sha256};
 use super::{
     check,
     errors::Usage,
-    history::{self, DriveHistory, Entry, HEADS, Series, days, origin},
+    history::{self, DriveHistory, Entry, HEADS, Series, days, origin, sparkline},
     output::Output,
     results::short_date,
     stored,
 };
 use crate::{
+    analyse::Estimate,
     findings::{Axis, Curve, Figure, Point, Style, Unit},
     record::{AtomicFile, Store, is_name, keep_new_dir, open_regular},
     report::{
         MARK, html,
-        site::{self, SITE},
+        site::{self, SIDE_BY_SIDE, SITE},
     },
     run,
     units::{count, decimal_bytes},
@@ -79,7 +80,27 @@ pub(super) fn pages(store: &Store) -> anyhow::Result<BTreeMap<String, String>> {
     let runs: BTreeSet<&str> =
         drives.iter().flat_map(|one| &one.runs).map(|entry| entry.run.as_str()).collect();
     pages.insert(INDEX.to_owned(), site::index(&rows, !alarms.is_empty(), runs.len(), &short_date(&now, "")));
+    pages.insert(SIDE_BY_SIDE.to_owned(), site::side_by_side(&rows, &rankings(&drives)));
     Ok(pages)
+}
+
+/// A ranking for each load that at least two drives have in one experiment and suite, by their newest runs.
+fn rankings(drives: &[DriveHistory]) -> Vec<site::Ranking> {
+    let mut rankings: BTreeMap<String, Vec<(usize, Estimate)>> = BTreeMap::new();
+    for (drive, one) in drives.iter().enumerate() {
+        for series in &one.loads {
+            let title = format!("{} ({})", series.load, origin(&series.experiment, series.suite.as_deref()));
+            let newest = series.points.last().filter(|point| point.speed.value.is_normal());
+            let row = newest.map(|point| (drive, point.speed.clone()));
+            rankings.entry(title).or_default().extend(row);
+        }
+    }
+    rankings.retain(|_, rows| rows.len() > 1);
+    let ranking = |(title, mut rows): (String, Vec<(usize, Estimate)>)| {
+        rows.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
+        site::Ranking { title, rows }
+    };
+    rankings.into_iter().map(ranking).collect()
 }
 
 /// Refuses a directory that holds something else than such pages.
@@ -147,9 +168,15 @@ fn row(one: &DriveHistory, mut alarms: Vec<String>, now: &str) -> site::Drive {
     let newest = |direction: &str| {
         let own = one.loads.iter().filter(|series| series.load.ends_with(direction));
         let last = own.filter_map(|series| Some((series, series.points.last()?)));
-        let best = last.max_by_key(|(series, point)| (series.load.starts_with("SEQ"), &point.at));
+        let best = last.max_by_key(|(series, point)| (is_sequential(series), &point.at));
         best.map(|(_, point)| point.speed.value)
     };
+    let several = one.loads.iter().filter(|series| series.points.len() > 1);
+    let longest = several.max_by_key(|series| (is_sequential(series), series.points.len()));
+    let trend = longest.map(|series| {
+        let speeds: Vec<f64> = series.points.iter().map(|point| point.speed.value).collect();
+        (series.load.clone(), sparkline(&speeds, true))
+    });
     site::Drive {
         page: page(&drive_page(&one.identity)),
         name: one.name().to_owned(),
@@ -157,8 +184,13 @@ fn row(one: &DriveHistory, mut alarms: Vec<String>, now: &str) -> site::Drive {
         alarms,
         read: newest(" read"),
         write: newest(" write"),
+        trend,
         newest: one.runs.last().map(|entry| short_date(&entry.at, now)).unwrap_or_default(),
     }
+}
+
+fn is_sequential(series: &Series) -> bool {
+    series.load.starts_with("SEQ")
 }
 
 fn line(entry: &Entry, shown: &BTreeSet<&str>, now: &str) -> site::Run {

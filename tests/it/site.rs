@@ -1,6 +1,7 @@
 //! `report --site`: the pages of a store, in a directory and for browsers.
 
 use std::{
+    fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     process::Stdio,
@@ -24,6 +25,40 @@ fn keep(cli: &Cli, at: &str, stick: &str, read: f64) -> String {
     let plan = plan(&only(LoadName::Read, ask(vec![target(stick, CAPACITY, false)], Rules::quick(), 4096)));
     let board = Board { drives: vec![model], buses: vec![], seed: 1 };
     modelled::keep(&Store::at(cli.store()), at, &plan.expect("plans"), &board, false)
+}
+
+/// The cells of a page's rows, without what is in angle brackets.
+fn rows(page: &str) -> Vec<Vec<String>> {
+    let text = |html: &str| {
+        let parts = html.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text));
+        parts.collect::<String>()
+    };
+    let cells = |row: &str| {
+        row.split("<td>")
+            .skip(1)
+            .map(|cell| text(cell.split("</td>").next().unwrap_or_default()))
+            .collect::<Vec<_>>()
+    };
+    page.split("<tr>").skip(1).map(cells).filter(|cells| !cells.is_empty()).collect()
+}
+
+#[test]
+fn drives_side_by_side_are_ranked() {
+    let (cli, place) = (Cli::new(), Cli::directory());
+    let at = |day: usize| format!("2026-11-{day:02}T10:00:00Z");
+    let speeds = [("4C01", 20e6), ("4C02", 20.4e6), ("4C03", 23e6), ("4C04", 40e6)];
+    for (day, (stick, speed)) in speeds.iter().enumerate() {
+        keep(&cli, &at(day + 1), stick, *speed);
+    }
+    let dir = place.path().join("site");
+    let done = cli.run(["report".as_ref(), "--site".as_ref(), dir.as_os_str()]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let page = fs::read_to_string(dir.join("side-by-side.html")).expect("a page");
+    let rows = rows(&page);
+    let drive =
+        |cells: &[String]| speeds.iter().position(|(stick, _)| cells[0].ends_with(stick)).expect("a drive");
+    let order: Vec<usize> = rows.iter().map(|cells| drive(cells)).collect();
+    assert_eq!(order, [3, 2, 1, 0], "{page}");
 }
 
 #[test]
@@ -62,7 +97,7 @@ fn pages_are_served_to_this_machine_only() {
     let run = format!("GET /{first}.html");
     let cases = [
         (run.as_str(), "127.0.0.1", "200"),
-        ("GET /index.html", "[::1]:1", "200"),
+        ("GET /side-by-side.html", "[::1]:1", "200"),
         ("GET /", "evil.example", "421"),
         ("GET /check.json", "localhost", "404"),
         ("GET /../../etc/passwd", "localhost", "404"),

@@ -4,6 +4,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::{html::page, plot, text::glued};
 use crate::{
+    analyse::Estimate,
     findings::Figure,
     units::{count, distinct, rate},
 };
@@ -24,6 +25,8 @@ pub struct Drive {
     /// The newest sequential speeds, bytes per second.
     pub read: Option<f64>,
     pub write: Option<f64>,
+    /// The speed of one load over all runs, as a sparkline with its name.
+    pub trend: Option<(String, String)>,
     /// When the newest run was, in words.
     pub newest: String,
 }
@@ -35,6 +38,18 @@ pub struct Run {
     pub page: Option<String>,
     pub cells: Vec<String>,
 }
+
+/// Drives in one load, the fastest first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranking {
+    /// The load, and the experiment with its suite.
+    pub title: String,
+    /// The position of each drive among all, and its speed.
+    pub rows: Vec<(usize, Estimate)>,
+}
+
+/// The name of the page with all drives side by side.
+pub const SIDE_BY_SIDE: &str = "side-by-side.html";
 
 /// The first page: what to look at, then all drives by machine, with bars on one scale.
 ///
@@ -51,7 +66,7 @@ pub fn index(drives: &[Drive], checked: bool, runs: usize, now: &str) -> String 
         html! {
             (PreEscaped(SITE))
             h1 { "Drives" }
-            p.head.soft { (sum) " · " (now) }
+            p.head.soft { (sum) " · " (now) " · " a href=(SIDE_BY_SIDE) { "Side by side" } }
             @if alarmed().next().is_some() {
                 h2 { "Look at first" }
                 ul { @for drive in alarmed() { li.answer { (link(drive)) ": " (glued(&drive.alarms.join("; "))) } } }
@@ -63,12 +78,13 @@ pub fn index(drives: &[Drive], checked: bool, runs: usize, now: &str) -> String 
             @for machine in &machines {
                 h2 { @if machine.is_empty() { "Machine not known" } @else { (machine) } }
                 @let own = drives.iter().filter(|drive| drive.machine == *machine);
-                (table(machine, &["drive", "read", "write", "newest run"], html! {
+                (table(machine, &["drive", "read", "write", "over time", "newest run"], html! {
                     @for drive in own {
                         tr {
                             td { (link(drive)) }
                             td { (speed(drive.read, most)) }
                             td { (speed(drive.write, most)) }
+                            td { @if let Some((load, line)) = &drive.trend { (line) div.soft { (load) } } }
                             td { (drive.newest) }
                         }
                     }
@@ -83,7 +99,7 @@ pub fn drive(drive: &Drive, changes: &[String], figures: &[Figure], heads: &[&st
     page(
         &drive.name,
         html! {
-            p.head.soft { a href="index.html" { "All drives" } @if !drive.machine.is_empty() { " · " (drive.machine) } }
+            p.head.soft { a href="index.html" { "All drives" } " · " a href=(SIDE_BY_SIDE) { "Side by side" } @if !drive.machine.is_empty() { " · " (drive.machine) } }
             h1 { (drive.name) }
             @for alarm in &drive.alarms { p.answer.note { (glued(alarm)) } }
             @for change in changes { p.answer { (glued(change)) } }
@@ -106,6 +122,44 @@ pub fn drive(drive: &Drive, changes: &[String], figures: &[Figure], heads: &[&st
     )
 }
 
+/// All drives side by side: a table for each load, with bars on one scale.
+pub fn side_by_side(drives: &[Drive], rankings: &[Ranking]) -> String {
+    page(
+        "Drives side by side",
+        html! {
+            p.head.soft { a href="index.html" { "All drives" } }
+            h1 { "Drives side by side" }
+            @if rankings.is_empty() {
+                p.answer { "No two drives were measured in the same way." }
+            } @else {
+                p {
+                    (glued("Each speed is of the newest run; the pale part of its bar is the 95 % interval. Whether two differ, "))
+                    code { "drivebench results compare" } " decides."
+                }
+            }
+            @for ranking in rankings { h2 { (ranking.title) } (ranked(drives, ranking)) }
+        },
+    )
+}
+
+fn ranked(drives: &[Drive], Ranking { title, rows }: &Ranking) -> Markup {
+    let most = rows.iter().map(|(_, speed)| speed.value).fold(0.0, f64::max);
+    let end = |speed: &Estimate| speed.high.clamp(speed.value, 1.5 * most);
+    let scale = 100.0 / rows.iter().map(|(_, speed)| end(speed)).fold(0.0, f64::max);
+    table(
+        title,
+        &["drive", "speed"],
+        html! {
+            @for (drive, speed) in rows {
+                tr {
+                    td { (link(&drives[*drive])) }
+                    td { (glued(&speed.text(rate))) (bar(&[speed.low * scale, end(speed) * scale])) }
+                }
+            }
+        },
+    )
+}
+
 /// A table of these rows; `label` is for those who can't see it.
 fn table(label: &str, heads: &[&str], rows: Markup) -> Markup {
     html! {
@@ -123,11 +177,15 @@ fn link(drive: &Drive) -> Markup {
 }
 
 fn speed(speed: Option<f64>, most: f64) -> Markup {
+    html! { @if let Some(speed) = speed { (rate(speed)) (bar(&[100.0 * speed / most])) } }
+}
+
+/// A bar to these percentages of its cell; what goes beyond the first is pale.
+fn bar(ends: &[f64]) -> Markup {
     html! {
-        @if let Some(speed) = speed {
-            (rate(speed))
-            svg.bar viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" {
-                rect width=(format!("{:.1}", 100.0 * speed / most)) height="4" {}
+        svg.bar viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" {
+            @for (nth, end) in ends.iter().enumerate() {
+                rect width=(format!("{end:.1}")) height="4" fill-opacity=[(nth > 0).then_some(".35")] {}
             }
         }
     }
@@ -162,6 +220,18 @@ mod tests {
         assert!(first < page.find("drive-1.html").expect("the other"));
         assert!(page.contains("width=\"25.0\"") && page.contains("width=\"100.0\""), "{page}");
         assert!(page.contains("2 drives · 1 machine · 3 runs"));
+    }
+
+    #[test]
+    fn bars_of_a_load_are_on_one_scale() {
+        let rows = [(1, 50e6), (0, 25e6)];
+        let row = |(drive, speed)| (drive, Estimate::between(speed, [0.8 * speed, 2.0 * speed], ""));
+        let title = "SEQ1M read (baseline mark)".to_owned();
+        let page = side_by_side(&drives(), &[Ranking { title, rows: rows.map(row).to_vec() }]);
+        let widths =
+            page.split("width=\"").skip(1).filter_map(|rest| rest.split('"').next()?.parse::<f64>().ok());
+        // The scale ends at one and a half times the highest speed.
+        assert_eq!(widths.collect::<Vec<_>>(), [53.3, 100.0, 26.7, 66.7], "{page}");
     }
 
     #[test]
