@@ -20,14 +20,14 @@ use super::{
 };
 use crate::{
     analyse::Estimate,
-    findings::{Axis, Curve, Figure, Point, Style, Unit},
+    findings::{At, Axis, Curve, Figure, Mark, Point, Style, Unit},
     record::{AtomicFile, Store, is_name, keep_new_dir, open_regular},
     report::{
         MARK, html,
         site::{self, SIDE_BY_SIDE, SITE},
     },
     run,
-    units::{count, decimal_bytes},
+    units::{count, decimal_bytes, shortened, signed_percent},
 };
 
 /// The first page; an existing directory without it is not ours.
@@ -204,14 +204,24 @@ fn figures(one: &DriveHistory) -> Vec<Figure> {
     for series in one.loads.iter().filter(|series| series.points.len() > 1) {
         groups.entry(origin(&series.experiment, series.suite.as_deref())).or_default().push(series);
     }
-    groups.into_iter().map(|(name, all)| figure(&name, &all[..all.len().min(CURVES)])).collect()
+    groups.into_iter().map(|(name, all)| figure(one, &name, &all[..all.len().min(CURVES)])).collect()
 }
 
-fn figure(name: &str, all: &[&Series]) -> Figure {
+fn figure(one: &DriveHistory, name: &str, all: &[&Series]) -> Figure {
     let first = all.iter().filter_map(|series| series.points.first()).map(|point| point.at.as_str()).min();
     let first = first.unwrap_or_default();
     let point = |point: &history::Point| Point::of(days(first, &point.at), &point.speed);
     let curve = |series: &&Series| Curve::new(&series.load, Style::Line, series.points.iter().map(point));
+    let marks = one.runs.iter().flat_map(|entry| {
+        let at = days(first, &entry.at);
+        let label = move |one: &history::Changed| format!("{} {}", one.what, shortened(&one.to, 24));
+        entry.changed.iter().map(move |one| Mark { label: label(one), at: At::X(at) })
+    });
+    let changes = all.iter().filter_map(|series| {
+        let change = series.change.as_ref()?;
+        let label = format!("{} {}", series.load, signed_percent(change.ratio.value - 1.0));
+        Some(Mark { label, at: At::X(days(first, &change.since)) })
+    });
     Figure {
         title: format!("speeds over time, {name}"),
         text: "Each point is a run; the band is its 95 % interval.".to_owned(),
@@ -219,6 +229,7 @@ fn figure(name: &str, all: &[&Series]) -> Figure {
         x: Axis::of(&format!("days since {}", first.get(..10).unwrap_or(first)), Unit::None),
         y: Axis::speed().log(),
         curves: all.iter().map(curve).collect(),
+        marks: changes.chain(marks).filter(|mark| matches!(mark.at, At::X(x) if x >= 0.0)).collect(),
         ..Figure::default()
     }
 }
