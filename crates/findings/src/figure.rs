@@ -53,7 +53,7 @@ pub enum Style {
     Line,
     /// Dots, with their intervals as bars.
     Dots,
-    /// Small dots without intervals.
+    /// Small dots without intervals, beside a histogram of their values.
     Pieces,
     /// Bars from zero, drawn over those of earlier curves. With cumulative values they look stacked.
     Bars,

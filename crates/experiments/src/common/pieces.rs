@@ -13,7 +13,7 @@ use crate::{
 
 /// How to read figures with these curves.
 pub(in super::super) const READING: &str = "A dot is a piece of a load. The line is the mean speed over time with its 95 % \
-     interval; it is level where a permutation test finds no change.";
+     interval; it is level where a permutation test finds no change. The histogram at the right shows the same pieces.";
 
 /// The most means of a curve.
 const MEANS: usize = 12;

@@ -20,6 +20,9 @@ const DASHES: [Option<&str>; 6] =
 /// The sample in front of a name in the legend.
 const SAMPLE: f64 = 40.0;
 
+/// Bars of a histogram, at most.
+const BINS: usize = 30;
+
 /// Which colour, dashes and marker each curve has: curves of one name belong together and look alike.
 pub fn curve_looks(curves: &[Curve]) -> Vec<usize> {
     let names = distinct(curves.iter().map(|curve| &curve.name));
@@ -92,6 +95,20 @@ fn pieces(points: &[(f64, f64)], look: usize) -> Markup {
     html! { "\n" path class={ "stroke dots " (colour(look)) } d=(dots.collect::<String>()) {} }
 }
 
+/// How often values came, as bars to the right of the frame: the longest fills the space there.
+fn histogram(points: &[(f64, f64)], frame: &Frame, look: usize) -> Markup {
+    let (top, high) = frame.bins(BINS);
+    let mut counts = [0_u32; BINS];
+    points.iter().for_each(|(_, y)| counts[(((y - top) / high).max(0.0) as usize).min(BINS - 1)] += 1);
+    let most = f64::from(counts.into_iter().max().unwrap_or(0));
+    let left = frame.area.right + EDGE;
+    let bars = (0..).zip(counts).filter(|(_, count)| *count > 0).map(|(n, count)| {
+        let (top, wide) = (top + high * f64::from(n), frame.beside * f64::from(count) / most);
+        Area { left, right: left + wide, top, bottom: top + high - 1.0 }
+    });
+    html! { @for area in bars { (bar(&area, "fill half", look)) } }
+}
+
 fn bar(area: &Area, class: &str, look: usize) -> Markup {
     let (wide, high) = (px(area.right - area.left), px(area.bottom - area.top));
     let (x, y) = (px(area.left), px(area.top));
@@ -130,7 +147,7 @@ pub fn curves(figure: &Figure, frame: &Frame) -> Markup {
             },
             Style::Pieces => {
                 let points: Vec<(f64, f64)> = curve.points.iter().map(at).collect();
-                pieces(&points, look)
+                html! { (pieces(&points, look)) (histogram(&points, frame, look)) }
             }
             Style::Bars => {
                 let half = wide * 0.45 * frame.place();

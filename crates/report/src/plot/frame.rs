@@ -21,6 +21,8 @@ const NEAR: f64 = 0.8;
 const APART: f64 = 10.0;
 /// Between texts side by side.
 const GAP: f64 = 12.0;
+/// The width of histograms, as a share of that of the drawing.
+const HISTOGRAM: f64 = 0.12;
 /// The most rows of names below an axis.
 const ROWS: usize = 3;
 
@@ -30,6 +32,8 @@ pub struct Frame {
     y: Scale,
     /// Where the scale of y begins.
     floor: f64,
+    /// The width of the space for histograms.
+    pub beside: f64,
     /// The width of the whole drawing.
     whole: f64,
 }
@@ -60,11 +64,13 @@ impl Frame {
         let y = Scale::new(&axis, ys.into_iter().chain(least), !near);
         let widest = y.ticks.iter().map(|t| width(&y.write(*t), SIZE)).fold(0.0, f64::max);
         let (left, top) = (EDGE + widest + GAP, top + LINE + 2.0);
-        let area = Area { left, top, right: whole - 2.0 * EDGE, bottom: top + HEIGHT };
+        let pieces = figure.curves.iter().any(|c| c.style == Style::Pieces);
+        let beside = if pieces { HISTOGRAM * whole } else { 0.0 };
+        let area = Area { left, top, right: whole - 2.0 * EDGE - beside, bottom: top + HEIGHT };
         // Bars stand on the axis.
         let bars = figure.curves.iter().any(|c| c.style == Style::Bars);
         let floor = area.bottom - if bars { 0.0 } else { INSET };
-        Self { area, x, y, floor, whole }
+        Self { area, x, y, floor, beside, whole }
     }
 
     pub fn x(&self, value: f64) -> f64 {
@@ -74,6 +80,12 @@ impl Frame {
 
     pub fn y(&self, value: f64) -> f64 {
         self.floor - self.y.share(value) * (self.floor - INSET - self.area.top)
+    }
+
+    /// The top of the uppermost of `n` equal parts of the y axis, and the height of each.
+    pub fn bins(&self, n: usize) -> (f64, f64) {
+        let top = self.area.top + INSET;
+        (top, (self.floor - top) / n as f64)
     }
 
     /// Pixels between a place with a name and the next.
