@@ -1,11 +1,13 @@
 //! Findings as one HTML page without network or scripts.
 
+use std::collections::HashMap;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{Style, colours, head, plot, text::glued};
 use crate::{
-    findings::{Findings, Table},
-    units::capital,
+    findings::{Findings, Quantity, Table},
+    units::{capital, rate},
 };
 
 /// Light and dark, wide and narrow, screen and paper.
@@ -86,7 +88,7 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
         @if findings.modelled {
             p.note { "Virtual: these figures come from modelled drives, not from real ones." }
         }
-        @for one in first { (table(one)) }
+        @for one in first { (table(one, &speeds(one, findings))) }
         @for verdict in &findings.verdicts { p.answer { (prose(verdict)) } }
         @if !findings.flags.is_empty() {
             (heading("Flags"))
@@ -104,12 +106,12 @@ fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
                 }
             }
         }
-        @for one in rest { (table(one)) }
+        @for one in rest { (table(one, &HashMap::new())) }
         @if !findings.details.sentences.is_empty() {
             (heading("Details"))
             ul { @for line in &findings.details.sentences { li { (prose(line)) } } }
         }
-        @for one in &findings.details.tables { (table(one)) }
+        @for one in &findings.details.tables { (table(one, &HashMap::new())) }
         @if !findings.conditions.is_empty() {
             (heading("Conditions"))
             ul { @for line in &findings.conditions { li { (glued(line)) } } }
@@ -135,7 +137,28 @@ fn prose(text: &str) -> Markup {
     html! { @for (i, part) in parts.iter().enumerate() { @if i % 2 == 0 { (glued(part)) } @else { code { (part) } } } }
 }
 
-fn table(table: &Table) -> Markup {
+/// The speeds in the cells of a table, as percentages of the fastest.
+fn speeds(table: &Table, findings: &Findings) -> HashMap<String, f64> {
+    let all = findings.estimates.iter().filter(|metric| metric.quantity == Quantity::Throughput);
+    let all = all.map(|metric| (metric.estimate.text(rate), metric.estimate.value));
+    let shown: Vec<_> = all.filter(|(text, _)| table.rows.iter().flatten().any(|cell| cell == text)).collect();
+    let most = shown.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    shown.into_iter().map(|(text, value)| (text, 100.0 * value / most)).collect()
+}
+
+/// A bar to these percentages of its cell; what goes beyond the first is pale.
+pub(super) fn bar(ends: &[f64]) -> Markup {
+    html! {
+        svg.bar viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" {
+            @for (nth, end) in ends.iter().enumerate() {
+                rect width=(format!("{end:.1}")) height="4" fill-opacity=[(nth > 0).then_some(".35")] {}
+            }
+        }
+    }
+}
+
+/// A table with a bar below each of these speeds, given as percentages.
+fn table(table: &Table, speeds: &HashMap<String, f64>) -> Markup {
     let class = |i: usize| table.columns.get(i).filter(|c| c.right).map(|_| "n");
     html! {
         div.wide tabindex="0" role="region" aria-label=(if table.title.is_empty() { "figures" } else { &table.title }) {
@@ -144,7 +167,11 @@ fn table(table: &Table) -> Markup {
                 thead { tr { @for (i, c) in table.columns.iter().enumerate() { th scope="col" class=[class(i)] { (c.name) } } } }
                 tbody {
                     @for row in &table.rows {
-                        tr { @for (i, cell) in row.iter().enumerate() { td class=[class(i)] { (glued(cell)) } } }
+                        tr {
+                            @for (i, cell) in row.iter().enumerate() {
+                                td class=[class(i)] { (glued(cell)) @if let Some(end) = speeds.get(cell) { (bar(&[*end])) } }
+                            }
+                        }
                     }
                 }
             }

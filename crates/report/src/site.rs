@@ -2,7 +2,11 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use super::{html::page, plot, text::glued};
+use super::{
+    html::{bar, page},
+    plot,
+    text::glued,
+};
 use crate::{
     analyse::Estimate,
     findings::Figure,
@@ -178,17 +182,6 @@ fn link(drive: &Drive) -> Markup {
 
 fn speed(speed: Option<f64>, most: f64) -> Markup {
     html! { @if let Some(speed) = speed { (rate(speed)) (bar(&[100.0 * speed / most])) } }
-}
-
-/// A bar to these percentages of its cell; what goes beyond the first is pale.
-fn bar(ends: &[f64]) -> Markup {
-    html! {
-        svg.bar viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" {
-            @for (nth, end) in ends.iter().enumerate() {
-                rect width=(format!("{end:.1}")) height="4" fill-opacity=[(nth > 0).then_some(".35")] {}
-            }
-        }
-    }
 }
 
 #[cfg(test)]
