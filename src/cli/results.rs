@@ -122,12 +122,16 @@ fn list(store: &Store, args: &ListRuns, output: &Output) -> anyhow::Result<ExitC
 /// What was measured, such as `/mnt/a +1`; the suite with its rounds, such as `mark ×7, quick`; and then the numbers.
 fn words(findings: &Findings) -> Vec<String> {
     let origin = &findings.origin;
-    let targets: Vec<String> = origin.carriers.iter().map(|carrier| carrier.target.clone()).collect();
+    let on = match &origin.carriers[..] {
+        [] => String::new(),
+        [one] => one.target.clone(),
+        [first, others @ ..] => format!("{} +{}", first.target, others.len()),
+    };
     let rounds = origin.rounds.map(|rounds| format!("×{rounds}"));
     let suite = origin.suite.clone().into_iter().chain(rounds).collect::<Vec<_>>().join(" ");
     let quick = origin.quick.then(|| "quick".to_owned());
     let suite = [suite].into_iter().filter(|suite| !suite.is_empty()).chain(quick).collect::<Vec<_>>();
-    [and_more(&targets), suite.join(", ")].into_iter().chain(headline(findings)).collect()
+    [on, suite.join(", ")].into_iter().chain(headline(findings)).collect()
 }
 
 /// What was measured, the suite, and the numbers.
@@ -135,15 +139,6 @@ fn parts(run: &Summary) -> (&str, &str, &[String]) {
     match run.headline.as_deref() {
         Some([on, suite, numbers @ ..]) => (on, suite, numbers),
         _ => ("", "", &[]),
-    }
-}
-
-/// The first of these, and how many others there are.
-fn and_more(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first, others @ ..] => format!("{first} +{}", others.len()),
     }
 }
 
