@@ -24,7 +24,7 @@ use crate::{
     record::{End, Store, Summary},
     report::{self, Format, render},
     run,
-    units::{Pool, RunStatus, shortened},
+    units::{RunStatus, shortened},
 };
 
 pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -122,12 +122,16 @@ fn list(store: &Store, args: &ListRuns, output: &Output) -> anyhow::Result<ExitC
 /// What was measured, such as `/mnt/a +1`; the suite with its rounds, such as `mark ×7, quick`; and then the numbers.
 fn words(findings: &Findings) -> Vec<String> {
     let origin = &findings.origin;
-    let targets: Vec<String> = origin.carriers.iter().map(|carrier| carrier.target.clone()).collect();
+    let on = match &origin.carriers[..] {
+        [] => String::new(),
+        [one] => one.target.clone(),
+        [first, others @ ..] => format!("{} +{}", first.target, others.len()),
+    };
     let rounds = origin.rounds.map(|rounds| format!("×{rounds}"));
     let suite = origin.suite.clone().into_iter().chain(rounds).collect::<Vec<_>>().join(" ");
     let quick = origin.quick.then(|| "quick".to_owned());
     let suite = [suite].into_iter().filter(|suite| !suite.is_empty()).chain(quick).collect::<Vec<_>>();
-    [and_more(&targets), suite.join(", ")].into_iter().chain(headline(findings)).collect()
+    [on, suite.join(", ")].into_iter().chain(headline(findings)).collect()
 }
 
 /// What was measured, the suite, and the numbers.
@@ -138,41 +142,23 @@ fn parts(run: &Summary) -> (&str, &str, &[String]) {
     }
 }
 
-/// The first of these, and how many others there are.
-fn and_more(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first, others @ ..] => format!("{first} +{}", others.len()),
-    }
-}
-
 /// A line for each run, `width` columns at most. `now` is the time of the list, as RFC 3339.
 fn lines(runs: &[Summary], now: &str, width: usize) -> (Vec<Column>, Vec<Vec<String>>) {
-    let (medium, wide) = (width >= MEDIUM, width >= WIDE);
+    let medium = width >= MEDIUM;
     let room = if medium { 14 } else { 8 };
     let cells = |run: &Summary| {
         let (on, suite, _) = parts(run);
-        // Paths, and drives with their serials, differ at their ends.
-        let drives = shortened(&and_more(&run.drives), room);
-        let drive = run.pool.as_ref().map_or(drives, Pool::describe);
         let mut cells = vec![run.run.clone()];
         cells.extend(medium.then(|| short_date(&run.at, now)));
         cells.extend([run.experiment.clone(), shortened(on, room)]);
-        cells.extend(wide.then_some(drive));
         cells.extend(medium.then(|| suite.to_owned()));
         cells
     };
     let rows: Vec<Vec<String>> = runs.iter().map(cells).collect();
-    let names = [
-        (true, "run"),
-        (medium, "when (UTC)"),
-        (true, "experiment"),
-        (true, "on"),
-        (wide, "drive"),
-        (medium, "suite"),
-    ];
-    let mut names: Vec<&str> = names.into_iter().filter(|(shown, _)| *shown).map(|(_, name)| name).collect();
+    let mut names = match medium {
+        true => vec!["run", "when (UTC)", "experiment", "on", "suite"],
+        false => vec!["run", "experiment", "on"],
+    };
     let taken = (0..names.len()).map(|at| {
         let cells = rows.iter().map(|row| row[at].as_str()).chain([names[at]]);
         cells.map(|cell| cell.width() + 2).max().unwrap_or(0)
@@ -190,9 +176,8 @@ fn lines(runs: &[Summary], now: &str, width: usize) -> (Vec<Column>, Vec<Vec<Str
 /// The head of the last column says which of two speeds is which.
 const HEAD: &str = "result (read / write)";
 
-/// The least widths at which the list has dates and suites, and at which it has drives, too, columns.
+/// The least width at which the list has dates and suites, columns.
 const MEDIUM: usize = 70;
-const WIDE: usize = 100;
 
 /// How a run ended, unless it is finished, and as many of its numbers as fit.
 fn result(run: &Summary, room: usize) -> String {
@@ -226,7 +211,6 @@ mod tests {
         findings::Table,
         record::How,
         report::{Style, table},
-        units::Pool,
     };
 
     fn listed(width: usize) -> String {
@@ -236,7 +220,6 @@ mod tests {
             experiment: experiment.to_owned(),
             targets: vec!["/mnt/a (Cruzer Blade 4C530001 in bay 1.1)".to_owned()],
             drives: drives.iter().map(|drive| (*drive).to_owned()).collect(),
-            pool: None,
             board: None,
             host: None,
             end: Some(End { how: How::Finished, at: String::new() }),
@@ -248,8 +231,6 @@ mod tests {
         };
         let stopped = Some(End { how: How::Interrupted, at: String::new() });
         let twins = ["Cruzer Blade 4C530001", "Cruzer Blade 4C530002"];
-        let raid5 = Some("raid5".to_owned());
-        let pool = Pool { kind: "raid5".to_owned(), layout: raid5, members: 4, drives: 4, ..Pool::default() };
         let runs = [
             run("rold", "2024-11-22T07:30:00Z", "baseline", &["/mnt/nas"], &["SEQ4K 28.1 / 8.90 MB/s"]),
             run(
@@ -264,10 +245,7 @@ mod tests {
                 end: stopped,
                 ..run("r8xz", "2026-11-22T08:30:00Z", "cliff", &twins[..1], &["SEQ4K write 8.90 MB/s"])
             },
-            Summary {
-                pool: Some(pool),
-                ..run("rpoo", "2026-11-22T09:00:00Z", "baseline", &twins[..1], &["SEQ1M 184 / 38.9 MB/s"])
-            },
+            run("rpoo", "2026-11-22T09:00:00Z", "baseline", &twins[..1], &["SEQ1M 184 / 38.9 MB/s"]),
             Summary { end: None, ..run("r9kq", "2026-11-22T09:30:00Z", "sizes", &[], &[]) },
         ];
         let (columns, rows) = lines(&runs, "2026-11-22T10:00:00Z", width);

@@ -129,7 +129,7 @@ impl Adaptive {
         let least = rules.w_min.is_some_and(|least| seen >= chunks(least));
         let good = WIDEN * half <= rules.precision && agreed && judged.used() >= retain;
         let needed = seen as f64 * (half / rules.precision).powi(2);
-        let is_too_much = |times| needed > times * chunks(rules.budget) as f64;
+        let is_too_much = |times: f64| needed > times * chunks(rules.budget) as f64;
         if good && self.holds_for_long(judged) && seen >= 2 * self.failed {
             Decision::Converged
         } else if last {

@@ -123,8 +123,7 @@ impl Estimate {
 
     /// The speed of a load that a model predicts.
     pub fn predicted(load: &PredictedLoad) -> Self {
-        // Predictions in older records may have both ends on one side of the value.
-        let ends = [load.low.min(load.speed), load.high.map_or(f64::INFINITY, |high| high.max(load.speed))];
+        let ends = [load.low, load.high.unwrap_or(f64::INFINITY)];
         Self::new(load.speed, ends, "a model, from what its drives do", false)
     }
 }

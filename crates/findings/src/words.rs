@@ -4,16 +4,6 @@ use super::{BootPart, LoadKey, Metric, Quantity, Reference, Scope, Unit};
 use crate::units::{Direction, Pattern, count, decimal_bytes, duration, rate, size};
 
 impl Unit {
-    /// As in tables and files: `B/s`, `s`, `B`, or nothing.
-    pub fn symbol(self) -> &'static str {
-        match self {
-            Self::BytesPerSecond => "B/s",
-            Self::Seconds => "s",
-            Self::Bytes => "B",
-            Self::None => "",
-        }
-    }
-
     pub fn write(self, value: f64) -> String {
         match self {
             Self::BytesPerSecond => rate(value),

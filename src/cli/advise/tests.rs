@@ -775,7 +775,6 @@ fn few_of_thousands_of_runs_are_read() {
         targets: Vec::new(),
         drives: Vec::new(),
         headline: None,
-        pool: None,
         host: None,
         board: None,
         end: None,

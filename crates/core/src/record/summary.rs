@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{AtomicFile, End, PRIVATE, ReadError, Reader, Run, reader::open_regular};
-use crate::{inventory::Drive, units::Pool};
+use crate::inventory::Drive;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -22,9 +22,6 @@ pub struct Summary {
     pub targets: Vec<String>,
     /// The drives of each target, or its path.
     pub drives: Vec<String>,
-    /// The pool of the first target.
-    #[serde(default)]
-    pub pool: Option<Pool>,
     /// The board, or another name of the machine.
     pub board: Option<String>,
     #[serde(default)]
@@ -63,7 +60,6 @@ impl Summary {
         });
         Ok(Self {
             drives: drives.collect(),
-            pool: targets().next().and_then(|target| target.pool.clone()),
             headline: None,
             copy_of: None,
             run: start.run,

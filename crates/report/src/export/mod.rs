@@ -78,7 +78,7 @@ const COLUMNS: [Column; 43] = [
     ("bay", |r| known(&r.of_drives(|drive| drive.bay.as_ref())?)),
     ("bus", |r| known(&r.of_drives(|drive| drive.bus.as_ref())?)),
     ("name", |r| known(&r.metric.label())),
-    ("unit", |r| Some(r.metric.quantity.unit().symbol().into())),
+    ("unit", |r| to_value(r.metric.quantity.unit()).ok()),
     ("value", |r| Some(r.metric.estimate.value.into())),
     ("low", |r| Some(r.metric.estimate.low.into())),
     ("high", |r| Some(r.metric.estimate.high.into())),
