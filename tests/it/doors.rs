@@ -118,7 +118,6 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
         &[
             "crates/core/src/record/atomic_file.rs",
             "crates/core/src/record/store.rs",
-            "crates/experiments/src/boot/series.rs",
             // Blocks that are back on their drive.
             "crates/experiments/src/capacity/saved.rs",
             "crates/core/src/run/held.rs",
@@ -138,8 +137,9 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/experiments/src/swap/undo.rs",
             // Pages of runs that are gone.
             "src/cli/site.rs",
-            // The units of its timer.
-            "src/cli/check/timer.rs",
+            "src/cli/boot_series.rs",
+            // The units of a timer and of a series of restarts.
+            "crates/experiments/src/unit_files.rs",
         ],
     ),
     ("decides what may be shown", &["is_control"], &["crates/units/src/visible.rs"]),

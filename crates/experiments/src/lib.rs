@@ -22,12 +22,12 @@ mod shared_options;
 mod stamped;
 mod target_checks;
 mod test_files;
+pub mod unit_files;
 #[cfg(test)]
 mod testing;
 mod whole_drives;
 
-pub use boot::{BootError, RESTART, STOP, TIMES, has_systemd, is_recorded, series as boot_series};
-pub use load_name::LoadName;
+pub use boot::{BootError, RESTART, STOP, TIMES, has_systemd, is_recorded};
 pub use options::{Declared, Opt, Spec, Values};
 pub use request::{Effort, PlanError, Request};
 pub use share::learn_networks;

@@ -7,7 +7,6 @@ mod media;
 mod options;
 mod plan;
 mod result;
-pub mod series;
 #[cfg(test)]
 mod tests;
 mod verdicts;
