@@ -12,8 +12,6 @@ use drivebench_units as units;
 
 pub mod check;
 mod common;
-mod free_space;
-mod load_name;
 mod options;
 pub mod pool_commands;
 mod request;
@@ -29,7 +27,8 @@ mod whole_drives;
 
 pub use boot::{BootError, RESTART, STOP, TIMES, has_systemd, is_recorded};
 pub use options::{Declared, Opt, Spec, Values};
-pub use request::{Effort, PlanError, Request};
+pub use power::waiting;
+pub use request::{Effort, LoadName, PlanError, Request};
 pub use share::learn_networks;
 pub use shared_options::{ERASE, SUITE, seconds};
 pub use swap::work as use_memory;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Declared, Experiment, LoadName, Values, free_space::cuts, shared_options as shared};
+use super::{Declared, Experiment, Values, shared_options as shared, target_checks::cuts};
 use crate::{
     analyse::Rules,
     plan::{Plan, Steps, Suite, SuiteError, TimeLimit},
@@ -98,7 +98,32 @@ impl Effort {
     }
 }
 
+/// Loads by fio's names (`rw=`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadName {
+    Read,
+    Write,
+    RandRead,
+    RandWrite,
+    Rw,
+    RandRw,
+}
+
 impl LoadName {
+    pub const ALL: [Self; 6] =
+        [Self::Read, Self::Write, Self::RandRead, Self::RandWrite, Self::Rw, Self::RandRw];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::RandRead => "randread",
+            Self::RandWrite => "randwrite",
+            Self::Rw => "rw",
+            Self::RandRw => "randrw",
+        }
+    }
+
     /// The load of this name with the options of a request.
     pub fn load(self, ask: &Request) -> Load {
         let mixed = Direction::Mixed { read_percent: ask.read_percent };

@@ -1,6 +1,6 @@
 //! Options and checks of the experiments that erase whole drives and build pools of them.
 
-use super::{Opt, PlanError, shared_options::bytes};
+use super::{Opt, PlanError, options::choices, shared_options::bytes};
 use crate::{
     inventory::SYSTEM_MOUNTS,
     target::{Kind, Target},
@@ -15,16 +15,7 @@ pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", size, "Bytes used of each dr
 pub const CHUNK: Opt<u64> = Opt::new("chunk", "SIZE", chunk, "Chunk size of striped arrays").default("512k");
 
 fn layouts(text: &str) -> Result<Vec<Layout>, String> {
-    let known = Layout::ALL.map(Layout::name).join(", ");
-    let mut layouts = Vec::new();
-    for name in text.split(',') {
-        let layout = Layout::of_name(name).ok_or(format!("choose from {known}"))?;
-        if layouts.contains(&layout) {
-            return Err(format!("'{name}' is named twice"));
-        }
-        layouts.push(layout);
-    }
-    Ok(layouts)
+    choices(text, &Layout::ALL.map(|layout| (layout.name(), layout)))
 }
 
 fn size(text: &str) -> Result<u64, String> {

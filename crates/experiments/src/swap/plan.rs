@@ -1,7 +1,12 @@
 //! The plan of swap.
 
 use super::{
-    super::{PlanError, Request, free_space::largest_file, target_checks::fits},
+    super::{
+        Declared, Opt, PlanError, Request,
+        options::within,
+        shared_options::{self as shared, ERASE, SEED},
+        target_checks::{fits, largest_file},
+    },
     act::{MakeSwapArea, SwapMedium, UseSwap},
     options,
 };
