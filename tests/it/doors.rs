@@ -70,7 +70,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             // Test files: of power, and on pools that the run built.
             "crates/experiments/src/test_files/tree.rs",
             // Settings of the kernel, and its control groups.
-            "crates/experiments/src/swap/kernel.rs",
+            "crates/experiments/src/swap/group.rs",
             // The collection, in a private temporary directory.
             "src/cli/fleet/collection.rs",
         ],
@@ -97,7 +97,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/experiments/src/test_files/tree.rs",
             "crates/experiments/src/share/run/setup.rs",
             "crates/experiments/src/share/run/smb.rs",
-            "crates/experiments/src/swap/kernel.rs",
+            "crates/experiments/src/swap/group.rs",
             "src/cli/fleet/collection.rs",
         ],
     ),
@@ -132,7 +132,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/scratch_dir.rs",
             // Of a directory that the run made, where it is mounted for a client and a server.
             "crates/experiments/src/share/run/files.rs",
-            "crates/experiments/src/swap/kernel.rs",
+            "crates/experiments/src/swap/group.rs",
             // A swap area that was moved while the kernel used it.
             "crates/experiments/src/swap/undo.rs",
             // Pages of runs that are gone.
