@@ -25,7 +25,7 @@ pub(super) fn table(plan: &Plan, groups: &[Group<'_>], files: &[FileSets]) -> Op
     }
     for (at, column) in columns[first..].iter_mut().step_by(2).enumerate() {
         let here = loads.iter().enumerate().filter_map(|(row, of)| Some((row, of[at]?)));
-        mark(column, &here.collect::<Vec<_>>(), plan);
+        mark(column, &here.collect::<Vec<_>>());
     }
     // A column without a number is left out.
     for at in (0..columns.len()).rev() {
@@ -41,13 +41,10 @@ pub(super) fn table(plan: &Plan, groups: &[Group<'_>], files: &[FileSets]) -> Op
 type Loads<'a> = [Option<&'a Group<'a>>; 2];
 
 /// Marks the fastest and the slowest drive of each load.
-fn mark(column: &mut Column, groups: &[(usize, &Group<'_>)], plan: &Plan) {
-    // A second target on a drive does not compete with the first.
-    let again = |g: &Group<'_>| plan.targets[..g.at].iter().any(|target| target.is_on_same_drives(g.target));
-    let all: Vec<_> = groups.iter().filter(|(_, g)| !again(g)).map(|(row, g)| (*row, *g)).collect();
+fn mark(column: &mut Column, groups: &[(usize, &Group<'_>)]) {
     let load = |g: &Group<'_>| (g.measure.label.clone(), g.measure.load.clone());
-    for one in distinct(all.iter().map(|(_, g)| load(g))) {
-        let same = all.iter().filter(|(_, g)| load(g) == one).map(|(row, g)| (*row, &g.estimate));
+    for one in distinct(groups.iter().map(|(_, g)| load(g))) {
+        let same = groups.iter().filter(|(_, g)| load(g) == one).map(|(row, g)| (*row, &g.estimate));
         column.mark(&same.collect::<Vec<_>>());
     }
 }
