@@ -20,9 +20,9 @@ mod shared_options;
 mod stamped;
 mod target_checks;
 mod test_files;
-pub mod unit_files;
 #[cfg(test)]
 mod testing;
+pub mod unit_files;
 mod whole_drives;
 
 pub use boot::{BootError, RESTART, STOP, TIMES, has_systemd, is_recorded};
@@ -34,14 +34,11 @@ pub use shared_options::{ERASE, SUITE, seconds};
 pub use swap::work as use_memory;
 pub use target_checks::still_fits;
 
-use std::path::Path;
-
 use crate::{
     findings::Findings,
     inventory::Inventory,
     plan::Plan,
     record::Event,
-    run::Leftover,
     target::{Target, TargetError},
 };
 
@@ -71,7 +68,9 @@ impl Experiment {
         }
         let plan = (self.plan)(ask)?;
         match plan.steps.len() {
-            steps if steps > MAX_STEPS => Err(PlanError::Steps { steps, most: MAX_STEPS }),
+            steps if steps > MAX_STEPS => Err(PlanError::Options(format!(
+                "the plan has {steps} steps, more than {MAX_STEPS}: choose fewer runs, loads or targets"
+            ))),
             _ => Ok(Plan { experiment: self.name.to_owned(), ..plan }),
         }
     }
@@ -149,11 +148,6 @@ experiments! {
     share::SHARE,
     boot::BOOT,
     #[cfg(test)] synctime::SYNCTIME,
-}
-
-/// Files that runs keep in a store until they are resumed.
-pub fn waiting(store: &Path) -> Vec<Leftover> {
-    power::waiting(store)
 }
 
 /// An experiment by the name in its records. `check` is one that has a command of its own.

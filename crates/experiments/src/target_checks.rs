@@ -1,8 +1,8 @@
-//! Whether a target has room for a load, and allows it.
+//! Whether a target has room for a load, and allows it; scratch files that are smaller because of the space that stays free.
 
 use super::request::{PlanError, Request};
 use crate::{
-    plan::Plan,
+    plan::{Cut, CutBy, Plan, WantedFile},
     target::{Kind, Target},
     units::{Caching, Load, MIB},
 };
@@ -75,7 +75,7 @@ pub fn fits(target: &Target, needed: u64) -> Result<u64, PlanError> {
     let reserve = reserve(target);
     let room = free.saturating_sub(reserve);
     if room < needed {
-        return Err(PlanError::NoSpace { path: target.path.clone(), free, needed, reserve, most: room });
+        return Err(PlanError::NoSpace { path: target.path.clone(), free, needed, reserve });
     }
     Ok(room)
 }
@@ -85,8 +85,7 @@ pub fn still_fits(left: &Plan) -> Result<(), PlanError> {
     for (at, target) in left.targets.iter().enumerate().filter(|(at, _)| left.build(*at).is_none()) {
         let space = left.steps.iter().filter(|step| step.is_on(at)).map(|step| step.act.space());
         if let Some(needed) = space.max().filter(|bytes| *bytes > 0) {
-            // The plan of a resumed run stays.
-            fits(target, needed).map_err(PlanError::without_limit)?;
+            fits(target, needed)?;
         }
     }
     Ok(())
