@@ -92,7 +92,7 @@ pub enum Command {
     #[command(hide = true)]
     SwapWorker,
     /// Record a boot of `run boot --times`, as its unit of systemd
-    #[command(hide = true, name = crate::experiments::boot_series::COMMAND)]
+    #[command(hide = true, name = super::boot_series::COMMAND)]
     BootSeries,
     /// Print the runs or suites that may follow these words, for those scripts
     #[command(hide = true)]

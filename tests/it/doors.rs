@@ -68,7 +68,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             // Test files: of power, and on pools that the run built.
             "crates/experiments/src/test_files/tree.rs",
             // Settings of the kernel, and its control groups.
-            "crates/experiments/src/swap/kernel.rs",
+            "crates/experiments/src/swap/group.rs",
             // The collection, in a private temporary directory.
             "src/cli/fleet/collection.rs",
         ],
@@ -94,7 +94,7 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/experiments/src/power/cut.rs",
             "crates/experiments/src/test_files/tree.rs",
             "crates/experiments/src/share/run/sandbox.rs",
-            "crates/experiments/src/swap/kernel.rs",
+            "crates/experiments/src/swap/group.rs",
             "src/cli/fleet/collection.rs",
         ],
     ),
@@ -115,7 +115,6 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
         &[
             "crates/core/src/record/atomic_file.rs",
             "crates/core/src/record/store.rs",
-            "crates/experiments/src/boot/series.rs",
             // Blocks that are back on their drive.
             "crates/experiments/src/capacity/saved.rs",
             "crates/core/src/run/held.rs",
@@ -130,13 +129,14 @@ const DOORS: &[(&str, &[&str], &[&str])] = &[
             "crates/core/src/run/scratch_dir.rs",
             // Of a directory that the run made, where it is mounted for a client and a server.
             "crates/experiments/src/share/run/files.rs",
-            "crates/experiments/src/swap/kernel.rs",
+            "crates/experiments/src/swap/group.rs",
             // A swap area that was moved while the kernel used it.
             "crates/experiments/src/swap/undo.rs",
             // Pages of runs that are gone.
             "src/cli/site.rs",
-            // The units of its timer.
-            "src/cli/check/timer.rs",
+            "src/cli/boot_series.rs",
+            // The units of a timer and of a series of restarts.
+            "crates/experiments/src/unit_files.rs",
         ],
     ),
     ("decides what may be shown", &["is_control"], &["crates/units/src/visible.rs"]),

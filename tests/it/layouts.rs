@@ -325,12 +325,9 @@ fn layouts_that_can_not_be_planned_say_why() {
     let survive = |n, layouts| refused(3, &[("survive", n), ("layouts", layouts)]);
     assert_eq!(
         survive("2", "raid0,raid5"),
-        "--survive 2: none of raid0 and raid5 survives that with 3 drives; at most 1 may fail"
+        "--survive 2: at most 1 of 3 drives may fail with raid0 and raid5"
     );
-    assert_eq!(
-        survive("1", "raid0"),
-        "--survive 1: raid0 does not survive that with 3 drives; at most 0 may fail"
-    );
+    assert_eq!(survive("1", "raid0"), "--survive 1: at most 0 of 3 drives may fail with raid0");
     let mut suite = asked(2, &[]);
     suite.suite = Some(Suite::find("dd-256k").expect("is shipped"));
     let why = LAYOUTS.plan(&suite).expect_err("refused").to_string();
@@ -354,7 +351,7 @@ fn layouts_that_can_not_be_planned_say_why() {
     small.targets[1].drives[0].sectors = 62_000_000_000 / 512;
     small.targets[0].drives[0].sectors = 240_000_000_000 / 512;
     let why = LAYOUTS.plan(&small).expect_err("refused").to_string();
-    assert!(why.contains("holds 62.0 GB, less than --size 100 GiB"), "{why}");
+    assert!(why.contains("holds 62.0 GB, less than the 100 GiB that are used"), "{why}");
     // With three drives raid6 is left out.
     let three = LAYOUTS.plan(&asked(3, &[])).expect("plans");
     assert_eq!(three.targets.len(), 3 + 5);

@@ -60,29 +60,6 @@ fn a_store_that_is_removed_during_a_run_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_suite_that_reads_before_it_writes_is_refused_on_a_directory() {
-    let (cli, fs) = (Cli::new(), FaultFs::mount());
-    let suite = cli.config().with_extension("toml");
-    let loads = |first: &str, second: &str| {
-        let load =
-            |rw: &str| format!("[[loads]]\nrw = \"{rw}\"\nblock = \"64KiB\"\ndepth = 1\nsize = \"1MiB\"\n");
-        fs::write(
-            &suite,
-            format!("name = \"own\"\nabout = \"two\"\nsource = \"none\"\n{}{}", load(first), load(second)),
-        )
-        .expect("writes");
-        cli.run(["run", "baseline", "--plan", "--suite", text(&suite), text(fs.path())])
-    };
-    let done = loads("read", "write");
-    let said = words(&done.err);
-    assert!(
-        done.code == 2 && said.contains("reads before anything is written: put a load that writes"),
-        "{said}"
-    );
-    assert_eq!(loads("write", "read").code, 0);
-}
-
-#[test]
 fn hints_can_be_followed() {
     let (cli, fs) = (Cli::new(), FaultFs::mount());
     fs.set(|faults| faults.free = Some(2 * GIB));

@@ -204,20 +204,6 @@ fn the_least_bytes_named_are_enough_and_a_byte_less_is_not() {
 }
 
 #[test]
-fn repetitions_cut_by_limits_are_said() {
-    let flags = |ask: &Request| {
-        let board = Board { drives: vec![Model::flat(62 * GB, 20e6)], buses: Vec::new(), seed: 1 };
-        found(&carry_out(&planned(ask), &board).expect("runs")).flags
-    };
-    let mut little = asked();
-    little.values.set("runs", "1");
-    assert_eq!(flags(&little), [""; 0]);
-    little.effort.max_bytes = 40 * MIB;
-    let said = flags(&little);
-    assert!(said.len() == 1 && said[0].starts_with("Repetitions were shorter than usual"), "{said:?}");
-}
-
-#[test]
 fn a_disk_is_only_read_and_a_drive_of_4_kib_blocks_has_no_smaller_direct_transfers() {
     let disk = planned(&ask(vec![target("disk", 500 * GB, true)], Rules::standard(), 4096));
     assert!(disk.measures().all(|(_, m)| !m.load.writes()) && disk.cost(0).written == 0);

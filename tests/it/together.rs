@@ -327,7 +327,7 @@ fn hubs_that_limit_are_named() {
 }
 
 #[test]
-fn limiting_drives_are_named_with_the_headroom_of_their_bus() {
+fn limiting_drives_are_named() {
     let findings = two_sticks().findings(1);
     insta::assert_snapshot!(said(&findings));
     for load in ["read", "write"] {

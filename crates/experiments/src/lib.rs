@@ -12,8 +12,6 @@ use drivebench_units as units;
 
 pub mod check;
 mod common;
-mod free_space;
-mod load_name;
 mod options;
 pub mod pool_commands;
 mod request;
@@ -24,25 +22,23 @@ mod target_checks;
 mod test_files;
 #[cfg(test)]
 mod testing;
+pub mod unit_files;
 mod whole_drives;
 
-pub use boot::{BootError, RESTART, STOP, TIMES, has_systemd, is_recorded, series as boot_series};
-pub use load_name::LoadName;
+pub use boot::{BootError, RESTART, STOP, TIMES, has_systemd, is_recorded};
 pub use options::{Declared, Opt, Spec, Values};
-pub use request::{Effort, PlanError, Request};
+pub use power::waiting;
+pub use request::{Effort, LoadName, PlanError, Request};
 pub use share::learn_networks;
 pub use shared_options::{ERASE, SUITE, seconds};
 pub use swap::work as use_memory;
 pub use target_checks::still_fits;
-
-use std::path::Path;
 
 use crate::{
     findings::Findings,
     inventory::Inventory,
     plan::Plan,
     record::Event,
-    run::Leftover,
     target::{Target, TargetError},
 };
 
@@ -72,7 +68,9 @@ impl Experiment {
         }
         let plan = (self.plan)(ask)?;
         match plan.steps.len() {
-            steps if steps > MAX_STEPS => Err(PlanError::Steps { steps, most: MAX_STEPS }),
+            steps if steps > MAX_STEPS => Err(PlanError::Options(format!(
+                "the plan has {steps} steps, more than {MAX_STEPS}: choose fewer runs, loads or targets"
+            ))),
             _ => Ok(Plan { experiment: self.name.to_owned(), ..plan }),
         }
     }
@@ -150,11 +148,6 @@ experiments! {
     share::SHARE,
     boot::BOOT,
     #[cfg(test)] synctime::SYNCTIME,
-}
-
-/// Files that runs keep in a store until they are resumed.
-pub fn waiting(store: &Path) -> Vec<Leftover> {
-    power::waiting(store)
 }
 
 /// An experiment by the name in its records. `check` is one that has a command of its own.

@@ -180,7 +180,20 @@ impl Values {
 pub fn choice<T: Copy>(text: &str, values: &[(&str, T)]) -> Result<T, String> {
     let known = || values.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
     let found = values.iter().find(|(word, _)| *word == text);
-    found.map(|(_, value)| *value).ok_or_else(|| format!("one of {}", known()))
+    found.map(|(_, value)| *value).ok_or_else(|| format!("choose from {}", known()))
+}
+
+/// The values of a list of words, each once.
+pub fn choices<T: Copy + PartialEq>(text: &str, values: &[(&str, T)]) -> Result<Vec<T>, String> {
+    let mut all = Vec::new();
+    for word in text.split(',') {
+        let value = choice(word, values)?;
+        if all.contains(&value) {
+            return Err(format!("'{word}' is named twice"));
+        }
+        all.push(value);
+    }
+    Ok(all)
 }
 
 /// A whole number in a range.

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::{Declared, Experiment, LoadName, Values, free_space::cuts, shared_options as shared};
+use super::{Declared, Experiment, Values, shared_options as shared, target_checks::cuts};
 use crate::{
     analyse::Rules,
     plan::{Plan, Steps, Suite, SuiteError, TimeLimit},
     target::Target,
-    units::{Caching, Direction, Layout, Load, LoadError, MIB, Pattern, count, decimal_bytes, listed, size},
+    units::{Caching, Direction, Load, LoadError, MIB, Pattern, count, decimal_bytes, size},
 };
 
 #[derive(Debug, Clone)]
@@ -98,7 +98,32 @@ impl Effort {
     }
 }
 
+/// Loads by fio's names (`rw=`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadName {
+    Read,
+    Write,
+    RandRead,
+    RandWrite,
+    Rw,
+    RandRw,
+}
+
 impl LoadName {
+    pub const ALL: [Self; 6] =
+        [Self::Read, Self::Write, Self::RandRead, Self::RandWrite, Self::Rw, Self::RandRw];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::RandRead => "randread",
+            Self::RandWrite => "randwrite",
+            Self::Rw => "rw",
+            Self::RandRw => "randrw",
+        }
+    }
+
     /// The load of this name with the options of a request.
     pub fn load(self, ask: &Request) -> Load {
         let mixed = Direction::Mixed { read_percent: ask.read_percent };
@@ -124,24 +149,7 @@ pub enum PlanError {
     TooFew { experiment: &'static str, least: usize },
     #[error("{experiment} takes {}", count(*most as u64, "target"))]
     TooMany { experiment: &'static str, most: usize },
-    #[error("{layout} needs at least {least} drives, {given} given")]
-    TooFewDrives { layout: Layout, least: usize, given: usize },
-    #[error("--survive {survive}: {} with {}; at most {most} may fail", survives(layouts), count(*drives as u64, "drive"))]
-    Survive { survive: u32, layouts: Vec<Layout>, drives: usize, most: usize },
-    #[error(
-        "{target} holds {}, less than --size {}: add --size with at most what the smallest drive holds",
-        decimal_bytes(*.holds), size(*.asked)
-    )]
-    Small { target: String, holds: u64, asked: u64 },
-    #[error("there is no drive {number}, only {drives}")]
-    NoMember { number: usize, drives: usize },
-    #[error("{a} and {b} are on one drive ({drive}): name drives in different bays")]
-    SameDrive { a: String, b: String, drive: String },
-    #[error(
-        "choose what to measure: --now records the current boot, --times N restarts this machine N times"
-    )]
-    WhichBoot,
-    /// Options that don't fit together.
+    /// Options that don't fit together, or don't fit the targets.
     #[error("{0}")]
     Options(String),
     #[error(transparent)]
@@ -156,70 +164,21 @@ pub enum PlanError {
     #[error("{path} can't be written: {why}", path = path.display())]
     NotWritable { path: PathBuf, why: String },
     #[error(
-        "{path} has {} free; this needs {}, and {} stays free for other programs: {}", decimal_bytes(*.free), decimal_bytes(*.needed), decimal_bytes(*.reserve),
-        instead(*.most), path = path.display()
+        "{path} has {} free; this needs {}, and {} stays free for other programs: free some space or choose another directory",
+        decimal_bytes(*.free), decimal_bytes(*.needed), decimal_bytes(*.reserve), path = path.display()
     )]
-    NoSpace {
-        path: PathBuf,
-        free: u64,
-        needed: u64,
-        reserve: u64,
-        /// What `--max-bytes` could be; 0 where it doesn't help or can't be used.
-        most: u64,
-    },
+    NoSpace { path: PathBuf, free: u64, needed: u64, reserve: u64 },
     #[error(
         "direct I/O on {path} moves multiples of {}, not {block} B: choose another --bs or suite, or --caching buffered+fsync",
         size(*.unit), path = path.display()
     )]
     Alignment { path: PathBuf, block: u64, unit: u64 },
-    #[error(
-        "suite {suite} is followed exactly, and its load {label} reads before anything is written: put a load that writes \
-         before it, or name a file or drive to read instead of {path}",
-        path = path.display()
-    )]
-    ReadsFirst { path: PathBuf, suite: String, label: String },
-    #[error("suite {suite} can't be used for layouts: {why}")]
-    NoLayouts { suite: String, why: String },
-    #[error("suite {suite} is followed exactly: --{option} can't be used with it")]
-    Exact { suite: String, option: &'static str },
     #[error("--max-bytes leaves {} for a load, less than one block of {}", decimal_bytes(*.bytes), size(*.block))]
     Budget { bytes: u64, block: u64 },
     #[error("--max-bytes {} is too little: at least {} is needed", size(*.bytes), size(*.least))]
     Bytes { bytes: u64, least: u64 },
-    #[error("the plan has {steps} steps, more than {most}: choose fewer runs, loads or targets")]
-    Steps { steps: usize, most: usize },
     #[error("{path}: {why}", path = path.display())]
     Unsuitable { path: PathBuf, why: String },
     #[error("{path} holds {}: less than one block of {}", size(*.bytes), size(*.block), path = path.display())]
     TooSmall { path: PathBuf, bytes: u64, block: u64 },
-}
-
-impl PlanError {
-    /// The same where `--max-bytes` can't be used.
-    pub fn without_limit(self) -> Self {
-        match self {
-            Self::NoSpace { path, free, needed, reserve, .. } => {
-                Self::NoSpace { path, free, needed, reserve, most: 0 }
-            }
-            other => other,
-        }
-    }
-}
-
-/// `none of raid0 and raid5 survives that`.
-fn survives(layouts: &[Layout]) -> String {
-    match layouts {
-        [layout] => format!("{layout} does not survive that"),
-        all => {
-            format!("none of {} survives that", listed(&all.iter().map(|one| one.name()).collect::<Vec<_>>()))
-        }
-    }
-}
-
-/// What to do where the free space is too small.
-fn instead(most: u64) -> String {
-    match most / MIB {
-        0 => "free some space or choose another directory".to_owned(),
-        most => format!("free some space, choose another directory, or use --max-bytes {most}MiB"),
-    }
 }

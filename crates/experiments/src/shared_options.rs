@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     LoadName, Opt,
-    options::{choice, parsed, within},
+    options::{choice, choices, parsed, within},
 };
 use crate::units::{Caching, parse_size};
 
@@ -105,17 +105,7 @@ fn serials(text: &str) -> Result<Vec<String>, String> {
 }
 
 fn loads(text: &str) -> Result<Vec<LoadName>, String> {
-    let known = LoadName::ALL.map(LoadName::name).join(", ");
-    let mut loads = Vec::new();
-    for name in text.split(',') {
-        let load =
-            LoadName::ALL.into_iter().find(|l| l.name() == name).ok_or(format!("choose from {known}"))?;
-        if loads.contains(&load) {
-            return Err(format!("'{name}' is named twice"));
-        }
-        loads.push(load);
-    }
-    Ok(loads)
+    choices(text, &LoadName::ALL.map(|load| (load.name(), load)))
 }
 
 pub fn bytes(text: &str) -> Result<u64, String> {

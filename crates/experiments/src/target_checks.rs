@@ -1,14 +1,48 @@
-//! Whether a target has room for a load, and allows it.
+//! Whether a target has room for a load, and allows it; scratch files that are smaller because of the space that stays free.
 
-use super::{
-    free_space::{largest_file, reserve},
-    request::{PlanError, Request},
-};
+use super::request::{PlanError, Request};
 use crate::{
-    plan::Plan,
+    plan::{Cut, CutBy, Plan, WantedFile},
     target::{Kind, Target},
     units::{Caching, Load, MIB},
 };
+
+/// Left free for other programs where the filesystem isn't small.
+const RESERVE: u64 = 1024 * MIB;
+/// FAT counts a file's bytes in 32 bits.
+const FAT_FILE: u64 = (4 << 30) - 1;
+/// The largest block: a file has as many as fit.
+const BLOCK: u64 = 16 * MIB;
+
+/// What is left free for other programs: 5 % of the filesystem, at least 1 GiB, but at most half of a small one.
+pub(super) fn reserve(target: &Target) -> u64 {
+    target.capacity.map_or(RESERVE, |capacity| (capacity / 20).max(RESERVE.min(capacity / 2)))
+}
+
+/// The largest file that the target's filesystem allows, where that is a limit.
+pub(super) fn largest_file(target: &Target) -> Option<u64> {
+    let filesystem = target.mount.as_ref()?.filesystem.as_str();
+    ["vfat", "msdos"].contains(&filesystem).then_some(FAT_FILE)
+}
+
+/// The files that are smaller than asked, because no more fits.
+pub(super) fn cuts(targets: &[Target], files: &[WantedFile]) -> Vec<Cut> {
+    let cut = |file: &WantedFile| {
+        let WantedFile { target: at, bytes, asked } = *file;
+        let target = targets.get(at)?;
+        let limits = |limit: u64| limit < asked && bytes <= limit && limit - bytes < BLOCK;
+        let kept = reserve(target);
+        let by = match (target.free, largest_file(target)) {
+            (Some(free), _) if limits(free.saturating_sub(kept)) => CutBy::FreeSpace { free, kept },
+            (_, Some(most)) if limits(most) => {
+                CutBy::LargestFile { filesystem: target.mount.as_ref()?.filesystem.clone() }
+            }
+            _ => return None,
+        };
+        Some(Cut { target: at as u32, asked, bytes, by })
+    };
+    files.iter().filter_map(cut).collect()
+}
 
 /// How far into the target the loads may reach.
 pub fn reach(target: &Target, ask: &Request, writes: bool) -> Result<u64, PlanError> {
@@ -41,7 +75,7 @@ pub fn fits(target: &Target, needed: u64) -> Result<u64, PlanError> {
     let reserve = reserve(target);
     let room = free.saturating_sub(reserve);
     if room < needed {
-        return Err(PlanError::NoSpace { path: target.path.clone(), free, needed, reserve, most: room });
+        return Err(PlanError::NoSpace { path: target.path.clone(), free, needed, reserve });
     }
     Ok(room)
 }
@@ -51,8 +85,7 @@ pub fn still_fits(left: &Plan) -> Result<(), PlanError> {
     for (at, target) in left.targets.iter().enumerate().filter(|(at, _)| left.build(*at).is_none()) {
         let space = left.steps.iter().filter(|step| step.is_on(at)).map(|step| step.act.space());
         if let Some(needed) = space.max().filter(|bytes| *bytes > 0) {
-            // The plan of a resumed run stays.
-            fits(target, needed).map_err(PlanError::without_limit)?;
+            fits(target, needed)?;
         }
     }
     Ok(())
@@ -80,12 +113,7 @@ pub fn would_erase(target: &Target) -> PlanError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        Values,
-        free_space::cuts,
-        inventory::Mount,
-        plan::{Cut, CutBy, Steps},
-    };
+    use crate::{Values, inventory::Mount, plan::Steps};
 
     const GIB: u64 = 1 << 30;
 

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::{Opt, PlanError, shared_options::bytes};
+use super::{Opt, PlanError, options::choices, shared_options::bytes};
 use crate::{
     inventory::SYSTEM_MOUNTS,
     target::{Kind, Target},
-    units::{KIB, Layout, MIB, shell_word},
+    units::{self, KIB, Layout, MIB, decimal_bytes, listed, shell_word},
 };
 
 pub const LAYOUTS: Opt<Vec<Layout>> =
@@ -17,16 +17,7 @@ pub const SIZE: Opt<u64> = Opt::new("size", "SIZE", size, "Bytes used of each dr
 pub const CHUNK: Opt<u64> = Opt::new("chunk", "SIZE", chunk, "Chunk size of striped arrays").default("512k");
 
 fn layouts(text: &str) -> Result<Vec<Layout>, String> {
-    let known = Layout::ALL.map(Layout::name).join(", ");
-    let mut layouts = Vec::new();
-    for name in text.split(',') {
-        let layout = Layout::of_name(name).ok_or(format!("choose from {known}"))?;
-        if layouts.contains(&layout) {
-            return Err(format!("'{name}' is named twice"));
-        }
-        layouts.push(layout);
-    }
-    Ok(layouts)
+    choices(text, &Layout::ALL.map(|layout| (layout.name(), layout)))
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -75,7 +66,10 @@ pub fn check_each(what: &str, targets: &[Target], size: u64) -> Result<(), PlanE
             }
         };
         if drive.bytes() < size {
-            return Err(PlanError::Small { target: target.given.clone(), holds: drive.bytes(), asked: size });
+            let (given, holds, size) = (&target.given, decimal_bytes(drive.bytes()), units::size(size));
+            return Err(PlanError::Options(format!(
+                "{given} holds {holds}, less than the {size} that are used of each drive: name a larger one, or lower --size"
+            )));
         }
     }
     Ok(())
@@ -89,7 +83,8 @@ pub fn layouts_of(asked: Option<Vec<Layout>>, drives: usize) -> Result<Vec<Layou
     };
     match asked.iter().find(|layout| !fits(layout)) {
         Some(layout) => {
-            Err(PlanError::TooFewDrives { layout: *layout, least: layout.least(), given: drives })
+            let least = layout.least();
+            Err(PlanError::Options(format!("{layout} needs at least {least} drives, {drives} given")))
         }
         None => Ok(asked),
     }
@@ -99,7 +94,12 @@ pub fn layouts_of(asked: Option<Vec<Layout>>, drives: usize) -> Result<Vec<Layou
 pub fn check_survival(layouts: &[Layout], drives: usize, survive: u32) -> Result<(), PlanError> {
     let most = layouts.iter().map(|layout| layout.survives(drives)).max().unwrap_or(0);
     match most < survive as usize {
-        true => Err(PlanError::Survive { survive, layouts: layouts.to_vec(), drives, most }),
+        true => {
+            let names = listed(&layouts.iter().map(|layout| layout.name()).collect::<Vec<_>>());
+            Err(PlanError::Options(format!(
+                "--survive {survive}: at most {most} of {drives} drives may fail with {names}"
+            )))
+        }
         false => Ok(()),
     }
 }

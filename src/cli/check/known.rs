@@ -60,7 +60,7 @@ impl SavedChecks {
 impl KnownDrive {
     /// Saves the decisions of a check and returns whether the alarms have changed. A check that could not judge the drive
     /// keeps its alarms.
-    pub fn update(&mut self, probe: &Probe, past: &Past<'_>, decisions: &[Decision]) -> bool {
+    pub fn update(&mut self, probe: &Probe, past: &Past, decisions: &[Decision]) -> bool {
         self.reference = past.reference.iter().map(|probe| probe.run.clone()).collect();
         if past.lacks(decisions) {
             self.reference.push(probe.run.clone());
@@ -113,15 +113,6 @@ pub(super) struct Checks<'a> {
     read: HashMap<String, Vec<Probe>>,
 }
 
-/// The earlier checks of one drive that matter.
-#[derive(Debug, Default)]
-pub(super) struct Earlier {
-    reference: Vec<Probe>,
-    recent: Vec<Probe>,
-    looks: usize,
-    peers: Vec<Probe>,
-}
-
 impl<'a> Checks<'a> {
     pub fn read(store: &'a Store) -> anyhow::Result<Self> {
         let is_check = |run: &Summary| {
@@ -158,13 +149,13 @@ impl<'a> Checks<'a> {
         runs.iter().rev().take(READ).find_map(|run| self.complete(run, identity))
     }
 
-    /// The checks of a drive before `now`, with the reference `kept`. If its records are gone, the oldest complete check is
-    /// the reference.
-    pub fn before(&mut self, now: &Probe, kept: &[String]) -> Earlier {
+    /// The checks of a drive before `now`. If the records of its reference are gone, the oldest complete check is the reference.
+    pub fn before(&mut self, now: &Probe, known: &KnownDrive) -> Past {
         let identity = now.drive.identity();
         let runs: Vec<String> =
             self.runs_of_drive(&identity).into_iter().filter(|run| *run != now.run).collect();
-        let mut reference: Vec<Probe> = kept.iter().filter_map(|run| self.complete(run, &identity)).collect();
+        let mut reference: Vec<Probe> =
+            known.reference.iter().filter_map(|run| self.complete(run, &identity)).collect();
         if reference.is_empty() {
             reference.extend(runs.iter().take(READ).find_map(|run| self.complete(run, &identity)));
         }
@@ -172,7 +163,9 @@ impl<'a> Checks<'a> {
         let since = runs.iter().position(is_of_it).map_or(&[][..], |at| &runs[at + 1..]);
         let others: Vec<&String> = since.iter().rev().filter(|run| !is_of_it(run)).take(READ).collect();
         let recent = others.into_iter().filter_map(|run| self.complete(run, &identity)).take(AGREE - 1);
-        Earlier { recent: recent.collect(), looks: since.len(), peers: self.peers(now), reference }
+        let recent = recent.collect();
+        let (counters, peers_accepted) = (known.counters.clone(), known.peers_accepted);
+        Past { recent, looks: since.len(), peers: self.peers(now), reference, counters, peers_accepted }
     }
 
     /// The newest complete check of each other drive of the same model.
@@ -194,19 +187,6 @@ impl<'a> Checks<'a> {
             }
         }
         peers
-    }
-}
-
-impl Earlier {
-    pub fn past(&self, known: &KnownDrive) -> Past<'_> {
-        Past {
-            reference: self.reference.iter().collect(),
-            recent: self.recent.iter().collect(),
-            looks: self.looks,
-            counters: known.counters.clone(),
-            peers: self.peers.iter().collect(),
-            peers_accepted: known.peers_accepted,
-        }
     }
 }
 

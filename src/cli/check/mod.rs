@@ -32,7 +32,7 @@ use crate::{
     conditions::{self, Snapshot, check_before},
     experiments::{
         Request, Values,
-        check::{Alarm, CHECK, Decision, Probe, Skipped, decide},
+        check::{CHECK, Decision, Probe, Skipped, decide},
     },
     inventory::{Drive, Inventory, Medium, natural_order},
     plan::Plan,
@@ -60,8 +60,6 @@ struct Checked {
     decisions: Vec<Decision>,
     /// Whether its alarms differ from those of the last check.
     changed: bool,
-    /// Alarms of the last check.
-    before: Vec<Alarm>,
 }
 
 pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -113,10 +111,17 @@ pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> a
         drive,
         decisions: vec![Decision::Skipped { why }],
         changed: false,
-        before: Vec::new(),
     }));
     all.sort_by(|a, b| natural_order(&a.drive.name, &b.drive.name));
     let document = document(run.as_deref(), &all);
+    let told = match args.on_change.as_ref().filter(|_| all.iter().any(|one| one.changed)) {
+        Some(command) => run_on_change(command, &document, &runner),
+        None => Ok(()),
+    };
+    // Else the next check reports the change again.
+    if told.is_ok() && !nothing {
+        known.save(&store)?;
+    }
     match args.format {
         ListFormat::Json => output.result(&report::json(&document))?,
         ListFormat::Text => show(&all, output)?,
@@ -124,16 +129,9 @@ pub(super) fn check(args: &Check, store: &Option<PathBuf>, output: &Output) -> a
     if run.is_some() && !geteuid().is_root() {
         output.note("With sudo, error counters are read too, and sleeping disks are recognised.");
     }
-    if let Some(command) = args.on_change.as_ref().filter(|_| all.iter().any(|one| one.changed)) {
-        if let Err(e) = run_on_change(command, &document, &runner) {
-            // The next check reports the change again.
-            for one in all.iter().filter(|one| one.changed) {
-                known.drives.entry(one.drive.identity()).or_default().alarms.clone_from(&one.before);
-            }
-            known.save(&store)?;
-            output.error(&e, None);
-            return Ok(ExitCode::from(USAGE));
-        }
+    if let Err(e) = told {
+        output.error(&e, None);
+        return Ok(ExitCode::from(USAGE));
     }
     Ok(match all.iter().flat_map(|one| &one.decisions).any(|one| one.alarm().is_some()) {
         true => ExitCode::FAILURE,
@@ -274,34 +272,31 @@ fn measured(
     let plan: Plan = CHECK.plan(&Request::new(&CHECK, targets, Values::default())?)?;
     let signals = Signals::listen()?;
     let cancel = signals.cancel();
-    let labels = plan.targets.iter().map(|t| format!("{} ({})", t.path.display(), t.label())).collect();
+    let targets = plan.targets.iter().map(|t| format!("{} ({})", t.path.display(), t.label())).collect();
     let host = run::host(sysroot);
-    let (name, mut writer) =
-        store.create(|run| Start { targets: labels, host, ..start(run, CHECK.name, inventory.clone()) })?;
+    let begun = Start { targets, host, ..start(String::new(), CHECK.name, inventory.clone()) };
+    // In memory, so that no write to a drive is part of its measurement.
+    let mut events: Vec<Event> = Vec::new();
     let (mut live, mut quiet) = (Show::new(output, &plan, false), Quiet);
-    let mut world = Local::new(sysroot, &plan.targets, store.dir(), &name);
+    let mut world = Local::new(sysroot, &plan.targets, store.dir(), CHECK.name);
     let mut setting = RunContext {
-        run: &name,
+        run: CHECK.name,
         world: &mut world,
         inventory: &inventory,
         store: store.dir(),
-        log: &mut writer,
+        log: &mut events,
         watcher: if output.live { &mut live } else { &mut quiet },
         cancel: &cancel,
     };
-    let carried = setting
-        .emit(Event::Plan { plan: plan.clone() })
-        .and_then(|()| run::execute(&plan, &Default::default(), &mut setting));
-    let ended = carried.and_then(|how| {
-        setting.emit(Event::End(End { how, at: run::now() }))?;
-        setting.log.sync()
-    });
-    ended.map_err(|e| anyhow!("the record of {name} can't be written: {e}"))?;
+    setting.emit(Event::Plan { plan: plan.clone() })?;
+    let how = run::execute(&plan, &Default::default(), &mut setting)?;
+    setting.emit(Event::End(End { how, at: run::now() }))?;
+    let name = store.keep(|run| Start { run, ..begun }, &events)?;
     stored::pack(store, &name, output);
     Ok((name, signals.code()))
 }
 
-/// The decisions on each drive of this check and on `broken` ones, saved for the next check.
+/// The decisions on each drive of this check and on `broken` ones, with what the next check has to know.
 fn decided(
     run: Option<&str>,
     broken: Vec<Probe>,
@@ -317,14 +312,11 @@ fn decided(
     let mut all = Vec::new();
     for probe in probes {
         let drive = known.drives.entry(probe.drive.identity()).or_default();
-        let earlier = checks.before(&probe, &drive.reference);
-        let past = earlier.past(drive);
+        let past = checks.before(&probe, drive);
         let decisions = decide(&probe, &past);
-        let before = drive.alarms.clone();
         let changed = drive.update(&probe, &past, &decisions);
-        all.push(Checked { drive: probe.drive, decisions, changed, before });
+        all.push(Checked { drive: probe.drive, decisions, changed });
     }
-    known.save(store)?;
     Ok(all)
 }
 

@@ -1,8 +1,8 @@
 //! `check --install` and `--remove`: a timer of systemd that checks the drives, or the line of cron where there is none.
 
 use std::{
-    env, fs,
-    io::{self, BufRead, IsTerminal, Write},
+    env,
+    io::{self, BufRead, IsTerminal},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -13,9 +13,12 @@ use rustix::process::geteuid;
 
 use crate::{
     cli::{errors::Usage, output::Output},
-    experiments::has_systemd,
-    record::{AtomicFile, Store, caller, make_dir},
-    tools::{Query, Runner, System, systemctl},
+    experiments::{
+        has_systemd,
+        unit_files::{self, asked},
+    },
+    record::{Store, caller, make_dir},
+    tools::{Runner, System, systemctl},
     units::shell_word,
 };
 
@@ -89,7 +92,7 @@ pub(super) fn install(
 
 /// Removes the timer.
 pub(super) fn remove(output: &Output) -> anyhow::Result<ExitCode> {
-    if ![SERVICE, TIMER].iter().any(|path| Path::new(path).symlink_metadata().is_ok()) {
+    if !unit_files::is_any(&[SERVICE, TIMER]) {
         output.note("No timer is installed.");
         return Ok(ExitCode::SUCCESS);
     }
@@ -201,9 +204,7 @@ impl Job {
 
     fn write(&self, runner: &dyn Runner) -> io::Result<()> {
         for (path, text) in [(SERVICE, self.service()), (TIMER, self.timer())] {
-            let file = AtomicFile::create(Path::new(path), 0o644)?;
-            file.file().write_all(text.as_bytes())?;
-            file.keep()?;
+            unit_files::write(path, 0o644, text.as_bytes())?;
         }
         asked(&systemctl::daemon_reload(), runner)?;
         asked(&systemctl::enable(TIMER_NAME), runner)?;
@@ -217,29 +218,9 @@ fn owner() -> Option<String> {
 }
 
 fn remove_all(runner: &dyn Runner) -> io::Result<()> {
-    let mut done = Vec::new();
-    if Path::new(TIMER).exists() {
-        done.push(asked(&systemctl::stop(TIMER_NAME), runner));
-        done.push(asked(&systemctl::disable(TIMER_NAME), runner));
-    }
-    for path in [TIMER, SERVICE] {
-        done.push(match fs::remove_file(path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                Err(io::Error::new(e.kind(), format!("{path}: {e}")))
-            }
-            _ => Ok(()),
-        });
-    }
-    done.push(asked(&systemctl::daemon_reload(), runner));
-    done.into_iter().collect()
-}
-
-fn asked(query: &Query, runner: &dyn Runner) -> io::Result<()> {
-    let output = runner.ask(query).map_err(io::Error::other)?;
-    match output.code {
-        Some(0) => Ok(()),
-        _ => Err(io::Error::other(format!("'{query}' failed: {}", output.complaint()))),
-    }
+    let is_there = unit_files::is_any(&[TIMER]);
+    let stopped = if is_there { asked(&systemctl::stop(TIMER_NAME), runner) } else { Ok(()) };
+    stopped.and(unit_files::remove(TIMER_NAME, &[TIMER, SERVICE], runner))
 }
 
 /// A quoted word of a systemd command line, with variables and specifiers escaped.

@@ -56,7 +56,7 @@ fn day(at: &str) -> &str {
 fn unknown(why: &Unknown) -> String {
     match why {
         Unknown::Disturbed => "not judged: other programs used the drive".to_owned(),
-        Unknown::Incomplete => "not judged: the check is incomplete".to_owned(),
+        Unknown::Incomplete => "not judged: too few reads succeeded".to_owned(),
         Unknown::Unconfirmed { change, more } => {
             format!(
                 "perhaps slower, {}; {} needed to confirm",
@@ -64,7 +64,6 @@ fn unknown(why: &Unknown) -> String {
                 count(*more as u64, "more check")
             )
         }
-        Unknown::Incomparable => "not judged: its reads can't be compared with the reference".to_owned(),
     }
 }
 
@@ -137,7 +136,6 @@ mod tests {
             unknown(Unknown::Disturbed),
             unknown(Unknown::Incomplete),
             unknown(Unknown::Unconfirmed { change, more: 2 }),
-            unknown(Unknown::Incomparable),
             skipped(Skipped::Asleep),
             skipped(Skipped::MaybeAsleep {
                 because: "hdparm is not installed: apt install hdparm".to_owned(),

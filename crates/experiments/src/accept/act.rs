@@ -1,30 +1,21 @@
 //! The act that writes or verifies one part of all drives, at the same time.
 
-use std::{
-    io,
-    ops::Range,
-    sync::atomic::{AtomicU64, Ordering},
-    thread,
-    time::Duration,
-};
+use std::{io, ops::Range, thread};
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    cover::{Covered, Failure, PassMonitor, cover, part},
-    modelled, smart,
-};
+use super::cover::{Covered, Failure, cover, part};
 use crate::{
     danger::Claim,
-    engine::{Cancel, Clock},
+    engine::Cancel,
     inventory::Inventory,
     plan::{Act, Changes, Cost, Needs, Step},
     record::{ActResult, Event},
     run::{Execution, Held, RunError, Troubles},
     stamped::{BLOCK, Device},
     sysroot::Sysroot,
-    tools::Runner,
-    units::percent,
+    tools::{Runner, smartctl},
+    units::Health,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -82,49 +73,25 @@ impl CoverPart {
         part(&(0..drive.blocks()), self.part.into(), self.parts.into())
     }
 
-    fn most_bytes(&self) -> u64 {
-        let bytes = |drive: &WholeDrive| {
-            let range = self.range(drive);
-            (range.end - range.start) * BLOCK as u64
-        };
-        self.drives.iter().map(bytes).max().unwrap_or_default()
+    fn bytes(&self, drive: &WholeDrive) -> u64 {
+        let range = self.range(drive);
+        (range.end - range.start) * BLOCK as u64
     }
 
     /// Covers each drive in a thread of its own, so that a slow or failing drive holds up no other.
-    fn cover_all(&self, run: &mut Execution<'_, '_>, drives: &[(usize, &WholeDrive)]) -> Vec<Covered> {
-        let (world, cancel) = (&run.ctx.world, &run.cancel);
-        let (erasable, clock) = (world.erasable().to_vec(), world.clock());
-        let besides: Vec<Thread<'_>> = drives
-            .iter()
-            .map(|_| Thread { clock: clock.clone(), cancel, blocks: AtomicU64::new(0) })
-            .collect();
-        let watcher = &mut run.ctx.watcher;
+    fn cover_all(&self, run: &Execution<'_, '_>, drives: &[(usize, &WholeDrive)]) -> Vec<Covered> {
+        let (erasable, cancel) = (run.ctx.world.erasable(), &run.cancel);
         thread::scope(|scope| {
             let mut threads = Vec::new();
-            for ((_, drive), monitor) in drives.iter().zip(&besides) {
-                threads.push(scope.spawn(|| self.cover_one(drive, &erasable, monitor)));
-            }
-            let mut said = 0;
-            while threads.iter().any(|thread| !thread.is_finished()) {
-                thread::sleep(Duration::from_millis(50));
-                let tenths = drives.iter().zip(&besides).map(|((_, drive), monitor)| {
-                    let range = self.range(drive);
-                    10 * monitor.blocks.load(Ordering::Relaxed) / (range.end - range.start).max(1)
-                });
-                let slowest = tenths.min().unwrap_or_default();
-                if slowest > said {
-                    said = slowest;
-                    let (nth, parts) = (self.part + 1, self.parts);
-                    let done = percent(slowest as f64 / 10.0);
-                    watcher.waits(&format!("{}, part {nth} of {parts}: {done}", self.label()));
-                }
+            for (_, drive) in drives {
+                threads.push(scope.spawn(|| self.cover_one(drive, erasable, cancel)));
             }
             let ended = threads.into_iter().map(|thread| thread.join());
             ended.map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         })
     }
 
-    fn cover_one(&self, drive: &WholeDrive, erasable: &[String], monitor: &Thread<'_>) -> Covered {
+    fn cover_one(&self, drive: &WholeDrive, erasable: &[String], cancel: &Cancel) -> Covered {
         let refused = |why: String| Covered::failed(Failure::Refused(why));
         let claim = match Claim::take(&drive.identity, erasable) {
             Ok(claim) => claim,
@@ -137,12 +104,12 @@ impl CoverPart {
         if claim.drive().bytes() != drive.bytes {
             return refused("its size has changed".to_owned());
         }
-        let cover =
-            |mut device| cover(&mut device, self.pass, &self.range(drive), drive.salt(self.seed), monitor);
+        let (range, salt) = (self.range(drive), drive.salt(self.seed));
+        let cover = |mut device| cover(&mut device, self.pass, &range, salt, cancel);
         let covered: io::Result<Covered> = Device::open(&claim).and_then(cover);
         match covered {
             // Errors of a drive that was unplugged are not damage.
-            Ok(covered) if covered.counts.errors() > 0 && !claim.is_plugged_in() => {
+            Ok(covered) if covered.counts.errors > 0 && !claim.is_plugged_in() => {
                 Covered { failed: Some(Failure::Gone), ..Covered::default() }
             }
             Ok(covered) => covered,
@@ -152,28 +119,11 @@ impl CoverPart {
     }
 }
 
-/// The clock, the progress and the cancellation of one thread.
-struct Thread<'a> {
-    clock: Clock,
-    cancel: &'a Cancel,
-    /// Blocks that are done.
-    blocks: AtomicU64,
-}
-
-impl PassMonitor for Thread<'_> {
-    fn seconds(&self) -> f64 {
-        self.clock.now_ns() as f64 / 1e9
-    }
-
-    fn advance(&self, blocks: u64) -> bool {
-        self.blocks.fetch_add(blocks, Ordering::Relaxed);
-        !self.cancel.is_set()
-    }
-}
-
-/// Each act finds the drives by their identity, so that an unplugged one does not end the test of the others.
-pub(super) fn needs() -> Needs {
-    Needs { measures_nothing: true, finds_target: true, accepts_missing_drives: true, ..Needs::default() }
+/// The SMART values of a drive as they are now; `None` if the drive is not there.
+fn health(run: &Execution<'_, '_>, identity: &str) -> Option<Health> {
+    let inventory = run.ctx.world.inventory();
+    let drive = inventory.drive(identity)?;
+    Some(drive.health.clone().unwrap_or_else(|| smartctl::read(drive, run.ctx.world.runner(), true).1))
 }
 
 crate::kind!("accept.part", CoverPart as Act);
@@ -187,11 +137,8 @@ impl Act for CoverPart {
     }
 
     fn cost(&self) -> Cost {
-        let bytes = self.most_bytes();
-        let slowest = self.drives.iter().map(|drive| {
-            let range = self.range(drive);
-            ((range.end - range.start) * BLOCK as u64) as f64 / drive.assumed
-        });
+        let bytes = self.drives.iter().map(|drive| self.bytes(drive)).max().unwrap_or_default();
+        let slowest = self.drives.iter().map(|drive| self.bytes(drive) as f64 / drive.assumed);
         let seconds = Some(slowest.fold(0.0, f64::max));
         match self.pass {
             Pass::Write => Cost { written: bytes, read: 0, seconds },
@@ -233,8 +180,9 @@ impl Act for CoverPart {
         true
     }
 
+    /// The act finds the drives by their identity, so that an unplugged one does not end the test of the others.
     fn needs(&self) -> Needs {
-        needs()
+        Needs { measures_nothing: true, finds_target: true, accepts_missing_drives: true, ..Needs::default() }
     }
 
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
@@ -246,14 +194,18 @@ impl Act for CoverPart {
             run.ctx.emit(Event::Skipped { step: step.id })?;
             return Ok(Troubles::new());
         }
+        let is_first = self.pass == Pass::Write && self.part == 0;
+        let before =
+            |(_, drive): &(usize, &WholeDrive)| if is_first { health(run, &drive.identity) } else { None };
+        let before: Vec<Option<Health>> = drives.iter().map(before).collect();
         let since = run.ctx.world.seconds();
         let covered = match run.ctx.world.system() {
-            None => modelled::cover(self, run, &drives)?,
+            None => vec![Covered::default(); drives.len()],
             Some(_) => self.cover_all(run, &drives),
         };
         let seconds = run.ctx.world.seconds() - since;
         let cut_short = run.cancel.is_set();
-        for ((target, drive), mut covered) in drives.into_iter().zip(covered) {
+        for (((target, drive), mut covered), before) in drives.into_iter().zip(covered).zip(before) {
             let bytes = covered.pieces.iter().map(|piece| piece.bytes).sum();
             let result = ActResult { seconds, bytes, cut_short, ..ActResult::default() };
             let result = match cut_short {
@@ -262,8 +214,7 @@ impl Act for CoverPart {
                     if covered.failed.is_some() {
                         run.held.put(target, LeftOut);
                     }
-                    covered.temperature =
-                        smart::health(run, &drive.identity).and_then(|health| health.temperature);
+                    (covered.before, covered.health) = (before, health(run, &drive.identity));
                     ActResult { observed: Some(covered.into()), ..result }
                 }
             };

@@ -1,13 +1,15 @@
 //! One part of a drive is written with stamps, or the stamps are verified.
 
-use std::{io, ops::Range};
+use std::{io, ops::Range, time::Instant};
 
 use serde::{Deserialize, Serialize};
 
 use super::act::Pass;
 use crate::{
+    engine::Cancel,
     record::Observation,
     stamped::{BLOCK, Medium, attempt, stamp_into, stamped},
+    units::Health,
 };
 
 /// Length of a transfer in blocks.
@@ -27,8 +29,9 @@ pub(super) struct Covered {
     pub counts: Counts,
     /// The first bad blocks.
     pub bad: Vec<Bad>,
-    /// Degrees Celsius.
-    pub temperature: Option<f64>,
+    /// SMART values after the part, and before the first one.
+    pub health: Option<Health>,
+    pub before: Option<Health>,
     /// Why the part was not finished. Later parts leave the drive out.
     pub failed: Option<Failure>,
 }
@@ -62,10 +65,10 @@ pub(super) enum Damage {
 /// Numbers of bad blocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Counts {
-    pub unwritable: u64,
-    pub unreadable: u64,
-    pub changed: u64,
-    pub moved: u64,
+    /// Blocks that can't be written or read.
+    pub errors: u64,
+    /// Blocks that hold something else than was written.
+    pub wrong: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -89,10 +92,8 @@ impl Covered {
 
     pub fn add(&mut self, block: u64, damage: Damage) {
         match damage {
-            Damage::Unwritable => self.counts.unwritable += 1,
-            Damage::Unreadable => self.counts.unreadable += 1,
-            Damage::Changed => self.counts.changed += 1,
-            Damage::Moved { .. } => self.counts.moved += 1,
+            Damage::Unwritable | Damage::Unreadable => self.counts.errors += 1,
+            Damage::Changed | Damage::Moved { .. } => self.counts.wrong += 1,
         }
         if self.bad.len() < LISTED {
             self.bad.push(Bad { block, damage });
@@ -101,26 +102,8 @@ impl Covered {
 }
 
 impl Counts {
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            unwritable: self.unwritable.saturating_add(other.unwritable),
-            unreadable: self.unreadable.saturating_add(other.unreadable),
-            changed: self.changed.saturating_add(other.changed),
-            moved: self.moved.saturating_add(other.moved),
-        }
-    }
-
-    pub fn errors(self) -> u64 {
-        self.unwritable.saturating_add(self.unreadable)
-    }
-
-    pub fn wrong(self) -> u64 {
-        self.changed.saturating_add(self.moved)
-    }
-
     pub fn all(self) -> u64 {
-        self.errors().saturating_add(self.wrong())
+        self.errors.saturating_add(self.wrong)
     }
 }
 
@@ -131,21 +114,13 @@ pub(super) fn part(range: &Range<u64>, at: u64, parts: u64) -> Range<u64> {
     place(at)..place(at + 1)
 }
 
-/// The clock of a pass, its progress and its cancellation.
-pub(super) trait PassMonitor {
-    fn seconds(&self) -> f64;
-
-    /// Counts blocks as done. `false` ends the pass.
-    fn advance(&self, blocks: u64) -> bool;
-}
-
 /// Writes or verifies the stamps of a range of blocks. Bad blocks are counted; an error ends the pass.
 pub(super) fn cover(
     medium: &mut dyn Medium,
     pass: Pass,
     range: &Range<u64>,
     salt: u64,
-    monitor: &dyn PassMonitor,
+    cancel: &Cancel,
 ) -> io::Result<Covered> {
     let mut buffer = vec![0; TRANSFER as usize * BLOCK];
     let mut covered = Covered::default();
@@ -158,10 +133,10 @@ pub(super) fn cover(
             if pass == Pass::Write {
                 data.chunks_exact_mut(BLOCK).zip(at..).for_each(|(block, at)| stamp_into(block, salt, at));
             }
-            let since = monitor.seconds();
+            let since = Instant::now();
             match transfer(medium, pass, at, data)? {
                 Some(()) => {
-                    piece.seconds += monitor.seconds() - since;
+                    piece.seconds += since.elapsed().as_secs_f64();
                     piece.bytes += data.len() as u64;
                     judge(&mut covered, pass, at, data, salt);
                 }
@@ -173,26 +148,26 @@ pub(super) fn cover(
                             (None, Pass::Write) => covered.add(at, Damage::Unwritable),
                             (None, Pass::Verify) => covered.add(at, Damage::Unreadable),
                         }
-                        if covered.counts.errors() >= MOST_ERRORS {
+                        if covered.counts.errors >= MOST_ERRORS {
                             covered.failed = Some(Failure::TooManyErrors);
                             return Ok(covered);
                         }
-                        if !monitor.advance(0) {
+                        if cancel.is_set() {
                             return Ok(covered);
                         }
                     }
                 }
             }
             at += blocks;
-            if !monitor.advance(blocks) {
+            if cancel.is_set() {
                 return Ok(covered);
             }
         }
         if pass == Pass::Write {
-            let since = monitor.seconds();
+            let since = Instant::now();
             // Losses are found by the verification.
             attempt(medium.flush())?;
-            piece.seconds += monitor.seconds() - since;
+            piece.seconds += since.elapsed().as_secs_f64();
         }
         covered.pieces.push(piece);
     }

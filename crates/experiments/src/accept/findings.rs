@@ -3,21 +3,21 @@
 use super::{
     act::{CoverPart, Pass},
     compared::{Slower, Speeds, slower},
-    cover::{Bad, Counts, Covered, Damage, PIECES, part},
-    smart::{ReadSmart, Smart},
-    verdict::{Counter, Reason, Tested, Undecided, Verdict},
+    cover::{Bad, Covered, Damage, Failure, PIECES, part},
+    verdict::{Reason, Tested, Verdict},
 };
 use crate::{
     analyse::Estimate,
+    check::Counter,
     common::Series,
     findings::{
         Axis, Column, Curve, Figure, Findings, Measures, Metric, Point, Quantity, Style, Table, Unit,
         fitness::{KeptData, Use},
     },
     plan::Plan,
-    record::{Run, When},
+    record::Run,
     stamped::BLOCK,
-    units::{clean, count, decimal_bytes, listed, percent, rate},
+    units::{clean, count, decimal_bytes, distinct, listed, percent, rate},
 };
 
 /// Bad blocks of a drive that are listed.
@@ -33,17 +33,25 @@ struct Course {
 }
 
 impl Course {
+    /// Adds the pieces of a part; a part without a result has no speeds.
+    fn add(&mut self, covered: Option<&Covered>) {
+        let pieces = covered.map_or(&[][..], |covered| &covered.pieces);
+        for nth in 0..PIECES as usize {
+            let piece = pieces.get(nth).filter(|piece| piece.bytes > 0 && piece.seconds > 0.0);
+            self.speeds.push(piece.map(|piece| piece.bytes as f64 / piece.seconds));
+            self.bytes = self.bytes.saturating_add(piece.map_or(0, |piece| piece.bytes));
+            self.seconds += piece.map_or(0.0, |piece| piece.seconds);
+        }
+    }
+
     fn mean(&self) -> Option<f64> {
         (self.seconds > 0.0).then(|| self.bytes as f64 / self.seconds)
     }
 }
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
-    let mut drives: Vec<(Tested, [Course; 2])> = (0..plan.targets.len())
-        .map(|at| {
-            (tested(run, plan, at), [Pass::Write, Pass::Verify].map(|pass| course(run, plan, at, pass)))
-        })
-        .collect();
+    let mut drives: Vec<(Tested, [Course; 2])> =
+        (0..plan.targets.len()).map(|at| tested(run, plan, at)).collect();
     for alike in alike(plan) {
         for (nth, (pass, _)) in PASSES.into_iter().enumerate() {
             let speeds: Vec<&Speeds> = alike.iter().map(|at| &drives[*at].1[nth].speeds).collect();
@@ -56,16 +64,18 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let (mut rows, mut verdicts) = (Vec::new(), Vec::new());
     for (target, (tested, courses)) in plan.targets.iter().zip(&drives) {
         let verdict = Verdict::of(tested);
-        verdicts.push((severity(&verdict), format!("{}: {}", target.given, sentence(&verdict, tested))));
+        // Rejected drives first.
+        let severity = match verdict {
+            Verdict::Reject(_) => 0,
+            Verdict::Undecided => 1,
+            Verdict::Accept => 2,
+        };
+        verdicts.push((severity, format!("{}: {}", target.given, sentence(&verdict, tested))));
         rows.push(row(&target.given, &verdict, tested, courses));
         findings.details.tables.extend(bad_blocks(&target.given, tested));
         if tested.is_whole() {
-            let real = tested.blocks.saturating_sub(tested.counts.all()) * BLOCK as u64;
-            let exact = Estimate {
-                low: real as f64,
-                high: real as f64,
-                ..Estimate::unbounded(real as f64, "all blocks")
-            };
+            let real = (tested.blocks.saturating_sub(tested.counts.all()) * BLOCK as u64) as f64;
+            let exact = Estimate::between(real, [real, real], "all blocks");
             findings.estimates.push(Metric::new(&target.given, Quantity::RealSize, exact));
         }
         if let Some(kept) = loss(tested) {
@@ -78,11 +88,17 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     }
     verdicts.sort_by_key(|(severity, _)| *severity);
     findings.verdicts.extend(verdicts.into_iter().map(|(_, sentence)| sentence));
-    let mut columns = columns();
-    if drives.iter().all(|(tested, _)| tested.hottest.is_none()) {
-        columns.pop();
-        rows.iter_mut().for_each(|row: &mut Vec<String>| drop(row.pop()));
-    }
+    let mut columns = Column::all([
+        ("drive", false),
+        ("verdict", false),
+        ("tested", true),
+        ("writes", true),
+        ("reads", true),
+        ("bad blocks", true),
+        ("hottest", true),
+    ]);
+    columns[0].head = true;
+    columns[6].optional = true;
     findings.tables.push(Table { title: String::new(), columns, rows });
     let figures = PASSES.into_iter().enumerate().map(|(nth, (_, what))| {
         figure(what, plan, drives.iter().map(|(tested, courses)| (tested, &courses[nth])))
@@ -95,51 +111,34 @@ fn alike(plan: &Plan) -> Vec<Vec<usize>> {
     let kind = |at: usize| {
         plan.targets[at].drives.first().map(|drive| (drive.model.as_deref(), drive.sectors, drive.link_mbps))
     };
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for at in 0..plan.targets.len() {
-        match groups.iter_mut().find(|group| kind(group[0]) == kind(at)) {
-            Some(group) => group.push(at),
-            None => groups.push(vec![at]),
-        }
-    }
-    groups.retain(|group| group.len() > 1);
-    groups
+    let all = || 0..plan.targets.len();
+    let groups =
+        distinct(all().map(kind)).into_iter().map(|one| all().filter(|at| kind(*at) == one).collect());
+    groups.filter(|group: &Vec<usize>| group.len() > 1).collect()
 }
 
-/// The parts of a pass on a target that were finished, in their order, each with its result.
-fn parts<'a>(
-    run: &'a Run<Series>,
-    plan: &'a Plan,
-    at: usize,
-    pass: Pass,
-) -> impl Iterator<Item = (&'a CoverPart, Option<&'a Covered>)> {
-    let acts = plan.acts::<CoverPart>().filter(move |(step, act)| act.pass == pass && step.is_on(at));
-    acts.map(move |(step, act)| (act, run.acts.get(&(step.id, at)).and_then(|result| result.get())))
-}
-
-fn tested(run: &Run<Series>, plan: &Plan, at: usize) -> Tested {
-    let smart = |when: When| {
-        let mut acts = plan.acts::<ReadSmart>().filter(|(_, act)| act.when == when);
-        Some(acts.find_map(|(step, _)| run.acts.get(&(step.id, at)))?.get::<Smart>()?.health.clone())
-    };
+/// What became of a drive, and the speed of both passes.
+fn tested(run: &Run<Series>, plan: &Plan, at: usize) -> (Tested, [Course; 2]) {
     let mut tested = Tested {
         blocks: plan.targets[at].drives.first().map_or(0, |drive| drive.bytes() / BLOCK as u64),
-        before: smart(When::Before),
-        after: smart(When::After),
         ..Tested::default()
     };
-    let temperature =
-        |health: &Option<_>| health.as_ref().and_then(|health: &crate::units::Health| health.temperature);
-    tested.hottest =
-        temperature(&tested.before).into_iter().chain(temperature(&tested.after)).reduce(f64::max);
-    for (pass, _) in PASSES {
-        for (act, covered) in parts(run, plan, at, pass) {
+    let mut courses = <[Course; 2]>::default();
+    for ((pass, _), course) in PASSES.into_iter().zip(&mut courses) {
+        for (step, act) in plan.acts::<CoverPart>().filter(|(step, act)| act.pass == pass && step.is_on(at)) {
+            let covered = run.acts.get(&(step.id, at)).and_then(|result| result.get::<Covered>());
+            course.add(covered);
             tested.parts = act.parts;
             // Results after a failure don't count.
             let Some(covered) = covered.filter(|_| tested.failed.is_none()) else { continue };
-            tested.counts = tested.counts.and(covered.counts);
+            tested.counts.errors = tested.counts.errors.saturating_add(covered.counts.errors);
+            tested.counts.wrong = tested.counts.wrong.saturating_add(covered.counts.wrong);
             tested.bad.extend(&covered.bad);
-            tested.hottest = tested.hottest.into_iter().chain(covered.temperature).reduce(f64::max);
+            for health in covered.before.iter().chain(&covered.health) {
+                tested.before.get_or_insert_with(|| health.clone());
+                tested.after = Some(health.clone());
+                tested.hottest = tested.hottest.into_iter().chain(health.temperature).reduce(f64::max);
+            }
             match (&covered.failed, pass) {
                 (Some(failure), _) => tested.failed = Some((failure.clone(), pass, act.part)),
                 (None, Pass::Write) => tested.written += 1,
@@ -148,42 +147,19 @@ fn tested(run: &Run<Series>, plan: &Plan, at: usize) -> Tested {
         }
     }
     tested.bad.sort_by_key(|bad| bad.block);
-    tested
-}
-
-fn course(run: &Run<Series>, plan: &Plan, at: usize, pass: Pass) -> Course {
-    let mut course = Course::default();
-    for (_, covered) in parts(run, plan, at, pass) {
-        let pieces = covered.map_or(&[][..], |covered| &covered.pieces);
-        for nth in 0..PIECES as usize {
-            let piece = pieces.get(nth).filter(|piece| piece.bytes > 0 && piece.seconds > 0.0);
-            course.speeds.push(piece.map(|piece| piece.bytes as f64 / piece.seconds));
-            course.bytes = course.bytes.saturating_add(piece.map_or(0, |piece| piece.bytes));
-            course.seconds += piece.map_or(0.0, |piece| piece.seconds);
-        }
-    }
-    course
+    (tested, courses)
 }
 
 /// Data that a filled drive would lose.
 fn loss(tested: &Tested) -> Option<KeptData> {
     let rose = |(counter, before, after)| match counter {
-        Counter::Reallocated => 0,
         Counter::Pending | Counter::Uncorrectable => after - before,
+        _ => 0,
     };
     let sectors: u64 = tested.risen().into_iter().map(rose).fold(0, u64::saturating_add);
-    let lost_bytes = (tested.counts.errors().saturating_mul(BLOCK as u64)).max(sectors.saturating_mul(512));
-    let kept = KeptData { lost_bytes, wrong_reads: tested.counts.wrong() };
+    let lost_bytes = (tested.counts.errors.saturating_mul(BLOCK as u64)).max(sectors.saturating_mul(512));
+    let kept = KeptData { lost_bytes, wrong_reads: tested.counts.wrong };
     (kept != KeptData::default()).then_some(kept)
-}
-
-/// The order of verdicts: rejected drives first.
-fn severity(verdict: &Verdict) -> u8 {
-    match verdict {
-        Verdict::Reject(_) => 0,
-        Verdict::Undecided(_) => 1,
-        Verdict::Accept => 2,
-    }
 }
 
 fn position(block: u64) -> String {
@@ -199,106 +175,77 @@ fn sentence(verdict: &Verdict, tested: &Tested) -> String {
             let reasons: Vec<String> = reasons.iter().map(|reason| self::reason(reason, tested)).collect();
             format!("REJECT: {}.", reasons.join("; "))
         }
-        Verdict::Undecided(why) => format!("UNDECIDED: {}", undecided(why, tested.parts)),
+        Verdict::Undecided => format!("UNDECIDED: {}", undecided(tested)),
     }
 }
 
-fn undecided(why: &Undecided, parts: u32) -> String {
-    match why {
-        Undecided::Unfinished { left, of } => {
-            format!("{left} of {of} parts are not written or verified yet.")
-        }
-        Undecided::Gone(pass, part) => format!(
+fn undecided(tested: &Tested) -> String {
+    let Tested { parts, written, verified, .. } = tested;
+    match &tested.failed {
+        Some((Failure::Gone, pass, part)) => format!(
             "the drive disappeared in part {} of {parts} of the {}. If nobody unplugged it, suspect the drive, its cable or its port.",
             part + 1,
-            match pass {
-                Pass::Write => "writing",
-                Pass::Verify => "verification",
-            }
+            if *pass == Pass::Write { "writing" } else { "verification" }
         ),
-        Undecided::Refused(why) => format!("the drive could not be used: {}.", clean(why)),
+        Some((Failure::Refused(why), ..)) => format!("the drive could not be used: {}.", clean(why)),
+        _ => {
+            let all = 2 * parts;
+            format!("{} of {all} parts are not written or verified yet.", all - written - verified)
+        }
     }
 }
 
 fn reason(reason: &Reason, tested: &Tested) -> String {
-    match reason {
-        Reason::Blocks(counts) => blocks(*counts, &tested.bad),
-        Reason::TooManyErrors => "the test ended after too many errors".to_owned(),
-        Reason::Rose { counter, before, after } => {
-            let name = match counter {
-                Counter::Reallocated => "reallocated sectors",
-                Counter::Pending => "pending sectors",
-                Counter::Uncorrectable => "uncorrectable errors",
-            };
-            format!("{name} rose from {before} to {after}")
+    let (counter, before, after) = match reason {
+        Reason::Blocks => return blocks(tested),
+        Reason::TooManyErrors => return "the test ended after too many errors".to_owned(),
+        Reason::Slower => {
+            let others = tested.slower.first().map_or(0, |slower| slower.alike.saturating_sub(1));
+            let passes: Vec<String> = tested.slower.iter().map(slowness).collect();
+            return format!("unlike {others} others of its model, it {}", listed(&passes));
         }
-        Reason::SaysItFails => "SMART reports that the drive is failing".to_owned(),
-        Reason::Slower(passes) => {
-            let others = passes.first().map_or(0, |slower| slower.alike.saturating_sub(1));
-            let passes: Vec<String> = passes.iter().map(slowness).collect();
-            format!("unlike {others} others of its model, it {}", listed(&passes))
-        }
-    }
+        Reason::Rose(Counter::Failing, ..) => return "SMART reports that the drive is failing".to_owned(),
+        Reason::Rose(counter, before, after) => (counter, before, after),
+    };
+    let name = match counter {
+        Counter::Reallocated => "reallocated sectors",
+        Counter::Pending => "pending sectors",
+        _ => "uncorrectable errors",
+    };
+    format!("{name} rose from {before} to {after}")
 }
 
 fn slowness(slower: &Slower) -> String {
     let what = if slower.pass == Pass::Write { "writes" } else { "reads" };
-    let share = |share: f64| format!("{:.0} %", share * 100.0);
-    let place = match (slower.from, slower.to) {
-        (from, to) if from <= 0.0 && to >= 1.0 => "everywhere".to_owned(),
-        (from, to) if to >= 1.0 => format!("from {} of the drive on", share(from)),
-        (from, to) => format!("from {} to {} of the drive", share(from), share(to)),
-    };
-    format!("{what} {} slower {place}", percent(1.0 - slower.ratio.value))
+    let [from, to] = [slower.from, slower.to].map(percent);
+    format!("{what} {} slower from {from} to {to} of the drive", percent(1.0 - slower.ratio.value))
 }
 
 /// The bad blocks in words, with the first and the last place and a block that holds what was written to another.
-fn blocks(counts: Counts, bad: &[Bad]) -> String {
-    let kinds = [
-        (counts.unreadable, "unreadable block"),
-        (counts.unwritable, "unwritable block"),
-        (counts.changed, "changed block"),
-        (counts.moved, "block with the content of another one"),
-    ];
-    let named = kinds.iter().filter(|(n, _)| *n > 0).map(|(n, noun)| match *noun {
-        "block with the content of another one" if *n != 1 => {
-            format!("{n} blocks with the content of others")
-        }
-        noun => count(*n, noun),
-    });
+fn blocks(tested: &Tested) -> String {
+    let kinds = [(tested.counts.errors, "errors"), (tested.counts.wrong, "other content")];
+    let named =
+        kinds.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} with {what}", count(*n, "block")));
     let named = named.collect::<Vec<_>>().join(", ");
-    let place = match (bad.first(), bad.last()) {
+    let place = match (tested.bad.first(), tested.bad.last()) {
         (Some(first), Some(last)) if position(first.block) != position(last.block) => {
             format!(" from {} to {}", position(first.block), position(last.block))
         }
         (Some(first), _) => format!(" at {}", position(first.block)),
         _ => String::new(),
     };
-    let moved = bad.iter().find_map(|bad| match bad.damage {
+    let moved = tested.bad.iter().find_map(|bad| match bad.damage {
         Damage::Moved { of } => Some(format!(": block {} holds what was written to block {of}", bad.block)),
         _ => None,
     });
     format!("{named}{place}{}", moved.unwrap_or_default())
 }
 
-fn columns() -> Vec<Column> {
-    let mut columns = vec![Column { head: true, ..Column::new("drive", false) }];
-    columns.extend(Column::all([
-        ("verdict", false),
-        ("tested", true),
-        ("writes", true),
-        ("reads", true),
-        ("bad blocks", true),
-        ("hottest", true),
-    ]));
-    columns
-}
-
 fn row(given: &str, verdict: &Verdict, tested: &Tested, courses: &[Course; 2]) -> Vec<String> {
     let verdict = match verdict {
         Verdict::Accept => "accept",
         Verdict::Reject(_) => "reject",
-        Verdict::Undecided(_) => "undecided",
+        Verdict::Undecided => "undecided",
     };
     let done = f64::from(tested.written + tested.verified) / f64::from(2 * tested.parts.max(1));
     let speed = |course: &Course| course.mean().map_or("-".to_owned(), rate);

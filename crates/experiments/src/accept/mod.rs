@@ -4,10 +4,7 @@ mod act;
 mod compared;
 mod cover;
 mod findings;
-mod modelled;
-mod options;
 mod plan;
-mod smart;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -18,7 +15,7 @@ use super::{Experiment, common};
 pub static ACCEPT: Experiment = Experiment {
     name: "accept",
     question: "is a new drive good from end to end?",
-    options: options::OPTIONS,
+    options: plan::OPTIONS,
     examples: &[
         "accept --plan /dev/sda    how long it takes, what is erased",
         "accept bay:1.1 bay:1.2    two drives, after consent to each",

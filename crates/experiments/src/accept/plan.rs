@@ -1,18 +1,20 @@
-//! The plan of accept.
+//! The options and the plan of accept.
 
 use super::{
-    super::{PlanError, Request, whole_drives::check_each},
+    super::{Declared, Opt, PlanError, Request, shared_options as shared, whole_drives::check_each},
     act::{CoverPart, Pass, WholeDrive},
-    options,
-    smart::ReadSmart,
 };
 use crate::{
     inventory::Drive,
     plan::{Plan, Steps},
-    record::When,
     stamped::random_seed,
     units::MIB,
 };
+
+/// The stamps of an earlier run must not pass for those of this one.
+const SEED: Opt<u64> = shared::SEED.without_default("Seed of the stamps [default: a new one]");
+
+pub(super) const OPTIONS: &[&dyn Declared] = &[&shared::ERASE, &SEED];
 
 /// A part that was not finished is done again when a run is resumed.
 const PARTS: u64 = 64;
@@ -28,24 +30,20 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let drives: Vec<WholeDrive> = ask.targets.iter().map(|target| drive(&target.drives[0])).collect();
     let least = drives.iter().map(|drive| drive.bytes).min().unwrap_or_default();
     let parts = (least / LEAST_PART).clamp(1, PARTS) as u32;
-    let seed = match ask.values.typed(&options::SEED) {
+    let seed = match ask.values.typed(&SEED) {
         Some(seed) => seed,
         None => random_seed().map_err(|e| {
             PlanError::Options(format!("the kernel has no random numbers: {e}; add --seed N"))
         })?,
     };
     let on: Vec<usize> = (0..drives.len()).collect();
-    let smart =
-        |when| ReadSmart { when, drives: drives.iter().map(|drive| drive.identity.clone()).collect() };
     let mut steps = Steps::default();
-    steps.add(&on, smart(When::Before));
     // All is written before anything is verified, so that no cache can answer for the drive.
     for pass in [Pass::Write, Pass::Verify] {
         for part in 0..parts {
             steps.add(&on, CoverPart { pass, part, parts, drives: drives.clone(), seed });
         }
     }
-    steps.add(&on, smart(When::After));
     Ok(Plan { limit: None, engine: None, ..ask.planned(steps) })
 }
 

@@ -1,26 +1,24 @@
 //! Parts of a drive in memory, verdicts, and modelled runs.
 
-use std::{cell::Cell, collections::BTreeSet, io};
+use std::{collections::BTreeSet, io};
 
 use super::{
     ACCEPT,
     act::{CoverPart, Pass},
-    cover::{Bad, Counts, Covered, Damage, Failure, PassMonitor, cover, part},
-    verdict::{Counter, Reason, Tested, Undecided, Verdict},
+    cover::{Bad, Counts, Covered, Damage, Failure, PIECES, Piece, cover, part},
+    verdict::{Reason, Tested, Verdict},
 };
 use crate::{
     Request, Values,
-    findings::{Findings, Quantity, fitness},
+    check::Counter,
+    engine::Cancel,
+    findings::{Quantity, fitness},
     plan::Plan,
     record::{Event, Run},
     stamped::{BLOCK, Medium},
     target::Target,
-    testing::in_bay,
-    units::{Extent, Health, MIB},
-};
-use drivebench_modelled::{
-    Modelled,
-    sim::{Board, Faults, Model, Noise, Zone},
+    testing::{self, in_bay},
+    units::Health,
 };
 
 const BLOCKS: u64 = 3000;
@@ -84,22 +82,8 @@ impl Medium for Memory {
     }
 }
 
-/// A clock, and how many transfers are allowed.
-struct Until(Cell<u64>);
-
-impl PassMonitor for Until {
-    fn seconds(&self) -> f64 {
-        0.0
-    }
-
-    fn advance(&self, _: u64) -> bool {
-        self.0.set(self.0.get().saturating_sub(1));
-        self.0.get() > 0
-    }
-}
-
 fn run(memory: &mut Memory, pass: Pass) -> io::Result<Covered> {
-    cover(memory, pass, &(0..BLOCKS), SALT, &Until(Cell::new(u64::MAX)))
+    cover(memory, pass, &(0..BLOCKS), SALT, &Cancel::default())
 }
 
 fn written() -> Memory {
@@ -135,15 +119,15 @@ fn blocks_that_were_swapped_are_found_with_their_places() {
             bad(2_900, Damage::Moved { of: 17 })
         ]
     );
-    assert_eq!(covered.counts, Counts { changed: 1, moved: 2, ..Counts::default() });
+    assert_eq!(covered.counts, Counts { errors: 0, wrong: 3 });
 }
 
 #[test]
 fn the_stamps_of_another_run_are_wrong() {
     let mut memory = written();
-    let other = cover(&mut memory, Pass::Verify, &(0..BLOCKS), SALT + 1, &Until(Cell::new(u64::MAX)));
+    let other = cover(&mut memory, Pass::Verify, &(0..BLOCKS), SALT + 1, &Cancel::default());
     let other = other.expect("reads");
-    assert_eq!(other.counts, Counts { changed: BLOCKS, ..Counts::default() });
+    assert_eq!(other.counts, Counts { errors: 0, wrong: BLOCKS });
     assert_eq!(other.bad.len(), 100);
 }
 
@@ -153,10 +137,10 @@ fn blocks_that_fail_are_found_one_by_one() {
     memory.unreadable = [3, 4, 2_047].into();
     memory.swap(5, 6);
     let covered = run(&mut memory, Pass::Verify).expect("reads");
-    assert_eq!(covered.counts, Counts { unreadable: 3, moved: 2, ..Counts::default() });
+    assert_eq!(covered.counts, Counts { errors: 3, wrong: 2 });
     memory.unwritable = [9].into();
     let covered = run(&mut memory, Pass::Write).expect("writes");
-    assert_eq!((covered.counts.unwritable, covered.failed), (1, None));
+    assert_eq!((covered.counts.errors, covered.failed), (1, None));
 }
 
 #[test]
@@ -164,16 +148,19 @@ fn a_drive_on_which_too_much_fails_is_given_up_and_one_that_is_gone_is_no_bad_on
     let mut memory = written();
     memory.unreadable = (0..BLOCKS).collect();
     let covered = run(&mut memory, Pass::Verify).expect("reads");
-    assert_eq!((covered.counts.unreadable, covered.failed), (256, Some(Failure::TooManyErrors)));
+    assert_eq!((covered.counts.errors, covered.failed), (256, Some(Failure::TooManyErrors)));
     memory.is_gone = true;
     assert_eq!(run(&mut memory, Pass::Verify).expect_err("is gone").raw_os_error(), Some(19));
 }
 
 #[test]
 fn a_pass_ends_after_a_transfer() {
-    let covered =
-        cover(&mut written(), Pass::Verify, &(0..BLOCKS), SALT, &Until(Cell::new(2))).expect("reads");
-    assert_eq!(covered.pieces.len(), 1);
+    let cancel = Cancel::default();
+    cancel.set();
+    let mut memory = Memory::new();
+    cover(&mut memory, Pass::Write, &(0..BLOCKS), SALT, &cancel).expect("writes");
+    let written = memory.data.chunks(BLOCK).filter(|block| block.iter().any(|byte| *byte != 0)).count();
+    assert_eq!(written, 750, "the first of four pieces");
 }
 
 fn whole() -> Tested {
@@ -183,16 +170,12 @@ fn whole() -> Tested {
 #[test]
 fn a_drive_is_accepted_only_if_all_of_it_is_good() {
     assert_eq!(Verdict::of(&whole()), Verdict::Accept);
-    let counts = Counts { unreadable: 1, ..Counts::default() };
+    let counts = Counts { errors: 1, wrong: 0 };
     let bad = Tested { counts, verified: 2, ..whole() };
-    assert_eq!(Verdict::of(&bad), Verdict::Reject(vec![Reason::Blocks(counts)]));
-    let open = |why| Verdict::Undecided(why);
-    assert_eq!(
-        Verdict::of(&Tested { verified: 1, ..whole() }),
-        open(Undecided::Unfinished { left: 2, of: 6 })
-    );
+    assert_eq!(Verdict::of(&bad), Verdict::Reject(vec![Reason::Blocks]));
+    assert_eq!(Verdict::of(&Tested { verified: 1, ..whole() }), Verdict::Undecided);
     let failed = |failure| Tested { failed: Some((failure, Pass::Verify, 1)), verified: 1, ..whole() };
-    assert_eq!(Verdict::of(&failed(Failure::Gone)), open(Undecided::Gone(Pass::Verify, 1)));
+    assert_eq!(Verdict::of(&failed(Failure::Gone)), Verdict::Undecided);
     assert_eq!(Verdict::of(&failed(Failure::TooManyErrors)), Verdict::Reject(vec![Reason::TooManyErrors]));
 }
 
@@ -205,10 +188,10 @@ fn counters_that_rose_reject_a_drive_and_old_ones_do_not() {
     assert_eq!(tested(smart(8, None), smart(8, Some(3))), Verdict::Accept);
     assert_eq!(
         tested(smart(8, Some(0)), smart(9, Some(0))),
-        Verdict::Reject(vec![Reason::Rose { counter: Counter::Reallocated, before: 8, after: 9 }])
+        Verdict::Reject(vec![Reason::Rose(Counter::Reallocated, 8, 9)])
     );
     let fails = Some(Health { passed: Some(false), ..Health::default() });
-    assert_eq!(tested(None, fails), Verdict::Reject(vec![Reason::SaysItFails]));
+    assert_eq!(tested(None, fails), Verdict::Reject(vec![Reason::Rose(Counter::Failing, 0, 1)]));
 }
 
 /// Sticks of 0.5 GB of one model.
@@ -229,25 +212,34 @@ fn planned(n: usize, seed: Option<u64>) -> Plan {
     ACCEPT.plan(&Request::new(&ACCEPT, sticks(n), values).expect("fits")).expect("plans")
 }
 
-fn stick(zones: &[(u64, f64)]) -> Model {
-    let zones: Vec<Zone> = zones.iter().map(|(from, rate)| Zone { from: *from, rate: *rate }).collect();
-    let noise = Noise { variation: 0.02, memory: 0.0, run: 0.0 };
-    Model { capacity: 512_000_000, read: zones.clone(), write: zones, noise, ..Model::default() }
-}
-
-fn findings(plan: &Plan, drives: Vec<Model>) -> Findings {
-    let events = Modelled::events(plan, &Board { drives, buses: Vec::new(), seed: 1 }).expect("runs");
-    ACCEPT.findings(&mut events.into_iter())
+/// The record of modelled sticks, of which the second has a block with an error and the third is slower from 60 % on.
+fn events(plan: &Plan) -> Vec<Event> {
+    let mut events = testing::carry_out(plan);
+    for event in &mut events {
+        let Event::Act { step, target: Some(at), result, .. } = event else { continue };
+        let at = *at as usize;
+        let (_, act) = plan.acts::<CoverPart>().find(|(of, _)| of.id == *step).expect("an act");
+        let (range, blocks) = (act.range(&act.drives[at]), act.drives[at].blocks());
+        result.change(|covered: &mut Covered| {
+            for nth in 0..PIECES {
+                let piece = part(&range, nth, PIECES);
+                let slow = if at == 2 && piece.start * 10 >= blocks * 6 { 0.75 } else { 1.0 };
+                let noise = 1.0 + 0.002 * ((piece.start / 7 + 3 * at as u64) % 10) as f64;
+                let bytes = (piece.end - piece.start) * BLOCK as u64;
+                covered.pieces.push(Piece { bytes, seconds: bytes as f64 / (20e6 * slow * noise) });
+            }
+            if at == 1 && act.pass == Pass::Verify && range.contains(&25_600) {
+                covered.add(25_600, Damage::Unreadable);
+            }
+        });
+    }
+    events
 }
 
 #[test]
 fn a_modelled_lot() {
     let plan = planned(4, Some(1));
-    let good = || stick(&[(0, 20e6)]);
-    let bad = vec![Extent { offset: 100 * MIB, length: 512 }];
-    let faults = Faults { unreadable: bad, ..Faults::default() };
-    let drives = vec![good(), Model { faults, ..good() }, stick(&[(0, 20e6), (300_000_000, 15e6)]), good()];
-    let found = findings(&plan, drives);
+    let found = ACCEPT.findings(&mut events(&plan).into_iter());
     insta::assert_snapshot!([plan.describe(), found.verdicts.join("\n")].join("\n"));
     let real = |at: usize| {
         let mut sizes = found.estimates.iter().filter(|m| m.quantity == Quantity::RealSize);
@@ -262,8 +254,7 @@ fn a_modelled_lot() {
 #[test]
 fn a_drive_that_failed_is_left_out_of_the_verdict_from_then_on() {
     let plan = planned(3, Some(1));
-    let board = Board { drives: vec![stick(&[(0, 20e6)]); 3], buses: Vec::new(), seed: 1 };
-    let mut events = Modelled::events(&plan, &board).expect("runs");
+    let mut events = testing::carry_out(&plan);
     let verify: Vec<_> = plan.acts::<CoverPart>().filter(|(_, act)| act.pass == Pass::Verify).collect();
     for event in &mut events {
         let Event::Act { step, target: Some(1), result, .. } = event else { continue };
@@ -271,7 +262,7 @@ fn a_drive_that_failed_is_left_out_of_the_verdict_from_then_on() {
             result.observed = Some(Covered::failed(Failure::Gone).into());
         } else if *step > verify[2].0.id {
             // What another drive in its place would hold.
-            let counts = Counts { changed: 1000, ..Counts::default() };
+            let counts = Counts { errors: 0, wrong: 1000 };
             result.change(|covered: &mut Covered| covered.counts = counts);
         }
     }

@@ -5,7 +5,11 @@ use super::{
     compared::Slower,
     cover::{Bad, Counts, Failure},
 };
-use crate::{check::MOST_EVENTS, units::Health};
+use crate::{
+    check::{Counter, counters, risen},
+    inventory::Drive,
+    units::Health,
+};
 
 /// The results of one drive in the record.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -29,42 +33,23 @@ pub(super) struct Tested {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Verdict {
-    Accept,
     Reject(Vec<Reason>),
-    Undecided(Undecided),
+    /// It could not be written and verified completely.
+    Undecided,
+    Accept,
 }
 
 /// Why a drive is rejected.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Reason {
     /// Blocks that can't be read or written, or hold something else than was written.
-    Blocks(Counts),
+    Blocks,
     /// Its test ended after too many errors.
     TooManyErrors,
-    /// A count of errors that rose during the test.
-    Rose { counter: Counter, before: u64, after: u64 },
-    /// Its SMART status reports failure.
-    SaysItFails,
+    /// A counter of errors that rose during the test: its values before and after.
+    Rose(Counter, u64, u64),
     /// Its passes that are slower than those of other drives of its model.
-    Slower(Vec<Slower>),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counter {
-    Reallocated,
-    Pending,
-    Uncorrectable,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Undecided {
-    /// Parts that are left to be written and verified.
-    Unfinished {
-        left: u32,
-        of: u32,
-    },
-    Gone(Pass, u32),
-    Refused(String),
+    Slower,
 }
 
 impl Tested {
@@ -73,17 +58,17 @@ impl Tested {
         self.written == self.parts && self.verified == self.parts
     }
 
-    /// The counters that rose, with their values before and after.
+    /// The counters of the drive's own errors that rose, with their values before and after.
     pub fn risen(&self) -> Vec<(Counter, u64, u64)> {
-        let (Some(before), Some(after)) = (&self.before, &self.after) else { return Vec::new() };
-        let counters = [
-            (Counter::Reallocated, before.reallocated, after.reallocated),
-            (Counter::Pending, before.pending, after.pending),
-            (Counter::Uncorrectable, before.uncorrectable, after.uncorrectable),
-        ];
-        let known =
-            counters.into_iter().filter_map(|(counter, before, after)| Some((counter, before?, after?)));
-        known.filter(|(_, before, after)| after > before && *after < MOST_EVENTS).collect()
+        let counters = |health: &Option<Health>| {
+            counters(&Drive { sectors: self.blocks * 8, health: health.clone(), ..Drive::default() })
+        };
+        let mut before = counters(&self.before);
+        // One that failed before is no better for it.
+        before.remove(&Counter::Failing);
+        let mut risen = risen(&before, &counters(&self.after));
+        risen.retain(|(counter, ..)| !matches!(counter, Counter::Cable | Counter::Wear));
+        risen
     }
 }
 
@@ -91,30 +76,20 @@ impl Verdict {
     pub fn of(tested: &Tested) -> Self {
         let mut reasons = Vec::new();
         if tested.counts.all() > 0 {
-            reasons.push(Reason::Blocks(tested.counts));
+            reasons.push(Reason::Blocks);
         }
         if matches!(tested.failed, Some((Failure::TooManyErrors, ..))) {
             reasons.push(Reason::TooManyErrors);
         }
-        let rose = |(counter, before, after)| Reason::Rose { counter, before, after };
+        let rose = |(counter, before, after)| Reason::Rose(counter, before, after);
         reasons.extend(tested.risen().into_iter().map(rose));
-        if tested.after.as_ref().is_some_and(|health| health.passed == Some(false)) {
-            reasons.push(Reason::SaysItFails);
-        }
         if !tested.slower.is_empty() {
-            reasons.push(Reason::Slower(tested.slower.clone()));
+            reasons.push(Reason::Slower);
         }
-        if !reasons.is_empty() {
-            return Self::Reject(reasons);
-        }
-        match &tested.failed {
-            Some((Failure::Gone, pass, part)) => Self::Undecided(Undecided::Gone(*pass, *part)),
-            Some((Failure::Refused(why), ..)) => Self::Undecided(Undecided::Refused(why.clone())),
-            _ if !tested.is_whole() => {
-                let of = 2 * tested.parts;
-                Self::Undecided(Undecided::Unfinished { left: of - tested.written - tested.verified, of })
-            }
-            _ => Self::Accept,
+        match () {
+            () if !reasons.is_empty() => Self::Reject(reasons),
+            () if tested.failed.is_some() || !tested.is_whole() => Self::Undecided,
+            () => Self::Accept,
         }
     }
 }

@@ -3,7 +3,6 @@
 mod figures;
 mod findings;
 mod fitness;
-mod options;
 mod plan;
 mod tables;
 mod verdicts;
@@ -14,7 +13,7 @@ use super::{Experiment, common};
 pub static BASELINE: Experiment = Experiment {
     name: "baseline",
     question: "how fast is each drive, and how bad is its worst case?",
-    options: options::OPTIONS,
+    options: plan::OPTIONS,
     examples: &["baseline /mnt/a /dev/sdb  two drives; a device is only read"],
     default_target: Some("."),
     plan: plan::plan,

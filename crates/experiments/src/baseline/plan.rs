@@ -1,13 +1,10 @@
-//! The plan of baseline: the loads of a suite, one drive after the other.
+//! The options and the plan of baseline: the loads of a suite, one drive after the other.
 
-use super::{
-    super::{
-        Declared, LoadName, PlanError, Request,
-        rounds::Rounds,
-        shared_options as shared,
-        target_checks::{aligned, fits, reach, too_small, would_erase},
-    },
-    options,
+use super::super::{
+    Declared, LoadName, PlanError, Request,
+    rounds::Rounds,
+    shared_options as shared,
+    target_checks::{aligned, fits, reach, too_small, would_erase},
 };
 use crate::{
     analyse::Rules,
@@ -15,6 +12,38 @@ use crate::{
     target::{Kind, Target},
     units::{Caching, Direction, Load, MIB, Pattern},
 };
+
+/// Most time on each target, s: in rounds, and where the sustained speed is asked for.
+const SECONDS: f64 = 360.0;
+const SUSTAINED_SECONDS: f64 = 1800.0;
+
+/// What limits a load; a procedure that is followed exactly has no limits.
+const LIMITS: [&str; 6] = [
+    shared::QUICK.name(),
+    shared::THOROUGH.name(),
+    shared::PRECISION.name(),
+    shared::ROUNDS.name(),
+    shared::MAX_TIME.name(),
+    shared::MAX_BYTES.name(),
+];
+
+pub(super) const OPTIONS: &[&dyn Declared] = &[
+    &shared::SUITE,
+    &shared::RW,
+    &shared::BS,
+    &shared::IODEPTH,
+    &shared::RWMIXREAD,
+    &shared::CACHING,
+    &shared::VERIFY,
+    &shared::SEED,
+    &shared::ENGINE,
+    &const { shared::QUICK.help("5 rounds of each load, in half the time") },
+    &const { shared::THOROUGH.help("sustained speeds, ±3 % within a run, in 2 h at most") },
+    &const { shared::PRECISION.without_default("Target half-width [default: 10%; sustained: 5%]") },
+    &shared::ROUNDS,
+    &const { shared::MAX_TIME.without_default("Time limit per target [default: 6m; sustained: 30m]") },
+    &const { shared::MAX_BYTES.without_default("Byte limit per target [default: 3 to 12GiB a write]") },
+];
 
 /// The most that a load reads; only filled blocks are read.
 const FILL_BYTES: u64 = 1024 * MIB;
@@ -80,13 +109,10 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
         if let (Some(target), true) = (refused, loads.is_empty() || exact && suite.writes()) {
             return Err(would_erase(target));
         }
-        if let (true, Some(option)) = (exact, options::LIMITS.iter().find(|name| ask.values.is_typed(name))) {
-            return Err(PlanError::Exact { suite: suite.name.clone(), option });
-        }
-        let first = loads.first().filter(|l| exact && files && !l.load.writes());
-        if let (Some(l), Some(target)) = (first, targets().next()) {
-            let (path, suite, label) = (target.path.clone(), suite.name.clone(), l.label.clone());
-            return Err(PlanError::ReadsFirst { path, suite, label });
+        if let (true, Some(option)) = (exact, LIMITS.iter().find(|name| ask.values.is_typed(name))) {
+            let suite = &suite.name;
+            let why = format!("suite {suite} is followed exactly: --{option} can't be used with it");
+            return Err(PlanError::Options(why));
         }
         // Whether it leaves a file without gaps for the loads after it.
         let gapless = |l: &SuiteLoad| {
@@ -184,8 +210,8 @@ fn most_seconds(ask: &Request, sustained: bool) -> f64 {
         true => ask.effort.max_seconds,
         false if thorough => shared::THOROUGH_SECONDS,
         false if sustained && quick => shared::QUICK_SECONDS,
-        false if sustained => options::SUSTAINED_SECONDS,
-        false => options::SECONDS,
+        false if sustained => SUSTAINED_SECONDS,
+        false => SECONDS,
     }
 }
 
@@ -275,7 +301,7 @@ fn space(
     let writes = loads.iter().any(|l| l.load.writes());
     match (exact, suite.file) {
         (Some(bytes), _) if target.kind == Kind::Directory => {
-            fits(target, bytes.saturating_add(besides)).map(|_| bytes).map_err(PlanError::without_limit)
+            fits(target, bytes.saturating_add(besides)).map(|_| bytes)
         }
         (Some(bytes), _) if target.size.unwrap_or(0) < bytes => Err(too_small(target, bytes)),
         (Some(bytes), _) => Ok(bytes),

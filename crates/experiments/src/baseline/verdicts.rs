@@ -3,9 +3,9 @@
 use super::super::common::{Group, Summary, labels, named};
 use crate::{
     analyse::{
-        Cliff, Estimate, Reason, StallSummary, Unseen,
+        Cliff, Estimate, Reason, StallSummary,
         compare::{self, Difference},
-        rounds::{self, Piece},
+        rounds,
     },
     findings::{Fitness, fitness},
     plan::{Measure, Plan, Rule},
@@ -20,7 +20,7 @@ const MOST_SECONDS: f64 = 6.0 * 3600.0;
 /// The verdicts, and the details behind them.
 pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], fit: &[Fitness]) -> (Vec<String>, Vec<String>) {
     let several = plan.targets.len() > 1;
-    let mut short = if several { rankings(plan, groups) } else { Vec::new() };
+    let mut short = if several { rankings(groups) } else { Vec::new() };
     let mut full = Vec::new();
     for (at, target) in plan.targets.iter().enumerate() {
         let own: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
@@ -43,7 +43,6 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], fit: &[Fitness]) -> (V
             } else {
                 let speed = [speed(&name, group, run)].into_iter().chain(zones(run));
                 short.extend(speed.chain(steps).chain(stalls).chain(unsettled).map(say));
-                full.extend(unseen(&name, run).map(say));
             }
         }
         short.extend(own.iter().filter_map(|g| failure(g)).map(say));
@@ -81,17 +80,6 @@ fn widest(groups: &[&Group<'_>]) -> Option<String> {
             count(few as u64, "load")
         ));
     }
-    let ([run], aim_at) = (&group.runs[..], aim_of(group)?) else { return None };
-    let mut speeds: Vec<f64> = run.rounds.iter().map(Piece::speed).collect();
-    speeds.sort_by(f64::total_cmp);
-    let (all, out) = (speeds.len(), speeds.len() / 10);
-    let (low, high) = (*speeds.get(out)?, *speeds.get(all - 1 - out)?);
-    let range = Estimate::between(low, [low, high], "").range(rate);
-    let others = match wide.len() - 1 {
-        0 => String::new(),
-        1 => format!("; 1 other load is also wider than ±{}", aim(aim_at)),
-        n => format!("; {n} other loads are also wider than ±{}", aim(aim_at)),
-    };
     let seconds_a_round = |g: &&Group<'_>| {
         let runs = g.runs.iter().filter(|run| !run.rounds.is_empty());
         runs.map(|run| run.seconds / run.rounds.len() as f64).sum::<f64>()
@@ -102,14 +90,12 @@ fn widest(groups: &[&Group<'_>]) -> Option<String> {
     let needed = needed.fold(0.0, f64::max);
     let needed = match (60.0..MOST_SECONDS).contains(&needed) {
         true => {
-            let minutes = (needed / 60.0).ceil();
-            format!(" About {minutes} min would narrow all to ±{} (--max-time {minutes}m).", aim(aim_at))
+            let (minutes, aim) = ((needed / 60.0).ceil(), aim(aim_of(group)?));
+            format!(" About {minutes} min would narrow all to ±{aim} (--max-time {minutes}m).")
         }
         false => String::new(),
     };
-    let name = load_name(group);
-    let (known, most) = (percent(half(group)), all - 2 * out);
-    Some(format!("{name} are known only to ±{known}: {range} in {most} of {all} rounds{others}.{needed}"))
+    Some(format!("{} are known only to ±{}.{needed}", load_name(group), percent(half(group))))
 }
 
 /// How long a write takes until it is safe, which is what a database waits for.
@@ -199,39 +185,15 @@ fn unsettled(name: &str, group: &Group<'_>, run: &Summary) -> Option<String> {
     Some(format!("{name}: the sustained speed is not known, because {why}.{needed}"))
 }
 
-/// Stalls that a sustained speed does not exclude.
-fn unseen(name: &str, run: &Summary) -> Option<String> {
-    let unseen =
-        run.throughput.unseen.as_ref().filter(|_| run.zoned.is_none() && run.throughput.sustained)?;
-    let (rare, each) = (size(unseen.rarer_than), duration(Unseen::STALL_SECONDS));
-    let cost = percent(unseen.cost_share);
-    Some(format!(
-        "{name}: stalls rarer than one in {rare} can't be excluded; at {each} each they would cost up to {cost}."
-    ))
-}
-
-/// The order of the targets under each load; a second target on a drive is left out.
-fn rankings(plan: &Plan, groups: &[Group<'_>]) -> Vec<String> {
-    let first_on_drive =
-        |at: usize| plan.targets[..at].iter().find(|target| target.is_on_same_drives(&plan.targets[at]));
-    let unranked = (0..plan.targets.len()).filter_map(|at| Some((first_on_drive(at)?, &plan.targets[at])));
-    let mut sentences: Vec<String> = unranked
-        .map(|(first, again)| {
-            let drives: Vec<&str> = again.drives.iter().map(|drive| drive.name.as_str()).collect();
-            let (a, b, on) = (&first.given, &again.given, listed(&drives));
-            format!("{a} and {b} are both on {on}, so they are not ranked.")
-        })
-        .collect();
-    let ranked: Vec<&Group<'_>> = groups.iter().filter(|g| first_on_drive(g.at).is_none()).collect();
+/// The order of the targets under each load.
+fn rankings(groups: &[Group<'_>]) -> Vec<String> {
     let rankings: Vec<Ranking<'_>> =
-        labels(groups).into_iter().filter_map(|label| Ranking::of_load(label, &ranked)).collect();
-    sentences.extend(rankings.iter().map(Ranking::sentence));
-    let tied = rankings.iter().any(|r| {
-        r.places.len() > 1 && r.places.iter().zip(&r.differ).any(|(place, differ)| place.len() > 1 && !differ)
-    });
-    sentences.extend(tied.then(|| "'=' means no difference found.".to_owned()));
-    let chained = rankings.iter().any(|r| r.differ.contains(&true));
-    sentences.extend(chained.then(|| "'≥' means that the order of these is not certain.".to_owned()));
+        labels(groups).into_iter().filter_map(|label| Ranking::of_load(label, groups)).collect();
+    let mut sentences: Vec<String> = rankings.iter().map(Ranking::sentence).collect();
+    let is_tied = |r: &Ranking<'_>| r.places.len() > 1 && r.places.iter().any(|place| place.len() > 1);
+    if rankings.iter().any(is_tied) {
+        sentences.push("'=' means no difference found, '≥' that the order is not certain.".to_owned());
+    }
     sentences
 }
 
@@ -250,8 +212,8 @@ struct Ranking<'a> {
 }
 
 impl<'a> Ranking<'a> {
-    fn of_load(load: &'a str, groups: &[&'a Group<'a>]) -> Option<Self> {
-        let same: Vec<&Group<'_>> = groups.iter().copied().filter(|g| g.measure.label == load).collect();
+    fn of_load(load: &'a str, groups: &'a [Group<'a>]) -> Option<Self> {
+        let same: Vec<&Group<'_>> = groups.iter().filter(|g| g.measure.label == load).collect();
         // Runs of a load differ, so one run does not decide.
         let estimate = |g: &&Group<'_>| match g.runs.len() {
             1 => compare::across_runs(&g.estimate, None),

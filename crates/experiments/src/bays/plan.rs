@@ -24,8 +24,9 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     }
     for (at, drive) in drives.iter().enumerate() {
         if let Some(first) = drives[..at].iter().position(|d| d.identity() == drive.identity()) {
-            let [a, b] = [first, at].map(|at| targets[at].given.clone());
-            return Err(PlanError::SameDrive { a, b, drive: drive.name.clone() });
+            let ([a, b], drive) = ([first, at].map(|at| &targets[at].given), &drive.name);
+            let why = format!("{a} and {b} are on one drive ({drive}): name drives in different bays");
+            return Err(PlanError::Options(why));
         }
     }
     for (target, drive) in targets.iter().zip(&drives) {

@@ -16,10 +16,7 @@ use crate::{
 
 /// Records how long this start of the machine took, by systemd's own times, and what was read from the step's target meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordBoot {
-    /// How many runs of the store are searched for earlier boots, at most.
-    pub earlier: u32,
-}
+pub struct RecordBoot {}
 
 impl RecordBoot {
     /// The time limit of a question to systemd, s.
@@ -65,7 +62,7 @@ impl Act for RecordBoot {
                     let this = Boot { run: run.ctx.run.to_owned(), ..this };
                     let store = Store::at(run.ctx.store.to_owned());
                     let experiment = &run.planned.experiment;
-                    let earlier = machine::earlier(&store, experiment, &this, self.earlier as usize);
+                    let earlier = machine::earlier(&store, experiment, &this);
                     Boots { this, earlier }
                 }
                 None => modelled(on),

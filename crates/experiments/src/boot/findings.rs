@@ -2,23 +2,21 @@
 
 use super::{
     super::common::Series,
-    media::{Medium, media},
     result::{Boot, Boots},
-    verdicts,
 };
 use crate::{
-    analyse::Estimate,
-    findings::{
-        Axis, BootPart, Column, Curve, Figure, Findings, Metric, Next, Point, Quantity, Scope, Style, Table,
-        Unit,
-    },
+    analyse::{Estimate, repeat},
+    findings::{BootPart, Column, Findings, Metric, Next, Quantity, Scope, Table},
     plan::Plan,
     record::Run,
-    units::{decimal_bytes, duration},
+    units::{count, decimal_bytes, duration, signed_duration},
 };
 
 /// One boot does not show how much boots differ.
 const ONE: &str = "one boot, no interval";
+
+/// Counters of the drive that were read later than this after the end of a boot hold too much that is not of it, s.
+const SOON: f64 = 300.0;
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
     // It measured nothing itself.
@@ -26,7 +24,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let Some(boots) = run.acts.values().find_map(|act| act.get::<Boots>()) else { return };
     let Some(target) = plan.targets.first() else { return };
     let (this, media) = (&boots.this, media(boots));
-    findings.verdicts = verdicts::all(this, &media);
+    findings.verdicts = verdicts(this, &media);
     findings.tables = vec![parts(this)];
     if media.len() == 1 {
         let question =
@@ -37,7 +35,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     if !boots.earlier.is_empty() {
         findings.tables.push(compared(&media));
     }
-    findings.figures.extend((media.len() > 1).then(|| figure(&media)));
     let given = &target.given;
     let one = |(part, seconds): (BootPart, f64)| {
         Metric::new(given, Quantity::BootTime(part), Estimate::unbounded(seconds, ONE))
@@ -92,7 +89,7 @@ fn compared(media: &[Medium<'_>]) -> Table {
             medium.boots.len().to_string(),
             text(medium.median(Boot::userspace_seconds)),
             text(medium.whole()),
-            longer.as_ref().map_or("-".to_owned(), verdicts::difference),
+            longer.as_ref().map_or("-".to_owned(), difference),
             text(medium.reads()),
         ]
     };
@@ -108,26 +105,101 @@ fn compared(media: &[Medium<'_>]) -> Table {
     Table { title: "Boots of this machine, medians".to_owned(), columns, rows }
 }
 
-/// The parts of the median boot from each medium, on each other.
-fn figure(media: &[Medium<'_>]) -> Figure {
-    let has_initrd = media.iter().flat_map(|medium| &medium.boots).any(|boot| boot.initrd.is_some());
-    let until = |name: &str, of: fn(&Boot) -> f64| {
-        let points = media.iter().enumerate();
-        let points = points.filter_map(|(at, medium)| Some(Point::new(at as f64, medium.median(of)?.value)));
-        Curve::new(name, Style::Bars, points)
-    };
-    let initrd = has_initrd.then(|| until("initrd", |boot| boot.userspace));
-    Figure {
-        title: "Parts of a boot".to_owned(),
-        text: "From kernel start until startup finished.".to_owned(),
-        n: "medians of the boots from each drive".to_owned(),
-        x: Axis::named("", media.iter().map(|medium| medium.label.clone())),
-        y: Axis::of("time", Unit::Seconds),
-        curves: [until("userspace", |boot| boot.finish)]
-            .into_iter()
-            .chain(initrd)
-            .chain([until("kernel", Boot::kernel_seconds)])
-            .collect(),
-        ..Figure::default()
+/// The boots from one drive, linked in one way.
+struct Medium<'a> {
+    label: String,
+    boots: Vec<&'a Boot>,
+}
+
+impl<'a> Medium<'a> {
+    fn each(&self, of: impl Fn(&Boot) -> f64) -> Vec<f64> {
+        self.boots.iter().map(|boot| of(boot)).collect()
     }
+
+    /// The median of a part of the boots.
+    fn median(&self, of: impl Fn(&Boot) -> f64) -> Option<Estimate> {
+        repeat::middle(&self.each(of))
+    }
+
+    /// Kernel and userspace together, s.
+    fn whole(&self) -> Option<Estimate> {
+        self.median(|boot| boot.finish)
+    }
+
+    /// How much longer boots from here take than from another one, s.
+    fn longer_than(&self, other: &Self) -> Option<Estimate> {
+        repeat::difference_of_medians(&self.each(|boot| boot.finish), &other.each(|boot| boot.finish))
+    }
+
+    /// Sum of the times of all reads of a boot, s, from boots whose counters were read soon after.
+    fn reads(&self) -> Option<Estimate> {
+        let soon = |boot: &&Boot| boot.reads.filter(|reads| reads.until <= boot.finish + SOON);
+        repeat::middle(&self.boots.iter().filter_map(|boot| Some(soon(boot)?.seconds)).collect::<Vec<_>>())
+    }
+}
+
+/// The media of these boots: that of this boot first, then by the median of their boots, fastest first.
+fn media(boots: &Boots) -> Vec<Medium<'_>> {
+    let mut media: Vec<Medium<'_>> = Vec::new();
+    for boot in [&boots.this].into_iter().chain(&boots.earlier) {
+        match media.iter_mut().find(|medium| medium.boots[0].is_same_medium(boot)) {
+            Some(medium) => medium.boots.push(boot),
+            None => media.push(Medium { label: boot.drive_and_link(), boots: vec![boot] }),
+        }
+    }
+    let order = |medium: &Medium<'_>| medium.whole().map_or(f64::INFINITY, |whole| whole.value);
+    if let [_, others @ ..] = &mut media[..] {
+        others.sort_by(|a, b| order(a).total_cmp(&order(b)));
+    }
+    media
+}
+
+fn verdicts(this: &Boot, media: &[Medium<'_>]) -> Vec<String> {
+    let (from, time) = (this.drive_and_link(), duration(this.finish));
+    let mut verdicts =
+        vec![format!("Booted from {from} in {time}, from kernel start until startup finished.")];
+    verdicts.extend(at_most(this));
+    if let [here, others @ ..] = media {
+        verdicts.extend(others.iter().filter_map(|other| beside(here, other)));
+    }
+    verdicts
+}
+
+/// The most that a faster drive would save: a boot can't wait for reads longer than all of them took.
+fn at_most(this: &Boot) -> Option<String> {
+    let reads = this.reads?;
+    Some(match reads.seconds < this.finish {
+        true => format!(
+            "A faster drive would save at most {}: the sum of all reads since the kernel started.",
+            duration(reads.seconds)
+        ),
+        false => "What a faster drive would save is not known: reads overlapped, and their sum is longer than the boot."
+            .to_owned(),
+    })
+}
+
+/// The boots from another drive beside those from the drive of this boot.
+fn beside(here: &Medium<'_>, other: &Medium<'_>) -> Option<String> {
+    let (a, b) = (here.whole()?.value, other.whole()?.value);
+    let longer = other.longer_than(here)?;
+    let (of, and) = (other.boots.len(), count(here.boots.len() as u64, "boot"));
+    let (a, b) = (duration(a), duration(b));
+    let medians = format!("{b} from {}, {a} from {} (medians of {of} and {and})", other.label, here.label);
+    let text = difference(&longer);
+    Some(match () {
+        () if !longer.high.is_finite() => {
+            format!("{medians}; one boot is too few to show a difference.")
+        }
+        () if longer.low > 0.0 => format!("{medians}: {} takes {text} longer.", other.label),
+        () if longer.high < 0.0 => {
+            let shorter = difference(&here.longer_than(other)?);
+            format!("{medians}: {} takes {shorter} less.", other.label)
+        }
+        () => format!("{medians}: no difference found, {text}."),
+    })
+}
+
+/// A difference of times with its interval, which may hold 0.
+fn difference(longer: &Estimate) -> String {
+    if longer.high.is_finite() { longer.with_ends(signed_duration) } else { signed_duration(longer.value) }
 }

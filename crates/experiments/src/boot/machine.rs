@@ -19,6 +19,8 @@ use crate::{
 
 /// The longest plausible time of firmware or boot loader, s.
 const LONGEST: f64 = 86_400.0;
+/// Runs of the store that are searched for earlier boots, at most.
+const EARLIER: usize = 200;
 
 /// Why a boot can't be recorded.
 #[derive(Debug, thiserror::Error)]
@@ -37,8 +39,6 @@ pub enum BootError {
         "after a soft reboot systemd has no times of a full boot: restart the machine with `systemctl reboot`"
     )]
     SoftReboot,
-    #[error("the machine was restarted meanwhile (its boot id has changed): run this again")]
-    Restarted,
     #[error("/proc/sys/kernel/random/boot_id can't be read, so boots could not be distinguished")]
     NoBootId,
     #[error(transparent)]
@@ -57,15 +57,12 @@ pub(super) fn finished(runner: &dyn Runner) -> Result<(Manager, f64, f64), BootE
     }
 }
 
-/// The current boot, without its run. The boot id is read first and last.
+/// The current boot, without its run.
 pub(super) fn read(root: &Sysroot, runner: &dyn Runner, target: &Target) -> Result<Boot, BootError> {
-    let before = host(root);
-    let boot_id = before.boot_id.clone().ok_or(BootError::NoBootId)?;
+    let host = host(root);
+    let boot_id = host.boot_id.ok_or(BootError::NoBootId)?;
     let (manager, userspace, finish) = finished(runner)?;
     let counters = Snapshot::take(root, &target.drives);
-    if host(root) != before {
-        return Err(BootError::Restarted);
-    }
     let reads = counters.drives.iter().fold(RootReads::default(), |sum, drive| RootReads {
         bytes: sum.bytes.saturating_add(drive.read),
         seconds: sum.seconds + drive.reading,
@@ -74,7 +71,7 @@ pub(super) fn read(root: &Sysroot, runner: &dyn Runner, target: &Target) -> Resu
     let all = counters.drives.len() == target.drives.len() && !counters.drives.is_empty();
     Ok(Boot {
         boot_id,
-        machine_id: before.machine_id,
+        machine_id: host.machine_id,
         // Some have none, and say 0.
         board_serial: root
             .word("/proc/device-tree/serial-number")
@@ -126,12 +123,12 @@ pub fn has_systemd() -> Result<(), BootError> {
 }
 
 /// Boots of the same machine that the newest runs of an experiment have recorded, oldest first; of each the first record.
-pub(super) fn earlier(store: &Store, experiment: &str, this: &Boot, most: usize) -> Vec<Boot> {
+pub(super) fn earlier(store: &Store, experiment: &str, this: &Boot) -> Vec<Boot> {
     // What can't be read is compared with nothing.
     let (runs, _) = store.list().unwrap_or_default();
     let same: Vec<_> =
         runs.iter().filter(|run| run.experiment == experiment && run.run != this.run).collect();
-    let boots = same[same.len().saturating_sub(most)..].iter().flat_map(|run| boots(store, &run.run));
+    let boots = same[same.len().saturating_sub(EARLIER)..].iter().flat_map(|run| boots(store, &run.run));
     let mut seen = BTreeSet::from([this.boot_id.clone()]);
     boots
         .map(|boots| boots.this)
@@ -148,7 +145,7 @@ mod tests {
         inventory::fixtures::{self, Tree},
         plan::{Plan, StepId, Steps},
         record::{ActResult, Event, Log, SCHEMA, Start},
-        tools::{Output, Query, Replay, ToolResult},
+        tools::{Output, Replay},
     };
 
     const MANAGER: &str = include_str!("../../../../tests/fixtures/systemctl/manager-252.txt");
@@ -219,33 +216,16 @@ mod tests {
             .replace("SystemState=running", "SystemState=starting")
             .replace("FinishTimestampMonotonic=2352714142", "FinishTimestampMonotonic=0");
         let soft = of_machine() + "SoftRebootsCount=1\n";
-        let mut said = [MANAGER, &starting, &soft, ""].map(refused).to_vec();
-        said.push(BootError::Restarted.to_string());
+        let said = [MANAGER, &starting, &soft, ""].map(refused);
         insta::assert_snapshot!(said.join("\n"));
         let missing =
             BootError::from(ToolError::Missing(crate::tools::Tool { name: "systemctl", package: "systemd" }));
         assert!(missing.to_string().contains("apt install systemd"), "{missing}");
     }
 
-    /// Another boot begins while it is asked.
-    struct Restarts(std::path::PathBuf);
-
-    impl Runner for Restarts {
-        fn ask(&self, query: &Query) -> ToolResult {
-            std::fs::write(self.0.join("proc/sys/kernel/random/boot_id"), "0f1e-two\n").expect("writes");
-            systemd(&of_machine()).ask(query)
-        }
-
-        fn stream(&self, query: &Query, _: &dyn Fn() -> bool, _: &mut dyn FnMut(&str)) -> ToolResult {
-            self.ask(query)
-        }
-    }
-
     #[test]
-    fn figures_of_two_boots_are_not_mixed() {
+    fn a_boot_without_an_id_is_not_recorded() {
         let tree = tree();
-        let done = read(&tree.sysroot(), &Restarts(tree.root().to_owned()), &root(&tree));
-        assert!(matches!(done, Err(BootError::Restarted)), "{done:?}");
         std::fs::remove_file(tree.root().join("proc/sys/kernel/random/boot_id")).expect("removes");
         let done = read(&tree.sysroot(), &systemd(&of_machine()), &root(&tree));
         assert!(matches!(done, Err(BootError::NoBootId)), "{done:?}");
@@ -265,7 +245,7 @@ mod tests {
         };
         let (run, mut writer) = store.create(start).expect("a record");
         let mut steps = Steps::default();
-        steps.add(&[0], RecordBoot { earlier: 9 });
+        steps.add(&[0], RecordBoot {});
         let targets = vec![Target::default()];
         let plan =
             Plan { experiment: experiment.to_owned(), targets, steps: steps.into(), ..Plan::default() };
@@ -297,18 +277,14 @@ mod tests {
         keep(&store, "boot", boot("now", "here", 21.0));
         keep(&store, "other", boot("b4", "here", 22.0));
         let this = board(boot("now", "here", 21.0));
-        let found = |most| -> BTreeMap<String, f64> {
-            let all = earlier(&store, "boot", &this, most);
-            assert!(all.iter().all(|boot| !boot.run.is_empty()));
-            all.into_iter().map(|boot| (boot.boot_id, boot.finish)).collect()
-        };
-        let all = found(200);
+        let found = earlier(&store, "boot", &this);
+        assert!(found.iter().all(|boot| !boot.run.is_empty()));
+        let all: BTreeMap<String, f64> = found.into_iter().map(|boot| (boot.boot_id, boot.finish)).collect();
         assert_eq!(all.keys().collect::<Vec<_>>(), ["b1", "b3"]);
         assert!([17.0, 18.0].contains(&all["b1"]), "{all:?}");
-        assert!(found(0).is_empty());
         let unknown = Boot { machine_id: None, board_serial: None, ..this.clone() };
-        assert!(earlier(&store, "boot", &unknown, 200).is_empty());
+        assert!(earlier(&store, "boot", &unknown).is_empty());
         let empty = Store::at(home.path().join("none"));
-        assert!(earlier(&empty, "boot", &this, 200).is_empty());
+        assert!(earlier(&empty, "boot", &this).is_empty());
     }
 }

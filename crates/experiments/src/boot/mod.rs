@@ -3,17 +3,13 @@
 mod act;
 mod findings;
 mod machine;
-mod media;
-mod options;
 mod plan;
 mod result;
-pub mod series;
 #[cfg(test)]
 mod tests;
-mod verdicts;
 
 pub use machine::{BootError, has_systemd, is_recorded};
-pub use options::{RESTART, STOP, TIMES};
+pub use plan::{RESTART, STOP, TIMES};
 
 use result::{Boot, Boots};
 
@@ -23,7 +19,7 @@ use super::{Experiment, common};
 pub static BOOT: Experiment = Experiment {
     name: "boot",
     question: "which medium should it boot from?",
-    options: options::OPTIONS,
+    options: plan::OPTIONS,
     examples: &[
         "boot --now                   records this boot of this machine",
         "boot --now --store /mnt/x    beside those of other media",

@@ -1,18 +1,33 @@
-//! The plan of boot.
+//! The options and the plan of boot.
 
 use super::{
-    super::{PlanError, Request},
+    super::{
+        Declared, Opt, PlanError, Request,
+        options::{parsed, within},
+    },
     act::RecordBoot,
-    options,
 };
 use crate::plan::{Plan, Steps};
 
-/// Runs of the store that are searched for earlier boots, at most.
-const EARLIER: u32 = 200;
+const NOW: Opt<bool> = Opt::switch("now", "Record the current boot");
+
+pub const TIMES: Opt<u32> =
+    Opt::new("times", "N", |text| within(text, 1..=100), "Number of restarts; each boot is recorded")
+        .conflicts(&["now", "stop"]);
+
+pub const RESTART: Opt<String> =
+    Opt::new("restart", "HOSTNAME", parsed, "Consent to restarts: the name of this machine")
+        .requires("times");
+
+pub const STOP: Opt<bool> = Opt::switch("stop", "End the restarts").conflicts(&["now"]);
+
+pub(super) const OPTIONS: &[&dyn Declared] = &[&NOW, &TIMES, &RESTART, &STOP];
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
-    if !ask.values.get(&options::NOW) {
-        return Err(PlanError::WhichBoot);
+    if !ask.values.get(&NOW) {
+        let why =
+            "choose what to measure: --now records the current boot, --times N restarts this machine N times";
+        return Err(PlanError::Options(why.to_owned()));
     }
     let [target] = &ask.targets[..] else { return Err(PlanError::TooMany { experiment: "boot", most: 1 }) };
     let refuse = |why: &str| Err(PlanError::Unsuitable { path: target.path.clone(), why: why.to_owned() });
@@ -25,6 +40,6 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         );
     }
     let mut steps = Steps::default();
-    steps.add(&[0], RecordBoot { earlier: EARLIER });
+    steps.add(&[0], RecordBoot {});
     Ok(Plan { limit: None, engine: None, ..ask.planned(steps) })
 }

@@ -3,7 +3,6 @@
 mod act;
 mod findings;
 mod free_space;
-mod options;
 mod plan;
 mod probe;
 mod saved;
@@ -17,7 +16,7 @@ use super::{Experiment, common};
 pub static CAPACITY: Experiment = Experiment {
     name: "capacity",
     question: "is it as large as it says?",
-    options: options::OPTIONS,
+    options: plan::OPTIONS,
     examples: &[
         "capacity --plan /dev/sda    what is overwritten and put back",
         "capacity bay:1.1 bay:1.2    two sticks, after consent to each",

@@ -34,7 +34,7 @@ impl Counter {
 pub type Counters = BTreeMap<Counter, u64>;
 
 /// More events than any drive that still works has counted: such a raw value has another meaning.
-pub const MOST_EVENTS: u64 = 1 << 31;
+const MOST_EVENTS: u64 = 1 << 31;
 
 /// The counters that a drive reported, without values that can't be.
 pub fn counters(drive: &Drive) -> Counters {
@@ -61,7 +61,7 @@ pub fn counters(drive: &Drive) -> Counters {
 }
 
 /// The counters that rose: each with what it was and what it is.
-pub(super) fn risen(before: &Counters, now: &Counters) -> Vec<(Counter, u64, u64)> {
+pub(crate) fn risen(before: &Counters, now: &Counters) -> Vec<(Counter, u64, u64)> {
     let rise = |(counter, to): (&Counter, &u64)| {
         let from = before.get(counter).copied().unwrap_or(counter.at_first(*to));
         (*to > from).then_some((*counter, from, *to))

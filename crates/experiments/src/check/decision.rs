@@ -70,12 +70,10 @@ pub struct Change {
 pub enum Unknown {
     /// Other programs used the drive meanwhile.
     Disturbed,
-    /// Not all was measured.
+    /// Not all was measured, or it shares too few rounds with the reference.
     Incomplete,
     /// It may be slower; `more` checks are needed to decide.
     Unconfirmed { change: Change, more: usize },
-    /// The reads are too few or failed.
-    Incomparable,
 }
 
 /// Why a drive was not measured.
@@ -118,22 +116,22 @@ impl Decision {
 
 /// The state of a drive before a check.
 #[derive(Debug, Default)]
-pub struct Past<'a> {
+pub struct Past {
     /// The first complete check or the one that was accepted, and those that were fine after it, [`AGREE`] in all.
-    pub reference: Vec<&'a Probe>,
+    pub reference: Vec<Probe>,
     /// Complete checks since then, newest first.
-    pub recent: Vec<&'a Probe>,
+    pub recent: Vec<Probe>,
     /// All checks since the first of the reference.
     pub looks: usize,
     /// The accepted counters.
     pub counters: Counters,
     /// The newest check of each other drive of its model.
-    pub peers: Vec<&'a Probe>,
+    pub peers: Vec<Probe>,
     /// Whether the user accepted that it is slower than those.
     pub peers_accepted: bool,
 }
 
-impl Past<'_> {
+impl Past {
     /// Whether a check that was decided so joins the reference.
     pub fn lacks(&self, decisions: &[Decision]) -> bool {
         let fine = |one: &Decision| matches!(one, Decision::First | Decision::Fine { .. });
@@ -142,7 +140,7 @@ impl Past<'_> {
 }
 
 /// The decisions of a check on a drive: at least one, alarms first.
-pub fn decide(now: &Probe, past: &Past<'_>) -> Vec<Decision> {
+pub fn decide(now: &Probe, past: &Past) -> Vec<Decision> {
     let risen = risen(&past.counters, &counters(&now.drive)).into_iter();
     let mut all: Vec<Decision> =
         risen.map(|(counter, from, to)| Decision::NewErrors { counter, from, to }).collect();
@@ -162,12 +160,13 @@ pub fn decide(now: &Probe, past: &Past<'_>) -> Vec<Decision> {
     all
 }
 
-fn speed(now: &Probe, past: &Past<'_>) -> Decision {
+fn speed(now: &Probe, past: &Past) -> Decision {
     let Some(first) = past.reference.first() else { return Decision::First };
-    let days: Vec<&Probe> = std::iter::once(now).chain(past.recent.iter().copied()).take(AGREE).collect();
+    let days: Vec<&Probe> = std::iter::once(now).chain(&past.recent).take(AGREE).collect();
+    let reference: Vec<&Probe> = past.reference.iter().collect();
     let look = Look { number: past.looks + 1, loads: LOADS };
     let of = |load: &String| {
-        let ratio = ratio(&past.reference, &days, load, look)?;
+        let ratio = ratio(&reference, &days, load, look)?;
         Some(Change { load: load.clone(), ratio, since: first.at.clone() })
     };
     let least = |a: &Change, b: &Change| a.ratio.value.total_cmp(&b.ratio.value);
@@ -179,7 +178,7 @@ fn speed(now: &Probe, past: &Past<'_>) -> Decision {
             Decision::Unknown { why: Unknown::Unconfirmed { change, more: AGREE - days.len() } }
         }
         (None, Some(change)) => Decision::Fine { change },
-        (None, None) => Decision::Unknown { why: Unknown::Incomparable },
+        (None, None) => Decision::Unknown { why: Unknown::Incomplete },
     }
 }
 
@@ -201,7 +200,7 @@ fn is_slower(ratio: &Estimate, loss: f64) -> bool {
     ratio.high < 1.0 && ratio.value <= 1.0 - loss
 }
 
-fn beside_peers(now: &Probe, past: &Past<'_>) -> Option<Decision> {
+fn beside_peers(now: &Probe, past: &Past) -> Option<Decision> {
     let look = Look { number: 1, loads: LOADS };
     let beside = |load: &String| {
         let mut ratios: Vec<Estimate> =
@@ -243,7 +242,7 @@ mod tests {
         Probe { drive: Drive { sectors: 1 << 30, health, ..Drive::default() }, ..probe }
     }
 
-    fn alarms(now: &Probe, past: &Past<'_>) -> Vec<Alarm> {
+    fn alarms(now: &Probe, past: &Past) -> Vec<Alarm> {
         decide(now, past).iter().filter_map(Decision::alarm).collect()
     }
 
@@ -255,17 +254,22 @@ mod tests {
     #[test]
     fn three_checks_must_agree_that_a_drive_is_slower() {
         let (before, now) = (probe(500.0, 40.0), probe(400.0, 40.0));
-        let past = |recent| Past { reference: vec![&before; 3], recent, looks: 5, ..Past::default() };
-        let unconfirmed = decide(&now, &past(vec![&now]));
+        let past = |recent: &[&Probe]| Past {
+            reference: vec![before.clone(); 3],
+            recent: recent.iter().map(|probe| (*probe).clone()).collect(),
+            looks: 5,
+            ..Past::default()
+        };
+        let unconfirmed = decide(&now, &past(&[&now]));
         let [Decision::Unknown { why: Unknown::Unconfirmed { change, more: 1 } }] = &unconfirmed[..] else {
             panic!("{unconfirmed:?}")
         };
         assert!(change.load == SEQ && (change.ratio.value - 0.8).abs() < 1e-9, "{change:?}");
-        assert_eq!(alarms(&now, &past(vec![&now, &now])), [Alarm::Slower { load: SEQ.to_owned() }]);
-        let disagree = decide(&now, &past(vec![&before, &now]));
+        assert_eq!(alarms(&now, &past(&[&now, &now])), [Alarm::Slower { load: SEQ.to_owned() }]);
+        let disagree = decide(&now, &past(&[&before, &now]));
         assert!(matches!(disagree[..], [Decision::Fine { .. }]), "{disagree:?}");
         let little = probe(480.0, 39.0);
-        let found = decide(&little, &past(vec![&little, &little]));
+        let found = decide(&little, &past(&[&little, &little]));
         assert!(matches!(&found[..], [Decision::Fine { change }] if change.load == SEQ), "{found:?}");
     }
 
@@ -287,11 +291,14 @@ mod tests {
     #[test]
     fn a_drive_is_compared_with_two_peers_at_least() {
         let (slow, good, other) = (probe(500.0, 30.0), probe(500.0, 40.0), probe(520.0, 41.0));
-        let past = |peers| Past { peers, ..Past::default() };
-        assert_eq!(alarms(&slow, &past(vec![&good])), []);
-        let both = past(vec![&good, &other]);
+        let past = |peers: &[&Probe]| Past {
+            peers: peers.iter().map(|probe| (*probe).clone()).collect(),
+            ..Past::default()
+        };
+        assert_eq!(alarms(&slow, &past(&[&good])), []);
+        let both = past(&[&good, &other]);
         assert_eq!(alarms(&slow, &both), [Alarm::SlowerThanPeers { load: RND.to_owned() }]);
         assert_eq!(alarms(&slow, &Past { peers_accepted: true, ..both }), []);
-        assert_eq!(alarms(&good, &past(vec![&slow, &other])), []);
+        assert_eq!(alarms(&good, &past(&[&slow, &other])), []);
     }
 }

@@ -11,7 +11,8 @@ mod simulated;
 
 use super::{Experiment, common};
 
-pub use counters::{Counter, Counters, MOST_EVENTS, counters};
+pub(crate) use counters::risen;
+pub use counters::{Counter, Counters, counters};
 pub use decision::{AGREE, Alarm, Change, Decision, Past, Skipped, Unknown, decide};
 pub use probe::{Probe, probes};
 

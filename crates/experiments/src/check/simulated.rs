@@ -94,8 +94,8 @@ fn alarms(kind: Kind, level: impl Fn(f64) -> f64, others: Others, seed: u64) -> 
     for week in 0..WEEKS {
         let now = probe(kind, level(week as f64), others, random);
         let past = Past {
-            reference: reference.iter().collect(),
-            recent: recent.iter().rev().take(AGREE - 1).collect(),
+            reference: reference.clone(),
+            recent: recent.iter().rev().take(AGREE - 1).cloned().collect(),
             looks,
             ..Past::default()
         };

@@ -6,8 +6,7 @@ use super::{
         pieces::{self, Placed},
     },
     plan::WRITE,
-    verdicts,
-    written::{Writing, Written, written},
+    verdicts::{self, Writing, Written, written},
 };
 use crate::{
     analyse::{CliffEstimate, Estimate, rounds::Piece},
@@ -34,7 +33,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             rows.extend(written.rows(several));
             findings.figures.push(over_bytes(&written));
             findings.estimates.extend(written.estimates());
-            let sentences = verdicts::written(&written).into_iter();
+            let sentences = verdicts::verdicts(&written).into_iter();
             findings.verdicts.extend(sentences.map(|text| named(several, target, text)));
         }
     }
@@ -45,14 +44,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     if !rows.is_empty() {
         let mut columns = Column::heads(several);
         columns.extend(Column::all([("fast part", false), ("before", false), ("after", false)]));
-        if rows.iter().all(|row| row[columns.len() - 1] == "-") {
-            // One speed, which is not one after a slow-down.
-            columns.pop();
-            rows.iter_mut().for_each(|row| drop(row.remove(columns.len())));
-            if let Some(column) = columns.last_mut() {
-                column.name = "speed".to_owned();
-            }
-        }
         columns.extend(Column::all([("written", true), ("time", true)]));
         findings.tables = vec![Table { title: String::new(), columns, rows }];
     }
@@ -124,7 +115,7 @@ fn curves(name: &str, writing: &Writing) -> Vec<Curve> {
         Placed { from: begin as f64, to: *end as f64, piece }
     };
     let placed: Vec<Placed> = begins.zip(&ends).map(place).collect();
-    pieces::curves(name, &placed, &[], &writing.run.estimate).to_vec()
+    pieces::curves(name, &placed, &[]).to_vec()
 }
 
 fn over_bytes(written: &Written<'_>) -> Figure {
@@ -136,7 +127,6 @@ fn over_bytes(written: &Written<'_>) -> Figure {
     curves.extend(again);
     let pieces = curves.iter().filter(|c| c.style == Style::Pieces).map(|c| c.points.len() as u64).sum();
     let first = &written.first.run.throughput;
-    let too_few = verdicts::too_few(&written.first).filter(|_| written.first.falls.is_empty());
     let (from, to) = (first.discarded as f64, (first.discarded + first.used) as f64);
     let band = Band { label: "used for the sustained speed".to_owned(), from, to };
     let fell = |fall: &CliffEstimate| Mark {
@@ -145,15 +135,7 @@ fn over_bytes(written: &Written<'_>) -> Figure {
     };
     Figure {
         title: format!("write speed over bytes written, {}", written.target.given),
-        text: match written.first.falls.last() {
-            Some(fall) => {
-                let (before, after) = (rate(fall.before.value), rate(fall.after.value));
-                let at = decimal_bytes(fall.at.value as u64);
-                format!("The speed falls from {before} to {after} after {at} written.")
-            }
-            None => too_few
-                .unwrap_or_else(|| format!("No cliff was found within {}.", decimal_bytes(first.bytes))),
-        },
+        text: verdicts::verdicts(written).join(" "),
         load: written.first.load.describe(),
         n: format!("{} of {} or more", count(pieces, "piece"), decimal_bytes(first.chunk)),
         reading: pieces::READING.to_owned(),

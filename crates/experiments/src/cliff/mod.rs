@@ -1,10 +1,8 @@
 //! cliff: does writing slow down after a while?
 
 mod findings;
-mod options;
 mod plan;
 mod verdicts;
-mod written;
 
 use super::{Experiment, common};
 
@@ -12,7 +10,7 @@ use super::{Experiment, common};
 pub static CLIFF: Experiment = Experiment {
     name: "cliff",
     question: "does writing slow down after a while?",
-    options: options::OPTIONS,
+    options: plan::OPTIONS,
     examples: &[
         "cliff /mnt/a                size of the cache, both speeds",
         "cliff --max-bytes 100GiB .  an SSD with a large cache",

@@ -1,16 +1,28 @@
-//! The plan of cliff.
+//! The options and the plan of cliff.
 
 use super::super::{
-    LoadName, PlanError, Request,
+    Declared, LoadName, Opt, PlanError, Request,
+    shared_options::{self as shared, ENGINE, IODEPTH, MAX_TIME, PRECISION, SEED},
     target_checks::{aligned, reach},
 };
-use super::options;
 use crate::{
     analyse::Rules,
     plan::{Condition, Measure, Pause, Plan, Rule, Steps},
     target::Kind,
     units::{Load, MIB},
 };
+
+/// Large enough that the processor cost of an operation hardly counts.
+const BS: Opt<u64> = shared::BS.default("1M");
+
+/// Enough to fill most caches.
+const MAX_BYTES: Opt<u64> = shared::MAX_BYTES.default("32GiB");
+
+const PAUSE: Opt<f64> =
+    Opt::new("pause", "TIME", shared::seconds, "Pause before the drive is written again").default("60s");
+
+pub(super) const OPTIONS: &[&dyn Declared] =
+    &[&BS, &IODEPTH, &SEED, &ENGINE, &PRECISION, &MAX_TIME, &MAX_BYTES, &PAUSE];
 
 pub(super) const WRITE: &str = "write";
 pub(super) const AGAIN: &str = "write again";
@@ -46,7 +58,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
 fn writes(steps: &mut Steps, at: usize, ask: &Request, load: &Load) -> Result<(), PlanError> {
     let target = &ask.targets[at];
     let reach = reach(target, ask, true)?;
-    let pause = ask.values.get(&options::PAUSE);
+    let pause = ask.values.get(&PAUSE);
     let pauses = pause <= PAUSED * ask.effort.max_seconds;
     // The second write takes as long as the first at most; some of it is fast again. Without a cliff there is none.
     let [once, twice] = [0.6, 0.4].map(|share| share * (ask.effort.max_seconds - pause));

@@ -1,9 +1,16 @@
-//! Verdicts of cliff: where the speed falls, what ended the search, what a pause restores.
+//! The results of writing to a directory, and their verdicts: where the speed falls, what ended the search, what a pause restores.
 
-use super::written::{Writing, Written};
+use super::{
+    super::common::{Group, Series, Summary},
+    plan::{AGAIN, WRITE},
+};
 use crate::{
-    analyse::{Cliff, CliffEstimate, Estimate, Reason},
-    units::{Ended, MIB, decimal_bytes, duration, percent, rate, size},
+    analyse::{CliffEstimate, Estimate},
+    findings::LoadKey,
+    plan::{Pause, Plan},
+    record::Run,
+    target::Target,
+    units::{Caching, Ended, MIB, decimal_bytes, duration, percent, rate, size},
 };
 
 /// A fast part smaller than this many chunks is lost in the noise at the beginning.
@@ -11,7 +18,49 @@ const LEAST: u64 = 32;
 /// No slow-down is found in fewer chunks.
 const CHUNKS: u64 = 128;
 
-pub(super) fn written(written: &Written<'_>) -> Vec<String> {
+pub(super) struct Written<'a> {
+    pub target: &'a Target,
+    pub first: Writing,
+    /// Pause before the second write, s.
+    pub pause: Option<f64>,
+    pub again: Option<Writing>,
+    /// Writes went through the page cache, so they don't show the drive.
+    pub cached: bool,
+}
+
+pub(super) struct Writing {
+    pub run: Summary,
+    pub load: LoadKey,
+    /// Where the speed fell, the last time for good.
+    pub falls: Vec<CliffEstimate>,
+}
+
+/// The write of this label on this target.
+fn take(groups: &mut [Group<'_>], at: usize, label: &str) -> Option<Writing> {
+    let group = groups.iter_mut().find(|group| group.at == at && group.measure.label == label)?;
+    let run = group.runs.pop()?;
+    Some(Writing { falls: run.rule.cliff_estimates(), run, load: group.load.clone() })
+}
+
+pub(super) fn written<'a>(
+    run: &Run<Series>,
+    plan: &'a Plan,
+    groups: &mut [Group<'_>],
+    at: usize,
+    target: &'a Target,
+) -> Option<Written<'a>> {
+    let first = take(groups, at, WRITE)?;
+    let mut pauses = plan.steps.iter().filter(|step| step.act.is::<Pause>());
+    Some(Written {
+        target,
+        cached: first.load.caching != Some(Caching::Direct),
+        first,
+        pause: pauses.find_map(|step| run.acts.get(&(step.id, at))).map(|result| result.seconds),
+        again: take(groups, at, AGAIN),
+    })
+}
+
+pub(super) fn verdicts(written: &Written<'_>) -> Vec<String> {
     let first = &written.first;
     if written.cached {
         return vec![
@@ -57,7 +106,7 @@ fn speed(e: &Estimate) -> String {
 }
 
 /// Whether too little was written to find a slow-down, and how much is needed. Fast drives are measured in larger chunks.
-pub(super) fn too_few(writing: &Writing) -> Option<String> {
+fn too_few(writing: &Writing) -> Option<String> {
     let run = &writing.run;
     let needed = CHUNKS * run.throughput.chunk.max(MIB);
     let [bytes, least] = [run.bytes, needed].map(decimal_bytes);
@@ -94,18 +143,10 @@ fn none(written: &Written<'_>) -> Vec<String> {
     if let Some(too_few) = too_few(&written.first) {
         return [too_few].into_iter().chain(end.map(|end| format!("Why: {end}."))).collect();
     }
-    let found = match run.throughput.reason {
-        Some(Reason::Drifting) => "No cliff was found, but the speed drifts".to_owned(),
-        // A mean that is known no better than a step excludes none.
-        _ if !run.estimate.is_bounded() || run.estimate.half_width() > Cliff::STEP => {
-            "No cliff was found, but the speed varies".to_owned()
-        }
-        _ => format!("No lasting step of {} or more", percent(Cliff::STEP)),
-    };
     let (bytes, least) = (decimal_bytes(run.bytes), size(LEAST * run.throughput.chunk));
     let end = end.unwrap_or("the speed was settled");
     vec![
-        format!("{found} within {bytes}; writes {}.", speed(&run.estimate)),
+        format!("No cliff was found within {bytes}; writes {}.", speed(&run.estimate)),
         format!("A cache larger than that or smaller than {least} can't be excluded: {end}."),
     ]
 }
@@ -122,11 +163,7 @@ fn recovered(written: &Written<'_>, fall: &CliffEstimate) -> Option<String> {
     let fast = match (again.falls.last(), is_fast(again, fall)) {
         (Some(second), _) => {
             let bytes = second.at.text(|bytes| decimal_bytes(bytes as u64));
-            let share = match second.at.high >= fall.at.low {
-                true => "all of it recovered".to_owned(),
-                false => format!("{} of the first run", percent(second.at.value / fall.at.value)),
-            };
-            format!("{bytes} were fast again: {share}")
+            format!("{bytes} were fast again: {} of the first run", percent(second.at.value / fall.at.value))
         }
         (None, Some(true)) => format!("at least {} were fast again", decimal_bytes(again.run.bytes)),
         (None, Some(false)) => format!(

@@ -31,13 +31,12 @@ pub(in super::super) fn findings<T>(
         _ => None,
     });
     let command = run.start.iter().filter(|_| run.plan.is_some()).map(|s| s.command.join(" "));
-    let origin = origin(&run);
     let mut findings = Findings {
         run: run.start.as_ref().map(|s| s.run.clone()).unwrap_or_default(),
-        modelled: origin.lab.is_some() || run.engines.iter().any(|e| e.modelled),
+        modelled: is_modelled(&run),
         flags,
         reproduce: command.chain(again(&run)).collect(),
-        origin,
+        origin: origin(&run),
         ..Findings::default()
     };
     let Some(plan) = run.plan.take() else {
@@ -156,6 +155,12 @@ fn spent<T>(run: &Run<T>, plan: &Plan) -> Spent {
     spent
 }
 
+/// Whether its drives are modelled, in this process or in the lab's virtual machine.
+fn is_modelled<T>(run: &Run<T>) -> bool {
+    let in_lab = run.start.as_ref().is_some_and(|start| start.inventory.machine.lab.is_some());
+    in_lab || run.engines.iter().any(|engine| engine.modelled)
+}
+
 fn conditions<T>(run: &Run<T>, plan: &Plan) -> Vec<String> {
     let mut lines: Vec<String> = plan.suite.iter().map(|suite| format!("suite {suite}")).collect();
     let engine = |e: &EngineInfo| match &e.detail {
@@ -170,15 +175,8 @@ fn conditions<T>(run: &Run<T>, plan: &Plan) -> Vec<String> {
         with.extend(machine.board.clone());
         with.push(start.at.clone());
     }
-    let lab = run.start.as_ref().and_then(|start| start.inventory.machine.lab.as_ref());
-    match lab {
-        Some(scenario) => {
-            with.push(format!("virtual: modelled drives in a virtual machine (lab {scenario})"))
-        }
-        None if run.engines.iter().any(|e| e.modelled) => {
-            with.push("virtual: a model, not a drive".to_owned());
-        }
-        None => {}
+    if is_modelled(run) {
+        with.push("virtual: a model, not a drive".to_owned());
     }
     lines.push(with.join(" · "));
     lines

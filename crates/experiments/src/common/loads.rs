@@ -10,7 +10,7 @@ use crate::{
     plan::{FILL, Measure, Plan, Rule},
     record::{Run, Step, Windows},
     target::{Kind, Target},
-    units::{Ended, Extent, Histogram, Outcome, Pattern},
+    units::{Ended, Extent, Histogram, Outcome, Pattern, distinct},
 };
 
 /// From this share on, what the drive's counters show of a load's bytes is all of them.
@@ -187,11 +187,5 @@ impl Group<'_> {
 
 /// Labels of the loads, each once, in order.
 pub(in super::super) fn labels<'a>(groups: &'a [Group<'_>]) -> Vec<&'a str> {
-    let mut labels: Vec<&str> = Vec::new();
-    for group in groups {
-        if !labels.contains(&group.measure.label.as_str()) {
-            labels.push(&group.measure.label);
-        }
-    }
-    labels
+    distinct(groups.iter().map(|group| group.measure.label.as_str()))
 }

@@ -16,11 +16,6 @@ use crate::target::Target;
 /// Follows a value of a single run.
 pub(super) const ONE_RUN: &str = " (one run, so no interval)";
 
-/// The least and the largest of positive numbers.
-pub(super) fn range(of: impl IntoIterator<Item = f64>) -> (f64, f64) {
-    of.into_iter().fold((f64::INFINITY, 0.0), |(least, most), x| (least.min(x), most.max(x)))
-}
-
 /// A verdict on one target, which it names where there are several.
 pub(super) fn named(several: bool, target: &Target, text: String) -> String {
     if several { format!("{}: {text}", target.given) } else { text }

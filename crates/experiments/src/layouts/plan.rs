@@ -185,7 +185,8 @@ fn suite(ask: &Request, drives: &[Target]) -> Result<Suite, PlanError> {
     }
     let suite = ask.suite.clone().unwrap_or_else(Suite::nas);
     let size = ask.values.get(&options::SIZE);
-    let no = |why: String| PlanError::NoLayouts { suite: suite.name.clone(), why };
+    let no =
+        |why: String| PlanError::Options(format!("suite {} can't be used for layouts: {why}", suite.name));
     for l in &suite.loads {
         if l.load.caching != Caching::Direct {
             return Err(no(format!("{} goes through the page cache", l.name())));

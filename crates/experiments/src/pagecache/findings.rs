@@ -14,7 +14,7 @@ use crate::{
     plan::{Plan, Rule},
     record::Run,
     target::Target,
-    units::{Caching, Direction, duration, rate, size},
+    units::{Caching, Direction, rate, size},
 };
 
 /// The run without flags of memory, which is the ceiling on purpose.
@@ -42,7 +42,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.tables.push(table(if drives > 1 { &target.given } else { "" }, &own, &ceiling));
         findings.verdicts.extend(sentences(&own).into_iter().map(|text| named(drives > 1, target, text)));
     }
-    findings.verdicts.extend(memory(&groups, drives));
+    findings.verdicts.extend(memory(&groups));
     findings.verdicts.extend(advice(&groups));
     findings.estimates = groups.iter().flat_map(|g| metrics(g, &groups)).collect();
 }
@@ -62,14 +62,8 @@ fn truth(direction: Direction) -> &'static str {
     if direction == Direction::Write { TRUE_WRITE } else { TRUE_READ }
 }
 
-/// The measured time of all runs, s.
-fn measured(group: &Group<'_>) -> f64 {
-    group.runs.iter().map(|run| run.seconds).sum()
-}
-
 fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
-    let columns =
-        Column::all([("", false), ("speed", false), ("vs drive", true), ("runs", true), ("time", true)]);
+    let columns = Column::all([("", false), ("speed", false), ("vs drive", true), ("runs", true)]);
     let row = |name: String, group: &Group<'_>| {
         let true_speed = of(own, truth(group.measure.load.direction)).map(|g| &g.estimate);
         let times = true_speed.and_then(|t| compare::ratio(&group.estimate, t));
@@ -77,8 +71,7 @@ fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
             Difference::TooWide => "too noisy".to_owned(),
             _ => times_of(r.estimate.value),
         });
-        let time = duration(measured(group));
-        vec![name, group.estimate.text(rate), times, group.runs.len().to_string(), time]
+        vec![name, group.estimate.text(rate), times, group.runs.len().to_string()]
     };
     let ways = own.iter().filter_map(|g| Some(row(way(g)?.label.to_owned(), g)));
     let memory = ceiling.iter().map(|g| row(format!("{}, memory", g.measure.label), g));
@@ -114,26 +107,20 @@ fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
     let Some(ratio) = compare::ratio(claim, real) else { return "no comparison".to_owned() };
     let e = &ratio.estimate;
     match Difference::in_multiples(e) {
-        Difference::TooWide => "too noisy to compare".to_owned(),
+        Difference::TooWide | Difference::Unknown => "too few or too noisy runs to compare".to_owned(),
         Difference::Found if e.value > 1.0 => {
             format!("{} too high ({})", times_of(e.value), e.range(|x| format!("{x:.1}")))
         }
         Difference::Found => format!("{:.2} times that ({})", e.value, e.range(|x| format!("{x:.2}"))),
         Difference::NotFound => format!("no difference found ({} times)", e.range(|x| format!("{x:.1}"))),
-        Difference::Unknown => {
-            format!("{}, with too few or too irregular runs for an interval", times_of(e.value))
-        }
     }
 }
 
 /// How fast memory is, and what that says of the drives.
-fn memory(groups: &[Group<'_>], drives: usize) -> Option<String> {
+fn memory(groups: &[Group<'_>]) -> Option<String> {
     let ceiling: Vec<&Group<'_>> = groups.iter().filter(|g| g.target.is_memory()).collect();
     let speed = |label| of(&ceiling, label).map(|g| g.estimate.sentence(rate, ONE_RUN));
-    let Some((write, read)) = speed(NAIVE_WRITE).zip(speed(NAIVE_READ)) else {
-        return (drives > 0)
-            .then(|| "The speed of memory was not measured: no tmpfs with room was found.".to_owned());
-    };
+    let (write, read) = speed(NAIVE_WRITE).zip(speed(NAIVE_READ))?;
     Some(format!("Memory writes {write} and reads {read}: a similar figure may be that of memory."))
 }
 
@@ -171,7 +158,7 @@ mod tests {
         assert!(of(1.1, 0.9, 1.3).starts_with("no difference found (0."), "{}", of(1.1, 0.9, 1.3));
         for (value, low, high) in [(14.0, 1.3, 152.3), (3.9, 0.5, 30.0)] {
             let said = of(value, low, high);
-            assert!(said.starts_with("too noisy to compare") && !said.contains("times"), "{said}");
+            assert!(said.starts_with("too few or too noisy runs") && !said.contains("times"), "{said}");
         }
     }
 }

@@ -1,7 +1,6 @@
 //! pagecache: how much of that speed was memory?
 
 mod findings;
-mod options;
 mod plan;
 
 use super::{Experiment, common};
@@ -11,7 +10,7 @@ use super::{Experiment, common};
 pub static PAGECACHE: Experiment = Experiment {
     name: "pagecache",
     question: "how much of that speed was memory?",
-    options: options::OPTIONS,
+    options: plan::OPTIONS,
     examples: &[
         "pagecache .                  the drive under this directory",
         "pagecache --runs 10 .        narrower intervals",

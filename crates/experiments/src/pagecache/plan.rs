@@ -1,15 +1,20 @@
-//! The plan of pagecache.
+//! The options and the plan of pagecache.
 
 use super::super::{
-    PlanError, Request,
+    Declared, Opt, PlanError, Request,
+    shared_options::{self as shared, ENGINE, MAX_BYTES, MAX_TIME, SEED},
     target_checks::{fits, too_small},
 };
-use super::options;
 use crate::{
     plan::{AtLeast, Measure, Plan, Rule, ScratchFile, Steps},
     target::{Kind, Target},
     units::{Caching, Caching::*, Direction, Direction::*, Load, MIB, Pattern},
 };
+
+/// The fewest for a useful interval.
+const RUNS: Opt<u32> = shared::RUNS.default("3");
+
+pub(super) const OPTIONS: &[&dyn Declared] = &[&SEED, &ENGINE, &MAX_TIME, &MAX_BYTES, &RUNS];
 
 /// Most bytes of each load: more than most drives' own caches, and little enough that the page cache of a board with
 /// 512 MB takes all of it before it throttles writers, as happens with short copies.
@@ -50,7 +55,7 @@ pub(super) const WAYS: [Way; 6] = [
 
 /// Most bytes of all passes of one run.
 fn most(way: &Way, bytes: u64, ask: &Request) -> u64 {
-    let (max, runs) = (ask.effort.max_bytes, u64::from(ask.values.get(&options::RUNS)));
+    let (max, runs) = (ask.effort.max_bytes, u64::from(ask.values.get(&RUNS)));
     let most = match way.label {
         // Only memory is read.
         NAIVE_READ => PASSES * bytes,
@@ -87,7 +92,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         // Memory has no drive behind it, so only the cached modes make sense.
         let naive = |w: &&Way| !memory || [NAIVE_WRITE, NAIVE_READ].contains(&w.label);
         let ways: Vec<&Way> = WAYS.iter().filter(reads).filter(naive).collect();
-        let runs = ask.values.get(&options::RUNS);
+        let runs = ask.values.get(&RUNS);
         let seconds = ask.effort.max_seconds / (ways.len() as f64 * f64::from(runs));
         let lasts = (SECONDS / f64::from(runs)).min(seconds);
         for repetition in 1..=runs {

@@ -4,18 +4,16 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    PowerCutResult,
-    cut::{PowerError, PowerTest, is_elsewhere},
-};
+use super::cut::{PowerError, PowerTest, is_elsewhere};
 use crate::{
+    findings::fitness::KeptData,
     inventory::Inventory,
     plan::{Act, Changes, Cost, Needs, Step},
-    record::ActResult,
+    record::{ActResult, Observation},
     run::{Execution, RunError, Troubles, host},
     target::Target,
     test_files::{FileTree, FilesFound, LedgerFound},
-    units::{KIB, count, decimal_bytes, duration},
+    units::{count, decimal_bytes, duration},
 };
 
 /// Fills a directory of the step's target with a tree of files, then writes and syncs blocks and small files until the power is
@@ -38,7 +36,9 @@ impl PowerCut {
 
     fn carry_out(&self, run: &mut Execution<'_, '_>, on: &Target) -> Result<PowerCutResult, RunError> {
         if run.ctx.world.system().is_none() {
-            return Ok(self.modelled());
+            // A modelled drive keeps all.
+            let files = FilesFound { whole: self.tree.files(), ..FilesFound::default() };
+            return Ok(PowerCutResult { files, ..PowerCutResult::default() });
         }
         let failed = |e| match e {
             PowerError::Interrupted => RunError::Interrupted,
@@ -46,22 +46,6 @@ impl PowerCut {
         };
         let (test, cancel) = (self.test(run, on), run.cancel.clone());
         test.carry_out(&cancel, &mut |text| run.ctx.watcher.asks(text)).map_err(failed)
-    }
-
-    /// All that was acknowledged is there.
-    fn modelled(&self) -> PowerCutResult {
-        let (acknowledged, bytes) = (100, 100 * 16 * KIB);
-        PowerCutResult {
-            files: FilesFound { whole: self.tree.files(), ..FilesFound::default() },
-            ledger: LedgerFound {
-                acknowledged,
-                acknowledged_bytes: bytes,
-                kept_bytes: bytes,
-                ..LedgerFound::default()
-            },
-            seconds: 12.0,
-            ..PowerCutResult::default()
-        }
     }
 }
 
@@ -98,7 +82,7 @@ impl Act for PowerCut {
     }
 
     fn require(&self, on: &Target, inventory: &Inventory, store: &Path) -> Result<(), String> {
-        is_elsewhere(inventory, on, store).map_err(|e| e.to_string())
+        is_elsewhere(inventory, on, store)
     }
 
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
@@ -128,3 +112,57 @@ impl Act for PowerCut {
         Ok(Troubles::new())
     }
 }
+
+/// Files and acknowledged writes after the power was back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PowerCutResult {
+    /// Files that were synced before.
+    pub files: FilesFound,
+    pub ledger: LedgerFound,
+    /// From the first write to the last acknowledgement that the ledger has, s.
+    pub seconds: f64,
+    pub ended: WritesEnded,
+    /// Drives that the pool lacked when it was looked at.
+    pub missing: u64,
+}
+
+/// Why no more was written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WritesEnded {
+    /// The power was cut, or the machine was started again.
+    #[default]
+    PowerCut,
+    /// The machine went on, and only the drive took no more writes.
+    DriveGone,
+    /// Synced data was read wrong before any power cut.
+    WrongRead,
+}
+
+impl PowerCutResult {
+    /// Nothing is lost, though it may be read wrong at first.
+    pub fn is_stored(&self) -> bool {
+        let Self { files, ledger, .. } = self;
+        files.wrong + files.failed + files.unread + ledger.lost_bytes == 0
+    }
+
+    /// The measure that decides whether the target is fit for data that must not be lost.
+    pub fn kept(&self) -> KeptData {
+        let Self { files, ledger, .. } = self;
+        KeptData {
+            lost_bytes: ledger.lost_bytes.saturating_add(files.lost_bytes),
+            // A file that is not whole may be empty.
+            wrong_reads: files.all() - files.whole + files.unsteady + ledger.unsteady,
+        }
+    }
+
+    /// All that was acknowledged is there.
+    pub fn is_whole(&self) -> bool {
+        self.is_stored() && self.files.unsteady + self.ledger.unsteady == 0
+    }
+}
+
+crate::kind!("cut", PowerCutResult as Observation);
+
+impl Observation for PowerCutResult {}

@@ -17,12 +17,13 @@ use rustix::{fs::OFlags, process::geteuid};
 
 use super::{
     PowerCut, PowerCutResult, WritesEnded,
-    ledger_file::{LedgerWriter, SavedLedger},
+    ledger_file::{LedgerWriter, Line, SavedLedger},
 };
 use crate::{
     conditions::is_network,
     engine::{Aligned, Cancel},
     inventory::{Drive, Inventory},
+    run::{Kept, Leftover},
     target::Target,
     test_files::{
         AREA, BLOCK, LARGEST, Ledger, Load, POLL, READ, TreeFiles, WriteLog, Writes, file_name, open, read,
@@ -38,22 +39,14 @@ const GONE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
 pub enum PowerError {
-    #[error("the ledger in {at} can't be written or read: {source}", at = at.display())]
-    Ledger { at: PathBuf, source: io::Error },
-    #[error("files in {dir} can't be written, read or removed: {source}", dir = dir.display())]
-    Files { dir: PathBuf, source: io::Error },
-    #[error("the power was not cut within {within}, so there is no result; the test files are removed")]
-    NotCut { within: String },
     #[error(
         "the drive takes no more writes. If its power was cut: --resume checks it once it is back and mounted"
     )]
     Gone,
-    #[error(
-        "the ledger must be on another drive than the test files: {0}. Name a directory on another drive with --store DIR; a stick or a mounted share will do"
-    )]
-    Together(String),
     #[error("interrupted")]
     Interrupted,
+    #[error("{0}")]
+    Failed(String),
 }
 
 /// The name of the directory of a run.
@@ -78,11 +71,13 @@ impl PowerTest<'_> {
     }
 
     fn ledger(&self, source: io::Error) -> PowerError {
-        PowerError::Ledger { at: self.store.clone(), source }
+        let store = self.store.display();
+        PowerError::Failed(format!("the ledger in {store} can't be written or read: {source}"))
     }
 
     fn files(&self, source: io::Error) -> PowerError {
-        PowerError::Files { dir: self.own(), source }
+        let own = self.own();
+        PowerError::Failed(format!("files in {} can't be written, read or removed: {source}", own.display()))
     }
 
     /// Writes until the power is cut, and so returns errors, unless it reads back something else before; or checks what was found
@@ -111,7 +106,7 @@ impl PowerTest<'_> {
         if matches!(ended, Err(PowerError::Gone)) {
             return ended;
         }
-        match (ended, writer.record_end()) {
+        match (ended, writer.record(&Line::Ended)) {
             // What was found must not be lost, whatever becomes of the files; `cleanup` names what stays. Without their ledger, files that are
             // gone would be losses.
             (Ok(cut), ended) => {
@@ -138,7 +133,7 @@ impl PowerTest<'_> {
         if cancel.is_set() {
             return Err(PowerError::Interrupted);
         }
-        writer.record_ready().map_err(|e| self.ledger(e))?;
+        writer.record(&Line::Ready).map_err(|e| self.ledger(e))?;
         let ledger = Arc::new(Mutex::new(ledger));
         let dir = by_descriptor(&held);
         let since = Instant::now();
@@ -154,6 +149,11 @@ impl PowerTest<'_> {
             self.run,
             shell_word(&store)
         ));
+        let not_cut = |within: String| {
+            PowerError::Failed(format!(
+                "the power was not cut within {within}, so there is no result; the test files are removed"
+            ))
+        };
         let why = loop {
             thread::sleep(POLL);
             if let Some(e) = load.is_full() {
@@ -163,7 +163,7 @@ impl PowerTest<'_> {
             // On Ctrl-C any failing write counts: the power may just have been cut.
             if failing > GONE || failing > Duration::ZERO && cancel.is_set() {
                 // Before operations that hang are waited for.
-                break writer.record_gone().map_or_else(|e| self.ledger(e), |()| PowerError::Gone);
+                break writer.record(&Line::Gone).map_or_else(|e| self.ledger(e), |()| PowerError::Gone);
             }
             if load.is_wrong() {
                 let seconds = since.elapsed().as_secs_f64();
@@ -183,10 +183,10 @@ impl PowerTest<'_> {
                 break self.ledger(e);
             }
             if since.elapsed().as_secs_f64() > act.seconds {
-                break PowerError::NotCut { within: duration(act.seconds) };
+                break not_cut(duration(act.seconds));
             }
             if load.left() < LARGEST {
-                break PowerError::NotCut { within: format!("{} of writes", decimal_bytes(act.most)) };
+                break not_cut(format!("{} of writes", decimal_bytes(act.most)));
             }
         };
         drop(load.end());
@@ -256,10 +256,16 @@ impl PowerTest<'_> {
 }
 
 /// Refuses a store that goes with the drive of the target, or with the machine's memory.
-pub fn is_elsewhere(inventory: &Inventory, target: &Target, store: &Path) -> Result<(), PowerError> {
+pub fn is_elsewhere(inventory: &Inventory, target: &Target, store: &Path) -> Result<(), String> {
     // It is made with the first run.
     let path = store.ancestors().find_map(|at| at.canonicalize().ok()).unwrap_or_else(|| store.to_owned());
-    let refused = |why: String| PowerError::Together(format!("the store, {}, {why}", store.display()));
+    let refused = |why: String| {
+        let store = store.display();
+        format!(
+            "the ledger must be on another drive than the test files: the store, {store}, {why}. Name a directory on another drive with \
+             --store DIR; a stick or a mounted share will do"
+        )
+    };
     let on = Target::resolve(inventory, &path.to_string_lossy())
         .map_err(|e| refused(format!("is not found: {e}")))?;
     let is_network = on.mount.as_ref().is_some_and(|mount| is_network(&mount.filesystem));
@@ -296,6 +302,28 @@ fn by_descriptor(dir: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd()))
 }
 
+/// Files of runs that wait for a power cut, or for the check after it.
+pub fn waiting(store: &Path) -> Vec<Leftover> {
+    let one = |(run, saved): (String, SavedLedger)| {
+        let ledger = shell_word(&saved.path);
+        let (name, dir) = (shell_word(&run), &saved.dir);
+        let resume = format!("drivebench run power --resume {name} --store {}", shell_word(store));
+        // Anyone who can write to the store can edit the ledger: no other directory is named to be removed.
+        let own = dir.is_absolute() && dir.file_name() == Some(power_dir(&run).as_ref());
+        let remedy = match own {
+            true => format!("to discard it: rm -rf {} && rm {ledger}", shell_word(dir)),
+            false => format!("it names no directory of the run, so check it: rm {ledger}"),
+        };
+        let why = format!("to check it: {resume}; if it was checked and lost data: drivebench show {name}");
+        Leftover {
+            path: if own { saved.dir } else { saved.path },
+            ended: "a run that waits for the check after a power cut",
+            outcome: Err(Kept { why, remedy }),
+        }
+    };
+    SavedLedger::all(store).map(one).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::FileExt;
@@ -330,7 +358,7 @@ mod tests {
         let mut asked = Vec::new();
         let mut asks = |text: &str| asked.push(text.to_owned());
         let why = test(&act(0.0), &dirs, "a").carry_out(&Cancel::default(), &mut asks);
-        assert!(matches!(why, Err(PowerError::NotCut { .. })), "{why:?}");
+        assert!(why.as_ref().is_err_and(|e| e.to_string().contains("was not cut within")), "{why:?}");
         assert!(asked.len() == 1 && asked[0].contains("--resume 20261125-0000-power"), "{asked:?}");
         let cancel = Cancel::default();
         let why = test(&act(1e6), &dirs, "a").carry_out(&cancel, &mut |_| cancel.set());
@@ -378,7 +406,7 @@ mod tests {
         let writer = begin();
         fs::create_dir(before.own()).expect("makes");
         let (held, ledger) = before.prepare(&Cancel::default()).expect("writes");
-        writer.record_ready().expect("is noted");
+        writer.record(&Line::Ready).expect("is noted");
         let path = before.own().join(file_name(AREA));
         let area = OpenOptions::new().write(true).open(path).expect("opens");
         for (nth, offset) in [(1, 0), (2, BLOCK)] {
@@ -416,12 +444,12 @@ mod tests {
         assert!(after.own().exists() && saved(&before).is_none());
         fs::remove_dir(after.own()).expect("removes");
         let writer = begin();
-        writer.record_ready().expect("is noted");
-        writer.record_end().expect("is noted");
+        writer.record(&Line::Ready).expect("is noted");
+        writer.record(&Line::Ended).expect("is noted");
         drop(writer);
         let at_once = self::act(0.0);
         let after = test(&at_once, &dirs, "b");
         let why = after.carry_out(&Cancel::default(), &mut |_| ()).expect_err("it begins again");
-        assert!(matches!(why, PowerError::NotCut { .. }), "{why}");
+        assert!(why.to_string().contains("was not cut within"), "{why}");
     }
 }

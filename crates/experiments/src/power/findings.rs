@@ -74,10 +74,7 @@ fn verdict(cut: &PowerCutResult, pool: Option<&Pool>) -> String {
 fn table(cut: &PowerCutResult) -> Table {
     let PowerCutResult { files, ledger, .. } = cut;
     Table {
-        title: match cut.ended {
-            WritesEnded::WrongRead => "Without a power cut".to_owned(),
-            _ => "After the power cut".to_owned(),
-        },
+        title: String::new(),
         columns: Column::all([("data", false), ("kept", true), ("lost", true)]),
         rows: vec![
             vec![

@@ -23,7 +23,7 @@ const LONGEST: u64 = 128 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "line")]
-enum Line {
+pub enum Line {
     /// The files are about to be written to this directory.
     Begun { boot_id: Option<String>, dir: PathBuf },
     /// The files, and the blocks that are written over and over, are synced.
@@ -34,7 +34,7 @@ enum Line {
     Answer { number: u64, acknowledged: bool, at: f64 },
     /// The drive takes no more writes, and the machine goes on.
     Gone,
-    /// The run ended without a power cut: its files are about to be removed.
+    /// The run ended without a power cut: its files are about to be removed, so that a power cut meanwhile says nothing.
     Ended,
 }
 
@@ -58,17 +58,8 @@ impl LedgerWriter {
         Ok(Self { log, began: Instant::now() })
     }
 
-    pub fn record_ready(&self) -> io::Result<()> {
-        self.log.append(&Line::Ready)
-    }
-
-    pub fn record_gone(&self) -> io::Result<()> {
-        self.log.append(&Line::Gone)
-    }
-
-    /// Before the files are removed: a power cut meanwhile says nothing.
-    pub fn record_end(&self) -> io::Result<()> {
-        self.log.append(&Line::Ended)
+    pub fn record(&self, line: &Line) -> io::Result<()> {
+        self.log.append(line)
     }
 
     pub fn remove(&self) -> io::Result<()> {
@@ -126,12 +117,13 @@ impl SavedLedger {
             _file: file,
         };
         while let Some((at, line)) = lines.next() {
-            let damaged = |why: &str| io::Error::other(format!("line {}: {why}", at + 1));
-            match serde_json::from_slice(&line?) {
-                Ok(line) => saved.add(line).map_err(damaged)?,
+            let is_right = match serde_json::from_slice(&line?) {
+                Ok(line) => saved.add(line),
                 // The power was cut while it was written: it may hold anything.
-                Err(_) if lines.peek().is_none() => {}
-                Err(e) => return Err(damaged(&e.to_string())),
+                Err(_) => lines.peek().is_none(),
+            };
+            if !is_right {
+                return Err(io::Error::other(format!("line {} is none that a run writes there", at + 1)));
             }
         }
         Ok(Some(saved))
@@ -152,39 +144,38 @@ impl SavedLedger {
         fs::remove_file(&self.path)
     }
 
-    /// Anyone who can write to the store can edit it.
-    fn add(&mut self, line: Line) -> Result<(), &'static str> {
+    /// Takes a line; false if no run writes it there. Anyone who can write to the store can edit it.
+    fn add(&mut self, line: Line) -> bool {
         let writes = &mut self.ledger.writes;
         match line {
-            Line::Begun { .. } if self.boot_id.is_some() || self.ready => return Err("it begins twice"),
-            Line::Begun { boot_id, dir } => (self.boot_id, self.dir) = (boot_id, dir),
-            Line::Ready if self.ready => return Err("it is ready twice"),
-            Line::Ready => {
+            Line::Begun { boot_id, dir } if self.boot_id.is_none() && !self.ready => {
+                (self.boot_id, self.dir) = (boot_id, dir);
+            }
+            Line::Ready if !self.ready => {
                 writes.extend(area_writes());
                 self.ready = true;
             }
+            Line::Begun { .. } | Line::Ready => return false,
             Line::Will { file, offset, length, number } => {
                 let in_area =
                     file == AREA && length == BLOCK && offset % BLOCK == 0 && offset / BLOCK < AREA_BLOCKS;
                 let is_new =
                     file.checked_sub(AREA) == Some(number) && offset == 0 && (1..=LARGEST).contains(&length);
-                if !(in_area || is_new) {
-                    return Err("no such write is made");
-                }
-                if writes.last().is_none_or(|last| last.number + 1 != number) {
-                    return Err("a write is missing before it");
+                let is_next = writes.last().is_some_and(|last| last.number + 1 == number);
+                if !is_next || !(in_area || is_new) {
+                    return false;
                 }
                 writes.push(Write { file, offset, length, number, acknowledged: false });
             }
             Line::Answer { number, acknowledged, at } => {
-                let last = writes.last_mut().filter(|last| last.number == number);
-                last.ok_or("it answers no write")?.acknowledged = acknowledged;
+                let Some(last) = writes.last_mut().filter(|last| last.number == number) else { return false };
+                last.acknowledged = acknowledged;
                 self.seconds = self.seconds.max(at);
             }
             Line::Gone => self.gone = true,
             Line::Ended => self.ended = true,
         }
-        Ok(())
+        true
     }
 }
 
@@ -202,7 +193,7 @@ mod tests {
     fn begun(store: &Path) -> PathBuf {
         let begin = |boot_id, dir: &str| LedgerWriter::begin(store, RUN, boot_id, Path::new(dir));
         let writer = begin(Some("boot"), "/mnt/a").expect("begins");
-        writer.record_ready().expect("is written");
+        writer.record(&Line::Ready).expect("is written");
         for number in AREA_BLOCKS + 1..=AREA_BLOCKS + 3 {
             writer.begins(&write(number)).expect("is written");
             if number < AREA_BLOCKS + 3 {

@@ -4,17 +4,13 @@ mod act;
 mod cut;
 mod findings;
 mod ledger_file;
-mod options;
 mod plan;
-mod result;
-mod resume;
 #[cfg(test)]
 mod tests;
 
-pub(super) use resume::waiting;
+pub use cut::waiting;
 
-use act::PowerCut;
-use result::{PowerCutResult, WritesEnded};
+use act::{PowerCut, PowerCutResult, WritesEnded};
 
 use super::{Experiment, common};
 
@@ -22,7 +18,7 @@ use super::{Experiment, common};
 pub static POWER: Experiment = Experiment {
     name: "power",
     question: "what survives a power cut?",
-    options: options::OPTIONS,
+    options: plan::OPTIONS,
     examples: &[
         "power --store /mnt/b /mnt/a        asks you to cut the power",
         "power --resume RUN --store /mnt/b  checks after that",

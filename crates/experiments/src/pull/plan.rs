@@ -30,7 +30,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     check("pull", &ask.targets, most)?;
     let members = ask.values.typed(&options::MEMBERS).unwrap_or_else(|| (0..drives).collect::<Vec<_>>());
     if let Some(other) = members.iter().find(|member| **member >= drives) {
-        return Err(PlanError::NoMember { number: other + 1, drives });
+        return Err(PlanError::Options(format!("there is no drive {}, only {drives}", other + 1)));
     }
     let identities: Vec<String> = ask.targets.iter().map(|target| target.drives[0].identity()).collect();
     let pool = name("pull", &identities);

@@ -50,7 +50,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             clients: ask.values.get(&options::CLIENTS),
             runs: ask.values.get(&options::TIMES),
         };
-        fits(target, test.on_disk()).map_err(PlanError::without_limit)?;
+        fits(target, test.on_disk())?;
         steps.add(&[at], test.clone());
         for run in 1..=test.runs {
             steps.add(&[at], ShareRepetition { run, test: test.clone() });

@@ -3,7 +3,6 @@
 use super::{
     super::common::{self, Series, named},
     curve::{AS_GOOD, Curve, Point, curves},
-    plan::limits,
 };
 use crate::{
     analyse::Estimate,
@@ -13,7 +12,7 @@ use crate::{
     },
     plan::Plan,
     record::Run,
-    units::{Caching, Direction, MIB, capital, duration, percent, rate, size},
+    units::{Caching, Direction, duration, percent, rate, size},
 };
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Plan) {
@@ -37,7 +36,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         findings.verdicts.extend(short.into_iter().map(say));
         findings.details.sentences.extend(full.into_iter().map(say));
     }
-    findings.flags.extend(limits(plan));
     findings.estimates = curves.iter().flat_map(|c| metrics(&plan.targets[c.at].given, c)).collect();
 }
 
@@ -139,32 +137,15 @@ fn sentences(curves: &[&Curve]) -> (Vec<String>, Vec<String>) {
     let largest = curves.iter().filter_map(|c| c.points.last()).map(|p| p.block).max().unwrap_or(0);
     let mut short: Vec<String> =
         Advice::of(curves, largest).map(|advice| advice.sentence(largest)).into_iter().collect();
-    short.extend(curves.iter().filter_map(|c| fastest(c)));
     if curves.iter().filter_map(|c| c.best()).any(|best| best.speed.high.is_infinite()) {
         short.push("Fewer than 6 repetitions: no interval.".to_owned());
     }
     (short, curves.iter().map(|c| costs(c)).collect())
 }
 
-fn mode(curve: &Curve) -> &'static str {
-    match (curve.direction, curve.caching) {
-        (Direction::Read, Caching::Direct) => "direct reads",
-        (Direction::Read, _) => "cold reads through the page cache",
-        (_, Caching::Direct) => "direct writes",
-        _ => "writes with fsync",
-    }
-}
-
-/// How fast the best size is, and which smaller one is enough.
-fn fastest(curve: &Curve) -> Option<String> {
-    let best = curve.best()?;
-    let enough = curve.enough().filter(|p| p.block != best.block && best.speed.high.is_finite());
-    let smaller = enough.map(|p| format!("; {} reaches {}", size(p.block), percent(curve.share(p))));
-    let smaller = smaller.unwrap_or_default();
-    let is_last = curve.points.last().is_some_and(|p| p.block == best.block && p.block < 16 * MIB);
-    let larger = if is_last { "; try larger ones with --largest" } else { "" };
-    let (mode, speed, block) = (capital(mode(curve)), best.speed.sentence(rate, ""), size(best.block));
-    Some(format!("{mode}: the highest speed is {speed}, at {block}{smaller}{larger}."))
+fn mode(curve: &Curve) -> String {
+    let what = if curve.direction == Direction::Write { "Writes" } else { "Reads" };
+    format!("{what}, {}", way(curve))
 }
 
 /// The fixed cost of a transfer, where a fixed time and a time for each byte explain what was measured.
@@ -183,7 +164,7 @@ fn costs(curve: &Curve) -> String {
         }
         _ => "the fixed cost of a transfer could not be determined".to_owned(),
     };
-    format!("{}: {costs}.", capital(mode(curve)))
+    format!("{}: {costs}.", mode(curve))
 }
 
 fn figure(title: &str, curves: &[&Curve]) -> Figure {
@@ -196,7 +177,7 @@ fn figure(title: &str, curves: &[&Curve]) -> Figure {
     let runs = curves.iter().flat_map(|c| c.points.iter().map(|p| p.runs));
     Figure {
         title: format!("speed over transfer size, {title}"),
-        text: curves.iter().filter_map(|c| fastest(c)).collect::<Vec<_>>().join(" "),
+        text: curves.iter().map(|c| costs(c)).collect::<Vec<_>>().join(" "),
         load: curves
             .first()
             .map_or(String::new(), |c| LoadKey { caching: None, ..c.load.clone() }.describe()),

@@ -2,7 +2,6 @@
 
 mod curve;
 mod findings;
-mod options;
 mod plan;
 
 use super::{Experiment, common};
@@ -12,7 +11,7 @@ use super::{Experiment, common};
 pub static SIZES: Experiment = Experiment {
     name: "sizes",
     question: "which transfer size is fast?",
-    options: options::OPTIONS,
+    options: plan::OPTIONS,
     examples: &[
         "sizes .                this drive, 64 B to 1 MiB",
         "sizes --largest 16M .  up to 16 MiB",

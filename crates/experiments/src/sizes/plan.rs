@@ -1,18 +1,29 @@
-//! The plan of sizes.
+//! The options and the plan of sizes.
 
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{
-    PlanError, Request,
+    Declared, Opt, PlanError, Request,
+    shared_options::{self as shared, ENGINE, MAX_TIME, SEED},
     target_checks::{fits, too_small},
 };
-use super::options;
 use crate::{
     plan::{FILL, Measure, Plan, Rule, ScratchFile, Steps},
     target::Kind,
     units::{Caching, Direction, Load, MIB, Pattern},
 };
+
+/// A median needs this many for an interval.
+const RUNS: Opt<u32> = shared::RUNS.default("6");
+
+const LARGEST: Opt<u64> =
+    Opt::new("largest", "SIZE", shared::bytes, "Largest transfer, up to 16M").default("1M");
+
+/// For all transfers together, because there are hundreds of small ones.
+const MAX_BYTES: Opt<u64> = shared::MAX_BYTES.help("Limit of bytes written, and of bytes read");
+
+pub(super) const OPTIONS: &[&dyn Declared] = &[&SEED, &ENGINE, &MAX_TIME, &MAX_BYTES, &RUNS, &LARGEST];
 
 /// The smallest transfer; each next one is twice as large.
 const SMALLEST: u64 = 64;
@@ -47,10 +58,10 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
 
 fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanError> {
     let target = &ask.targets[at];
-    let largest = ask.values.get(&options::LARGEST);
+    let largest = ask.values.get(&LARGEST);
     Load::new(Direction::Read, Pattern::Sequential, largest, Caching::Buffered, 0).check()?;
     let made = target.kind == Kind::Directory;
-    let runs = ask.values.get(&options::RUNS);
+    let runs = ask.values.get(&RUNS);
     // Each transfer once, and a file of the largest for them.
     let once = 4 * largest * u64::from(runs);
     let left = ask.effort.max_bytes.checked_sub(once + largest);
@@ -105,37 +116,14 @@ fn target_steps(steps: &mut Steps, ask: &Request, at: usize) -> Result<(), PlanE
 }
 
 fn rule(caching: Caching, block: u64, most: u64, share: f64) -> Rule {
-    let (bytes, seconds) = wanted(caching, block);
-    Rule::Fixed { bytes: cut(bytes, block, most), seconds: Some(seconds.min(share)) }
-}
-
-/// Whole blocks, one at least.
-fn cut(bytes: u64, block: u64, most: u64) -> u64 {
-    (bytes.min(most) / block).max(1) * block
-}
-
-/// The bytes and seconds of a repetition without the limits of a request.
-fn wanted(caching: Caching, block: u64) -> (u64, f64) {
-    let (most, seconds) = match caching {
+    let (bytes, seconds) = match caching {
         Caching::Direct => (MOVED.min(block * OPERATIONS), SECONDS),
         Caching::Buffered => (MOVED, SECONDS),
         Caching::BufferedFsync => (WRITTEN, WRITE_SECONDS),
     };
-    (most.max(2 * block), seconds)
-}
-
-/// The flag for repetitions that `--max-bytes` or `--max-time` made shorter.
-pub(super) fn limits(plan: &Plan) -> Option<String> {
-    let is_cut = |m: &Measure| match m.rule {
-        Rule::Fixed { bytes, seconds: Some(seconds) } if m.label != FILL => {
-            let (wanted, whole) = wanted(m.load.caching, m.load.block);
-            bytes < wanted || seconds < whole
-        }
-        _ => false,
-    };
-    let is_any_cut = plan.measures().any(|(_, m)| is_cut(m));
-    is_any_cut
-        .then(|| "Repetitions were shorter than usual, because of --max-bytes or --max-time.".to_owned())
+    // Whole blocks, one at least.
+    let blocks = (bytes.max(2 * block).min(most) / block).max(1);
+    Rule::Fixed { bytes: blocks * block, seconds: Some(seconds.min(share)) }
 }
 
 /// Writes the whole file once; its speed is recorded but not reported.

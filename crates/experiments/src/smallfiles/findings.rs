@@ -9,7 +9,7 @@ use crate::{
     findings::{Axis, Column, Curve, Figure, Findings, Metric, Point, Quantity, Scope, Style, Table, Unit},
     plan::{FileSet, FileWork, Plan},
     record::Run,
-    units::{Direction, count, decimal_bytes, distinct, duration, percent, rate, size},
+    units::{Direction, count, decimal_bytes, duration, percent, rate, size},
 };
 
 /// The set that is predicted by default.
@@ -20,6 +20,10 @@ const NOISY: f64 = 2.0;
 
 /// Advice where no useful prediction is possible.
 const MEASURE_OWN: &str = "To know the time of your own files, name them: --files 20000 --size 1MB.";
+
+/// The flag for fewer files than requested or planned.
+const CUT: &str =
+    "Fewer files than planned were copied, because of --max-bytes, --max-time or the free space.";
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<()>, plan: &Plan) {
     let asked = plan.files().find_map(|(_, files)| match files.work {
@@ -35,9 +39,8 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<()>, plan: &Plan) {
         let several = plan.targets.len() > 1;
         findings.tables.push(table(if several { &target.given } else { "" }, &both));
         findings.figures.push(figure(&target.given, &both));
-        let limits = limits(plan, at, asked, &both).into_iter();
-        findings.flags.extend(limits.map(|text| named(several, target, text)));
         let say = |text| named(several, target, text);
+        findings.flags.extend(is_cut(plan, at, asked, &both).then(|| say(CUT.to_owned())));
         findings.verdicts.push(say(Archive::of(&both).sentence()));
         let wide = |c: &&Costs| asked.is_none() && c.predict(set).is_none_or(|e| is_noisy(&e));
         findings.verdicts.extend(both.iter().filter_map(|c| copying(c, set)).map(say));
@@ -47,25 +50,11 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<()>, plan: &Plan) {
     }
 }
 
-/// Flags for fewer files than requested or planned.
-fn limits(plan: &Plan, at: usize, asked: Option<FileSet>, both: &[Costs; 2]) -> Vec<String> {
-    let is_planned = |set: &FileSet| plan.files().any(|(step, files)| step.is_on(at) && files.set == *set);
-    let cut = asked.filter(|set| !is_planned(set)).map(|set| {
-        format!("Requested: {}; fewer were measured, because of --max-bytes or the free space.", words(set))
-    });
-    let timed = both.iter().flat_map(|c| &c.sets).filter(|set| !set.is_whole());
-    let timed = timed.map(|set| format!("Fewer than {} were copied, because of --max-time.", words(set.set)));
-    distinct(cut.into_iter().chain(timed))
-}
-
-/// A set as in `300 files of 200 kB`; binary units where they are short.
-fn words(set: FileSet) -> String {
-    let whole = set.size % 1024 == 0;
-    format!(
-        "{} of {}",
-        count(set.files, "file"),
-        if whole { size(set.size) } else { decimal_bytes(set.size) }
-    )
+/// Whether fewer files were copied than planned, or planned than requested.
+fn is_cut(plan: &Plan, at: usize, asked: Option<FileSet>, both: &[Costs; 2]) -> bool {
+    let is_planned = |set: FileSet| plan.files().any(|(step, files)| step.is_on(at) && files.set == set);
+    let is_whole = both.iter().flat_map(|c| &c.sets).all(MeasuredFiles::is_whole);
+    !is_whole || asked.is_some_and(|set| !is_planned(set))
 }
 
 fn is_noisy(e: &Estimate) -> bool {
@@ -108,16 +97,10 @@ fn copying(costs: &Costs, set: FileSet) -> Option<String> {
     let one = costs.predict(single).filter(|one| set.files > 1 && !is_noisy(one));
     if let Some((one, times)) = one.zip(costs.times(set, single)) {
         let (all, one) = (decimal_bytes(set.bytes()), time(&one));
-        let more = Estimate {
-            value: times.value - 1.0,
-            low: times.low - 1.0,
-            high: times.high - 1.0,
-            ..times.clone()
-        };
-        let longer = match () {
-            () if times.low <= 1.0 => "too noisy to say whether separate files take longer".to_owned(),
-            () if is_noisy(&more) => format!("separate files take longer ({})", more.range(percent)),
-            () => format!("separate files take {} longer", more.with_ends(percent)),
+        let more = Estimate::between(times.value - 1.0, [times.low - 1.0, times.high - 1.0], "");
+        let longer = match times.low > 1.0 {
+            true => format!("separate files take {} longer", more.with_ends(percent)),
+            false => "too noisy to say whether separate files take longer".to_owned(),
         };
         text += &format!(" As one file of {all}: {one}; {longer}.");
     }
@@ -167,7 +150,7 @@ enum Archive {
     /// A file of this many bytes takes twice as long as its bytes alone.
     TwiceAsLong(Estimate),
     /// One file is faster; too noisy to say up to which size.
-    FasterAsOne(Vec<&'static str>),
+    FasterAsOne,
     Unknown,
 }
 
@@ -176,19 +159,17 @@ impl Archive {
         if both.iter().any(|costs| costs.misfit().is_some()) {
             return Self::Unknown;
         }
-        let known = both.iter().filter(|c| c.is_faster_as_one());
-        let verb = |write| if write { "writing" } else { "reading" };
-        Self::from_sizes(known.filter_map(|c| Some((verb(c.write), c.even()?))).collect())
+        Self::from_sizes(both.iter().filter(|c| c.is_faster_as_one()).filter_map(Costs::even).collect())
     }
 
     /// Of writing and reading, the one that needs larger files decides.
-    fn from_sizes(known: Vec<(&'static str, Estimate)>) -> Self {
+    fn from_sizes(known: Vec<Estimate>) -> Self {
         match &known[..] {
             [] => Self::Unknown,
-            [(_, even), (_, other)] if !is_noisy(even) && !is_noisy(other) => {
+            [even, other] if !is_noisy(even) && !is_noisy(other) => {
                 Self::TwiceAsLong(if even.high >= other.high { even } else { other }.clone())
             }
-            known => Self::FasterAsOne(known.iter().map(|(verb, _)| *verb).collect()),
+            _ => Self::FasterAsOne,
         }
     }
 
@@ -200,10 +181,10 @@ impl Archive {
                 bytes(even.high * 9.0),
                 even.sentence(bytes, "")
             ),
-            Self::FasterAsOne(verbs) => format!(
-                "One big file is faster than many small ones in {}; too noisy to say up to which size that matters.",
-                verbs.join(" and ")
-            ),
+            Self::FasterAsOne => {
+                "One big file is faster than many small ones; too noisy to say up to which size that matters."
+                    .to_owned()
+            }
             Self::Unknown => {
                 "Whether one big file is faster than many small ones could not be determined.".to_owned()
             }
@@ -285,8 +266,9 @@ mod tests {
     fn a_set_cut_in_some_runs_is_not_called_whole() {
         let mut c = measured([0.2; 3], [0.1; 3]);
         c.sets[0].runs[1].files = 340;
-        let limits = limits(&Plan::default(), 0, None, &[c, measured([0.2; 3], [0.1; 3])]);
-        assert_eq!(limits, ["Fewer than 512 files of 4 KiB were copied, because of --max-time."]);
+        let whole = || measured([0.2; 3], [0.1; 3]);
+        assert!(is_cut(&Plan::default(), 0, None, &[c, whole()]));
+        assert!(!is_cut(&Plan::default(), 0, None, &[whole(), whole()]));
     }
 
     #[test]
@@ -296,16 +278,12 @@ mod tests {
             high: value * factor,
             ..Estimate::unbounded(value, "")
         };
-        let of = |known: &[(&'static str, Estimate)]| Archive::from_sizes(known.to_vec());
+        let of = |known: &[&Estimate]| Archive::from_sizes(known.iter().map(|e| (*e).clone()).collect());
         let (small, large) = (within(4096.0, 1.1), within(65536.0, 1.1));
-        assert_eq!(
-            of(&[("writing", small.clone()), ("reading", large.clone())]),
-            Archive::TwiceAsLong(large)
-        );
-        assert_eq!(of(&[("reading", small.clone())]), Archive::FasterAsOne(vec!["reading"]));
+        assert_eq!(of(&[&small, &large]), Archive::TwiceAsLong(large));
+        assert_eq!(of(&[&small]), Archive::FasterAsOne);
         // The noisy one has the smaller value, but may need larger files.
-        let noisy = of(&[("writing", within(4096.0, 1.2)), ("reading", within(2048.0, 1.9))]);
-        assert_eq!(noisy, Archive::FasterAsOne(vec!["writing", "reading"]));
+        assert_eq!(of(&[&within(4096.0, 1.2), &within(2048.0, 1.9)]), Archive::FasterAsOne);
         assert_eq!(of(&[]), Archive::Unknown);
     }
 }

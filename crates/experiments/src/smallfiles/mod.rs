@@ -2,7 +2,6 @@
 
 mod cost_model;
 mod findings;
-mod options;
 mod plan;
 
 use super::{Experiment, common};
@@ -13,7 +12,7 @@ use crate::record::Run;
 pub static SMALLFILES: Experiment = Experiment {
     name: "smallfiles",
     question: "one big file or many small ones?",
-    options: options::OPTIONS,
+    options: plan::OPTIONS,
     examples: &[
         "smallfiles .",
         "smallfiles --files 20000 --size 1MB .  time to copy these",

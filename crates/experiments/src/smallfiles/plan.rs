@@ -1,15 +1,34 @@
-//! The plan of smallfiles.
+//! The options and the plan of smallfiles.
 
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::super::{PlanError, Request, target_checks::fits};
-use super::options;
+use super::super::{
+    Declared, Opt, PlanError, Request, options,
+    shared_options::{self as shared, MAX_BYTES, MAX_TIME, SEED},
+    target_checks::fits,
+};
 use crate::{
     plan::{FileSet, Files, Plan, Steps},
     target::Kind,
     units::{KIB, MIB},
 };
+
+/// The fewest for a useful interval.
+const RUNS: Opt<u32> = shared::RUNS.default("3");
+
+const FILES: Opt<u64> = Opt::new(
+    "files",
+    "N",
+    |text| options::within(text, 1..=u64::MAX),
+    "Number of files, measured within the limits",
+)
+.requires("size");
+
+const SIZE: Opt<u64> =
+    Opt::new("size", "SIZE", shared::bytes, "Size of each of these files").requires("files");
+
+pub(super) const OPTIONS: &[&dyn Declared] = &[&SEED, &MAX_TIME, &MAX_BYTES, &RUNS, &FILES, &SIZE];
 
 /// The sets: many small files, some medium ones, and a single large one. The small ones determine the cost per file, the
 /// large one the cost per byte.
@@ -29,17 +48,14 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     if let Some(target) = ask.targets.iter().find(|t| t.kind != Kind::Directory) {
         return Err(PlanError::NoDirectory { path: target.path.clone() });
     }
-    let predict = ask
-        .values
-        .typed(&options::FILES)
-        .zip(ask.values.typed(&options::SIZE))
-        .map(|(files, size)| FileSet { files, size });
+    let predict =
+        ask.values.typed(&FILES).zip(ask.values.typed(&SIZE)).map(|(files, size)| FileSet { files, size });
     let usual = usual(ask.effort.max_bytes);
     let most = usual.iter().map(FileSet::bytes).max();
     let Some(most) = most.filter(|_| ask.effort.max_bytes >= LEAST) else {
         return Err(PlanError::Bytes { bytes: ask.effort.max_bytes, least: LEAST });
     };
-    let runs = ask.values.get(&options::RUNS);
+    let runs = ask.values.get(&RUNS);
     let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
         let room = fits(target, most)?;

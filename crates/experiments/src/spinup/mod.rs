@@ -1,10 +1,7 @@
 //! spinup: how long does it take to wake?
 
 mod findings;
-mod options;
 mod plan;
-mod verdicts;
-mod woken;
 
 use super::{Experiment, common};
 
@@ -12,7 +9,7 @@ use super::{Experiment, common};
 pub static SPINUP: Experiment = Experiment {
     name: "spinup",
     question: "how long does it take to wake?",
-    options: options::OPTIONS,
+    options: plan::OPTIONS,
     examples: &[
         "spinup /dev/sda              a hard disk; root can stop it",
         "spinup --runs 10 /dev/sda    a narrower interval",

@@ -1,12 +1,23 @@
-//! The plan of spinup.
+//! The options and the plan of spinup.
 
-use super::super::{PlanError, Request, target_checks::reach};
-use super::options;
+use super::super::{
+    Declared, Opt, PlanError, Request,
+    shared_options::{self as shared, ENGINE, MAX_BYTES, MAX_TIME, SEED},
+    target_checks::reach,
+};
 use crate::{
     plan::{Measure, Plan, Rule, Standby, Steps},
     target::{Kind, Target},
     units::{Caching, Direction, Load, Pattern},
 };
+
+const RUNS: Opt<u32> = shared::RUNS.default("5");
+
+/// How long to wait for the drive's own timer where standby can't be set, s.
+const PAUSE: Opt<f64> =
+    Opt::new("pause", "TIME", shared::seconds, "Wait for the drive's own timer [default: from --max-time]");
+
+pub(super) const OPTIONS: &[&dyn Declared] = &[&SEED, &ENGINE, &MAX_TIME, &MAX_BYTES, &RUNS, &PAUSE];
 
 pub(super) const SPINNING: &str = "read while spinning";
 pub(super) const FIRST: &str = "first read";
@@ -27,7 +38,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         let small = Request { block: read, ..ask.clone() };
         let whole = reach(target, &small, false)?;
         let one = One { ask, device, whole, read };
-        let runs = ask.values.get(&options::RUNS);
+        let runs = ask.values.get(&RUNS);
         for run in 1..=runs {
             steps.add(&[at], one.random(SPINNING, run, READS));
             steps.add(&[at], one.standby());
@@ -55,12 +66,9 @@ impl One<'_> {
     }
 
     fn standby(&self) -> Standby {
-        let each = self.ask.effort.max_seconds / f64::from(self.ask.values.get(&options::RUNS));
+        let each = self.ask.effort.max_seconds / f64::from(self.ask.values.get(&RUNS));
         let patience = (each - Standby::SETTLE - 2.0 * READ_SECONDS).max(LEAST_PATIENCE);
-        Standby {
-            device: self.device.clone(),
-            patience: self.ask.values.typed(&options::PAUSE).unwrap_or(patience),
-        }
+        Standby { device: self.device.clone(), patience: self.ask.values.typed(&PAUSE).unwrap_or(patience) }
     }
 }
 
@@ -74,11 +82,8 @@ fn device(target: &Target) -> Result<String, PlanError> {
     if !target.rotates() {
         return refuse(format!("{} does not rotate, so there is nothing to spin up", drive.label()));
     }
-    let system = |used: &&String| {
-        ["/", "/usr", "/var", "swap"].contains(&used.as_str())
-            || used.as_str() == "/boot"
-            || used.starts_with("/boot/")
-    };
+    let system =
+        |used: &&String| ["/", "/usr", "/var", "swap"].contains(&used.as_str()) || used.starts_with("/boot");
     if let Some(used) = target.uses.iter().find(system) {
         return refuse(format!(
             "{} carries {used}: the system keeps waking it and would hang while it is in standby; measure it from a system \

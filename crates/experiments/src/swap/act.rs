@@ -5,11 +5,11 @@ use std::{ops::RangeInclusive, path::Path};
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-use super::{area, group, result::SwapLoadResult, session::Session, watch};
+use super::{area, group, session::Session, watch};
 use crate::{
     inventory::Inventory,
     plan::{Act, Changes, Cost, Needs, Step, Uncounted},
-    record::{ActResult, Event},
+    record::{ActResult, Event, Observation},
     run::{Execution, RunError, Troubles},
     sysroot::Sysroot,
     target::Target,
@@ -211,7 +211,7 @@ impl Act for UseSwap {
             let session = run.held.get::<Session>(target);
             let mut bytes = 0;
             let result = match (run.ctx.world.system(), session) {
-                (None, _) => modelled(self),
+                (None, _) => SwapLoadResult { seconds: self.seconds, ..SwapLoadResult::default() },
                 (Some(_), None) => return Err(RunError::Act("there is no swap area".to_owned())),
                 (Some(_), Some(session)) if session.is_over => {
                     run.ctx.emit(Event::Skipped { step: step.id })?;
@@ -248,13 +248,24 @@ impl Act for UseSwap {
     }
 }
 
-/// Each fault takes 1 ms, and half of the pages beyond what is allowed have to be read.
-fn modelled(act: &UseSwap) -> SwapLoadResult {
-    let missing = 1.0 - 100.0 / f64::from(act.percent.max(100));
-    let nanoseconds = 100_000 + (missing * 16e6) as u64;
-    let operations = (act.seconds * 1e9) as u64 / nanoseconds;
-    let mut latency = Histogram::default();
-    latency.add(nanoseconds, operations);
-    let written = Some((missing * operations as f64) as u64 * 16 * 4096);
-    SwapLoadResult { seconds: act.seconds, operations, latency, written, ..SwapLoadResult::default() }
+/// One load, after its memory was filled.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SwapLoadResult {
+    pub seconds: f64,
+    pub operations: u64,
+    pub latency: Histogram,
+    /// Bytes written to the drive, or held by zram more than before; None where that is not known.
+    pub written: Option<u64>,
+    /// Why the load was ended before its time; then the rest is zero.
+    pub ended: Option<String>,
+    /// It was ended because as much was written as was allowed.
+    pub is_enough: bool,
+}
+
+crate::kind!("swap.load", SwapLoadResult as Observation);
+
+impl Observation for SwapLoadResult {
+    fn fits(&self) -> bool {
+        self.seconds > 0.0 || self.ended.is_some()
+    }
 }

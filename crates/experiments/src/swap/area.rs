@@ -13,7 +13,7 @@ use std::{
 use rustix::process::geteuid;
 
 use super::{
-    kernel::{self, POLL},
+    group::{POLL, set},
     undo::SwapInUse,
 };
 use crate::{
@@ -118,9 +118,8 @@ impl Area {
         let number: u32 = number.trim().parse().map_err(|_| no(format!("the kernel calls it '{number}'")))?;
         let area = Self::new(format!("{}{number}", swap::ZRAM).into(), Medium::Zram(number), journal)?;
         let sys = format!("/sys/block/zram{number}");
-        let set = |file: &str, value: &str| {
-            kernel::set(format!("{sys}/{file}"), value).map_err(|e| no(e.to_string()))
-        };
+        let set =
+            |file: &str, value: &str| set(format!("{sys}/{file}"), value).map_err(|e| no(e.to_string()));
         if let Some(algorithm) = algorithm {
             let known = fs::read_to_string(format!("{sys}/comp_algorithm")).unwrap_or_default();
             set("comp_algorithm", algorithm)
@@ -285,7 +284,7 @@ pub fn remove_zram(number: u32) -> io::Result<()> {
     const PATIENCE: Duration = Duration::from_secs(5);
     let until = Instant::now() + PATIENCE;
     while Path::new(&format!("/sys/block/zram{number}")).exists() {
-        match kernel::set(format!("{CONTROL}/hot_remove"), &number.to_string()) {
+        match set(format!("{CONTROL}/hot_remove"), &number.to_string()) {
             Err(e) if e.kind() == io::ErrorKind::ResourceBusy && Instant::now() < until => {
                 thread::sleep(POLL)
             }

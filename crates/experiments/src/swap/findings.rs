@@ -2,9 +2,8 @@
 
 use super::{
     super::common::Series,
-    act::{MakeSwapArea, UseSwap},
-    footprint::{Footprint, LONGER, footprint},
-    result::SwapLoadResult,
+    act::{MakeSwapArea, SwapLoadResult, UseSwap},
+    footprint::{LONGER, footprint},
 };
 use crate::{
     analyse::{Estimate, repeat},
@@ -26,7 +25,8 @@ struct Case<'a> {
     given: &'a str,
     area: &'a MakeSwapArea,
     loads: Vec<Load<'a>>,
-    footprint: Option<Footprint>,
+    /// Usable memory as a multiple of the limit, of which only the lower end may be known.
+    footprint: Option<Estimate>,
 }
 
 /// A load on a medium.
@@ -116,34 +116,21 @@ impl Case<'_> {
 
     fn metrics(&self) -> Vec<Metric> {
         let new = |quantity, estimate| Metric::new(self.given, quantity, estimate);
-        let used = self.footprint.as_ref().map(|footprint| match footprint {
-            Footprint::Of(estimate) => estimate.clone(),
-            Footprint::AtLeast(least) => {
-                Estimate::between(*least, [*least, f64::INFINITY], "not reached in all runs")
-            }
-        });
         let longest = self.longest().map(|longest| Estimate::unbounded(longest, "the longest of all"));
         let all = [
-            (Quantity::MemoryUsed, used),
+            (Quantity::MemoryUsed, self.footprint.clone()),
             (Quantity::LongestOperation, longest),
             (Quantity::SwappedInAnHour, self.written_in_an_hour()),
         ];
         all.into_iter().filter_map(|(quantity, estimate)| Some(new(quantity, estimate?))).collect()
     }
 
-    /// How many times its memory a program can use, at least where no more is known.
-    fn least(&self) -> f64 {
-        match &self.footprint {
-            Some(Footprint::Of(estimate)) => estimate.value,
-            Some(Footprint::AtLeast(least)) => *least,
-            None => 0.0,
-        }
-    }
-
     fn times(&self) -> String {
         match &self.footprint {
-            Some(Footprint::Of(estimate)) => estimate.text(|value| format!("{value:.2}")),
-            Some(Footprint::AtLeast(least)) => format!("at least {least:.2}"),
+            Some(times) if times.low > 0.0 && times.high.is_infinite() => {
+                format!("at least {:.2}", times.low)
+            }
+            Some(times) => times.text(|value| format!("{value:.2}")),
             None => "-".to_owned(),
         }
     }
@@ -182,11 +169,10 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
     let hangs = |case: &Case<'_>| case.was_stopped() || matches!(case.verdict(), Verdict::Unfit(..));
     let known: Vec<&Case<'_>> = cases.iter().filter(|case| case.footprint.is_some()).collect();
     let all_hang = known.iter().all(|case| hangs(case));
-    let mut calm: Vec<&Case<'_>> = known.into_iter().filter(|case| all_hang || !hangs(case)).collect();
-    calm.sort_by(|a, b| b.least().total_cmp(&a.least()));
+    let calm: Vec<&Case<'_>> = known.into_iter().filter(|case| all_hang || !hangs(case)).collect();
     // Nothing that is as good in other ways is clearly better than these.
-    let first: Vec<&Case<'_>> =
-        calm.iter().filter(|case| !calm.iter().any(|other| is_better(other, case))).copied().collect();
+    let is_first = |case: &&Case<'_>| !calm.iter().any(|other| is_better(other, case));
+    let first: Vec<&Case<'_>> = calm.iter().copied().filter(is_first).collect();
     let until = format!("before its requests take {LONGER:.0} times as long");
     let mut said = Vec::new();
     match &first[..] {
@@ -223,19 +209,15 @@ fn verdicts(cases: &[Case<'_>]) -> Vec<String> {
 
 /// Whether the intervals show it.
 fn is_better(best: &Case<'_>, next: &Case<'_>) -> bool {
-    match (&best.footprint, &next.footprint) {
-        (Some(Footprint::Of(a)), Some(Footprint::Of(b))) => a.low > b.high,
-        // Of one that was ended early, some loads are missing.
-        (Some(Footprint::AtLeast(least)), Some(Footprint::Of(b))) => {
-            best.loads.iter().all(|load| load.result.ended.is_none()) && *least > b.high
-        }
-        _ => false,
-    }
+    best.footprint.as_ref().zip(next.footprint.as_ref()).is_some_and(|(best, next)| best.low > next.high)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::act::SwapMedium, *};
+    use super::{
+        super::{act::SwapMedium, footprint::at_least},
+        *,
+    };
 
     /// A medium with which a program can use so many times its memory at least, and whose longest wait lasted so long, s.
     fn said(media: &[(&'static str, f64, f64)]) -> Vec<String> {
@@ -261,7 +243,7 @@ mod tests {
                 .into_iter()
                 .take(if at == 0 { 2 } else { 1 })
                 .collect(),
-            footprint: Some(Footprint::AtLeast(*least)),
+            footprint: Some(at_least(*least)),
         };
         verdicts(&media.iter().enumerate().map(case).collect::<Vec<_>>())
     }
@@ -287,8 +269,8 @@ mod tests {
         assert_eq!(
             verdicts,
             [
-                "No difference found in the memory that a program can use before its requests take 10 times as long: stick at least 2.00 times, card at \
-              least 1.30 times and zram at least 1.10 times its limit."
+                "No difference found in the memory that a program can use before its requests take 10 times as long: stick at least 2.00 times, zram at \
+              least 1.10 times and card at least 1.30 times its limit."
             ]
         );
         let verdicts = said(&[("stick", 2.0, 2.0), ("card", 1.1, 1.5)]);

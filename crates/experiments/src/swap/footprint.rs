@@ -1,22 +1,18 @@
 //! How far memory can be overcommitted before requests take ten times as long.
 
-use super::{findings::Load, result::SwapLoadResult};
+use super::{act::SwapLoadResult, findings::Load};
 use crate::analyse::{Estimate, repeat};
 
 /// Requests that take this many times as long mark the limit.
 pub(super) const LONGER: f64 = 10.0;
 
-/// Usable memory as a multiple of the limit.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Footprint {
-    /// In each run requests took ten times as long at some point.
-    Of(Estimate),
-    /// In no run before this one; in at least one run not even at the most that was tried.
-    AtLeast(f64),
+/// Where at least one run did not reach the limit, or was ended before it.
+pub(super) fn at_least(times: f64) -> Estimate {
+    Estimate::between(times, [times, f64::INFINITY], "not reached in all runs")
 }
 
-/// From the requests of all runs, of which a whole one uses up to `most` percent; none without a run that says something.
-pub(super) fn footprint(loads: &[Load<'_>], most: u32) -> Option<Footprint> {
+/// Usable memory as a multiple of the limit, from the requests of all runs, of which a whole one uses up to `most` percent; none without a run that says something.
+pub(super) fn footprint(loads: &[Load<'_>], most: u32) -> Option<Estimate> {
     let mut runs: Vec<u32> = loads.iter().map(|load| load.act.run).collect();
     runs.dedup();
     let (mut found, mut not_reached, mut ended) = (Vec::new(), false, 0.0_f64);
@@ -34,9 +30,9 @@ pub(super) fn footprint(loads: &[Load<'_>], most: u32) -> Option<Footprint> {
         }
     }
     match (not_reached, found.is_empty()) {
-        (true, _) => Some(Footprint::AtLeast(found.into_iter().fold(most, f64::min))),
-        (false, true) => (ended > 1.0).then_some(Footprint::AtLeast(ended)),
-        (false, false) => repeat::typical(&found).map(Footprint::Of),
+        (true, _) => Some(at_least(found.into_iter().fold(most, f64::min))),
+        (false, true) => (ended > 1.0).then(|| at_least(ended)),
+        (false, false) => repeat::typical(&found),
     }
 }
 
@@ -73,7 +69,7 @@ mod tests {
         (1..=runs).flat_map(|run| [50, 110, 125, 150, 200].map(|percent| one(run, percent))).collect()
     }
 
-    fn footprint(loads: &[(UseSwap, SwapLoadResult)], most: u32) -> Option<Footprint> {
+    fn footprint(loads: &[(UseSwap, SwapLoadResult)], most: u32) -> Option<Estimate> {
         let loads: Vec<Load<'_>> = loads.iter().map(|(act, result)| Load { act, result }).collect();
         super::footprint(&loads, most)
     }
@@ -82,16 +78,16 @@ mod tests {
     fn the_footprint_is_where_requests_take_ten_times_as_long() {
         for fault in [0.2e-3, 0.5e-3, 0.9e-3, 5e-3] {
             let missing = 0.9e-3 / 16.0 / fault;
-            let Some(Footprint::Of(found)) = footprint(&loads(fault, 3), 200) else { panic!("{fault}") };
+            let found = footprint(&loads(fault, 3), 200).expect("is reached");
             let truth = 1.0 / (1.0 - missing);
             assert!((found.value / truth - 1.0).abs() < 0.01, "{} is not {truth}", found.value);
         }
-        assert_eq!(footprint(&loads(0.05e-3, 3), 200), Some(Footprint::AtLeast(2.0)));
+        assert_eq!(footprint(&loads(0.05e-3, 3), 200), Some(at_least(2.0)));
         // Where only some runs reach it, no more is claimed than holds for all.
         let mut mixed = loads(0.2e-3, 3);
         mixed.retain(|(act, _)| act.run < 3);
         mixed.extend(loads(0.05e-3, 3).into_iter().filter(|(act, _)| act.run == 3));
-        let Some(Footprint::AtLeast(least)) = footprint(&mixed, 200) else { panic!("{mixed:?}") };
+        let least = footprint(&mixed, 200).expect("a bound").low;
         assert!((least * (1.0 - 0.9e-3 / 16.0 / 0.2e-3) - 1.0).abs() < 0.01, "{least}");
         assert_eq!(footprint(&[], 200), None);
         // One slow load is no limit if requests that use more are fast again.
@@ -106,6 +102,6 @@ mod tests {
         cut.retain(|(act, _)| act.run < 2 || act.percent <= 110);
         assert_eq!(footprint(&cut, 200), footprint(&loads(0.2e-3, 1), 200));
         cut.retain(|(act, _)| act.run == 2);
-        assert_eq!(footprint(&cut, 200), Some(Footprint::AtLeast(1.1)));
+        assert_eq!(footprint(&cut, 200), Some(at_least(1.1)));
     }
 }

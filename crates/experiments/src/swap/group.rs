@@ -1,4 +1,4 @@
-//! A control group that bounds what the program may use.
+//! A control group that bounds what the program may use, and all other settings of the kernel that a test of swap writes.
 
 use std::{
     fs, io,
@@ -9,18 +9,24 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{
-    kernel::{POLL, make_group, remove_group, set},
-    undo::ControlGroup,
-};
+use super::undo::ControlGroup;
 use crate::{
     inventory::parse_mountinfo,
     run::{Entry, Journal},
     sysroot::Sysroot,
 };
 
+/// How often a wait looks at what goes on.
+pub const POLL: Duration = Duration::from_millis(20);
 /// Time limit for processes to end; one that waits for its drive takes longest.
 const ENDS: Duration = Duration::from_secs(60);
+
+/// Writes a value into a file of sysfs or of a control group.
+pub fn set(file: impl AsRef<Path>, value: &str) -> io::Result<()> {
+    let file = file.as_ref();
+    fs::write(file, value)
+        .map_err(|e| io::Error::new(e.kind(), format!("{} can't be set: {e}", file.display())))
+}
 
 /// A control group, removed on drop together with its processes.
 #[derive(Debug)]
@@ -34,7 +40,7 @@ impl Group {
     pub fn make(journal: &Journal, memory: u64, swap: u64, zswap: bool) -> io::Result<Self> {
         let dir = place(&Sysroot::live())?.join(name(&journal.run()));
         let entry = journal.will(ControlGroup { dir: dir.clone() })?;
-        make_group(&dir)?;
+        fs::create_dir(&dir)?;
         let group = Self { dir, entry: Some(entry) };
         let set = |file: &str, value: u64| set(group.dir.join(file), &value.to_string());
         set("memory.max", memory)?;
@@ -95,7 +101,7 @@ pub fn is_of(run: &str, dir: &Path) -> bool {
 pub fn remove(dir: &Path) -> io::Result<()> {
     let until = Instant::now() + ENDS;
     loop {
-        match remove_group(dir) {
+        match fs::remove_dir(dir) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(e) if Instant::now() > until => return Err(e),
             Err(_) => {}

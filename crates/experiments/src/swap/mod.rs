@@ -5,10 +5,7 @@ mod area;
 mod findings;
 mod footprint;
 mod group;
-mod kernel;
-mod options;
 mod plan;
-mod result;
 mod session;
 mod undo;
 mod watch;
@@ -23,7 +20,7 @@ pub use worker::work;
 pub static SWAP: Experiment = Experiment {
     name: "swap",
     question: "where should swap go?",
-    options: options::OPTIONS,
+    options: plan::OPTIONS,
     examples: &[
         "swap --plan /mnt/a zram     the steps, and what is written",
         "swap /mnt/a /mnt/b zram     two drives, compressed memory",

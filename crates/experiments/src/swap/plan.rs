@@ -1,9 +1,13 @@
-//! The plan of swap.
+//! The options and the plan of swap.
 
 use super::{
-    super::{PlanError, Request, free_space::largest_file, target_checks::fits},
+    super::{
+        Declared, Opt, PlanError, Request,
+        options::within,
+        shared_options::{self as shared, ERASE, SEED},
+        target_checks::{fits, largest_file},
+    },
     act::{MakeSwapArea, SwapMedium, UseSwap},
-    options,
 };
 use crate::{
     inventory::Inventory,
@@ -11,6 +15,38 @@ use crate::{
     target::{Kind, Target, TargetError},
     units::decimal_bytes,
 };
+
+/// Little enough for any board, and enough for several seconds of faults.
+const MEMORY: Opt<u64> =
+    Opt::new("memory", "SIZE", memory, "Memory limit of the test program").default("64MiB");
+
+const RANDOM: Opt<u8> = Opt::new(
+    "random",
+    "PERCENT",
+    |text| within(text.trim_end_matches('%'), 1..=100),
+    "Incompressible part of each page",
+)
+.default("50");
+
+const RUNTIME: Opt<f64> = Opt::new("runtime", "TIME", shared::seconds, "Duration of each load").default("5s");
+
+const TIMES: Opt<u32> = shared::RUNS.default("3");
+
+/// Sticks and cards wear out.
+const MAX_BYTES: Opt<u64> = shared::MAX_BYTES.default("4GiB").help("Limit of bytes swapped per medium");
+
+/// A slow medium takes long to fill memory.
+const MAX_TIME: Opt<f64> = shared::MAX_TIME.without_default("Time limit per medium");
+
+pub(super) const OPTIONS: &[&dyn Declared] =
+    &[&MEMORY, &RANDOM, &RUNTIME, &TIMES, &MAX_BYTES, &MAX_TIME, &SEED, &ERASE];
+
+fn memory(text: &str) -> Result<u64, String> {
+    match shared::bytes(text)? {
+        bytes if (16 << 20..=16 << 30).contains(&bytes) => Ok(bytes),
+        _ => Err("from 16 MiB to 16 GiB".to_owned()),
+    }
+}
 
 /// What is named to swap to compressed memory; an algorithm may follow.
 const ZRAM: &str = "zram";
@@ -75,7 +111,7 @@ fn device(target: &Target) -> Result<SwapMedium, PlanError> {
 }
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
-    let memory = ask.values.get(&options::MEMORY);
+    let memory = ask.values.get(&MEMORY);
     // All that the largest load uses, though a part of it stays in memory: the kernel may run short of swap before it is full.
     let area = memory * u64::from(MOST) / 100;
     let mut steps = Steps::default();
@@ -90,21 +126,21 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         }
         if medium.is_file() {
             check(target)?;
-            fits(target, area).map_err(PlanError::without_limit)?;
+            fits(target, area)?;
             if let Some(most) = largest_file(target).filter(|most| *most < area) {
                 return Err(refused(format!("a file there {}", too_small(most, area))));
             }
         }
-        steps.add(&[at], MakeSwapArea { medium, area, memory, most: ask.values.get(&options::MOST) });
-        for run in 1..=ask.values.get(&options::TIMES) {
+        steps.add(&[at], MakeSwapArea { medium, area, memory, most: ask.values.get(&MAX_BYTES) });
+        for run in 1..=ask.values.get(&TIMES) {
             for percent in REQUESTS {
-                let (random, seconds) = (ask.values.get(&options::RANDOM), ask.values.get(&options::RUNTIME));
+                let (random, seconds) = (ask.values.get(&RANDOM), ask.values.get(&RUNTIME));
                 steps.add(&[at], UseSwap { percent, run, memory, random, seconds, seed: ask.seed });
             }
         }
     }
     let planned = ask.planned(steps);
-    let limit = planned.limit.filter(|_| ask.values.is_typed(options::MAX_TIME.name()));
+    let limit = planned.limit.filter(|_| ask.values.is_typed(MAX_TIME.name()));
     Ok(Plan { limit, engine: None, ..planned })
 }
 

@@ -7,11 +7,9 @@ use std::{
 };
 
 use super::{
-    act::{MakeSwapArea, SwapMedium, UseSwap},
-    area::{Area, is_used},
-    group::Group,
-    kernel::POLL,
-    result::SwapLoadResult,
+    act::{MakeSwapArea, SwapLoadResult, SwapMedium, UseSwap},
+    area::Area,
+    group::{Group, POLL},
     watch::{Watch, Zswap},
     worker::{Answer, Order, READY},
 };
@@ -31,12 +29,9 @@ const FILLS: Duration = Duration::from_secs(1800);
 pub struct Session {
     /// None once it is removed.
     area: Option<Area>,
-    /// Size of the area in bytes.
-    bytes: u64,
+    made: MakeSwapArea,
     watch: Watch,
     journal: Journal,
-    behind_zswap: bool,
-    is_zram: bool,
     /// As much was written as was allowed: later loads are skipped.
     pub is_over: bool,
     _zswap: Option<Zswap>,
@@ -54,8 +49,7 @@ impl Session {
     ) -> Result<Self, RunError> {
         let root = Sysroot::live();
         let only = Lock::of_machine("swap").map_err(|e| RunError::Act(e.to_string()))?;
-        let behind_zswap = act.medium == SwapMedium::Zswap;
-        let zswap = behind_zswap.then(|| Zswap::turn_on(journal)).transpose()?;
+        let zswap = (act.medium == SwapMedium::Zswap).then(|| Zswap::turn_on(journal)).transpose()?;
         let area = match &act.medium {
             SwapMedium::Zram { algorithm } => Area::zram(algorithm.as_deref(), act.area, (journal, tools))?,
             SwapMedium::Device { .. } => Area::device(target, act.area, erase, (journal, tools))?,
@@ -68,10 +62,8 @@ impl Session {
         Ok(Self {
             watch: Watch::new(root, media, act.most, area.path()),
             area: Some(area),
-            bytes: act.area,
+            made: act.clone(),
             journal: journal.clone(),
-            behind_zswap,
-            is_zram: act.medium.is_zram(),
             is_over: false,
             _zswap: zswap,
             _only: only,
@@ -80,7 +72,7 @@ impl Session {
 
     /// Bytes written to the drive so far; 0 where that is not known, and for zram.
     pub fn bytes_written(&self) -> u64 {
-        if self.is_zram { 0 } else { self.watch.written().unwrap_or(0) }
+        if self.made.medium.is_zram() { 0 } else { self.watch.written().unwrap_or(0) }
     }
 
     /// Has the program fill its memory, then use it. `RunError::Act` says why the medium can't be measured any further.
@@ -91,7 +83,8 @@ impl Session {
         cancel: &Cancel,
     ) -> Result<SwapLoadResult, RunError> {
         let failed = |what: &str, e: io::Error| RunError::Act(format!("{what}: {e}"));
-        let group = Group::make(&self.journal, act.memory, self.bytes, self.behind_zswap)
+        let behind_zswap = self.made.medium == SwapMedium::Zswap;
+        let group = Group::make(&self.journal, act.memory, self.made.area, behind_zswap)
             .map_err(|e| failed("no control group could be made", e))?;
         let order = Order {
             group: group.dir().to_owned(),
@@ -113,7 +106,7 @@ impl Session {
         // Its last operation may take long.
         let line = self.hear(&mut talk, Duration::from_secs_f64(act.seconds) + FILLS, &group, cancel)?;
         let written = self.watch.written().zip(before).map(|(now, before)| now.saturating_sub(before));
-        if self.watch.is_full(self.bytes) {
+        if self.watch.is_full(self.made.area) {
             return Err(RunError::Act(
                 "the swap area was full, so that other areas were used, too".to_owned(),
             ));
@@ -172,13 +165,10 @@ impl Held for Session {
         let Some(area) = self.area.take() else { return Ok(()) };
         let path = area.path();
         area.remove(runner).map_err(|e| {
-            RunError::Act(match is_used(&path) {
-                Ok(false) => format!("its swap area is not removed completely: {e}"),
-                _ => format!(
-                    "its swap area {} may still be in use ({e}): leave the drive connected, end some programs, then run `drivebench cleanup`",
-                    path.display()
-                ),
-            })
+            RunError::Act(format!(
+                "its swap area {} may still be in use ({e}): leave the drive connected, end some programs, then run `drivebench cleanup`",
+                path.display()
+            ))
         })
     }
 }

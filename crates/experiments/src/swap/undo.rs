@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     area::{is_used, named, remove_zram},
-    group,
-    kernel::set,
+    group::{self, set},
     watch::ZSWAP,
 };
 use crate::{
@@ -68,15 +67,7 @@ impl Undo for SwapInUse {
     }
 
     fn report(&self, ended: &str) -> String {
-        let path_text = self.path.display();
-        match self.path.starts_with("/dev") && zram_number(&self.path).is_none() {
-            true => {
-                format!(
-                    "The kernel no longer swaps to {path_text}, which {ended} had set up; its swap signature remains."
-                )
-            }
-            false => format!("Removed {path_text}, left by {ended}."),
-        }
+        format!("The kernel no longer swaps to {}, which {ended} had set up.", self.path.display())
     }
 }
 

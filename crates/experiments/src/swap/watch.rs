@@ -11,8 +11,7 @@ use rustix::param::page_size;
 use super::{
     act::MakeSwapArea,
     area,
-    group::{Group, full_stalls},
-    kernel::set,
+    group::{Group, full_stalls, set},
     undo::ZswapOn,
 };
 use crate::{

@@ -14,7 +14,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::kernel::set;
+use super::group::set;
 use crate::units::Histogram;
 
 /// Memory is filled; the load begins with the next line.

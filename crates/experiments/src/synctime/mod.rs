@@ -2,7 +2,6 @@
 
 mod act;
 mod findings;
-mod options;
 mod plan;
 #[cfg(test)]
 mod tests;
@@ -13,7 +12,7 @@ use super::{Experiment, common};
 pub static SYNCTIME: Experiment = Experiment {
     name: "synctime",
     question: "how long does a sync take?",
-    options: options::OPTIONS,
+    options: plan::OPTIONS,
     examples: &[
         "synctime .                    this drive",
         "synctime --max-bytes 64MiB .  after writes of 64 MiB",

@@ -85,8 +85,8 @@ fn the_code_in_the_document_is_the_code_that_is_compiled() {
         text += &format!("\n```rust\n{code}\n```{after}");
         shown.push(file);
     }
-    let folder = ["mod", "options", "plan", "act", "findings"]
-        .map(|f| format!("crates/experiments/src/synctime/{f}.rs"));
+    let folder =
+        ["mod", "plan", "act", "findings"].map(|f| format!("crates/experiments/src/synctime/{f}.rs"));
     assert!(folder.iter().all(|file| shown.contains(file)), "{shown:?}");
     if env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
         fs::write(&document, &text).expect("the document can be written");

@@ -120,9 +120,7 @@ pub(super) fn answer<'a>(group: &'a Group, shared: &[Shared]) -> Option<Answer<'
     match share.as_ref().map(Held::by) {
         None => {}
         Some(Held::Unknown) => answer.open.extend(share.map(|share| Open { members: rest, share })),
-        Some(Held::Yes) => answer.limits.push(answer.unexplained(&rest, all)),
-        Some(_) if known.is_empty() => answer.limits.push(answer.own()),
-        Some(_) => answer.limits.push(answer.free(&rest, all)),
+        Some(held) => answer.limits.push(answer.without_ceiling(&rest, all, held)),
     }
     Some(answer)
 }
@@ -233,32 +231,22 @@ impl Answer<'_> {
         Limit { what, name, members, ceiling, confidence }
     }
 
-    /// No shared limit was found: the drives limit.
-    fn own(&self) -> Limit {
+    /// The limit of targets that no ceiling explains: something unknown where they lose speed at once, else the drives.
+    fn without_ceiling(&self, members: &[usize], all: &Set, held: Held) -> Limit {
+        let is_all = *members == self.group.members;
         let (what, confidence) = match self.level() {
-            Some(Level::Limit) => (Limiter::Processor, Confidence::Moderate),
+            Some(Level::Limit) if is_all => (Limiter::Processor, Confidence::Moderate),
+            _ if held == Held::Yes => (Limiter::Unknown, Confidence::Low),
+            // Others have a ceiling.
+            _ if !is_all => {
+                let least = self.limits.iter().map(|limit| limit.confidence).min();
+                (Limiter::Drives, least.unwrap_or(Confidence::Low))
+            }
             Some(Level::Idle) if self.share.low >= REACHED => (Limiter::Drives, Confidence::High),
             _ if self.share.value >= REACHED => (Limiter::Drives, Confidence::Moderate),
             _ => (Limiter::Drives, Confidence::Low),
         };
-        self.limit(what, &self.group.members, &self.sum, confidence)
-    }
-
-    /// Targets that lose speed at once, where no ceiling explains it.
-    fn unexplained(&self, members: &[usize], all: &Set) -> Limit {
         let sum = repeat::mean(&all.sums(members));
-        let sum = sum.as_ref().unwrap_or(&self.sum);
-        if self.level() == Some(Level::Limit) && *members == self.group.members {
-            return self.limit(Limiter::Processor, members, sum, Confidence::Moderate);
-        }
-        self.limit(Limiter::Unknown, members, sum, Confidence::Low)
-    }
-
-    /// Targets without a ceiling where others have one.
-    fn free(&self, members: &[usize], all: &Set) -> Limit {
-        let sum = repeat::mean(&all.sums(members));
-        let confidence = self.limits.iter().map(|l| l.confidence).min().unwrap_or(Confidence::Low);
-        let ceiling = sum.as_ref().unwrap_or(&self.sum);
-        self.limit(Limiter::Drives, members, ceiling, confidence)
+        self.limit(what, members, sum.as_ref().unwrap_or(&self.sum), confidence)
     }
 }

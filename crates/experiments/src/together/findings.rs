@@ -3,7 +3,6 @@
 use super::{
     super::common,
     bottleneck::{Answer, Held, answer},
-    headroom,
     samples::{Group, Times, groups},
     shared_links::shared,
     verdicts,
@@ -45,7 +44,6 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan
         let open = format!("{name}: no answer; it needs each target measured alone and all of them at once.");
         findings.verdicts.push(open);
     }
-    findings.verdicts.extend(headroom::buses(&answers, &shared));
     let lost: usize = groups.iter().flat_map(|g| &g.sets).map(|set| set.lost).sum();
     if lost > 0 {
         let lost = count(lost as u64, "run");

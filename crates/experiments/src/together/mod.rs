@@ -3,8 +3,6 @@
 mod bottleneck;
 mod cpu_limits;
 mod findings;
-mod headroom;
-mod options;
 mod plan;
 mod samples;
 mod shared_links;
@@ -23,7 +21,7 @@ use crate::record::Run;
 pub static TOGETHER: Experiment = Experiment {
     name: "together",
     question: "do drives slow each other down, and what is the limit?",
-    options: options::OPTIONS,
+    options: plan::OPTIONS,
     examples: &[
         "together /mnt/a /mnt/b         two drives alone, then at once",
         "together --rw read /dev/sd?    whole drives, reading only",

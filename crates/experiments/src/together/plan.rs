@@ -1,15 +1,26 @@
-//! The plan of together.
+//! The options and the plan of together.
 
 use super::super::{
-    LoadName, PlanError, Request,
+    Declared, LoadName, Opt, PlanError, Request,
+    shared_options::{self as shared, ENGINE, IODEPTH, MAX_BYTES, RW, RWMIXREAD, SEED},
     target_checks::{aligned, reach},
 };
-use super::options;
 use crate::{
     plan::{FILL, Measure, Plan, Rule, Steps, TimeLimit},
     target::{Kind, Target},
     units::{Load, MIB},
 };
+
+/// Large enough that the processor cost of an operation hardly counts.
+const BS: Opt<u64> = shared::BS.default("1M");
+
+/// Drives are measured one after the other, and at once.
+const MAX_TIME: Opt<f64> = shared::MAX_TIME.help("Time limit for all targets together");
+
+const RUNS: Opt<u32> = shared::RUNS.default("3");
+
+pub(super) const OPTIONS: &[&dyn Declared] =
+    &[&RW, &BS, &IODEPTH, &RWMIXREAD, &SEED, &ENGINE, &MAX_TIME, &MAX_BYTES, &RUNS];
 
 /// Most seconds of a load: some hundred operations of a slow stick.
 const SECONDS: f64 = 10.0;
@@ -30,7 +41,7 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
         .map(|(at, t)| reach(t, ask, loads.iter().any(|(_, load, on)| load.writes() && on.contains(&at))))
         .collect::<Result<Vec<u64>, _>>()?;
     let reach = reach.into_iter().min().unwrap_or(0);
-    let runs = ask.values.get(&options::RUNS);
+    let runs = ask.values.get(&RUNS);
     let each: Vec<(LoadName, Load, Vec<Vec<usize>>)> =
         loads.into_iter().map(|(name, load, on)| (name, load, sets(&on, &ask.targets))).collect();
     let files: Vec<usize> =

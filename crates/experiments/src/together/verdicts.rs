@@ -2,7 +2,7 @@
 
 use super::{
     super::common::ONE_RUN,
-    bottleneck::{Answer, Confidence, Limit, Open},
+    bottleneck::{Answer, Limit, Open},
     cpu_limits::{Level, ProcessorLoad},
     shared_links::Shared,
 };
@@ -72,8 +72,7 @@ pub(super) fn verdict(answer: &Answer<'_>, limit: &Limit, targets: &[Target]) ->
             "a shared limit that the inventory does not show limits {who} to {passes}; their sum alone is {own}."
         ),
     };
-    let hint = if limit.confidence == Confidence::Low { "; more --runs may raise it" } else { "" };
-    format!("{what}: {sentence} Confidence: {}{hint}.", limit.confidence.word())
+    format!("{what}: {sentence} Confidence: {}.", limit.confidence.word())
 }
 
 /// What the processors did while all ran.
